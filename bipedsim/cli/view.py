@@ -78,13 +78,13 @@ def main(args: argparse.Namespace) -> int:
         page, replay = open_replay(shown, args.host, args.port, args.speed)
     for missing in page.scene.missing:
         print(f"note: not as its file says: {missing}", file=sys.stderr)
-    print(f"{shown.title}: {page.address} (Ctrl-C ends)", flush=True)
-    if not args.no_browser:
-        import webbrowser
-
-        webbrowser.open(page.address)
-    replay.play()
     try:
+        print(f"{shown.title}: {page.address} (Ctrl-C ends)", flush=True)
+        if not args.no_browser:
+            import webbrowser
+
+            webbrowser.open(page.address)
+        replay.play()
         replay.run()
     except KeyboardInterrupt:
         print()

@@ -33,6 +33,7 @@ from bipedsim_ros.wire import (
     parse,
     relative,
     topics,
+    unbundle,
 )
 
 READOUT_PERIOD_S = 1.0
@@ -80,6 +81,7 @@ class Readings:
         self._command_reader = JointStateReader(robot.joint_names)
         self._command = Observation.zeros(robot.nu, 0)
         self._take: list[tuple[Newest, Callable[[bytes], None]]] = []
+        self._shown: dict[str, Callable[[bytes], None]] = {}
         self._readouts: dict[str, float] = {}
         self._plan: dict[str, float] = {}
         self._plan_reader = _numbers()
@@ -107,26 +109,33 @@ class Readings:
         return self._found.robot
 
     def _subscribe(self) -> None:
-        self._listen(topics.JOINT_STATES, self._on_joints)
         self._listen(topics.DIAGNOSTICS, self._on_diagnostics, qos=FEW)
         self._listen(topics.PLAN, self._on_plan)
         self._listen(topics.FALLEN, self._on_fallen, qos=topics.FALLEN.offered)
-        simulated = self._found.simulated
+        if self._found.simulated:
+            self._subscribe_to_simulator()
+            return
+        self._listen(topics.JOINT_STATES, self._on_joints)
         for k, sole in enumerate(self.robot.soles):
-            if simulated:
-                self._listen(topics.SOLE_WRENCH, self._on_foot(self._sole_readers, self._wrench, k), sole.name)
-                self._listen(topics.CONTACT, self._on_contact(k), sole.name)
-            else:
-                self._listen(topics.ANKLE_WRENCH, self._on_ankle(k), sole.name)
-        if simulated:
-            self._listen(topics.APPLIED, self._on_command)
-            self._listen(topics.BODY_CONTACTS, self._on_bodies)
-            for name in self._object_readers:
-                self._listen(topics.OBJECTS, self._on_object(name), name=name)
-        else:
-            self._listen(topics.IMU, self._on_imu)
+            self._listen(topics.ANKLE_WRENCH, self._on_ankle(k), sole.name)
+        self._listen(topics.IMU, self._on_imu)
         if self.robot.free_flyer:
-            self._listen(topics.GROUND_TRUTH if simulated else topics.ODOMETRY, self._on_base)
+            self._listen(topics.ODOMETRY, self._on_base)
+
+    def _subscribe_to_simulator(self) -> None:
+        """Listen to the one topic that has all; its parts are read as messages of their topics."""
+        self._listen(topics.SHOWN, self._on_shown)
+        self._shown = {
+            topics.JOINT_STATES.name: self._on_joints,
+            topics.APPLIED.name: self._on_command,
+            topics.BODY_CONTACTS.name: self._on_bodies,
+            topics.GROUND_TRUTH.name: self._on_base,
+        }
+        for k, sole in enumerate(self.robot.soles):
+            self._shown[topics.SOLE_WRENCH.of(sole.name)] = self._on_foot(self._sole_readers, self._wrench, k)
+            self._shown[topics.CONTACT.of(sole.name)] = self._on_contact(k)
+        for name in self._object_readers:
+            self._shown[topics.OBJECTS.of("", name)] = self._on_object(name)
 
     def _listen(self, topic: topics.Topic, take: Callable[[bytes], None], foot: str = "", **more: Any) -> None:
         self._take.append((Newest(self._node, topic, foot, **more), take))
@@ -157,12 +166,17 @@ class Readings:
         came = False
         for newest, take in tuple(self._take):
             for data in newest.all():
-                try:
-                    take(data)
-                    came = True
-                except MessageError as error:
-                    self._drops.add(newest.name, f"message on {newest.name} dropped: {error}")
+                came = self._read(newest.name, data, take) or came
         return came
+
+    def _read(self, name: str, data: bytes, take: Callable[[bytes], None]) -> bool:
+        """Have a message of a topic taken; tell, and return False, where it cannot be read."""
+        try:
+            take(data)
+        except MessageError as error:
+            self._drops.add(name, f"message on {name} dropped: {error}")
+            return False
+        return True
 
     def _find_readouts(self) -> None:
         """Listen to the readouts that the controller has by now."""
@@ -174,6 +188,14 @@ class Readings:
                 self._listen(topics.READOUTS, self._on_readout(name), name=name)
 
     # One for each topic.
+
+    def _on_shown(self, data: bytes) -> None:
+        # Of what touches nothing the simulator says nothing.
+        self._bodies = None
+        for name, part in unbundle(data):
+            take = self._shown.get(name)
+            if take is not None:
+                self._read(name, part, take)
 
     def _on_joints(self, data: bytes) -> None:
         self._joints_reader.read(data, self._observation)
@@ -261,7 +283,7 @@ class Readings:
         found, robot = self._found, self.robot
         lacks = []
         if np.isnan(self.t):
-            return (f"no message on {topics.JOINT_STATES.name} yet",)
+            return (f"no message on {(topics.SHOWN if found.simulated else topics.JOINT_STATES).name} yet",)
         missing = [name for name in robot.joint_names if name in self._joints_reader.missing]
         if missing:
             lacks.append(f"{topics.JOINT_STATES.name} lacks {', '.join(missing)}: the robot cannot be shown")

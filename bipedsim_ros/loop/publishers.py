@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from bipedsim_ros.wire import (
     BASE_FRAME,
     NS_PER_S,
     WORLD_FRAME,
+    BundleWriter,
     PatientPublisher,
     conversions,
     listeners,
@@ -33,6 +34,8 @@ from bipedsim_ros.wire import (
 
 Make = Callable[..., Any]
 """Makes a publisher of a topic, of a foot, and of a name among those that begin with the name of the row."""
+_SHOWN_NS = NS_PER_S // 60
+"""Time of the wall clock between two messages for viewers: a page needs no more, and each takes some of the tick."""
 
 
 class _Told:
@@ -41,17 +44,31 @@ class _Told:
     Args:
         publisher: Of the topic, which keeps nothing for those who come late.
         write: Returns a message, serialised.
+        name: Of the topic, where a viewer is shown it.
+
+    Attributes:
+        heard: Returns how many subscriptions there are.
     """
 
-    def __init__(self, publisher: Any, write: Callable[..., bytes]) -> None:
-        self._publisher, self._write = publisher, write
+    def __init__(self, publisher: Any, write: Callable[..., bytes], name: str = "") -> None:
+        self._publisher, self._write, self._name = publisher, write, name
+        self._newest: bytes | None = None
         self.heard = publisher.get_subscription_count
-        """Returns how many subscriptions there are."""
 
     def publish(self, *values: Any) -> None:
         """Publish what ``write(*values)`` returns."""
+        self._newest = None
         if self.heard():
-            self._publisher.publish(self._write(*values))
+            self._newest = self._write(*values)
+            self._publisher.publish(self._newest)
+
+    def part(self, *values: Any) -> tuple[str, bytes]:
+        """Return name and message for who is shown it."""
+        return self._name, self._write(*values)
+
+    def newest(self, *values: Any) -> tuple[str, bytes]:
+        """Return the same; of what is published at every tick it is made already, if somebody listens."""
+        return self.part(*values) if self._newest is None else (self._name, self._newest)
 
 
 class SensorPublishers:
@@ -63,6 +80,7 @@ class SensorPublishers:
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
         self._imu = _Told(make(node, topics.IMU), conversions.ImuWriter(frame).write)
         self._joint_states = make(node, topics.JOINT_STATES)
+        self._newest = b""
         self._ankles = [
             _Told(
                 make(node, topics.ANKLE_WRENCH, sole.name),
@@ -99,8 +117,14 @@ class SensorPublishers:
 
     def _publish_joints(self, observation: Observation, t_ns: int) -> int:
         out_ns = time.monotonic_ns()
-        self._joint_states.publish(self._joint_writer.write(observation, t_ns))
+        self._newest = self._joint_writer.write(observation, t_ns)
+        self._joint_states.publish(self._newest)
         return out_ns
+
+    def parts(self) -> Iterator[tuple[str, bytes]]:
+        """Yield what a viewer is shown, as it was published last: sensors may fail."""
+        if self._newest:
+            yield topics.JOINT_STATES.name, self._newest
 
 
 class _FootPublishers:
@@ -108,9 +132,10 @@ class _FootPublishers:
 
     def __init__(self, node: Node, name: str, make: Make) -> None:
         wrench, cop = topics.SOLE_WRENCH, topics.SOLE_COP
-        self._wrench = _Told(make(node, wrench, name), conversions.WrenchWriter(wrench.frame_of(name)).write)
+        wrench_writer, contact = conversions.WrenchWriter(wrench.frame_of(name)), topics.CONTACT
+        self._wrench = _Told(make(node, wrench, name), wrench_writer.write, wrench.of(name))
         self._cop = _Told(make(node, cop, name), conversions.PointWriter(cop.frame_of(name)).write)
-        self._contact = _Told(make(node, topics.CONTACT, name), conversions.ContactWriter().write)
+        self._contact = _Told(make(node, contact, name), conversions.ContactWriter().write, contact.of(name))
         self._mode = publisher(node, topics.CONTACT_MODE, name)
         self._last_mode: tuple[int, bool, int] | None = None
 
@@ -123,6 +148,11 @@ class _FootPublishers:
         if (mode, sliding, n) != self._last_mode:
             self._last_mode = (mode, sliding, n)
             self._mode.publish(String(data=mode_name(mode, sliding, n)))
+
+    def parts(self, contact: ContactResult, k: int, t: float, t_ns: int) -> Iterator[tuple[str, bytes]]:
+        """Yield what a viewer is shown of foot ``k``."""
+        yield self._wrench.newest(contact.wrench[k], t_ns)
+        yield self._contact.newest(contact, k, t)
 
 
 class _VertexPublisher:
@@ -145,7 +175,7 @@ class _Sporadic:
 
     def __init__(self, node: Node, topic: topics.Topic, robot: Robot, make: Make) -> None:
         self._writer = conversions.ColumnsWriter(topic, robot.joint_names)
-        self._topic = _Told(make(node, topic), self._writer.write)
+        self._topic = _Told(make(node, topic), self._writer.write, topic.name)
         self.heard = self._topic.heard
         self._said = False
 
@@ -155,6 +185,11 @@ class _Sporadic:
         if says or self._said:
             self._said = says
             self._topic.publish(truth, t)
+
+    def parts(self, truth: GroundTruth, t: float) -> Iterator[tuple[str, bytes]]:
+        """Yield what a viewer is shown, where there is anything in it."""
+        if self._writer.says_something(truth):
+            yield self._topic.part(truth, t)
 
 
 class _PlatePublishers:
@@ -205,24 +240,30 @@ class GroundPublishers:
         self._of_vertices = [_VertexPublisher(node, sole, make) for sole in robot.soles if vertices is not None]
         self._plates = [_PlatePublishers(node, geometry, make) for geometry in plates]
         self._objects = [
-            _Told(make(node, topics.OBJECTS, name=name), conversions.OdometryWriter(WORLD_FRAME, name).write)
+            _Told(
+                make(node, topics.OBJECTS, name=name),
+                conversions.OdometryWriter(WORLD_FRAME, name).write,
+                topics.OBJECTS.of("", name),
+            )
             for name in objects
         ]
         self._feet = [_FootPublishers(node, sole.name, make) for sole in robot.soles]
         efforts = conversions.EffortWriter(robot.joint_names, topics.APPLIED.frame)
         setpoints = conversions.ColumnsWriter(topics.SETPOINTS, robot.joint_names)
-        self._applied = _Told(make(node, topics.APPLIED), efforts.write)
+        self._applied = _Told(make(node, topics.APPLIED), efforts.write, topics.APPLIED.name)
         self._setpoints = _Told(make(node, topics.SETPOINTS), setpoints.write)
-        sporadic = (topics.BODY_CONTACTS, topics.JOINT_STOPS, *((topics.GANTRY,) if gantry else ()))
-        self._sporadic = [_Sporadic(node, topic, robot, make) for topic in sporadic]
+        self._bodies = _Sporadic(node, topics.BODY_CONTACTS, robot, make)
+        sporadic = (topics.JOINT_STOPS, *((topics.GANTRY,) if gantry else ()))
+        self._sporadic = [self._bodies, *(_Sporadic(node, topic, robot, make) for topic in sporadic)]
         self._cop = _Told(make(node, topics.COP), conversions.PointWriter(topics.COP.frame).write)
         self._clock = _Told(publisher(node, topics.CLOCK), conversions.ClockWriter().write)
         self._odometry: _Told | None = None
         if robot.free_flyer:
             writer = conversions.OdometryWriter(WORLD_FRAME, BASE_FRAME)
-            self._odometry = _Told(make(node, topics.GROUND_TRUTH), writer.write)
+            self._odometry = _Told(make(node, topics.GROUND_TRUTH), writer.write, topics.GROUND_TRUTH.name)
         told = (self._cop, *self._of_vertices, *self._sporadic, *(() if self._odometry is None else (self._odometry,)))
         self._truth_heard = [one.heard for one in told]
+        self._truth: GroundTruth | None = None
 
     def publish(self, sim: Simulator, t_ns: int) -> None:
         """Publish what the ground did over the last step."""
@@ -232,8 +273,9 @@ class GroundPublishers:
         self._applied.publish(sim.command.tau_joint, t_ns)
         if sim.command.closes_loop:
             self._setpoints.publish(sim.command, t)
+        self._truth = None
         if any(heard() for heard in self._truth_heard):
-            truth = sim.ground_truth()
+            self._truth = truth = sim.ground_truth()
             self._cop.publish(truth.cop_world, t_ns)
             if self._vertices is not None:
                 for one, forces in zip(self._of_vertices, self._vertices.read(truth.pose_world_sole), strict=True):
@@ -254,6 +296,19 @@ class GroundPublishers:
     def publish_clock(self, t_ns: int) -> None:
         """Publish the time alone."""
         self._clock.publish(t_ns)
+
+    def parts(self, sim: Simulator, t_ns: int) -> Iterator[tuple[str, bytes]]:
+        """Yield what a viewer is shown of it."""
+        for k, foot in enumerate(self._feet):
+            yield from foot.parts(sim.contact, k, sim.t, t_ns)
+        yield self._applied.newest(sim.command.tau_joint, t_ns)
+        truth = sim.ground_truth() if self._truth is None else self._truth
+        yield from self._bodies.parts(truth, sim.t)
+        if self._odometry is not None:
+            yield self._odometry.part(truth.pose_world_base, truth.twist_base, t_ns)
+        if sim.objects is not None:
+            for odometry, state in zip(self._objects, sim.objects.states(), strict=True):
+                yield odometry.newest(state[:7], state[7:], t_ns)
 
 
 class Publishers:
@@ -295,6 +350,8 @@ class Publishers:
         self._description.publish(String(data=located(sim.robot.urdf_xml, sim.robot.urdf_path)))
         self._recordable = [one for one in node.publishers if one not in others]
         self._transforms = make_transforms(node, sim.robot, tf_rate)
+        self._shown, self._bundle = publisher(node, topics.SHOWN), BundleWriter()
+        self._show_at = 0
 
     def _t_ns(self) -> int:
         return round(self._sim.t * NS_PER_S)
@@ -337,7 +394,17 @@ class Publishers:
         if self._transforms is not None:
             self._transforms.publish(self._sim, t_ns)
         self._ground.publish(self._sim, t_ns)
+        self._show(t_ns)
 
     def publish_clock(self) -> None:
-        """Publish /clock alone, as during a pause."""
+        """Publish /clock alone, as during a pause; a viewer is shown the state again, as it may have come since."""
         self._ground.publish_clock(self._t_ns())
+        self._show(self._t_ns())
+
+    def _show(self, t_ns: int) -> None:
+        """Publish what viewers show, where one listens and has not had it for a while."""
+        now = time.monotonic_ns()
+        if now >= self._show_at and self._shown.get_subscription_count():
+            self._show_at = now + _SHOWN_NS
+            parts = (*self._sensors.parts(), *self._ground.parts(self._sim, t_ns))
+            self._shown.publish(self._bundle.write(parts))

@@ -1,4 +1,5 @@
 from . import conversions, topics
+from .bundle import BundleWriter, unbundle
 from .conversions import (
     ImuReader,
     JointStateReader,
@@ -41,6 +42,7 @@ __all__ = [
     "TOPICS",
     "WHERE",
     "WORLD_FRAME",
+    "BundleWriter",
     "ClaimedDomain",
     "CommandReader",
     "CommandWriter",
@@ -87,4 +89,5 @@ __all__ = [
     "sole_frame",
     "surely_empty",
     "topics",
+    "unbundle",
 ]

@@ -410,6 +410,16 @@ RUN = Topic(
     "for `bipedsim summary` at the end what the simulator counted",
     HISTORY,
 )
+SHOWN = Topic(
+    "/sim_node/shown",
+    "std_msgs/msg/UInt8MultiArray",
+    SIMULATOR,
+    "for `view_node`: the newest of what it shows of a simulator, together, at 60 Hz of the wall clock while somebody "
+    "listens; serialised messages one behind the other, the layout's labels name their topics",
+    NEWEST_OF_ANY,
+    recorded=False,
+    sporadic=True,
+)
 PUSH = Topic(
     "/push",
     _WRENCH,

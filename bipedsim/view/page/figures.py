@@ -6,10 +6,10 @@ from html import escape
 
 import numpy as np
 
-from bipedsim.model import Robot, drivers
-from bipedsim.numerics import Array
+from bipedsim.model import Robot
 from bipedsim.recording import without_plan
 from bipedsim.view.animation import FORCE_COLOUR
+from bipedsim.view.page.body_figures import body_readings, body_rows
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.marks import CAPTURE_COLOUR, PLAN_COLOUR, PUSH_COLOUR, SUPPORT_COLOUR
 from bipedsim.view.page.soles import COLOURS, COP_COLOUR
@@ -18,7 +18,8 @@ from bipedsim.view.sheet import LIMIT_COLOUR, TOTAL_COLOUR
 
 TIME_ID, FOOT_ID, BODY_ID = "bipedsim-time", "bipedsim-foot-", "bipedsim-body"
 """Ids of elements of the page, for who reads it by machine; that of a foot ends with its name."""
-_STYLE = "font-size:0.8em;line-height:1.5;padding:0 0.6em"
+STYLE = "font-size:0.8em;line-height:1.5;padding:0 0.6em"
+"""Of a block of text beside the picture."""
 _CELL = "padding:0 0.6em 0 0;text-align:left;white-space:nowrap"
 
 
@@ -40,7 +41,7 @@ def legend() -> str:
         f'height:0.7em;border-radius:0.15em;background:{colour}"></span> {name}</span> '
         for name, colour in (*modes, *others)
     )
-    return f'<div style="{_STYLE}">{swatches}</div>'
+    return f'<div style="{STYLE}">{swatches}</div>'
 
 
 def now(instant: Instant, robot: Robot, state: State | None) -> str:
@@ -57,7 +58,7 @@ def now(instant: Instant, robot: Robot, state: State | None) -> str:
         rows.append(f"<table style='border-collapse:collapse'><tr>{head}</tr>{feet}</table>")
     shown = [f"{name} {_number(value)}" for name, value in without_plan(instant.readouts).items() if np.isfinite(value)]
     rows += [f"<div>{escape(text)}</div>" for text in (", ".join(shown), "; ".join(said)) if text]
-    return f'<div style="{_STYLE}">{"".join(rows)}</div>'
+    return f'<div style="{STYLE}">{"".join(rows)}</div>'
 
 
 def _foot(instant: Instant, k: int, robot: Robot, state: State) -> str:
@@ -92,44 +93,10 @@ def _gauge(share: float) -> str:
 
 def body(instant: Instant, robot: Robot, state: State | None, link: str, joint: int) -> str:
     """Return the figures of the body that ``joint`` carries, as HTML."""
-    model = robot.model
-    inertia = model.inertias[joint]
-    rows = [("link", escape(link)), ("joint", escape(model.names[joint])), ("mass", f"{inertia.mass:.3g} kg")]
-    if model.names[joint] in robot.joint_names:
-        i = robot.joint_names.index(model.names[joint])
-        turns = model.joints[joint].shortname().startswith("JointModelR")
-        angle, rate = _of(instant.joint_position, i), _of(instant.joint_velocity, i)
-        if turns:
-            low, high = np.rad2deg([robot.position_lower[i], robot.position_upper[i]])
-            rows.append(("position", f"{np.rad2deg(angle):.1f} deg ({low:.0f} to {high:.0f})"))
-            rows.append(("velocity", f"{rate:.2f} rad/s (at most {robot.velocity_limit[i]:.1f})"))
-        else:
-            low, high = robot.position_lower[i], robot.position_upper[i]
-            rows.append(("position", f"{angle:.3f} m ({low:.3g} to {high:.3g})"))
-            rows.append(("velocity", f"{rate:.2f} m/s (at most {robot.velocity_limit[i]:.2g})"))
-        unit, limit = "N.m" if turns else "N", robot.effort_limit[i]
-        for name, values in (("effort", instant.joint_effort), ("asked for", instant.joint_command)):
-            value = _of(values, i)
-            if np.isfinite(value):
-                rows.append((name, f"{value:.1f} {unit}, {abs(value) / limit:.0%} of {limit:.0f}"))
-    if state is not None:
-        centre = state.data.oMi[joint].act(inertia.lever)
-        rows.append(("centre of mass", ", ".join(f"{value:.3f}" for value in centre) + " m"))
-    for k, sole in enumerate(robot.soles):
-        if sole.joint_id == joint and instant.wrench is not None:
-            force, torque = instant.wrench[k, :3], instant.wrench[k, 3:]
-            rows.append(("force on the sole", ", ".join(f"{value:.1f}" for value in force) + " N"))
-            rows.append(("torque", ", ".join(f"{value:.1f}" for value in torque) + " N.m"))
-    if instant.body_forces is not None:
-        force = instant.body_forces[drivers(model, robot.joint_names)[joint]]
-        if np.isfinite(force).all() and force.any():
-            rows.append(("other contact", ", ".join(f"{value:.1f}" for value in force) + " N"))
-    cells = "".join(f"<tr><td style='{_CELL}'>{name}</td><td>{text}</td></tr>" for name, text in rows)
-    return f'<div style="{_STYLE}"><table id="{BODY_ID}">{cells}</table></div>'
-
-
-def _of(values: Array | None, i: int) -> float:
-    return float("nan") if values is None else float(values[i])
+    values = body_readings(instant, robot, state)
+    shown = [(row.name, row.text(values)) for row in body_rows(robot, link, joint)]
+    cells = "".join(f"<tr><td style='{_CELL}'>{name}</td><td>{escape(text)}</td></tr>" for name, text in shown if text)
+    return f'<div style="{STYLE}"><table id="{BODY_ID}">{cells}</table></div>'
 
 
 def _number(value: float) -> str:

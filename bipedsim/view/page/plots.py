@@ -18,8 +18,12 @@ PALE = "55"
 """Opacity of what comes, behind a colour."""
 OUTSIDE = 10.0
 """How far below a plot that is, in heights of it."""
-HEIGHT = 110
+HEIGHT = 124
 """Of a plot [px]."""
+_FONT = "11px system-ui, sans-serif"
+_BARE = {"font": _FONT, "labelFont": _FONT, "ticks": {"show": False}}
+AXES = ({**_BARE, "label": "t [s]", "size": 22, "labelSize": 16, "labelGap": 0}, {**_BARE, "size": 46})
+"""Of a plot: that of time, and that of its values; uPlot leaves them 50 px each, and no name."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,9 @@ class Plots:
                     tuple(series),
                     title=curves.title,
                     scales={"x": {"time": False}, "y": {"auto": False, "range": [curves.low, curves.high]}},
+                    axes=AXES,
                     legend={"show": False},
+                    padding=(8, 8, 0, 0),
                     height=HEIGHT,
                 )
 

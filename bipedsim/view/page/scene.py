@@ -107,6 +107,11 @@ class Scene:
         for name, joint, node in self._meshes:
             node.on_click(lambda _, name=name, joint=joint: chosen(name, joint))
 
+    @property
+    def bodies(self) -> dict[str, tuple[str, int]]:
+        """Name of each node that shows a body to its link and joint."""
+        return {node.name: (name, joint) for name, joint, node in self._meshes}
+
     def see_through(self, opacity: float) -> None:
         """Give all bodies an opacity between 0 and 1, the feet at most theirs."""
         feet = {sole.joint_id for sole in self._robot.soles}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from tqdm import tqdm
 
+from bipedsim.analysis import robot_of
 from bipedsim.errors import RecordingError
 from bipedsim.ground import Ground
-from bipedsim.model import Robot, load_robot
-from bipedsim.recording import Recording
+from bipedsim.model import Robot
 from bipedsim.view.animation import about_run, ground_of
-from bipedsim.view.page import figures
+from bipedsim.view.page.beside import Beside
 from bipedsim.view.page.frames import RATE, Frames, frames_of, read_thinned
 from bipedsim.view.page.page import LOCAL, PORT, Page, import_viser
 from bipedsim.view.page.replay import Replay
@@ -61,22 +60,10 @@ def read_shown(
     import_viser()
     recording = read_thinned(path, start=start, stop=stop)
     if robot is None:
-        robot = load_robot(_robot_of(recording))
+        robot = robot_of(recording)
     frames = frames_of(recording, robot, progress)
     title = "   ".join(filter(None, (robot.name, about_run(recording))))
     return Shown(robot, ground or ground_of(recording), frames, title)
-
-
-def _robot_of(recording: Recording) -> str:
-    """Return name or file of the robot.
-
-    Raises:
-        RecordingError: The recording does not say.
-    """
-    name = recording.about.get("robot") or recording.robot
-    if not name:
-        raise RecordingError("the recording does not say which robot it is of: give its name or robot.yaml (--robot)")
-    return name
 
 
 def open_replay(shown: Shown, host: str = LOCAL, port: int = PORT, speed: float = 1.0) -> tuple[Page, Replay]:
@@ -105,25 +92,23 @@ def write_html(shown: Shown, path: Path, progress: bool = False) -> str:
     """
     page = Page(shown.robot, shown.ground, LOCAL, 0, shown.frames.objects, shown.title, IN_FILE)
     try:
-        page.scene.layers["caption"].switch(True)
+        beside, at = Beside(shown.robot, page.scene.bodies), 0.0
         recorder = page.server.get_scene_serializer()
         for i in tqdm(range(len(shown.frames)), desc="frames", unit="frame", disable=not progress, leave=False):
-            page.scene.show(shown.frames.instant(i))
-            after = shown.frames.t[min(i + 1, len(shown.frames) - 1)] - shown.frames.t[i]
-            recorder.insert_sleep(float(after) if after > 0.0 else 1.0 / RATE)
+            instant = shown.frames.instant(i)
+            beside.add(at, instant, page.scene.show(instant))
+            after = float(shown.frames.t[min(i + 1, len(shown.frames) - 1)] - shown.frames.t[i])
+            after = after if after > 0.0 else 1.0 / RATE
+            recorder.insert_sleep(after)
+            at += after
         text = recorder.as_html()
     finally:
         page.close()
-    notes = " ".join(shown.frames.notes)
-    box = (
-        '<div style="position:fixed;left:8px;top:8px;max-width:21em;background:#ffffffcc;border-radius:4px;padding:6px;'
-        f'font-family:sans-serif;pointer-events:none;z-index:10"><b>{escape(shown.title)}</b>'
-        f"{figures.legend()}<small>{escape(notes)}</small></div>"
-    )
     body = text.rindex("</body>")
+    text = text[:body] + beside.html(shown.title, " ".join(shown.frames.notes)) + text[body:]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text[:body] + box + text[body:], encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise RecordingError(f"{path}: cannot be written ({error.strerror or error})") from error
     size = path.stat().st_size / 1e6

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -13,9 +15,10 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message, serialize_message
 from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension
+from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension, UInt8MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.ground import Ground, get_ground
@@ -24,6 +27,7 @@ from bipedsim.runs import describe_run
 from bipedsim.sim import Simulator
 from bipedsim_ros.live.presence import Found, Presence
 from bipedsim_ros.live.readings import Readings
+from bipedsim_ros.wire import BundleWriter, OdometryWriter
 
 pytestmark = pytest.mark.ros
 
@@ -72,6 +76,10 @@ def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     np.testing.assert_array_equal(instant.joint_command, np.zeros(ROBOT.nu))
     assert (instant.estimated, instant.notes, told) == (False, (), [])
     np.testing.assert_array_equal(found.ground.arrays().point, sim.ground.arrays().point)
+    # Who comes while time stands still is shown the same.
+    late = Readings(ros.node, found, 1.0, told.append)
+    look(ros, late, 1e-3 * ticks)
+    np.testing.assert_array_equal(late.instant(()).q, sim.q)
 
 
 def test_a_push_is_shown_while_it_acts(ros: RosWorld) -> None:
@@ -177,13 +185,23 @@ def test_what_is_no_message_of_this_version_is_told_and_dropped(ros: RosWorld) -
     found = Found(ROBOT, Ground.flat(), run=json.loads(json.dumps(describe_run(sim))))
     warned: list[str] = []
     readings = Readings(ros.node, found, 1.0, warned.append)
-    contact = ros.node.create_publisher(Float64MultiArray, "/left_foot/contact", 1)
+    shown = ros.node.create_publisher(UInt8MultiArray, "/sim_node/shown", 1)
+    contact = serialize_message(Float64MultiArray(data=[1.0, 2.0]))
+    standing = OdometryWriter("odom", "base_link").write(np.array([3.0, 0, 1, 0, 0, 0, 1]), np.zeros(6), 0)
+    parts = [("/left_foot/contact", contact), ("/of_another_version", b"?"), ("/ground_truth/odom", standing)]
+    whole = BundleWriter().write(parts)
+    torn = deserialize_message(whole, UInt8MultiArray)
+    torn.data = torn.data[:-1]
 
-    def told() -> bool:
-        contact.publish(Float64MultiArray(data=[1.0, 2.0]))
+    def told(message: Any, count: int) -> bool:
+        shown.publish(message)
         readings.take(0.0)
-        return bool(warned)
+        return len(warned) >= count
 
-    ros.until(told, "a warning")
+    ros.until(lambda: told(whole, 1), "a warning")
     assert warned[0].startswith("message on /left_foot/contact dropped: it has 2 numbers, and this version has")
     assert readings.instant(()).mode is not None
+    # The sound parts beside it are shown.
+    assert readings.instant(()).q[0] == 3.0
+    ros.until(lambda: told(torn, 2), "another warning")
+    assert re.search(r"/sim_node/shown dropped: it holds \d+ bytes, and its layout says \d+", warned[1])

@@ -226,3 +226,29 @@ def test_without_the_right_to_it_the_way_out_is_named() -> None:
         pytest.skip("every user may have a real-time priority here")
     assert "docs/ros_interface.md under Timing" in said
     assert threads == str({(os.SCHED_OTHER, 0)})
+
+
+def test_without_the_right_to_it_threads_need_not_wait_for_the_slices_of_others() -> None:
+    look = """
+import ctypes, os, pathlib, struct
+os.getuid() or os.setuid(65534)
+def slices():
+    texts = [pathlib.Path(f"/proc/self/task/{i}/sched").read_text() for i in os.listdir("/proc/self/task")]
+    print({line.split()[-1] for text in texts for line in text.splitlines() if line.startswith("se.slice")})
+import atexit
+atexit.register(slices)
+slices()
+"""
+    try:
+        kernel = tuple(int(part) for part in os.uname().release.split(".")[:2])
+        known = kernel >= (6, 12) and "se.slice" in Path("/proc/self/sched").read_text()
+    except (OSError, ValueError):
+        known = False
+    if not known:
+        pytest.skip("this kernel has no slices that a thread may choose, or does not show them")
+    code = [sys.executable, "-c", URGENT.format(before=look)]
+    before, said, _, after = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
+    if said.startswith("real-time"):
+        pytest.skip("every user may have a real-time priority here")
+    assert (after, before) == ("{'100000'}", before)
+    assert before != after

@@ -190,6 +190,7 @@ def test_a_robot_needs_no_simulator_and_is_told_what_it_lacks(
     assert live.tab.errors == []
 
 
+@pytest.mark.slow
 def test_a_page_waits_and_comes_back(ros: RosWorld, look: Callable[[NodeUnderTest], Live]) -> None:
     node = ros.start("view_node", port=a_port(), frame_rate=10.0)
     said = "the page opens when there is a robot on /joint_states"

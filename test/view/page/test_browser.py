@@ -18,8 +18,11 @@ from bipedsim.config import RunConfig
 from bipedsim.runs import run
 from bipedsim.view.animation.scene import FORCE_COLOUR
 from bipedsim.view.page import Instant, Page, Replay, Shown, open_replay, read_shown, write_html
-from bipedsim.view.page.figures import FOOT_ID, TIME_ID
+from bipedsim.view.page.beside import axis
+from bipedsim.view.page.figures import BODY_ID, FOOT_ID, TIME_ID
+from bipedsim.view.page.plots import curves_of
 from bipedsim.view.page.soles import COP_COLOUR
+from bipedsim.view.sheet import foot_colour
 
 EYE, TARGET, FOV = np.array([1.5, -1.9, 1.1]), np.array([0.0, 0.0, 0.35]), 0.8
 CAMERA = (
@@ -127,6 +130,7 @@ def test_replay_follows_the_reader(
     assert local(tab, page.address), tab.requests
 
 
+@pytest.mark.slow
 def test_arrow_and_cop_are_where_they_must_be(
     opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
 ) -> None:
@@ -157,6 +161,19 @@ def test_arrow_and_cop_are_where_they_must_be(
     assert tab.errors == []
 
 
+KNEE = "r_knee"
+PLACE = """name => {
+    const player = window.__viserMutable, meshes = [];
+    player.nodeRefFromName[name].traverse((one) => { if (one.isMesh) meshes.push(one); });
+    const { geometry, matrixWorld } = meshes[0];
+    geometry.computeBoundingSphere();
+    const at = geometry.boundingSphere.center.clone().applyMatrix4(matrixWorld).project(player.camera);
+    const box = player.canvas.getBoundingClientRect();
+    return [box.x + 0.5 * (at.x + 1) * box.width, box.y + 0.5 * (1 - at.y) * box.height];
+}"""
+"""Where the middle of a body is in the window, by the player's own camera."""
+
+
 @pytest.mark.slow
 def test_a_file_plays_without_a_server(opened: Callable[[str], Tab], shown: Shown, tmp_path: Path) -> None:
     path = tmp_path / "walk.html"
@@ -173,5 +190,54 @@ def test_a_file_plays_without_a_server(opened: Callable[[str], Tab], shown: Show
     first = seconds()
     tab.wait(lambda: seconds() != first, "the player plays")
     tab.wait(lambda: float(np.ptp(tab.picture(), axis=2).max()) > 0.3, "it draws in colours")
+
+    recording, t = shown.frames.recording, shown.frames.t
+    # The box takes tenths of a second.
+    tenths = np.searchsorted(t - t[0], 0.1 * np.arange(1, 10 * int(t[-1])) + 1e-6) - 1
+    single = next(int(i) for i in tenths if (recording.mode[i] == 0).any())
+    seconds_of = f"{t[single] - t[0] + 0.01:.1f}"
+
+    def at(i: int) -> Callable[[], bool]:
+        return lambda: tab.text(TIME_ID) == f"t = {t[i]:.3f} s"
+
+    clock.fill(seconds_of)
+    tab.wait(at(single), "the figures are those of the time")
+    for sole, mode in zip(shown.robot.soles, recording.mode[single], strict=True):
+        assert (tab.text(f"{FOOT_ID}{sole.name}") == "in the air") == (mode == 0)
+    force = tab.page.locator(".bipedsim-title").first.locator("span span").all_inner_texts()
+    assert [float(text) for text in force] == pytest.approx(recording.wrench[single, :, 2].tolist(), abs=0.6)
+    # The curve of the stance foot meets the line of the time, three quarters along, where its force is.
+    stance = int(np.flatnonzero(recording.mode[single] != 0)[0])
+    box = tab.page.locator("#bipedsim-curves canvas").first.bounding_box()
+    assert box is not None
+    left, width = box["x"] + 40, box["width"] - 46
+    low, high = axis(curves_of(shown.robot)["force"], [(0.0, float(recording.wrench[:, :, 2].max()))])
+    share = (recording.wrench[single, stance, 2] - low) / (high - low)
+    meets = np.array([left + 0.75 * width - 3, box["y"] + 4 + (box["height"] - 22) * (1.0 - share)])
+    tab.wait(lambda: share_of(tab.picture(), meets, foot_colour(stance)) > 0.1, "the curve at the time")
+    # A click on a curve goes to its time.
+    tab.page.mouse.click(left + (0.75 - 0.25 / 4.0) * width, box["y"] + 0.5 * box["height"])
+    before = int(np.searchsorted(t, t[single] - 0.25))
+    tab.wait(lambda: any(at(i)() for i in range(before - 1, before + 1)), "a quarter of a second before")
+
+    clock.fill(seconds_of)
+    tab.wait(at(single), "the same again")
+    joint, number = shown.robot.joint_names.index(KNEE), shown.robot.model.getJointId(KNEE)
+    name = tab.page.evaluate(
+        "end => Object.keys(window.__viserSceneTree.getState()).find((name) => name.includes(end))", f"/{number}/look_"
+    )
+
+    def clicked() -> bool:
+        tab.page.mouse.click(*tab.page.evaluate(PLACE, name))
+        tab.page.wait_for_timeout(200)
+        return tab.page.locator(f"#{BODY_ID}").count() > 0
+
+    tab.wait(clicked, "the figures of the body that was clicked")
+    figures = dict(row.split("\t") for row in tab.text(BODY_ID).splitlines())
+    assert figures["joint"] == KNEE
+    angle = float(np.rad2deg(recording.joint_position[single, joint]))
+    assert float(figures["position"].split()[0]) == pytest.approx(angle, abs=0.06)
+    effort = float(recording.joint_effort[single, joint])
+    assert float(figures["effort"].split()[0]) == pytest.approx(effort, abs=0.06)
     assert tab.errors == []
     assert local(tab, path.as_uri()), tab.requests

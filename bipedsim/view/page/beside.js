@@ -1,0 +1,214 @@
+// Curves and figures beside the player of a file: they follow its time, and it follows a click on a curve.
+"use strict";
+(async () => {
+  const side = document.getElementById("bipedsim-side");
+  const raw = Uint8Array.from(atob(document.getElementById("bipedsim-data").textContent), (c) => c.charCodeAt(0));
+  const inflated = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const bytes = await new Response(inflated).arrayBuffer();
+  const head = new DataView(bytes).getUint32(0, true);
+  const data = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, head)));
+  const F = data.t.length;
+
+  // Numbers are steps of a range, each as the difference to the one before; the lowest stands for what is not known.
+  const steps = new Int16Array(bytes.slice(4 + head + ((4 + head) % 2)));
+  for (let i = 0; i < steps.length; i++) if (i % F) steps[i] += steps[i - 1];
+  const value = (channel, i) => {
+    const step = steps[channel * F + i], [low, size] = data.ranges[channel];
+    return step === -32768 ? NaN : low + (size * (step + 32767)) / 65534;
+  };
+
+  // What the player shows at its time is the last frame that has begun.
+  const frameAt = (seconds) => {
+    let low = 0, high = F - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (data.at[middle] <= seconds + 1e-6) low = middle; else high = middle - 1;
+    }
+    return low;
+  };
+  const playerTime = () => {
+    const slider = document.querySelector("#root [role=slider]");
+    return slider === null ? NaN : parseFloat(slider.getAttribute("aria-valuenow"));
+  };
+  // The player has no call for it. What its slider calls is a property of a component above the slider's element; the box
+  // for the time, which takes tenths of a second only, does where that cannot be found.
+  const seek = (t) => {
+    let i = 0;
+    while (i < F - 1 && data.t[i + 1] <= t) i++;
+    const seconds = data.at[i] + 1e-3, slider = document.querySelector("#root [role=slider]");
+    const key = slider && Object.keys(slider).find((name) => name.startsWith("__reactFiber$"));
+    for (let at = key && slider[key]; at; at = at.return) {
+      const { onChange, min, max } = at.memoizedProps || {};
+      if (typeof onChange === "function" && min === 0 && max > 0) {
+        onChange(Math.min(seconds, max));
+        return;
+      }
+    }
+    const box = document.querySelector("#root input");
+    if (box === null) return;
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(box, seconds.toFixed(1));
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+
+  const [BEFORE, AFTER] = data.window, LEFT = 40, RIGHT = 6, TOP = 4, BOTTOM = 18;
+  const ticks = (low, high, most) => {
+    const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
+    const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+    const found = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(k * step);
+    return [found, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))];
+  };
+  const plots = data.plots.map((plot) => {
+    const title = document.createElement("div"), canvas = document.createElement("canvas");
+    title.className = "bipedsim-title";
+    title.append(document.createElement("b"), document.createElement("span"));
+    title.firstChild.textContent = plot.title;
+    title.firstChild.style.fontWeight = "600";
+    const numbers = plot.colours.map((colour) => {
+      const number = document.createElement("span");
+      number.style.color = colour;
+      title.lastChild.append(number);
+      return number;
+    });
+    document.getElementById("bipedsim-curves").append(title, canvas);
+    const go = (event) => {
+      const width = canvas.clientWidth - LEFT - RIGHT, x = event.offsetX - LEFT;
+      const t = data.t[shown] - BEFORE + ((BEFORE + AFTER) * Math.min(Math.max(x, 0), width)) / width;
+      // When the box for the time is left, the player goes to the tenth of a second that is in it.
+      if (document.activeElement !== null) document.activeElement.blur();
+      setTimeout(() => seek(t), 0);
+    };
+    canvas.addEventListener("pointerdown", go);
+    return { ...plot, canvas, numbers };
+  });
+
+  const draw = (plot, frame) => {
+    const { canvas, low, high } = plot, scale = window.devicePixelRatio || 1;
+    const width = canvas.clientWidth, height = canvas.clientHeight;
+    if (!width) return;
+    if (canvas.width !== Math.round(width * scale)) canvas.width = Math.round(width * scale);
+    if (canvas.height !== Math.round(height * scale)) canvas.height = Math.round(height * scale);
+    const pen = canvas.getContext("2d"), now = data.t[frame], begin = now - BEFORE, end = now + AFTER;
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    const x = (t) => LEFT + ((width - LEFT - RIGHT) * (t - begin)) / (end - begin);
+    const y = (v) => TOP + (height - TOP - BOTTOM) * (1 - (v - low) / (high - low));
+    pen.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    pen.lineWidth = 1;
+    pen.strokeStyle = "#e4e4e4";
+    pen.fillStyle = "#555";
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    const [levels, digits] = ticks(low, high, 4);
+    for (const level of levels) {
+      pen.beginPath(); pen.moveTo(LEFT, y(level)); pen.lineTo(width - RIGHT, y(level)); pen.stroke();
+      pen.fillText(level.toFixed(digits), LEFT - 5, Math.max(y(level), TOP + 4));
+    }
+    pen.textAlign = "center";
+    pen.textBaseline = "top";
+    for (const second of ticks(begin, end, 5)[0]) {
+      if (second < data.t[0] - 1e-9 || second > data.t[F - 1] + 1e-9) continue;
+      pen.beginPath(); pen.moveTo(x(second), TOP); pen.lineTo(x(second), height - BOTTOM); pen.stroke();
+      if (x(second) > LEFT + 12 && x(second) < width - 14) pen.fillText(`${second} s`, x(second), height - BOTTOM + 4);
+    }
+    pen.save();
+    pen.beginPath(); pen.rect(LEFT, 0, width - LEFT - RIGHT, height - BOTTOM + 1); pen.clip();
+    let first = frame, last = frame;
+    while (first > 0 && data.t[first] > begin) first--;
+    while (last < F - 1 && data.t[last] < end) last++;
+    plot.colours.forEach((colour, k) => {
+      pen.strokeStyle = colour;
+      // In a symmetric motion the second curve would hide the first.
+      pen.lineWidth = k === 0 && plot.colours.length > 1 ? 3 : 1.5;
+      for (const [from, to, opacity] of [[first, frame, 1], [frame, last, 0.33]]) {
+        pen.globalAlpha = opacity;
+        pen.beginPath();
+        let joined = false;
+        for (let i = from; i <= to; i++) {
+          const v = value(plot.first + k, i);
+          if (Number.isNaN(v)) { joined = false; continue; }
+          if (joined) pen.lineTo(x(data.t[i]), y(v)); else pen.moveTo(x(data.t[i]), y(v));
+          joined = true;
+        }
+        pen.stroke();
+      }
+      const v = value(plot.first + k, frame);
+      plot.numbers[k].textContent = Number.isNaN(v) ? "-" : v.toFixed(high > 20 ? 0 : 3);
+    });
+    pen.restore();
+    pen.strokeStyle = "#222";
+    pen.lineWidth = 1;
+    pen.beginPath(); pen.moveTo(x(now), TOP); pen.lineTo(x(now), height - BOTTOM); pen.stroke();
+  };
+
+  let chosen = null;
+  const showBody = (frame) => {
+    if (chosen === null) return;
+    const table = document.createElement("table");
+    table.id = data.body_id;
+    for (const [name, parts] of data.bodies[chosen]) {
+      const texts = parts.map((part) => {
+        if (typeof part === "string") return part;
+        const [at, digits, factor, unsigned] = part, v = factor * value(data.readings + at, frame);
+        return Number.isNaN(v) ? null : (unsigned ? Math.abs(v) : v).toFixed(digits);
+      });
+      if (texts.includes(null)) continue;
+      const row = table.insertRow();
+      row.insertCell().textContent = name;
+      row.insertCell().textContent = texts.join("");
+      row.cells[0].style.paddingRight = "0.8em";
+      row.cells[0].style.whiteSpace = "nowrap";
+    }
+    const body = document.getElementById("bipedsim-chosen");
+    body.replaceChildren(table);
+  };
+
+  // The player knows clicks on bodies of a server; here there is none, so that it is told to look for them, and what it
+  // would send is taken.
+  const BINDINGS = [{ button: "left", modifier: null }];
+  const listen = () => {
+    const player = window.__viserMutable, tree = window.__viserSceneTree;
+    if (!player || !tree) return false;
+    const nodes = tree.getState();
+    const missing = Object.keys(data.bodies).filter((name) => nodes[name] && !(nodes[name].clickBindings || []).length);
+    for (const name of missing) {
+      player.messageQueue.push({ type: "SetSceneNodeClickBindingsMessage", name, bindings: BINDINGS, owner: "" });
+    }
+    if (missing.length) player.requestRender();
+    player.sendMessage = (message) => {
+      if (message.type !== "SceneNodeClickMessage" || !(message.name in data.bodies)) return;
+      chosen = message.name;
+      showBody(shown);
+    };
+    return true;
+  };
+  const begun = Date.now();
+  setInterval(() => {
+    if (!listen() && Date.now() - begun > 30000 && chosen === null) {
+      document.getElementById("bipedsim-chosen").textContent = "this player knows no clicks";
+    }
+  }, 500);
+
+  let shown = -1, shape = "";
+  const follow = () => {
+    const seconds = playerTime(), now = `${side.clientWidth} ${window.devicePixelRatio}`;
+    if (!Number.isNaN(seconds)) {
+      const frame = frameAt(seconds);
+      if (frame !== shown || now !== shape) {
+        shown = frame;
+        shape = now;
+        document.getElementById("bipedsim-now").innerHTML = data.now[frame];
+        plots.forEach((plot) => draw(plot, frame));
+        showBody(frame);
+      }
+    }
+    requestAnimationFrame(follow);
+  };
+  document.getElementById("bipedsim-fold").addEventListener("click", () => {
+    document.body.classList.toggle("bipedsim-folded");
+    window.dispatchEvent(new Event("resize"));
+  });
+  follow();
+})().catch((error) => {
+  document.getElementById("bipedsim-now").textContent = `the figures cannot be shown in this browser: ${error}`;
+});

@@ -1,0 +1,132 @@
+"""What stands beside the player of a file: figures of the instant, curves that follow time, the body that was clicked.
+
+The file has no server to ask, so that it holds the numbers of every frame: 16 bits each, steps of the range of their
+channel, as differences, compressed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+import numpy as np
+
+from bipedsim.model import Robot
+from bipedsim.numerics import Array
+from bipedsim.view.page import figures
+from bipedsim.view.page.body_figures import Row, Value, body_readings, body_rows
+from bipedsim.view.page.instant import Instant
+from bipedsim.view.page.plots import AFTER, BEFORE, Curves, curves_of, values_of
+from bipedsim.view.page.state import State
+
+_STEPS = 65534
+"""Steps of a range; one more number of 16 bits stands for what is not known."""
+_UNKNOWN = -32768
+
+
+class Beside:
+    """Gathers the figures of the frames of a file.
+
+    Args:
+        robot: What ran.
+        bodies: Name of each node that can be clicked to its link and joint.
+    """
+
+    def __init__(self, robot: Robot, bodies: dict[str, tuple[str, int]]) -> None:
+        self._robot, self._bodies = robot, bodies
+        self._curves = curves_of(robot)
+        self._at: list[float] = []
+        self._t: list[float] = []
+        self._now: list[str] = []
+        self._values: list[Array] = []
+
+    def add(self, at: float, instant: Instant, state: State | None) -> None:
+        """Take a frame that begins ``at`` [s] of the player."""
+        curves = values_of(self._robot, instant)
+        self._at.append(round(at, 6))
+        self._t.append(round(instant.t, 6))
+        self._now.append(figures.now(instant, self._robot, state))
+        self._values.append(
+            np.concatenate([*(curves[name] for name in self._curves), body_readings(instant, self._robot, state)])
+        )
+
+    def html(self, title: str, notes: str) -> str:
+        """Return what goes into the body of the page.
+
+        Args:
+            title: Of the run.
+            notes: What a reader should know of it.
+        """
+        steps, ranges = quantised(np.array(self._values))
+        plots, first = [], 0
+        for curves in self._curves.values():
+            low, high = axis(curves, ranges[first : first + len(curves.colours)])
+            plots.append({"title": curves.title, "colours": curves.colours, "low": low, "high": high, "first": first})
+            first += len(curves.colours)
+        head = json.dumps(
+            {
+                "at": self._at,
+                "t": self._t,
+                "now": self._now,
+                "plots": plots,
+                "window": (BEFORE, AFTER),
+                "ranges": ranges,
+                "readings": first,
+                "body_id": figures.BODY_ID,
+                "bodies": {
+                    name: [_row(row) for row in body_rows(self._robot, link, joint)]
+                    for name, (link, joint) in self._bodies.items()
+                },
+            },
+            separators=(",", ":"),
+        ).encode()
+        packed = len(head).to_bytes(4, "little") + head + bytes((4 + len(head)) % 2) + steps.tobytes()
+        data = base64.b64encode(zlib.compress(packed, 9)).decode("ascii")
+        own = files(__package__)
+        style, script = (own.joinpath(name).read_text(encoding="utf-8") for name in ("beside.css", "beside.js"))
+        return (
+            f"<style>{style}</style>"
+            f'<aside id="bipedsim-side"><h1>{escape(title)}</h1><div id="bipedsim-now"></div>'
+            f'<h2>Over time</h2><div id="bipedsim-curves"></div>'
+            f'<h2>Body</h2><div id="bipedsim-chosen" style="{figures.STYLE}">click on a body of the robot</div>'
+            f"<h2>Colours</h2>{figures.legend()}<small>{escape(notes)}</small></aside>"
+            '<button id="bipedsim-fold" title="show or hide the figures">&#9776;</button>'
+            f'<script type="text/plain" id="bipedsim-data">{data}</script><script>{script}</script>'
+        )
+
+
+def axis(curves: Curves, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return low and high end of the axis of curves whose values are in these ranges: low end and size."""
+    low, high = min(low for low, _ in ranges), max(low + size for low, size in ranges)
+    if not high > low:
+        return curves.low, curves.high
+    # The height of a walk is a small change of a large number.
+    begin = low if low > 0.8 * high else min(low, 0.0)
+    room = max(0.08 * (high - begin), 0.03 * abs(high) if begin > 0.0 else 0.0)
+    return begin - (room if begin else 0.0), high + room
+
+
+def quantised(values: Array) -> tuple[Array, list[tuple[float, float]]]:
+    """Return (C, F) differences of steps as 16-bit numbers, and low end and size of the range of each channel.
+
+    Args:
+        values: (F, C), NaN where a value is not known.
+    """
+    known = np.isfinite(values)
+    low = np.where(known.any(axis=0), np.min(values, axis=0, where=known, initial=np.inf), 0.0)
+    high = np.where(known.any(axis=0), np.max(values, axis=0, where=known, initial=-np.inf), 0.0)
+    size = high - low
+    share = np.divide(values - low, size, out=np.zeros_like(values), where=known & (size > 0.0))
+    steps = np.where(known, np.round(share * _STEPS) - _STEPS // 2, _UNKNOWN).astype(np.int64)
+    apart = np.diff(steps, axis=0, prepend=np.zeros((1, values.shape[1]), dtype=np.int64))
+    # Wraps around, as it does where it is added up again.
+    return apart.astype("<i2").T.copy(), list(zip(low.tolist(), size.tolist(), strict=True))
+
+
+def _row(row: Row) -> tuple[str, list[list[float] | str]]:
+    parts = [[p.at, p.digits, p.factor, p.unsigned] if isinstance(p, Value) else p for p in row.parts]
+    return row.name, parts

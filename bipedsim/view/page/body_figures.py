@@ -1,0 +1,132 @@
+"""What a click on a body shows: rows of text with numbers in it, for the page here and for the player of a file.
+
+Texts are made once, :class:`Value` says which of the :func:`body_readings` of an instant stand in them: so a file holds
+the numbers of each frame, and no text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.model import Robot, drivers
+from bipedsim.numerics import Array
+from bipedsim.view.page.instant import Instant
+from bipedsim.view.page.state import State
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number in a text.
+
+    Attributes:
+        at: Its place among the readings.
+        digits: Behind the point.
+        factor: What it is multiplied with.
+        unsigned: Whether its sign is left out.
+    """
+
+    at: int
+    digits: int
+    factor: float = 1.0
+    unsigned: bool = False
+
+    def text(self, values: Array) -> str:
+        """Return it as text."""
+        value = self.factor * float(values[self.at])
+        return f"{abs(value) if self.unsigned else value:.{self.digits}f}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A name, and the text behind it; it is left out where one of its values is not known."""
+
+    name: str
+    parts: tuple[str | Value, ...]
+
+    def text(self, values: Array) -> str:
+        """Return the text; empty where something is not known."""
+        known = all(np.isfinite(values[part.at]) for part in self.parts if isinstance(part, Value))
+        return "".join(p if isinstance(p, str) else p.text(values) for p in self.parts) if known else ""
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the readings of a robot are."""
+
+    robot: Robot
+
+    @property
+    def wrench(self) -> int:
+        return 4 * self.robot.nu
+
+    @property
+    def forces(self) -> int:
+        return self.wrench + 6 * len(self.robot.soles)
+
+    @property
+    def centres(self) -> int:
+        return self.forces + 3 * (self.robot.nu + 1)
+
+
+def body_readings(instant: Instant, robot: Robot, state: State | None) -> Array:
+    """Return all that the rows of any body may show (n,): NaN where it is not known, or nothing touches."""
+
+    def of(values: Array | None, size: int) -> Array:
+        return np.full(size, np.nan) if values is None else np.asarray(values, dtype=np.float64).ravel()
+
+    nu, model = robot.nu, robot.model
+    joints = (instant.joint_position, instant.joint_velocity, instant.joint_effort, instant.joint_command)
+    forces = of(instant.body_forces, 3 * (nu + 1)).reshape(-1, 3)
+    forces = np.where(forces.any(axis=1, keepdims=True), forces, np.nan)
+    centres = np.full((model.njoints, 3), np.nan)
+    if state is not None:
+        centres[:] = [pose.act(inertia.lever) for pose, inertia in zip(state.data.oMi, model.inertias, strict=True)]
+    known = [of(values, nu) for values in joints]
+    return np.concatenate([*known, of(instant.wrench, 6 * len(robot.soles)), forces.ravel(), centres.ravel()])
+
+
+def body_rows(robot: Robot, link: str, joint: int) -> tuple[Row, ...]:
+    """Return what a click on the body that ``joint`` carries shows."""
+    model, places = robot.model, _Places(robot)
+    made = [
+        Row("link", (link,)),
+        Row("joint", (model.names[joint],)),
+        Row("mass", (f"{model.inertias[joint].mass:.3g} kg",)),
+    ]
+    if model.names[joint] in robot.joint_names:
+        made += _of_joint(robot, joint, robot.joint_names.index(model.names[joint]))
+    made.append(Row("centre of mass", _three(places.centres + 3 * joint, 3, " m")))
+    for k, sole in enumerate(robot.soles):
+        if sole.joint_id == joint:
+            made.append(Row("force on the sole", _three(places.wrench + 6 * k, 1, " N")))
+            made.append(Row("torque", _three(places.wrench + 6 * k + 3, 1, " N.m")))
+    body = int(drivers(model, robot.joint_names)[joint])
+    made.append(Row("other contact", _three(places.forces + 3 * body, 1, " N")))
+    return tuple(made)
+
+
+def _of_joint(robot: Robot, joint: int, i: int) -> list[Row]:
+    """Return the rows of joint ``i`` of the robot, ``joint`` of the model."""
+    turns = robot.model.joints[joint].shortname().startswith("JointModelR")
+    low, high, fastest = robot.position_lower[i], robot.position_upper[i], robot.velocity_limit[i]
+    angle, rate, effort, command = (i + robot.nu * n for n in range(4))
+    if turns:
+        degree = float(np.rad2deg(1.0))
+        between = f" deg ({degree * low:.0f} to {degree * high:.0f})"
+        position: tuple[str | Value, ...] = (Value(angle, 1, degree), between)
+        velocity: tuple[str | Value, ...] = (Value(rate, 2), f" rad/s (at most {fastest:.1f})")
+    else:
+        position = Value(angle, 3), f" m ({low:.3g} to {high:.3g})"
+        velocity = Value(rate, 2), f" m/s (at most {fastest:.2g})"
+    unit, limit = "N.m" if turns else "N", robot.effort_limit[i]
+    torques = [
+        Row(name, (Value(at, 1), f" {unit}, ", Value(at, 0, 100.0 / limit, unsigned=True), f"% of {limit:.0f}"))
+        for name, at in (("effort", effort), ("asked for", command))
+    ]
+    return [Row("position", position), Row("velocity", velocity), *torques]
+
+
+def _three(at: int, digits: int, unit: str) -> tuple[str | Value, ...]:
+    return (Value(at, digits), ", ", Value(at + 1, digits), ", ", Value(at + 2, digits), unit)
