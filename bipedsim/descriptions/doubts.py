@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pinocchio as pin
@@ -27,17 +28,51 @@ LIGHT = 1e-3
 """Effective inertia [kg.m^2] that a drive with a gear would be far above."""
 TIRED = 0.8
 """Share of the effort limit that standing may take."""
+SHARED = {
+    "no file": "meshes of collision geometry are not there: {} touch nothing; set ROS_PACKAGE_PATH to where their "
+    "package is, or give shapes under `bodies`",
+    "cannot be read": "meshes of collision geometry cannot be read: {} touch nothing with them; give shapes under "
+    "`bodies`",
+    "m thick": "meshes of {} are thinner than 1 mm",
+}
+"""What the reader of shapes says of a link: how it is said of all such links at once."""
 
 
 def find_doubts(robot: Robot) -> Iterator[str]:
     """Yield what is odd about a robot that loads: what a mistake in its description looks like."""
-    prefix = f"{robot.source}: "
-    for text in (*robot.warnings, *robot.shapes.warnings):
-        yield text.removeprefix(prefix)
+    yield from told_once((*robot.warnings, *robot.shapes.warnings), str(robot.source))
+    if robot.free_flyer and robot.nu and not robot.shapes.shapes:
+        yield (
+            "no link has collision geometry: soles alone touch the ground, and a robot that falls hangs from them; "
+            "give shapes under `bodies`"
+        )
     yield from _doubts_of_stance(robot)
     yield from _doubts_of_soles(robot)
     yield from _doubts_of_joints(robot)
     yield from _doubts_of_masses(robot)
+
+
+def told_once(warnings: Iterable[str], source: str) -> Iterator[str]:
+    """Yield warnings about a robot, those that many links share in one sentence.
+
+    Args:
+        warnings: Of its reader, or of its shapes.
+        source: File that they are about, which needs no mention.
+    """
+    links: dict[str, dict[str, None]] = {kind: {} for kind in SHARED}
+    others: dict[str, None] = {}
+    for text in warnings:
+        said = text.removeprefix(f"{source}: ")
+        link = re.search(r"link '([^']*)'", said)
+        kind = next((kind for kind in SHARED if kind in said), None) if link else None
+        if link and kind:
+            links[kind][link[1]] = None
+        else:
+            others[said] = None
+    for kind, names in links.items():
+        if names:
+            yield SHARED[kind].format(some(list(names)))
+    yield from others
 
 
 def _doubts_of_stance(robot: Robot) -> Iterator[str]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,7 @@ import pinocchio as pin
 
 from bipedsim.descriptions.compare import compare
 from bipedsim.descriptions.description import Description, is_imu
-from bipedsim.descriptions.doubts import find_doubts
+from bipedsim.descriptions.doubts import find_doubts, told_once
 from bipedsim.descriptions.guesses import gains, gait, guess_drives
 from bipedsim.descriptions.legs import Figure, Leg, find_legs, mirrored_joints
 from bipedsim.descriptions.mjcf import stl
@@ -163,7 +164,7 @@ class _Import:
         self._weld_massless(model)
         model = self._welded(model)
         shapes = read_shapes(model, xml, found.path, whole=True)
-        self._tell_missing(list(shapes.warnings))
+        self._tell_missing(shapes.warnings)
         seen = read_shapes(model, xml, found.path, tag="visual", whole=True).shapes
         start, given = self._start(model)
         figure = Figure.of(model, start, shapes.shapes, seen)
@@ -236,22 +237,10 @@ class _Import:
     def _welded(self, model: pin.Model) -> pin.Model:
         return welded(model, {n: angle for n, angle in self.found.locked.items() if model.existJointName(n)})
 
-    def _tell_missing(self, warnings: list[str]) -> None:
-        """Tell of meshes that are missing, or odd, all at once."""
-        links: dict[str, list[str]] = {"no file": [], "thick": [], "": []}
-        for said in warnings:
-            kind = next(kind for kind in links if kind in said)
-            links[kind].append(said.split("link ")[1].split(":")[0].strip("'") if kind else said)
-        missing, thin, others = links.values()
-        if missing:
-            self.notes.doubts(
-                f"meshes of collision geometry are not there: {some(missing)} touch nothing; set ROS_PACKAGE_PATH to "
-                "where their package is, or give shapes under `bodies`"
-            )
-        if thin:
-            self.notes.doubts(f"meshes of {some(thin)} are thinner than 1 mm")
-        for said in others:
-            self.notes.doubts(said.removeprefix(f"{self.found.path}: "))
+    def _tell_missing(self, warnings: Iterable[str]) -> None:
+        """Tell of meshes that are missing, or odd: what is told here stands even where robot.yaml does not load."""
+        for said in told_once(warnings, str(self.found.path)):
+            self.notes.doubts(said)
 
     def _start(self, model: pin.Model) -> tuple[Array, bool]:
         """Return the configuration (nq,) that the description stands in, and whether it says so."""

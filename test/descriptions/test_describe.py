@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +106,13 @@ def test_a_foreign_file_is_described_with_what_was_guessed(tmp_path: Path) -> No
     assert "Guessed, and why" in found.text
     with pytest.raises(ConfigError, match="unknown robot"):
         describe("no_such_robot")
+
+
+def test_a_robot_whose_bodies_touch_nothing_is_told(tmp_path: Path) -> None:
+    source = ROBOTS["biped14"].parent
+    (tmp_path / "robot.yaml").write_text((source / "robot.yaml").read_text())
+    urdf = (source / "robot.urdf").read_text()
+    (tmp_path / "robot.urdf").write_text(re.sub(r"<collision.*?</collision>", "", urdf, flags=re.DOTALL))
+    [said] = [text for text in find_doubts(load_robot(tmp_path / "robot.yaml")) if "collision geometry" in text]
+    assert "soles alone touch the ground" in said
+    assert not [text for text in find_doubts(load_robot("biped14")) if "collision geometry" in text]

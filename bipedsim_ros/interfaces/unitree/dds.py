@@ -100,6 +100,12 @@ class Bus:
         types = {name.replace("::", ".") for name in self._types(COMMAND)}
         return types - {self._command_type.__idl_typename__}
 
+    def misfits(self) -> int:
+        """Return how many writers on rt/lowcmd call their type as ours is called, and are not heard all the same."""
+        ours = self._command_type.__idl_typename__
+        same = sum(name.replace("::", ".") == ours for name in self._types(COMMAND))
+        return max(0, same - self.programs())
+
     def robots(self) -> int:
         """Return how many write rt/lowstate, this one included."""
         return len(self._types(STATE))

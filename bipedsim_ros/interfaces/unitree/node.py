@@ -99,6 +99,7 @@ class UnitreeNode:
         self._pressed: Array | None = None
         self._begun = self._told_free = self._told_nobody = self._told_others = False
         self._told_strangers: set[str] = set()
+        self._misfits, self._told_misfits = 0, False
         self._stop = False
         nic = params.nic or ("" if params.network == "subnet" else "lo")
         self._bus = Bus(params.domain, machine.family.name, nic, self._on_command, self._failed, Switcher())
@@ -278,8 +279,17 @@ class UnitreeNode:
                 f"LowCmd_ from unitree_sdk2py.idl.{self._machine.family.name}.msg.dds_ last, or choose the program for "
                 "this robot"
             )
+        # Who has just come is matched a little later than seen.
+        misfits, self._misfits = min(self._misfits, found := self._bus.misfits()), found
+        if misfits and not self._told_misfits:
+            self._told_misfits = True
+            log.warning(
+                f"{misfits} on {COMMAND} not heard: the type is called {self._machine.family.name}.msg.dds_.LowCmd_ as "
+                f"that of this {self._machine.name}, but its members are others, or its cyclonedds is not "
+                f"{LIBRARY.split()[-1]}; is the SDK of another version?"
+            )
         patient = time.monotonic() - self._since < _PATIENCE_S
-        if not (programs or strangers or patient or self._told_nobody or self._received):
+        if not (programs or strangers or misfits or patient or self._told_nobody or self._received):
             self._told_nobody = True
             log.warning(
                 f"nobody is on {COMMAND} yet: a program needs DDS domain {self._params.domain}, the network interface "
@@ -293,12 +303,13 @@ class UnitreeNode:
             )
         self._told_others = others > 0
         dropped = self._drops.by_kind
-        if strangers or dropped or others > 0:
+        if strangers or misfits or dropped or others > 0:
             level, text = DiagnosticStatus.WARN, f"{text}; see the log for what is wrong with some of it"
         values = {
             "states": self._sent,
             "commands": self._received,
             "programs": programs,
+            "not_heard": misfits,
             "tick": self._tick_ns // 1_000_000 + 1,
             **{f"dropped.{kind}": count for kind, count in (*dropped.items(), *self._inputs.by_kind.items())},
         }

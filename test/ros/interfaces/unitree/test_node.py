@@ -41,6 +41,14 @@ class WrongCommand(IdlStruct, typename="unitree_go.msg.dds_.LowCmd_"):
     level_flag: uint8
 
 
+@dataclass
+class OtherCommand(IdlStruct, typename="unitree_hg.msg.dds_.LowCmd_"):
+    """What an SDK of another version would publish: the name is right, its size is not."""
+
+    mode_pr: uint8
+    mode_machine: uint8
+
+
 class Robot:
     """A robot on ROS topics whose joints come in an order of their own, and the node that speaks for it."""
 
@@ -129,6 +137,8 @@ def test_what_is_wrong_is_told_counted_and_never_passed_on(ros: RosWorld) -> Non
     damaged = bytes([*sound[:60], sound[60] ^ 1, *sound[61:]])
     strange = DataWriter(program.participant, Topic(program.participant, "rt/lowcmd", WrongCommand))
     strange.write(WrongCommand(0xFF))
+    other = DataWriter(program.participant, Topic(program.participant, "rt/lowcmd", OtherCommand))
+    other.write(OtherCommand(0, 5))
     another = DataWriter(program.participant, Topic(program.participant, "rt/lowstate", idl.LowState))
 
     def told() -> bool:
@@ -136,7 +146,27 @@ def test_what_is_wrong_is_told_counted_and_never_passed_on(ros: RosWorld) -> Non
         return robot.dropped("crc") > 1
 
     ros.until(told, "that commands with a wrong checksum are counted")
+    values = program.command.values
+    machine = int(values["mode_machine"])
+    wrong: dict[str, bytes] = {}
+    for kind, name, value in (("mode_pr", "mode_pr", 1), ("mode_machine", "mode_machine", machine + 1)):
+        right, values[name] = int(values[name]), value
+        wrong[kind], values[name] = program.command.serialized(), right
+    for kind, name, number in (("mode", "mode", 5), ("negative", "kd", -1.0), ("not_finite", "q", np.nan)):
+        right, values["motor_cmd"][name][3] = values["motor_cmd"][name][3].item(), number
+        wrong[kind], values["motor_cmd"][name][3] = program.command.serialized(), right
+    assert program.command.serialized() == sound
+
+    for kind, data in wrong.items():
+
+        def counted(kind: str = kind, data: bytes = data) -> bool:
+            program.send(data)
+            return robot.dropped(kind) > 1
+
+        ros.until(counted, f"that commands with a wrong {kind} are counted")
+    assert "rods" in robot.node.output, "why motors A and B are refused"
     ros.until(lambda: "unitree_go.msg.dds_.LowCmd_" in robot.node.output, "that the wrong type is told")
+    ros.until(lambda: "1 on rt/lowcmd not heard" in robot.node.output, "that a type of another size is told")
     ros.until(lambda: "2 robots publish rt/lowstate" in robot.node.output, "that another robot is told")
     assert another is not None
     assert "fill in msg.crc" in robot.node.output
@@ -213,10 +243,12 @@ def test_the_motion_switcher_answers_as_the_vendors_example_asks(ros: RosWorld) 
     assert json.loads(said[2][1])["name"] == ""
 
 
-def test_a_program_moves_a_simulated_robot(ros: RosWorld) -> None:
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_a_program_moves_a_simulated_robot(ros: RosWorld, factor: float) -> None:
+    """In slowed time, too."""
     domain = int(ros.env["ROS_DOMAIN_ID"])
     bringup = plan(
-        {"robot": "g1", "interface": "unitree", "duration": 0.3, "rate_check": "off"},
+        {"robot": "g1", "interface": "unitree", "duration": 0.3, "rate_check": "off", "real_time_factor": factor},
         interface_params={"domain": domain},
     )
     assert [node.executable for node in bringup.nodes] == ["sim_node", "unitree_node"]
