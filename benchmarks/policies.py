@@ -222,7 +222,7 @@ def main() -> None:
         help="time constant of MuJoCo's contacts [s], with steps of a tenth of it; default the model's, 0.02",
     )
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--output", type=Path, help="JSON of every walk")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="JSON of every walk, and the table beside it")
     args = parser.parse_args()
     jobs = []
     for text in args.robots:
@@ -233,18 +233,25 @@ def main() -> None:
                 where = Path(robot), Path(policy)
                 how = args.duration, args.contact_model, args.solref
                 jobs.append((what, *where, COMMANDS[command], seed, *how))
-    print("| | bipedsim: vx, vy, wz | peak, highest | upright | MuJoCo: vx, vy, wz | peak, highest | upright |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    table = [
+        "| | bipedsim: vx, vy, wz | peak, highest | upright | MuJoCo: vx, vy, wz | peak, highest | upright |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    print(*table, sep="\n")
     results: dict[str, list[tuple[Walk, Walk]]] = {}
     with ProcessPoolExecutor(args.jobs) as pool:
         for job, pair in zip(jobs, pool.map(_one, jobs), strict=True):
             results.setdefault(job[0], []).append(pair)
             if len(results[job[0]]) == args.seeds:
                 here, there = map(list, zip(*results[job[0]], strict=True))
-                print(row(job[0], here, there), flush=True)
+                table.append(row(job[0], here, there))
+                print(table[-1], flush=True)
     if args.output:
         plain = {what: [[vars(walk) for walk in pair] for pair in pairs] for what, pairs in results.items()}
-        args.output.write_text(json.dumps(plain, indent=1))
+        args.output.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+        about = f"{args.seeds} starts each, {args.duration:g} s, contact model {args.contact_model}, MuJoCo's solref "
+        about += f"{args.solref or 'of the model'}; velocities in m/s and rad/s, forces over 20 ms in weights"
+        args.output.with_suffix(".md").write_text("\n".join([about, "", *table]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

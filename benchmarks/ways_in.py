@@ -1,14 +1,20 @@
 """What each way to drive a robot costs, beside a step of the simulation: `python benchmarks/ways_in.py`.
 
-Least times of many calls, all ways in turn in one process, so that a busy machine spoils none of them alone. The way of
-a message to another process and back is not in it: `round_trip_us` of a bring-up's summary has that.
+Least times of many calls, all ways in turn in one process, so that a busy machine spoils none of them alone. The way to
+another process and back is the median round trip of a bring-up with ``posture`` in lock step.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +98,29 @@ def ways(robot: Robot, policy: Path | None) -> dict[str, Callable[[], Any]]:
     return found
 
 
+def round_trip(robot: str) -> float:
+    """Return the median time [s] from a state that is published to the command of another process."""
+    command = [sys.executable, "-m", "bipedsim.cli.main", "up", "--robot", robot, "--clock", "lock_step"]
+    said = subprocess.run([*command, "--duration", "3"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    median = re.search(r"^round_trip_us +p50 ([0-9.]+)", said, re.MULTILINE)
+    if median is None:
+        raise RuntimeError(f"the bring-up told no round trip: {said}")
+    return float(median[1]) * 1e-6
+
+
+def processor() -> str:
+    """Return what the processor calls itself, and how many there are."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return f"{os.cpu_count()} x {names[0] if names else platform.machine()}, Python {platform.python_version()}"
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the table, and keep it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--robot", default="g1")
     parser.add_argument("--policy", type=Path, help="deployment file for the robot")
+    parser.add_argument("--output", type=Path, help="Markdown, with date and machine")
     args = parser.parse_args()
     measured = ways(load_robot(args.robot), args.policy)
     least = dict.fromkeys(measured, np.inf)
@@ -108,10 +132,21 @@ def main() -> None:
                 begin = time.perf_counter()
                 call()
                 least[name] = min(least[name], time.perf_counter() - begin)
+    try:
+        import rclpy  # noqa: F401
+    except ImportError:
+        pass
+    else:
+        least["the way to another process and back"] = round_trip(args.robot)
     step = least["a step under torques"]
-    print("| | µs | of a step |\n| --- | --- | --- |")
-    for name, seconds in least.items():
-        print(f"| {name} | {1e6 * seconds:.1f} | {seconds / step:.2f} |")
+    lines = ["| | µs | of a step |", "| --- | --- | --- |"]
+    lines += [f"| {name} | {1e6 * seconds:.3g} | {seconds / step:.2f} |" for name, seconds in least.items()]
+    print("\n".join(lines))
+    if args.output:
+        day = datetime.now(timezone.utc).date().isoformat()
+        words = ["python benchmarks/ways_in.py", "--robot", args.robot, *(["--policy", "FILE"] if args.policy else [])]
+        head = [f"`{' '.join(words)}`, {day}, {processor()}:", ""]
+        args.output.write_text("\n".join(["# Ways in", "", *head, *lines]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ class Controller(Protocol):
       writes new numbers into the same dict at every update; its keys never change.
     * ``fallen``, a bool: the controller has given up. It is false again after :meth:`reset`.
     * ``decimation``, an int: it is asked at every so many ticks, from the first one on, and its last command stands in
-      between: that of a policy at 50 Hz is 20 where ``dt`` is 1 ms.
+      between: that of a policy at 50 Hz is 20 where ``dt`` is 1 ms. Ticks go by time stamps: who misses the one that
+      was its turn is asked at the next that it sees, and then at its beat again.
     * ``estimate``, an :class:`Estimate`: where the controller believes the robot to be; None as long as it does not
       know.
     """

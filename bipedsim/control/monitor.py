@@ -47,6 +47,8 @@ class Guard:
         controller: The controller, see :class:`Controller` for what it may have.
         robot: The robot it controls.
         fall_tilt: See above [rad]; 0 is never. Robots fixed to the world cannot tilt.
+        dt: Length of a tick [s], for a ``decimation`` that goes by time stamps: ticks that the controller never saw
+            count, too. Without it an update is a tick.
 
     Attributes:
         set_velocity: The controller's own, or None; :meth:`steer` calls it.
@@ -58,7 +60,9 @@ class Guard:
         fell_at: Time stamp of the observation in which that was seen [s], or None.
     """
 
-    def __init__(self, controller: Controller, robot: Robot, fall_tilt: float = FALL_TILT) -> None:
+    def __init__(
+        self, controller: Controller, robot: Robot, fall_tilt: float = FALL_TILT, dt: float | None = None
+    ) -> None:
         self._controller: Any = controller
         self.set_velocity: Callable[[float, float, float], None] | None = getattr(controller, "set_velocity", None)
         self.set_footsteps: Callable[[Array], None] | None = getattr(controller, "set_footsteps", None)
@@ -73,7 +77,9 @@ class Guard:
         self._damped = Command(np.zeros(robot.nu))
         self._damping_drives = Command(np.zeros(robot.nu), damping=self._damping.copy())
         self._decimation = _decimation_of(controller)
+        self._dt = dt
         self._wait = 0
+        self._asked_at = -np.inf
         self._held = self._damped
         self.fresh = True
         self.reason = ""
@@ -94,7 +100,7 @@ class Guard:
     def reset(self, observation: Observation) -> None:
         """Forget a fall and reset the controller."""
         self.reason, self.fell_at, self._velocity = "", None, None
-        self._wait = 0
+        self._wait, self._asked_at = 0, -np.inf
         self._controller.reset(observation)
 
     def steer(self, velocity: tuple[float, float, float]) -> None:
@@ -113,8 +119,7 @@ class Guard:
         Raises:
             ConfigError: The controller returned no :class:`Command`, or one of the wrong size.
         """
-        self.fresh = self._wait == 0
-        self._wait = (self._decimation if self.fresh else self._wait) - 1
+        self.fresh = self._due(observation.t)
         if self.fell_at is None:
             try:
                 if self.fresh:
@@ -136,6 +141,19 @@ class Guard:
         np.multiply(-self._damping, observation.joint_velocity, out=tau)
         np.clip(tau, -self._limit, self._limit, out=tau)
         return self._damped
+
+    def _due(self, t: float) -> bool:
+        """Return whether the controller is to be asked, and count the tick."""
+        wait, every = self._wait, self._decimation
+        if self._dt is not None and every > 1:
+            if self._asked_at > -np.inf:
+                # The one tick between two updates is counted below.
+                wait -= max(0, round((t - self._asked_at) / self._dt) - 1)
+            self._asked_at = t
+        due = wait <= 0
+        # Who comes late is asked at once, and then at the beat of before.
+        self._wait = ((wait % every or every) if due else wait) - 1
+        return due
 
     def _fault(self, observation: Observation, command: Command) -> str:
         """Return why the robot counts as fallen, or an empty text."""

@@ -171,7 +171,8 @@ class ControllerNode:
         self._params = params
         node.get_logger().info(f"loading {params.controller}; new kernels are compiled first")
         with announced(f"controller {params.controller}", 10):
-            self._guard = Guard(cls(robot, own, 1.0 / params.rate), robot, params.fall_tilt)
+            dt = 1.0 / params.rate
+            self._guard = Guard(cls(robot, own, dt), robot, params.fall_tilt, dt)
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
         self._writer, self._impedance_writer = CommandWriter(robot.nu), ImpedanceWriter(robot.nu)

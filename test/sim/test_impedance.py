@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -266,6 +267,32 @@ def test_a_controller_is_asked_as_often_as_it_says(biped: Robot) -> None:
     guard.reset(seen)
     guard.update(seen)
     assert len(asked) == 4, "a reset asks at once"
+
+
+@pytest.mark.parametrize(
+    ("missed", "expected"),
+    [
+        ((), [0, 20, 40, 60]),
+        ((5, 6, 33), [0, 20, 40, 60]),
+        ((20, 21, 40), [0, 22, 41, 60]),
+        (range(10, 45), [0, 45, 60]),
+    ],
+)
+def test_ticks_that_a_controller_never_saw_do_not_slow_it(
+    biped: Robot, missed: Iterable[int], expected: list[int]
+) -> None:
+    """As a node may miss states in real time: a policy at 50 Hz must not become one at 40 Hz."""
+    controller = Stiff(biped, Stiff.Params(), H)
+    guard, seen = Guard(controller, biped, dt=H), Simulator(biped).reset()
+    for begin in (0.0, 1.8e9):
+        seen.t = begin
+        guard.reset(seen)
+        fresh = []
+        for tick in sorted(set(range(62)) - set(missed)):
+            seen.t = begin + tick * H
+            guard.update(seen)
+            fresh += [tick] * guard.fresh
+        assert fresh == expected
 
 
 def test_after_a_fall_the_drives_damp_as_they_kept_before(biped: Robot) -> None:

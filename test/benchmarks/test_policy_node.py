@@ -1,0 +1,44 @@
+"""The benchmark of policies as nodes: what it calls in time."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def policy_node() -> ModuleType:
+    """Return the benchmark."""
+    folder = ROOT / "benchmarks"
+    sys.path.insert(0, str(folder))
+    try:
+        spec = importlib.util.spec_from_file_location("policy_node", folder / "policy_node.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules["policy_node"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(folder))
+    return module
+
+
+def test_a_command_is_in_time_that_the_next_step_follows(policy_node: ModuleType) -> None:
+    """Answers to the states at 0, 20, ... 80 ms, in rows of the step that follows them; the one to 60 never comes."""
+    setpoint = np.full((101, 6, 2), np.nan)
+    for row, value in ((1, 1.0), (21, 2.0), (44, 3.0), (82, 4.0)):
+        setpoint[row:] = value
+    whole = SimpleNamespace(t=np.arange(101) * 1e-3, setpoint=setpoint)
+    found = policy_node.timing(whole, 20)
+    assert (found.commands, found.in_time, found.worst_ms, found.not_recorded) == (5, 2, 20.0, 0)
+    gaps = np.delete(np.arange(101), [50, 51])
+    assert policy_node.timing(SimpleNamespace(t=whole.t[gaps], setpoint=setpoint[gaps]), 20).not_recorded == 2
+
+
+def test_velocities_share_the_time(policy_node: ModuleType) -> None:
+    asked = policy_node.schedule(("stand", "turn 0.5 rad/s"), 30.0)
+    assert asked == [{"at": 0.0, "vx": 0.0, "vy": 0.0, "wz": 0.0}, {"at": 15.0, "vx": 0.0, "vy": 0.0, "wz": 0.5}]

@@ -1,0 +1,227 @@
+"""The table "Bring your own" of docs/controllers.md: the command of each row runs as printed and the robot stands.
+
+A row that nobody added a way to run here fails. The nodes are processes of their own over real DDS.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from docs_support import rows, section
+from paths import ROOT
+
+PAGE = (ROOT / "docs" / "controllers.md").read_text(encoding="utf-8")
+HEAD, *TABLE = rows(section(PAGE, "Bring your own"))
+PATIENCE_S = 240.0
+
+TRAJECTORY = """
+    import time
+
+    import rclpy
+    from rclpy.qos import QoSProfile
+    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+    rclpy.init()
+    node = rclpy.create_node("tool")
+    sent = node.create_publisher(JointTrajectory, "/joint_trajectory_controller/joint_trajectory", QoSProfile(depth=1))
+    message = JointTrajectory(joint_names=["l_knee"])
+    point = JointTrajectoryPoint(positions=[0.4])
+    point.time_from_start.nanosec = 100_000_000
+    message.points = [point]
+    while True:  # commands are taken best effort: one alone may be lost before both sides know of each other
+        sent.publish(message)
+        time.sleep(0.5)
+"""
+VENDOR = """
+    import sys
+
+    from unitree_support import Program
+
+    program = Program(int(sys.argv[1]))
+    motors, command = program.state()["motor_state"], program.command.values
+    command["mode_machine"] = 5
+    command["motor_cmd"]["q"], command["motor_cmd"]["kp"], command["motor_cmd"]["kd"] = motors["q"], 200.0, 4.0
+    program.until(lambda state: False, "the robot ends first", period=0.002)
+"""
+
+
+def ticked(cell: str) -> str:
+    """Return the first command of a cell, as it is printed."""
+    found = re.search(r"`([^`]+)`", cell)
+    assert found, f"no command in {cell!r}"
+    return found[1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with every file that the page says to save."""
+    for name, text in re.findall(r"`(\w+\.\w+)`[^`]*:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def env(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The environment of a terminal; with ROS, in a domain of its own."""
+    env = request.getfixturevalue("ros_env") if importlib.util.find_spec("rclpy") else {**os.environ}
+    return env | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}"}
+
+
+def typed(command: str, folder: Path, env: dict[str, str]) -> str:
+    """Type a command and return what it says; it must succeed."""
+    done = subprocess.run(
+        shlex.split(command), cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def stood(summary: Path) -> None:
+    values = json.loads(summary.read_text(encoding="utf-8"))
+    assert values["fell_at_s"] is None
+    assert values["gave_up_at_s"] is None
+
+
+def headless(command: str, folder: Path, env: dict[str, str]) -> None:
+    typed(f"{command} --duration 0.5 --output out.npz", folder, env)
+    said = typed("bipedsim summary out.npz", folder, env)
+    assert "fell" not in said, said
+
+
+def brought_up(command: str, folder: Path, env: dict[str, str], beside: str = "", clock: str = "lock_step") -> None:
+    """Run a bring-up of half a second with, beside it, what the row says to start."""
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    whole = f"{command} --clock {clock} --duration 0.5 --record run"
+    other = None
+    with (folder / "up.txt").open("w+", encoding="utf-8") as said:
+        up = subprocess.Popen(shlex.split(whole), cwd=folder, env=env, stdout=said, stderr=subprocess.STDOUT)
+        try:
+            if beside:
+                other = subprocess.Popen(shlex.split(beside), cwd=folder, env=env)
+            code = up.wait(PATIENCE_S)
+        finally:
+            for process in (other, up):
+                if process is not None and process.poll() is None:
+                    process.terminate()
+                    process.wait(PATIENCE_S)
+        said.seek(0)
+        assert code == 0, said.read()
+    stood(folder / "run" / "summary.json")
+
+
+def a_class(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    headless(ticked(row[1]), folder, env)
+
+
+def a_class_as_a_node(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    brought_up(ticked(row[1]), folder, env)
+
+
+def a_node_in_python(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    command, node = re.findall(r"`([^`]+)`", row[1])
+    brought_up(command, folder, env, beside=node)
+
+
+def a_node_in_cpp(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    if not any(prefix and (Path(prefix) / "include" / "rclcpp").is_dir() for prefix in prefixes):
+        pytest.skip("rclcpp, which this row is about, comes with /opt/ros alone, not as a wheel; source its setup.sh")
+    if not shutil.which("cmake"):
+        pytest.skip("cmake is not installed")
+    command, *build, node = re.findall(r"`([^`]+)`", row[1])
+    for one in build:
+        typed(one, folder, env)
+    brought_up(command, folder, env, beside=node)
+
+
+def a_policy(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (pip install 'bipedsim[policy]')")
+    from policy_support import whole
+
+    whole(folder)
+    headless(ticked(row[1]), folder, env)
+
+
+def a_vendors_program(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    pytest.importorskip("cyclonedds", reason="cyclonedds is not installed (pip install 'bipedsim[unitree]')")
+    command, program = re.findall(r"`([^`]+)`", row[1])
+    # The vendor's own example comes with its SDK: what stands for it speaks the same topics, on a domain of the test.
+    assert program == "python g1_low_level_example.py lo"
+    (folder / "program.py").write_text(textwrap.dedent(VENDOR), encoding="utf-8")
+    domain = 100 + os.getpid() % 100
+    beside = f"{sys.executable} program.py {domain}"
+    brought_up(f"{command} --interface-set domain={domain}", folder, env, beside, clock="real_time")
+
+
+def other_tools(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    (folder / "tool.py").write_text(textwrap.dedent(TRAJECTORY), encoding="utf-8")
+    command = ticked(row[1])
+    brought_up(command, folder, env, beside=f"{sys.executable} tool.py", clock="as_fast_as_possible")
+    from bipedsim.recording import load_recording
+
+    recording = load_recording(folder / "run")
+    knee = recording.joint_position[:, list(recording.joint_names).index("l_knee")]
+    assert abs(knee[-1] - 0.4) < 0.1
+
+
+def an_agent(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    pytest.importorskip("gymnasium", reason="gymnasium is not installed (pip install 'bipedsim[gym]')")
+    lines = ["import gymnasium, bipedsim.gym", f"env = {ticked(row[1])}", "env.reset(seed=0)"]
+    lines += ["for _ in range(20): over = env.step(0.0 * env.action_space.sample())[2]", "assert not over"]
+    typed(shlex.join([sys.executable, "-c", "\n".join(lines)]), folder, env)
+
+
+WAYS: dict[str, Callable[[list[str], Path, dict[str, str]], None]] = {
+    "a Python class": a_class,
+    "the same, over topics": a_class_as_a_node,
+    "a node of yours in Python": a_node_in_python,
+    "a node of yours in C++": a_node_in_cpp,
+    "a trained policy": a_policy,
+    "a program made for a vendor's robot": a_vendors_program,
+    "trajectories, positions, impedances of other tools": other_tools,
+    "an agent that learns": an_agent,
+}
+
+
+def has(row: list[str]) -> str:
+    """Return what the row is for, without its links."""
+    return re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", row[0])
+
+
+QUICK = (a_class, a_policy, an_agent)
+"""Ways without nodes of their own, each of which takes ten seconds to come up."""
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, marks=() if WAYS.get(has(row)) in QUICK else pytest.mark.slow, id=has(row)) for row in TABLE],
+)
+def test_a_row_runs_as_printed(row: list[str], folder: Path, env: dict[str, str]) -> None:
+    assert has(row) in WAYS, f"the row {has(row)!r} has no way to run it here: add one to WAYS"
+    WAYS[has(row)](row, folder, env)
+
+
+def test_no_way_is_left_without_a_row() -> None:
+    assert [has(row) for row in TABLE] == list(WAYS)
+
+
+def test_what_it_costs_is_measured() -> None:
+    """Every figure of the column is one of the report that the page names."""
+    report = (ROOT / "benchmarks" / "reports" / "ways_in.md").read_text(encoding="utf-8")
+    measured = {float(row[1]) for row in rows(report)[1:]}
+    column = HEAD.index("what it costs a tick")
+    told = [float(number) for row in TABLE for number in re.findall(r"([\d.]+) µs", row[column])]
+    assert told
+    assert [number for number in told if number not in measured] == []
