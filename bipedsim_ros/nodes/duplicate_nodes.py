@@ -19,6 +19,9 @@ DISCOVERY_S = 3.5
 """After how long a node knows who else is there [s]."""
 _COMING = "sim_node is up, and begins when its kernels are loaded: the first time they are compiled, up to a minute"
 _UNNAMED = "_NODE_NAME_UNKNOWN_"
+_NAMING_S = 15.0
+"""How long to wait for the name of a node whose topics are known [s]: names come on a topic of their own, on a busy
+machine some seconds later."""
 
 
 def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
@@ -54,10 +57,13 @@ def main() -> int:
     """Print the robots in the ROS graph in a line, as soon as one is found; return 0."""
     rclpy.init(args=["", *sys.argv[1:], "--ros-args", "--disable-external-lib-logs"])
     node = Node("bipedsim_up", enable_rosout=False, start_parameter_services=False)
-    end = time.monotonic() + DISCOVERY_S
+    start = time.monotonic()
     while not (found := robots_beside(node)) or _UNNAMED in found:
         there = participants(node.context.get_domain_id())
-        if time.monotonic() > end or (there > 1 and len(node.get_node_names()) >= there and not found):
+        waited = time.monotonic() - start
+        if waited > (_NAMING_S if found else DISCOVERY_S):
+            break
+        if there > 1 and len(node.get_node_names()) >= there and not found:
             break
         time.sleep(0.02)
     print(", ".join(found).replace(_UNNAMED, "a node without a name"))
