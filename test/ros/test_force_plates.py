@@ -27,6 +27,7 @@ force_plates:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 def test_a_bag_holds_the_samples_of_a_run_without_nodes(tmp_path: Path, ros_env: dict[str, str]) -> None:
     scenario = tmp_path / "plates.yaml"

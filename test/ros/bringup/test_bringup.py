@@ -175,6 +175,7 @@ def test_log_level_and_remappings_are_those_of_all_nodes() -> None:
         plan({"log_level": "loud"})
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 def test_names_log_level_and_state_publisher_reach_the_processes(ros_env: dict[str, str], tmp_path: Path) -> None:
     """The sensors of a remapped robot reach its controller, INFO is not told, and the other package's node runs."""

@@ -140,6 +140,7 @@ def test_a_simulator_that_holds_the_start_is_named_once(ros: RosWorld) -> None:
     assert "differs" not in out
 
 
+@pytest.mark.slow
 def test_a_robot_in_a_namespace_that_takes_impedances_alone(ros: RosWorld) -> None:
     node = ros.node
     states = node.create_publisher(JointState, "/r1/joint_states", 10)
