@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from tqdm import tqdm
 
 from bipedsim.analysis import Verdict, controller_figures, object_figures, sole_depth, sole_drift, summary, with_stop
 from bipedsim.config import RunConfig, check, without_prefix
-from bipedsim.control import Controller, Guard, make_controller
+from bipedsim.control import Controller, Guard, controller_params, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Robot, load_robot, start_configuration
@@ -30,6 +31,7 @@ from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
 from bipedsim.sim import GantryConfig, Simulator, VertexForces, read_gantry, whole_ratio
 
+_T = TypeVar("_T")
 SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""
 _COMPILING = 60.0  # seconds that kernels of a first walk take on two cores; of standing, half of it
@@ -115,14 +117,19 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
     def make(params: Mapping[str, Any]) -> Controller:
         return make_controller(controller, robot, params, control_dt)
 
-    try:
-        with _announced(settings):
-            made = make({**told, **own})
-    except ConfigError as error:
-        # The scenario is to blame where it fails alone, and what else is given does not.
-        if not _fails(make, told) or _fails(make, own):
-            raise
-        raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
+    def blamed(use: Callable[[Mapping[str, Any]], _T]) -> _T:
+        try:
+            return use({**told, **own})
+        except ConfigError as error:
+            # The scenario is to blame where it fails alone, and what else is given does not.
+            if not _fails(use, told) or _fails(use, own):
+                raise
+            raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
+
+    # Read first: whoever misspelt a parameter need not wait until the controller's kernels are compiled.
+    blamed(partial(controller_params, controller, robot))
+    with _announced(settings):
+        made = blamed(make)
     guard = Guard(made, robot, dt=control_dt)
     if scenario.velocity and guard.set_velocity is None:
         raise ConfigError(no_velocity(settings.scenario, controller))
@@ -151,9 +158,9 @@ def _announced(settings: RunConfig) -> AbstractContextManager[None]:
     return announced(f"contact model {settings.contact_model} and controller", _COMPILING)
 
 
-def _fails(make: Callable[[Mapping[str, Any]], object], params: Mapping[str, Any]) -> bool:
+def _fails(use: Callable[[Mapping[str, Any]], object], params: Mapping[str, Any]) -> bool:
     try:
-        make(params)
+        use(params)
     except ConfigError:
         return True
     return False

@@ -63,6 +63,15 @@ def test_parameters_may_have_the_name_of_their_class_before_them_as_in_ros() -> 
         prepare(RunConfig(controller="posture", controller_params={"pfl.mode": "squat"}))
 
 
+def test_a_misspelt_parameter_is_told_before_the_controller_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making one compiles its kernels, which takes up to a minute."""
+    made: list[str] = []
+    monkeypatch.setattr(runner, "make_controller", lambda name, *_: made.append(name))
+    with pytest.raises(ConfigError, match=r"unknown parameter 'com_hight'; did you mean 'com_height'\?"):
+        prepare(RunConfig(controller="zmp", controller_params={"com_hight": 0.9}))
+    assert made == []
+
+
 def test_forces_at_vertices_are_recorded_when_asked_for_and_shown(tmp_path: Path) -> None:
     """They add up to the wrench of the foot, force and torque, and the page has them from the file."""
     settings = RunConfig(contact_model="lcp", duration=0.05)
