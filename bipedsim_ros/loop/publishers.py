@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -36,6 +37,8 @@ Make = Callable[..., Any]
 """Makes a publisher of a topic, of a foot, and of a name among those that begin with the name of the row."""
 _SHOWN_NS = NS_PER_S // 60
 """Time of the wall clock between two messages for viewers: a page needs no more, and each takes some of the tick."""
+_SHOWN_LATE_NS = NS_PER_S // 5
+"""How long viewers wait for a tick that has time left, before they take it from one that has not."""
 
 
 class _Told:
@@ -352,6 +355,7 @@ class Publishers:
         self._transforms = make_transforms(node, sim.robot, tf_rate)
         self._shown, self._bundle = publisher(node, topics.SHOWN), BundleWriter()
         self._show_at = 0
+        self._show_cost_ns = 0
 
     def _t_ns(self) -> int:
         return round(self._sim.t * NS_PER_S)
@@ -394,17 +398,25 @@ class Publishers:
         if self._transforms is not None:
             self._transforms.publish(self._sim, t_ns)
         self._ground.publish(self._sim, t_ns)
-        self._show(t_ns)
 
     def publish_clock(self) -> None:
         """Publish /clock alone, as during a pause; a viewer is shown the state again, as it may have come since."""
         self._ground.publish_clock(self._t_ns())
-        self._show(self._t_ns())
+        self.show()
 
-    def _show(self, t_ns: int) -> None:
-        """Publish what viewers show, where one listens and has not had it for a while."""
+    def show(self, left_ns: float = math.inf) -> None:
+        """Publish what viewers show, where one listens and has not had it for a while.
+
+        Args:
+            left_ns: Until the tick has to end [ns]. Where it is less than this takes, viewers wait for another tick,
+                0.2 s at most: nobody's command is to come late because somebody looks.
+        """
         now = time.monotonic_ns()
-        if now >= self._show_at and self._shown.get_subscription_count():
-            self._show_at = now + _SHOWN_NS
-            parts = (*self._sensors.parts(), *self._ground.parts(self._sim, t_ns))
-            self._shown.publish(self._bundle.write(parts))
+        if now < self._show_at or not self._shown.get_subscription_count():
+            return
+        if left_ns < 2 * self._show_cost_ns and now < self._show_at + _SHOWN_LATE_NS:
+            return
+        self._show_at = now + _SHOWN_NS
+        parts = (*self._sensors.parts(), *self._ground.parts(self._sim, self._t_ns()))
+        self._shown.publish(self._bundle.write(parts))
+        self._show_cost_ns += (time.monotonic_ns() - now - self._show_cost_ns) // 8

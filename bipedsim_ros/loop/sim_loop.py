@@ -207,7 +207,7 @@ class SimLoop:
             self._answered = False
             self._finish_lock_step()
         else:
-            self._publishers.publish_ground()
+            self._publish_ground()
         return f"t = {self._sim.t:.6f} s"
 
     def push(self, wrench: Array, body: str, duration: float) -> str:
@@ -323,7 +323,12 @@ class SimLoop:
 
     def _publish_all(self) -> None:
         self._publishers.publish_sensors(self._observation)
+        self._publish_ground()
+
+    def _publish_ground(self) -> None:
+        """Publish all the rest, where no deadline waits."""
         self._publishers.publish_ground()
+        self._publishers.show()
 
     def _until_quiet(self, take: Callable[[], object]) -> None:
         """Have ``take`` take commands until none has come for a while, or until it is clear that they never end.
@@ -430,7 +435,7 @@ class SimLoop:
         elif clock == "lock_step":
             self._finish_lock_step()
         else:
-            self._publishers.publish_ground()
+            self._publish_ground()
             self._receive()
         if expected and not self._answered and changes == self._changes:
             # What the drives keep need not come at every tick, unless the clock waits for it.
@@ -464,6 +469,7 @@ class SimLoop:
         while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns()) > 0:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
+        self._publishers.show(rate.sleep_budget_ns())
         # In slow motion, a sleep until the deadline would keep signals waiting.
         while not self._stop and rate.sleep_budget_ns() > _LONGEST_WAIT_NS:
             self._inbox.wait(_LONGEST_WAIT_NS)
@@ -480,7 +486,7 @@ class SimLoop:
             if self._requests:
                 # A service may change the state: what this tick has to tell comes first. A push changes nothing yet.
                 if not told:
-                    self._publishers.publish_ground()
+                    self._publish_ground()
                     told = True
                 self._serve(self._requests.popleft())
                 if changes != self._changes:
@@ -489,4 +495,4 @@ class SimLoop:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
         if not told:
-            self._publishers.publish_ground()
+            self._publish_ground()

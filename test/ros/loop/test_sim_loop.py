@@ -4,6 +4,7 @@ reset forgets, and what a pause interrupts.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -38,6 +39,7 @@ class Surroundings:
     Attributes:
         events: What the waits bring in turn: after how long [us], and whether it is a command or a wake-up.
         command: What commands are, and the topic they come on.
+        shown: When viewers could be shown something, and the time left then [ns].
     """
 
     def __init__(self, events: list[tuple[int, bool]]) -> None:
@@ -45,6 +47,7 @@ class Surroundings:
         self.now = 0
         self.command: tuple[Topic, bytes] = (topics.COMMANDS, SOUND)
         self.ground: list[int] = []
+        self.shown: list[tuple[int, float]] = []
         self.on_wake: Callable[[], None] = lambda: None
         self._message: tuple[Topic, bytes] | None = None
 
@@ -78,6 +81,9 @@ class Surroundings:
         self.ground.append(self.now)
 
     def publish_clock(self) -> None: ...
+
+    def show(self, left_ns: float = math.inf) -> None:
+        self.shown.append((self.now, left_ns))
 
 
 def a_loop(
@@ -132,6 +138,19 @@ def test_a_wake_up_does_not_end_the_wait_for_a_command(clock: str, pushes: bool)
 def test_a_command_that_does_not_come_is_a_miss() -> None:
     _, statistics = run([(50, True)], clock="real_time")
     assert (statistics.ticks, statistics.missed_commands, statistics.round_trip.count) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("after", [50, 900])
+def test_viewers_are_shown_in_what_is_left_of_a_tick_once_its_command_is_there(after: int) -> None:
+    played, statistics = run([(after, True)] * 5, clock="real_time", duration=5e-3)
+    assert statistics.missed_commands == 0
+    # The first two are of the start, before which nothing is late.
+    shown = [one for one in played.shown if one[1] < math.inf]
+    assert len(shown) == 5
+    for begin, (at, left) in zip(played.ground[-5:], shown, strict=True):
+        assert at > begin
+        # What is spun away before the deadline is not to be had.
+        assert left == pytest.approx(1e6 - 1e3 * after - 40e3, abs=20e3)
 
 
 def test_an_impedance_that_drives_keep_is_measured_from_the_newest_state() -> None:

@@ -1,0 +1,67 @@
+"""What viewers are shown, and when, of real topics on a clock that a test moves."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from ros_support import RosWorld
+from std_msgs.msg import UInt8MultiArray
+
+from bipedsim.ground import Ground
+from bipedsim.model import load_robot
+from bipedsim.sim import Simulator
+from bipedsim_ros.loop import publishers
+from bipedsim_ros.loop.publishers import Publishers
+from bipedsim_ros.wire import profile, topics
+
+pytestmark = pytest.mark.ros
+
+READING_NS = 20_000
+SHOWN_NS, LATE_NS = 1_000_000_000 // 60, 200_000_000
+
+
+class Clock:
+    """In the place of the module ``time``: every look at it takes 20 us, so that a message seems to."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def monotonic_ns(self) -> int:
+        self.now += READING_NS
+        return self.now
+
+
+def test_a_viewer_waits_for_time_that_no_command_needs(ros: RosWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(publishers, "time", clock)
+    one = Publishers(ros.node, Simulator(load_robot("biped14"), Ground.flat()), 1.0, 0.0)
+    one.show()
+    heard = ros.collect(UInt8MultiArray, topics.SHOWN.name, profile(topics.NEWEST_OF_ANY))
+    ros.until(lambda: one._shown.get_subscription_count() == 1, "a viewer")
+
+    def shows(left_ns: float) -> bool:
+        """Whether a message comes of it."""
+        before = len(heard)
+        one.show(left_ns)
+        ros.spin(lambda: len(heard) > before, 0.2)
+        return len(heard) > before
+
+    # What one costs is learnt.
+    for _ in range(40):
+        clock.now += SHOWN_NS
+        one.show()
+    ros.until(lambda: heard, "what is shown")
+    ros.spin(lambda: False, 0.3)
+    assert not shows(float("inf")), "it has just been shown"
+    clock.now += SHOWN_NS
+    assert not shows(0.0)
+    assert not shows(READING_NS)
+    assert shows(3 * READING_NS), "there is time for it"
+    clock.now += SHOWN_NS
+    waited = clock.now
+    while not shows(-1.0):
+        clock.now += SHOWN_NS
+        assert clock.now < waited + 3 * LATE_NS, "it is never shown again"
+    assert clock.now - waited == pytest.approx(LATE_NS, abs=2 * SHOWN_NS)
