@@ -68,6 +68,21 @@ def begin(p: Projection, s: VertexContacts):
 
 
 @kernel
+def is_part(p: Projection) -> bool:
+    """Whether this solve is a part of a step in which something arrives, or the first solve of what is likely one.
+
+    Impulses of the solve before then say little of these.
+    """
+    if p.parted[0]:
+        return True
+    for k in range(p.n_vertices.shape[0]):
+        for i in range(p.n_vertices[k]):
+            if p.lifted[k, i] > 0.0:
+                return True
+    return False
+
+
+@kernel
 def carry_flags(flags, origin, n, old):
     """Continue ``flags`` (N,) as :func:`carry_rows` does rows; new places get False."""
     for i in range(flags.shape[0]):

@@ -36,7 +36,7 @@ STALLED, STALLED_SOLVED = 8, 2
 """Newton steps that may pass without halving the residual, and how many once the tolerance is met."""
 POLISHED = 1e-14
 """Residual that is rounding: Newton goes on to here where it gets there, whatever the tolerance."""
-POLISHED_PART = 1e-12
+POLISHED_PART = 1e-10
 """The same in an impact and in the rest of its step, where no residual of the step before is carried on."""
 
 
@@ -200,7 +200,15 @@ def _newton_step(G, q: ConeProblem):
     _fill_blocks(q)
     _fill_step(G, q)
     multiply_blocks(G, q.H, 1.0, q.A)
-    solve_dense(q.A, q.rhs, q.rhs.shape[0], q.twist, q.rows, q.columns)
+    size = q.rhs.shape[0]
+    # Looking for pivots in the whole matrix takes longer than all the rest; problems far from their start need many
+    # steps, and those near it keep their bits.
+    if q.enough[0] > 0.0 and factor_pivoted(q.A, size, q.rows):
+        solve_factored(q.A, size, q.rows, q.rhs, q.twist)
+    else:
+        if q.enough[0] > 0.0:
+            multiply_blocks(G, q.H, 1.0, q.A)
+        solve_dense(q.A, q.rhs, size, q.twist, q.rows, q.columns)
     _take_twist(q)
 
 

@@ -39,6 +39,7 @@ from bipedsim.contact.vertices import (
     VertexModel,
     begin,
     carry_rows,
+    is_part,
     normal_compliance,
     tangential_compliance,
     write_result,
@@ -229,7 +230,7 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists, guessed) -> bool:
     elif not q.mobility[0] > 0.0:
         return False
     else:
-        q.enough[0] = POLISHED_PART if p.parted[0] else 0.0
+        q.enough[0] = POLISHED_PART if is_part(p) else 0.0
         if guessed:
             _begin_round(p, m)
         for again in range(_TRIES):
@@ -325,7 +326,7 @@ def lcp(p: Projection, model: Vertices):
         count = _gather(p, s, m, level)
         if count > 0 and level < _NOTHING:
             solves += 1
-            if not _attempt(p, m, s.h, level, p.w_free, p.parted[0] and solves == 1):
+            if not _attempt(p, m, s.h, level, p.w_free, solves == 1 and is_part(p)):
                 level = _NO_FRICTION if level == _ALL and m.params.restitution == 0.0 else level + 1
                 continue
         else:

@@ -24,6 +24,7 @@ from bipedsim.contact.vertices import (
     VertexModel,
     begin,
     carry_rows,
+    is_part,
     normal_compliance,
     tangential_compliance,
     write_result,
@@ -195,9 +196,9 @@ def ncp(p: Projection, model: Cones):
     residual = 0.0
     solved = True
     if _fill_problem(p, s, t, q):
-        q.enough[0] = POLISHED_PART if p.parted[0] else 0.0
-        if p.parted[0]:
-            # Impulses of the last part say little of those of an impact, nor these of forces.
+        q.enough[0] = 0.0
+        if is_part(p):
+            q.enough[0] = POLISHED_PART
             _guess(s, q)
             begin_with_guess(p.G, q, PROXIMAL)
         slipping = True
