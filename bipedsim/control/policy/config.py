@@ -21,6 +21,7 @@ class TermConfig:
     clip: Range | None = param(None, "[least, most] of each value, before the scale")
     history: int = param(1, "how many of its values are seen, one per update, oldest first", low=1, high=1000)
     joints: list[str] | None = param(None, "of a term of joints, in their order; default all of `joints`")
+    values: list[float] | None = param(None, "of the term `constant`: what is seen at every update")
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,13 @@ class ActionConfig:
 
 @dataclass(frozen=True)
 class ClockConfig:
-    """The key ``clock`` of policies that walk to a beat: the terms ``clock``, of phase (t + start) / period."""
+    """The key ``clock`` of policies that walk to a beat: the terms ``clock...``, of phase (t + start) / period."""
 
     period: float = param(0.8, "of a stride", unit="s", low=1e-3, high=100.0)
     start: float = param(0.0, "what it shows at the first update", unit="s", low=0.0, high=100.0)
+    still_below: float = param(
+        0.0, "norm of the velocity command, m/s and rad/s alike, below which its terms are zeros", low=0.0, high=10.0
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from bipedsim.config import numbers_per_joint, together
 from bipedsim.control.policy.config import PerJoint, PolicyConfig, TermConfig
 from bipedsim.control.policy.network import Network, trial
-from bipedsim.control.policy.terms import ALIASES, TERMS, UNMEASURED, Joints, Term, size_of
+from bipedsim.control.policy.terms import ALIASES, CONSTANTS, TERMS, UNMEASURED, Joints, Term, size_of
 from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Indices
@@ -222,11 +222,15 @@ class _Fitting:
         term: Term = TERMS[name]
         of_term = tuple(joints if config.joints is None else config.joints)
         self._check_part(of_term, joints, f"{key}.joints")
-        size = size_of(term, len(of_term), actions, len(self.robot.soles))
+        constants = np.array(config.values or (), dtype=np.float64)
+        if (term.size == CONSTANTS) is not bool(len(constants)):
+            kind = "needs its numbers as `values`" if term.size == CONSTANTS else "has no `values` of its own"
+            self._fault(f"{key}: {config.term} {kind}")
+        size = size_of(term, len(of_term), actions, len(self.robot.soles), len(constants))
         scale = np.array(config.scale, dtype=np.float64)
         if scale.ndim and len(scale) != size:
             self._fault(f"{key}: {len(scale)} scales for the {size} values of {config.term}")
-        index = Joints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]))
+        index = Joints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]), constants)
         return Seen(term.values, index, size, config.history, scale, config.clip)
 
     def _try(self, network: Callable[[], Network], terms: Sequence[Seen] | None, frame: int, actions: int) -> None:

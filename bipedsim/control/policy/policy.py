@@ -70,7 +70,7 @@ class PolicyController:
         self._sight = _Sight(fitted, config.frames.count, config.frames.newest_first, config.history_start == "first")
         seen, nothing = Observation.zeros(robot.nu, len(robot.soles)), np.zeros(3)
         action = np.zeros(len(fitted.moved))
-        self._view = View(seen, nothing, nothing.copy(), nothing.copy(), action, 0.0, robot.weight)
+        self._view = View(seen, nothing, nothing.copy(), nothing.copy(), action, 0.0, False, robot.weight)
         self._low, self._high = np.array(config.command.low), np.array(config.command.high)
         self._velocity = np.zeros(3)
         self._command = Command(
@@ -119,6 +119,7 @@ class PolicyController:
             raise MeasurementError("policy: the IMU gives no attitude any more")
         view.command = self._velocity
         view.phase = ((observation.t - self._began + config.clock.start) / config.clock.period) % 1.0
+        view.still = float(np.linalg.norm(self._velocity)) < config.clock.still_below
         action = self._network(self._sight.take(view, config.clip)).astype(np.float64)
         if config.action.clip is not None:
             np.clip(action, *config.action.clip, out=action)

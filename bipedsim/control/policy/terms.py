@@ -25,6 +25,7 @@ class View:
         command: (3,) velocity command [m/s, m/s, rad/s].
         action: What the network gave last.
         phase: Of the clock, from 0 to 1.
+        still: Whether the clock shows zeros, since nothing is asked for.
         weight: Of the robot [N].
     """
 
@@ -34,17 +35,25 @@ class View:
     command: Array
     action: Array
     phase: float
+    still: bool
     weight: float
 
 
 class Joints(NamedTuple):
-    """The joints of a term: where they are among the robot's (n,), and their default pose (n,) [rad]."""
+    """What a term is about.
+
+    Attributes:
+        places: (n,) where its joints are among the robot's.
+        default: (n,) their default pose [rad].
+        constants: Numbers of its own.
+    """
 
     places: Indices
     default: Array
+    constants: Array
 
 
-JOINTS, ACTIONS, FEET = "joints", "actions", "feet"
+JOINTS, ACTIONS, FEET, CONSTANTS = "joints", "actions", "feet", "constants"
 
 
 class Term(NamedTuple):
@@ -62,6 +71,8 @@ class Term(NamedTuple):
 
 
 def _clock(view: View, _: Joints) -> Array:
+    if view.still:
+        return np.zeros(2)
     angle = 2.0 * np.pi * view.phase
     return np.array([np.sin(angle), np.cos(angle)])
 
@@ -82,9 +93,12 @@ TERMS: dict[str, Term] = {
     "joint_effort": Term(JOINTS, "torques [N.m]", lambda view, joints: view.seen.joint_effort[joints.places]),
     "last_action": Term(ACTIONS, "what the network gave last, zeros at first", lambda view, _: view.action),
     "clock": Term(2, "sine and cosine of the phase", _clock),
+    "clock_sin": Term(1, "sine of the phase", lambda view, own: _clock(view, own)[:1]),
+    "clock_cos": Term(1, "cosine of the phase", lambda view, own: _clock(view, own)[1:]),
     "foot_force": Term(
         FEET, "along each foot's z axis over the weight", lambda view, _: view.seen.foot_wrench[:, 2] / view.weight
     ),
+    "constant": Term(CONSTANTS, "its own `values`, such as commands of a training", lambda _, own: own.constants),
 }
 """Name to what is seen; the names are Isaac Lab's where it has the term."""
 
@@ -114,9 +128,11 @@ UNMEASURED = {
 """Names of terms that a policy may see in training alone, and what they would need."""
 
 
-def size_of(term: Term, joints: int, actions: int, feet: int) -> int:
-    """Return how many numbers a term has, with so many joints, actions and feet."""
-    return term.size if isinstance(term.size, int) else {JOINTS: joints, ACTIONS: actions, FEET: feet}[term.size]
+def size_of(term: Term, joints: int, actions: int, feet: int, constants: int) -> int:
+    """Return how many numbers a term has, with so many joints, actions, feet and constants."""
+    if isinstance(term.size, int):
+        return term.size
+    return {JOINTS: joints, ACTIONS: actions, FEET: feet, CONSTANTS: constants}[term.size]
 
 
 class BaseSensor:

@@ -80,6 +80,9 @@ def test_a_network_that_gives_another_number_of_values(tmp_path: Path) -> None:
         ({"stiffness": None}, "key 'stiffness' is missing"),
         ({"speed": 1.0}, "unknown parameter 'speed'"),
         ({"joints": [JOINTS[0], *JOINTS]}, f"{JOINTS[0]} is named 2 times"),
+        ({"observations": [{"term": "constant"}]}, "observations[0]: constant needs its numbers as `values`"),
+        ({"observations": [{"term": "joint_pos", "values": [1.0]}]}, "joint_pos has no `values` of its own"),
+        ({"observations": [{"term": "constant", "values": [float("inf")]}]}, "observations[0].values"),
     ],
 )
 def test_single_faults(tmp_path: Path, changes: dict[str, Any], said: str) -> None:

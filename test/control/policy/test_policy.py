@@ -159,6 +159,22 @@ def test_the_clock_and_the_clips(tmp_path: Path) -> None:
     assert controller.seen[5:].max() == np.float32(0.02)
 
 
+def test_the_clock_of_two_feet_rests_while_nothing_is_asked_for(tmp_path: Path) -> None:
+    """Sine and cosine of each foot, half a period apart, as policies have them that stop their clock to stand."""
+    feet = [{"term": f"clock_{part}", "scale": sign} for part in ("sin", "cos") for sign in (1.0, -1.0)]
+    clock = {"period": 0.5, "still_below": 0.1}
+    Plain(5, 14).save(tmp_path / "policy.onnx")
+    terms = [*feet, {"term": "constant", "values": [0.3], "scale": 2.0}]
+    controller = made(write(tmp_path / "deploy.yaml", deployment(observations=terms, clock=clock)))
+    controller.reset(observed(0, 1.0))
+    for t, *asked in ((0.06, 0.09, 0.0, 0.0), (0.08, 0.0, -0.2, 0.0), (0.36, 0.0, 0.0, 0.1), (0.4, 0.0, 0.0, 0.0)):
+        controller.set_velocity(*asked)
+        controller.update(observed(1, 1.0 + t))
+        angles = 2.0 * np.pi * t / 0.5 + np.array([0.0, np.pi])
+        shown = [*np.sin(angles), *np.cos(angles)] if max(map(abs, asked)) >= 0.1 else [0.0] * 4
+        np.testing.assert_allclose(controller.seen, [*shown, 0.6], atol=1e-6)
+
+
 @pytest.mark.parametrize(("dt", "ticks"), [(1e-3, 20), (2e-3, 10), (0.02, 1)])
 def test_it_is_asked_at_its_own_rate(tmp_path: Path, dt: float, ticks: int) -> None:
     controller = made(whole(tmp_path), dt)

@@ -45,7 +45,7 @@ def environment() -> dict[str, str]:
 def ros2_launch(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [str(ROS2), "launch", "bipedsim", *arguments]
     return subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
 
 
@@ -64,9 +64,12 @@ def test_the_controller_alone_serves_a_robot_that_is_up(tmp_path: Path) -> None:
     with subprocess.Popen(robot, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as up:
         command = [str(ROS2), "launch", "bipedsim", "robot.launch.py", "rate:=500", "record:=runs/robot"]
         with subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as control:
-            _, said = up.communicate(timeout=120)
-            control.send_signal(signal.SIGINT)
-            shown, _ = control.communicate(timeout=240)
+            try:
+                _, said = up.communicate(timeout=PATIENCE_S)
+            finally:  # or the two would wait for each other for ever
+                up.kill()
+                control.send_signal(signal.SIGINT)
+            shown, _ = control.communicate(timeout=PATIENCE_S)
     assert up.returncode == 0, said
     assert control.returncode == 0, shown
     recording = load_recording(tmp_path / "runs" / "robot")

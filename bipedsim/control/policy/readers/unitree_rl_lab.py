@@ -1,5 +1,8 @@
 """deploy.yaml of unitreerobotics/unitree_rl_lab, as its export_deploy_cfg.py writes and its C++ programs read it.
 
+unitree_rl_mjlab has the same files, whose terms of observation_manager.h may be seen update by update
+(``use_gym_history``) and scaled before they are clipped (``scale_first``).
+
 Joints are in Isaac Lab's order, gains in that of the vendor's motors, ``joint_ids_map`` leads from the one to the
 other. The network is ../exported/policy.onnx.
 """
@@ -13,6 +16,15 @@ from typing import Any
 from bipedsim.control.policy.readers.unitree_motors import motors_of
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
+
+_STANDING_PHASE = "gait_phase_my"
+_STILL_BELOW = 0.1
+"""Norm of the command at which that clock of unitree_rl_mjlab's State_RLBase.cpp shows zeros."""
+_OURS = {
+    _STANDING_PHASE: {"term": "clock"},
+    "zero_velocity_commands": {"term": "constant", "values": [0.0, 0.0, 0.0]},
+}
+"""Terms of those programs that have no name of our own."""
 
 
 def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
@@ -34,6 +46,11 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     action = actions["JointPositionAction"]
     joints = [motors[i] for i in order]
     moved = _subset(action.get("joint_ids"), joints)
+    terms = dict(values["observations"])
+    by_update, scale_first = bool(terms.pop("use_gym_history", False)), bool(terms.pop("scale_first", False))
+    groups = [name for name, term in terms.items() if "params" not in term and "history_length" not in term]
+    if groups:
+        raise ConfigError(f"{path}: observations in groups ({', '.join(groups)}): only networks of one input are known")
     found = {
         "network": str(path.parent.parent / "exported" / "policy.onnx"),
         "period": values["step_dt"],
@@ -42,12 +59,18 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
         "stiffness": [values["stiffness"][i] for i in order],
         "damping": [values["damping"][i] for i in order],
         "action": {"joints": moved, "scale": action["scale"], "offset": action["offset"], "limits": action["clip"]},
-        "observations": [_term(name, term, joints) for name, term in values["observations"].items()],
+        "observations": [_term(f"{path}: {name}", name, term, joints, scale_first) for name, term in terms.items()],
     }
-    phase = values["observations"].get("gait_phase")
+    if by_update:
+        lengths = {term.pop("history") for term in found["observations"]}
+        if len(lengths) != 1:
+            raise ConfigError(f"{path}: use_gym_history wants one history_length of all terms, not {sorted(lengths)}")
+        found["frames"] = {"count": lengths.pop()}
+    phase = terms.get("gait_phase") or terms.get(_STANDING_PHASE)
     if phase:
         # Their clock counts before it is read.
-        found["clock"] = {"period": phase["params"]["period"], "start": values["step_dt"]}
+        still = _STILL_BELOW if _STANDING_PHASE in terms else 0.0
+        found["clock"] = {"period": phase["params"]["period"], "start": values["step_dt"], "still_below": still}
     ranges = (values.get("commands") or {}).get("base_velocity", {}).get("ranges")
     if ranges:
         bounds = [ranges[name] for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z")]
@@ -60,11 +83,26 @@ def _subset(ids: Any, joints: list[str]) -> list[str]:
     return list(joints) if ids is None or None in ids else [joints[i] for i in ids]
 
 
-def _term(name: str, term: Mapping[str, Any], joints: list[str]) -> dict[str, Any]:
+def _term(where: str, name: str, term: Mapping[str, Any], joints: list[str], scale_first: bool) -> dict[str, Any]:
     found = {"term": name, "clip": term.get("clip"), "history": term.get("history_length", 1)}
+    found |= _OURS.get(name, {})
     if term.get("scale") is not None:
         found["scale"] = term["scale"]
+        if scale_first and found["clip"] is not None:
+            found["clip"] = _before(where, found["clip"], set(term["scale"]))
     ids = (term.get("params") or {}).get("asset_cfg", {}).get("joint_ids")
     if ids is not None:
         found["joints"] = _subset(ids, joints)
     return found
+
+
+def _before(where: str, clip: list[float], scales: set[float]) -> list[float]:
+    """Return what to clip with before the scale where the file clips behind it.
+
+    Raises:
+        ConfigError: Scales differ, so that each value would have bounds of its own.
+    """
+    if len(scales) != 1 or not min(scales) > 0.0:
+        raise ConfigError(f"{where}: scale_first with a clip wants one positive scale, not {sorted(scales)}")
+    scale = scales.pop()
+    return [bound / scale for bound in clip]

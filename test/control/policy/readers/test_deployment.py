@@ -147,71 +147,127 @@ def test_unitree_rl_gym_on_the_machine(tmp_path: Path) -> None:
         make_controller("policy", biped(), {"file": str(file)})
 
 
-def test_unitree_rl_lab(tmp_path: Path) -> None:
-    """Isaac Lab's order is another one than that of the motors, in which gains are."""
-    g1 = load_robot("g1")
-    order = np.random.default_rng(1).permutation(29).tolist()
-    (tmp_path / "params").mkdir()
-    (tmp_path / "exported").mkdir()
-    Plain(5 * (3 + 3 + 29 + 29) + 2, 29).save(tmp_path / "exported/policy.onnx")
-    kp, kd = [20.0 + i for i in range(29)], [1.0 + 0.1 * i for i in range(29)]
-    pose, scale = [round(0.01 * i, 2) for i in range(29)], [0.1 + 0.01 * i for i in range(29)]
+ORDER = np.random.default_rng(1).permutation(29).tolist()
+LAB_KP, LAB_KD = [20.0 + i for i in range(29)], [1.0 + 0.1 * i for i in range(29)]
+LAB_POSE, LAB_SCALE = [round(0.01 * i, 2) for i in range(29)], [0.1 + 0.01 * i for i in range(29)]
 
-    def term(size: int, scale: float = 1.0, **more: Any) -> dict[str, Any]:
-        return {"params": {}, "clip": None, "scale": [scale] * size, "history_length": 5, **more}
 
+def lab_term(size: int, scale: float = 1.0, **more: Any) -> dict[str, Any]:
+    return {"params": {}, "clip": None, "scale": [scale] * size, "history_length": 5, **more}
+
+
+def lab(folder: Path, inputs: int, observations: dict[str, Any]) -> Path:
+    """Write params/deploy.yaml as unitree_rl_lab exports it for G1, and the network that belongs to it."""
+    (folder / "params").mkdir()
+    (folder / "exported").mkdir()
+    Plain(inputs, 29).save(folder / "exported/policy.onnx")
     ranges = {"lin_vel_x": [-0.5, 0.6], "lin_vel_y": [-0.1, 0.1], "ang_vel_z": [-0.2, 0.2], "heading": None}
+    action = {"clip": None, "joint_names": [".*"], "scale": LAB_SCALE, "offset": LAB_POSE, "joint_ids": "SLICE"}
     values = {
-        "joint_ids_map": order,
+        "joint_ids_map": ORDER,
         "step_dt": 0.02,
-        "stiffness": kp,
-        "damping": kd,
-        "default_joint_pos": pose,
+        "stiffness": LAB_KP,
+        "damping": LAB_KD,
+        "default_joint_pos": LAB_POSE,
         "commands": {"base_velocity": {"ranges": ranges}},
-        "actions": {
-            "JointPositionAction": {
-                "clip": None,
-                "joint_names": [".*"],
-                "scale": scale,
-                "offset": pose,
-                "joint_ids": "SLICE",
-            }
-        },
-        "observations": {
-            "base_ang_vel": term(3, 0.2),
-            "velocity_commands": term(3),
-            "joint_pos_rel": term(29, clip=[-0.3, 0.3]),
-            "last_action": term(29),
-            "gait_phase": term(2, history_length=1, params={"period": 0.8}),
-        },
+        "actions": {"JointPositionAction": action},
+        "observations": observations,
     }
     text = yaml.safe_dump(values, sort_keys=False).replace(
         "joint_ids: SLICE", "joint_ids: !!python/object/apply:builtins.slice [null, null, null]"
     )
-    file = tmp_path / "params/deploy.yaml"
+    file = folder / "params/deploy.yaml"
     file.write_text(text)
-    motors = list(g1.joint_names)
+    return file
+
+
+def own_of_lab(folder: Path, **changes: Any) -> Path:
+    motors = list(load_robot("g1").joint_names)
     own = {
         "network": "exported/policy.onnx",
         "period": 0.02,
-        "joints": [motors[i] for i in order],
-        "default": pose,
-        "stiffness": [kp[i] for i in order],
-        "damping": [kd[i] for i in order],
-        "action": {"scale": scale},
-        "observations": [
+        "joints": [motors[i] for i in ORDER],
+        "default": LAB_POSE,
+        "stiffness": [LAB_KP[i] for i in ORDER],
+        "damping": [LAB_KD[i] for i in ORDER],
+        "action": {"scale": LAB_SCALE},
+        "command": {"low": [-0.5, -0.1, -0.2], "high": [0.6, 0.1, 0.2]},
+    }
+    return write(folder / "own.yaml", {**own, **changes})
+
+
+def test_unitree_rl_lab(tmp_path: Path) -> None:
+    """Isaac Lab's order is another one than that of the motors, in which gains are."""
+    seen = {
+        "base_ang_vel": lab_term(3, 0.2),
+        "velocity_commands": lab_term(3),
+        "joint_pos_rel": lab_term(29, clip=[-0.3, 0.3]),
+        "last_action": lab_term(29),
+        "gait_phase": lab_term(2, history_length=1, params={"period": 0.8}),
+    }
+    file = lab(tmp_path, 5 * (3 + 3 + 29 + 29) + 2, seen)
+    own = own_of_lab(
+        tmp_path,
+        observations=[
             {"term": "base_ang_vel", "scale": 0.2, "history": 5},
             {"term": "velocity_commands", "history": 5},
             {"term": "joint_pos_rel", "clip": [-0.3, 0.3], "history": 5},
             {"term": "last_action", "history": 5},
             {"term": "clock"},
         ],
-        "clock": {"period": 0.8, "start": 0.02},
-        "command": {"low": [-0.5, -0.1, -0.2], "high": [0.6, 0.1, 0.2]},
-    }
-    twins(file, write(tmp_path / "own.yaml", own), "g1")
+        clock={"period": 0.8, "start": 0.02},
+    )
+    twins(file, own, "g1")
     with pytest.raises(ConfigError, match="numbers 29 motors"):
         make_controller("policy", biped(), {"file": str(file)})
+
+
+def test_unitree_rl_mjlab_sees_update_by_update_and_scales_first(tmp_path: Path) -> None:
+    """use_gym_history and scale_first stand among the terms; a velocity of zero is seen where none is asked for."""
+    seen = {
+        "scale_first": True,
+        "base_ang_vel": lab_term(3, 0.2, clip=[-0.1, 0.1]),
+        "zero_velocity_commands": lab_term(3),
+        "joint_pos_rel": lab_term(29),
+        "gait_phase_my": lab_term(2, params={"period": 0.6}),
+        "use_gym_history": True,
+    }
+    file = lab(tmp_path, 5 * 37, seen)
+    own = own_of_lab(
+        tmp_path,
+        observations=[
+            {"term": "base_ang_vel", "scale": 0.2, "clip": [-0.5, 0.5]},
+            {"term": "constant", "values": [0.0, 0.0, 0.0]},
+            {"term": "joint_pos_rel"},
+            {"term": "clock"},
+        ],
+        frames={"count": 5},
+        clock={"period": 0.6, "start": 0.02, "still_below": 0.1},
+    )
+    theirs, _ = twins(file, own, "g1", ticks=7)
+    frames = theirs.seen.reshape(5, 37)
+    positions = [_seen(29, i).joint_position[ORDER] - LAB_POSE for i in range(2, 7)]
+    np.testing.assert_allclose(frames[:, 6:35], positions, atol=1e-6)
+    assert (frames[:, 3:6] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (
+            {"use_gym_history": True, "base_ang_vel": lab_term(3), "last_action": lab_term(29, history_length=1)},
+            r"use_gym_history wants one history_length of all terms, not \[1, 5\]",
+        ),
+        (
+            {"scale_first": True, "base_ang_vel": lab_term(3, clip=[-1.0, 1.0]) | {"scale": [1.0, 1.0, 0.5]}},
+            r"base_ang_vel: scale_first with a clip wants one positive scale, not \[0\.5, 1\.0\]",
+        ),
+        ({"obs": {"base_ang_vel": lab_term(3)}, "image": {}}, r"observations in groups \(obs, image\)"),
+    ],
+)
+def test_unitree_rl_mjlab_otherwise(tmp_path: Path, seen: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make_controller("policy", load_robot("g1"), {"file": str(lab(tmp_path, 3, seen))})
 
 
 def described(folder: Path, **changes: Any) -> Path:
