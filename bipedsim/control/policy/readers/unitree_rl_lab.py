@@ -20,7 +20,7 @@ from bipedsim.model import Robot
 _STANDING_PHASE = "gait_phase_my"
 _STILL_BELOW = 0.1
 """Norm of the command at which that clock of unitree_rl_mjlab's State_RLBase.cpp shows zeros."""
-_OURS = {
+_OURS: dict[str, dict[str, Any]] = {
     _STANDING_PHASE: {"term": "clock"},
     "zero_velocity_commands": {"term": "constant", "values": [0.0, 0.0, 0.0]},
 }
