@@ -1,5 +1,5 @@
 from .base import UNRESOLVED, CompiledModel, ContactModel, ContactResult, Promises
-from .models import CONTACT_MODELS, make_contact_model
+from .models import CONTACT_MODELS, contact_params, make_contact_model
 from .modes import (
     RECOVERY,
     FootMode,
@@ -38,6 +38,7 @@ __all__ = [
     "centre_of_pressure",
     "clamped_range",
     "constraints",
+    "contact_params",
     "distance_outside",
     "end_parts",
     "for_kernels",

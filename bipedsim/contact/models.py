@@ -27,6 +27,18 @@ CONTACT_MODELS = Table(
 )
 
 
+def contact_params(name: str, given: Mapping[str, Any] | None = None) -> Any:
+    """Return the ``Params`` of the contact model ``name``, with the values that are ``given``.
+
+    Raises:
+        UnknownNameError: No such model; the message lists them.
+        ConfigError: A parameter is unknown or out of range.
+    """
+    if name not in CONTACT_MODELS:
+        raise UnknownNameError("contact model", name, CONTACT_MODELS)
+    return from_mapping(CONTACT_MODELS[name].Params, given, f"contact model {name}")
+
+
 def make_contact_model(
     name: str, projection: Projection, physics_dt: float, params: Mapping[str, Any] | None = None
 ) -> ContactModel:
@@ -36,8 +48,6 @@ def make_contact_model(
         UnknownNameError: No such model; the message lists them.
         ConfigError: A parameter is unknown or out of range.
     """
-    if name not in CONTACT_MODELS:
-        raise UnknownNameError("contact model", name, CONTACT_MODELS)
-    kind = CONTACT_MODELS[name]
-    model: ContactModel = kind(projection, from_mapping(kind.Params, params, f"contact model {name}"), physics_dt)
+    values = contact_params(name, params)
+    model: ContactModel = CONTACT_MODELS[name](projection, values, physics_dt)
     return model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -32,8 +32,12 @@ CONTROLLERS = Table(
 )
 
 
-def find_controller(name: str) -> tuple[str, type[Any]]:
+def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[Any]]:
     """Return the name of its parameters and the class of a controller in the table, or of ``package.module:Class``.
+
+    Args:
+        name: The controller.
+        others: What else may be given in its place, which the message about an unknown name lists, too.
 
     Raises:
         UnknownNameError: No such controller or class; the message lists the choices.
@@ -53,7 +57,8 @@ def find_controller(name: str) -> tuple[str, type[Any]]:
         before, _, last = name.rpartition(".")
         if all(part.isidentifier() for part in name.split(".")) and before:
             raise ConfigError(f"controller = {name!r}: the class stands behind a colon; did you mean {before}:{last}?")
-        raise UnknownNameError("controller", name, CONTROLLERS, otherwise="package.module:Class of your own")
+        known = (*CONTROLLERS, *others)
+        raise UnknownNameError("controller", name, known, otherwise="package.module:Class of your own")
     module = _imported(module_name, name)
     found = getattr(module, class_name, None)
     if not isinstance(found, type):

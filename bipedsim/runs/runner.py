@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from bipedsim.analysis import Verdict, controller_figures, object_figures, sole_depth, sole_drift, summary, with_stop
 from bipedsim.config import RunConfig, check, without_prefix
+from bipedsim.contact import contact_params
 from bipedsim.control import Controller, Guard, controller_params, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
@@ -126,8 +127,12 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
                 raise
             raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
 
-    # Read first: whoever misspelt a parameter need not wait until the controller's kernels are compiled.
+    # All else is read first: whoever misspelt a name need not wait until the controller's kernels are compiled.
     blamed(partial(controller_params, controller, robot))
+    ground = get_ground(named) if ground is None else ground
+    faults = for_run(scenario.faults, settings.faults)
+    contact = without_prefix(settings.contact_params, settings.contact_model)
+    contact_params(settings.contact_model, contact)
     with _announced(settings):
         made = blamed(make)
     guard = Guard(made, robot, dt=control_dt)
@@ -140,13 +145,13 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
             duration=duration,
             ground=named,
             hardware=hardware,
-            contact_params=without_prefix(settings.contact_params, settings.contact_model),
+            contact_params=contact,
         ),
         robot=robot,
-        ground=get_ground(named) if ground is None else ground,
+        ground=ground,
         scenario=scenario,
         guard=guard,
-        faults=for_run(scenario.faults, settings.faults),
+        faults=faults,
         gantry=gantry,
         control_dt=control_dt,
         physics_dt=physics_dt,

@@ -209,7 +209,7 @@ def plan(
         given = {**_defaults(scenario), **given}
     arguments = from_mapping(Arguments, given, "bring-up")
     if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
-        find_controller(arguments.controller)
+        find_controller(arguments.controller, (NO_CONTROLLER,))
     namespace = namespace_of(arguments.namespace)
     run_folder = Path(arguments.record) if arguments.record else None
     if run_folder is not None and (run_folder / "bag").exists() and not overwrite:

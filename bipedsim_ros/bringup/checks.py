@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bipedsim.config import from_mapping, together
-from bipedsim.contact import CONTACT_MODELS
+from bipedsim.config import together
+from bipedsim.contact import contact_params
 from bipedsim.control import controller_params, find_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import get_ground
@@ -61,7 +61,7 @@ def _check_faults(sim: Mapping[str, Any], rate: float, robot: Robot) -> None:
 def _check_contact(sim: Mapping[str, Any], model: str) -> None:
     given = _under(sim, f"{model}.")
     if given:
-        from_mapping(CONTACT_MODELS[model].Params, given, f"contact model {model}")
+        contact_params(model, given)
 
 
 def _check_controller(node: Mapping[str, Any], controller: str, robot: Robot) -> None:

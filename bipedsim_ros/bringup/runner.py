@@ -38,6 +38,8 @@ from bipedsim_ros.bringup.processes import Child, describe_exit, environment, re
 from bipedsim_ros.wire import THIS_MACHINE, network_environment, topics
 
 READY_TIMEOUT_S = 180.0
+# After which the user is told what is waited for.
+_USUAL_START_S = 10.0
 # Beyond this share of ticks without a new command the user should know.
 LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")
@@ -181,7 +183,7 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
                 params_file.write_text(parameters_text(node), encoding="utf-8")
                 child = Child(node, params_file, output.show, env)
                 children.append(child)
-                if not child.wait_ready(READY_TIMEOUT_S) or interrupt.count:
+                if not _is_ready(child, output) or interrupt.count:
                     break
             if follower is not None and len(children) == len(bringup.nodes):
                 follower.start()
@@ -205,6 +207,15 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
     # Without a duration an interrupt is the way to end a bring-up and no failure.
     cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
     return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics)
+
+
+def _is_ready(child: Child, output: _Output) -> bool:
+    """Wait until a node does its work, and say so where that takes long; return whether it does."""
+    if child.wait_ready(_USUAL_START_S):
+        return True
+    if child.poll() is None:
+        output.show(f"waiting for {child.name}, up to {READY_TIMEOUT_S:g} s: the machine is busy")
+    return child.wait_ready(READY_TIMEOUT_S - _USUAL_START_S)
 
 
 def _judged(statistics: dict[str, Any], stop: Mapping[str, Any], failed: str) -> dict[str, Any]:
@@ -244,7 +255,10 @@ def _watch(
                 return ""
             return f"{child.name} ended ({describe_exit(code)})"
         if len(children) < len(bringup.nodes):
-            return f"{children[-1].name} was not ready after {READY_TIMEOUT_S:g} s"
+            return (
+                f"{children[-1].name} was not ready after {READY_TIMEOUT_S:g} s: the machine is too busy for it (other "
+                "programs take its cores), or it hangs; end them and try again"
+            )
         statistics = _read_statistics(statistics_file)
         output.progress(float(statistics.get("duration_s") or 0.0))
         wrong = stall.look(statistics, time.monotonic())
@@ -387,7 +401,7 @@ def run_arguments(args: argparse.Namespace) -> int:
             try:
                 conclude(bringup, outcome, follower)
             finally:
-                if outcome.failed:
+                if outcome.failed and outcome.statistics.get("ticks"):
                     # At the end, below the figures of a run that was cut short.
                     print(f"bipedsim up: {outcome.failed}", file=sys.stderr)
     return outcome.exit_code or code_of(outcome.statistics, args.fail_on_fall)
@@ -397,7 +411,8 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
     """Summarise and report what was simulated; leave nothing behind if nothing was."""
     statistics = outcome.statistics
     if not statistics.get("ticks"):
-        print(f"bipedsim up: no tick was simulated{_why_not(statistics)}", file=sys.stderr)
+        # The cause before what follows from it.
+        print(f"bipedsim up: {'; '.join(filter(None, (outcome.failed, _nothing(statistics))))}", file=sys.stderr)
         if bringup.run_folder is not None:
             # What sim_node repeats while it holds t = 0 is nothing to keep; without statistics the bag must tell.
             discard_empty(bringup.run_folder, lambda names: bool(statistics) or topics.JOINT_STATES.name not in names)
@@ -454,15 +469,17 @@ def program() -> str:
     return os.path.relpath(path)
 
 
-def _why_not(statistics: Mapping[str, Any]) -> str:
+def _nothing(statistics: Mapping[str, Any]) -> str:
+    """Return what to say of a bring-up that has simulated nothing."""
     if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
         dropped = statistics.get("commands_dropped_by_kind") or {}
         came = "none came"
         if dropped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
             came = f"of the {sum(dropped.values())} that came none was sound ({kinds}): see the warnings above"
-        return f": t = 0 was held for the first command on {topics.either(topics.COMMAND_KINDS)}, and {came}"
-    return ", so that there is nothing to summarise"
+        held = f"t = 0 was held for the first command on {topics.either(topics.COMMAND_KINDS)}"
+        return f"no tick was simulated: {held}, and {came}"
+    return "no tick was simulated, so that there is nothing to summarise"
 
 
 def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
