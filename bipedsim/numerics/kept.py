@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from bipedsim.numerics.arrays import Integers
-from bipedsim.numerics.jit import kernel
+from bipedsim.numerics.jit import entry, kernel
 
 
 class Kept(NamedTuple):
@@ -73,3 +73,17 @@ def put_back(k: Kept) -> None:
     """Make the arrays what they were when they were copied."""
     for i in range(k.where.shape[0]):
         _copy(k.where[i, 0], k.where[i, 1], k.where[i, 2])  # type: ignore[call-arg]
+
+
+@entry
+def copy_rows(where: Integers, row: int) -> None:
+    """Copy arrays to row ``row`` of larger ones, in one call.
+
+    Args:
+        where: (n, 3) address of each, that of row 0, and how many bytes a row has; what has the address 0 is left out.
+            Somebody else has to hold on to all of them.
+        row: Number of the row.
+    """
+    for i in range(where.shape[0]):
+        if where[i, 0] != 0:
+            _copy(where[i, 1] + row * where[i, 2], where[i, 0], where[i, 2])  # type: ignore[call-arg]

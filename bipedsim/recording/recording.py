@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bipedsim.config import facts
 from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
-from bipedsim.numerics import Array, Flags
+from bipedsim.numerics import Array, Flags, copy_rows
 from bipedsim.plates import PlateSignals
 from bipedsim.recording.force_plates import ARRAY, PlateRows, from_arrays, joined_signals, samples_of_rows, to_arrays
 from bipedsim.recording.plan import without_plan
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 FORMAT = "bipedsim recording 1"
 _SOURCES = ("observation", "contact", "truth", "command")
+_OTHER_ARRAYS = 3
+"""So many arrays of one column in turn, and it is taken to have a new one in every row."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -256,6 +258,11 @@ class Recording(RecordedColumns):
             ]
             self._names = [column.name for columns_of_one in wanted for column in columns_of_one]
             self._readers = [_reader(column.source.partition(".")[2] for column in one) for one in wanted]
+            # Most sources are the same arrays in every row, copied by one call: a call for each costs three times that.
+            self._sources: list[Any] = [None] * len(self._names)
+            self._changes = [0] * len(self._names)
+            self._others: list[Array | None] = [None] * len(self._names)
+            self._where = np.zeros((len(self._names), 3), dtype=np.int64)
             self._targets = self._aimed()
             self._n = 0
             self._plates: PlateRows | None = None
@@ -289,10 +296,14 @@ class Recording(RecordedColumns):
             r.t[i] = t
             of_observation, of_contact, of_truth, of_command = self._readers
             values = (*of_observation(observation), *of_contact(contact), *of_truth(truth), *of_command(command))
+            sources, others = self._sources, self._others
             for at, value in enumerate(values):
-                if value is not None:
-                    target = self._targets[at]
-                    (self._begin(at) if target is None else target)[i] = value
+                if value is not sources[at]:
+                    if (target := others[at]) is None or value is None:
+                        self._copy_other(at, value, i)
+                    else:
+                        target[i] = value
+            copy_rows(self._where, i)
             if objects is not None:
                 for name, state in zip(objects.names, objects.states(), strict=True):
                     if name not in r.objects:
@@ -327,9 +338,30 @@ class Recording(RecordedColumns):
                 if values is not None:
                     getattr(r, name)[i] = values
 
+        def _copy_other(self, at: int, value: Any, row: int) -> None:
+            """Copy what a column has in the place of the array of the row before; take it for what later rows have."""
+            self._sources[at], self._where[at, 0] = None, 0
+            if value is None:
+                return
+            target = self._targets[at]
+            target = self._begin(at) if target is None else target
+            target[row] = value
+            self._changes[at] += 1
+            same = isinstance(value, np.ndarray) and (value.dtype, value.shape) == (target.dtype, target.shape[1:])
+            whole = same and value.flags.c_contiguous and target.flags.c_contiguous
+            if whole and self._changes[at] <= _OTHER_ARRAYS:
+                self._sources[at], self._where[at, 0] = value, value.ctypes.data
+            else:
+                self._others[at] = target
+
         def _aimed(self) -> list[Array | None]:
             """Return the arrays that a row goes to; None for those that nothing was written to yet."""
-            return [None if name in self._late else getattr(self._recording, name) for name in self._names]
+            targets = [None if name in self._late else getattr(self._recording, name) for name in self._names]
+            for at, target in enumerate(targets):
+                if target is not None:
+                    self._where[at, 1:] = target.ctypes.data, target.strides[0]
+                    self._others[at] = None if self._others[at] is None else target
+            return targets
 
         def _begin(self, at: int) -> Array:
             """Make the array of a column that hardly any run has, at its first value."""

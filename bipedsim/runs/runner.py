@@ -200,7 +200,7 @@ class Run:
         self, prepared: Prepared, log: Callable[[str], None] | None = None, step_file: Path | None = None
     ) -> None:
         robot, scenario, settings = prepared.robot, prepared.scenario, prepared.settings
-        self._limit = robot.effort_limit
+        self._limit, self._least = robot.effort_limit, -robot.effort_limit
         self._pushes = PushSchedule(push.for_robot(robot, scenario.objects) for push in scenario.pushes)
         self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
         self.guard = prepared.guard
@@ -259,7 +259,8 @@ class Run:
                 self.dropped_commands += 1
                 return
         if not command.closes_loop:
-            self.command = np.clip(command.tau_joint, -self._limit, self._limit, out=self._torque)
+            np.maximum(command.tau_joint, self._least, out=self._torque)
+            self.command = np.minimum(self._torque, self._limit, out=self._torque)
         elif self.guard.fresh:
             self.command = command.packed(self._limit)
 

@@ -260,7 +260,8 @@ class Simulator:
         self.body_impulse: Array = np.zeros((self._model.njoints, 3))
         self._floats = robot.free_flyer
         self._driven = drivers(robot.model, robot.joint_names)
-        self._contact_forces = np.zeros((robot.nu + 1, 3))
+        self._contact_forces = forces = np.zeros((robot.nu + 1, 3))
+        self._contacts_told = forces[0], forces[1:]
         self._stop_torques = np.zeros(robot.nu)
         self._touched = False
         self._stopped = False
@@ -687,7 +688,7 @@ class Simulator:
             np.add.at(forces, self._driven, self.body_impulse / self.control_dt)
         else:
             forces[:] = np.nan
-        return forces[0], forces[1:]
+        return self._contacts_told
 
     def _stops(self) -> Array:
         """Return the mean torques of the stops over the last control tick (nu,) [N.m]; live."""

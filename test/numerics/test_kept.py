@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bipedsim.numerics import call
+from bipedsim.numerics import call, copy_rows
 from bipedsim.numerics.kept import keep, kept, put_back
 
 
@@ -50,3 +50,18 @@ def test_nothing_beside_them_is_touched() -> None:
 def test_an_array_in_pieces_is_refused() -> None:
     with pytest.raises(ValueError, match="in one piece"):
         kept([np.zeros((4, 4))[:, 1]])
+
+
+def test_arrays_of_all_kinds_are_copied_to_a_row() -> None:
+    rng = np.random.default_rng(0)
+    sources = [rng.normal(size=(3, 5)), rng.integers(9, size=4), rng.random(7) < 0.5, np.array(2.5), np.ones(2)]
+    targets = [np.zeros((6, *source.shape), dtype=source.dtype) for source in sources]
+    where = [(s.ctypes.data, t.ctypes.data, s.nbytes) for s, t in zip(sources, targets, strict=True)]
+    table = np.array(where, dtype=np.int64)
+    table[-1, 0] = 0
+    for row in (0, 4):
+        copy_rows(table, row)
+    for source, target in zip(sources[:-1], targets, strict=False):
+        assert target[0].tobytes() == target[4].tobytes() == source.tobytes()
+        assert not target[[1, 2, 3, 5]].any()
+    assert not targets[-1].any()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,36 @@ def test_a_headless_run_is_collected_row_by_row() -> None:
     assert r.weight == pytest.approx(robot.weight)
     assert r.feet == tuple(sole.name for sole in robot.soles)
     assert r.robot == "biped14"
+
+
+def test_rows_hold_what_their_sources_did_whichever_arrays_these_are() -> None:
+    robot = load_robot("biped14")
+    sim = Simulator(robot)
+    whole, changing = Recording.Builder(robot, capacity=4), Recording.Builder(robot, capacity=4)
+    kept = []
+    for i in range(24):
+        observation = sim.step(np.full(robot.nu, 0.1 * i))
+        truth = sim.ground_truth()
+        whole.append(sim.t, observation, sim.contact, truth, sim.command)
+        # The same arrays, then a new one in every row, then the same ones again, of another layout and type.
+        other = observation
+        if 6 <= i < 12:
+            other = observation.copy()
+        elif 12 <= i < 18:
+            other = replace(observation, foot_wrench=np.asfortranarray(observation.foot_wrench))
+        elif i >= 18:
+            other = replace(observation, joint_effort=observation.joint_effort.astype(np.float32).astype(object))
+        if 8 <= i < 10:
+            truth = replace(truth, gantry_force=np.full(3, float(i)))
+        kept.append(other)
+        changing.append(sim.t, other, sim.contact, truth, sim.command)
+        observation.joint_velocity[:] = np.nan  # nothing is read later
+    a, b = whole.build(), changing.build()
+    np.testing.assert_array_equal(b.gantry_force[:, 0], [*[np.nan] * 8, 8.0, 9.0, *[np.nan] * 14])
+    np.testing.assert_array_equal(b.joint_effort[18:], a.joint_effort[18:].astype(np.float32))
+    b.gantry_force, b.joint_effort = a.gantry_force, a.joint_effort
+    same(a, b)
+    assert np.isfinite(b.joint_velocity).all()
 
 
 def test_save_and_load_lose_nothing(tmp_path: Path) -> None:
