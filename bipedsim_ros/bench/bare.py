@@ -18,7 +18,7 @@ from rclpy.node import Node
 from bipedsim.model import load_robot
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import NS_PER_S, Histogram, Inbox, RateKeeper, StayAwake, run_urgently, sleep_on_time
-from bipedsim_ros.nodes import run_node
+from bipedsim_ros.nodes import end_with_parent, run_node
 from bipedsim_ros.wire import CommandWriter, conversions, publisher, topics
 
 PATIENCE_S = 60.0
@@ -119,6 +119,8 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=0.0)
     parser.add_argument("--priority", type=int, default=0)
     args = parser.parse_args()
+    if not end_with_parent():
+        return 0
     return run_node(lambda: Bare(args), [])
 
 

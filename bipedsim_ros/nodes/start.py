@@ -22,16 +22,22 @@ def main() -> int:
     """Run the node that is named by the command, or by its first argument; return its exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: os._exit(0))
-    parent = os.environ.get(PARENT)
-    if parent and sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
-        if os.getppid() != int(parent):
-            return 0
+    if not end_with_parent():
+        return 0
     if Path(sys.argv[0]).suffix == ".py":
         del sys.argv[0]
     return int(importlib.import_module(module_of(Path(sys.argv[0]).name)).main())
+
+
+def end_with_parent() -> bool:
+    """Have this process be interrupted when that of :data:`PARENT` ends; return False if it has ended already."""
+    parent = os.environ.get(PARENT)
+    if not parent or sys.platform != "linux":
+        return True
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+    return os.getppid() == int(parent)
 
 
 def module_of(name: str) -> str:

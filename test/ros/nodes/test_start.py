@@ -41,20 +41,29 @@ def test_a_signal_amid_the_imports_ends_a_node_without_a_word(tmp_path: Path, nu
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-def test_a_node_ends_with_the_process_that_started_it(ros: RosWorld) -> None:
+@pytest.mark.parametrize(
+    ("name", "module", "arguments"),
+    [
+        ("commander_node", "bipedsim_ros.nodes.start", ["commander_node"]),
+        ("bare_there", "bipedsim_ros.bench.bare", ["there", "--robot", "biped14"]),
+    ],
+)
+def test_a_node_ends_with_the_process_that_started_it(
+    ros: RosWorld, name: str, module: str, arguments: list[str]
+) -> None:
     """A bring-up that is killed cannot end its nodes: recorder and controller would run for ever."""
     starter = (
         "import os, subprocess, sys\n"
         f"env = {{**os.environ, {PARENT!r}: str(os.getpid())}}\n"
-        "subprocess.Popen([sys.executable, '-m', 'bipedsim_ros.nodes.start', 'commander_node'], env=env).wait()\n"
+        f"subprocess.Popen([sys.executable, '-m', {module!r}, *{arguments!r}], env=env).wait()\n"
     )
     with subprocess.Popen([sys.executable, "-c", starter], env=ros.env, stderr=subprocess.PIPE, text=True) as parent:
-        ros.until(lambda: "commander_node" in ros.node.get_node_names(), "the node")
+        ros.until(lambda: name in ros.node.get_node_names(), "the node")
         parent.kill()
         assert parent.stderr is not None
         # The node holds the other end: this returns when it has ended.
         parent.stderr.read()
     end = time.monotonic() + PATIENCE_S
-    while "commander_node" in ros.node.get_node_names() and time.monotonic() < end:
+    while name in ros.node.get_node_names() and time.monotonic() < end:
         time.sleep(0.1)
-    assert "commander_node" not in ros.node.get_node_names()
+    assert name not in ros.node.get_node_names()
