@@ -134,7 +134,10 @@ def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]
                 time.sleep(0.1)
         whole = [sample for sample in samples if sample[0] + END <= samples[-1][0]]
         if len(whole) < 2:
-            raise SystemExit(f"the walk had ended before it could be measured: --duration {2 * args.duration:g}")
+            raise SystemExit(
+                f"the walk had ended before it could be measured: --duration {2 * args.duration:g}, or a machine with "
+                "less other work, on which the page opens sooner"
+            )
         (since, before), (until, after) = whole[0], whole[-1]
         shares = {f"{name}_core": (after[name] - before[name]) / (until - since) for name in pids}
         bringup.wait()

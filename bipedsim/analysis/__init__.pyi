@@ -31,6 +31,7 @@ from .lab_trial import (
 )
 from .load_run import Gathers, completed, gather, load_run
 from .loads import CARRIES, PRESSES
+from .near_limits import NearLimit, joint_limits, near_limits
 from .objects import object_figures
 from .plate_gait import Gait, Stance, find_gait, gait_summary, gait_table
 from .plate_grid import Grid, expected, grid_lines, grid_test, read_plate
@@ -73,6 +74,7 @@ __all__ = [
     "Gait",
     "Gathers",
     "Grid",
+    "NearLimit",
     "PlateRun",
     "PlateSum",
     "RunSummary",
@@ -110,6 +112,7 @@ __all__ = [
     "has_fallen",
     "ideal_plates",
     "in_words",
+    "joint_limits",
     "lab_table",
     "length_text",
     "lifts",
@@ -118,6 +121,7 @@ __all__ = [
     "low_pass",
     "missed_share",
     "name_of",
+    "near_limits",
     "object_figures",
     "other_bodies",
     "physics_text",

@@ -18,6 +18,7 @@ from bipedsim.analysis import (
     ForcePlate,
     com_motion,
     force_plate,
+    joint_limits,
     length_text,
     other_bodies,
     robot_of,
@@ -161,20 +162,6 @@ def _robot_or_none(recording: Recording) -> Robot | None:
         return None
 
 
-def _limits(recording: Recording, lower: str, upper: str) -> tuple[Array, Array] | None:
-    """Return limits of the recorded joints (nu,) each, by the names of the robot's; None where it is not known."""
-    robot = _robot_or_none(recording)
-    if robot is None:
-        return None
-    none = np.full(len(recording.joint_names), np.inf)
-    low, high = -none, none
-    for i, name in enumerate(recording.joint_names):
-        if name in robot.joint_names:
-            j = robot.joint_names.index(name)
-            low[i], high[i] = getattr(robot, lower)[j], getattr(robot, upper)[j]
-    return (-np.abs(high) if lower == upper else low), high
-
-
 def _com_or_why(recording: Recording) -> ComMotion | str:
     try:
         return com_motion(recording, robot_of(recording))
@@ -183,11 +170,11 @@ def _com_or_why(recording: Recording) -> ComMotion | str:
 
 
 def _draw_joints(figure: SubFigure, recording: Recording) -> None:
-    draw_positions(figure, recording, _limits(recording, "position_lower", "position_upper"))
+    draw_positions(figure, recording, joint_limits(recording, "position_lower", "position_upper"))
 
 
 def _draw_velocities(figure: SubFigure, recording: Recording) -> None:
-    draw_velocities(figure, recording, _limits(recording, "velocity_limit", "velocity_limit"))
+    draw_velocities(figure, recording, joint_limits(recording, "velocity_limit", "velocity_limit"))
 
 
 def _lacks(column: str, what: str) -> Callable[[Recording], str]:

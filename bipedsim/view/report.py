@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
 import math
 import shlex
@@ -14,7 +15,17 @@ from urllib.parse import quote
 
 import numpy as np
 
-from bipedsim.analysis import RunSummary, Step, difference_lines, differences, gait_steps, summary_lines
+from bipedsim.analysis import (
+    NearLimit,
+    RunSummary,
+    Step,
+    difference_lines,
+    differences,
+    gait_steps,
+    near_limits,
+    summary_lines,
+)
+from bipedsim.config import RunConfig
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.view.overlay import Comparison
@@ -27,6 +38,8 @@ if TYPE_CHECKING:
 
 STILL = 1e-3
 """Velocities [rad/s] below which joints, and accuracies [m] below which the base, have no news."""
+_UNITS = {one.name: one.metadata.get("unit", "") for one in dataclasses.fields(RunConfig)} | {"m_g": "N"}
+"""Of settings."""
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}"
@@ -64,6 +77,9 @@ def report(recording: Recording, path: Path | str, source: Path, view: Path | No
     # How far the feet of a robot that steps are from where they began says nothing.
     lines = summary_lines(figures, hidden=("foot_drift_m",) if steps else ())
     parts.append(f"<h2>Figures</h2><pre>{escape(chr(10).join(lines))}</pre>")
+    near = [_near(one) for one in near_limits(recording)]
+    head = ("nearest to its limit", "", "at [s]", "was", "limit", "that is")
+    parts.append(_table("Limits", head, near) if near else "")
     parts.append(_gait(steps) if steps else "")
     parts += _drawn(pictures)
     parts.append(_list("Left out", left_out) if left_out else "")
@@ -225,8 +241,13 @@ def _no_news(recording: Recording, panel: str) -> str:
 
 def _what(recording: Recording) -> dict[str, str]:
     said = {"robot": recording.robot, **recording.about, **(recording.run.get("settings") or {})}
-    said["m g"] = f"{recording.weight:.1f} N" if math.isfinite(recording.weight) else ""
-    return {name: str(value) for name, value in said.items() if value not in (None, "", {}, [])}
+    if math.isfinite(recording.weight):
+        said["m_g"] = round(recording.weight, 1)
+    return {
+        name.replace("_", " "): f"{value:g} {_UNITS.get(name, '')}".rstrip() if isinstance(value, float) else f"{value}"
+        for name, value in said.items()
+        if value not in (None, "", {}, [])
+    }
 
 
 def _warnings(figures: Mapping[str, Any]) -> list[str]:
@@ -247,6 +268,16 @@ def _steps(recording: Recording, left_out: list[str]) -> list[Step]:
     if not steps:
         left_out.append("gait table: no foot left the ground and came back")
     return steps
+
+
+def _near(one: NearLimit) -> list[str]:
+    """Return a row of the table of limits."""
+    unit = f" {one.unit}" * bool(one.unit)
+    left, where = abs(one.limit - one.worst), "beyond" if one.beyond else "away"
+    return [
+        *(one.quantity, one.of, f"{one.t:.3f}", f"{one.worst:.4g}{unit}", f"{one.limit:.4g}{unit}"),
+        f"{left:.3g}{unit} {where}" if math.isnan(one.share) else f"{100 * one.share:.3g} %",
+    ]
 
 
 def _gait(steps: Sequence[Step]) -> str:

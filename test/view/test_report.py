@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bipedsim import RunConfig, load_run, run
-from bipedsim.analysis import RunSummary, summary_lines
+from bipedsim.analysis import RunSummary, near_limits, summary_lines
 from bipedsim.cli.main import main
 from bipedsim.config import to_json
 from bipedsim.errors import RecordingError
@@ -39,6 +39,10 @@ def test_figures_are_those_of_the_summary_and_nothing_is_fetched(stood: Path, tm
     assert set(re.findall(r"src=\"(\w+):", text)) == {"data"}
     assert re.findall(r"<img alt=\"(\w+)\"", text)[:3] == ["forces", "cop", "modes"]
     assert "objects: the recording has no objects" in text
+    assert "<td>duration</td><td>0.3 s</td>" in text
+    (torque,) = [one for one in near_limits(load_run(stood), joints=1) if one.quantity == "torque"]
+    row = f"<td>{torque.of}</td><td>{torque.t:.3f}</td><td>{torque.worst:.4g} N.m</td><td>{torque.limit:.4g} N.m</td>"
+    assert row in text
     assert "no foot left the ground" in text
     assert f"bipedsim replay {shlex.quote(str(stood))}" in unescape(text)
 

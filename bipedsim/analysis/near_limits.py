@@ -1,0 +1,138 @@
+"""What came nearest to its limit in a run: torques, velocities and positions of joints, friction and CoP of feet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bipedsim.analysis.recorded_robot import robot_of
+from bipedsim.errors import BipedSimError
+from bipedsim.numerics import Array
+from bipedsim.recording import Recording
+
+_PRISMATIC = "JointModelP"
+
+
+@dataclass(frozen=True)
+class NearLimit:
+    """The row in which something was nearest to its limit.
+
+    Attributes:
+        quantity: What it is, such as ``"torque"``.
+        of: Name of the joint or foot.
+        t: Time of the row [s].
+        worst, limit: Its value then, and the nearer of its limits [unit].
+        unit: Empty for shares.
+        beyond: Whether it was beyond its limit.
+        share: How much of the limit it was; NaN of what may be 0 at its limit.
+    """
+
+    quantity: str
+    of: str
+    t: float
+    worst: float
+    limit: float
+    unit: str
+    beyond: bool
+    share: float = math.nan
+
+
+def joint_limits(recording: Recording, lower: str, upper: str) -> tuple[Array, Array] | None:
+    """Return limits of the recorded joints (nu,) each, infinite where a joint has none.
+
+    Args:
+        recording: The run.
+        lower, upper: Attributes of :class:`bipedsim.model.Robot`; where they are one, it is the limit both ways.
+
+    Returns:
+        Lower and upper limits; None where the robot is not known here.
+    """
+    try:
+        robot = robot_of(recording)
+    except BipedSimError:
+        return None
+    none = np.full(len(recording.joint_names), np.inf)
+    low, high = -none, none
+    for i, name in enumerate(recording.joint_names):
+        if name in robot.joint_names:
+            j = robot.joint_names.index(name)
+            low[i], high[i] = getattr(robot, lower)[j], getattr(robot, upper)[j]
+    return (-np.abs(high) if lower == upper else low), high
+
+
+def near_limits(recording: Recording, joints: int = 3) -> list[NearLimit]:
+    """Return what came nearest to its limit, of each quantity the nearest first; what was not recorded is left out.
+
+    Args:
+        recording: The run.
+        joints: How many joints of each quantity at most.
+    """
+    names, feet = recording.joint_names, recording.feet
+    found: list[NearLimit] = []
+    effort = recording.effort_limit
+    for quantity, values, limits, units in (
+        ("torque", recording.joint_effort, (-effort, effort), ("N.m", "N")),
+        (
+            "velocity",
+            recording.joint_velocity,
+            joint_limits(recording, "velocity_limit", "velocity_limit"),
+            ("rad/s", "m/s"),
+        ),
+        (
+            "position",
+            recording.joint_position,
+            joint_limits(recording, "position_lower", "position_upper"),
+            ("rad", "m"),
+        ),
+    ):
+        if limits is not None:
+            unit = [units[slides] for slides in _slide(recording)]
+            by_share = quantity != "position"
+            found += _nearest(quantity, recording.t, values, limits, names, unit, by_share)[:joints]
+    one, any_ = np.ones(len(feet)), np.full(len(feet), np.inf)
+    found += _nearest("friction used", recording.t, recording.friction_used, (-any_, one), feet, [""] * len(feet), True)
+    edges = (0.0 * one, any_)
+    return found + _nearest("CoP to the edge", recording.t, recording.cop_margin, edges, feet, ["m"] * len(feet), False)
+
+
+def _slide(recording: Recording) -> list[bool]:
+    """Return of each joint whether it slides; none does of a robot that is not known here."""
+    try:
+        robot = robot_of(recording)
+    except BipedSimError:
+        return [False] * len(recording.joint_names)
+    model = robot.model
+    kinds = {name: joint.shortname() for name, joint in zip(model.names, model.joints, strict=True)}
+    return [kinds.get(name, "").startswith(_PRISMATIC) for name in recording.joint_names]
+
+
+def _nearest(
+    quantity: str,
+    t: Array,
+    values: Array,
+    limits: tuple[Array, Array],
+    names: Sequence[str],
+    units: Sequence[str],
+    by_share: bool,
+) -> list[NearLimit]:
+    """Return of each name when ``values`` (n, k) were nearest to their limits (k,), the nearest of all first."""
+    found = []
+    for i, (name, unit) in enumerate(zip(names, units, strict=True)):
+        for limit, sign in ((float(limits[0][i]), -1.0), (float(limits[1][i]), 1.0)):
+            beyond = sign * (values[:, i] - limit)
+            if not math.isfinite(limit) or not np.isfinite(beyond).any():
+                continue
+            row = int(np.nanargmax(beyond))
+            worst = float(values[row, i])
+            share = worst / limit if by_share and limit else math.nan
+            near = NearLimit(quantity, name, float(t[row]), worst, limit, unit, bool(beyond[row] > 0.0), share)
+            found.append((share if by_share else float(beyond[row]), near))
+    found.sort(key=lambda one: -one[0])
+    # Of two limits the nearer one.
+    seen: dict[str, NearLimit] = {}
+    for _, near in found:
+        seen.setdefault(near.of, near)
+    return list(seen.values())
