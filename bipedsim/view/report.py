@@ -240,7 +240,7 @@ def _no_news(recording: Recording, panel: str) -> str:
 
 
 def _what(recording: Recording) -> dict[str, str]:
-    said = {"robot": recording.robot, **recording.about, **(recording.run.get("settings") or {})}
+    said: dict[str, Any] = {"robot": recording.robot, **recording.about, **(recording.run.get("settings") or {})}
     if math.isfinite(recording.weight):
         said["m_g"] = round(recording.weight, 1)
     return {

@@ -22,14 +22,15 @@ def squat() -> Recording:
 
 def test_the_nearest_are_those_of_all_rows_and_joints(squat: Recording) -> None:
     robot = load_robot("biped14")
-    rows = {quantity: [] for quantity in ("torque", "velocity", "position")}
+    rows: dict[str, list[tuple[float, str, float]]] = {"torque": [], "velocity": [], "position": []}
     for n, t in enumerate(squat.t):
         for i, name in enumerate(squat.joint_names):
             j = robot.joint_names.index(name)
             rows["torque"].append((abs(squat.joint_effort[n, i]) / robot.effort_limit[j], name, t))
             rows["velocity"].append((abs(squat.joint_velocity[n, i]) / robot.velocity_limit[j], name, t))
-            left = squat.joint_position[n, i] - robot.position_lower[j], robot.position_upper[j]
-            rows["position"].append((-min(left[0], left[1] - squat.joint_position[n, i]), name, t))
+            position = squat.joint_position[n, i]
+            left = min(position - robot.position_lower[j], robot.position_upper[j] - position)
+            rows["position"].append((-left, name, t))
     found = near_limits(squat, joints=2)
     for quantity, judged in rows.items():
         mine = [one for one in found if one.quantity == quantity]
