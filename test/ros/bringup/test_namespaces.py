@@ -41,7 +41,13 @@ def test_two_robots_in_one_graph_do_not_hear_each_other(ros: RosWorld, tmp_path:
         seen.update(name for name, _ in ros.node.get_topic_names_and_types())
         return {"/r1/joint_states", "/lab/r2/joint_states"} <= seen
 
-    ros.until(both, "the topics of both robots")
+    try:
+        ros.until(both, "the topics of both robots")
+    except pytest.fail.Exception:
+        for one in started:
+            one.kill()
+            print(one.communicate()[0])
+        raise
     for one, (space, robot) in zip(started, robots.items(), strict=True):
         said = one.communicate()[0]
         assert one.returncode == 0, said
