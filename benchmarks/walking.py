@@ -29,7 +29,7 @@ from bipedsim.sim import Simulator
 
 Command = tuple[float, float, float, float]
 
-SPEEDS = {"biped14": 0.75, "talos": 0.65, "g1": 0.4}
+SPEEDS = {"biped14": 1.2, "talos": 0.9, "g1": 0.8}
 """Commanded velocity [m/s] of the straight walks."""
 ROUGH = {"biped14": 0.5, "talos": 0.45}
 """The same on slopes and tiles."""
@@ -68,7 +68,7 @@ class Case:
 
 def straight(robot: str, speed: float, seconds: float) -> tuple[tuple[Command, ...], float]:
     """Return command and duration of a walk ahead for ``seconds``, and a stop."""
-    return ((START, speed, 0.0, 0.0), (START + seconds, 0.0, 0.0, 0.0)), START + seconds + 5.0
+    return ((START, speed, 0.0, 0.0), (START + seconds, 0.0, 0.0, 0.0)), START + seconds + 4.0 + 4.0 * abs(speed)
 
 
 def cases(seed: int) -> Iterator[Case]:

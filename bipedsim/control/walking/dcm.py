@@ -60,19 +60,29 @@ def add_line(plan: DcmPlan, duration: float, start, end) -> None:  # type: ignor
 
 
 @kernel
-def add_swing(plan: DcmPlan, duration: float, at, way, kappa: float) -> None:  # type: ignore[no-untyped-def]
-    """Add a piece on which the other foot makes its ``way`` (2,) [m] along a quintic, while the ZMP is ``at`` (2,).
+def add_swing(plan: DcmPlan, duration: float, start, end, takes, knee, even: float) -> None:  # type: ignore[no-untyped-def]
+    """Add a piece on which the ZMP moves evenly from ``start`` to ``end`` (2,) [m] while the other foot swings.
 
-    The inertia of the leg takes kappa times the acceleration of the foot from the ZMP of the pendulum.
+    Args:
+        plan: Taken and added to.
+        duration: Of the swing [s].
+        start, end: (2,) ZMP [m].
+        takes: (2,) kappa times the way of the foot [m s^2]: the inertia of the leg takes kappa times the foot's
+            acceleration from the ZMP of the pendulum.
+        knee: (2,) what the bending of the leg takes [m], times :func:`bipedsim.control.walking.swing.bending`.
+        even: Share of a cubic in the way beside a quintic.
     """
     k = plan.n[0]
     plan.knots[k + 1] = plan.knots[k] + duration
     for axis in range(2):
-        scale = kappa * way[axis] / (duration * duration)
-        plan.zmp[k, axis, 0] = at[axis]
-        plan.zmp[k, axis, 1] = -60.0 * scale / duration
-        plan.zmp[k, axis, 2] = 180.0 * scale / duration**2
-        plan.zmp[k, axis, 3] = -120.0 * scale / duration**3
+        scale = takes[axis] / (duration * duration)
+        rest = scale * (1.0 - even)
+        part = scale * even
+        bent = knee[axis]
+        plan.zmp[k, axis, 0] = start[axis] - 6.0 * part - bent
+        plan.zmp[k, axis, 1] = (end[axis] - start[axis] + 12.0 * part - 60.0 * rest + 6.0 * bent) / duration
+        plan.zmp[k, axis, 2] = (180.0 * rest - 6.0 * bent) / duration**2
+        plan.zmp[k, axis, 3] = -120.0 * rest / duration**3
     plan.n[0] = k + 1
 
 

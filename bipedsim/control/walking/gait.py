@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,9 +12,10 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import param
+from bipedsim.control.walking.cadence import Cadence, Timing
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, lean_first, solve_backwards
 from bipedsim.control.walking.reference import Step
-from bipedsim.control.walking.swing import WINDOW, path_to
+from bipedsim.control.walking.swing import EVEN, PEAK, WINDOW, path_to
 from bipedsim.control.walking.terrain import Terrain
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
@@ -28,6 +30,9 @@ _SINGLE = 3
 """Pieces of the plan that are the single support under way; the next one passes the weight on."""
 _NARROW, _WIDE = 0.75, 2.0
 """Least and largest width of a step that catches the robot, over that of the gait."""
+_ROLL = 0.1
+"""Way of the ZMP ahead of the centre of a foot that is about to be left, and behind it before, over the length of a
+step: the mass is braked and driven the less, and with it friction and hips."""
 _HALVINGS = 4
 """Of a change of the command until the ZMP can follow it; after that, the velocity stays as it is."""
 
@@ -36,13 +41,22 @@ _HALVINGS = 4
 class GaitParams:
     """Shape and timing of the steps."""
 
-    single_support: float = param(0.6, "time on one foot", unit="s", low=0.1, high=10.0)
-    double_support: float = param(0.1, "time in which the weight passes over", unit="s", low=0.01, high=10.0)
+    single_support: float = param(
+        0.0, "time on one foot; 0: chosen from the speed, less at a higher one", unit="s", high=10.0
+    )
+    double_support: float = param(
+        0.0, "time in which the weight passes over; 0: a sixth of single support", unit="s", high=10.0
+    )
     start_hold: float = param(0.5, "time from the command to the first shift", unit="s", low=0.01, high=10.0)
     start_shift: float = param(0.3, "time of the first shift of the weight", unit="s", low=0.01, high=10.0)
     stop_shift: float = param(0.6, "time of the last shift, to between the feet", unit="s", low=0.01, high=10.0)
+    walk_ratio: float = param(
+        1.15, "length of a step over the height of the CoM, times omega T, if the speed sets T", low=0.1, high=5.0
+    )
     step_height: float = param(0.05, "rise of the swing foot", unit="m", low=0.0, high=0.5)
-    step_width: float = param(0.0, "between the feet's centres; 0: as the robot stands", unit="m", low=0.0, high=1.0)
+    step_width: float = param(
+        0.0, "between the feet's centres; 0: as the robot stands, and less at speed", unit="m", low=0.0, high=1.0
+    )
     swing_inertia: float = param(
         -1.0, "kappa: shift of the ZMP per acceleration of the swing foot; -1: by its inertia", unit="s^2", high=0.1
     )
@@ -53,10 +67,16 @@ class GaitParams:
     max_turn: float = param(0.6, "largest rate of turning", unit="rad/s", low=0.0, high=3.0)
     acceleration: float = param(0.4, "largest change of the velocity per time", unit="m/s^2", low=0.01, high=10.0)
 
-    @property
-    def period(self) -> float:
-        """T of a step [s]."""
-        return self.single_support + self.double_support
+    def cadence(self, omega: float, g: float) -> Cadence:
+        """Return how long steps take, for a pendulum of omega [1/s] under gravity g [m/s^2]."""
+        return Cadence(self.single_support, self.double_support, self.walk_ratio, omega, g)
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the times of a step."""
+        for name, least in (("single_support", 0.1), ("double_support", 0.01)):
+            given = getattr(self, name)
+            if given and given < least:
+                yield f"{name} = {given:g} s must be at least {least:g} s, or 0 for what the speed asks for"
 
 
 @dataclass
@@ -101,14 +121,34 @@ def level_with(normal: Array, yaw: float) -> Array:
     return np.column_stack([x, np.cross(normal, x), normal])
 
 
-def farthest(params: GaitParams, omega: float) -> float:
+def farthest(timing: Timing, omega: float) -> float:
     """Return how far a foot on the ground gets from the CoM, of the length of the steps of a steady walk.
 
     The pendulum on a ZMP that stays in single support and crosses over at an even pace in double support: half of a
     step where that is short, and all of it where the CoM has come to the other foot before the first one leaves.
     """
-    double, single = 0.5 * omega * params.double_support, math.tanh(0.5 * omega * params.single_support)
+    double, single = 0.5 * omega * timing.double, math.tanh(0.5 * omega * timing.single)
     return 1.0 - single / (2.0 * double * (1.0 + single / math.tanh(double)))
+
+
+class Build(NamedTuple):
+    """What of a robot shapes its steps.
+
+    Attributes:
+        narrow: How far apart [m] the feet land at ``max_forward``; 0: as at rest.
+        rolls: Largest way [m] that the planned ZMP goes from the centre of a foot to its heel and toes.
+        knee_inertia: mu [s^2/m] of :meth:`bipedsim.control.walking.whole_body.WholeBody.knee_inertia`.
+        g: [m/s^2].
+    """
+
+    narrow: float = 0.0
+    rolls: float = 0.0
+    knee_inertia: float = 0.0
+    g: float = 9.81
+
+
+PLAIN = Build()
+"""Feet that keep their width and are loaded at their centres, under legs without inertia of their own."""
 
 
 class Gait:
@@ -120,12 +160,13 @@ class Gait:
 
     Args:
         params: See :class:`GaitParams`.
-        width: Between the centres of the feet [m].
+        width: Between the centres of the feet, as the robot stands [m].
         omega: sqrt(g / z) of the pendulum [1/s].
         left: Index of the left foot of the two.
         room: Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one.
         longest: Largest length of a step [m], if that of ``max_forward`` is longer.
         terrain: Map of the ground; by default, the ground goes on as the feet have found it.
+        build: What of the robot shapes its steps.
 
     Attributes:
         plan: ZMP and DCM.
@@ -150,12 +191,16 @@ class Gait:
         room: float,
         longest: float = math.inf,
         terrain: Terrain | None = None,
+        build: Build = PLAIN,
     ) -> None:
         self._params = params
-        self._longest, self._fastest = params.max_forward * params.period, params.max_forward
+        self._cadence = cadence = params.cadence(omega, build.g)
+        self._fastest = params.max_forward
+        self._longest = self._fastest * cadence.timing(self._fastest).period
         if longest < self._longest:
-            self._longest, self._fastest = longest, longest / params.period
+            self._longest, self._fastest = longest, cadence.speed(longest)
         self._room = room
+        self._build = build
         self._terrain = terrain
         self._blocked = ""
         self._width = width
@@ -164,7 +209,8 @@ class Gait:
         self.plan = DcmPlan.empty(4 * _HORIZON + 8)
         self.step = Step.on_the_spot()
         self._level = np.array(WINDOW)
-        self._duration = params.single_support
+        self._duration = 0.0
+        self._passing = cadence.timing(0.0).double
         self._feet = (np.zeros(2), np.zeros(2))
         self._begin = np.zeros(2)
         self.changes = 0
@@ -189,6 +235,7 @@ class Gait:
         self.phase = "stand"
         self.begin, self.end = t, t + ramp
         self.velocity = np.zeros(3)
+        self._apart = self._width
         self._stopping = False
         self._queue: list[Heading] = []
         self.step.route[:] = 0.0
@@ -230,29 +277,57 @@ class Gait:
 
     def _limited(self, command: Array) -> Array:
         p = self._params
+        if not np.isfinite(command).all():
+            return np.zeros(3)
         ahead = min(max(command[0], -0.5 * self._fastest), self._fastest)
         side = min(max(command[1], -p.max_sideways), p.max_sideways)
         turn = min(max(command[2], -p.max_turn), p.max_turn)
-        return np.array([ahead, side, turn])
+        # Each alone may be the largest; together they would ask one foot for all of it in one step.
+        most = ((ahead, self._fastest), (side, p.max_sideways), (turn, p.max_turn))
+        share = math.sqrt(sum((value / limit) ** 2 for value, limit in most if limit > 0.0))
+        return np.array([ahead, side, turn]) / max(share, 1.0)
+
+    def _timing(self, velocity: Array) -> Timing:
+        """Return the times of a step at ``velocity`` (3,): to the side, every other step goes twice as far."""
+        return self._cadence.timing(math.hypot(velocity[0], 2.0 * velocity[1]))
 
     def _next_velocity(self, velocity: Array, wanted: Array) -> Array:
-        most = self._params.acceleration * self._params.period
+        most = self._params.acceleration * self._timing(velocity).period
         change = wanted - velocity
         size = float(np.hypot(change[0], change[1]))
         if size > most:
             change[:2] *= most / size
         return np.asarray(velocity + change)
 
+    def _roll(self, velocity: Array, time: float, yaw: float) -> Array:
+        """Return how far (2,) [m] the ZMP goes ahead of the centre of a foot that heads to ``yaw`` [rad]."""
+        ahead = min(max(_ROLL * float(velocity[0]) * time, -self._build.rolls), self._build.rolls)
+        return np.array([math.cos(yaw) * ahead, math.sin(yaw) * ahead])
+
+    def _knee_shift(self, way: Array, during: float, period: float, yaw: float) -> Array:
+        """Return how far (2,) [m] the bending of the leg moves the ZMP ahead where its foot leaves and lands.
+
+        Args:
+            way: (2,) of the foot [m], in ``during`` [s] of the ``period`` [s].
+            yaw: Where the knees point [rad].
+        """
+        c, s = math.cos(yaw), math.sin(yaw)
+        # Half-way, against the hips, which make half of the way of the foot in one step.
+        speed = (c * way[0] + s * way[1]) * (PEAK / during - 0.5 / period)
+        return np.array([c, s]) * (2.0 * self._build.knee_inertia * speed * speed)
+
     def _advance(self, centre: Heading, foot: int, velocity: Array) -> Heading:
         """Return the centre of the feet after a step of ``foot``."""
-        time = self._params.period
+        time = self._timing(velocity).period
         side = self._side(foot)
         left = 2.0 * velocity[1] * time if side * velocity[1] > 0.0 else 0.0
         turn = 2.0 * velocity[2] * time if side * velocity[2] > 0.0 else 0.0
         return centre.moved(velocity[0] * time, left, turn)
 
-    def _landing(self, centre: Heading, foot: int) -> Heading:
-        return centre.moved(0.0, 0.5 * self._width * self._side(foot), 0.0)
+    def _width_at(self, velocity: Array) -> float:
+        """Return how far apart [m] feet land at ``velocity`` (3,)."""
+        share = min(abs(float(velocity[0])) / self._fastest, 1.0) if self._fastest else 0.0
+        return self._width - share * (self._width - (self._build.narrow or self._width))
 
     def start(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
         """Leave standing for ``command`` (3,), with the DCM at ``xi`` (2,) [m]."""
@@ -332,7 +407,7 @@ class Gait:
         stance = 1 - self.swing
         under = self._zmp(stance, p[stance], yaw_of(R[stance]))
         for duration, *way in np.diff(route[:, :3], axis=0):
-            add_swing(self.plan, duration, under, np.array(way), self._params.swing_inertia)
+            add_swing(self.plan, duration, under, under, self._params.swing_inertia * np.array(way), np.zeros(2), 0.0)
         middle = self._middle(p, R)
         add_line(self.plan, self._params.stop_shift, under, middle)
         self._finish_plan(middle)
@@ -360,7 +435,7 @@ class Gait:
         wanted = self._limited(command)
         idle = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > _FAST
         stops = len(self._queue) == 1 if self._queue else idle
-        self._begin_step(t, xi, p, R, wanted, self._params.single_support, stops)
+        self._begin_step(t, xi, p, R, wanted, 0.0, stops)
 
     def _lift_along(self, route: Array, t: float, xi: Array, p: Array, R: Array) -> None:
         step, foot = self.step, self.swing
@@ -373,15 +448,14 @@ class Gait:
         self._add_route(route, p, R)
         begin_at(self.plan, self._omega, len(route) - 1, self._begin, xi, 2.0 * self._room)
         step.route[:] = route
-        step.path_time[:] = step.turn[:] = 0.0
+        step.path_time[:] = step.turn[:] = step.knee[:] = 0.0
         step.start_p[:] = step.land_p[:] = p[foot]
         step.start_R[:] = step.land_R[:] = R[foot]
 
     def _begin_step(self, t: float, xi: Array, p: Array, R: Array, wanted: Array, duration: float, stops: bool) -> None:
         foot, stance = self.swing, 1 - self.swing
         self.phase = "single"
-        self.step.time[0] = duration
-        self.begin, self.end = t, t + duration
+        self.begin = t
         self.lifted = self.lowers = t
         self.steps += 1
         self._stopping = stops
@@ -447,7 +521,7 @@ class Gait:
         way = step.land_p[:2] + shift - stance[:2]
         longest = self._longest
         ahead = min(max(c * way[0] + s * way[1], -longest), longest)
-        apart = side * min(max(side * (c * way[1] - s * way[0]), _NARROW * self._width), _WIDE * self._width)
+        apart = side * min(max(side * (c * way[1] - s * way[0]), _NARROW * self._apart), _WIDE * self._width)
         away = stance[:2] + np.array([c * ahead - s * apart, s * ahead + c * apart]) - self._first.point
         land = self._first.point + min(1.0, most / max(np.hypot(*away), 1e-9)) * away
         if self._terrain is not None:
@@ -481,11 +555,11 @@ class Gait:
         the ZMP under this foot, which has little room; so a sudden command is taken over in several steps, and the last
         step waits until the robot is slow enough.
         """
-        centre, before = self.centre, self.velocity
+        centre, before, apart = self.centre, self.velocity, self._apart
         share = 1.0
         halved = 0
         while True:
-            self.centre, self.velocity = centre, before
+            self.centre, self.velocity, self._apart = centre, before, apart
             self._restart_plan(t)
             goal = before + share * (self._next_velocity(before, wanted) - before)
             self._add_steps(self.swing, p, R, goal, self._stopping)
@@ -516,7 +590,7 @@ class Gait:
             self.phase = "stand"
             self.swing = -1
         else:
-            self.end = t + params.double_support
+            self.end = t + self._passing
             self.swing = 1 - self.swing
 
     def _add_steps(self, foot: int, p: Array, R: Array, wanted: Array, stopping: bool) -> None:
@@ -527,26 +601,35 @@ class Gait:
         heights = [float(p[0, 2]), float(p[1, 2])]
         yaws = [yaw_of(R[0]), yaw_of(R[1])]
         centre, velocity = self.centre, self.velocity
-        moving = self.phase == "single"
+        moving, apart = self.phase == "single", self._apart
         under = self._zmp(stance, points[stance], yaws[stance])
+        backward = self._roll(velocity, self._timing(velocity).period, yaws[stance])
         footsteps: list[Footstep] = []
         for i in range(_HORIZON):
+            width = self._width
             if self._queue:
                 landing, ends = self._queue[i], i == len(self._queue) - 1
-                centre = landing.moved(0.0, -0.5 * self._width * self._side(foot), 0.0)
+                goes = landing.moved(0.0, -0.5 * width * self._side(foot), 0.0)
+                length = math.hypot(goes.x - centre.x, goes.y - centre.y)
+                centre, timing = goes, self._cadence.timing(self._cadence.speed(length))
             else:
                 velocity = np.zeros(3) if stopping else self._next_velocity(velocity, wanted)
                 centre, ends = self._advance(centre, foot, velocity), stopping
-                landing = self._landing(centre, foot)
+                width = self._width_at(velocity)
+                if stopping:
+                    # The foot that stands has landed nearer to the centre than it is to stand.
+                    centre = centre.moved(0.0, 0.5 * (width - apart) * self._side(foot), 0.0)
+                landing = centre.moved(0.0, 0.5 * width * self._side(foot), 0.0)
                 if self._terrain is not None:
                     landing, met = self._foothold(foot, landing, points, stopping)
                     if not met:
                         velocity, ends = np.zeros(3), True
-                    centre = landing.moved(0.0, -0.5 * self._width * self._side(foot), 0.0)
+                    centre = landing.moved(0.0, -0.5 * width * self._side(foot), 0.0)
+                timing = self._timing(velocity)
             if i == 0 and moving:
                 self._first, self.centre, self.velocity = landing, centre, velocity
                 self._stopping = self._stopping or (self._terrain is not None and ends and not self._queue)
-            time = self._duration if i == 0 and moving else params.single_support
+            time = self._duration if i == 0 and moving and self._duration else timing.single
             at = self._height_at(landing.point, p[stance])
             window = self._level
             if self._terrain is not None:
@@ -554,21 +637,28 @@ class Gait:
                 window = self._terrain.window(heights[foot], at, window)
             if i == 0 and moving:
                 self.step.time[0], self.step.window[:] = time, window
+                self._passing, self._apart = timing.double, width
             before, during = float(window[0]) * time, float(window[1] - window[0]) * time
             way = landing.point - points[foot]
             points[foot], yaws[foot], heights[foot] = landing.point, landing.yaw, at
             footsteps.append(Footstep(float(landing.x), float(landing.y), at, landing.yaw, foot))
-            add_line(self.plan, before, under, under)
-            add_swing(self.plan, during, under, way, params.swing_inertia)
-            add_line(self.plan, time - before - during, under, under)
+            onward = self._roll(velocity, timing.period, yaws[stance])
+            first, rate = under - backward, (onward + backward) / time
+            lifts, lands, last = first + before * rate, first + (before + during) * rate, under + onward
+            add_line(self.plan, before, first, lifts)
+            knee = self._knee_shift(way, during, timing.period, yaws[stance])
+            if i == 0 and moving:
+                self.step.knee[:] = knee
+            add_swing(self.plan, during, lifts, lands, params.swing_inertia * way, knee, EVEN)
+            add_line(self.plan, time - before - during, lands, last)
             following = self._zmp(foot, landing.point, landing.yaw)
             if ends:
-                add_line(self.plan, params.stop_shift, under, 0.5 * (under + following))
+                add_line(self.plan, params.stop_shift, last, 0.5 * (under + following))
                 under = 0.5 * (under + following)
                 break
-            add_line(self.plan, params.double_support, under, following)
-            under = following
-            foot = 1 - foot
+            backward = self._roll(velocity, timing.period, yaws[foot])
+            add_line(self.plan, timing.double, last, following - backward)
+            under, stance, foot = following, foot, stance
         self._finish_plan(under)
         self._plan_steps(footsteps)
 

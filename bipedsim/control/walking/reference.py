@@ -12,7 +12,7 @@ from bipedsim.control.walking.body import Body, Feet
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
 from bipedsim.control.walking.kicking import POINTS, along_route
 from bipedsim.control.walking.supervision import measured_zmp
-from bipedsim.control.walking.swing import WINDOW, along_path, forward, height
+from bipedsim.control.walking.swing import WINDOW, along_path, bending, forward, height
 from bipedsim.control.walking.whole_body import STANCE, Targets
 from bipedsim.model import Sole
 from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin
@@ -34,6 +34,7 @@ class Step(NamedTuple):
         time: (1,) how long it takes [s].
         window: (4,) shares of that time at which the foot begins and ends to move over the ground, is highest, and
             begins to come down.
+        knee: (2,) by how much the bending of the leg moves the ZMP at both ends of the way [m].
         lift: (1,) by how much more than on the level it rises [m].
         turn: (3,) rotation vector from start to landing [rad].
         normal: (3,) of the ground, as the feet have found it.
@@ -48,6 +49,7 @@ class Step(NamedTuple):
     route: Array
     time: Array
     window: Array
+    knee: Array
     lift: Array
     turn: Array
     normal: Array
@@ -58,7 +60,8 @@ class Step(NamedTuple):
         path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
         route = np.zeros((POINTS, 4))
         where = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
-        return cls(*where, path, np.zeros(2), route, np.ones(1), np.array(WINDOW), np.zeros(1), np.zeros(3), level)
+        window, knee = np.array(WINDOW), np.zeros(2)
+        return cls(*where, path, np.zeros(2), route, np.ones(1), window, knee, np.zeros(1), np.zeros(3), level)
 
 
 class Soles(NamedTuple):
@@ -147,6 +150,7 @@ class Moment(NamedTuple):
         before, after: Heights [m] of the ground under the feet between which the weight goes over.
         share: How far it has, 0 to 1. rate, bend: The same per time [1/s], [1/s^2], where it is led to climb.
         tilted: How much of the tilt at the start is left, 1 to 0.
+        counter: How far arms and waist are to swing against the legs, 0 to 1.
         least: Force on the soles [N] below which there is no ZMP.
     """
 
@@ -160,6 +164,7 @@ class Moment(NamedTuple):
     rate: float
     bend: float
     tilted: float
+    counter: float
     least: float
 
 
@@ -262,19 +267,22 @@ def aim(walk, wrench, numbers):  # type: ignore[no-untyped-def]
     Args:
         walk: A boxed :class:`Walk`.
         wrench: (K, 6) of the ground on the soles, in their frames at their origins.
-        numbers: (11,) those of :class:`Moment`.
+        numbers: (12,) those of :class:`Moment`.
     """
     w = walk.arrays
     body, feet, goal, ref, step, law = w.body, w.feet, w.goal, w.ref, w.step, w.law
-    t, since, flying, height, before, after, share, rate, bend, tilted, least = numbers
-    now = Moment(t, since, int(flying), height, before, after, share, rate, bend, tilted, least)
+    t, since, flying, height, before, after, share, rate, bend, tilted, counter, least = numbers
+    now = Moment(t, since, int(flying), height, before, after, share, rate, bend, tilted, counter, least)
     evaluate(w.plan, law.omega, now.t, ref.zmp, ref.xi)
     if now.flying >= 0:
         _swing(step, law, now.since, goal, now.flying)
     _base(feet, goal, w.tilt, now)
+    goal.pivot[:] = ref.zmp
+    goal.counter[0] = now.counter
     _support(feet, goal, w.soles, ref)
+    bent = bending(now.since, step.time[0], step.window[0], step.window[1]) if now.flying >= 0 else 0.0
     for i in range(2):
-        shift = law.swing_inertia * goal.acceleration[now.flying, i] if now.flying >= 0 else 0.0
+        shift = law.swing_inertia * goal.acceleration[now.flying, i] + bent * step.knee[i] if now.flying >= 0 else 0.0
         ref.shift[i] = shift
         ref.xi_now[i] = body.com[i] + feet.v_com[i] / law.omega
         ref.zmp_goal[i] = ref.zmp[i] + (1.0 + law.dcm_gain) * (ref.xi_now[i] - ref.xi[i]) + shift

@@ -8,6 +8,11 @@ from bipedsim.numerics import Array, kernel, quintic
 
 FORWARD = (0.02, 0.98)
 """Shares of single support between which the foot moves over the ground."""
+EVEN = 0.5
+"""Share of a cubic in the way over the ground, beside a quintic: a leg that is driven harder at both ends needs less
+torque in between, and less speed."""
+PEAK = 1.875 - 0.375 * EVEN
+"""Speed of the foot half-way, over its mean."""
 TOP = 0.45
 """Share of single support at which the foot is highest."""
 WINDOW = (*FORWARD, TOP, TOP)
@@ -20,7 +25,28 @@ def forward(t: float, duration: float, begin: float, end: float) -> tuple[float,
 
     ``begin`` and ``end`` are the shares of ``duration`` between which the foot moves.
     """
-    return quintic(t - begin * duration, (end - begin) * duration)
+    T = (end - begin) * duration
+    x, v, a = quintic(t - begin * duration, T)
+    s = (t - begin * duration) / T
+    if not 0.0 < s < 1.0:
+        return x, v, a
+    rest = 1.0 - EVEN
+    return (
+        rest * x + EVEN * s * s * (3.0 - 2.0 * s),
+        rest * v + EVEN * 6.0 * s * (1.0 - s) / T,
+        rest * a + EVEN * (6.0 - 12.0 * s) / (T * T),
+    )
+
+
+@kernel
+def bending(t: float, duration: float, begin: float, end: float) -> float:
+    """Return how the bending of the leg moves the ZMP at ``t`` of ``duration`` [s], 1 at both ends of the way.
+
+    Back where the foot passes the other one, ahead before and after: a parabola that has no mean, and no mean of its
+    integral, so that it leaves the DCM at the end where it would be.
+    """
+    s = (t / duration - begin) / (end - begin)
+    return 1.0 - 6.0 * s * (1.0 - s) if 0.0 < s < 1.0 else 0.0
 
 
 @kernel

@@ -25,6 +25,8 @@ from bipedsim.numerics import (
     zeros_of,
 )
 
+_PARTS = 8
+"""Parts of the way to the posture in which the feet pass."""
 STANCE, SWING = 1, 2
 """What a foot does: rest on the ground where it is, or follow its target."""
 
@@ -42,8 +44,12 @@ class TaskParams:
     swing_turn_damping: float = param(80.0, "angular velocity gain of the swing foot", unit="1/s", low=0.0)
     com_weight: float = param(1e4, "of the acceleration of the centre of mass", low=0.0)
     base_weight: float = param(1e3, "of the angular acceleration of the base", low=0.0)
+    heading_weight: float = param(50.0, "the same about the vertical", low=0.0)
     base_stiffness: float = param(200.0, "attitude gain of the base", unit="1/s^2", low=0.0)
     base_damping: float = param(28.0, "angular velocity gain of the base", unit="1/s", low=0.0)
+    momentum_weight: float = param(
+        300.0, "of the moment of the ground about the vertical over the inertia: arms and waist counter-swing", low=0.0
+    )
     posture_weight: float = param(5.0, "of joint accelerations towards the standing posture", low=0.0)
     posture_stiffness: float = param(100.0, "position gain of the posture", unit="1/s^2", low=0.0)
     posture_damping: float = param(20.0, "velocity gain of the posture", unit="1/s", low=0.0)
@@ -58,6 +64,8 @@ class Targets(NamedTuple):
         R: (K, 3, 3). p: (K, 3) [m]. twist, acceleration: (K, 6) of the swing foot.
         com: (3,) acceleration of the centre of mass [m/s^2].
         R_base: (3, 3). w_base: (3,) angular velocity [rad/s].
+        pivot: (2,) through which the vertical goes about which the ground shall turn nothing [m]. counter: (1,) how
+            far that is asked for, 0 to 1.
         posture: (nu,) joint positions [rad].
     """
 
@@ -69,6 +77,8 @@ class Targets(NamedTuple):
     com: Annotated[Array, 3]
     R_base: Annotated[Array, 3, 3]
     w_base: Annotated[Array, 3]
+    pivot: Annotated[Array, 2]
+    counter: Annotated[Array, 1]
     posture: Array
 
 
@@ -78,8 +88,9 @@ class Tasks(NamedTuple):
     Attributes:
         body, feet, goal, gains: See the classes.
         idx_q, idx_v: (nu,) of the joints of the posture. limit: (nu,) [N.m].
+        yaw_inertia: (1,) of the robot about the vertical, as it stands [kg.m^2].
         N, b: (nv, nv), of which the upper triangle counts, (nv,): the weighted least squares N a = b.
-        work: (3,) overwritten.
+        work: (3,) overwritten. row: (nv,) overwritten.
     """
 
     body: Body
@@ -89,9 +100,11 @@ class Tasks(NamedTuple):
     idx_q: Integers
     idx_v: Integers
     limit: Array
+    yaw_inertia: Annotated[Array, 1]
     N: Annotated[Array, "v", "v"]
     b: Annotated[Array, "v"]
     work: Annotated[Array, 3]
+    row: Annotated[Array, "v"]
 
 
 @kernel
@@ -152,6 +165,36 @@ def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _add_momentum(t: Tasks):  # type: ignore[no-untyped-def]
+    """Add that the ground shall not turn the robot about the vertical through ``pivot``.
+
+    Where a leg swings, arms, waist or base swing against it, and the foot that stands needs less torsion. The rows are
+    those of the angular momentum about the CoM, from the wrench of the ground M a + nle at the base, in its axes; the
+    force at the CoM is as wanted, so that no torsion is spared by another way of the CoM.
+    """
+    body, row, pivot = t.body, t.row, t.goal.pivot
+    pose, com, force = body.poses[1], body.com, t.goal.com
+    x = pose[9] - com[0]
+    y = pose[10] - com[1]
+    wanted = body.mass * ((com[1] - pivot[1]) * force[0] - (com[0] - pivot[0]) * force[1])
+    for i in range(row.shape[0]):
+        row[i] = 0.0
+    for r in range(3):
+        along = x * pose[3 * r + 1] - y * pose[3 * r]
+        about = pose[3 * r + 2]
+        wanted -= along * body.nle[r] + about * body.nle[3 + r]
+        for i in range(row.shape[0]):
+            row[i] += along * body.M[r, i] + about * body.M[3 + r, i]
+    inertia = t.yaw_inertia[0]
+    scale = t.goal.counter[0] * t.gains.momentum_weight / (inertia * inertia)
+    for i in range(row.shape[0]):
+        scaled = scale * row[i]
+        t.b[i] += scaled * wanted
+        for j in range(i, row.shape[0]):
+            t.N[i, j] += scaled * row[j]
+
+
+@kernel
 def _add_base_and_posture(t: Tasks, q, v):  # type: ignore[no-untyped-def]
     """Add what base and posture ask for: each a spring and a damper on its own row."""
     gains, goal = t.gains, t.goal
@@ -160,8 +203,9 @@ def _add_base_and_posture(t: Tasks, q, v):  # type: ignore[no-untyped-def]
     wanted = mul_t(R, goal.w_base)
     for r in range(3):
         rate = wanted[r] - v[3 + r]
-        t.N[3 + r, 3 + r] += gains.base_weight
-        t.b[3 + r] += gains.base_weight * (gains.base_stiffness * error[r] + gains.base_damping * rate)
+        weight = gains.base_weight if r < 2 else gains.heading_weight
+        t.N[3 + r, 3 + r] += weight
+        t.b[3 + r] += weight * (gains.base_stiffness * error[r] + gains.base_damping * rate)
     for i in range(t.idx_v.shape[0]):
         c = t.idx_v[i]
         t.N[c, c] += gains.posture_weight
@@ -186,6 +230,8 @@ def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
         t.N[i, i] = t.gains.regularisation
     _add_feet(t)
     _add_com(t)
+    if t.goal.counter[0] * t.gains.momentum_weight > 0.0:
+        _add_momentum(t)
     _add_base_and_posture(t, q, v)
     return solve_positive_definite(t.N, t.b)
 
@@ -267,6 +313,9 @@ class WholeBody:
         )
         self._b = tasks.b
         self._tasks = box(tasks)
+        self.update(robot.q_nominal, np.zeros(nv))
+        # About the CoM: the first rows of M are m times how the CoM moves.
+        tasks.yaw_inertia[0] = self.body.M[5, 5] - (self.body.M[:3, 5] @ self.body.M[:3, 5]) / robot.mass
 
     def update(self, q: Array, v: Array) -> None:
         """Bring dynamics and feet to (q, v), (nq,) and (nv,)."""
@@ -289,24 +338,66 @@ class WholeBody:
         The rest of the body does what the tasks ask for, the CoM rests. Mean over both directions; :meth:`update` is to
         be called after it.
         """
-        goal, v = self.goal, np.zeros(self._model.nv)
+        v = np.zeros(self._model.nv)
+        rest, ahead, aside = (self._moved(q, v, foot, (x, y, 0.0))[1] for x, y in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
+        return float(0.5 * (ahead[0] - rest[0] + aside[1] - rest[1]))
+
+    def knee_inertia(self, q: Array, foot: int) -> float:
+        """Return mu [s^2/m]: how far back the ZMP moves per square of the speed of ``foot`` ahead, at ``q`` (nq,).
+
+        The leg is bent most where its foot passes the other one, and its thigh and shank begin to turn the other way.
+        As for :meth:`swing_inertia`.
+        """
+        v = np.zeros(self._model.nv)
+        # Velocities that the tasks give a foot of 1 m/s: the accelerations from rest of one of 1 m/s^2.
+        rest = (0.0, 0.0, 0.0)
+        at_rest, here = self._moved(q, v, foot, rest)
+        velocity = self._moved(q, v, foot, (1.0, 0.0, 0.0))[0] - at_rest
+        # Dampers of the tasks pull ahead as much as back.
+        both = [self._moved(q, way * velocity, foot, rest)[1][0] for way in (1.0, -1.0)]
+        return float(here[0] - 0.5 * sum(both))
+
+    def passing(self, q: Array, foot: int, rise: float, drop: float) -> Array:
+        """Return q (nq,) with ``foot`` higher by ``rise`` and the CoM lower by ``drop`` [m], as where feet pass."""
+        at_rest, feet, com = np.zeros(self._model.nv), self.feet.p, self.body.com
+        self.update(q, at_rest)
+        up = rise + feet[foot, 2] - feet[1 - foot, 2]
+        low = com[2] - feet[1 - foot, 2] - drop
+        for parts in range(_PARTS, 0, -1):
+            # What the tasks give from rest is linear in what is asked: displacements for accelerations.
+            still = self._moved(q, at_rest, foot, (0.0, 0.0, 0.0))[0]
+            level = feet[1 - foot, 2]
+            asked, lifted = (0.0, 0.0, (up + level - feet[foot, 2]) / parts), (low + level - com[2]) / parts
+            q = pin.integrate(self._model, q, self._moved(q, at_rest, foot, asked, lifted)[0] - still)
+        return np.asarray(q)
+
+    def _moved(
+        self, q: Array, v: Array, foot: int, asked: tuple[float, float, float], lifted: float = 0.0
+    ) -> tuple[Array, Array]:
+        """Return accelerations (nv,) and ZMP (2,) [m] at (q, v).
+
+        Args:
+            q, v: (nq,), (nv,).
+            foot: That swings. asked: Its acceleration [m/s^2].
+            lifted: Acceleration of the CoM upwards [m/s^2].
+        """
+        goal = self.goal
         self.update(q, v)
         goal.foot[:] = STANCE
         goal.foot[foot] = SWING
-        goal.R[:], goal.p[:], goal.twist[:], goal.com[:], goal.w_base[:] = self.feet.R, self.feet.p, 0.0, 0.0, 0.0
+        goal.R[:], goal.p[:], goal.twist[:] = self.feet.R, self.feet.p, self.feet.twist
+        goal.com[:] = goal.w_base[:] = goal.acceleration[:] = 0.0
+        goal.pivot[:], goal.counter[0] = self.feet.p[1 - foot, :2], 1.0
+        goal.acceleration[foot, :3] = asked
+        goal.com[2] = lifted
         pose = self.body.poses[1]
         base = pin.SE3(pose[:9].reshape(3, 3).T, pose[9:])
         goal.R_base[:] = base.rotation
-        at = []
-        for acceleration in ((0.0, 0.0), (1.0, 1.0)):
-            goal.acceleration[:] = 0.0
-            goal.acceleration[foot, :2] = acceleration
-            a = self.accelerations(q, v)
-            wrench = base.act(pin.Force((self.body.M @ a + self.body.nle)[:6]))
-            at.append(np.array([-wrench.angular[1], wrench.angular[0]]) / wrench.linear[2])
+        a = self.accelerations(q, v).copy()
+        wrench = base.act(pin.Force((self.body.M @ a + self.body.nle)[:6]))
         goal.acceleration[:] = 0.0
         goal.foot[:] = STANCE
-        return float((at[1] - at[0]).mean())
+        return a, np.array([-wrench.angular[1], wrench.angular[0]]) / wrench.linear[2]
 
     def torques(self, a: Array, wrench: Array, tau: Array) -> None:
         """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles.

@@ -13,10 +13,11 @@ from bipedsim.config import param, part_of
 from bipedsim.control.base import fitting, refuse_loops
 from bipedsim.control.estimation import Estimator, EstimatorParams
 from bipedsim.control.loads import TOUCHES
+from bipedsim.control.walking.cadence import Timing
 from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_shift, must_step
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
-from bipedsim.control.walking.gait import Gait, GaitParams, farthest, yaw_of
+from bipedsim.control.walking.gait import Build, Gait, GaitParams, farthest, yaw_of
 from bipedsim.control.walking.kicking import KickParams, route_of
 from bipedsim.control.walking.reference import Law, Moment, Reference, Soles, Walk, aim
 from bipedsim.control.walking.shown_plan import ShownPlan
@@ -62,6 +63,10 @@ _LEAST_LOAD = 0.1
 _ROOM = 0.4
 """Share of the narrowest half of a sole by which the planned ZMP may move to take over a new command."""
 
+_CLEAR, _NARROWEST = 0.05, 2.0 / 3.0
+"""Least distance [m] between the edges of two feet that walk abreast, and of their centres over that of standing."""
+_ROLLS = 0.4
+"""Share of the way to heel and toes by which the planned ZMP rolls over a foot."""
 _QUICKEST = 0.1
 """Shortest time of a step [s]."""
 _NEAR, _APART = 0.4, 0.04
@@ -73,17 +78,31 @@ def _narrowest(robot: Robot) -> float:
     return min(float(sole.margin(sole.centre)) for sole in robot.soles)
 
 
-def _longest_step(robot: Robot, params: GaitParams, height: float, omega: float) -> float:
+def _shortest(robot: Robot) -> float:
+    """Return the least distance [m] from the centre of a sole to its heel or toes."""
+    return min(float(np.abs(sole.vertices[:, 0] - sole.centre[0]).min()) for sole in robot.soles)
+
+
+def _narrow_width(robot: Robot, stance: float) -> float:
+    """Return how far apart [m] the centres of the feet land at the largest velocity, if ``stance`` when it stands.
+
+    The nearer the feet, the shorter the arm by which the leg that swings turns the foot under the other one.
+    """
+    wide = max(float(np.ptp(sole.vertices[:, 1])) for sole in robot.soles)
+    return min(stance, max(wide + _CLEAR, _NARROWEST * stance))
+
+
+def _longest_step(robot: Robot, timing: Timing, speed: float, height: float, omega: float) -> float:
     """Return the longest step [m] that leaves no flat foot out of reach of its leg, infinite if the gait has none.
 
     Args:
         robot: The robot.
-        params: Of the gait.
+        timing: Of steps at the largest ``speed`` [m/s].
         height: Of the CoM over the soles [m].
         omega: sqrt(g / z) of the pendulum [1/s].
     """
-    share = farthest(params, omega)
-    away = share * params.max_forward * params.period
+    share = farthest(timing, omega)
+    away = share * speed * timing.period
     if away <= _NEAR * height:
         return math.inf
     places = sole_placements(robot.model, robot.model.createData(), robot.soles, robot.q_nominal)
@@ -135,23 +154,30 @@ class ZmpController:
         self._estimator = Estimator(robot, part_of(EstimatorParams, params), dt)
         self._whole = whole = WholeBody(robot, part_of(TaskParams, params))
         self._distribution = Distribution(robot, part_of(DistributionParams, params), whole.body, whole.feet)
-        if params.swing_inertia < 0.0:
-            params = replace(params, swing_inertia=whole.swing_inertia(robot.q_nominal, 0))
-        self._params = params
         self._weight = robot.weight
         whole.update(robot.q_nominal, np.zeros(robot.model.nv))
         feet = whole.feet
         left = int(np.argmax(feet.p[:, 1]))
-        width = params.step_width or float(abs(feet.p[0, 1] - feet.p[1, 1]))
+        stance = float(abs(feet.p[0, 1] - feet.p[1, 1]))
+        narrow = params.step_width or _narrow_width(robot, stance)
         stands = float(whole.body.com[2] - feet.p[:, 2].mean())
         self._height = params.com_height or stands
+        passing = whole.passing(robot.q_nominal, 0, params.step_height, stands - self._height)
+        if params.swing_inertia < 0.0:
+            params = replace(params, swing_inertia=whole.swing_inertia(passing, 0))
+        bends = whole.knee_inertia(passing, 0)
+        whole.update(robot.q_nominal, np.zeros(robot.model.nv))
+        self._params = params
         self._omega = float(np.sqrt(whole.body.g / self._height))
         timing = part_of(GaitParams, params)
-        longest = _longest_step(robot, timing, self._height, self._omega)
+        quickest = timing.cadence(self._omega, whole.body.g).timing(timing.max_forward)
+        longest = _longest_step(robot, quickest, timing.max_forward, self._height, self._omega)
         told = part_of(TerrainParams, params)
         terrain = Terrain(get_ground(told.terrain), robot.soles, told, params.step_height) if told.terrain else None
         self._mapped = terrain is not None
-        self._gait = Gait(timing, width, self._omega, left, _ROOM * _narrowest(robot), longest, terrain)
+        build = Build(narrow, _ROLLS * _shortest(robot), bends, whole.body.g)
+        width, room = params.step_width or stance, _ROOM * _narrowest(robot)
+        self._gait = Gait(timing, width, self._omega, left, room, longest, terrain, build)
         self._kicks = {"none": -1, "left": left, "right": 1 - left}[params.kick_foot]
         self._route = route_of(part_of(KickParams, params))
         soles = Soles.of(robot.soles)
@@ -330,7 +356,10 @@ class ZmpController:
             if self._mapped:
                 share, rate, bend = quintic(t - gait.begin, gait.end - gait.begin)
         least = _LEAST_LOAD * self._weight
-        turned = (share, rate, bend, tilted, least)
+        counter = 1.0
+        if gait.phase == "stand":
+            counter -= quintic(t - gait.begin, gait.end - gait.begin)[0]
+        turned = (share, rate, bend, tilted, counter, least)
         self._now[:] = Moment(t, t - gait.lifted, self._flying, height, *self._ground, *turned)
         aim(self._walk, self.estimate.wrench, self._now)
         if t >= self._shown.due:

@@ -52,6 +52,9 @@ def test_the_new_way_goes_on_as_the_old_one_and_ends_at_rest(
         np.testing.assert_allclose(at[:, :2] * [[1.0], [duration], [duration**2]], [end, 0 * end, 0 * end], atol=1e-9)
 
 
+PARAMS = GaitParams(single_support=0.6, double_support=0.1)
+
+
 class Caught:
     """A gait in the middle of a step whose landing is moved.
 
@@ -61,7 +64,7 @@ class Caught:
     """
 
     def __init__(self, shift: Array, stopping: bool = False, most: float = 1.0, yaw: float = 0.0) -> None:
-        self.gait = gait = Gait(GaitParams(), WIDTH, OMEGA, 0, 0.2)
+        self.gait = gait = Gait(PARAMS, WIDTH, OMEGA, 0, 0.2)
         R = np.array([level_with(np.array([0.0, 0.0, 1.0]), yaw)] * 2)
         p = np.array([R[0] @ [0.0, y, 0.0] for y in (0.5 * WIDTH, -0.5 * WIDTH)])
         gait.reset(0.0, np.zeros(2), p, R, 1.0)
@@ -115,7 +118,7 @@ def test_a_robot_that_stops_comes_to_rest_between_its_feet() -> None:
 
 @given(pairs, st.floats(-3.0, 3.0))
 def test_no_step_is_longer_than_legs_reach_nor_crosses_the_other_one(shift: Array, yaw: float) -> None:
-    caught, params = Caught(shift, yaw=yaw), GaitParams()
+    caught, params = Caught(shift, yaw=yaw), PARAMS
     longest = params.max_forward * (params.single_support + params.double_support)
     assert abs(caught.ahead) < longest + 1e-9
     assert 0.75 * WIDTH - 1e-9 < caught.apart < 2.0 * WIDTH + 1e-9

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bipedsim.control.walking.cadence import Timing
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.gait import Gait, GaitParams, Heading, farthest, level_with
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
 WIDTH, OMEGA, ROOM, PERIOD = 0.2, 3.4, 0.02, 0.7
-PARAMS = GaitParams(swing_inertia=0.005)
+PARAMS = GaitParams(single_support=0.6, double_support=0.1, swing_inertia=0.005)
 
 
 class Walked:
@@ -65,7 +66,16 @@ class Walked:
         return -apart if foot else apart
 
 
-commands = st.tuples(st.floats(-0.4, 0.8), st.floats(-0.2, 0.2), st.floats(-0.6, 0.6))
+LIMITS = np.array([0.8, 0.2, 0.6])
+
+
+def possible(command: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Return ``command``, or the largest one of its direction that is not limited."""
+    x, y, turn = np.array(command) / max(1.0, float(np.linalg.norm(command / LIMITS)))
+    return float(x), float(y), float(turn)
+
+
+commands = st.tuples(st.floats(-0.4, 0.8), st.floats(-0.2, 0.2), st.floats(-0.6, 0.6)).map(possible)
 
 
 @given(commands)
@@ -137,6 +147,16 @@ def test_speed_grows_by_the_limit_of_acceleration_and_commands_are_limited() -> 
             walked.step(command)
         axis = int(np.argmax(np.abs(command)))
         assert walked.gait.velocity[axis] == pytest.approx(limit)
+
+
+@given(st.tuples(*[st.floats(-3.0, 3.0)] * 3))
+def test_one_step_is_not_asked_for_the_largest_of_everything_at_once(command: tuple[float, float, float]) -> None:
+    """Commands inside the ellipsoid of the limits are obeyed, others get the largest of their direction."""
+    limited = Walked().gait._limited(np.array(command))
+    inside = np.clip(command, -LIMITS * [0.5, 1.0, 1.0], LIMITS)
+    size = float(np.linalg.norm(inside / LIMITS))
+    assert limited == pytest.approx(inside / max(1.0, size))
+    assert np.linalg.norm(limited / LIMITS) <= 1.0 + 1e-12
 
 
 @given(commands)
@@ -279,7 +299,7 @@ def test_how_far_a_foot_gets_from_the_mass_is_that_of_the_pendulum(single: float
     # The foot behind, until it leaves at the end of double support; that ahead, from the beginning of it.
     middle = np.flatnonzero((step == count // 2) & (within > single))
     away = max((mass - step)[middle].max(), (step + 1.0 - mass)[middle].max())
-    assert farthest(GaitParams(single_support=single, double_support=double), OMEGA) == pytest.approx(away, abs=5e-3)
+    assert farthest(Timing(single, double), OMEGA) == pytest.approx(away, abs=5e-3)
 
 
 def test_no_step_is_longer_than_legs_reach() -> None:
@@ -289,5 +309,5 @@ def test_no_step_is_longer_than_legs_reach() -> None:
     usual.check_footsteps(long)
     with pytest.raises(ConfigError, match=r"within 0\.3 m ahead"):
         gait.check_footsteps(long)
-    assert gait._limited(np.array([2.0, 0.0, 0.0]))[0] * PARAMS.period == pytest.approx(0.3)
+    assert gait._limited(np.array([2.0, 0.0, 0.0]))[0] * PERIOD == pytest.approx(0.3)
     assert usual._limited(np.array([2.0, 0.0, 0.0]))[0] == PARAMS.max_forward

@@ -157,7 +157,7 @@ def test_a_route_goes_from_rest_to_rest_through_its_points() -> None:
 @pytest.mark.parametrize("yaw", [0.0, 0.7])
 def test_the_foot_swings_along_the_heading(yaw: float) -> None:
     """And the plan ends where it began, over the foot that stands in between."""
-    params, route = GaitParams(swing_inertia=0.005), route_of(KickParams())
+    params, route = GaitParams(single_support=0.6, swing_inertia=0.005), route_of(KickParams())
     gait = Gait(params, 0.17, 3.3, 0, 0.02)
     R = pin.rpy.rpyToMatrix(0.0, 0.0, yaw)
     feet, axes = np.array([R @ [0.0, 0.085, 0.0], R @ [0.0, -0.085, 0.0]]), np.array([R, R])

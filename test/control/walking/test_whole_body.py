@@ -181,6 +181,59 @@ def test_torques_are_inverse_dynamics_less_the_share_of_the_ground(name: str, se
     assert (clipped == whole_torque).any()
 
 
+def torsion(name: str, weight: float, counter: float, seed: int) -> tuple[float, Array, Array]:
+    """Return the moment [N.m] of the ground about the vertical through the pivot, by pinocchio, that the tasks ask for
+    while a foot swings, and how well the CoM (3,) and the feet (2, 6) are served."""
+    robot = loaded(name)
+    q, v = state(robot, seed, 0.05, 0.2)
+    body = WholeBody(robot, TaskParams(momentum_weight=weight, posture_weight=1e-3, heading_weight=1e-3))
+    body.update(q, v)
+    goal, feet = body.goal, body.feet
+    generator = np.random.default_rng(seed)
+    goal.foot[:] = STANCE, SWING
+    goal.R[:], goal.p[:], goal.twist[:] = feet.R, feet.p, feet.twist
+    goal.acceleration[1] = generator.uniform(-10.0, 10.0, 6) * [1.0, 0.2, 0.3, 0.1, 0.1, 0.1]
+    goal.com[:] = generator.uniform(-2.0, 2.0, 3)
+    goal.R_base[:] = pin.Quaternion(q[3:7]).toRotationMatrix()
+    goal.pivot[:], goal.counter[0] = feet.p[0, :2] + [0.02, 0.01], counter
+    a = body.accelerations(q, v).copy()
+    data = robot.model.createData()
+    pin.centerOfMass(robot.model, data, q, v, a)
+    served = np.array([feet.J[k] @ a + feet.bias[k] for k in (0, 1)])
+    served -= [-20.0 * feet.twist[0], goal.acceleration[1]]
+    pin.computeCentroidalMomentumTimeVariation(robot.model, data, q, v, a)
+    arm, force = data.com[0][:2] - goal.pivot, body.body.mass * data.acom[0][:2]
+    # Reflected inertia is no momentum of the robot, and the ground does not feel it.
+    moment = float(data.dhg.angular[2] + arm[0] * force[1] - arm[1] * force[0])
+    return moment, data.acom[0] - goal.com, served
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@settings(max_examples=8)
+@given(seed=seeds)
+def test_arms_waist_or_base_spare_the_foot_its_torsion_and_cost_no_other_task(name: str, seed: int) -> None:
+    free, com, feet = torsion(name, 1e4, 0.0, seed)
+    spared, com_spared, feet_spared = torsion(name, 1e4, 1.0, seed)
+    assert abs(spared) < 0.05 * abs(free) + 0.1
+    assert np.abs(com_spared - com).max() < 0.02
+    assert np.abs(feet_spared - feet).max() < 0.05
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_leg_that_bends_moves_the_zmp_back_half_way(name: str) -> None:
+    """By as much for either foot, at the posture where it passes the other one."""
+    robot, body = loaded(name), whole(name)
+    for foot in (0, 1):
+        q = body.passing(robot.q_nominal, foot, 0.05, 0.03)
+        body.update(q, np.zeros(robot.model.nv))
+        high, com = body.feet.p[:, 2].copy(), float(body.body.com[2])
+        body.update(robot.q_nominal, np.zeros(robot.model.nv))
+        assert high[foot] - high[1 - foot] == pytest.approx(0.05, rel=0.05)
+        # Eight linear parts, none of which mends what the last one missed.
+        assert com - body.body.com[2] == pytest.approx(-0.03, rel=0.1)
+        assert 0.004 < body.knee_inertia(q, foot) < 0.012
+
+
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_foot_that_speeds_up_ahead_moves_the_zmp_ahead(name: str) -> None:
     robot, body = loaded(name), whole(name)
