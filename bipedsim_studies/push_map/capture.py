@@ -1,11 +1,15 @@
-"""What a robot can stand without a step, in theory: the oracle of a push map."""
+"""What a robot can stand without a step, in theory: the oracle of a push map; and how long its legs are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
+import pinocchio as pin
 
+from bipedsim.model import Robot, sole_placements
 from bipedsim.numerics import Array, reach
 
 
@@ -53,3 +57,33 @@ def support_polygon(points: Array) -> Array:
     from scipy.spatial import ConvexHull
 
     return np.asarray(points[ConvexHull(points).vertices])
+
+
+class Leg(NamedTuple):
+    """One leg of a robot in its nominal posture.
+
+    Attributes:
+        hip_height: Of the hip above the sole [m].
+        ground: Height of the sole in the world [m].
+        straight: Length from the hip to the sole of a leg that is stretched, along its joints [m].
+        beside: Distance over the ground of the hip from the CoM [m].
+    """
+
+    hip_height: float
+    ground: float
+    straight: float
+    beside: float
+
+
+def leg_of(robot: Robot, k: int) -> Leg:
+    """Return the leg of foot ``k``: from the joint next to the root to the sole."""
+    model, data = robot.model, robot.model.createData()
+    place = sole_placements(model, data, robot.soles, robot.q_nominal)[k].translation
+    com = pin.centerOfMass(model, data, robot.q_nominal)
+    chain = [robot.soles[k].joint_id]
+    while model.parents[chain[-1]] > 1:
+        chain.append(model.parents[chain[-1]])
+    points = [place, *(data.oMi[joint].translation for joint in chain)]
+    hip = points[-1]
+    straight = sum(float(np.linalg.norm(b - a)) for a, b in pairwise(points))
+    return Leg(float(hip[2] - place[2]), float(place[2]), straight, float(np.hypot(*(hip - com)[:2])))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bipedsim.cli import add_run_options, run_config
 from bipedsim.config import to_json
 from bipedsim.runs import SCENARIO_FILES
 from bipedsim_studies.study import add_options, asked_jobs
+
+if TYPE_CHECKING:
+    from bipedsim_studies.push_map.push_map import PushMap
 
 OF_PUSHES = ("scenario", "duration")
 """What the map decides itself."""
@@ -36,6 +42,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="when to push; a walking robot in the middle of its next single support (default: 2 s after the start, "
         "3 s after it began to walk)",
     )
+    parser.add_argument(
+        "--phases",
+        type=int,
+        default=0,
+        metavar="N",
+        help="push a walking robot at N phases of its step, and say what steps could catch in theory (default: in the "
+        "middle of single support)",
+    )
+    parser.add_argument(
+        "--step-time",
+        type=float,
+        default=0.15,
+        metavar="S",
+        help="shortest time of a step in that theory (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--foot-speed",
+        type=float,
+        default=2.0,
+        metavar="M/S",
+        help="largest mean speed of a foot over the ground in it (default: %(default)s)",
+    )
     parser.add_argument("--push-duration", type=float, default=0.1, metavar="S", help="(default: %(default)s)")
     parser.add_argument("--body", default="", help="frame at whose origin the push acts (default: the root link)")
     parser.add_argument(
@@ -55,11 +83,14 @@ def main(args: argparse.Namespace) -> int:
 
     from bipedsim.errors import ConfigError
     from bipedsim_studies.push_map.push_map import push_map
+    from bipedsim_studies.push_map.steps import StepLimits
     from bipedsim_studies.push_map.trial import PushKind
 
     jobs = asked_jobs(args)
     given = [name for name in ("at",) if getattr(args, name) is not None]
-    for name in ("directions", "push_duration", "settle", "tolerance", *given):
+    if args.phases < 0:
+        raise ConfigError(f"--phases {args.phases} must be positive, or 0 for the middle of single support")
+    for name in ("directions", "push_duration", "settle", "tolerance", "step_time", "foot_speed", *given):
         if not getattr(args, name) > 0:
             raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be positive")
     base = run_config(args, without=OF_PUSHES)
@@ -72,16 +103,14 @@ def main(args: argparse.Namespace) -> int:
         jobs,
         progress=not args.json and sys.stderr.isatty(),
         scheduler=args.scheduler,
+        phases=args.phases,
+        limits=StepLimits(args.step_time, args.foot_speed),
     )
     if args.json:
         print(to_json(found.as_json()))
     else:
-        for i, where in enumerate(found.situations):
-            print(f"{where.settings.scenario}: pushed at t = {where.at:g} s, on {' and '.join(where.stance.feet)}")
-            for entry in found.directions[i]:
-                impulse = entry.found.survived
-                bound = "" if not entry.bound else f", {impulse / entry.bound:.0%} of m omega d = {entry.bound:.1f} N.s"
-                print(f"  {entry.name:10} {impulse:6.1f} N.s  {impulse / where.stance.mass:6.3f} m/s{bound}")
+        for line in lines_of(found):
+            print(line)
     if args.plot:
         from bipedsim_studies.push_map.picture import plot
 
@@ -89,3 +118,25 @@ def main(args: argparse.Namespace) -> int:
         if not args.json:
             print(f"wrote {args.plot}")
     return 0
+
+
+def lines_of(found: PushMap) -> Iterator[str]:
+    """Yield what the command prints of a map."""
+    least: dict[str, tuple[float, float, str]] = {}
+    for i, where in enumerate(found.situations):
+        phase = f" at {where.phase:.0%} of the step" if math.isfinite(where.phase) else ""
+        yield f"{where.settings.scenario}: pushed at t = {where.at:g} s{phase}, on {' and '.join(where.stance.feet)}"
+        for entry in found.directions[i]:
+            impulse = entry.found.survived
+            line = f"  {entry.name:10} {impulse:6.1f} N.s  {impulse / where.stance.mass:6.3f} m/s"
+            if entry.bound:
+                line += f", {impulse / entry.bound:.0%} of m omega d = {entry.bound:.1f} N.s"
+            if entry.capture is not None:
+                share = found.share(i, impulse)
+                line += f", J / (m omega L) = {share:.3f} of {found.share(i, entry.capture):.3f} that steps can catch"
+                now = share, where.phase, entry.name
+                scenario = where.settings.scenario
+                least[scenario] = min(least.get(scenario, now), now)
+            yield line
+    for scenario, (share, at, name) in least.items():
+        yield f"{scenario}: least J / (m omega L) = {share:.3f}, {name}, at {at:.0%} of the step"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LABEL_AWAY = 11.0
 """From a point to its number [pt]."""
+COLUMNS = 4
+"""Maps beside each other, where there are several phases of a step."""
 HEADROOM = 1.15
 """Radius of the picture, of what is drawn in it."""
 
@@ -26,6 +28,9 @@ def plot(found: PushMap, path: Path) -> None:
     Raises:
         RecordingError: The picture cannot be written.
     """
+    if any(math.isfinite(where.phase) for where in found.situations):
+        _plot_phases(found, path)
+        return
     first, kind = found.situations[0], found.kind
     title = (
         f"{Path(first.settings.robot).stem}: largest push that it recovers from [N.s]\n"
@@ -51,6 +56,45 @@ def plot(found: PushMap, path: Path) -> None:
         _name_directions(axes, found)
         _write_impulses(axes, found)
         figure.legend(loc="outside lower left")
+
+
+def _plot_phases(found: PushMap, path: Path) -> None:
+    """Draw one small map for each situation, in shares of the legs, all of the same scale."""
+    kind, count = found.kind, len(found.situations)
+    first = found.situations[0]
+    across = min(count, COLUMNS)
+    down = math.ceil(count / across)
+    title = (
+        f"{Path(first.settings.robot).stem}, {first.settings.controller}: largest push it recovers from, J / (m ω L)\n"
+        f"{kind.duration:g} s at {kind.body or 'the root link'}, L = {found.legs[0]:.2f} m from hip to sole"
+    )
+    style = {**STYLE, "axes.spines.top": True, "axes.spines.right": True}
+    with picture(path, (3.0 * across, 3.2 * down + 1.0), title, style) as figure:
+        most = 0.0
+        panels = []
+        for i, where in enumerate(found.situations):
+            axes = figure.add_subplot(down, across, i + 1, projection="polar")
+            panels.append(axes)
+            axes.set_theta_zero_location("N")  # type: ignore[attr-defined]
+            entries = found.directions[i]
+            turn = [*(entry.angle for entry in entries), entries[0].angle]
+            survived = [found.share(i, entry.found.survived) for entry in entries]
+            axes.fill(turn, [*survived, survived[0]], color=FOOT_COLOURS[0], alpha=0.15)
+            axes.plot(turn, [*survived, survived[0]], color=FOOT_COLOURS[0], marker="o", markersize=3, label="recovers")
+            limits = [found.share(i, entry.capture) for entry in entries if entry.capture is not None]
+            if len(limits) == len(entries):
+                label = "what steps can catch in theory"
+                axes.plot(turn, [*limits, limits[0]], color=TOTAL_COLOUR, linestyle="--", label=label)
+            most = max(most, *survived, *limits)
+            named = [entry.name if round(math.degrees(entry.angle)) % 90 == 0 else "" for entry in entries]
+            axes.set_xticks(turn[:-1], named)
+            axes.tick_params(labelsize=7)
+            phase = f"{where.phase:.0%} of the step" if math.isfinite(where.phase) else f"t = {where.at:g} s"
+            axes.set_title(f"{where.settings.scenario}, {phase}\non {' and '.join(where.stance.feet)}", fontsize=8)
+        for axes in panels:
+            axes.set_ylim(0.0, HEADROOM * most)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower left")
 
 
 def _name_directions(axes: Axes, found: PushMap) -> None:

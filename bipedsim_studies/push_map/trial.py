@@ -13,9 +13,11 @@ from bipedsim.analysis import CARRIES, fall_time, rotate
 from bipedsim.config import RunConfig
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import Robot
+from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs import HEADING, Prepared, Push, Run, append, heading_of, prepare
-from bipedsim_studies.push_map.capture import Stance, support_polygon
+from bipedsim_studies.push_map.capture import Stance, leg_of, support_polygon
+from bipedsim_studies.push_map.steps import Stride
 
 ROW_TICKS = 10
 """A row of the recording of a trial is this many ticks apart."""
@@ -45,21 +47,32 @@ class Situation:
         at: When the push begins [s].
         walking: Whether it walks.
         stance: How it stands.
+        phase: Share of the step at which it is pushed, since a foot left the ground; NaN where none was asked for.
+        stride: What its next steps begin with, or None of a robot that has not two feet.
     """
 
     settings: RunConfig
     at: float
     walking: bool
     stance: Stance
+    phase: float = math.nan
+    stride: Stride | None = None
 
 
 def situation(settings: RunConfig, at: float | None) -> Situation:
+    """Return the only one of :func:`situations`."""
+    return situations(settings, at)[0]
+
+
+def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[Situation, ...]:
     """Run the scenario of ``settings`` without a push and return when and how it is to be pushed.
 
     Args:
         settings: The run; its duration and the pushes of its scenario are not used.
         at: When to push [s]. A walking robot is pushed in the middle of the first single support that begins after
             that. By default 2 s after the start, or 3 s after the first velocity command.
+        phases: Into how many equal parts the step of a walking robot is cut, from where that single support begins to
+            the next one; it is pushed in the middle of each. 0: as said above.
 
     Raises:
         ConfigError: The robot falls by itself, is never on one foot although it walks, or something in the settings is
@@ -76,13 +89,25 @@ def situation(settings: RunConfig, at: float | None) -> Situation:
     where = f"scenario {prepared.scenario.name!r}: {robot.name}"
     if falls:
         raise ConfigError(f"{where} falls by itself at t = {min(falls):.3f} s")
-    at = _single_support(recording, earliest) if moving else earliest
-    if at is None:
-        raise ConfigError(f"{where} is not on one foot for 0.1 s between {earliest:g} s and {until:g} s")
-    stance = _stance(recording, robot, at)
-    if stance is None:
-        raise ConfigError(f"{where} is in the air at t = {at:g} s, when it would be pushed; give another --at")
-    return Situation(settings, at, bool(moving), stance)
+    single = _single_supports(recording, earliest)
+    times, shares = [earliest], [math.nan]
+    if moving:
+        if not single:
+            raise ConfigError(f"{where} is not on one foot for 0.1 s between {earliest:g} s and {until:g} s")
+        times = [round(0.5 * sum(single[0]), 3)]
+    if moving and phases:
+        if len(single) < 2:
+            raise ConfigError(f"{where} takes no two steps between {earliest:g} s and {until:g} s")
+        begin, period = single[0][0], single[1][0] - single[0][0]
+        shares = [(k + 0.5) / phases for k in range(phases)]
+        times = [round(begin + share * period, 3) for share in shares]
+    found = []
+    for at, share in zip(times, shares, strict=True):
+        stance = _stance(recording, robot, at)
+        if stance is None:
+            raise ConfigError(f"{where} is in the air at t = {at:g} s, when it would be pushed; give another --at")
+        found.append(Situation(settings, at, bool(moving), stance, share, _stride(recording, robot, at, stance)))
+    return tuple(found)
 
 
 def survives(where: Situation, kind: PushKind, angle: float, impulse: float) -> bool:
@@ -131,36 +156,105 @@ def _recorded(run: Run, until: float, row_ticks: int) -> Recording:
     return builder.build()
 
 
-def _single_support(recording: Recording, earliest: float) -> float | None:
-    """Return the middle of the first time on one foot that begins after ``earliest`` [s] and ends in the recording."""
+def _single_supports(recording: Recording, earliest: float) -> list[tuple[float, float]]:
+    """Return begin and end [s] of each time on one foot that begins after ``earliest`` and ends in the recording."""
     loaded = recording.wrench[:, :, 2] > CARRIES * recording.weight
     single = np.concatenate([[False], loaded.sum(axis=1) == 1, [False]])
     edges = np.flatnonzero(np.diff(single.astype(np.int8)))
+    found = []
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
         # What lasts a few ticks is a foot that bounces.
         if end < len(recording) and recording.t[begin] > earliest and recording.t[end] - recording.t[begin] > 0.1:
-            return round(0.5 * float(recording.t[begin] + recording.t[end]), 3)
-    return None
+            found.append((float(recording.t[begin]), float(recording.t[end])))
+    return found
+
+
+def _row(recording: Recording, at: float) -> int:
+    """Return the row of a recording just before the time ``at`` [s]."""
+    return max(int(np.searchsorted(recording.t, at - 1e-9)) - 1, 0)
+
+
+def _configuration(recording: Recording, robot: Robot, row: int) -> Array:
+    """Return q (nq,) of a row of a recording."""
+    q = robot.q_nominal.copy()
+    q[:7] = recording.base_pose[row]
+    q[robot.idx_q] = recording.joint_position[row]
+    return q
+
+
+def _turned_back(yaw: float) -> Array:
+    """Return the rotation (2, 2) from the world to axes with x along the heading ``yaw`` [rad]."""
+    return np.array([[math.cos(yaw), math.sin(yaw)], [-math.sin(yaw), math.cos(yaw)]])
+
+
+def _corners(robot: Robot, k: int, pose: Array) -> Array:
+    """Return the vertices (n, 3) of the sole of foot ``k`` in the world [m]."""
+    vertices = robot.soles[k].vertices
+    points = np.column_stack([vertices, np.zeros(len(vertices))])
+    return pose[:3] + rotate(np.broadcast_to(pose[3:], (len(points), 4)), points)
+
+
+def _stride(recording: Recording, robot: Robot, at: float, stance: Stance) -> Stride | None:
+    """Return what the next steps of the robot of a recording begin with at ``at`` [s], in the axes of ``stance``."""
+    row = _row(recording, at)
+    if len(robot.soles) != 2 or min(sole.n_vertices for sole in robot.soles) < 3 or row == 0:
+        return None
+    data = robot.model.createData()
+    q = _configuration(recording, robot, row)
+    back = _turned_back(heading_of(q))
+    poses = recording.sole_poses[row]
+    origin = poses[:, :2].mean(axis=0)
+    com, before = (
+        np.array(pin.centerOfMass(robot.model, data, _configuration(recording, robot, k)))[:2] for k in (row, row - 1)
+    )
+    velocity = (com - before) / (recording.t[row] - recording.t[row - 1])
+    soles, feet = [], []
+    for k in (0, 1):
+        # Upright, as it stands when it carries.
+        corners = (_corners(robot, k, poses[k])[:, :2] - origin) @ back.T
+        centre = corners.mean(axis=0)
+        soles.append(support_polygon(corners - centre))
+        feet.append(centre)
+    across = max(float(np.ptp(sole[:, 1])) for sole in soles)
+    place = back @ (com - origin)
+    load = recording.wrench[row, :, 2] > CARRIES * recording.weight
+    return Stride(
+        soles=(soles[0], soles[1]),
+        feet=np.array(feet),
+        carries=(bool(load[0]), bool(load[1])),
+        com=place,
+        dcm=place + back @ velocity / stance.omega,
+        narrow=across,
+        away=farthest_foot(robot, stance.com_height),
+    )
+
+
+def farthest_foot(robot: Robot, com_height: float) -> float:
+    """Return how far [m] over the ground a foot that bears weight can be from the CoM at ``com_height`` [m].
+
+    As far as a straight leg reaches from the hip, which moves with the CoM, and as far as friction lets the foot push
+    towards it. From the hip to the CoM the pelvis may be turned as it helps.
+    """
+    legs = [leg_of(robot, k) for k in range(len(robot.soles))]
+    stands = float(pin.centerOfMass(robot.model, robot.model.createData(), robot.q_nominal)[2])
+    reaches = []
+    for sole, leg in zip(robot.soles, legs, strict=True):
+        hip = leg.hip_height - (stands - leg.ground) + com_height
+        straight = math.sqrt(max(leg.straight**2 - hip**2, 0.0)) + leg.beside
+        reaches.append(min(straight, sole.friction_static * com_height))
+    return min(reaches)
 
 
 def _stance(recording: Recording, robot: Robot, at: float) -> Stance | None:
     """Return how the robot of a recording stands at the time ``at`` [s], or None in the air."""
-    row = max(int(np.searchsorted(recording.t, at - 1e-9)) - 1, 0)
-    q = robot.q_nominal.copy()
-    q[:7] = recording.base_pose[row]
-    q[robot.idx_q] = recording.joint_position[row]
+    row = _row(recording, at)
+    q = _configuration(recording, robot, row)
     com = pin.centerOfMass(robot.model, robot.model.createData(), q)
     feet = [k for k in range(len(robot.soles)) if recording.wrench[row, k, 2] > CARRIES * recording.weight]
     if not feet:
         return None
-    corners = []
-    for k in feet:
-        pose, vertices = recording.sole_poses[row, k], robot.soles[k].vertices
-        points = np.column_stack([vertices, np.zeros(len(vertices))])
-        corners.append(pose[:3] + rotate(np.broadcast_to(pose[3:], (len(points), 4)), points))
-    ground = np.concatenate(corners)
-    yaw = heading_of(q)
-    back = np.array([[math.cos(yaw), math.sin(yaw)], [-math.sin(yaw), math.cos(yaw)]])
+    ground = np.concatenate([_corners(robot, k, recording.sole_poses[row, k]) for k in feet])
+    back = _turned_back(heading_of(q))
     origin = recording.sole_poses[row, :, :2].mean(axis=0)
     return Stance(
         polygon=support_polygon((ground[:, :2] - origin) @ back.T),

@@ -15,7 +15,7 @@ from bipedsim.config import param
 from bipedsim.control.walking.cadence import Cadence, Timing
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, lean_first, solve_backwards
 from bipedsim.control.walking.reference import Step
-from bipedsim.control.walking.swing import EVEN, PEAK, WINDOW, path_to
+from bipedsim.control.walking.swing import EVEN, PEAK, WINDOW, path_to, rise_to
 from bipedsim.control.walking.terrain import Terrain
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
@@ -29,10 +29,14 @@ _HORIZON = 4
 _SINGLE = 3
 """Pieces of the plan that are the single support under way; the next one passes the weight on."""
 _NARROW, _WIDE = 0.75, 2.0
-"""Least and largest width of a step that catches the robot, over that of the gait."""
+"""Least and largest width of a step that catches the robot, over that of the gait, if nobody knows them better."""
 _ROLL = 0.1
 """Way of the ZMP ahead of the centre of a foot that is about to be left, and behind it before, over the length of a
 step: the mass is braked and driven the less, and with it friction and hips."""
+_CLEARANCE = 0.5
+"""Share of ``step_height`` by which a foot that lands at another time is off the ground half-way, at least."""
+_ABREAST = 0.02
+"""Distance [m] by which one foot may be ahead of the other where a robot stops."""
 _HALVINGS = 4
 """Of a change of the command until the ZMP can follow it; after that, the velocity stays as it is."""
 
@@ -165,6 +169,7 @@ class Gait:
         left: Index of the left foot of the two.
         room: Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one.
         longest: Largest length of a step [m], if that of ``max_forward`` is longer.
+        apart: Least and largest width of a step that catches the robot [m]; by default, from the width of the gait.
         terrain: Map of the ground; by default, the ground goes on as the feet have found it.
         build: What of the robot shapes its steps.
 
@@ -174,6 +179,7 @@ class Gait:
         swing: Index of the foot in the air, or of the next one; -1 for none.
         begin, end: Of the phase [s]. lifted: When the last step began [s]. lowers: When its foot began to come down at
             the earliest [s].
+        due: When the last step was to end when it began [s].
         kicking: Whether the foot in the air kicks instead.
         step: The way of the swing foot.
         steps: Steps begun since :meth:`reset`.
@@ -191,6 +197,7 @@ class Gait:
         room: float,
         longest: float = math.inf,
         terrain: Terrain | None = None,
+        apart: tuple[float, float] | None = None,
         build: Build = PLAIN,
     ) -> None:
         self._params = params
@@ -204,6 +211,8 @@ class Gait:
         self._terrain = terrain
         self._blocked = ""
         self._width = width
+        self._widths = apart or (_NARROW * width, _WIDE * width)
+        self._single = _SINGLE
         self._omega = omega
         self._left = left
         self.plan = DcmPlan.empty(4 * _HORIZON + 8)
@@ -227,7 +236,7 @@ class Gait:
         """
         self.steps = 0
         self._blocked = ""
-        self.lifted = self.lowers = t
+        self.lifted = self.lowers = self.due = t
         self.kicking = False
         self._route: Array | None = None
         self._plan_steps([])
@@ -449,6 +458,7 @@ class Gait:
         begin_at(self.plan, self._omega, len(route) - 1, self._begin, xi, 2.0 * self._room)
         step.route[:] = route
         step.path_time[:] = step.turn[:] = step.knee[:] = 0.0
+        step.retimed[0] = 0
         step.start_p[:] = step.land_p[:] = p[foot]
         step.start_R[:] = step.land_R[:] = R[foot]
 
@@ -457,14 +467,17 @@ class Gait:
         self.phase = "single"
         self.begin = t
         self.lifted = self.lowers = t
+        self._single = _SINGLE
         self.steps += 1
         self._stopping = stops
         self._duration = duration
         self._take_over(t, xi, p, R, wanted)
+        self._under = self.plan.zmp[0, :, 0].copy()
         step, landing = self.step, self._first
-        self.end = t + float(step.time[0])
+        self.end = self.due = t + float(step.time[0])
         step.start_p[:], step.start_R[:] = p[foot], R[foot]
         step.path_time[:] = 0.0
+        step.retimed[0] = 0
         step.route[:] = 0.0
         self._land_at(landing.point, p[stance])
         step.land_R[:] = level_with(self._normal_at(landing.point), landing.yaw)
@@ -503,50 +516,129 @@ class Gait:
         way = self.step.land_p - stance
         return float(way @ n / n[2])
 
-    def catch(
-        self, t: float, shift: Array, most: float, stance: Array, yaw: float, swing: tuple[Array, Array, Array]
-    ) -> None:
-        """Move the landing of the step under way by ``shift`` (2,) [m], as far as legs reach, and all that follows.
+    def box(self) -> tuple[Array, Array]:
+        """Return the least and largest (2,) [m] of a landing ahead of the foot that stands, and beside it."""
+        narrow, wide = self._widths
+        return np.array([-self._longest, narrow]), np.array([self._longest, wide])
 
-        A step may become as long as the longest ones are, and up to twice as wide as the gait.
+    def axes(self, yaw: float) -> Array:
+        """Return the axes (2, 2) of :meth:`box` as rows: ahead, and from the foot that stands to the other one.
+
+        Args:
+            yaw: Direction of the foot that stands [rad].
+        """
+        c, s, side = math.cos(yaw), math.sin(yaw), self._side(self.swing)
+        return np.array([[c, s], [-side * s, side * c]])
+
+    def planned_landing(self) -> tuple[Array, Array]:
+        """Return where the foot in the air lands (2,), and the planned DCM (2,) at that moment [m]."""
+        return self.step.land_p[:2], self.plan.end[self._single - 1]
+
+    def catch(
+        self, t: float, land: Array, end: float, most: float, stance: Array, yaw: float, swing: tuple[Array, ...]
+    ) -> None:
+        """Let the step under way end at ``land`` (2,) [m] and ``end`` [s], as far as legs reach, and move what follows.
+
+        A step may become as long as the longest ones are, and as narrow and wide as legs and soles allow.
 
         Args:
             t: Time [s], early enough in single support.
-            shift: Wanted. most: Largest distance from where the foot was to land when it left the ground [m].
-            stance: (3,) of the foot that stands [m]. yaw: Its direction [rad].
-            swing: Position, velocity and acceleration of the other one over the ground, (2,) each.
+            land: Wanted.
+            end: When it is to land [s]; as long as that stays as it is, the foot keeps its height as planned.
+            most: Largest distance from where the foot was to land when it left the ground [m].
+            stance: (3,) of the foot that stands [m].
+            yaw: Its direction [rad].
+            swing: Position (3,), velocity and acceleration (>= 3,) of the other one, and its attitude (3, 3).
         """
         step, plan = self.step, self.plan
-        c, s, side = math.cos(yaw), math.sin(yaw), self._side(self.swing)
-        way = step.land_p[:2] + shift - stance[:2]
-        longest = self._longest
-        ahead = min(max(c * way[0] + s * way[1], -longest), longest)
-        apart = side * min(max(side * (c * way[1] - s * way[0]), _NARROW * self._apart), _WIDE * self._width)
-        away = stance[:2] + np.array([c * ahead - s * apart, s * ahead + c * apart]) - self._first.point
+        axes, (low, high) = self.axes(yaw), self.box()
+        away = stance[:2] + np.clip(axes @ (land - stance[:2]), low, high) @ axes - self._first.point
         land = self._first.point + min(1.0, most / max(np.hypot(*away), 1e-9)) * away
         if self._terrain is not None:
             at = Heading(float(land[0]), float(land[1]), self._first.yaw)
             own = step.start_p[:2]
-            found = self._terrain.foothold(self.swing, (at.x, at.y, at.yaw), own, stance[:2], 0.0, longest)
+            found = self._terrain.foothold(self.swing, (at.x, at.y, at.yaw), own, stance[:2], 0.0, self._longest)
             if found.offset != found.offset:
                 return
             land = at.moved(found.offset, 0.0, 0.0).point
         moved = land - step.land_p[:2]
-        if np.hypot(*moved) < 1e-3:
+        if np.hypot(*moved) < 1e-3 and end == self.end:
             return
         self._land_at(land, stance)
         begin = t - self.lifted
+        step.time[0] = end - self.lifted
+        p, v, a, R = swing
         step.path_time[:] = begin, step.window[1] * step.time[0] - begin
-        step.path[:] = path_to(*swing, land, step.path_time[1])
+        step.path[:] = path_to(p[:2], v[:2], a[:2], land, step.path_time[1])
+        opens = self._stopping and abs(axes[0] @ (land - stance[:2])) > _ABREAST
+        if end != self.end or step.retimed[0] or opens:
+            self._rise(p, v, a, R)
+            self._retime(t, end)
         self.centre = Heading(self.centre.x + moved[0], self.centre.y + moved[1], self.centre.yaw)
         dx, dy = moved.tolist()
         self._plan_steps([one._replace(x=one.x + dx, y=one.y + dy) for one in self.footsteps])
+        if opens:
+            self._close_up(stance, yaw)
+            return
         # The weight passes over to between the feet if the robot stops, and else to the foot that lands.
-        last = int(plan.n[0]) - 1
+        last, single = int(plan.n[0]) - 1, self._single
         over = 0.5 * moved if self._stopping else moved
-        plan.zmp[_SINGLE, :, 1] += over / (plan.knots[_SINGLE + 1] - plan.knots[_SINGLE])
-        plan.zmp[_SINGLE + 1 : last + 1, :, 0] += moved
+        plan.zmp[single, :, 1] += over / (plan.knots[single + 1] - plan.knots[single])
+        plan.zmp[single + 1 : last + 1, :, 0] += moved
         self._finish_plan(plan.end[last] + over)
+
+    def _close_up(self, stance: Array, yaw: float) -> None:
+        """Plan one more step, after which the feet are abreast, behind the one under way that was to be the last."""
+        plan, step, foot = self.plan, self.step, self.swing
+        self._stopping = False
+        under = self._leaves()
+        plan.n[0] = self._single
+        add_line(plan, self._passing, under, self._zmp(foot, step.land_p[:2], yaw_of(step.land_R)))
+        feet, attitudes = np.empty((2, 3)), np.empty((2, 3, 3))
+        feet[foot], attitudes[foot] = step.land_p, step.land_R
+        feet[1 - foot], attitudes[1 - foot] = stance, level_with(step.normal, yaw)
+        landing, self.phase = self.footsteps[:1], "double"
+        self._add_steps(1 - foot, feet, attitudes, np.zeros(3), True)
+        self.phase = "single"
+        self._plan_steps(landing + self.footsteps)
+
+    def _leaves(self) -> Array:
+        """Return the planned ZMP (2,) [m] at the end of the single support under way."""
+        plan, last = self.plan, self._single - 1
+        duration = plan.knots[last + 1] - plan.knots[last]
+        return plan.zmp[last] @ duration ** np.arange(4)
+
+    def _rise(self, p: Array, v: Array, a: Array, R: Array) -> None:
+        """Lead the foot in the air from where it is, (3,) each, to where it lands, and turn it on from R (3, 3)."""
+        step = self.step
+        top = max(step.start_p[2], step.land_p[2]) + _CLEARANCE * self._params.step_height
+        step.rise[:] = rise_to(p[2], v[2], a[2], step.land_p[2], top, step.path_time[1])
+        step.start_R[:] = R
+        step.turn[:] = R @ pin.log3(R.T @ step.land_R)
+        step.retimed[0] = 1
+
+    def _retime(self, t: float, end: float) -> None:
+        """Begin the plan anew at ``t``, with the single support under way until ``end`` [s], and the rest after it."""
+        plan, step, single, last = self.plan, self.step, self._single, int(self.plan.n[0])
+        last_under, since = self._leaves(), (t - plan.knots[0]) / (plan.knots[single] - plan.knots[0])
+        # Where the ZMP has rolled to under the foot that stands, without what legs in motion take.
+        under = self._under + since * (last_under - self._under)
+        after, durations = plan.zmp[single:last].copy(), np.diff(plan.knots[single : last + 1])
+        finish = plan.end[last - 1].copy()
+        self._restart_plan(t)
+        lands = under + step.path_time[1] / (end - t) * (last_under - under)
+        add_line(plan, step.path_time[1], under, lands)
+        # What the inertia of the leg takes from the ZMP along its new way.
+        path = step.path
+        plan.zmp[0] -= self._params.swing_inertia * path[:, 2:] * np.array([2.0, 6.0, 12.0, 20.0])
+        add_line(plan, end - t - step.path_time[1], lands, last_under)
+        step.knee[:] = 0.0
+        self._under = under
+        for duration, zmp in zip(durations, after, strict=True):
+            add_line(plan, duration, under, under)
+            plan.zmp[plan.n[0] - 1] = zmp
+        self._single, self.end = 2, end
+        plan.end[plan.n[0] - 1] = finish
 
     def _take_over(self, t: float, xi: Array, p: Array, R: Array, wanted: Array) -> None:
         """Plan from the DCM ``xi`` (2,) on, towards the velocity ``wanted`` (3,) as far as the ZMP can follow.

@@ -12,10 +12,10 @@ from bipedsim.control.walking.body import Body, Feet
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
 from bipedsim.control.walking.kicking import POINTS, along_route
 from bipedsim.control.walking.supervision import measured_zmp
-from bipedsim.control.walking.swing import WINDOW, along_path, bending, forward, height
+from bipedsim.control.walking.swing import WINDOW, along_path, along_rise, bending, forward, height
 from bipedsim.control.walking.whole_body import STANCE, Targets
 from bipedsim.model import Sole
-from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin
+from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin, quintic
 
 APART = 1e-9
 """Corners of the polygon of support are further apart than this [m]."""
@@ -29,6 +29,8 @@ class Step(NamedTuple):
         land_p, land_R: Where it is to land.
         path: (2, 6) where it goes over the ground since its landing was moved: sum c_i s^i [m] along x and y.
         path_time: (2,) since it left the ground, when that began, and how long it takes [s]; it takes 0 as planned.
+        rise: (7,) how high it is since it was to land at another time: sum c_i s^i [m].
+        retimed: (1,) whether it is; then start_R and turn count from there, too.
         route: (POINTS, 4) times since it left the ground [s], and places beside where it did [m], of a foot that goes
             from point to point instead; 0 of one that steps.
         time: (1,) how long it takes [s].
@@ -46,6 +48,8 @@ class Step(NamedTuple):
     land_R: Array  # noqa: N815
     path: Array
     path_time: Array
+    rise: Array
+    retimed: Integers
     route: Array
     time: Array
     window: Array
@@ -60,8 +64,9 @@ class Step(NamedTuple):
         path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
         route = np.zeros((POINTS, 4))
         where = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
+        elsewhere = (path, np.zeros(2), np.zeros(7), np.zeros(1, np.int64))
         window, knee = np.array(WINDOW), np.zeros(2)
-        return cls(*where, path, np.zeros(2), route, np.ones(1), window, knee, np.zeros(1), np.zeros(3), level)
+        return cls(*where, *elsewhere, route, np.ones(1), window, knee, np.zeros(1), np.zeros(3), level)
 
 
 class Soles(NamedTuple):
@@ -204,6 +209,10 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         along_path(step.path, late, step.path_time[1], goal.p[k], goal.twist[k], goal.acceleration[k])
     top = max(step.start_p[2], step.land_p[2]) + law.step_height + step.lift[0]
     z, vz, az = height(since, time, step.start_p[2], top, step.land_p[2], step.window[2], step.window[3])
+    if step.retimed[0]:
+        late = since - step.path_time[0]
+        x, v, a = quintic(late, step.path_time[1])
+        z, vz, az = along_rise(step.rise, late, step.path_time[1])
     goal.p[k, 2] = z
     goal.twist[k, 2] = vz
     goal.acceleration[k, 2] = az

@@ -77,6 +77,34 @@ def path_to(p: Array, v: Array, a: Array, end: Array, duration: float) -> Array:
     return np.column_stack([p, v, 0.5 * a, cubic, quartic, quintic_])
 
 
+def rise_to(z: float, v: float, a: float, end: float, least: float, duration: float) -> Array:
+    """Return the sextic (7,) from (z, v, a) to rest at ``end`` after ``duration`` [s].
+
+    Half-way it is at ``least`` [m] or higher.
+    """
+    at = path_to(np.array([z]), np.array([v]), np.array([a]), np.array([end]), duration)[0]
+    half = float(at @ (0.5 * duration) ** np.arange(6))
+    # 64 u^3 (1 - u)^3 is 1 half-way, and at both ends at rest.
+    bump = 64.0 * max(0.0, least - half)
+    path = np.append(at, 0.0)
+    path[3:] += bump * np.array([1.0, -3.0, 3.0, -1.0]) / duration ** np.arange(3, 7)
+    return path
+
+
+@kernel
+def along_rise(path, t: float, duration: float) -> tuple[float, float, float]:  # type: ignore[no-untyped-def]
+    """Return height, velocity and acceleration at ``t`` of a sextic (7,); after ``duration`` [s], of its end."""
+    s = min(t, duration)
+    z = 0.0
+    v = 0.0
+    a = 0.0
+    for i in range(6, -1, -1):
+        a = a * s + 2.0 * v
+        v = v * s + z
+        z = z * s + path[i]
+    return z, v, a
+
+
 @kernel
 def along_path(path, t: float, duration: float, p, v, a) -> None:  # type: ignore[no-untyped-def]
     """Fill the first two of position, velocity and acceleration at ``t``; after ``duration`` [s], those of the end."""

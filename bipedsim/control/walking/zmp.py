@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from bipedsim.control.base import fitting, refuse_loops
 from bipedsim.control.estimation import Estimator, EstimatorParams
 from bipedsim.control.loads import TOUCHES
 from bipedsim.control.walking.cadence import Timing
-from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, landing_shift, must_step
+from bipedsim.control.walking.catching import LEAST_ERROR, Catch, CatchParams, best_landing, must_step
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
 from bipedsim.control.walking.gait import Build, Gait, GaitParams, farthest, yaw_of
@@ -67,6 +68,14 @@ _CLEAR, _NARROWEST = 0.05, 2.0 / 3.0
 """Least distance [m] between the edges of two feet that walk abreast, and of their centres over that of standing."""
 _ROLLS = 0.4
 """Share of the way to heel and toes by which the planned ZMP rolls over a foot."""
+_EARLIER = 0.01
+"""Change of when a foot lands [s] that is not worth it."""
+_PAUSE = 0.05
+"""For which a step keeps its course after its landing was given another time [s]: one sent to and fro comes late."""
+_GAP = 0.01
+"""Between soles that land side by side [m]."""
+_STRAIGHT = 0.98
+"""Share of the length of a straight leg that is used."""
 _QUICKEST = 0.1
 """Shortest time of a step [s]."""
 _NEAR, _APART = 0.4, 0.04
@@ -90,6 +99,39 @@ def _narrow_width(robot: Robot, stance: float) -> float:
     """
     wide = max(float(np.ptp(sole.vertices[:, 1])) for sole in robot.soles)
     return min(stance, max(wide + _CLEAR, _NARROWEST * stance))
+
+
+def _apart(robot: Robot, width: float, height: float) -> tuple[float, float]:
+    """Return the least and largest width [m] of a step that catches the robot: soles side by side, and legs in reach.
+
+    With the pelvis midway, each leg goes half of the way that a straight one has to spare beside its hip.
+
+    Args:
+        robot: The robot.
+        width: Of the gait [m].
+        height: Of the CoM over the soles [m].
+    """
+    model, q = robot.model, robot.q_nominal
+    data = model.createData()
+    places = sole_placements(model, data, robot.soles, q)
+    across = max(float(np.ptp(sole.vertices[:, 1])) for sole in robot.soles)
+    stands = float(pin.centerOfMass(model, data, q)[2]) - float(np.mean([place.translation[2] for place in places]))
+    spare = []
+    for sole, place in zip(robot.soles, places, strict=True):
+        joints = _leg(model, sole.joint_id)
+        points = [data.oMi[j].translation for j in joints] + [place.translation]
+        straight = sum(float(np.linalg.norm(b - a)) for a, b in pairwise(points))
+        hip = points[0][2] - place.translation[2] - stands + height
+        spare.append(math.sqrt(max((_STRAIGHT * straight) ** 2 - hip**2, 0.0)))
+    return min(width, across + _GAP), width + min(spare)
+
+
+def _leg(model: Any, joint: int) -> list[int]:
+    """Return the joints from the last one of the three of a hip to ``joint``, in this order."""
+    chain = [joint]
+    while model.parents[chain[-1]] > 1:
+        chain.append(model.parents[chain[-1]])
+    return chain[::-1]
 
 
 def _longest_step(robot: Robot, timing: Timing, speed: float, height: float, omega: float) -> float:
@@ -177,7 +219,8 @@ class ZmpController:
         self._mapped = terrain is not None
         build = Build(narrow, _ROLLS * _shortest(robot), bends, whole.body.g)
         width, room = params.step_width or stance, _ROOM * _narrowest(robot)
-        self._gait = Gait(timing, width, self._omega, left, room, longest, terrain, build)
+        apart = _apart(robot, width, self._height)
+        self._gait = Gait(timing, width, self._omega, left, room, longest, terrain, apart, build)
         self._kicks = {"none": -1, "left": left, "right": 1 - left}[params.kick_foot]
         self._route = route_of(part_of(KickParams, params))
         soles = Soles.of(robot.soles)
@@ -260,6 +303,7 @@ class ZmpController:
         self._velocity[:] = 0.0
         self._footsteps = self._footsteps[:0]
         self._touch = 0.0
+        self._settled = -math.inf
         self._ground = (float(feet.p[:, 2].mean()),) * 2
         self._climbed = 0.0
         self._kicked = False
@@ -292,6 +336,7 @@ class ZmpController:
         if foot >= 0:
             self._whole.goal.foot[foot] = SWING
         self._touch = 0.0
+        self._settled = -math.inf
 
     def _moving(self) -> bool:
         """Whether the command asks to move."""
@@ -393,11 +438,21 @@ class ZmpController:
     def _catch(self, t: float) -> None:
         """Let the foot in the air land where the robot will need it after a push."""
         params, gait, ref, goal = self._params, self._gait, self._ref, self._whole.goal
-        if t - gait.lifted > params.catch_until * gait.step.time[0]:
-            return
-        shift = landing_shift(ref.xi_now - ref.xi, ref.zmp, ref.hull[: ref.n[0]], self._omega, gait.end - t)
-        if np.hypot(*shift) < params.catch_least:
+        if t - gait.lifted > params.catch_until * gait.step.time[0] or t < self._settled:
             return
         feet, k = self._whole.feet, self._flying
-        swing = goal.p[k, :2].copy(), goal.twist[k, :2].copy(), goal.acceleration[k, :2].copy()
-        gait.catch(t, shift, params.catch_most, feet.p[1 - k], yaw_of(feet.R[1 - k]), swing)
+        stance, yaw = feet.p[1 - k], yaw_of(feet.R[1 - k])
+        land, end = gait.planned_landing()
+        left = gait.end - t
+        # A step from standing takes the time that it was given: faster ones ask for more torque than is there.
+        times = (params.catch_quickest, gait.due + params.catch_longer - t) if self._moving() else (left, left)
+        place = (gait.axes(yaw), *gait.box(), goal.p[k, :2], left, *times)
+        step = Catch(ref.xi_now, ref.xi, end, land, ref.hull[: ref.n[0]], stance[:2], *place)
+        found = best_landing(step, self._omega, params)
+        sooner = abs(t + found.left - gait.end) > _EARLIER
+        if sooner:
+            self._settled = t + _PAUSE
+        if np.hypot(*(found.place - land)) < params.catch_least and not sooner:
+            return
+        swing = goal.p[k].copy(), goal.twist[k].copy(), goal.acceleration[k].copy(), goal.R[k].copy()
+        gait.catch(t, found.place, t + found.left if sooner else gait.end, params.catch_most, stance, yaw, swing)

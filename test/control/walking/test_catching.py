@@ -14,10 +14,10 @@ from scipy.integrate import solve_ivp
 from walking_support import Walker
 
 from bipedsim.control.walking import catching
-from bipedsim.control.walking.catching import landing_shift, must_step
+from bipedsim.control.walking.catching import Catch, CatchParams, best_landing, must_step
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.gait import Gait, GaitParams, level_with
-from bipedsim.control.walking.swing import FORWARD, along_path, path_to
+from bipedsim.control.walking.swing import FORWARD, along_path, along_rise, path_to, rise_to
 from bipedsim.errors import ConfigError
 
 Array = NDArray[np.float64]
@@ -28,15 +28,89 @@ directions = st.floats(0.0, 2.0 * math.pi).map(lambda angle: np.array([math.cos(
 pairs = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)).map(np.array)
 
 
-@given(directions, st.floats(1e-3, 0.3), st.floats(0.05, 0.7))
-def test_what_is_missing_is_what_the_pendulum_is_off_by_at_the_landing(way: Array, size: float, left: float) -> None:
-    """With the ZMP kept as far on the way to the edge as it is trusted, by the equation xi' = omega (xi - p)."""
-    reach = [edge / part for edge, part in zip((0.15, 0.05, 0.05, 0.05), (*way, *-way), strict=True) if part > 1e-12]
-    shift = catching._TRUST * min(reach) * way
-    flow = solve_ivp(lambda _t, xi: OMEGA * (xi - shift), (0.0, left), size * way, rtol=1e-10, atol=1e-12)
-    off = float(flow.y[:, -1] @ way)
-    found = landing_shift(size * way, np.zeros(2), SOLE, OMEGA, left)
-    np.testing.assert_allclose(found, max(0.0, off) * way, atol=1e-7)
+LAND, FOOT, LEFT = np.array([0.2, WIDTH]), np.array([-0.05, WIDTH]), 0.4
+BOX = np.array([-0.5, 0.14]), np.array([0.5, 0.5])
+MEAN = np.array([0.02, 0.0])
+"""A constant ZMP that leads the DCM of a walk to where it is wanted when the foot lands."""
+
+
+def step_with(error: Array, planned: Array, *, low: Array = BOX[0], high: Array = BOX[1], latest: float = 0.6) -> Catch:
+    """Return a step whose DCM is off by ``error``, on a foot at the origin."""
+    end = MEAN + (planned - MEAN) * math.exp(OMEGA * LEFT)
+    here = (planned + error, planned, end, LAND, SOLE, np.zeros(2), np.eye(2), low, high, FOOT)
+    return Catch(*here, LEFT, CatchParams().catch_quickest, latest)
+
+
+def off(step: Catch, place: Array, left: float) -> Array:
+    """Return by how much (2,) the DCM is off from what the plan wants beside a foot that lands so: by its equation.
+
+    The ZMP has been kept as far on the way to where it is needed as it is trusted.
+    """
+    grown = math.exp(OMEGA * step.left)
+    needed = MEAN + (step.xi - step.planned) * grown / (grown - 1.0)
+    reached = np.clip(needed, SOLE.min(axis=0), SOLE.max(axis=0))
+    zmp = MEAN + catching._TRUST * (reached - MEAN)
+    flow = solve_ivp(lambda _t, xi: OMEGA * (xi - zmp), (0.0, left), step.xi, rtol=1e-10, atol=1e-12)
+    return np.asarray(flow.y[:, -1] - place - (step.end - step.land))
+
+
+small = st.tuples(st.floats(-0.12, 0.12), st.floats(-0.12, 0.12)).map(np.array)
+places = st.tuples(st.floats(-0.02, 0.1), st.floats(0.01, 0.08)).map(np.array)
+
+
+@given(small, places)
+def test_no_other_landing_in_reach_leaves_less_of_a_push(error: Array, planned: Array) -> None:
+    """Beside a search over places and times, each judged by the equation of the pendulum."""
+    step, params = step_with(error, planned), CatchParams()
+    found = best_landing(step, OMEGA, params)
+    assert (step.low - 1e-6 <= found.place).all()
+    assert (found.place <= step.high + 1e-6).all()
+    assert params.catch_quickest - 1e-6 <= found.left <= step.latest + 1e-6
+
+    def cost(place: Array, left: float) -> float:
+        change = math.exp(OMEGA * (left - LEFT)) - 1.0
+        spent = catching._PLACE * float((place - LAND) @ (place - LAND)) + catching._TIME * change**2
+        return float(off(step, place, left) @ off(step, place, left)) + spent
+
+    least = cost(found.place, found.left)
+    # Not sooner than the foot gets to where it lands.
+    soonest = max(params.catch_quickest, float(np.hypot(*(found.place - FOOT))) / params.catch_speed)
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        place, left = rng.uniform(step.low, step.high), rng.uniform(min(soonest, LEFT), step.latest)
+        assert cost(place, left) > least - 1e-6
+
+
+def test_without_a_push_a_step_lands_as_planned() -> None:
+    found = best_landing(step_with(np.zeros(2), np.array([0.05, 0.03])), OMEGA, CatchParams())
+    np.testing.assert_allclose(found.place, LAND, atol=1e-9)
+    assert found.left == pytest.approx(LEFT)
+
+
+def test_what_place_cannot_give_time_does() -> None:
+    """A push over the foot in the air brings it down sooner, as wide as it may; one that the sole can take, later."""
+    planned = np.array([0.05, 0.03])
+    wide = best_landing(step_with(np.array([0.0, 0.12]), planned, high=np.array([0.5, 0.3])), OMEGA, CatchParams())
+    assert wide.place[1] == pytest.approx(0.3)
+    assert wide.left < 0.75 * LEFT
+    waits = best_landing(step_with(np.array([0.0, -0.05]), planned), OMEGA, CatchParams())
+    assert waits.place[1] == pytest.approx(0.14)
+    assert waits.left > 1.1 * LEFT
+
+
+@given(*[st.floats(-1.0, 1.0)] * 4, st.floats(0.0, 0.2), st.floats(0.05, 1.0))
+def test_a_foot_that_lands_at_another_time_goes_on_from_where_it_is_and_clears_the_ground(
+    z: float, v: float, a: float, end: float, least: float, duration: float
+) -> None:
+    path = rise_to(z, v, a, end, least, duration)
+    np.testing.assert_allclose(along_rise(path, 0.0, duration), [z, v, a], atol=1e-12)
+    scale = np.array([1.0, duration, duration**2])
+    for t in (duration, duration + 3.0):
+        np.testing.assert_allclose(along_rise(path, t, duration) * scale, [end, 0.0, 0.0], atol=1e-9)
+    assert along_rise(path, 0.5 * duration, duration)[0] >= least - 1e-9
+    near = [along_rise(path, 0.3 * duration + e, duration) for e in (-1e-5, 0.0, 1e-5)]
+    assert (near[2][0] - near[0][0]) / 2e-5 == pytest.approx(near[1][1], rel=1e-4, abs=1e-4)
+    assert (near[2][1] - near[0][1]) / 2e-5 == pytest.approx(near[1][2], rel=1e-4, abs=1e-2)
 
 
 @given(pairs, pairs, pairs, pairs, st.floats(0.05, 1.0))
@@ -63,7 +137,9 @@ class Caught:
         landing: (2,) where the foot was to land. moved: (2,) by how much it is.
     """
 
-    def __init__(self, shift: Array, stopping: bool = False, most: float = 1.0, yaw: float = 0.0) -> None:
+    def __init__(
+        self, shift: Array, stopping: bool = False, most: float = 1.0, yaw: float = 0.0, later: float = 0.0
+    ) -> None:
         self.gait = gait = Gait(PARAMS, WIDTH, OMEGA, 0, 0.2)
         R = np.array([level_with(np.array([0.0, 0.0, 1.0]), yaw)] * 2)
         p = np.array([R[0] @ [0.0, y, 0.0] for y in (0.5 * WIDTH, -0.5 * WIDTH)])
@@ -77,7 +153,8 @@ class Caught:
         self.landing = gait.step.land_p[:2].copy()
         self.before = np.array([self._dcm(now) for now in self.t])
         stance = p[1 - gait.swing]
-        gait.catch(t, shift, most, stance, yaw, (self.landing, np.zeros(2), np.zeros(2)))
+        swing = (np.append(self.landing, 0.03), np.zeros(3), np.zeros(3), R[0])
+        gait.catch(t, self.landing + shift, gait.end + later, most, stance, yaw, swing)
         self.after = np.array([self._dcm(now) for now in self.t])
         self.moved = gait.step.land_p[:2] - self.landing
         way = R[0].T @ (gait.step.land_p - stance)
@@ -111,9 +188,40 @@ def test_the_plan_moves_along_and_the_dcm_of_now_by_what_the_push_was(shift: Arr
     assert begin + duration == pytest.approx(FORWARD[1] * gait._params.single_support)
 
 
+@given(st.floats(-0.25, 0.2))
+def test_a_plan_that_lands_at_another_time_obeys_the_pendulum_and_is_the_same_after_it(later: float) -> None:
+    still, caught = Caught(np.zeros(2)), Caught(np.zeros(2), later=later)
+    gait = caught.gait
+    assert gait.end == pytest.approx(still.gait.end + later)
+    assert gait.step.time[0] == pytest.approx(gait.end - gait.lifted)
+    zmp, xi = np.zeros(2), np.zeros(2)
+
+    def rate(t: float, at: Array) -> Array:
+        evaluate(gait.plan, OMEGA, t, zmp, xi)
+        return np.asarray(OMEGA * (at - zmp))
+
+    begin, end = caught.t[0], gait.end - 1e-6
+    flow = solve_ivp(rate, (begin, end), caught.after[0], rtol=1e-9, atol=1e-11, max_step=0.01)
+    np.testing.assert_allclose(flow.y[:, -1], caught._dcm(end), atol=1e-5)
+    over = np.linspace(0.0, 1.0, 20)
+    before, after = ([who._dcm(who.gait.end + t) for t in over] for who in (still, caught))
+    np.testing.assert_allclose(after, before, atol=1e-12)
+
+
 def test_a_robot_that_stops_comes_to_rest_between_its_feet() -> None:
-    caught = Caught(np.array([0.08, 0.0]), stopping=True)
+    caught = Caught(np.array([0.0, 0.04]), stopping=True)
     np.testing.assert_allclose(caught.after[-1] - caught.before[-1], 0.5 * caught.moved, atol=1e-6)
+    assert len(caught.gait.footsteps) == 1
+
+
+def test_a_last_step_that_lands_ahead_is_followed_by_one_that_closes_up() -> None:
+    caught = Caught(np.array([0.08, 0.0]), stopping=True)
+    caught_step, closing = caught.gait.footsteps
+    assert (caught_step.foot, closing.foot) == (caught.gait.swing, 1 - caught.gait.swing)
+    assert caught_step.x - closing.x == pytest.approx(0.0, abs=1e-9)
+    assert abs(caught_step.y - closing.y) == pytest.approx(WIDTH)
+    plan = caught.gait.plan
+    np.testing.assert_allclose(plan.end[plan.n[0] - 1], [closing.x, 0.5 * (closing.y + caught_step.y)], atol=1e-9)
 
 
 @given(pairs, st.floats(-3.0, 3.0))
@@ -121,7 +229,8 @@ def test_no_step_is_longer_than_legs_reach_nor_crosses_the_other_one(shift: Arra
     caught, params = Caught(shift, yaw=yaw), PARAMS
     longest = params.max_forward * (params.single_support + params.double_support)
     assert abs(caught.ahead) < longest + 1e-9
-    assert 0.75 * WIDTH - 1e-9 < caught.apart < 2.0 * WIDTH + 1e-9
+    low, high = caught.gait.box()
+    assert low[1] - 1e-9 < caught.apart < high[1] + 1e-9
 
 
 @given(pairs, st.floats(0.0, 0.3))
@@ -148,6 +257,32 @@ def test_a_push_that_tips_a_walk_is_caught_by_the_next_step(name: str, axis: int
         wrench[axis] = impulse / 0.1 * (1.0 if axis == 0 or gait.swing == gait._left else -1.0)
         walker.sim.push(wrench, None, 0.1)
         fell.append(walker.go(4.0).fell)
+    assert fell[0] is None
+    assert fell[1] is not None
+
+
+# [deg] from ahead, to the side of the foot that stands; share of the step; J / (m omega) over the length of a leg.
+QUICK = [(90, 0.19, 0.12), (270, 0.69, 0.12)]
+
+
+@pytest.mark.parametrize(("degrees", "share", "size"), sampled(QUICK, 1))
+def test_a_push_is_caught_by_when_a_foot_lands(degrees: float, share: float, size: float) -> None:
+    fell = []
+    for quickest in (0.15, 2.0):
+        # A step that cannot be quicker nor longer lands when it was to.
+        times = {"catch_longer": 0.1 if quickest < 1.0 else 0.0, "catch_quickest": quickest}
+        walker = Walker("biped14", **times).go(1.2).go(3.0, (0.3, 0.0, 0.0))
+        gait = walker.controller._gait
+        for phase in ("single", "double"):
+            while gait.phase == phase:
+                walker.go(1e-3)
+        out = 1.0 if 1 - gait.swing == gait._left else -1.0
+        walker.go(share * (gait.step.time[0] + gait._passing))
+        force = size * 0.84 * walker.robot.mass * walker.controller._omega / 0.1
+        angle = math.radians(degrees)
+        push = np.array([math.cos(angle), out * math.sin(angle), 0.0, 0.0, 0.0, 0.0])
+        walker.sim.push(force * push, None, 0.1)
+        fell.append(walker.go(3.5).fell)
     assert fell[0] is None
     assert fell[1] is not None
 
