@@ -30,6 +30,9 @@ class TerrainParams:
         0.3, "how far a landing is moved ahead or back to a foothold", unit="m", low=0.0, high=1.0
     )
     climb_most: float = param(0.2, "highest step up or down, from foot to foot", unit="m", low=0.0, high=1.0)
+    climb_height: float = param(
+        0.0, "height of the CoM over the soles with a map; 0: `com_height`", unit="m", low=0.0, high=3.0
+    )
     climb_time: float = param(4.0, "longer single support, for every metre up or down", unit="s/m", low=0.0, high=20.0)
 
 

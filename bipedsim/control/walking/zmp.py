@@ -203,7 +203,7 @@ class ZmpController:
         stance = float(abs(feet.p[0, 1] - feet.p[1, 1]))
         narrow = params.step_width or _narrow_width(robot, stance)
         stands = float(whole.body.com[2] - feet.p[:, 2].mean())
-        self._height = params.com_height or stands
+        self._height = (params.terrain and params.climb_height) or params.com_height or stands
         passing = whole.passing(robot.q_nominal, 0, params.step_height, stands - self._height)
         if params.swing_inertia < 0.0:
             params = replace(params, swing_inertia=whole.swing_inertia(passing, 0))
