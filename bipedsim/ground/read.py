@@ -100,13 +100,20 @@ class StairsConfig(_Part):
 class TilesConfig(_Part):
     """``tiles``: a floor, and tiles at random heights above it."""
 
-    make = staticmethod(tiles)
     height: float = param(0.02, "the highest that a tile may be above the floor", unit="m")
     size: float = param(0.5, "edge of a tile", unit="m")
     columns: int = param(10, "number of tiles along world x", low=1, high=1000)
     rows: int = param(4, "number of tiles along world y, centred on y = 0", low=1, high=1000)
     start: float = param(0.5, "where the first column begins", unit="m")
     seed: int = param(0, "the same one gives the same tiles", low=0, high=2**31 - 1)
+    tilt_deg: float = param(
+        0.0, "the most that a tile leans, towards a heading of its own", unit="deg", low=0.0, high=44.0
+    )
+
+    def patches(self) -> tuple[Patch, ...]:
+        """Return floor and tiles."""
+        values = dict(vars(self))
+        return tiles(tilt=math.radians(values.pop("tilt_deg")), **values).patches
 
 
 @dataclass(frozen=True)
