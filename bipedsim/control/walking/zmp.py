@@ -68,6 +68,8 @@ _CLEAR, _NARROWEST = 0.05, 2.0 / 3.0
 """Least distance [m] between the edges of two feet that walk abreast, and of their centres over that of standing."""
 _ROLLS = 0.4
 """Share of the way to heel and toes by which the planned ZMP rolls over a foot."""
+_LEVEL = 0.02
+"""Rise or fall of a step [m] beyond which it lands as planned: legs at their limits are off the plan without a push."""
 _EARLIER = 0.01
 """Change of when a foot lands [s] that is not worth it."""
 _PAUSE = 0.05
@@ -441,6 +443,8 @@ class ZmpController:
         if t - gait.lifted > params.catch_until * gait.step.time[0] or t < self._settled:
             return
         feet, k = self._whole.feet, self._flying
+        if abs(gait.rise(feet.p, feet.R)) > _LEVEL:
+            return
         stance, yaw = feet.p[1 - k], yaw_of(feet.R[1 - k])
         land, end = gait.planned_landing()
         left = gait.end - t
