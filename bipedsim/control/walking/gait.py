@@ -49,7 +49,7 @@ class GaitParams:
         0.0, "time on one foot; 0: chosen from the speed, less at a higher one", unit="s", high=10.0
     )
     double_support: float = param(
-        0.0, "time in which the weight passes over; 0: a sixth of single support", unit="s", high=10.0
+        0.0, "time in which the weight passes over; 0: 0.08 of single support", unit="s", high=10.0
     )
     start_hold: float = param(0.5, "time from the command to the first shift", unit="s", low=0.01, high=10.0)
     start_shift: float = param(0.3, "time of the first shift of the weight", unit="s", low=0.01, high=10.0)

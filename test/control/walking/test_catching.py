@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from walking_support import Walker
 from bipedsim.control.walking import catching
 from bipedsim.control.walking.catching import Catch, CatchParams, best_landing, must_step
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import Gait, GaitParams, level_with
+from bipedsim.control.walking.gait import Build, Gait, GaitParams, level_with
 from bipedsim.control.walking.swing import FORWARD, along_path, along_rise, path_to, rise_to
 from bipedsim.errors import ConfigError
 
@@ -334,3 +335,31 @@ def test_a_standing_robot_must_step_where_its_feet_are_too_few_and_a_step_helps(
 def test_a_step_that_no_leg_can_take_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"catch_time = 0.05 s is shorter than any step; 0 for none, 0.1 s at least"):
         Walker("biped14", catch_time=0.05)
+
+
+def test_a_zmp_that_rolls_goes_on_rolling_where_a_landing_is_given_another_time() -> None:
+    """From where it had come to, to where the weight passes over: neither end is moved by the change of time."""
+    gait = Gait(replace(PARAMS, swing_inertia=0.004), WIDTH, OMEGA, 0, 0.2, build=Build(rolls=0.05))
+    R = np.tile(np.eye(3), (2, 1, 1))
+    p = np.array([[0.0, 0.5 * WIDTH, 0.0], [0.0, -0.5 * WIDTH, 0.0]])
+    zmp, xi, ahead = np.zeros(2), np.zeros(2), np.array([0.4, 0.0, 0.0])
+    gait.reset(0.0, np.zeros(2), p, R, 1.0)
+    gait.start(1.0, np.zeros(2), p, R, ahead)
+    evaluate(gait.plan, OMEGA, gait.end, zmp, xi)
+    gait.lift_off(gait.end, xi, p, R, ahead)
+    foot, begin, last = gait.swing, gait.lifted, gait.plan.knots[3]
+    ends = []
+    for t in (begin, last - 1e-9):
+        evaluate(gait.plan, OMEGA, t, zmp, xi)
+        ends.append(zmp.copy())
+    assert ends[1][0] - ends[0][0] > 0.01
+    t = begin + 0.4 * (gait.end - begin)
+    swing = (p[foot] + [0.05, 0.0, 0.04], np.array([0.6, 0.0, 0.0]), np.zeros(3), R[foot])
+    gait.catch(t, gait.step.land_p[:2].copy(), gait.end - 0.1, 1.0, p[1 - foot], 0.0, swing)
+    plan, knot = gait.plan, gait.end
+    assert plan.knots[0] == t
+    # No foot swings at the very end of single support, where the plan is the ZMP alone.
+    evaluate(plan, OMEGA, knot - 1e-9, zmp, xi)
+    np.testing.assert_allclose(zmp, ends[1], atol=1e-6)
+    # At the change: half of the acceleration of the quintic is its third coefficient, and it begins at none.
+    assert plan.zmp[0, 0, 0] == pytest.approx(ends[0][0] + 0.4 * (ends[1][0] - ends[0][0]), abs=1e-9)
