@@ -165,10 +165,14 @@ def copy_points(source, target):
 
 @kernel
 def let_go(q: ConeProblem) -> None:
-    """Clear what rounding leaves of the impulses of points that leave: each Newton step takes all but 1e-16 of it."""
+    """Clear what rounding leaves of the impulses of points that leave: each Newton step takes all but 1e-16 of it.
+
+    Where a residual was ``enough`` no further step was made, and up to as much is left.
+    """
+    nothing = max(NOTHING, q.enough[0]) * q.scale[0]
     for m in range(q.points[0]):
         load = q.mobility[m] * q.f[m, 2]
-        if load < NOTHING * q.scale[0] and q.u[m, 2] > load:
+        if load < nothing and q.u[m, 2] > load:
             for a in range(3):
                 q.f[m, a] = 0.0
 

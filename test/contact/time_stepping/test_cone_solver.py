@@ -14,7 +14,7 @@ from reference_vertices import onto_cone, solve_vertices
 from bipedsim.contact.models import make_contact_model
 from bipedsim.contact.time_stepping.cone_admm import onto_cone as compiled_onto_cone
 from bipedsim.contact.time_stepping.cone_newton import POLISHED_PART, begin_with_guess
-from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem
+from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem, let_go
 from bipedsim.contact.time_stepping.cone_solver import PROXIMAL, solve_cones
 from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.dynamics.step import Dynamics
@@ -265,3 +265,16 @@ def test_a_point_that_leaves_carries_nothing() -> None:
             left += 1
             assert (q.f[1] == 0.0).all()
     assert left > 25
+
+
+@pytest.mark.parametrize("enough", [0.0, POLISHED_PART])
+def test_what_a_solve_that_ends_early_leaves_on_a_point_that_leaves_is_cleared(enough: float) -> None:
+    """And no more than that: a point that leaves no faster than its own impulse moves it has an impulse that counts."""
+    q = ConeProblem.of_feet(2, 3, TOLERANCE, 100)
+    q.points[0], q.enough[0], q.scale[0], q.mobility[:] = 3, enough, 0.5, 2.0
+    q.f[:, 2] = [0.1 * enough, 0.1 * enough, 1e-3]
+    q.u[:, 2] = [1e-3, 0.0, 1e-3]
+    before = q.f.copy()
+    call(let_go, q)
+    assert (q.f[0] == 0.0).all()
+    np.testing.assert_array_equal(q.f[1:], before[1:])
