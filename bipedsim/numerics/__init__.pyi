@@ -14,7 +14,6 @@ from .linear import (
     solve_dense,
     solve_factored,
     solve_least_norm,
-    solve_pivoted,
     solve_pseudo_inverse,
     solve_singular,
 )
@@ -94,7 +93,6 @@ __all__ = [
     "solve_dense",
     "solve_factored",
     "solve_least_norm",
-    "solve_pivoted",
     "solve_positive_definite",
     "solve_pseudo_inverse",
     "solve_singular",

@@ -237,40 +237,6 @@ def solve_dense(A, b, n, x, rows, columns):
 
 
 @kernel
-def solve_pivoted(A, b, n, x) -> bool:
-    """Solve the regular A x = b of size ``n`` by elimination with pivots of columns; return False where a pivot is 0.
-
-    Args:
-        A, b: (>= n, >= n), (>= n,), overwritten.
-        x: (>= n,) out.
-    """
-    for k in range(n):
-        p = k
-        for i in range(k + 1, n):
-            if abs(A[i, k]) > abs(A[p, k]):
-                p = i
-        if A[p, k] == 0.0:
-            return False
-        if p != k:
-            for j in range(k, n):
-                A[k, j], A[p, j] = A[p, j], A[k, j]
-            b[k], b[p] = b[p], b[k]
-        by = 1.0 / A[k, k]
-        for i in range(k + 1, n):
-            f = A[i, k] * by
-            if f != 0.0:
-                for j in range(k + 1, n):
-                    A[i, j] -= f * A[k, j]
-                b[i] -= f * b[k]
-    for k in range(n - 1, -1, -1):
-        total = b[k]
-        for j in range(k + 1, n):
-            total -= A[k, j] * x[j]
-        x[k] = total / A[k, k]
-    return True
-
-
-@kernel
 def factor_pivoted(A, n, order) -> bool:
     """Factor the regular A of size ``n`` in place, for :func:`solve_factored`; return False where a pivot is 0.
 

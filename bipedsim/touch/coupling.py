@@ -44,7 +44,7 @@ class Coupling(NamedTuple):
         z: (nv,) of the robot in a step without contacts. G, free: (6K, 6K), (6K,) what the feet see of that. seen:
             (6K,) the latter with the contacts.
         V: (3C, 6K) what is held of W, orthonormal.
-        xi, along: (n,), (3C,) work. A, rhs, x, rows: Work of the solver.
+        xi, along: (n,), (3C,) work. A, rhs, x, rows, order: Work of the solver.
         force: (nv,) generalised impulse of the contacts [N.s, N.m.s].
         gained: (1,) kinetic energy that they gave, beside the same step without any contact, the feet's work taken as
             in a step that has them; less what taking overlaps back may give [J].
@@ -76,6 +76,7 @@ class Coupling(NamedTuple):
     rhs: Annotated[Array, "3C"]
     x: Annotated[Array, "3C"]
     rows: Annotated[Integers, "3C"]
+    order: Annotated[Integers, "3C"]
     force: Annotated[Array, "v"]
     gained: Annotated[Array, 1]
 
@@ -383,9 +384,9 @@ def solve(boxed: Any, impulse: Array) -> bool:
     q.scale[0] = scale
     for m in range(c.used[0]):
         q.mu[m] = c.mu[m]
-    solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows)
+    solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows, s.order)
     while _take_dynamic(s):
-        solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows)
+        solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows, s.order)
     return solved
 
 

@@ -22,11 +22,11 @@ from bipedsim.contact.time_stepping.cone_newton import (
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, measure
 from bipedsim.contact.time_stepping.cone_solver import MILDER, PROXIMAL, SOFTER
 from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
-from bipedsim.numerics import Array, Integers, kernel, solve_pivoted
+from bipedsim.numerics import Array, Integers, factor_pivoted, kernel, solve_factored
 
 
 @kernel
-def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers) -> bool:
+def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> bool:
     """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
 
     ``q.f`` and ``q.u`` are the best that was found, ``q.residual`` says how good. Never NaN for finite input.
@@ -34,14 +34,14 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
     Args:
         D: (>= 3n, >= 3n) velocities of the points for impulses at them [1/kg].
         q: The problem: points, mu, mobility, g, scale and f are given; feet and arms are not used.
-        A, rhs, x, rows: Work of the size of D.
+        A, rhs, x, rows, order: Work of the size of D.
     """
     q.used[0] = 0
     q.residual[0] = np.inf
     for m in range(q.points[0]):
         for a in range(3):
             q.best[m, a] = 0.0
-    _newton(D, q, PROXIMAL, A, rhs, x, rows)
+    _newton(D, q, PROXIMAL, A, rhs, x, rows, order)
     block = 0
     copy_points(q.best, q.z)
     while q.residual[0] > q.tolerance and q.used[0] < q.iterations:
@@ -49,7 +49,7 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
         copy_points(q.z, q.f)
         _sweep(D, q)
         copy_points(q.f, q.z)
-        _newton(D, q, SOFTER * MILDER ** (block % 2), A, rhs, x, rows)
+        _newton(D, q, SOFTER * MILDER ** (block % 2), A, rhs, x, rows, order)
         block += 1
     for m in range(q.points[0]):
         for a in range(3):
@@ -80,7 +80,9 @@ def fill_speeds(D: Array, q: ConeProblem) -> None:
 
 
 @kernel
-def _newton(D: Array, q: ConeProblem, proximal: float, A: Array, rhs: Array, x: Array, rows: Integers) -> None:
+def _newton(
+    D: Array, q: ConeProblem, proximal: float, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers
+) -> None:
     """Make Newton steps from ``q.f`` while they help, and keep the best impulses in ``q.best``."""
     before = np.inf
     stalled = 0
@@ -102,11 +104,11 @@ def _newton(D: Array, q: ConeProblem, proximal: float, A: Array, rhs: Array, x: 
         before = min(now, before)
         if now <= POLISHED or q.used[0] >= q.iterations:
             return
-        _step(D, q, A, rhs, x, rows)
+        _step(D, q, A, rhs, x, rows, order)
 
 
 @kernel
-def _step(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers) -> None:
+def _step(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> None:
     """Make one Newton step: speeds (1 + D C) x = -D c, then f of each point from its own.
 
     Points that are open have no part in the system: their impulses vanish whatever x is.
@@ -135,7 +137,8 @@ def _step(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Intege
                 for b in range(3):
                     A[3 * j + a, 3 * k + b] = d0 * q.C[m, 0, b] + d1 * q.C[m, 1, b] + d2 * q.C[m, 2, b]
             A[3 * j + a, 3 * j + a] += 1.0
-    solve_pivoted(A, rhs, 3 * size, x)
+    if factor_pivoted(A, 3 * size, order):
+        solve_factored(A, 3 * size, order, rhs, x)
     for m in range(n):
         for a in range(3):
             q.f[m, a] -= q.c[m, a]
