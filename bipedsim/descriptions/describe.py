@@ -105,11 +105,7 @@ def _stretched(robot: Robot) -> float:
     pin.forwardKinematics(model, data, robot.q_nominal)
     lacking = []
     for sole in robot.soles:
-        chain = []
-        joint = sole.joint_id
-        while joint > 1:
-            chain.append(data.oMi[joint].translation)
-            joint = int(model.parents[joint])
+        chain = [data.oMi[joint].translation for joint in list(model.supports[sole.joint_id])[2:]]
         if len(chain) < 2:
             continue
         straight = float(np.linalg.norm(chain[0] - chain[-1]))

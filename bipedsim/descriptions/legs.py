@@ -86,11 +86,7 @@ class Figure:
 
     def chain(self, joint: int) -> tuple[int, ...]:
         """Return the joints from the base to ``joint``, that of the base left out."""
-        found = []
-        while joint > 1:
-            found.append(joint)
-            joint = int(self.model.parents[joint])
-        return tuple(reversed(found))
+        return tuple(self.model.supports[joint])[2:]
 
     def axis(self, joint: int) -> Array:
         """Return the axis (3,) of a joint in the world."""

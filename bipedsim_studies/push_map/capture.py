@@ -80,10 +80,7 @@ def leg_of(robot: Robot, k: int) -> Leg:
     model, data = robot.model, robot.model.createData()
     place = sole_placements(model, data, robot.soles, robot.q_nominal)[k].translation
     com = pin.centerOfMass(model, data, robot.q_nominal)
-    chain = [robot.soles[k].joint_id]
-    while model.parents[chain[-1]] > 1:
-        chain.append(model.parents[chain[-1]])
-    points = [place, *(data.oMi[joint].translation for joint in chain)]
-    hip = points[-1]
+    points = [*(data.oMi[joint].translation for joint in list(model.supports[robot.soles[k].joint_id])[2:]), place]
+    hip = points[0]
     straight = sum(float(np.linalg.norm(b - a)) for a, b in pairwise(points))
     return Leg(float(hip[2] - place[2]), float(place[2]), straight, float(np.hypot(*(hip - com)[:2])))

@@ -410,8 +410,7 @@ class WholeBody:
 def _columns(model: Any, joint: int) -> list[int]:
     """Return the columns of a Jacobian that move ``joint``, in ascending order."""
     found: list[int] = []
-    while joint > 0:
-        start = model.joints[joint].idx_v
-        found += range(start, start + model.joints[joint].nv)
-        joint = model.parents[joint]
-    return sorted(found)
+    for above in list(model.supports[joint])[1:]:
+        start = model.idx_vs[above]
+        found += range(start, start + model.nvs[above])
+    return found

@@ -120,20 +120,12 @@ def _apart(robot: Robot, width: float, height: float) -> tuple[float, float]:
     stands = float(pin.centerOfMass(model, data, q)[2]) - float(np.mean([place.translation[2] for place in places]))
     spare = []
     for sole, place in zip(robot.soles, places, strict=True):
-        joints = _leg(model, sole.joint_id)
-        points = [data.oMi[j].translation for j in joints] + [place.translation]
+        leg = list(model.supports[sole.joint_id])[2:]
+        points = [data.oMi[j].translation for j in leg] + [place.translation]
         straight = sum(float(np.linalg.norm(b - a)) for a, b in pairwise(points))
         hip = points[0][2] - place.translation[2] - stands + height
         spare.append(math.sqrt(max((_STRAIGHT * straight) ** 2 - hip**2, 0.0)))
     return min(width, across + _GAP), width + min(spare)
-
-
-def _leg(model: Any, joint: int) -> list[int]:
-    """Return the joints from the last one of the three of a hip to ``joint``, in this order."""
-    chain = [joint]
-    while model.parents[chain[-1]] > 1:
-        chain.append(model.parents[chain[-1]])
-    return chain[::-1]
 
 
 def _longest_step(robot: Robot, timing: Timing, speed: float, height: float, omega: float) -> float:
