@@ -9,19 +9,28 @@ import os
 import pickle
 import platform
 import signal
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import bipedsim
 from bipedsim.errors import BipedSimError, ConfigError, install
 from bipedsim.runs import WorkerPool
 
+if TYPE_CHECKING:
+    import distributed
+
 T = TypeVar("T")
 TRIES = 4
 """Workers that may die under a piece of work before it counts as what kills them."""
+LOOK, ALONE = 1.0, 120.0
+"""How often it is looked whether workers are missing [s], and how long a study of this machine goes on without any."""
+RETURNS = 15.0
+"""A worker that died and is not back after so long [s], on a busy machine, is given up with what would restart it."""
 DIED = "workers died of it, one after the other (out of memory, or a fault in native code)"
 
 
@@ -116,11 +125,14 @@ class DaskWorkers:
         settings = {
             # What is lost is said by the study, with its trial; a worker that dies is replaced.
             "distributed.scheduler.allowed-failures": TRIES - 1,
+            "distributed.deploy.lost-worker-timeout": f"{RETURNS:g}s",
             "distributed.worker.daemon": True,
             "distributed.admin.log-format": "%(message)s",
         }
         self.jobs = jobs
         self._of = scheduler
+        self._cluster: distributed.LocalCluster | None = None
+        self._seen = time.monotonic()
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(dask.config.set(settings))
         try:
@@ -140,7 +152,7 @@ class DaskWorkers:
                         silence_logs=logging.CRITICAL,
                         memory_limit=0,
                     )
-                    self._stack.enter_context(cluster)
+                    self._cluster = self._stack.enter_context(cluster)
                     self._client = self._stack.enter_context(distributed.Client(cluster))
                 finally:
                     signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -175,7 +187,7 @@ class DaskWorkers:
         :class:`Killed`.
 
         Raises:
-            LostWorkersError: The scheduler is gone.
+            LostWorkersError: The scheduler is gone, or all workers of this machine and no other one starts.
             Exception: What the function raised.
         """
         import distributed
@@ -183,7 +195,13 @@ class DaskWorkers:
         # Packed and unpacked by the task: what fails while it is sent or received leaves both sides waiting for ever.
         futures = self._client.map(_unpack_and_call, [pickle.dumps((function, piece)) for piece in work], pure=False)
         number = {future.key: i for i, future in enumerate(futures)}
-        for future, result in distributed.as_completed(futures, with_results=True, raise_errors=False):
+        completed = distributed.as_completed(futures, with_results=True, raise_errors=False)
+        self._seen = time.monotonic()
+        while not completed.is_empty():
+            if not completed.has_ready():
+                self._wait(completed)
+                continue
+            future, result = next(completed)
             if future.status == "error":
                 error = result[1]
                 if not isinstance(error, distributed.scheduler.KilledWorker):
@@ -194,6 +212,30 @@ class DaskWorkers:
             else:
                 raise LostWorkersError("the scheduler is gone; what is done is kept")
             future.release()
+
+    def _wait(self, completed: distributed.as_completed) -> None:
+        """Wait for a result for as long as ``LOOK``, and see to it that there are workers that may give one."""
+        with completed.thread_condition:
+            if not completed.has_ready():
+                completed.thread_condition.wait(LOOK)
+        try:
+            there = len(self._client.nthreads())
+        except OSError:
+            # The scheduler is gone: so say the results that are waited for.
+            return
+        now = time.monotonic()
+        if there:
+            self._seen = now
+        elif now - self._seen > ALONE:
+            if self._cluster is not None:
+                raise LostWorkersError(
+                    f"all workers are gone, and no other one has started for {ALONE:g} s (out of memory?); what is "
+                    "done is kept, and the same command goes on from there"
+                )
+            print(f"no worker is left at {self._of}: waiting for some", file=sys.stderr)
+            self._seen = now
+        if self._cluster is not None and there < self.jobs:
+            self._cluster.scale(self.jobs)
 
 
 def _unpack_and_call(packed: bytes) -> bytes:
