@@ -202,13 +202,13 @@ class DaskWorkers:
                 self._wait(completed)
                 continue
             future, result = next(completed)
-            if future.status == "error":
-                error = result[1]
-                if not isinstance(error, distributed.scheduler.KilledWorker):
-                    raise error
-                yield number[future.key], Killed(DIED)
-            elif future.status == "finished":
+            # What the future says of itself changes where the worker that holds the result dies after it was sent.
+            if isinstance(result, bytes):
                 yield number[future.key], pickle.loads(result)
+            elif isinstance(result, tuple):
+                if not isinstance(result[1], distributed.scheduler.KilledWorker):
+                    raise result[1]
+                yield number[future.key], Killed(DIED)
             else:
                 raise LostWorkersError("the scheduler is gone; what is done is kept")
             future.release()
