@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 4 :]}"
 
 
+def some(names: Sequence[str], most: int = 8) -> str:
+    """Return names for a sentence; of many the first ones, and how many more there are."""
+    listed = ", ".join(names[:most])
+    return f"{listed} and {len(names) - most} more" if len(names) > most else listed
+
+
 def install(requirement: str) -> str:
     """Return the command that installs something, such as an extra of setup.py, beside the bipedsim that runs.
 
@@ -61,14 +68,30 @@ def install(requirement: str) -> str:
 
 
 def closest(name: str, choices: Iterable[str]) -> str:
-    """Return which of the choices was probably meant, or an empty string: one that begins with ``name``, or nearly it.
+    """Return which of the choices was probably meant, or an empty string.
+
+    It is one that begins with ``name``, has its letters in another order, or is nearly it.
 
     >>> closest("real", ["ideal", "realistic"])
     'realistic'
+    >>> closest("pk", ["pose", "kp", "kd"])
+    'kp'
     """
     choices = tuple(choices)
     longer = [choice for choice in choices if len(name) > 1 and choice.startswith(name)]
-    return min(longer, key=len) if longer else next(iter(difflib.get_close_matches(name, choices, n=1)), "")
+    turned = [choice for choice in choices if sorted(choice) == sorted(name)]
+    near = difflib.get_close_matches(name, choices, n=1)
+    return min(longer, key=len) if longer else next(iter([*turned, *near]), "")
+
+
+def number_in(text: str, otherwise: str = "1") -> str:
+    """Return the number that a text begins with, as an example of how to give one; ``otherwise`` where there is none.
+
+    >>> [number_in(text) for text in ("5s", "0,25", "fast")]
+    ['5', '0.25', '1']
+    """
+    found = re.match(r"[+-]?\d+(?:[.,]\d+)?", text.strip())
+    return found[0].replace(",", ".") if found else otherwise
 
 
 class ConfigError(BipedSimError):

@@ -17,6 +17,8 @@ READOUT_UNITS = {
     **dict.fromkeys(("sticking_change", "sticking_margin"), "N.m"),
 }
 """Units of the readouts of our controllers, whose names do not end in one."""
+_SHORT = {"zmp": "ZMP", "dcm": "DCM", "imu": "IMU", "com": "CoM", "cop": "CoP", "fz": "f_z"}
+"""Abbreviations in names, as readers know them."""
 _NOTES = {
     "unresolved_steps": " (the contact model found no answer that keeps all its rules: docs/contact_models.md)",
 }
@@ -60,6 +62,22 @@ def resolution_of(name: str) -> float:
 def unit_of(name: str) -> str:
     """Return the unit of a figure or readout by its name; empty if it has none or it is not known."""
     return READOUT_UNITS.get(name) or UNITS.get(name.rpartition("_")[2] if "_" in name else "", "")
+
+
+def readout_text(name: str, value: float) -> str:
+    """Return a readout for readers: its name without underscores, its value in a unit of its size.
+
+    >>> readout_text("zmp_margin", 0.0631), readout_text("stride_s", 0.6), readout_text("capture_error", 0.25)
+    ('ZMP margin 63.1 mm', 'stride 0.6 s', 'capture error 0.25')
+    """
+    unit = unit_of(name)
+    words = name.split("_")
+    if name not in READOUT_UNITS and unit:
+        words.pop()
+    said = " ".join(_SHORT.get(word, word) for word in words)
+    if unit == "m" and abs(value) < 1.0:
+        value, unit = 1e3 * value, "mm"
+    return f"{said} {value:.3g} {unit}".rstrip()
 
 
 def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from bipedsim import __version__
 from bipedsim.cli.command import Command
 from bipedsim.config import Table
-from bipedsim.errors import ConfigError, closest
+from bipedsim.errors import EXIT_USAGE, ConfigError, closest, number_in, shown
 
 COMMANDS = Table(
     "command",
@@ -118,10 +118,25 @@ COMMANDS = Table(
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of the command line and of each command; says which of the choices was probably meant."""
+    """The parser of the command line and of each command; says which of the choices was probably meant.
+
+    What is no number is answered with one, and without the usage of all options.
+    """
 
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and exit."""
+        number = re.fullmatch(r"argument (\S+): invalid (float|int) value: '(.*)'", message, re.DOTALL)
+        if number:
+            option, kind, text = number[1].rpartition("/")[2], number[2], number[3]
+            example = number_in(text)
+            example = example.partition(".")[0] if kind == "int" else example
+            given = f"{option} {example}" if option.startswith("-") else example
+            what = "whole number" if kind == "int" else "number"
+            self.exit(
+                EXIT_USAGE,
+                f"{self.prog}: error: {option}: {shown(text)} is no {what}; give it without a unit, for example "
+                f"{given} (what it means: {self.prog} --help)\n",
+            )
         wrong = re.search(r"invalid choice: '([^']*)'(?= \(choose from (.*)\))", message)
         meant = wrong and closest(wrong[1], re.findall(r"[\w.-]+", wrong[2]))
         if wrong and meant:

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.description import Description
-from bipedsim.descriptions.notes import some
+from bipedsim.errors import some
 from bipedsim.model import read_urdf
 
 SAME = 0.01

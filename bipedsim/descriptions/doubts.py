@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from bipedsim.descriptions.guesses import effective_inertia, gains
 from bipedsim.descriptions.legs import Figure, mirrored_joints, outline
-from bipedsim.descriptions.notes import some
+from bipedsim.errors import some
 from bipedsim.model import Robot, Sole, inverse_inertia, sole_placements, standing_torque
 from bipedsim.numerics import Array
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from bipedsim.descriptions.description import Description
-from bipedsim.descriptions.notes import Notes, some
+from bipedsim.descriptions.notes import Notes
+from bipedsim.errors import some
 from bipedsim.model import Robot, drive_gains, inverse_inertia, joint_gains
 from bipedsim.numerics import Array
 

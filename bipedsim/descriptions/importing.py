@@ -21,12 +21,12 @@ from bipedsim.descriptions.doubts import find_doubts, told_once
 from bipedsim.descriptions.guesses import gains, gait, guess_drives
 from bipedsim.descriptions.legs import Figure, Leg, find_legs, mirrored_joints
 from bipedsim.descriptions.mjcf import stl
-from bipedsim.descriptions.notes import Notes, some
+from bipedsim.descriptions.notes import Notes
 from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia, upright_sole
 from bipedsim.descriptions.source import read_description
 from bipedsim.descriptions.standing import standing_posture
 from bipedsim.descriptions.write import report_text, short_text, yaml_text
-from bipedsim.errors import BipedSimError, ConfigError
+from bipedsim.errors import BipedSimError, ConfigError, some
 from bipedsim.model import (
     Robot,
     RobotReader,

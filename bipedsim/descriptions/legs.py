@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.descriptions.notes import Notes, some
+from bipedsim.descriptions.notes import Notes
+from bipedsim.errors import some
 from bipedsim.model import Shape, split_side
 from bipedsim.numerics import Array
 

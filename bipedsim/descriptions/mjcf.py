@@ -10,8 +10,8 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.description import Description, is_imu, plain
-from bipedsim.descriptions.notes import Notes, some
-from bipedsim.errors import ConfigError, install
+from bipedsim.descriptions.notes import Notes
+from bipedsim.errors import ConfigError, install, some
 from bipedsim.numerics import Array
 
 FAR = 10.0

@@ -52,9 +52,3 @@ class Notes:
     def doubts(self, text: str) -> None:
         """Say what is odd, or does not work."""
         self._say(DOUBTS, text)
-
-
-def some(names: list[str] | tuple[str, ...], most: int = 8) -> str:
-    """Return names for a sentence; of many the first ones, and how many there are."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -13,8 +13,8 @@ from pathlib import Path
 from bipedsim.config import read_text
 from bipedsim.descriptions.description import Description, plain
 from bipedsim.descriptions.mjcf import read_mjcf
-from bipedsim.descriptions.notes import Notes, some
-from bipedsim.errors import ConfigError
+from bipedsim.descriptions.notes import Notes
+from bipedsim.errors import ConfigError, some
 from bipedsim.model import mesh_path
 
 SUFFIXES = (".urdf", ".xacro", ".xml", ".mjcf")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, some
 from bipedsim.model.schema import ShapeConfig
 from bipedsim.numerics import Array
 
@@ -26,6 +26,8 @@ THIN = 1e-3
 """A hull that is nowhere thicker [m] has no inside that could be told from its outside."""
 OPEN = 1e-3
 """Share of its surface that a closed mesh may lack: single precision, and cracks that nobody sees."""
+NAMED = 3
+"""Open meshes that a message names."""
 HALF_DIRECTIONS = 120
 """Over half a sphere: in so many directions, and against them, the vertices of a mesh are compared."""
 
@@ -124,7 +126,7 @@ def read_shapes(
     if opened:
         odd.append(
             f"{urdf_path}: meshes of <collision> are open, or their triangles are turned one against the other: "
-            f"{', '.join(dict.fromkeys(opened))}; their hulls are taken all the same"
+            f"{some(list(dict.fromkeys(opened)), NAMED)}; their hulls are taken all the same"
         )
     return Shapes(tuple(shapes), tuple(odd))
 

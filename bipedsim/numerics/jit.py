@@ -17,6 +17,7 @@ from typing import Any
 
 from numba import njit, typeof
 
+from bipedsim.numerics.compile_time import compile_seconds
 from bipedsim.numerics.inner import KernelCompiler
 from bipedsim.numerics.kernel_cache import KernelCache
 
@@ -32,16 +33,22 @@ _since = 0.0
 def announced(what: str, seconds: float) -> Iterator[None]:
     """Say on stderr that ``what`` is compiled, about ``seconds`` long, if within the context a kernel must be.
 
-    A context speaks for those within it. Without one, the first kernel of a process that must be compiled says so for
-    all. On a terminal a line counts the kernels, as it goes on.
+    How many were compiled, and for how long, is said at its end. A context speaks for those within it. Without one, the
+    first kernel of a process that must be compiled says so for all. On a terminal a line counts the kernels meanwhile.
     """
     global _announcement, _announced
     if _announced:
         yield
         return
     _announcement, _announced = f"compiling the kernels of {what}, about {seconds:.0f} s, once ...", True
+    before, begun = _compiled, compile_seconds()
     try:
         yield
+        if _compiled > before:
+            # What the line of a terminal counts is written over.
+            begin = "\r" if sys.stderr.isatty() else ""
+            count = f"{_compiled - before} kernel{'s' * (_compiled > before + 1)}"
+            print(f"{begin}compiled {count} in {compile_seconds() - begun:.0f} s", file=sys.stderr, flush=True)
     finally:
         _announcement, _announced = "", False
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 LEAST = ((-0.05, 0.05), (-0.05, 0.05))
 """Points [m] that every panel shows at least: robots may be thin."""
+KEY = (
+    "grey: collision geometry, of the sole's own body beside the sole; dots: joints; +: the joint that carries the sole"
+)
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 25)[:-1]
 
 
@@ -39,29 +42,33 @@ def draw_robot(robot: Robot, path: Path) -> None:
     columns = 2 + max(1, len(robot.soles))
     with picture(path, (PAGE, PAGE / columns * 1.6), f"{robot.name}: {robot.mass:.1f} kg, standing") as figure:
         axes = figure.subplots(1, columns)
-        for ax, (i, title) in zip(axes, ((0, "from the right, x"), (1, "from behind, -y")), strict=False):
-            sign = 1.0 if i == 0 else -1.0
+        views = ((0, "from the right", "x, forward [m]"), (1, "from behind", "y, to the left [m]"))
+        for ax, (i, title, label) in zip(axes, views, strict=False):
             for _, points in outlines:
-                _fill(ax, points[:, [i, 2]] * [sign, 1.0], "#999999")
-            ax.plot([sign * p[i] for p in names], [p[2] for p in names], ".", ms=3, color=TOTAL_COLOUR)
+                _fill(ax, points[:, [i, 2]], "#999999")
+            ax.plot([p[i] for p in names], [p[2] for p in names], ".", ms=3, color=TOTAL_COLOUR)
             for k, (sole, place) in enumerate(zip(robot.soles, places, strict=True)):
                 flat = (
                     np.column_stack([sole.vertices, np.zeros(sole.n_vertices)]) @ place.rotation.T + place.translation
                 )
-                ax.plot(sign * flat[:, i], flat[:, 2], "-o", ms=2.5, lw=2.5, color=foot_colour(k))
+                ax.plot(flat[:, i], flat[:, 2], "-o", ms=2.5, lw=2.5, color=foot_colour(k))
             ax.axhline(0.0, color=LIMIT_COLOUR, lw=0.6)
             ax.plot(*LEAST, alpha=0.0)
-            ax.set(title=f"{title} [m]", aspect="equal")
+            ax.set(title=title, xlabel=label, ylabel="z, height [m]", aspect="equal")
         for k, (ax, sole, place) in enumerate(zip(axes[2:], robot.soles, places, strict=False)):
             for shape, points in outlines:
                 if shape.joint_id == sole.joint_id:
-                    _fill(ax, ((points - place.translation) @ place.rotation)[:, :2][:, ::-1] * [-1.0, 1.0], "#999999")
+                    _fill(ax, ((points - place.translation) @ place.rotation)[:, [1, 0]], "#999999")
             ring = np.vstack([sole.vertices, sole.vertices[:1]])
-            ax.plot(-ring[:, 1], ring[:, 0], "-o", ms=3, color=foot_colour(k))
+            ax.plot(ring[:, 1], ring[:, 0], "-o", ms=3, color=foot_colour(k))
             ankle = (data.oMi[sole.joint_id].translation - place.translation) @ place.rotation
-            ax.plot(-ankle[1], ankle[0], "+", color=TOTAL_COLOUR)
+            ax.plot(ankle[1], ankle[0], "+", color=TOTAL_COLOUR)
             ax.plot(*LEAST, alpha=0.0)
-            ax.set(title=f"sole {sole.name!r} under its foot, x up [m]", aspect="equal")
+            ax.set(title=f"{sole.name} sole", xlabel="y, to the left [m]", ylabel="x, forward [m]", aspect="equal")
+        for ax in axes[1:]:
+            # Seen from behind and from above, the left is on the left.
+            ax.invert_xaxis()
+        figure.supxlabel(KEY, fontsize=8.5, x=0.01, ha="left")
 
 
 def _points(shape: Shape) -> Array:

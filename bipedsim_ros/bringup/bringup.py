@@ -21,7 +21,7 @@ import yaml
 
 from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_yaml, without_prefix
 from bipedsim.control import find_controller
-from bipedsim.errors import ConfigError, UnknownNameError, closest
+from bipedsim.errors import ConfigError, UnknownNameError, closest, number_in
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, for_run, get_scenario, no_velocity
 from bipedsim.sim import read_gantry
 from bipedsim.view.page import check_page
@@ -588,5 +588,6 @@ def from_text(texts: Mapping[str, str]) -> dict[str, Any]:
         try:
             given[name] = hints[name](text)
         except ValueError as error:
-            raise ConfigError(f"bring-up: {name} = {text!r} must be a number") from error
+            hint = f"without a unit, for example {number_in(text)}"
+            raise ConfigError(f"bring-up: {name} = {text!r} must be a number, {hint}") from error
     return given

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
 
 from bipedsim.numerics import Array, Indices
 from bipedsim.view.animation.motion import Motion
@@ -80,7 +79,8 @@ def follow(motion: Motion, size: float, each: bool = False) -> Array:
         if np.ptp(values) < STILL * size:
             target[:, axis] = 0.5 * (values.min() + values.max())
         else:
-            target[:, axis] = ndimage.uniform_filter1d(values, frames, mode="nearest")
+            around = np.pad(values, (frames // 2, frames - 1 - frames // 2), mode="edge")
+            target[:, axis] = np.convolve(around, np.full(frames, 1.0 / frames), mode="valid")
     return target
 
 

@@ -77,7 +77,7 @@ class Film:
         self._time.set_text(f"t = {self.stage.motion.t[i]:.3f} s{self._speed}")
 
     def pixels(self) -> NDArray[np.uint8]:
-        """Draw, and return the picture (height, width, 3)."""
+        """Draw, and return the picture (height, width, 4) in RGBA, which the next one overwrites."""
         canvas: Any = self.figure.canvas
         moving = [scene.ax for scene in self.scenes] + [self._time]
         if self._still is None:
@@ -91,7 +91,7 @@ class Film:
         canvas.restore_region(self._still)
         for artist in moving:
             self.figure.draw_artist(artist)
-        return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[:, :, :3])
+        return np.asarray(canvas.buffer_rgba())
 
 
 def draw_strip(stage: Stage, view: str, title: str, feet: tuple[str, ...]) -> Figure:

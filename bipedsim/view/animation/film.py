@@ -20,6 +20,8 @@ from bipedsim.view.animation.motion import frame_times, read_motion, stretch
 from bipedsim.view.animation.skeleton import Skeleton
 
 if TYPE_CHECKING:
+    from PIL import Image
+
     from bipedsim.config import RunConfig
     from bipedsim.view.animation.figure import Film
 
@@ -184,13 +186,20 @@ def _write_gif(film: Film, shown: Any, path: Path, fps: float) -> None:
     def pictures() -> Iterator[Image.Image]:
         for i in shown:
             film.show(i)
-            yield Image.fromarray(film.pixels()).quantize(palette=palette, dither=Image.Dither.NONE)
+            yield _picture(film).quantize(palette=palette, dither=Image.Dither.NONE)
 
     # GIF counts hundredths of a second: rounded so that errors do not add up.
     ends = np.round(100.0 / fps * np.arange(1, len(film.stage.motion.t) + 1)).astype(int)
     durations = (10 * np.diff(ends, prepend=0)).tolist()
     first, *others = pictures()
     first.save(path, save_all=True, append_images=others, duration=durations, loop=0, disposal=1)
+
+
+def _picture(film: Film) -> Image.Image:
+    """Return the frame that the film shows, in colours alone."""
+    from PIL import Image
+
+    return Image.fromarray(film.pixels()).convert("RGB")
 
 
 def _palette(film: Film, frames: int) -> Any:
@@ -200,7 +209,7 @@ def _palette(film: Film, frames: int) -> Any:
     samples = []
     for i in sorted({0, frames // 2, frames - 1}):
         film.show(i)
-        samples.append(film.pixels())
+        samples.append(np.asarray(_picture(film)))
     image = Image.fromarray(np.vstack(samples)).quantize(colors=128, method=Image.Quantize.MEDIANCUT)
     colours = np.array(image.getpalette()).reshape(-1, 3)
     # What is nearly white would be seen on a white page.

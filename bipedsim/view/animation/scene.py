@@ -28,6 +28,8 @@ SECTION = 600
 """Points of the section through the ground, across the picture."""
 GRID = 0.5
 """Distance of the lines on a plane in the 3d view [m]."""
+LABEL = -18.0
+"""Where the label of the coordinates begins, from the lower edge of a view [pt]."""
 NEAR = 1.0
 """Objects that are no farther from the robot, in robot sizes, are kept in the picture."""
 PLANE = 1.3
@@ -87,15 +89,9 @@ class Scene:
         self.ax, self._stage, self._view = ax, stage, view
         self.camera = camera
         ax.set_aspect("equal")
-        ax.grid(False)
-        ax.tick_params(length=3, labelsize=8, colors="#555555")
-        ax.spines[:].set_visible(False)
-        ax.yaxis.set_visible(False)
-        coordinates = coordinates and view != "3d"
-        ax.xaxis.set_visible(coordinates)
-        if coordinates:
-            ax.xaxis.set_major_locator(_every(stage.size))
-            ax.set_xlabel("x, forward [m]" if view == "side" else "y, to the left [m]", fontsize=8, color="#555555")
+        ax.set_axis_off()
+        if coordinates and view != "3d":
+            self._draw_coordinates("x, forward [m]" if view == "side" else "y, to the left [m]")
         self._patches: list[tuple[Patch, Any, Any]] = []
         if view == "3d":
             for patch in stage.ground.patches:
@@ -152,15 +148,34 @@ class Scene:
         self._foot_point.set_data([below[0]], [below[1]])
         self._plumb.set_segments([np.array([com, below])])
 
+    def _draw_coordinates(self, label: str) -> None:
+        """Draw ticks below, which move, and the label, which stays: of the figure, so that it is drawn once."""
+        from matplotlib.transforms import ScaledTranslation
+
+        from bipedsim.view.animation.ruler import COLOUR, FONT_SIZE, Ruler
+
+        figure = self.ax.get_figure(root=True)
+        assert figure is not None
+        ruler = Ruler(self.ax, 0.5 if self._stage.size > 0.5 else 0.1)
+        self.ax.add_artist(ruler)
+        ruler.set_clip_on(False)
+        below = ScaledTranslation(0.0, LABEL / 72.0, figure.dpi_scale_trans)
+        at = self.ax.transAxes + below
+        figure.text(0.5, 0.0, label, ha="center", va="top", fontsize=FONT_SIZE, color=COLOUR, transform=at)
+
     def _draw_measure(self) -> None:
-        """Draw a bar as long as the arrow of the weight; the window keeps its size, so that the bar stays."""
+        """Draw a bar as long as the arrow of the weight, of the figure: the window keeps its size, so that it stays."""
+        from matplotlib.lines import Line2D
+
         left, right, bottom, top = self.camera.window
         x, y = 0.04 * self._stage.size / (right - left), 1.0 - 0.02 * self._stage.size / (top - bottom)
         length = ARROW * self._stage.size / (top - bottom)
-        of_axes = self.ax.transAxes
-        self.ax.plot([x, x], [y - length, y], "_-", color=FORCE_COLOUR, linewidth=1.2, markersize=7, transform=of_axes)
+        of_axes, figure = self.ax.transAxes, self.ax.get_figure(root=True)
+        assert figure is not None
+        style: Any = {"marker": "_", "color": FORCE_COLOUR, "linewidth": 1.2, "markersize": 7}
+        figure.add_artist(Line2D([x, x], [y - length, y], transform=of_axes, **style))
         at = x + 0.03 * self._stage.size / (right - left)
-        self.ax.text(at, y - 0.5 * length, "m g", va="center", fontsize=8, color=FORCE_COLOUR, transform=of_axes)
+        figure.text(at, y - 0.5 * length, "m g", va="center", fontsize=8, color=FORCE_COLOUR, transform=of_axes)
 
     def _draw_section(self, limits: Array, target: Array) -> None:
         """Cut the ground where the camera looks; where there is none the picture is empty down to its end."""
@@ -198,12 +213,6 @@ COM_MARKER: Any = {
     "markersize": 7,
     "linestyle": "none",
 }
-
-
-def _every(size: float) -> Any:
-    from matplotlib.ticker import MultipleLocator
-
-    return MultipleLocator(0.5 if size > 0.5 else 0.1)
 
 
 def _on_axis(axis: int, value: float, low: Array, high: Array) -> Array:

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from bipedsim.analysis import readout_text
 from bipedsim.model import Robot
 from bipedsim.recording import without_plan
 from bipedsim.view.animation import FORCE_COLOUR
@@ -56,8 +57,9 @@ def now(instant: Instant, robot: Robot, state: State | None) -> str:
         head = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("foot", "contact", "f_z", "margin", "friction"))
         feet = "".join(_foot(instant, k, robot, state) for k in range(len(robot.soles)))
         rows.append(f"<table style='border-collapse:collapse'><tr>{head}</tr>{feet}</table>")
-    shown = [f"{name} {_number(value)}" for name, value in without_plan(instant.readouts).items() if np.isfinite(value)]
-    rows += [f"<div>{escape(text)}</div>" for text in (", ".join(shown), "; ".join(said)) if text]
+    shown = [readout_text(name, value) for name, value in without_plan(instant.readouts).items() if np.isfinite(value)]
+    controller = f"controller: {', '.join(shown)}" if shown else ""
+    rows += [f"<div>{escape(text)}</div>" for text in (controller, "; ".join(said)) if text]
     return f'<div style="{STYLE}">{"".join(rows)}</div>'
 
 
@@ -97,7 +99,3 @@ def body(instant: Instant, robot: Robot, state: State | None, link: str, joint: 
     shown = [(row.name, row.text(values)) for row in body_rows(robot, link, joint)]
     cells = "".join(f"<tr><td style='{_CELL}'>{name}</td><td>{escape(text)}</td></tr>" for name, text in shown if text)
     return f'<div style="{STYLE}"><table id="{BODY_ID}">{cells}</table></div>'
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}"

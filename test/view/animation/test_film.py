@@ -196,6 +196,42 @@ def test_the_ground_is_cut_where_the_robot_is(robot: Robot, recording: Recording
         np.testing.assert_allclose(z, ground.height(x, film.scenes[0].camera.target[i, 1]))
 
 
+@pytest.mark.parametrize(("view", "axis"), [("side", 0), ("front", 1)])
+def test_ticks_are_in_the_columns_of_their_coordinates(
+    view: str, axis: int, robot: Robot, recording: Recording
+) -> None:
+    """As the transform of the axes has them, in frames that lie anywhere between two pixels."""
+    far = replace(recording, base_pose=recording.base_pose.copy())
+    far.base_pose[:, :2] += np.linspace(0.0, 7.0, len(far))[:, None] - 3.0
+    stage = stage_of(far, robot, far.t[::40])
+    film = Film(stage, view, "", far.feet)
+    (scene,) = film.scenes
+    box, numbers = scene.ax.bbox, {}
+    for i in range(len(stage.motion.t)):
+        film.show(i)
+        grey = film.pixels()[::-1, :, :3].min(axis=2).astype(float)
+        ticked = np.flatnonzero(grey[round(box.y0) - 2, int(box.x0) : int(box.x1) + 1] < 160) + int(box.x0)
+        left, right = scene.camera.limits(i)[:2]
+        assert left < stage.motion.com[i, axis] < right
+        wanted = [0.5 * k for k in range(-20, 20) if left <= 0.5 * k <= right]
+        assert len(wanted) > 1
+        columns = scene.ax.transData.transform([(x, 0.0) for x in wanted])[:, 0]
+        assert len(ticked) == len(columns)
+        np.testing.assert_allclose(ticked + 0.5, columns, atol=1.0)
+        rows = slice(round(box.y0) - 19, round(box.y0) - 5)
+        for x, column in zip(wanted, ticked, strict=True):
+            picture = (255.0 - grey)[rows, column - 14 : column + 15]
+            if picture.shape[1] == 29:
+                inked = np.flatnonzero(picture.max(axis=0) > 60.0)
+                assert len(inked) > 8, "a number"
+                assert abs(0.5 * (inked[0] + inked[-1]) - 14.0) <= 1.5, "below its tick"
+                number = picture[:, inked[0] : inked[-1] + 1]
+                np.testing.assert_array_equal(number, numbers.setdefault(x, number))
+    assert len(numbers) > 8
+    pictures = list(numbers.values())
+    assert not any(np.array_equal(a, b) for k, a in enumerate(pictures) for b in pictures[:k]), "each another number"
+
+
 @pytest.mark.parametrize(("fps", "speed"), sampled([(12.0, 2.0), (25.0, 1.0), (30.0, 0.5)]))
 def test_a_gif_has_the_frames_of_its_time(fps: float, speed: float, recording: Recording, tmp_path: Path) -> None:
     path = tmp_path / "new" / "film.gif"

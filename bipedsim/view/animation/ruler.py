@@ -1,0 +1,77 @@
+"""Coordinates below a view whose window moves: ticks, and numbers that are drawn once and copied to their places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.path import Path
+from matplotlib.transforms import IdentityTransform
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOUR = "#555555"
+TICK, GAP = 3.0, 3.5
+"""Length of a tick, and distance from its end to its number [pt]."""
+FONT_SIZE = 8.0
+"""Of numbers [pt]. Ticks are one pixel wide."""
+
+
+class Ruler(Artist):
+    """The x-axis of ``ax`` for moving pictures, at a tenth of what matplotlib's own costs a frame.
+
+    An axis lays out and draws each number anew in every frame. Here a number is a small picture, kept from the first
+    frame that shows it. It is for canvases of pixels (Agg).
+
+    Args:
+        ax: The view; ticks lie below it.
+        step: Distance of the ticks [m].
+    """
+
+    def __init__(self, ax: Axes, step: float) -> None:
+        super().__init__()
+        self._ax, self._step = ax, step
+        self._numbers: dict[int, NDArray[np.uint8]] = {}
+        self._figure: Any = ax.get_figure(root=True)
+
+    def ticks(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return which multiples of ``step`` are in the window (N,), and where they are in the figure (N,) [pixel]."""
+        left, right = self._ax.get_xlim()
+        multiples = np.arange(np.ceil(left / self._step), np.floor(right / self._step) + 1.0)
+        box = self._ax.bbox
+        return multiples.astype(np.int64), box.x0 + (multiples * self._step - left) / (right - left) * box.width
+
+    def draw(self, renderer: Any) -> None:
+        """Draw ticks and numbers."""
+        point = renderer.points_to_pixels(1.0)
+        multiples, places = self.ticks()
+        top = float(np.round(self._ax.bbox.y0))
+        gc = renderer.new_gc()
+        gc.set_foreground(COLOUR)
+        gc.set_linewidth(1.0)
+        gc.set_snap(True)
+        for multiple, x in zip(multiples.tolist(), places.tolist(), strict=True):
+            renderer.draw_path(gc, Path([(x, top), (x, top - TICK * point)]), IdentityTransform())
+            number = self._number(multiple)
+            height, width = number.shape[:2]
+            renderer.draw_image(gc, np.round(x - 0.5 * width), np.round(top - (TICK + GAP) * point) - height, number)
+        gc.restore()
+
+    def _number(self, multiple: int) -> NDArray[np.uint8]:
+        """Return the picture (height, width, 4) of a number, upside down, as the canvas wants it."""
+        if multiple not in self._numbers:
+            alone = Figure(figsize=(1.0, 0.25), dpi=self._figure.dpi, facecolor="none")
+            canvas: Any = FigureCanvasAgg(alone)
+            decimals = max(0, int(np.ceil(-np.log10(self._step))))
+            text = f"{multiple * self._step:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+            alone.text(0.5, 1.0, text, ha="center", va="top", fontsize=FONT_SIZE, color=COLOUR)
+            canvas.draw()
+            picture = np.asarray(canvas.buffer_rgba())
+            inked = np.flatnonzero(picture[:, :, 3].any(axis=0))
+            self._numbers[multiple] = np.ascontiguousarray(picture[::-1, inked[0] : inked[-1] + 1])
+        return self._numbers[multiple]
