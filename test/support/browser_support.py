@@ -23,6 +23,17 @@ WIDTH, HEIGHT = 900, 360
 PATIENCE = 240.0
 """Longest wait for what must come [s]: the machine is shared and draws in software."""
 
+_PLACE = """name => {
+    const player = window.__viserMutable, meshes = [];
+    player.nodeRefFromName[name].traverse((one) => { if (one.isMesh) meshes.push(one); });
+    const { geometry, matrixWorld } = meshes[0];
+    geometry.computeBoundingSphere();
+    const at = geometry.boundingSphere.center.clone().applyMatrix4(matrixWorld).project(player.camera);
+    const box = player.canvas.getBoundingClientRect();
+    return [box.x + 0.5 * (at.x + 1) * box.width, box.y + 0.5 * (1 - at.y) * box.height];
+}"""
+"""Where the middle of a body is in the window, by the camera of the page."""
+
 
 class Tab:
     """A page in the browser, and what it did that no page should.
@@ -74,6 +85,15 @@ class Tab:
     def text(self, element: str) -> str:
         """Return the text of the element with this id."""
         return str(self.page.locator(f"[id='{element}']").inner_text())
+
+    def body_at(self, joint: int) -> tuple[float, float]:
+        """Return where the body that the joint of this number carries is in the window [px]."""
+        name = self.page.evaluate(
+            "end => Object.keys(window.__viserSceneTree.getState()).find((name) => name.includes(end))",
+            f"/{joint}/look_",
+        )
+        x, y = self.page.evaluate(_PLACE, name)
+        return float(x), float(y)
 
 
 @contextmanager

@@ -123,7 +123,7 @@ class Page:
         self._now = self.gui.add_html("", order=0.0)
         self._add_switches()
         with self.gui.add_folder("Body", order=90.0):
-            self._body = self.gui.add_html("<div style='padding:0 0.6em'>click on a body of the robot</div>")
+            self._body = self.gui.add_html(f"<div style='{figures.STYLE}'>click on a body of the robot</div>")
         self.scene.on_click(self._choose)
 
     def _add_switches(self) -> None:

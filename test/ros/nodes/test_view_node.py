@@ -22,7 +22,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
 from bipedsim.model import load_robot
-from bipedsim.view.page.figures import FOOT_ID, TIME_ID
+from bipedsim.view.page.figures import BODY_ID, FOOT_ID, TIME_ID
 from bipedsim_ros.live.panel import ANSWER_ID, COMMAND_ID, STATUS_ID
 from bipedsim_ros.nodes.view_node import READY
 
@@ -188,6 +188,96 @@ def test_a_robot_needs_no_simulator_and_is_told_what_it_lacks(
     assert "down" in live.tab.text(f"{FOOT_ID}left")
     assert np.isfinite(live.time)
     assert live.tab.errors == []
+
+
+@pytest.mark.slow
+def test_a_body_is_clicked_and_dragged_and_the_next_run_is_told(
+    ros: RosWorld, look: Callable[[NodeUnderTest], Live]
+) -> None:
+    """What a mouse does to the page of a robot that stands, and the sliders and menus that keys and fields left out."""
+    pushes, velocities = ros.collect(WrenchStamped, "/push"), ros.collect(Twist, "/cmd_vel")
+    ros.start("sim_node", real_time_factor=0.1)
+    ros.start("controller_node")
+    live = look(ros.start("view_node", port=a_port(), frame_rate=5.0))
+    live.until(lambda: live.time > 0.01, "a robot that stands")
+    tab, mouse = live.tab, live.tab.page.mouse
+    live.press("Pause")
+    live.until(live.answer("Pause: paused at t ="), "a pause")
+    joint = ROBOT.model.getJointId("l_hip_pitch")
+
+    def clicked() -> bool:
+        mouse.click(*tab.body_at(joint))
+        tab.page.wait_for_timeout(200)
+        return "l_hip_pitch" in tab.page.locator("body").inner_text()
+
+    live.until(clicked, "the figures of the body that was clicked")
+    figures = dict(row.split("\t") for row in tab.text(BODY_ID).splitlines())
+    assert figures["joint"] == "l_hip_pitch"
+    angle = np.rad2deg(ROBOT.posture[ROBOT.joint_names.index("l_hip_pitch")])
+    assert float(figures["position"].split()[0]) == pytest.approx(angle, abs=2.0)
+
+    def dragged() -> bool:
+        mouse.up()
+        x, y = tab.body_at(joint)
+        tab.page.keyboard.down("Control")
+        mouse.move(x, y)
+        # What is below the mouse is known when the next picture is drawn.
+        tab.page.wait_for_timeout(500)
+        mouse.down()
+        tab.page.wait_for_timeout(300)
+        for k in range(1, 6):
+            mouse.move(x, y - 8.0 * k)
+            tab.page.wait_for_timeout(100)
+        live.ros.spin(lambda: len(pushes) > 3, 2.0)
+        return len(pushes) > 3
+
+    live.until(dragged, "a push while it is dragged")
+    live.until(lambda: pushes[-1].wrench.force.z > 0.1 * ROBOT.weight, "a force up, as it is dragged")
+    force, body = pushes[-1].wrench.force, pushes[-1].header.frame_id
+    frame = ROBOT.model.frames[ROBOT.model.getFrameId(body)]
+    assert frame.parentJoint == joint, "the body that was taken"
+    assert np.hypot(force.x, force.y) < force.z
+    assert force.z <= 2.0 * ROBOT.weight * (1.0 + 1e-9)
+
+    def told() -> bool:
+        force = pushes[-1].wrench.force
+        return tab.text(ANSWER_ID) == f"Drag: {np.linalg.norm([force.x, force.y, force.z]):.0f} N on {body}"
+
+    live.until(told, "how hard it is pushed")
+    mouse.up()
+    tab.page.keyboard.up("Control")
+    live.until(lambda: pushes[-1].wrench.force.z == 0.0, "nothing once it is let go")
+
+    for label, most in (("Left", 1.0), ("Turn", 1.0)):
+        slider = tab.page.locator(f"label:has-text('{label} [')").locator("xpath=ancestor::*[descendant::input][1]")
+        slider.get_by_role("slider").first.press("End")
+        live.until(
+            lambda most=most, label=label: velocities
+            and (velocities[-1].linear.y if label == "Left" else velocities[-1].angular.z) == pytest.approx(most),
+            f"the slider {label}",
+        )
+    live.press("Stop walking")
+    live.until(lambda: velocities[-1].linear.y == velocities[-1].angular.z == 0.0, "a stop")
+
+    tab.page.get_by_text("Next run").dispatch_event("click")
+    command = tab.page.locator(f"#{COMMAND_ID}")
+
+    def words_of(command: Any) -> list[str]:
+        # It may be folded up.
+        return str(command.text_content()).split()
+
+    for label, choice in (("Contact model", "ncp"), ("Hardware", "realistic")):
+        # The lists are there, hidden.
+        tab.page.locator("[role=option]", has_text=re.compile(f"^{choice}$")).last.dispatch_event("click")
+        live.until(lambda choice=choice: choice in words_of(command), f"the {label} of the next run")
+    tab.page.get_by_label("Record", exact=True).dispatch_event("click")
+    live.until(lambda: "runs/next" in words_of(command), "a record of the next run")
+    words = words_of(command)
+    assert words[:3] == ["bipedsim", "up", "--view"]
+    given = dict(zip(words[3::2], words[4::2], strict=True))
+    told = {"--robot": "biped14", "--contact-model": "ncp", "--hardware": "realistic", "--record": "runs/next"}
+    assert {name: given.get(name) for name in told} == told
+    assert tab.errors == []
 
 
 @pytest.mark.slow

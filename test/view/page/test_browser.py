@@ -162,16 +162,6 @@ def test_arrow_and_cop_are_where_they_must_be(
 
 
 KNEE = "r_knee"
-PLACE = """name => {
-    const player = window.__viserMutable, meshes = [];
-    player.nodeRefFromName[name].traverse((one) => { if (one.isMesh) meshes.push(one); });
-    const { geometry, matrixWorld } = meshes[0];
-    geometry.computeBoundingSphere();
-    const at = geometry.boundingSphere.center.clone().applyMatrix4(matrixWorld).project(player.camera);
-    const box = player.canvas.getBoundingClientRect();
-    return [box.x + 0.5 * (at.x + 1) * box.width, box.y + 0.5 * (1 - at.y) * box.height];
-}"""
-"""Where the middle of a body is in the window, by the player's own camera."""
 
 
 @pytest.mark.slow
@@ -223,12 +213,9 @@ def test_a_file_plays_without_a_server(opened: Callable[[str], Tab], shown: Show
     clock.fill(seconds_of)
     tab.wait(at(single), "the same again")
     joint, number = shown.robot.joint_names.index(KNEE), shown.robot.model.getJointId(KNEE)
-    name = tab.page.evaluate(
-        "end => Object.keys(window.__viserSceneTree.getState()).find((name) => name.includes(end))", f"/{number}/look_"
-    )
 
     def clicked() -> bool:
-        tab.page.mouse.click(*tab.page.evaluate(PLACE, name))
+        tab.page.mouse.click(*tab.body_at(number))
         tab.page.wait_for_timeout(200)
         return tab.page.locator(f"#{BODY_ID}").count() > 0
 
