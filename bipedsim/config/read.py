@@ -8,6 +8,7 @@ method ``problems()`` that yields what is wrong between its fields.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import math
@@ -16,7 +17,7 @@ import re
 import sys
 import types
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -39,6 +40,8 @@ FAULTS = 50
 """Faults that one message names."""
 MOST, DEEPEST, LARGEST = 300_000, 40, 10**300
 """Values in it, lists in lists, and the largest whole number."""
+KEPT = 64 << 10
+"""Characters of the longest text whose meaning is kept: a file that is read again and again is understood once."""
 
 
 def together(faults: Sequence[ConfigError]) -> None:
@@ -362,6 +365,10 @@ def yaml_value(text: str, dumped: bool = False) -> Any:
     Raises:
         yaml.YAMLError: It means nothing, or nothing of a size that a file of parameters has.
     """
+    return copy.deepcopy(_known_value(text, dumped) if len(text) <= KEPT else _value(text, dumped))
+
+
+def _value(text: str, dumped: bool) -> Any:
     try:
         value = yaml.load(text, Loader=_DumpLoader if dumped else _Loader)
     except RecursionError as error:
@@ -371,6 +378,10 @@ def yaml_value(text: str, dumped: bool = False) -> Any:
         raise yaml.YAMLError(str(error)) from error
     _check_size(value)
     return value
+
+
+# A text is read in pure Python, which takes most of the time that a robot takes to load.
+_known_value = lru_cache(maxsize=64)(_value)
 
 
 def _check_size(value: Any) -> None:
