@@ -13,12 +13,19 @@ from paths import ROOT
 PACKAGES = ("bipedsim", "bipedsim_ros", "bipedsim_studies")
 
 
+@cache
+def _imported(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Return the statements that import, inside functions and for type checkers too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return tuple(node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+
+
 def imports(path: Path) -> Iterator[str]:
     """Yield the names of all modules that a file imports, inside functions and for type checkers too."""
-    for statement in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for statement in _imported(path):
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)
-        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+        elif statement.module and not statement.level:
             yield statement.module
 
 
@@ -58,12 +65,12 @@ def package_imports(root: Path = ROOT) -> Iterator[Import]:
     """Yield all imports of the three packages from each other, inside functions and for type checkers too."""
     known = modules(root)
     for name, path in known.items():
-        for statement in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for statement in _imported(path):
             if isinstance(statement, ast.Import):
                 for alias in statement.names:
                     if alias.name in known:
                         yield Import(name, alias.name, alias.name)
-            elif isinstance(statement, ast.ImportFrom) and statement.module in known:
+            elif statement.module in known:
                 for alias in statement.names:
                     yield Import(name, *_followed(statement.module, alias.name, known))
 
@@ -118,6 +125,7 @@ def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
     return sorted(found)
 
 
+@cache
 def defined(path: Path) -> set[str]:
     """Return the names that a module has at its top level."""
     names: set[str] = set()
