@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,35 @@ settings.register_profile("bipedsim", deadline=None, derandomize=True, suppress_
 settings.load_profile("bipedsim")
 
 STUDIES = Path(__file__).with_name("studies")
+ROS = Path(__file__).with_name("ros")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what tests studies: ``make test`` leaves it out."""
+    """Mark what tests studies, which ``make test`` leaves out, and spread the files that wait for nodes.
+
+    They leave cores idle, which others use that run meanwhile; a file stays in one piece, with what its tests share.
+    """
     for item in items:
         if STUDIES in item.path.parents:
             item.add_marker("studies")
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    placed = []
+    for kind in (True, False):
+        group = [tests for tests in files if (ROS in tests[0].path.parents) is kind]
+        count, before = sum(map(len, group)), 0
+        for tests in group:
+            placed.append((before / count, tests))
+            before += len(tests)
+    placed.sort(key=lambda place: place[0])
+    items[:] = [item for _, tests in placed for item in tests]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make alone: what was imported and collected stays, and is half a million."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 10, 10)
 
 
 @pytest.fixture(scope="session", autouse=True)

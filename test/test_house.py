@@ -83,8 +83,8 @@ def test_a_folder_names_what_there_is(stub: Path) -> None:
 
 
 def loaded_by(module: str) -> set[str]:
-    """Return the modules of bipedsim that importing ``module`` loads, found out in a fresh process."""
-    code = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('bipedsim')))"
+    """Return the modules that importing ``module`` loads, found out in a fresh process."""
+    code = f"import sys, {module}; print(*sys.modules)"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     return set(result.stdout.split())
@@ -97,6 +97,15 @@ def test_the_controller_node_knows_no_simulator() -> None:
     assert [
         name for name in loaded if name.startswith(("bipedsim.sim.simulator", "bipedsim.contact", "bipedsim.ground"))
     ] == []
+
+
+@pytest.mark.parametrize("module", ["bipedsim_ros.nodes.sim_node", "bipedsim_ros.bringup.bringup"])
+def test_what_starts_often_leaves_to_others_what_few_runs_need(module: str) -> None:
+    """Splines and filters of scipy, and matplotlib, take longer to import than all the rest of a node."""
+    if "nodes" in module:
+        pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    slow = {"scipy.interpolate", "scipy.signal", "scipy.ndimage", "matplotlib"}
+    assert not slow & loaded_by(module)
 
 
 def test_help_needs_no_ros() -> None:

@@ -12,14 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import BPoly, BSpline, CubicSpline, PPoly
+import scipy  # whose parts it imports when they are first named
 
 from bipedsim.control.output.planar_body import Feet, PlanarBody
 from bipedsim.control.walking import TOP, height
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, quintic
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline, PPoly
 
 KNOT = 5e-3
 """Time between two postures that are solved [s], about."""
@@ -261,13 +265,13 @@ class PlanarWalk:
             q = postures[0]
             postures[:, 0] -= speed * times
             postures[-1] = postures[0]
-            steps = CubicSpline(times, postures, bc_type="periodic")
+            steps = scipy.interpolate.CubicSpline(times, postures, bc_type="periodic")
             error = wanted - body.centre_of_pressure(postures, steps(times, 1), steps(times, 2))
             if np.abs(error).max() < REFINED:
                 break
         else:
             raise body.refused(f"its centre of pressure stays {np.abs(error).max():.3g} m off the plan")
-        return CubicSpline(times, ahead, bc_type="periodic"), steps
+        return scipy.interpolate.CubicSpline(times, ahead, bc_type="periodic"), steps
 
     def _beginning(self, hips: CubicSpline, strides: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
         """Return the joints of the first steps, from standing into the stride."""
@@ -314,15 +318,15 @@ class PlanarWalk:
         body, times = self._body, segment.times
         feet = [segment.feet(t) for t in times]
         wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet])
-        ahead = BPoly.from_derivatives(times[[0, -1]], ends)(times)
+        ahead = scipy.interpolate.BPoly.from_derivatives(times[[0, -1]], ends)(times)
         inner = np.linspace(0.0, segment.duration, max(4, round(segment.duration / SHAPE)))
         knots = np.concatenate([np.zeros(5), inner, np.full(5, segment.duration)])
-        shapes = BSpline(knots, np.eye(len(knots) - 6), 5)
+        shapes = scipy.interpolate.BSpline(knots, np.eye(len(knots) - 6), 5)
         moves, bends = shapes(times)[:, 3:-3], shapes(times, 2)[:, 3:-3]
         pressing = moves - bends / body.omega**2
         for _ in range(PASSES):
             postures = body.postures(self._trunk(ahead, low), feet, body.robot.q_nominal)
-            curve = CubicSpline(times, postures, bc_type=((1, rates[0]), (1, rates[1])))
+            curve = scipy.interpolate.CubicSpline(times, postures, bc_type=((1, rates[0]), (1, rates[1])))
             error = wanted - body.centre_of_pressure(postures, curve(times, 1), curve(times, 2))
             step = moves @ np.linalg.lstsq(pressing, error, rcond=None)[0]
             if np.abs(step).max() < REFINED:
@@ -335,5 +339,5 @@ class PlanarWalk:
 
     def _of_joints(self, curve: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
         """Return the driven joints of a curve of all coordinates, with two derivatives."""
-        joints = PPoly(curve.c[:, :, self._joints], curve.x)
+        joints = scipy.interpolate.PPoly(curve.c[:, :, self._joints], curve.x)
         return joints, joints.derivative(), joints.derivative(2)

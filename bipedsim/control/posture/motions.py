@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from scipy.interpolate import CubicSpline
+import scipy  # whose parts it imports when they are first named
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, reach, sole_placements
@@ -354,5 +354,5 @@ class Postures:
 def motion(law: int, numbers: Numbers, postures: tuple[Array, Array]) -> Motion:
     """Return the motion along ``postures``, which are s (n,) and joints (n, nu); see :class:`Motion`."""
     knots, joints = postures
-    spline = CubicSpline(knots, joints, bc_type="natural")
+    spline = scipy.interpolate.CubicSpline(knots, joints, bc_type="natural")
     return Motion(law, numbers, knots, np.ascontiguousarray(spline.c), spline(0.0))

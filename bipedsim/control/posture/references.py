@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import PPoly
+import scipy  # whose parts it imports when they are first named
 
 from bipedsim.config import numbers_per_joint, param, part_of
 from bipedsim.control.output import LEAD, PlanarGait, PlanarWalk
@@ -93,7 +93,7 @@ class JointReference:
         self._walk = _walk(robot, params, who) if params.mode == "walk" else None
         self._delay = params.walk_delay
         self._motion = self._made(robot, goal, params, who)
-        curve = PPoly(self._motion.coefficients, self._motion.knots)
+        curve = scipy.interpolate.PPoly(self._motion.coefficients, self._motion.knots)
         self._curves = (curve, curve.derivative(), curve.derivative(2))
         self._ramp = params.ramp
         self._g = robot.weight / robot.mass

@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from scipy.interpolate import BPoly, CubicSpline, PPoly
-from scipy.linalg import solve_banded
+import scipy  # whose parts it imports when they are first named
 
 from bipedsim.control.posture.motions import STEPS, Motion, Numbers
 from bipedsim.errors import ConfigError
 from bipedsim.model import Chains, Robot, reach, sole_placements
 from bipedsim.numerics import Array, Integers, quintic
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 PHASE_KNOTS = 16
 """Postures solved per phase."""
@@ -135,7 +138,7 @@ def pendulum(times: Array, p: Array, omega: float) -> Array:
     bands[0, 1] = bands[2, -2] = 0.0
     right = -k * p
     right[[0, -1]] = p[[0, -1]]
-    return np.asarray(solve_banded((1, 1), bands, right))
+    return np.asarray(scipy.linalg.solve_banded((1, 1), bands, right))
 
 
 def _from_rest_to_rest(gait: Gait, under: Array, com: Array, stop: Array, omega: float, beyond: Array) -> PPoly:
@@ -154,17 +157,17 @@ def _from_rest_to_rest(gait: Gait, under: Array, com: Array, stop: Array, omega:
     before, after = np.maximum((k - 1) // 2, 0), np.minimum(k // 2, gait.n_steps - 1)
     p = under[before] + np.where(k % 2 == 0, rest_to_rest(x), 0.0)[:, None] * (under[after] - under[before])
     p -= np.column_stack([np.interp(grid, gait.times, column) for column in beyond.T])
-    middle = CubicSpline(grid, pendulum(grid, p, omega))
+    middle = scipy.interpolate.CubicSpline(grid, pendulum(grid, p, omega))
     # To the pendulum and back: quintics, whose centre of pressure stays between the feet.
     still = np.zeros(2)
     ends = ([com, still, still], [middle(begin, i) for i in range(3)], [middle(end, i) for i in range(3)])
-    first = BPoly.from_derivatives([0.0, begin], ends[:2])
-    last = BPoly.from_derivatives([end, gait.ends[-1]], [ends[2], [stop, still, still]])
-    path = PPoly.from_bernstein_basis(first)
+    first = scipy.interpolate.BPoly.from_derivatives([0.0, begin], ends[:2])
+    last = scipy.interpolate.BPoly.from_derivatives([end, gait.ends[-1]], [ends[2], [stop, still, still]])
+    path = scipy.interpolate.PPoly.from_bernstein_basis(first)
     degree = len(path.c)
     cubics = np.concatenate([np.zeros((degree - 4, *middle.c.shape[1:])), middle.c])
     path.extend(cubics, grid[1:])
-    path.extend(PPoly.from_bernstein_basis(last).c, gait.ends[-1:])
+    path.extend(scipy.interpolate.PPoly.from_bernstein_basis(last).c, gait.ends[-1:])
     return path
 
 
@@ -217,8 +220,8 @@ def splines(gait: Gait, columns: Array) -> PPoly:
     rest = (1, np.zeros(columns.shape[1]))
     for a, b in pairwise(cuts):
         ends = (rest if a == 0 else "not-a-knot", rest if b == cuts[-1] else "not-a-knot")
-        pieces.append(CubicSpline(times[a : b + 1], columns[a : b + 1], bc_type=ends).c)
-    return PPoly(np.concatenate(pieces, axis=1), times)
+        pieces.append(scipy.interpolate.CubicSpline(times[a : b + 1], columns[a : b + 1], bc_type=ends).c)
+    return scipy.interpolate.PPoly(np.concatenate(pieces, axis=1), times)
 
 
 def coefficients(gait: Gait, columns: Array) -> Array:
