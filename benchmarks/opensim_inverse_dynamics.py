@@ -167,8 +167,8 @@ def main() -> None:
     kinds = {"r": "moment", "t": "force"}
     base = [table.column(f"base_{k}{axis}_{kind}")[inside][~jumping] for k, kind in kinds.items() for axis in "xyz"]
     print(f"worst over all joints: {100.0 * max(worst) / largest:.3f} % of the largest torque, {largest:.2f} N.m")
-    beside = f"in {100.0 * jumping.mean():.1f} % of the ticks, beside {len(hit)} impacts and {len(jumped)} jumps of a torque"
-    print(f"{beside}: up to {max(worst_jumping):.2f} N.m")
+    beside = f"beside {len(hit)} impacts and {len(jumped)} jumps of a torque"
+    print(f"in {100.0 * jumping.mean():.1f} % of the ticks, {beside}: up to {max(worst_jumping):.2f} N.m")
     print(f"residual at the base: {np.abs(base[:3]).max():.4f} N.m, {np.abs(base[3:]).max():.4f} N")
 
 

@@ -266,6 +266,6 @@ def test_what_the_commands_of_the_readme_write_is_no_news_to_git() -> None:
         pytest.skip("no checkout of git")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     outputs = re.findall(r"(?:--plot|--animate|--record|--output|-o) ([\w./]+)", text)
-    assert {"squat.png", "walk.gif", "demo.csv", "runs/g1"} <= {*outputs}
+    assert {"walk.npz", "walk.png", "walk.gif", "walk.csv", "runs/g1"} <= {*outputs}
     ignored = subprocess.run(["git", "check-ignore", *outputs], cwd=ROOT, capture_output=True, text=True, check=False)
     assert {*outputs} == {*ignored.stdout.split()}

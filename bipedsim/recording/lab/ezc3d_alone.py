@@ -10,6 +10,7 @@ import io
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,10 @@ MEMORY = 2 << 30
 """Bytes that reading may take besides those that the file's size explains: libraries are a quarter of it."""
 PER_BYTE = 64
 """Bytes of memory for each of the file: a sample of 2 bytes becomes one of 8, and is copied twice."""
-PATIENCE = 120.0
-"""How long reading may take [s], and a second more for each megabyte."""
+PATIENCE = 30
+"""Processor time that reading may take [s], and a second more for each megabyte: not the clock, as machines are busy."""
+LONGEST = 20
+"""Times as long it may last on a clock, as it might wait for something and compute nothing."""
 
 
 def read_alone(path: Path) -> dict[str, Any]:
@@ -35,7 +38,8 @@ def read_alone(path: Path) -> dict[str, Any]:
     """
     size = path.stat().st_size
     paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    command = [sys.executable, "-m", __name__, os.fspath(path), str(MEMORY + PER_BYTE * size)]
+    seconds = PATIENCE + size // 1_000_000
+    command = [sys.executable, "-m", __name__, os.fspath(path), str(MEMORY + PER_BYTE * size), str(seconds)]
     damaged = f"{path}: damaged, or no C3D file"
     whole = "if there is a whole copy, read that"
     try:
@@ -44,10 +48,12 @@ def read_alone(path: Path) -> dict[str, Any]:
             env={**os.environ, "PYTHONPATH": paths},
             capture_output=True,
             check=False,
-            timeout=PATIENCE + 1e-6 * size,
+            timeout=LONGEST * seconds,
         )
     except subprocess.TimeoutExpired as error:
         raise RecordingError(f"{damaged}: ezc3d had not read it after {error.timeout:.0f} s; {whole}") from error
+    if done.returncode == -signal.SIGXCPU:
+        raise RecordingError(f"{damaged}: ezc3d had not read it after {seconds} s of computing; {whole}")
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         why = said[-1] if said and done.returncode > 0 else f"ezc3d ended with signal {-done.returncode}"
@@ -58,8 +64,10 @@ def read_alone(path: Path) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Read the file that the command line names, within the memory that it allows."""
-    path, memory = sys.argv[1], int(sys.argv[2])
+    """Read the file that the command line names, within the memory and processor time that it allows."""
+    path, memory, seconds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    # Signal XCPU comes at the first of the two, which ends the process.
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 10))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     import ezc3d

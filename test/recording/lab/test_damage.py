@@ -15,7 +15,7 @@ from lab_support import a_plate
 from bipedsim.analysis import filtered, find_gait, load_plates, plate_figures, plate_table, stood_still, sway_figures
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.plates import PlateSignals
-from bipedsim.recording.lab import LabTrial, read_trial, write_c3d, write_forces
+from bipedsim.recording.lab import LabTrial, ezc3d_alone, read_trial, write_c3d, write_forces
 
 CELLS = ("nan", "inf", "-inf", "1e308", "1e400", "", "0", "-1", "x", "3,5", "\0", "endheader")
 """What may stand in a cell of a table in the place of a number."""
@@ -123,6 +123,16 @@ def test_a_process_that_dies_over_a_file_is_told(tmp_path: Path, monkeypatch: py
     program.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(program))
     with pytest.raises(RecordingError, match=r"trial.c3d: damaged, or no C3D file \(ezc3d ended with signal 11\)"):
+        read_trial(path)
+
+
+def test_a_file_over_which_reading_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ezc3d does over some counts; here for certain. What counts is its own time, not that of a busy machine."""
+    path = c3d(tmp_path / "trial")
+    (tmp_path / "ezc3d.py").write_text("def c3d(path):\n    while True:\n        pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(ezc3d_alone, "PATIENCE", 1)
+    with pytest.raises(RecordingError, match=r"trial.c3d: damaged, or no C3D file: ezc3d had not read it after 1 s of"):
         read_trial(path)
 
 
