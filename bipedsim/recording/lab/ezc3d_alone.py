@@ -25,7 +25,7 @@ MEMORY = 2 << 30
 PER_BYTE = 64
 """Bytes of memory for each of the file: a sample of 2 bytes becomes one of 8, and is copied twice."""
 PATIENCE = 30
-"""Processor time that reading may take [s], and a second more for each megabyte: not the clock, as machines are busy."""
+"""Processor time that reading may take [s], and a second more for each megabyte: a clock would count others, too."""
 LONGEST = 20
 """Times as long it may last on a clock, as it might wait for something and compute nothing."""
 
