@@ -46,6 +46,9 @@ class RunSummary:
 
     Where the simulator left in the recording what it counted, they are completed by it.
 
+    Args:
+        whole: Whether all rows of the run come; what the simulator counted is not of a part.
+
     Attributes:
         notes: What a reader of the recording should know.
     """
@@ -53,7 +56,8 @@ class RunSummary:
     COLUMNS = RunFigures.COLUMNS + ControllerFigures.COLUMNS
     """What it looks at."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = True) -> None:
+        self._whole = whole
         self._parts = (RunFigures(), ControllerFigures(), ObjectFigures())
         self._robot = ""
         self._statistics: Mapping[str, Any] | None = {}
@@ -72,7 +76,7 @@ class RunSummary:
         figures: dict[str, Any] = {"robot": self._robot or None}
         for part in self._parts:
             figures |= part.figures()
-        if not self._statistics:
+        if not (self._statistics and self._whole):
             return figures
         # The simulator does not know of what a recording may show.
         whole = with_statistics(figures, self._statistics)

@@ -96,10 +96,11 @@ def _compare(args: argparse.Namespace, output: Path) -> int:
 
     names = names_of(args.recording)
     panels = panel_names(args.panels)
+    whole = args.start is args.stop is None
     with waiting(f"drawing {output}"):
         runs = {name: _read(path, args, panels) for name, path in zip(names, args.recording, strict=True)}
         summaries = [
-            gather(path, RunSummary, RunSummary.COLUMNS, start=args.start, stop=args.stop).figures()
+            gather(path, lambda: RunSummary(whole), RunSummary.COLUMNS, start=args.start, stop=args.stop).figures()
             for path in args.recording
         ]
         lines = overlay(runs, output, args.panels, summaries)

@@ -13,8 +13,10 @@ from recording_support import standing
 
 from bipedsim.analysis import RunSummary, difference_lines, differences
 from bipedsim.cli.main import main
+from bipedsim.config import RunConfig
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
+from bipedsim.runs import run as simulate
 from bipedsim.view import foot_colour
 from bipedsim.view.overlay import DASHES, Comparison
 
@@ -123,3 +125,19 @@ def test_the_command_prints_the_table_and_writes_the_picture(
     assert (tmp_path / "a_with_b.png").stat().st_size > 10_000
     assert main(["plot", str(tmp_path / "a.npz"), str(tmp_path / "a.npz")]) != 0
     assert "named twice" in capsys.readouterr().err
+
+
+def test_figures_of_a_stretch_are_of_its_rows_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two runs that part after a second do not differ before; what was counted later is not told of it."""
+    paths = []
+    for name, duration in (("short", 1.2), ("long", 1.6)):
+        recording, _ = simulate(RunConfig(scenario="squat", duration=duration))
+        recording.save(tmp_path / f"{name}.npz")
+        paths.append(str(tmp_path / f"{name}.npz"))
+    words = ["plot", *paths, "--panels", "forces", "-o", str(tmp_path / "both.png")]
+    assert main([*words, "--to", "1.0"]) == 0
+    assert capsys.readouterr().out.startswith("no figure differs by more than rounding\n")
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "duration_s [s]" in told
+    assert "+0.4" in told
