@@ -36,6 +36,8 @@ from bipedsim.view.sheet import drawn
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+AT_LIMIT = 1e-6
+"""Closer to its limit than this [rad, m] something is at it: the rest is rounding."""
 STILL = 1e-3
 """Velocities [rad/s] below which joints, and accuracies [m] below which the base, have no news."""
 _UNITS = {one.name: one.metadata.get("unit", "") for one in dataclasses.fields(RunConfig)} | {"m_g": "N"}
@@ -274,9 +276,12 @@ def _near(one: NearLimit) -> list[str]:
     """Return a row of the table of limits."""
     unit = f" {one.unit}" * bool(one.unit)
     left, where = abs(one.limit - one.worst), "beyond" if one.beyond else "away"
+    away = f"{left:.3g}{unit} {where}" if left > AT_LIMIT else "at it"
+    # Rounding about 0 is 0, and no negative one.
+    worst = 0.0 if abs(one.worst) < AT_LIMIT else one.worst
     return [
-        *(one.quantity, one.of, f"{one.t:.3f}", f"{one.worst:.4g}{unit}", f"{one.limit:.4g}{unit}"),
-        f"{left:.3g}{unit} {where}" if math.isnan(one.share) else f"{100 * one.share:.3g} %",
+        *(one.quantity, one.of, f"{one.t:.3f}", f"{worst:.4g}{unit}", f"{one.limit:.4g}{unit}"),
+        away if math.isnan(one.share) else f"{100 * one.share:.3g} %",
     ]
 
 
