@@ -33,9 +33,13 @@ setup: python ## install everything, pinned, into .venv (again only when require
 demo: setup ## a robot stands and squats for 12 s; the forces under its feet land in runs/demo
 	@$(BIN)/bipedsim up --demo
 
-# Before all tests: kernels, since a node that has to compile its own keeps a test waiting, and what pytest makes of the
-# test files, which every worker would make for itself.
-WARM = $(if $(PYTEST_ARGS),,$(BIN)/python -m pytest --collect-only -q > /dev/null 2>&1 & $(BIN)/bipedsim warmup && wait)
+# Before all tests, where a source is new: kernels, since a node that has to compile its own keeps a test waiting, and
+# what pytest makes of the test files, which every worker would make for itself.
+.venv/warm: $(wildcard .venv/setup.json) $(shell find bipedsim bipedsim_ros bipedsim_studies test -name '*.py')
+	@$(BIN)/python -m pytest --collect-only -q > /dev/null 2>&1 & $(BIN)/bipedsim warmup && wait
+	@touch $@
+
+WARM = $(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory .venv/warm)
 # Two workers a core: tests of nodes wait for topics and clocks part of their time, and each worker imports everything.
 ALL_CORES = --numprocesses $(shell expr 2 \* $$(nproc)) --dist worksteal
 # pytest's exit code where nothing was selected.
