@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -15,6 +17,8 @@ from bipedsim.model import ROBOTS, load_robot
 from bipedsim.numerics import Array, call
 
 ROUNDING = 1e-12
+
+loaded = lru_cache(load_robot)
 
 
 def check(model: pin.Model, q: Array, v: Array) -> None:
@@ -48,7 +52,7 @@ def close(ours: Array, wanted: Array, scale: float = 0.0) -> None:
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), speed=st.sampled_from([0.0, 0.1, 10.0]))
 def test_robots_have_the_equations_of_pinocchio(name: str, seed: int, speed: float) -> None:
-    model = load_robot(name).model
+    model = loaded(name).model
     rng = np.random.default_rng(seed)
     q = pin.integrate(model, pin.neutral(model), rng.uniform(-2.0, 2.0, model.nv))
     check(model, q, speed * rng.normal(size=model.nv))

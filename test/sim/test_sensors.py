@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -14,6 +16,8 @@ from bipedsim.model import ROBOTS, Robot, load_robot
 from bipedsim.numerics.spatial import to_quaternion
 from bipedsim.sim.sensors import Sensors
 from bipedsim.sim.simulator import Simulator
+
+loaded = lru_cache(load_robot)
 
 
 @pytest.fixture(scope="module", params=["biped14", "talos"])
@@ -145,7 +149,7 @@ def test_joint_order_is_that_of_the_robot(robot: Robot) -> None:
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_imu_and_ankles_are_those_of_pinocchios_rnea(name: str, seed: int) -> None:
-    robot = load_robot(name)
+    robot = loaded(name)
     if not robot.soles:
         # Such are no robots that could be simulated.
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from bipedsim.model import Robot, Sole, load_robot
 from bipedsim.numerics import Array
 
 G = 9.81
+
+loaded = lru_cache(load_robot)
 
 # Models that find exact wrenches of rigid contact; test_conformance.py asks of all others what their theory allows.
 SELECTION_MODELS = [name for name, kind in CONTACT_MODELS.items() if issubclass(kind, SelectionModel)]
@@ -75,7 +78,7 @@ def rigid_body(
     soles: Sequence[Array], mass: float, com: Sequence[float], inertia: Sequence[float], friction: float
 ) -> Robot:
     """Return one rigid body on several soles, (N, 2) each in the plane z = 0 of its frame, in which it stands."""
-    template = load_robot("ball_3d")
+    template = loaded("ball_3d")
     model = pin.Model(template.model)
     model.inertias[1] = pin.Inertia(mass, np.array(com), np.diag(inertia))
     feet = [Sole(f"foot_{i}", "body", 1, pin.SE3.Identity(), sole, friction, friction) for i, sole in enumerate(soles)]
