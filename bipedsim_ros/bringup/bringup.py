@@ -257,6 +257,8 @@ def plan(
         own = {f"{prefix}.{name}": value for name, value in words.items()}
         if scenario is not None and scenario.velocity:
             _check_velocity(arguments.scenario, arguments.controller)
+            # Nodes find each other in a second or more: without this time could begin before the schedule does.
+            controller["wait_for_velocity"] = True
             if arguments.clock == "lock_step":
                 controller["cmd_vel_period"] = 1e-9 * PERIOD_NS
         if arguments.clock != "real_time":

@@ -35,6 +35,7 @@ class ControllerInputs:
         guard: Hosts the controller.
         timeout: Age, in time of the joint states, beyond which a velocity command counts as zero [s]; 0 is never.
         period: See above [s]; 0 takes what has come.
+        first: Whether a first velocity is waited for without a period, too.
         warn: Called with what is wrong with a message.
         stopped: Whether the node is to end, which ends every wait.
     """
@@ -45,6 +46,7 @@ class ControllerInputs:
         guard: Guard,
         timeout: float,
         period: float,
+        first: bool,
         warn: Callable[[str], None],
         stopped: Callable[[], bool],
     ) -> None:
@@ -60,6 +62,7 @@ class ControllerInputs:
         if guard.set_footsteps is not None:
             self._footsteps = inbox.subscribe(topics.FOOTSTEPS)
         self._period_ns = round(period * NS_PER_S) if self._velocity is not None else 0
+        self._first = self._velocity is not None and (first or self._period_ns > 0)
         # Commands that are due are looked for when they are.
         self._look_ns = math.gcd(self._period_ns, _LOOK_NS)
         self._twist = TwistReader()
@@ -77,7 +80,7 @@ class ControllerInputs:
     @property
     def missing(self) -> str:
         """The topic on which the first message is still waited for, or an empty text."""
-        return topics.VELOCITY.name if self._period_ns and not self._received else ""
+        return topics.VELOCITY.name if self._first and not self._received else ""
 
     def take(self, t_ns: int) -> None:
         """Take what has come by the joint states stamped ``t_ns`` [ns], and wait for what is due.

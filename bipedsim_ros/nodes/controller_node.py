@@ -99,6 +99,10 @@ class ControllerNodeParams:
     cmd_vel_timeout: float = param(
         0.5, "age beyond which a message on /cmd_vel counts as zero; 0 is never", unit="s", low=0.0, high=1e6
     )
+    wait_for_velocity: bool = param(
+        False,
+        "wait for a first message on /cmd_vel, as commander_node sends it, so that a schedule begins when time does",
+    )
     cmd_vel_period: float = param(
         0.0,
         "lock_step with commander_node: time between its messages, each of which is waited for; 0 takes what has come",
@@ -192,7 +196,13 @@ class ControllerNode:
             subscription = self._inbox.subscribe(topic, foot)
             self._sensors.append(_Sensor(subscription, subscription.topic_name, read))
         self._inputs = ControllerInputs(
-            self._inbox, self._guard, params.cmd_vel_timeout, params.cmd_vel_period, self._warn, lambda: self._stop
+            self._inbox,
+            self._guard,
+            params.cmd_vel_timeout,
+            params.cmd_vel_period,
+            params.wait_for_velocity,
+            self._warn,
+            lambda: self._stop,
         )
         self._missing = {sensor.topic for sensor in self._sensors}
         self._drops = Drops(node.get_logger().warning)

@@ -220,6 +220,7 @@ def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
     sim, controller, commander = plan({"scenario": "tiles", "record": str(tmp_path / "run")}).nodes[1:]
     assert (sim.parameters["ground"], controller.parameters["controller"]) == ("tiles", "zmp")
     assert not {"cmd_vel_period", "lock_step"} & set(controller.parameters)
+    assert controller.parameters["wait_for_velocity"]
     assert commander.executable == "commander_node"
     assert commander.parameters == {"schedule": ["1.0 0.2 0.0 0.0", "18.0 0.0 0.0 0.0"], "wait_for_listeners": 2}
     sim, controller, _ = plan({"scenario": "tiles", "ground": "flat", "clock": "lock_step"}).nodes

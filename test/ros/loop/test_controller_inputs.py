@@ -24,13 +24,13 @@ MS = 1_000_000
 class Played:
     """An inbox whose messages the test puts there, and the controller that is steered."""
 
-    def __init__(self, timeout: float = 0.0, period: float = 0.0) -> None:
+    def __init__(self, timeout: float = 0.0, period: float = 0.0, first: bool = False) -> None:
         self.queues: dict[str, deque[bytes]] = {}
         self.told: list[str] = []
         self.coming: float | None = None
         self.guard = Guard(Steered(ROBOT, EchoParams(), 1e-3), ROBOT)
         inbox: Any = self
-        self.inputs = ControllerInputs(inbox, self.guard, timeout, period, self.told.append, self._asked)
+        self.inputs = ControllerInputs(inbox, self.guard, timeout, period, first, self.told.append, self._asked)
 
     def _asked(self) -> bool:
         """Answer whether to end a wait; what is coming comes meanwhile."""
@@ -88,6 +88,20 @@ def test_each_velocity_of_a_schedule_is_waited_for_after_a_reset_too() -> None:
         assert seen == [0.1, 0.1, 1.1, 1.1, 2.1, 2.1, 3.1]
         assert not played.told
         played.reset()
+
+
+def test_a_first_velocity_is_waited_for_and_the_others_are_not() -> None:
+    """In real time nobody waits for a message that is late, but time does not begin before a schedule is there."""
+    played = Played(first=True)
+    for _lap in range(2):
+        assert played.inputs.missing == topics.VELOCITY.name
+        played.send(0.2)
+        assert played.at(0) == 0.2
+        assert not played.inputs.missing
+        assert [played.at(t) for t in (100, 200)] == [0.2, 0.2]
+        assert not played.told
+        played.reset()
+    assert not Played().inputs.missing
 
 
 def test_a_velocity_that_never_comes_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
