@@ -643,6 +643,7 @@ class Dynamics:
         self.stops.held[:] = 0
         feet = self.foothold
         feet.patch[:] = -1
+        feet.second[:] = -1
         feet.passing[:] = False
         p = self.projection
         p.n_vertices[:] = feet.n_soles
@@ -669,6 +670,7 @@ class Dynamics:
         return {
             "stops": self.stops.held,
             "patch": f.patch,
+            "second": f.second,
             "passing": f.passing,
             "axes": f.axes,
             "origin": f.origin,

@@ -10,11 +10,15 @@ from bipedsim.dynamics.projection import Projection
 from bipedsim.ground import (
     GroundArrays,
     SupportWork,
+    bridge,
     choose_patch,
+    face_axes,
     make_work,
+    may_bridge,
     patch_friction,
     polygon_capacity,
     same_polygon,
+    still_lies_on,
     support_polygon,
 )
 from bipedsim.model import Sole, padded_vertices
@@ -36,7 +40,10 @@ class Foothold(NamedTuple):
         mu_static, mu_dynamic: (K,) friction of the soles.
         passes: Whether any foot may pass through the ground. lead: (K,) how far [m] such a foot must be in front to
             land, 0 for all others. passing: (K,) whether there is no ground for it now (:func:`find_passing`).
-        patch: (K,) patch of each foot, -1 over nothing.
+        width: (K,) largest distance of two vertices of each sole [m].
+        patch: (K,) patch of each foot, -1 over nothing. second: (K,) one of another plane for a foot that lies on
+            several planes (:mod:`bipedsim.ground.bridge`), else -1.
+        twist: (6,) velocity of the origin [m/s] and angular velocity [rad/s] of one sole, in its axes: work.
         axes, origin: (K, 3, 3) axes of the ground under each foot as columns, (K, 3) a point of it, in the world.
         sole_axes, sole_origin: (K, 3, 3), (K, 3) pose of each sole in the world.
     """
@@ -52,7 +59,10 @@ class Foothold(NamedTuple):
     passes: bool
     lead: Array
     passing: Annotated[Flags, "K"]
+    width: Array
     patch: Integers
+    second: Integers
+    twist: Annotated[Array, 6]
     axes: Array
     origin: Array
     sole_axes: Annotated[Array, "K", 3, 3]
@@ -75,27 +85,68 @@ class Foothold(NamedTuple):
             mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
             passes=any(sole.passes_ground > 0.0 for sole in soles),
             lead=np.array([sole.passes_ground for sole in soles]),
+            width=np.array([_width(sole.vertices) for sole in soles]),
             patch=np.full(feet, -1, dtype=np.int64),
+            second=np.full(feet, -1, dtype=np.int64),
             axes=np.tile(ground.rotation[0], (feet, 1, 1)),
             origin=np.tile(ground.point[0], (feet, 1)),
         )
 
 
+def _width(vertices: Array) -> float:
+    return float(np.linalg.norm(vertices[:, None] - vertices[None], axis=2).max())
+
+
 @kernel
-def find_foothold(k: int, f: Foothold, p: Projection) -> None:
-    """Look up what is under foot ``k`` and fill plane, polygon, edges and friction where they changed."""
+def meet_ground(k: int, f: Foothold, p: Projection) -> int:
+    """Return the patch that foot ``k`` meets first, -1 over nothing."""
+    if f.passing[k]:
+        return -1
+    R, n = f.sole_axes[k], f.n_soles[k]
+    return choose_patch(R, f.sole_origin[k], f.soles[k], n, p.radius[k], f.patch[k], f.ground, f.work)
+
+
+@kernel
+def may_lie_on_several(k: int, patch: int, f: Foothold) -> bool:
+    """Whether foot ``k``, which meets ``patch`` first, may touch another plane too."""
+    if f.n_soles[k] < 3 or patch < 0:
+        return False
+    return f.second[k] >= 0 or may_bridge(f.sole_axes[k], patch, f.width[k], f.ground, f.work)
+
+
+@kernel
+def find_foothold(k: int, patch: int, several: bool, h: float, f: Foothold, p: Projection) -> None:
+    """Fill plane, polygon, edges and friction of foot ``k`` where they changed.
+
+    Args:
+        patch: That the foot meets first. several: Whether other planes are looked at; ``f.twist`` is filled then.
+        h: Step [s].
+        k, f, p: Foot, :class:`Foothold`, :class:`Projection`.
+    """
     p.changed[k] = UNCHANGED
-    before = f.patch[k]
-    R = f.sole_axes[k]
-    point = f.sole_origin[k]
-    n = f.n_soles[k]
-    patch = -1 if f.passing[k] else choose_patch(R, point, f.soles[k], n, p.radius[k], before, f.ground, f.work)
-    f.patch[k] = patch
-    count = support_polygon(R, point, f.soles[k], n, patch, f.ground, f.work, f.spare)
+    before, before_second = f.patch[k], f.second[k]
+    R, point, n = f.sole_axes[k], f.sole_origin[k], f.n_soles[k]
+    second, count = -1, 0
+    if several:
+        f.work.width[0] = f.width[k]
+        # How much each gap grows in the step, affine in (x, y) of the sole.
+        f.work.ahead[0] = -h * f.twist[4]
+        f.work.ahead[1] = h * f.twist[3]
+        f.work.ahead[2] = h * f.twist[2]
+        normal = f.axes[k, :, 2]
+        on, second, count = bridge(R, point, f.soles[k], n, before, before_second, normal, f.ground, f.work, f.spare)
+        patch = on if on >= 0 else patch
+    f.patch[k], f.second[k] = patch, second
+    if second < 0:
+        count = support_polygon(R, point, f.soles[k], n, patch, f.ground, f.work, f.spare)
     p.mu_static[k], p.mu_dynamic[k] = patch_friction(f.mu_static[k], f.mu_dynamic[k], patch, f.ground)
-    if patch >= 0:
+    if second >= 0:
+        if before_second < 0 or not still_lies_on(R, point, f.axes[k], f.origin[k], f.work):
+            p.changed[k] = NEW_PLANE
+            face_axes(R, point, f.ground.rotation[patch, :, 0], f.work.face, f.axes[k], f.origin[k])
+    elif patch >= 0:
         plane = f.ground.plane[patch]
-        if before < 0 or f.ground.plane[before] != plane:
+        if before < 0 or before_second >= 0 or f.ground.plane[before] != plane:
             p.changed[k] = NEW_PLANE
             for a in range(3):
                 f.origin[k, a] = f.ground.point[plane, a]

@@ -16,7 +16,7 @@ import numpy as np
 
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.rows import Rows, impose, orthonormalise
-from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing
+from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing, may_lie_on_several, meet_ground
 from bipedsim.numerics import Array, Integers, act, assign, kernel, mul_t, point_acceleration, point_velocity, turn_axes
 
 # No joint or base of a biped moves this fast [m/s, rad/s]; beyond it the step has left the physics.
@@ -109,12 +109,32 @@ def locate_foot(k: int, t: Tree, f: Foothold) -> None:
 
 
 @kernel
-def place_foot(k: int, f: Foothold, p: Projection) -> None:
+def _twist_of_sole(k: int, t: Tree, f: Foothold, v: Array) -> None:
+    """Fill ``f.twist``: velocity of the sole origin [m/s] and angular velocity [rad/s] of foot ``k``, sole axes."""
+    f.twist[:] = 0.0
+    R = f.sole_axes[k]
+    chain = t.ancestors[t.leaf[k]]
+    for d in range(t.depth[t.leaf[k]]):
+        column, speed = t.J_rows[chain[d]], v[chain[d]]
+        u = mul_t(R, point_velocity(column, f.sole_origin[k]))
+        w = mul_t(R, column[3:])
+        for a in range(3):
+            f.twist[a] += u[a] * speed
+            f.twist[3 + a] += w[a] * speed
+
+
+@kernel
+def place_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
     """Find out what is under foot ``k``; fill rotation, position and offsets in ground axes."""
     if f.endless and f.patch[k] == 0 and not f.passing[k]:
         p.changed[k] = UNCHANGED
     else:
-        find_foothold(k, f, p)
+        patch = meet_ground(k, f, p)
+        if may_lie_on_several(k, patch, f):
+            _twist_of_sole(k, t, f, v)
+            find_foothold(k, patch, True, t.h, f, p)
+        else:
+            find_foothold(k, patch, False, t.h, f, p)
     for a in range(3):
         total = 0.0
         for c in range(3):
@@ -243,7 +263,7 @@ def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, sha
     if f.passes:
         find_passing(f, p.radius)
     for k in range(feet):
-        place_foot(k, f, p)
+        place_foot(k, t, f, p, v)
         _reach_foot(k, t, f, p, v)
     _couple_feet(t, p)
     return True

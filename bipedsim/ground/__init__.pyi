@@ -1,3 +1,4 @@
+from .bridge import bridge, face_axes, may_bridge, still_lies_on
 from .ground import Ground, GroundArrays
 from .names import GROUNDS
 from .patch import Patch
@@ -25,14 +26,18 @@ __all__ = [
     "GroundArrays",
     "Patch",
     "SupportWork",
+    "bridge",
     "carry_vertices",
     "choose_patch",
+    "face_axes",
     "get_ground",
     "make_ground",
     "make_work",
+    "may_bridge",
     "patch_friction",
     "polygon_capacity",
     "same_polygon",
+    "still_lies_on",
     "support_polygon",
     "surface",
     "tiles",

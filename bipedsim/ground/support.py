@@ -20,6 +20,8 @@ from bipedsim.ground.ground import STEEPEST, GroundArrays
 from bipedsim.numerics import (
     MERGE,
     Array,
+    Flags,
+    Integers,
     convex_hull,
     copy_points,
     cut,
@@ -45,13 +47,38 @@ CARRY = 1e-4
 
 
 class SupportWork(NamedTuple):
-    """Work arrays of one foot; see :func:`make_work`."""
+    """Work arrays of one foot; see :func:`make_work`.
+
+    Attributes:
+        affine, part, spare, hull, distance: Of the sole above one patch, and of several patches in one plane.
+        clearance: (1,) of the plane that was met first [m], by :func:`choose_patch`. apart: (1,) no other plane is
+            nearer than by this much more [m]. width: (1,) largest distance of two vertices of the sole [m].
+        corner, owner, member: Corners (x, y, gap along the sole's normal) [m] of all parts under the sole, the patch
+            of each, and whether it is one of the face (:mod:`bipedsim.ground.bridge`). corners: (1,) how many.
+        slope, cut_slope, slack: Slopes of planes above the ground. bridge, hull_spare: Polygon of a face.
+        ahead: (3,) what gaps grow by within the step along (x, y) [-], and at the origin of the sole [m].
+        face: Its slopes along (x, y) of the sole and its gap at the origin of that [m].
+    """
 
     affine: Annotated[Array, 3, 3]
     part: Annotated[Array, "M", 2]
     spare: Annotated[Array, "M", 2]
     hull: Annotated[Array, "M", 2]
     distance: Annotated[Array, "M"]
+    clearance: Annotated[Array, 1]
+    apart: Annotated[Array, 1]
+    width: Annotated[Array, 1]
+    corner: Annotated[Array, "C", 3]
+    owner: Annotated[Integers, "C"]
+    member: Annotated[Flags, "C"]
+    corners: Annotated[Integers, 1]
+    slope: Annotated[Array, "S", 2]
+    cut_slope: Annotated[Array, "S", 2]
+    slack: Annotated[Array, "S"]
+    bridge: Annotated[Array, "S", 2]
+    hull_spare: Annotated[Array, "S", 2]
+    ahead: Annotated[Array, 3]
+    face: Annotated[Array, 3]
 
 
 def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
@@ -61,7 +88,10 @@ def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
 
 def make_work(ground: GroundArrays, n_max: int) -> SupportWork:
     """Return work arrays for soles of at most ``n_max`` vertices."""
-    return zeros_of(SupportWork, {"M": 2 * (n_max + int(ground.counts.max())) + 2})
+    corners = n_max * len(ground.counts) + int(ground.counts.sum())
+    sizes = {"M": 2 * (n_max + int(ground.counts.max())) + 2, "C": corners, "S": corners + 6}
+    # Over a single plane without end nothing is looked at, and nothing else is near.
+    return zeros_of(SupportWork, sizes)._replace(apart=np.full(1, np.inf))
 
 
 @kernel
@@ -81,28 +111,47 @@ def choose_patch(R, p, vertices, n, radius, present, ground, work):
         return 0
     plane = -1
     best = np.inf
+    # Lowest of all planes, and of the others, for whoever asks what else is near; of what is not looked at, no higher.
+    first = -1
+    low = np.inf
+    next_low = np.inf
     for i in range(patches):
-        _place(R, p, i, ground, work.affine)
+        place(R, p, i, ground, work.affine)
         stays = present >= 0 and ground.plane[i] == ground.plane[present]
         bonus = TIE if stays else 0.0
-        if plane >= 0 and _lowest(vertices, n, work.affine) - radius - bonus > best:
+        clearance = lowest(vertices, n, work.affine) - radius
+        if plane >= 0 and clearance - bonus > best:
+            first, low, next_low = _rank(first, low, next_low, ground.plane[i], clearance)
             continue
-        count, _ = _part(vertices, n, i, ground, work)
+        count, _ = part_above(vertices, n, i, ground, work)
         if count == 0:
             continue
-        clearance = _lowest(work.part, count, work.affine) - radius
+        clearance = lowest(work.part, count, work.affine) - radius
         if ground.counts[i] > 0 and clearance < -(SUNK if stays else UNDERSIDE):
             continue
+        first, low, next_low = _rank(first, low, next_low, ground.plane[i], clearance)
         if clearance - bonus < best:
             best = clearance - bonus
             plane = ground.plane[i]
     if plane < 0:
         return -1
-    return _under_centre(R, p, vertices, n, present, plane, ground, work)
+    work.clearance[0] = best
+    work.apart[0] = (next_low if plane == first else low) - best
+    return under_centre(R, p, vertices, n, present, plane, ground, work)
 
 
 @kernel
-def _under_centre(R, p, vertices, n, present, plane, ground, work):
+def _rank(first, low, next_low, plane, clearance):
+    """Return the plane with the least clearance, that clearance, and the least of all other planes, with one more."""
+    if plane == first:
+        return first, min(low, clearance), next_low
+    if clearance < low:
+        return plane, clearance, low
+    return first, low, min(next_low, clearance)
+
+
+@kernel
+def under_centre(R, p, vertices, n, present, plane, ground, work):
     """Return the patch of ``plane`` under the centre of the sole, or the nearest one that carries some of the sole."""
     x = 0.0
     y = 0.0
@@ -116,15 +165,15 @@ def _under_centre(R, p, vertices, n, present, plane, ground, work):
     for i in range(plane, ground.counts.shape[0]):
         if ground.plane[i] != plane:
             continue
-        _place(R, p, i, ground, work.affine)
-        margin = _margin(i, x, y, ground, work.affine)
+        place(R, p, i, ground, work.affine)
+        margin = margin_inside(i, x, y, ground, work.affine)
         if i == present:
             margin += BORDER
         elif staying:
             margin -= BORDER
         if margin >= 0.0:
             under = i
-        elif margin > most and _part(vertices, n, i, ground, work)[0] > 0:
+        elif margin > most and part_above(vertices, n, i, ground, work)[0] > 0:
             nearest = i
             most = margin
     return under if under >= 0 else nearest
@@ -195,8 +244,8 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
         i = patch if k < 0 else k
         if k == patch or ground.plane[i] != plane:
             continue
-        _place(R, p, i, ground, work.affine)
-        added, whole = _part(vertices, n, i, ground, work)
+        place(R, p, i, ground, work.affine)
+        added, whole = part_above(vertices, n, i, ground, work)
         if whole:
             return copy_points(vertices, n, out)
         if added == 0:
@@ -239,7 +288,7 @@ def carry_vertices(old, n_old, new, n_new, origin):
 
 
 @kernel
-def _place(R, p, patch, ground, affine):
+def place(R, p, patch, ground, affine):
     """Fill ``affine`` (3, 3): the sole point (x, y) lies at affine @ (x, y, 1) in the axes of ``patch`` [m]."""
     for a in range(3):
         affine[a, 0] = 0.0
@@ -253,12 +302,12 @@ def _place(R, p, patch, ground, affine):
 
 
 @kernel
-def _lowest(points, count, affine):
+def lowest(points, count, affine):
     """Return the least height of ``points`` (>= count, 2) of the sole above the patch of ``affine`` [m]."""
-    lowest = np.inf
+    least = np.inf
     for i in range(count):
-        lowest = min(lowest, affine[2, 0] * points[i, 0] + affine[2, 1] * points[i, 1] + affine[2, 2])
-    return lowest
+        least = min(least, affine[2, 0] * points[i, 0] + affine[2, 1] * points[i, 1] + affine[2, 2])
+    return least
 
 
 @kernel
@@ -279,7 +328,7 @@ def _inward(patch, edge, ground, affine):
 
 
 @kernel
-def _margin(patch, x, y, ground, affine):
+def margin_inside(patch, x, y, ground, affine):
     """Return how far the sole point (x, y) is inside the region of ``patch`` [m]; negative outside."""
     margin = np.inf
     for edge in range(ground.counts[patch]):
@@ -289,7 +338,7 @@ def _margin(patch, x, y, ground, affine):
 
 
 @kernel
-def _part(vertices, n, patch, ground, work):
+def part_above(vertices, n, patch, ground, work):
     """Fill ``work.part`` with the sole above one patch; return its number of vertices and whether it is all of it.
 
     ``work.affine`` belongs to this patch. What is thinner than ``MERGE`` is nothing.
