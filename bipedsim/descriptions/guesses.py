@@ -29,6 +29,8 @@ STEP = 1e-3
 """Step [s] over which torques are held: a control rate of 1 kHz."""
 UNSTABLE = 2.0
 """Largest eigenvalue of h M^-1 Kd from which an explicit damping diverges."""
+ANKLE_SHARE = 0.4
+"""Of an ankle's effort limit that may be gone as the robot stands on one foot; the rest is for balance."""
 HELD = 1e-9
 """Mobility of a joint over that of the freest one below which nothing moves it."""
 
@@ -163,6 +165,22 @@ def effective_inertia(inverse: Array) -> Array:
     mobility = np.diag(inverse)
     held = mobility <= HELD * mobility.max(initial=0.0)
     return np.asarray(np.where(held, np.inf, 1.0 / np.where(held, 1.0, mobility)))
+
+
+def zmp_shift(lever: float, effort: float, weight: float, sole: float) -> float:
+    """Return how far from the middle of the sole ``zmp`` plans the ZMP, ahead [m], so that the ankle can carry it.
+
+    On one foot the ankle holds the weight at the distance of the ZMP. Where the middle of the sole is too far, the ZMP
+    goes nearer to the ankle, by a quarter of the sole at most; 0 where the ankle is strong enough.
+
+    Args:
+        lever: How far the middle of the sole is ahead of the ankle's axis [m].
+        effort: Limit of the ankle [N.m].
+        weight: Of the robot [N].
+        sole: Length of the sole [m].
+    """
+    reach = ANKLE_SHARE * effort / weight
+    return float(np.clip(np.clip(lever, -reach, reach) - lever, -0.25 * sole, 0.25 * sole))
 
 
 def gait(leg: float, com: float, sole: float, g: float) -> dict[str, Any]:

@@ -18,8 +18,8 @@ import pinocchio as pin
 from bipedsim.descriptions.compare import compare
 from bipedsim.descriptions.description import Description, is_imu
 from bipedsim.descriptions.doubts import find_doubts, told_once
-from bipedsim.descriptions.guesses import gains, gait, guess_drives
-from bipedsim.descriptions.legs import Figure, Leg, find_legs, mirrored_joints
+from bipedsim.descriptions.guesses import gains, gait, guess_drives, zmp_shift
+from bipedsim.descriptions.legs import ALONG, Figure, Leg, find_legs, mirrored_joints
 from bipedsim.descriptions.mjcf import stl
 from bipedsim.descriptions.notes import Notes
 from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia, upright_sole
@@ -31,6 +31,7 @@ from bipedsim.model import (
     Robot,
     RobotReader,
     Shape,
+    Sole,
     inertia_matrix,
     inertia_problem,
     inertia_values,
@@ -44,6 +45,8 @@ from bipedsim.numerics import Array
 
 FRICTION = 0.45
 """Of soles, where nobody says."""
+LEAST_SHIFT = 1e-3
+"""Of the ZMP, below which none is written [m]."""
 STANDING = ("home", "stand", "standing", "knees_bent", "default", "init", "half_sitting", "rest")
 """Names of postures in which robots of published files stand, in the order of trust."""
 
@@ -379,6 +382,9 @@ class _Import:
             com = float(pin.centerOfMass(model, data, q)[2])
             shortest = min(float(np.ptp(sole.vertices[:, 0])) for sole in flat)
             params = gait(length, com, shortest, 9.81)
+            shift = _ankle_shift(Figure.of(model, q), legs[0], flat[0], ahead)
+            if abs(shift) >= LEAST_SHIFT:
+                params["zmp_forward"] = float(f"{shift:.2g}")
             config["controllers"] = {"zmp": params}
             self.notes.guessed(
                 f"parameters of zmp by similarity from legs of {length:.3g} m and a CoM at {com:.3g} m: "
@@ -397,6 +403,19 @@ class _Import:
         if alone:
             self.lines += ["", f"Without a mirror: {some(alone, 12)}."]
         self.lines.append("")
+
+
+def _ankle_shift(figure: Figure, leg: Leg, sole: Sole, ahead: Array) -> float:
+    """Return `zmp_forward` [m] of a robot that stands, of whose leg the ankle is the last joint across the robot."""
+    model, across = figure.model, np.cross([0.0, 0.0, 1.0], ahead)
+    pitch = [j for j in leg.joints if figure.turns(j) and abs(figure.axis(j) @ across) > ALONG]
+    if not pitch:
+        return 0.0
+    middle = figure.places[sole.joint_id].act(sole.placement_joint_sole.act(np.append(sole.centre, 0.0)))
+    lever = float((middle - figure.places[pitch[-1]].translation) @ ahead)
+    effort = float(model.upperEffortLimit[model.joints[pitch[-1]].idx_v])
+    weight = float(pin.computeTotalMass(model)) * 9.81
+    return zmp_shift(lever, effort, weight, float(np.ptp(sole.vertices[:, 0])))
 
 
 def _outline(placement: pin.SE3, vertices: Array) -> dict[str, Any]:

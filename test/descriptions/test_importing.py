@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
 from description_support import BOX, FOOT, small_urdf
 
 import bipedsim
@@ -139,6 +141,28 @@ def test_what_is_missing_is_guessed_and_said(tmp_path: Path) -> None:
     assert "effort_limit of" in guessed
     assert "velocity_limit of" in guessed
     assert "armature of all joints" in guessed
+
+
+@pytest.mark.parametrize("effort", [2.0, 10.0, 300.0])
+def test_a_weak_ankle_has_the_zmp_nearer_to_it(tmp_path: Path, effort: float) -> None:
+    """On one foot it holds the weight with 0.4 of its effort, or the ZMP is a quarter of the sole from the middle."""
+    text = small_urdf()
+    for side in ("left", "right"):
+        before, joint, after = text.partition(f'<joint name="{side}_ankle_pitch"')
+        weak = re.sub(r'effort="[^"]*"', f'effort="{effort}"', after, count=1)
+        assert weak != after
+        text = before + joint + weak
+    made = imported(tmp_path, text)
+    assert made.robot is not None
+    config = yaml.safe_load((made.folder / "robot.yaml").read_text())
+    shift = config["controllers"]["zmp"].get("zmp_forward", 0.0)
+    lever, sole = 0.03, 0.2
+    if effort == 300.0:
+        assert shift == 0.0
+    else:
+        needed = 0.4 * effort / made.robot.weight - lever
+        assert needed < 0.0
+        assert shift == pytest.approx(max(needed, -sole / 4), abs=6e-4)
 
 
 def test_toes_and_followers_are_welded_and_told(tmp_path: Path) -> None:
