@@ -1,7 +1,8 @@
 """The least that two processes do who send each other the messages of a control loop: raw bytes and a wait set.
 
-``python -m bipedsim_ros.bench.bare there ...`` answers every message on /joint_states with one on
-/effort_controller/commands; ``here`` sends the former, waits for the latter, and prints what that took.
+``python -m bipedsim_ros.bench.bare there ...`` answers every message on /joint_states, once it has taken those of the
+other sensors, with one on /effort_controller/commands; ``here`` sends the former, waits for the latter, and prints what
+that took.
 """
 
 from __future__ import annotations
@@ -36,17 +37,31 @@ class Bare:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._args = args
-        robot = load_robot(args.robot)
-        here = args.role == "here"
-        self._node = node = Node(f"bare_{args.role}")
-        sends, takes = (topics.JOINT_STATES, topics.COMMANDS) if here else (topics.COMMANDS, topics.JOINT_STATES)
-        self._publisher: Any = publisher(node, sends)
-        self._inbox = Inbox(node, takes)
-        observation = Observation.zeros(robot.nu, len(robot.soles))
-        states = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame)
-        command = CommandWriter(robot.nu).write(observation.joint_effort)
-        self._message = states.write(observation, 0) if here else command
         self._stop = False
+        robot = load_robot(args.robot)
+        self._here = args.role == "here"
+        self._node = node = Node(f"bare_{args.role}")
+        observation = Observation.zeros(robot.nu, len(robot.soles))
+        self._inbox = Inbox(node, topics.COMMANDS if self._here else topics.JOINT_STATES)
+        self._others: list[Any] = []
+        self._sent: list[tuple[Any, bytes]] = []
+        if not self._here:
+            feet = [sole.name for sole in robot.soles]
+            self._others = [
+                self._inbox.subscribe(topics.IMU),
+                *(self._inbox.subscribe(topics.ANKLE_WRENCH, k) for k in feet),
+            ]
+            self._sent = [(publisher(node, topics.COMMANDS), CommandWriter(robot.nu).write(observation.joint_effort))]
+            return
+        imu = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame)).write(observation, 0)
+        self._sent = [(publisher(node, topics.IMU), imu)]
+        for k, sole in enumerate(robot.soles):
+            wrench = conversions.WrenchWriter(topics.ANKLE_WRENCH.frame_of(sole.name)).write(
+                observation.foot_wrench[k], 0
+            )
+            self._sent.append((publisher(node, topics.ANKLE_WRENCH, sole.name), wrench))
+        states = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame)
+        self._sent.append((publisher(node, topics.JOINT_STATES), states.write(observation, 0)))
 
     def run(self) -> int:
         """Send, or answer; return 1 if the other one does not."""
@@ -58,31 +73,48 @@ class Bare:
         gc.collect()
         gc.freeze()
         end = time.monotonic() + PATIENCE_S
-        while not (self._publisher.get_subscription_count() and self._inbox.publishers()) and not self._stop:
+        while not (self._heard() and self._inbox.publishers()) and not self._stop:
             if time.monotonic() > end:
                 return 1
             time.sleep(0.01)
-        return self._ask() if self._args.role == "here" else self._answer()
+        return self._ask() if self._here else self._answer()
+
+    def _heard(self) -> bool:
+        return all(one.get_subscription_count() for one, _ in self._sent) and all(
+            one.get_publisher_count() for one in self._others
+        )
 
     def _answer(self) -> int:
         while not self._stop:
             if self._inbox.wait(100_000_000) and self._inbox.take() is not None:
-                self._publisher.publish(self._message)
+                for one in self._others:
+                    self._inbox.take_from(one)
+                self._send()
         return 0
+
+    def _send(self) -> int:
+        """Send what there is to send; return when the last message left [ns], which is the one that is waited for."""
+        sent = 0
+        for one, message in self._sent:
+            sent = time.monotonic_ns()
+            one.publish(message)
+        return sent
 
     def _ask(self) -> int:
         histogram, rate = Histogram(), self._args.rate
         keeper = RateKeeper(1.0 / rate) if rate else None
         # One participant finds the other before that finds it: the first messages may go to nobody.
-        while not self._stop and not self._round(NS_PER_S // 5):
-            pass
+        while not self._stop:
+            self._send()
+            if self._come(NS_PER_S // 5):
+                break
         begin = 0
         for number in range(WARM + self._args.rounds):
             if number == WARM:
                 histogram.clear()
                 begin = time.monotonic_ns()
-            sent = time.monotonic_ns()
-            if self._stop or not self._round(round(PATIENCE_S * NS_PER_S)):
+            sent = self._send()
+            if self._stop or not self._come(round(PATIENCE_S * NS_PER_S)):
                 return 1
             histogram.record(time.monotonic_ns() - sent)
             if keeper is not None:
@@ -91,9 +123,8 @@ class Bare:
         print(json.dumps({"round_trip_us": histogram.summary_us(), "per_s": self._args.rounds / seconds}), flush=True)
         return 0
 
-    def _round(self, patience_ns: int) -> bool:
-        """Send a message and take the answer; return whether it came."""
-        self._publisher.publish(self._message)
+    def _come(self, patience_ns: int) -> bool:
+        """Take the answer; return whether it came."""
         end = time.monotonic_ns() + patience_ns
         while not self._stop and (left := end - time.monotonic_ns()) > 0:
             if self._inbox.wait(min(left, 100_000_000)) and self._inbox.take() is not None:
