@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from scipy.interpolate import BPoly
 
 from bipedsim.numerics import Array
 from bipedsim_ros.wire import Waypoints
@@ -34,11 +35,10 @@ class Trajectory:
         columns = [points.position, points.velocity, points.acceleration]
         given = [column for column in columns if column is not None]
         begin = (position[self._joints], velocity[self._joints], np.zeros(len(self._joints)))
-        self._path: BPoly | None = None
+        self._path: _Hermite | None = None
         if ahead.any():
-            rows = [begin[: len(given)], *zip(*(column[ahead] for column in given), strict=True)]
-            self._path = BPoly.from_derivatives([now, *t[ahead]], [np.array(row) for row in rows])
-            self._speed = self._path.derivative()
+            columns_ahead = [np.vstack([first, column[ahead]]) for first, column in zip(begin, given, strict=False)]
+            self._path = _Hermite(np.array([now, *t[ahead]]), np.stack(columns_ahead))
         elif len(t):
             self.position[self._joints] = self._last
 
@@ -47,9 +47,42 @@ class Trajectory:
         if self._path is None:
             return
         if t < self._end:
-            self.position[self._joints] = self._path(t)
-            self.velocity[self._joints] = self._speed(t)
+            self.position[self._joints], self.velocity[self._joints] = self._path.at(t)
             return
         self.position[self._joints] = self._last
         self.velocity[:] = 0.0
         self._path = None
+
+
+class _Hermite:
+    """Polynomials between knots with the derivatives that are given at both ends.
+
+    A node would take 0.4 s longer to start with those of scipy.interpolate.
+
+    Args:
+        t: (n,) the knots [s], ascending.
+        values: (m, n, k) the first m derivatives of k functions there, from the value on.
+    """
+
+    def __init__(self, t: Array, values: Array) -> None:
+        m = len(values)
+        self._t = t
+        self._length = np.diff(t)
+        # Per length of the piece: derivatives by s = (t - t_i) / length, over factorials.
+        order = np.arange(m)
+        factorial = np.array([math.factorial(i) for i in range(2 * m)], dtype=float)
+        scale = self._length ** order[:, None] / factorial[:m, None]
+        begin, end = values[:, :-1] * scale[..., None], values[:, 1:] * scale[..., None]
+        # The i-th derivative of s^j at 1, over i!, is the binomial coefficient.
+        binomial = np.array([[float(math.comb(j, i)) for j in range(2 * m)] for i in range(m)])
+        missing = end - np.tensordot(binomial[:, :m], begin, 1)
+        rest = np.linalg.solve(binomial[:, m:], missing.reshape(m, -1)).reshape(missing.shape)
+        self._coefficients = np.concatenate([begin, rest])
+        self._powers = np.arange(2 * m)
+
+    def at(self, t: float) -> tuple[Array, Array]:
+        """Return values and first derivatives (k,) at ``t`` [s], between the first knot and the last."""
+        i = min(max(int(np.searchsorted(self._t, t, side="right")) - 1, 0), len(self._length) - 1)
+        c, length = self._coefficients[:, i], self._length[i]
+        powers = ((t - self._t[i]) / length) ** self._powers
+        return powers @ c, (self._powers[1:] * powers[:-1]) @ c[1:] / length

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.interpolate import BPoly
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
@@ -57,6 +58,20 @@ def test_its_velocity_is_that_of_its_position(order: int) -> None:
     path = Trajectory(points(order), 0.0, np.zeros(3), np.zeros(3))
     before, after = at(path, 0.35)[0][0], at(path, 0.45)[0][0]
     assert quad(speed, 0.35, 0.45)[0] == pytest.approx(after - before, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@given(seed=st.integers(0, 1000), t=st.floats(0.0, T[-1], exclude_max=True))
+def test_between_waypoints_it_is_the_polynomial_of_scipy(order: int, seed: int, t: float) -> None:
+    waypoints = points(order, None, seed)
+    begin, speed = np.random.default_rng(seed + 1).normal(size=(2, 3))
+    columns = [c for c in (waypoints.position, waypoints.velocity, waypoints.acceleration) if c is not None]
+    first = [begin[waypoints.joints], speed[waypoints.joints], np.zeros(2)]
+    rows = [first[: len(columns)], *zip(*columns, strict=True)]
+    expected = BPoly.from_derivatives([0.0, *T], [np.array(row) for row in rows])
+    q, v = at(Trajectory(waypoints, 0.0, begin, speed), t)
+    np.testing.assert_allclose(q[waypoints.joints], expected(t), atol=1e-12)
+    np.testing.assert_allclose(v[waypoints.joints], expected.derivative()(t), atol=1e-11)
 
 
 def test_what_is_over_when_it_begins_is_left_out() -> None:
