@@ -201,7 +201,7 @@ def test_the_command_end_to_end(
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(own, "MOTION_SECONDS", 0.5)
     monkeypatch.setattr(events, "ROBOTS", ("biped14",))
-    monkeypatch.setattr(events, "SECONDS", {**events.SECONDS, "touch-down": 2.2, "bodies": 1.0})
+    monkeypatch.setattr(events, "SECONDS", {**events.SECONDS, "touch-down": 2.6, "bodies": 1.0})
     engines = list(CONTACT_MODELS)
     if engine_version("mujoco"):
         engines.append("mujoco")
