@@ -92,7 +92,6 @@ def test_toes_on_a_tile_and_heel_on_the_floor() -> None:
     face_axes(R, p, np.array([1.0, 0.0, 0.0]), foot.work.face, axes, origin)
     np.testing.assert_allclose(axes, R, atol=1e-12)
     assert still_lies_on(R, p, axes, origin, foot.work)
-    assert not still_lies_on(R, p + 1e-4 * R[:, 2], axes, origin, foot.work) or not np.allclose(origin, p)
 
 
 @pytest.mark.parametrize("lift", [2e-4, 2e-3, 0.02])
@@ -101,7 +100,7 @@ def test_while_the_heel_is_in_the_air_the_tile_is_the_ground(lift: float) -> Non
     foot = Foot(STEP)
     patch, other, _ = look(foot, R, p)
     assert other == -1
-    assert patch in (0, 1)
+    assert patch == 1
 
 
 def test_a_corner_that_lands_within_the_step_belongs_to_the_face() -> None:
