@@ -47,10 +47,11 @@ def main(args: argparse.Namespace) -> int:
         runs = {
             name: load_run(path, -1, args.start, args.stop) for name, path in zip(names, args.recording, strict=True)
         }
+        whole = args.start is args.stop is None
         if others:
-            lines = report_runs(runs, output, args.recording, views)
+            lines = report_runs(runs, output, args.recording, views, whole)
         else:
-            lines = [f"without {line}" for line in report(runs[names[0]], output, first, views[0])]
+            lines = [f"without {line}" for line in report(runs[names[0]], output, first, views[0], whole)]
     print("\n  ".join([f"wrote {output}", *lines]))
     return 0
 

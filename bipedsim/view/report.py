@@ -52,7 +52,9 @@ _STYLE = (
 )
 
 
-def report(recording: Recording, path: Path | str, source: Path, view: Path | None = None) -> list[str]:
+def report(
+    recording: Recording, path: Path | str, source: Path, view: Path | None = None, whole: bool = True
+) -> list[str]:
     """Write the page of a run, and return what was left out of it, a line each.
 
     Args:
@@ -60,13 +62,14 @@ def report(recording: Recording, path: Path | str, source: Path, view: Path | No
         path: .html; folders that are missing are made.
         source: Where the recording is, for the command that repeats it.
         view: Page with the moving robot, which is linked to if it lies beside.
+        whole: Whether these are all rows of the run; see :class:`RunSummary`.
 
     Raises:
         RecordingError: The recording is empty, or the page cannot be written.
     """
     if len(recording) == 0:
         raise RecordingError("the recording has no rows: there is nothing to report")
-    gathered = RunSummary()
+    gathered = RunSummary(whole)
     gathered.add(recording)
     figures = gathered.figures()
     pictures, left_out = _pictures(recording)
@@ -93,7 +96,11 @@ def report(recording: Recording, path: Path | str, source: Path, view: Path | No
 
 
 def report_runs(
-    runs: Mapping[str, Recording], path: Path | str, sources: Sequence[Path], views: Sequence[Path | None] = ()
+    runs: Mapping[str, Recording],
+    path: Path | str,
+    sources: Sequence[Path],
+    views: Sequence[Path | None] = (),
+    whole: bool = True,
 ) -> list[str]:
     """Write a page of several runs of one robot beside each other; return what was left out or differs, a line each.
 
@@ -102,13 +109,14 @@ def report_runs(
         path: .html; folders that are missing are made.
         sources: Where the recordings are, for the commands that repeat them.
         views: Pages with the moving robot of each, which are linked to if they lie beside.
+        whole: As in :func:`report`.
 
     Raises:
         RecordingError: A recording is empty, the runs are of different robots or have no time in common, or the page
             cannot be written.
     """
     pictures, left_out = _pictures_over(runs)
-    gathered = {name: RunSummary() for name in runs}
+    gathered = {name: RunSummary(whole) for name in runs}
     for name, run in runs.items():
         gathered[name].add(run)
     figures = {name: one.figures() for name, one in gathered.items()}

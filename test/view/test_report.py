@@ -47,6 +47,17 @@ def test_figures_are_those_of_the_summary_and_nothing_is_fetched(stood: Path, tm
     assert f"bipedsim replay {shlex.quote(str(stood))}" in unescape(text)
 
 
+def test_a_report_of_a_stretch_has_the_figures_of_the_stretch(stood: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    assert main(["report", str(stood), "--to", "0.2", "-o", str(out)]) == 0
+    text = unescape(out.read_text(encoding="utf-8"))
+    gathered = RunSummary(whole=False)
+    gathered.add(load_run(stood, stop=0.2))
+    said = text.split("<h2>Figures</h2><pre>")[1].split("</pre>")[0].splitlines()
+    assert said == summary_lines(gathered.figures())
+    assert gathered.figures()["duration_s"] == pytest.approx(0.2, abs=2e-3)
+
+
 def test_the_command_that_repeats_it_makes_the_same_run(stood: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "page.html", tmp_path / "again.npz"
     report(load_run(stood), out, stood)
