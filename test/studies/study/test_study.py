@@ -33,7 +33,7 @@ from bipedsim_studies.study.results import ABOUT, JOURNAL, TABLE, Results, read_
 from bipedsim_studies.study.run_study import run_study
 from bipedsim_studies.study.table import lines_of
 from bipedsim_studies.study.trial import run_trial
-from bipedsim_studies.study.workers import TRIES, DaskWorkers, Killed
+from bipedsim_studies.study.workers import TRIES, DaskWorkers, Killed, LostWorkersError
 
 STUDY = """
 description: a push while standing
@@ -145,6 +145,18 @@ def test_a_worker_that_takes_long_to_come_back_is_replaced(monkeypatch: pytest.M
         for child in _children(os.getpid()):
             os.kill(child, signal.SIGKILL)
         assert dict(pool.each(abs, [-1, -2])) == {0: 1, 1: 2}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux shows the children of a process")
+def test_workers_that_do_not_come_back_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("LOOK", 0.02), ("ALONE", 0.1)):
+        monkeypatch.setattr(sys.modules[DaskWorkers.__module__], name, value)
+    with DaskWorkers(1) as pool:
+        # Until the next one has begun, there is none.
+        for child in _children(os.getpid()):
+            os.kill(child, signal.SIGKILL)
+        with pytest.raises(LostWorkersError, match=r"no other one has started for 0\.1 s .* what is done is kept"):
+            list(pool.each(time.sleep, [0.5]))
 
 
 def test_an_answer_that_cannot_be_sent_is_an_error_and_no_wait_for_ever() -> None:
