@@ -22,12 +22,12 @@ import numpy as np
 
 from bipedsim.ground.ground import GroundArrays
 from bipedsim.ground.support import (
-    BORDER,
     SUNK,
     UNDERSIDE,
     SupportWork,
+    border_margin,
+    centre,
     lowest,
-    margin_inside,
     part_above,
     place,
     under_centre,
@@ -62,7 +62,7 @@ def may_bridge(R: Array, patch: int, width: float, ground: GroundArrays, work: S
     Args:
         width: Largest distance of two vertices of the sole [m].
     """
-    if patch < 0 or work.clearance[0] > NEAR:
+    if work.clearance[0] > NEAR:
         return False
     n = ground.rotation[patch, :, 2]
     along = n[0] * R[0, 2] + n[1] * R[1, 2] + n[2] * R[2, 2]
@@ -303,11 +303,7 @@ def _choose(
             several = several or work.corner[i, 2] <= reach
     if not several:
         return under_centre(R, p, vertices, n, present, plane, ground, work), -1, 0
-    x = 0.0
-    y = 0.0
-    for k in range(n):
-        x += vertices[k, 0] / n
-        y += vertices[k, 1] / n
+    x, y = centre(vertices, n)
     staying = False
     for i in range(total):
         staying = staying or (work.member[i] and work.owner[i] == present)
@@ -322,11 +318,7 @@ def _choose(
             continue
         last = patch
         place(R, p, patch, ground, work.affine)
-        margin = margin_inside(patch, x, y, ground, work.affine)
-        if patch == present:
-            margin += BORDER
-        elif staying:
-            margin -= BORDER
+        margin = border_margin(patch, x, y, present, staying, ground, work.affine)
         height = work.affine[2, 0] * x + work.affine[2, 1] * y + work.affine[2, 2]
         if margin >= 0.0 and height <= highest:
             under = patch

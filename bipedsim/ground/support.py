@@ -151,13 +151,34 @@ def _rank(first, low, next_low, plane, clearance):
 
 
 @kernel
-def under_centre(R, p, vertices, n, present, plane, ground, work):
-    """Return the patch of ``plane`` under the centre of the sole, or the nearest one that carries some of the sole."""
+def centre(vertices, n):
+    """Return the mean (x, y) [m] of the vertices of a sole, whose patch gives the friction."""
     x = 0.0
     y = 0.0
     for k in range(n):
         x += vertices[k, 0] / n
         y += vertices[k, 1] / n
+    return x, y
+
+
+@kernel
+def border_margin(patch, x, y, present, staying, ground, affine):
+    """Return how far the sole point (x, y) is inside ``patch`` [m], past ``BORDER`` where it is not that of before.
+
+    Args:
+        present: The patch of the last step. staying: Whether that is still to be had.
+        patch, x, y, ground, affine: As in :func:`margin_inside`.
+    """
+    margin = margin_inside(patch, x, y, ground, affine)
+    if patch == present:
+        return margin + BORDER
+    return margin - BORDER if staying else margin
+
+
+@kernel
+def under_centre(R, p, vertices, n, present, plane, ground, work):
+    """Return the patch of ``plane`` under the centre of the sole, or the nearest one that carries some of the sole."""
+    x, y = centre(vertices, n)
     staying = present >= 0 and ground.plane[present] == plane
     under = -1
     nearest = -1
@@ -166,11 +187,7 @@ def under_centre(R, p, vertices, n, present, plane, ground, work):
         if ground.plane[i] != plane:
             continue
         place(R, p, i, ground, work.affine)
-        margin = margin_inside(i, x, y, ground, work.affine)
-        if i == present:
-            margin += BORDER
-        elif staying:
-            margin -= BORDER
+        margin = border_margin(i, x, y, present, staying, ground, work.affine)
         if margin >= 0.0:
             under = i
         elif margin > most and part_above(vertices, n, i, ground, work)[0] > 0:

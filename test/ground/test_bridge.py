@@ -113,6 +113,10 @@ def test_a_corner_that_lands_within_the_step_belongs_to_the_face() -> None:
     patch, other, polygon = look(foot, R, p)
     assert {patch, other} == {0, 1}
     assert polygon[:, 0].min() == pytest.approx(-0.1)
+    # The plane of the face is that of its corners where they are now, before the step.
+    for x, top in ((-0.1, 0.0), (edge, 0.02)):
+        height = p[2] + R[2, 0] * x - top
+        assert foot.work.face[2] - foot.work.face[0] * x == pytest.approx(height / R[2, 2], abs=1e-6)
 
 
 def test_one_plane_is_not_looked_at_twice() -> None:

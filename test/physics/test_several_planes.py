@@ -90,17 +90,39 @@ def test_a_brick_across_two_planes_lies_still(brick: Robot, model: str, name: st
     np.testing.assert_allclose(sim.contact.cop[0], below[:2], atol=1e-6 + 0.2 * sink)
 
 
+@pytest.mark.parametrize("heading", [0.0, 90.0, 180.0, 270.0])
 @pytest.mark.parametrize("model", ["exact", "one_step", "lcp", "ncp"])
-def test_the_second_plane_is_landed_on(brick: Robot, model: str) -> None:
+def test_the_second_plane_is_landed_on(brick: Robot, model: str, heading: float) -> None:
     """The brick falls flat on the tile, tips over its edge, and its heel lands on the floor without going into it."""
     sim = simulator(brick, model, TILE)
-    sim.reset(np.array([0.0, 0.0, 0.03, 0.0, 0.0, 0.0, 1.0]))
+    ahead = 0.0 if heading % 180.0 == 0.0 else 0.01
+    turned = pin.rpy.rpyToMatrix(0.0, 0.0, np.deg2rad(heading))
+    sim.reset(pin.SE3ToXYZQUAT(pin.SE3(turned, np.array([ahead, 0.0, 0.03]))))
     deepest = 0.0
     for _ in range(400):
         sim.advance(np.zeros(0))
         deepest = max(deepest, depth(sim))
     assert deepest < 1e-4
-    assert -np.arcsin(pose(sim).rotation[2, 0]) < -0.07, "its heel is down"
+    assert pose(sim).rotation[2, 2] < np.cos(0.07), "its heel is down"
+
+
+@pytest.mark.parametrize("model", ["exact", "one_step", "lcp", "ncp"])
+def test_both_planes_are_landed_on_in_one_step(brick: Robot, model: str) -> None:
+    """A brick that lay across them is lifted, its heel 0.1 mm more than its toes, and falls by 0.4 mm a step."""
+    sim = simulator(brick, model, TILE)
+    sim.reset(np.array([0.0, 0.0, 0.06, 0.0, 0.0, 0.0, 1.0]))
+    run(sim, 1.0)
+    lay, fall = sim.q.copy(), np.zeros(6)
+    fall[:3] = pose(sim).rotation.T @ [0.0, 0.0, -0.4]
+    lifted = pose(sim) * pin.SE3(pin.utils.rotate("y", 8e-4), np.zeros(3))
+    lifted.translation[2] += 3e-4
+    sim.reset(pin.SE3ToXYZQUAT(lifted), fall)
+    deepest = 0.0
+    for _ in range(20):
+        sim.advance(np.zeros(0))
+        deepest = max(deepest, depth(sim))
+    assert deepest < 5e-5
+    assert np.abs(sim.q - lay).max() < 1e-3
 
 
 @settings(max_examples=25, deadline=None)
