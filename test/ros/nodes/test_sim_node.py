@@ -161,8 +161,12 @@ def test_bodies_and_stops_are_told_of_while_they_carry(ros: RosWorld) -> None:
                 expected[topic][sim.t] = values.copy()
             before[topic] = says
     heard: dict[str, list[Any]] = {topic: ros.collect(Float64MultiArray, topic) for topic in expected}
-    # In real time: as fast as possible it would be over before we knew of each other.
-    node = ros.start("sim_node", start="immediately", duration=1.5)
+    # Held at t = 0 until both know of each other, which takes seconds now and then; then without torque.
+    commander = Commander(ros)
+    node = ros.start("sim_node", clock="as_fast_as_possible", timeout_mode="zero", duration=1.5)
+    for subscription in ros.node.subscriptions:
+        ros.connected(subscription)
+    commander.send([0.0] * robot.nu, lambda: heard["/body_contacts"])
     assert ros.ended(node) == 0, node.output
     for topic, rows in expected.items():
         last = max(rows)
