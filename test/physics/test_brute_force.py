@@ -15,6 +15,7 @@ from reference_rules import brute_force
 
 from bipedsim.contact.base import UNRESOLVED, ContactModel
 from bipedsim.contact.models import make_contact_model
+from bipedsim.contact.selection.search import ORDINARY
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot, load_robot
@@ -136,6 +137,16 @@ def test_one_step_searches_where_its_resolves_do_not_settle() -> None:
             vertices[i] += int(model.state()["pointwise"][0] > begun["pointwise"][0])
     assert vertices[0] > 0, "of single vertices, where the search finds a set"
     assert vertices[1] == 0
+
+
+def test_where_no_rule_leads_to_the_set_single_vertices_do() -> None:
+    """The landing of two feet of eight vertices, for which neighbours of what failed take 23 solves."""
+    states = States(2, 8, seed=208)
+    step = states.next()
+    before = states.model.result.candidates
+    states.model.solve(step.projection)
+    assert ORDINARY < states.model.result.candidates - before <= 2 * ORDINARY
+    assert states.model.state()["pointwise"][0] == 0
 
 
 def test_the_judge_knows_torsion_of_known_shapes() -> None:

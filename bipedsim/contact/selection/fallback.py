@@ -27,20 +27,34 @@ def fall_back(p: Projection, s: Selection) -> bool:
     Anchors have no part in it: what sticks stays where it is.
     """
     q = s.cones
-    _fill_vertices(p, s)
-    _fill_free(p.w_free, s)
-    slips = True
-    solved = False
-    while slips:
-        solved = solve_cones(p.G, q)
-        s.result.counters[CANDIDATES] += 1
-        slips = _take_dynamic(p, s)
+    solved = _solve_vertices(p, s)
     _sum_up(s, s.trial.impulse)
     for r in range(s.trial.w_next.shape[0]):
         s.trial.w_next[r] = p.w_free[r] + q.twist[r]
     _read_modes(p, s)
     s.trial.pointwise[0] = True
     s.state.pointwise[0] += 1
+    return solved
+
+
+@kernel
+def modes_of_vertices(p: Projection, s: Selection) -> None:
+    """Fill ``s.trial.mode`` with the sets of the vertices that touch where each of them is on its own."""
+    _solve_vertices(p, s)
+    _read_modes(p, s)
+
+
+@kernel
+def _solve_vertices(p: Projection, s: Selection) -> bool:
+    """Solve for the impulses of all vertices; return whether these are a solution."""
+    _fill_vertices(p, s)
+    _fill_free(p.w_free, s)
+    slips = True
+    solved = False
+    while slips:
+        solved = solve_cones(p.G, s.cones)
+        s.result.counters[CANDIDATES] += 1
+        slips = _take_dynamic(p, s)
     return solved
 
 
