@@ -12,10 +12,15 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # Kernels load at first use and the machine is shared: nothing is judged by its speed. The same examples run every time.
 settings.register_profile("bipedsim", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bipedsim")
+# Nor do they depend on what else a worker has imported: by itself Hypothesis draws from the literals of all modules,
+# and a test fails once and never again.
+assert not providers._local_constants
+providers._get_local_constants = lambda: providers._local_constants
 
 STUDIES = Path(__file__).with_name("studies")
 ROS = Path(__file__).with_name("ros")
