@@ -2,8 +2,10 @@
 
     python benchmarks/viewer.py --pairs 5 --duration 30
 
-A process that takes all that the page sends stands for the browser, which elsewhere would be another machine's or a
-graphics card's; ``--browser`` opens a headless Chromium instead, whose drawing in software takes a core for itself.
+The page is opened before the walk, by a bring-up of a second, so that the walk is one that is looked at and not one
+beside which Python starts. A process that takes all that the page sends stands for the browser, which elsewhere would
+be another machine's or a graphics card's; ``--browser`` opens a headless Chromium instead, whose drawing in software
+takes a core for itself.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -27,8 +30,8 @@ FIGURES = (
     *("sim_node_core", "controller_node_core"),
 )
 CHROMIUM = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-BEGIN, END = 8.0, 3.0
-"""Of a walk these are left out of the shares of a core: kernels are loaded, pages opened, runs ended [s]."""
+BEGIN, END = 6.0, 3.0
+"""Of a walk these are left out of the shares of a core: kernels are loaded, runs ended [s]."""
 CLIENT = """
 import msgspec, sys, viser
 from viser._messages import ViewerCameraMessage
@@ -39,6 +42,7 @@ version = Subprotocol(f"viser-v{viser.__version__}")
 with connect(sys.argv[1], max_size=None, subprotocols=[version]) as socket:
     # Whoever has told no camera is no client yet.
     socket.send(msgspec.msgpack.encode(camera.as_serializable_dict()))
+    print("here", flush=True)
     count = size = 0
     try:
         for message in socket:
@@ -83,15 +87,15 @@ class Viewer:
         self.received = (0, 0)
 
     def __enter__(self) -> Viewer:
-        command = [sys.executable, "-m", "bipedsim_ros.nodes.start", "view_node", "--ros-args", "-p"]
-        node = ["nice", "-n", "10", *command, f"frame_rate:={self._rate}"]
-        self.node = subprocess.Popen(node, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "bipedsim.cli.main", "view", "--no-browser", "--frame-rate", f"{self._rate}"]
+        self.node = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._client: subprocess.Popen[str] | None = None
         return self
 
-    def look(self) -> None:
-        """Begin to look, once the page is there."""
+    def look(self, bringup: Sequence[str]) -> None:
+        """Begin to look at what ``bringup`` brings up; return when somebody looks and it has ended."""
         assert self.node.stdout is not None
+        running = subprocess.Popen(bringup, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         address = next(line for line in self.node.stdout if line.startswith("the page is at")).split()[4].rstrip(":")
         if self._browser:
             chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
@@ -101,6 +105,11 @@ class Viewer:
         self._client = subprocess.Popen(
             ["nice", "-n", "10", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
+        if not self._browser:
+            # Its first line says that it is there.
+            assert self._client.stdout is not None
+            self._client.stdout.readline()
+        running.wait()
 
     def __exit__(self, *_error: object) -> None:
         for process in (self._client, self.node):
@@ -115,14 +124,14 @@ class Viewer:
 def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]:
     """Return the figures of a walk that is recorded into ``folder``, and ``seen`` on a page or not."""
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", "--scenario", args.scenario, "--robot", args.robot]
-    command += ["--duration", f"{args.duration}", "--record", str(folder)]
     command += ["--real-time-factor", f"{args.real_time_factor}"]
     with tempfile.TemporaryFile("w+") as log, ExitStack() as stack:
-        begun = time.monotonic()
-        bringup = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         viewer = stack.enter_context(Viewer(args.frame_rate, args.browser)) if seen else None
         if viewer is not None:
-            viewer.look()
+            viewer.look([*command, "--duration", "1"])
+        begun = time.monotonic()
+        command += ["--duration", f"{args.duration}", "--record", str(folder)]
+        bringup = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         while "controller_node" not in children_of(bringup.pid) and bringup.poll() is None:
             time.sleep(0.1)
         time.sleep(BEGIN)
@@ -136,7 +145,7 @@ def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]
         if len(whole) < 2:
             raise SystemExit(
                 f"the walk had ended before it could be measured: --duration {2 * args.duration:g}, or a machine with "
-                "less other work, on which the page opens sooner"
+                "less other work, on which it begins sooner"
             )
         (since, before), (until, after) = whole[0], whole[-1]
         shares = {f"{name}_core": (after[name] - before[name]) / (until - since) for name in pids}
@@ -166,6 +175,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=3, help="of walks, without and with a page, in turn")
+    parser.add_argument("--seen-first", action="store_true", help="in the first pair; they take turns at it")
     parser.add_argument("--duration", type=float, default=20.0, metavar="S", help="of a walk")
     parser.add_argument("--robot", default="biped14")
     parser.add_argument("--scenario", default="walk")
@@ -179,7 +189,8 @@ def main() -> int:
     runs: dict[bool, list[dict[str, float]]] = {False: [], True: []}
     for pair in range(args.pairs):
         # Whoever is first in a pair finds the machine as the last one left it: they take turns at that, too.
-        for seen in (False, True) if pair % 2 == 0 else (True, False):
+        first = args.seen_first == (pair % 2 == 0)
+        for seen in (first, not first):
             with tempfile.TemporaryDirectory(prefix="bipedsim-viewer-") as folder:
                 runs[seen].append(walk(args, Path(folder) / "run", seen))
             shown = "  ".join(f"{name} {value:.4g}" for name, value in runs[seen][-1].items())

@@ -288,7 +288,7 @@ def plan(
         nodes.append(NodeProcess("commander_node", commander, files))
     if arguments.view:
         check_page()
-        nodes.append(NodeProcess("view_node", {"browser": True}, files, prefix=_POLITE, optional=True))
+        nodes.append(NodeProcess("view_node", {"browser": True}, files, optional=True))
     if arguments.rviz:
         nodes.append(_rviz(namespace))
     notes: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from std_msgs.msg import Bool, Float64, Float64MultiArray
 from bipedsim.analysis import CARRIES, centre_of_pressure, sole_wrench
 from bipedsim.model import Chains, Robot, passive_columns
 from bipedsim.numerics import Array
-from bipedsim.recording import CONTACT_FIELDS, WALL_CLOCK_NS, plan_of
+from bipedsim.recording import CONTACT_FIELDS, WALL_CLOCK_NS, plan_of, without_plan
 from bipedsim.recording.bag import Qos
 from bipedsim.sim import Observation
 from bipedsim.view.page import Instant, pushes_at
@@ -24,6 +24,7 @@ from bipedsim_ros.live.presence import Found
 from bipedsim_ros.loop import Drops
 from bipedsim_ros.wire import (
     NS_PER_S,
+    BundleReader,
     ImuReader,
     JointStateReader,
     Layout,
@@ -33,7 +34,6 @@ from bipedsim_ros.wire import (
     parse,
     relative,
     topics,
-    unbundle,
 )
 
 READOUT_PERIOD_S = 1.0
@@ -82,12 +82,10 @@ class Readings:
         self._command = Observation.zeros(robot.nu, 0)
         self._take: list[tuple[Newest, Callable[[bytes], None]]] = []
         self._shown: dict[str, Callable[[bytes], None]] = {}
+        self._bundle_reader = BundleReader()
         self._readouts: dict[str, float] = {}
-        self._plan: dict[str, float] = {}
-        self._plan_reader = _numbers()
-        self._plan_layout: Layout | None = None
-        self._plan_names: list[str] = []
-        self._readout_names: set[str] = set()
+        self._together: frozenset[str] = frozenset()
+        self._alone: dict[str, Newest] = {}
         self._looked = 0.0
         self._begin_ns = 0
         self._base: Array | None = None
@@ -110,7 +108,7 @@ class Readings:
 
     def _subscribe(self) -> None:
         self._listen(topics.DIAGNOSTICS, self._on_diagnostics, qos=FEW)
-        self._listen(topics.PLAN, self._on_plan)
+        self._listen(topics.READOUTS_SHOWN, self._on_readouts(topics.READOUTS_SHOWN))
         self._listen(topics.FALLEN, self._on_fallen, qos=topics.FALLEN.offered)
         if self._found.simulated:
             self._subscribe_to_simulator()
@@ -137,8 +135,14 @@ class Readings:
         for name in self._object_readers:
             self._shown[topics.OBJECTS.of("", name)] = self._on_object(name)
 
-    def _listen(self, topic: topics.Topic, take: Callable[[bytes], None], foot: str = "", **more: Any) -> None:
-        self._take.append((Newest(self._node, topic, foot, **more), take))
+    def _listen(self, topic: topics.Topic, take: Callable[[bytes], None], foot: str = "", **more: Any) -> Newest:
+        newest = Newest(self._node, topic, foot, **more)
+        self._take.append((newest, take))
+        return newest
+
+    def _ignore(self, newest: Newest) -> None:
+        self._take = [one for one in self._take if one[0] is not newest]
+        newest.close()
 
     def close(self) -> None:
         """End all subscriptions."""
@@ -155,7 +159,6 @@ class Readings:
         self._contact.fill(np.nan)
         self._objects.clear()
         self._readouts.clear()
-        self._plan.clear()
         self.health.clear()
 
     def take(self, now: float) -> bool:
@@ -179,20 +182,30 @@ class Readings:
         return True
 
     def _find_readouts(self) -> None:
-        """Listen to the readouts that the controller has by now."""
+        """Listen one by one to readouts that the controller, which may be another's, does not tell together."""
+        if not self._node.count_publishers(relative(topics.READOUTS_SHOWN.name)):
+            self._together = frozenset()
+        elif not self._together:
+            # They come.
+            return
+        alone = {} if self._together else {topics.PLAN.name: (topics.PLAN, "", self._on_readouts(topics.PLAN))}
         prefix = self._node.resolve_topic_name(relative(topics.READOUTS.name + "x"))[:-1]
         for full, types in self._node.get_topic_names_and_types():
             name = full.removeprefix(prefix)
-            if name != full and "/" not in name and name not in self._readout_names and "std_msgs/msg/Float64" in types:
-                self._readout_names.add(name)
-                self._listen(topics.READOUTS, self._on_readout(name), name=name)
+            if name != full and "/" not in name and name not in self._together and "std_msgs/msg/Float64" in types:
+                alone[full] = (topics.READOUTS, name, self._on_readout(name))
+        for full in self._alone.keys() - alone.keys():
+            self._ignore(self._alone.pop(full))
+        for full in alone.keys() - self._alone.keys():
+            topic, name, take = alone[full]
+            self._alone[full] = self._listen(topic, take, name=name)
 
     # One for each topic.
 
     def _on_shown(self, data: bytes) -> None:
         # Of what touches nothing the simulator says nothing.
         self._bodies = None
-        for name, part in unbundle(data):
+        for name, part in self._bundle_reader.read(data):
             take = self._shown.get(name)
             if take is not None:
                 self._read(name, part, take)
@@ -260,15 +273,28 @@ class Readings:
 
         return take
 
-    def _on_plan(self, data: bytes) -> None:
-        numbers = self._plan_reader.read(data)[0]
-        if self._plan_reader.layout is not self._plan_layout:
-            dims = parse(data, Float64MultiArray).layout.dim
-            self._plan_names = dims[0].label.split(",") if dims else []
-            self._plan_layout = self._plan_reader.layout
-        if len(self._plan_names) != len(numbers):
-            raise MessageError(f"it has {len(numbers)} numbers, and its layout names {len(self._plan_names)}")
-        self._plan = dict(zip(self._plan_names, numbers.tolist(), strict=True))
+    def _on_readouts(self, topic: topics.Topic) -> Callable[[bytes], None]:
+        reader = _numbers()
+        layout: Layout | None = None
+        names: list[str] = []
+
+        def take(data: bytes) -> None:
+            nonlocal layout, names
+            numbers = reader.read(data)[0]
+            if reader.layout is not layout:
+                dims = parse(data, Float64MultiArray).layout.dim
+                # What others named is of another controller.
+                for name in names:
+                    self._readouts.pop(name, None)
+                names = dims[0].label.split(",") if dims else []
+                layout = reader.layout
+                if topic is topics.READOUTS_SHOWN:
+                    self._together = frozenset(names)
+            if len(names) != len(numbers):
+                raise MessageError(f"it has {len(numbers)} numbers, and its layout names {len(names)}")
+            self._readouts |= zip(names[1:], numbers[1:].tolist(), strict=True)
+
+        return take
 
     def _on_diagnostics(self, data: bytes) -> None:
         for status in parse(data, DiagnosticArray).status:
@@ -342,8 +368,8 @@ class Readings:
             body_forces=self._bodies,
             objects=dict(self._objects),
             push=pushes_at({"pushes": pushes}, self.t),
-            plan=plan_of({**self._readouts, **self._plan}),
-            readouts=dict(self._readouts),
+            plan=plan_of(self._readouts),
+            readouts=without_plan(self._readouts),
             estimated=not self._found.simulated and self._base is not None,
             notes=(*notes, *(("fallen",) if self.fallen else ()), *self.lacks),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,8 @@ from bipedsim_ros.wire import (
 
 PERIOD_NS = 10_000_000
 """Time of the joint states between two messages of a topic."""
+_SHOWN_NS = NS_PER_S // 30
+"""Time of the wall clock between two messages for viewers."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -53,6 +56,7 @@ class ControllerOutputs:
         ]
         planned = [name for name in guard.readouts if name.startswith(PLANNED)]
         self._plan = _PlanPublisher(node, planned) if planned else None
+        self._shown = _ShownPublisher(node, list(guard.readouts)) if guard.readouts else None
         self._odometry: Any = None
         if guard.has_estimate:
             self._odometry = publisher(node, topics.ODOMETRY)
@@ -75,6 +79,8 @@ class ControllerOutputs:
         if guard.fallen != self._told_fallen:
             self._told_fallen = guard.fallen
             self._fallen.publish(Bool(data=guard.fallen))
+        if self._shown is not None:
+            self._shown.tell(guard.readouts, t_ns)
         period = t_ns // PERIOD_NS
         if period == self._last_period:
             return
@@ -98,6 +104,46 @@ class ControllerOutputs:
             self._odometry.publish(self._odometry_writer.write(estimate.q[:7], estimate.v[:6], t_ns))
 
 
+class _Together:
+    """All readouts of some names in one message.
+
+    Args:
+        names: Of the readouts.
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        self._writer = conversions.NumbersWriter(("t", *names))
+        self._names = names
+        self._values = np.zeros(1 + len(names))
+
+    def write(self, readouts: Mapping[str, float], t_ns: int) -> bytes:
+        """Return the message, serialised, of the time ``t_ns`` [ns]."""
+        self._values[0] = t_ns / NS_PER_S
+        self._values[1:] = [readouts[name] for name in self._names]
+        return self._writer.write(self._values)
+
+
+class _ShownPublisher:
+    """What a viewer shows, as long as one listens: in one message, as each takes some of the tick.
+
+    Args:
+        node: The node.
+        names: Of the readouts.
+    """
+
+    def __init__(self, node: Node, names: list[str]) -> None:
+        self._publisher = publisher(node, topics.READOUTS_SHOWN)
+        self._together = _Together(names)
+        self._due = 0
+
+    def tell(self, readouts: Mapping[str, float], t_ns: int) -> None:
+        """Publish the readouts of the time ``t_ns`` [ns], unless it was done a short while ago."""
+        now = time.monotonic_ns()
+        if now >= self._due and self._publisher.get_subscription_count():
+            self._due = now + _SHOWN_NS
+            self._publisher.publish(self._together.write(readouts, t_ns))
+
+
 class _PlanPublisher:
     """What a controller shows of its plan, as long as somebody listens: all numbers, and footsteps for other viewers.
 
@@ -112,17 +158,13 @@ class _PlanPublisher:
     def __init__(self, node: Node, names: list[str]) -> None:
         self.numbers = publisher(node, topics.PLAN)
         self._footsteps = publisher(node, topics.PLANNED_STEPS)
-        self._writer = conversions.NumbersWriter(("t", *names))
-        self._names = names
-        self._values = np.zeros(1 + len(names))
+        self._together = _Together(names)
         self._told: bytes | None = None
 
     def tell(self, readouts: Mapping[str, float], t_ns: int) -> None:
         """Publish the plan of the time ``t_ns`` [ns]."""
         if self.numbers.get_subscription_count():
-            self._values[0] = t_ns / NS_PER_S
-            self._values[1:] = [readouts[name] for name in self._names]
-            self.numbers.publish(self._writer.write(self._values))
+            self.numbers.publish(self._together.write(readouts, t_ns))
         if self._footsteps.get_subscription_count():
             plan = plan_of(readouts)
             steps = np.zeros((0, 4)) if plan is None or plan.footsteps is None else plan.footsteps

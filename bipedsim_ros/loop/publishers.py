@@ -37,8 +37,9 @@ Make = Callable[..., Any]
 """Makes a publisher of a topic, of a foot, and of a name among those that begin with the name of the row."""
 _SHOWN_NS = NS_PER_S // 60
 """Time of the wall clock between two messages for viewers: a page needs no more, and each takes some of the tick."""
-_SHOWN_LATE_NS = NS_PER_S // 5
-"""How long viewers wait for a tick that has time left, before they take it from one that has not."""
+_SHOWN_LATE_NS, _SHOWN_LAST_NS = NS_PER_S // 5, NS_PER_S
+"""How long viewers wait for a tick that has time to spare; and for one that has just enough, before they take it from
+one that has not: where a loop fills its ticks, each message that it is made to send may cost it a command."""
 
 
 class _Told:
@@ -409,12 +410,14 @@ class Publishers:
 
         Args:
             left_ns: Until the tick has to end [ns]. Where it is less than this takes, viewers wait for another tick,
-                0.2 s at most: nobody's command is to come late because somebody looks.
+                1 s at most: nobody's command is to come late because somebody looks.
         """
         now = time.monotonic_ns()
         if now < self._show_at or not self._shown.get_subscription_count():
             return
-        if left_ns < 2 * self._show_cost_ns and now < self._show_at + _SHOWN_LATE_NS:
+        waited = now - self._show_at
+        needed = self._show_cost_ns if waited > _SHOWN_LATE_NS else 2 * self._show_cost_ns
+        if left_ns < needed and waited < _SHOWN_LAST_NS:
             return
         self._show_at = now + _SHOWN_NS
         parts = (*self._sensors.parts(), *self._ground.parts(self._sim, self._t_ns()))

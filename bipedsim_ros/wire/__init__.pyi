@@ -1,5 +1,5 @@
 from . import conversions, topics
-from .bundle import BundleWriter, unbundle
+from .bundle import BundleReader, BundleWriter
 from .conversions import (
     ImuReader,
     JointStateReader,
@@ -42,6 +42,7 @@ __all__ = [
     "TOPICS",
     "WHERE",
     "WORLD_FRAME",
+    "BundleReader",
     "BundleWriter",
     "ClaimedDomain",
     "CommandReader",
@@ -89,5 +90,4 @@ __all__ = [
     "sole_frame",
     "surely_empty",
     "topics",
-    "unbundle",
 ]

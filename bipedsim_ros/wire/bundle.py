@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from rclpy.serialization import serialize_message
 from std_msgs.msg import MultiArrayDimension, UInt8MultiArray
@@ -37,17 +37,37 @@ class BundleWriter:
         return b"".join((self._head, struct.pack("=I", len(whole)), whole))
 
 
-def unbundle(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield name of the topic and serialised message of each part of a bundle that is serialised.
+class BundleReader:
+    """Reads what :class:`BundleWriter` has written, serialised; where the parts lie is found once."""
 
-    Raises:
-        MessageError: It is no bundle.
-    """
-    message = parse(data, UInt8MultiArray, MOST_BUNDLED)
-    whole, begin = bytes(message.data), 0
-    named = sum(dim.size for dim in message.layout.dim)
-    if named != len(whole):
-        raise MessageError(f"it holds {len(whole)} bytes, and its layout says {named}")
-    for dim in message.layout.dim:
-        yield dim.label, whole[begin : begin + dim.size]
-        begin += dim.size
+    def __init__(self) -> None:
+        self._head, self._size = b"", -1
+        self._places: list[tuple[str, slice]] = []
+
+    def read(self, data: bytes) -> list[tuple[str, bytes]]:
+        """Return name of the topic and serialised message of each part.
+
+        Raises:
+            MessageError: It is no bundle.
+        """
+        if len(data) != self._size or not data.startswith(self._head):
+            data = self._look(data)
+        return [(name, data[place]) for name, place in self._places]
+
+    def _look(self, data: bytes) -> bytes:
+        """Learn where the parts of ``data`` lie; return the bytes in which they do."""
+        message = parse(data, UInt8MultiArray, MOST_BUNDLED)
+        whole = bytes(message.data)
+        named = sum(dim.size for dim in message.layout.dim)
+        if named != len(whole):
+            raise MessageError(f"it holds {len(whole)} bytes, and its layout says {named}")
+        begin = len(data) - named
+        known = data[begin:] == whole
+        # Another sender may have bytes behind the last part.
+        self._head, self._size = (data[:begin], len(data)) if known else (b"", -1)
+        at = begin if known else 0
+        self._places = []
+        for dim in message.layout.dim:
+            self._places.append((dim.label, slice(at, at + dim.size)))
+            at += dim.size
+        return data if known else whole

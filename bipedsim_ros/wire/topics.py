@@ -342,6 +342,16 @@ PLAN = Topic(
     "while somebody listens; the layout's label names the values, their time first",
     sporadic=True,
 )
+READOUTS_SHOWN = Topic(
+    "/controller_node/shown",
+    _NUMBERS,
+    CONTROLLER,
+    "for `view_node`: all `readouts`, those of a plan too, together, at 30 Hz of the wall clock while somebody listens; "
+    "the layout's label names the values, their time first",
+    NEWEST_OF_ANY,
+    recorded=False,
+    sporadic=True,
+)
 PLANNED_STEPS = Topic(
     "/plan/footsteps",
     "nav_msgs/msg/Path",

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.model import Robot, drivers
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, hull_corners
 from bipedsim.recording import Plan
 from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST, bottom
 from bipedsim.view.page.bodies import ball
@@ -157,13 +157,10 @@ def support_polygon(robot: Robot, state: State) -> Array:
 
 def _hull(points: Array) -> list[int]:
     """Return which points (n, 2) are corners of their hull, counter-clockwise; the two ends where all are on a line."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        return [int(i) for i in ConvexHull(points).vertices]
-    except QhullError:
-        along = points @ np.ptp(points, axis=0)
-        return [int(along.argmin()), int(along.argmax())]
+    corners = np.empty((len(points) + 1, 2))
+    count = hull_corners(points.copy(), len(points), 0.0, corners)
+    number = {point: i for i, point in enumerate(map(tuple, points.tolist()))}
+    return [number[tuple(corner)] for corner in corners[:count].tolist()]
 
 
 def _origin(model: pin.Model, data: pin.Data, frame: str) -> Array:

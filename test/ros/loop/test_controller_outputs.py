@@ -30,7 +30,9 @@ def test_a_fall_is_told_once_and_so_is_its_end(monkeypatch: pytest.MonkeyPatch) 
 
     def publisher(_node: Any, topic: Any, **_more: Any) -> Any:
         told = topic is topics.FALLEN
-        return SimpleNamespace(publish=lambda message: fallen.append(message.data) if told else None)
+        return SimpleNamespace(
+            publish=lambda message: fallen.append(message.data) if told else None, get_subscription_count=lambda: 0
+        )
 
     monkeypatch.setattr(controller_outputs, "publisher", publisher)
     guard = Guard(Steered(ROBOT, EchoParams(), 1e-3), ROBOT)
@@ -92,3 +94,34 @@ def test_a_plan_goes_out_as_numbers_and_as_a_path_on_change_while_somebody_liste
     readouts["plan_step_1_x"] = 0.7
     outputs.publish(50 * MS)
     assert (len(numbers.sent), len(steps.sent)) == (4, 3)
+
+
+def test_viewers_are_told_all_readouts_in_one_message_thirty_times_a_second_while_one_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sinks: dict[str, _Sink] = {}
+    monkeypatch.setattr(
+        controller_outputs, "publisher", lambda _node, topic, name="", **_: sinks.setdefault(topic.name + name, _Sink())
+    )
+    clock = SimpleNamespace(now=0)
+    monkeypatch.setattr(controller_outputs, "time", SimpleNamespace(monotonic_ns=lambda: clock.now))
+    readouts = {"margin": 1.0, "plan_com_x": 0.5}
+    controller = Steered(ROBOT, EchoParams(), 1e-3)
+    monkeypatch.setattr(controller, "readouts", readouts, raising=False)
+    node: Any = None
+    outputs = controller_outputs.ControllerOutputs(node, Guard(controller, ROBOT))
+    shown = sinks[topics.READOUTS_SHOWN.name]
+    for tick in range(1000):
+        # Slow motion: a tick is 5 ms of the wall clock.
+        clock.now += 5 * MS
+        readouts["margin"] = float(tick)
+        outputs.publish(tick * MS)
+    said = [deserialize_message(data, Float64MultiArray) for data in shown.sent]
+    assert {one.layout.dim[0].label for one in said} == {"t,margin,plan_com_x"}
+    assert len(said) == pytest.approx(5 * 30, abs=10)
+    for one in said:
+        assert (one.data[0], one.data[2]) == (pytest.approx(1e-3 * one.data[1]), 0.5), "what holds now, and its time"
+    shown.heard = False
+    clock.now += 1000 * MS
+    outputs.publish(MS)
+    assert len(shown.sent) == len(said)
