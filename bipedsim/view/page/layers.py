@@ -49,8 +49,10 @@ class Layer:
 
     def see(self, node: Any, there: bool = True) -> None:
         """Show ``node`` with the layer, if it is ``there`` now."""
-        self._nodes[id(node)] = node, there
-        node.visible = self._on and there
+        known = self._nodes.get(id(node))
+        if known is None or known[1] != there:
+            self._nodes[id(node)] = node, there
+            node.visible = self._on and there
 
     def switch(self, on: bool) -> None:
         """Show or hide what is there."""

@@ -34,12 +34,15 @@ class Curves:
         title: With its unit.
         colours: Of each curve.
         low, high: Of its axis.
+        gaps: Whether values lack now and then, as there is no CoP in the air: then it is drawn in dots, one for each
+            instant, since uPlot joins what is on both sides of a NaN.
     """
 
     title: str
     colours: tuple[str, ...]
     low: float
     high: float
+    gaps: bool = False
 
 
 def curves_of(robot: Robot) -> dict[str, Curves]:
@@ -56,7 +59,7 @@ def curves_of(robot: Robot) -> dict[str, Curves]:
     if feet:
         force = {"force": Curves(f"vertical force [N]: {named}", feet, 0.0, 1.6 * robot.weight)}
         high = 1e3 * 0.6 * widest
-        margin = {"margin": Curves(f"CoP to the edge [mm]: {named}", feet, -5.0, max(high, 5.0))}
+        margin = {"margin": Curves(f"CoP to the edge [mm]: {named}", feet, -5.0, max(high, 5.0), gaps=True)}
         made = {**force, **(margin if widest > 0.0 else {}), **made}
     return made
 
@@ -94,7 +97,9 @@ class Plots:
                     # In a symmetric motion the second curve would hide the first.
                     width = 3.0 if k == 0 and len(curves.colours) > 1 else 1.5
                     for stroke in (colour, colour + PALE):
-                        series.append({"stroke": stroke, "width": width, "points": {"show": False}})
+                        dots = {"show": True, "size": width + 1.5, "width": 0, "fill": stroke, "stroke": stroke}
+                        line = {"width": width, "points": {"show": False}}
+                        series.append({"stroke": stroke, **({"width": 0, "points": dots} if curves.gaps else line)})
                 self._plots[name] = gui.add_uplot(
                     (empty, *(np.full(2, np.nan) for _ in series[1:])),
                     tuple(series),
@@ -127,9 +132,9 @@ class Plots:
         future = ~np.roll(past, -1, axis=0)
         future[-1] = True
         for name, plot in self._plots.items():
-            # uPlot joins what is on both sides of a NaN: where nothing is known a curve leaves the plot instead.
-            curves = self._curves[name]
-            below = curves.low - OUTSIDE * (curves.high - curves.low)
-            rows = np.nan_to_num(values[name][first:last], nan=below)
+            curves, rows = self._curves[name], values[name][first:last]
+            if not curves.gaps:
+                # What was never known leaves the plot, as a line would go on to the next value.
+                rows = np.nan_to_num(rows, nan=curves.low - OUTSIDE * (curves.high - curves.low))
             parts = np.stack([np.where(past, rows, np.nan), np.where(future, rows, np.nan)], axis=2)
             plot.data = (times, *parts.reshape(len(rows), -1).T)

@@ -15,7 +15,7 @@ from bipedsim.objects import ObjectConfig
 from bipedsim.view.animation import OBJECT_COLOUR
 from bipedsim.view.page.bodies import FINEST, looks, object_looks
 from bipedsim.view.page.instant import Instant
-from bipedsim.view.page.layers import make_layers, place, rgb, rounded, wxyz
+from bipedsim.view.page.layers import make_layers, place, rgb, rounded
 from bipedsim.view.page.marks import Marks
 from bipedsim.view.page.patches import add_ground
 from bipedsim.view.page.soles import Soles
@@ -28,6 +28,8 @@ FOLLOW = 0.3
 """Time [s] in which the world follows the robot, so that a step does not shake it."""
 JUMP = 1.0
 """Where the robot is farther away [m], or the time [s], it follows at once."""
+WXYZ_LAST = (0, 1, 2, 6, 3, 4, 5)
+"""Order in which numbers of pinocchio's pose are viser's: the real part of the quaternion before the others."""
 OPACITY, FOOT_OPACITY = 0.75, 0.5
 """Bodies are not opaque: else they hide the CoM, and the arrows of the forces; feet hide their soles."""
 
@@ -166,8 +168,7 @@ class Scene:
 
     def _move(self, data: pin.Data) -> None:
         """Move the joints that have moved, each relative to its parent."""
-        poses = np.array([[*data.liMi[j].translation, *wxyz(data.liMi[j].rotation)] for j in range(len(self._joints))])
-        poses[:, :3] = rounded(poses[:, :3])
+        poses = rounded(np.array([pin.SE3ToXYZQUAT(pose) for pose in data.liMi])[:, WXYZ_LAST])
         shifted = (poses[:, :3] != self._poses[:, :3]).any(axis=1)
         turned = (poses[:, 3:] != self._poses[:, 3:]).any(axis=1)
         for j in range(1, len(self._joints)):
