@@ -228,3 +228,37 @@ def test_a_file_plays_without_a_server(opened: Callable[[str], Tab], shown: Show
     assert float(figures["effort"].split()[0]) == pytest.approx(effort, abs=0.06)
     assert tab.errors == []
     assert local(tab, path.as_uri()), tab.requests
+
+
+PIXELS = """title => {
+    const plot = [...document.querySelectorAll(".uplot")].find(one => one.textContent.includes(title));
+    const canvas = plot.querySelector("canvas"), over = plot.querySelector(".u-over");
+    const [inner, outer] = [over.getBoundingClientRect(), canvas.getBoundingClientRect()];
+    const scale = canvas.width / outer.width;
+    const box = [inner.x - outer.x, inner.y - outer.y, inner.width, inner.height].map(x => Math.round(scale * x));
+    return [box[2], [...canvas.getContext("2d").getImageData(...box).data]];
+}"""
+"""Width [px] and RGBA of what is inside the axes of a plot."""
+
+
+@pytest.mark.slow
+def test_a_foot_in_the_air_has_no_curve_of_its_cop(
+    opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
+) -> None:
+    page, replay = played
+    replay.go(float(shown.frames.t[-1]))
+    tab = opened(page.address + CAMERA)
+    tab.wait(lambda: tab.text(TIME_ID) == f"t = {replay.now:.3f} s", "the end of the run")
+    width, data = tab.page.evaluate(PIXELS, "CoP to the edge")
+    picture = np.array(data).reshape(-1, width, 4)[:, :, :3]
+    t, modes = shown.frames.t, shown.frames.recording.mode
+    column = np.rint((width - 1) * (t - t[0]) / (t[-1] - t[0])).astype(int)
+    for k in range(len(shown.robot.soles)):
+        colour = np.array([int(foot_colour(k)[i : i + 2], 16) for i in (1, 3, 5)])
+        drawn = (np.abs(picture - colour).max(axis=2) < 40).any(axis=0)
+        steps = [slice(a - 3, b + 4) for a, b in zip(column[:-1], column[1:], strict=True)]
+        air = [steps[i] for i in range(1, len(t) - 2) if (modes[i - 1 : i + 3, k] == 0).all()]
+        ground = [steps[i] for i in range(1, len(t) - 2) if (modes[i - 1 : i + 3, k] != 0).all()]
+        assert len(air) > 5
+        assert not any(drawn[one].any() for one in air), f"foot {k} is in the air"
+        assert np.mean([drawn[one].any() for one in ground]) > 0.9, f"foot {k} is on the ground"
