@@ -255,7 +255,9 @@ def test_a_foot_in_the_air_has_no_curve_of_its_cop(
     column = np.rint((width - 1) * (t - t[0]) / (t[-1] - t[0])).astype(int)
     for k in range(len(shown.robot.soles)):
         colour = np.array([int(foot_colour(k)[i : i + 2], 16) for i in (1, 3, 5)])
-        drawn = (np.abs(picture - colour).max(axis=2) < 40).any(axis=0)
+        near = np.abs(picture - colour).max(axis=2) < 40
+        assert not near[-2:].any(), "a line that falls to the axis"
+        drawn = near.any(axis=0)
         steps = [slice(a - 3, b + 4) for a, b in zip(column[:-1], column[1:], strict=True)]
         air = [steps[i] for i in range(1, len(t) - 2) if (modes[i - 1 : i + 3, k] == 0).all()]
         ground = [steps[i] for i in range(1, len(t) - 2) if (modes[i - 1 : i + 3, k] != 0).all()]
