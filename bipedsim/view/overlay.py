@@ -36,6 +36,18 @@ _WIDTH = 170
 """Letters in a line of text."""
 
 
+class NothingCommonError(RecordingError):
+    """Runs have no panel in common.
+
+    Attributes:
+        notes: Why, a line each.
+    """
+
+    def __init__(self, notes: Sequence[str]) -> None:
+        super().__init__("; ".join(["no panel that all runs have", *notes]))
+        self.notes = tuple(notes)
+
+
 def overlay(
     runs: Mapping[str, Recording],
     path: Path | str,
@@ -95,7 +107,7 @@ class Comparison:
         for name in asked:
             self._add(name, given=panels is not USUAL_PANELS)
         if not self._panels:
-            raise RecordingError("; ".join(["no panel that all runs have", *self.notes]))
+            raise NothingCommonError(self.notes)
         # Each page has room for a title, which is drawn once.
         self._heights = [page.size[1] - 0.6 for page, _ in self._panels.values()]
         self.size = (PAGE, sum(self._heights) + 1.0)

@@ -28,7 +28,7 @@ from bipedsim.analysis import (
 from bipedsim.config import RunConfig
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.recording import Recording
-from bipedsim.view.overlay import Comparison
+from bipedsim.view.overlay import Comparison, NothingCommonError
 from bipedsim.view.panels import PANELS
 from bipedsim.view.plots import Page
 from bipedsim.view.sheet import drawn
@@ -201,7 +201,7 @@ def _pictures_over(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[
             comparison = Comparison(runs, [name])
         except RecordingError as error:
             wrong = error
-            left_out[str(error).removeprefix("no panel that all runs have; ")] = None
+            left_out.update(dict.fromkeys(error.notes if isinstance(error, NothingCommonError) else [str(error)]))
             continue
         left_out.update(dict.fromkeys(comparison.notes))
         with drawn(comparison.size, "") as figure:

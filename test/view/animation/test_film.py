@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -340,3 +342,20 @@ def test_a_run_is_drawn_on_a_ground_of_the_users_own(tmp_path: Path, capsys: pyt
     assert strip.exists()
     assert main(["run", "--duration", "0.05", "--animate", str(tmp_path / "stand.avi")]) == 2
     assert ".gif, .mp4, .png" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="there is no ffmpeg")
+def test_an_mp4_has_the_frames_of_the_film(tmp_path: Path) -> None:
+    robot = load_robot("biped14")
+    recording = recorded(robot, configurations(robot, 200))
+    assert animate(recording, tmp_path / "film.gif", fps=25.0) == animate(recording, tmp_path / "film.mp4", fps=25.0)
+    decode = ["ffmpeg", "-v", "error", "-i", str(tmp_path / "film.mp4"), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    data = np.frombuffer(subprocess.run(decode, check=True, capture_output=True).stdout, np.uint8)
+    with Image.open(tmp_path / "film.gif") as film:
+        frames = film.n_frames
+        shown = data.reshape(frames, film.height, film.width, 3).astype(float)
+        for i in (0, frames - 1):
+            film.seek(i)
+            # Codecs smear: lines of a pixel or two stay where they are.
+            apart = np.abs(shown[i] - np.asarray(film.convert("RGB"))).mean()
+            assert apart < 0.5 * np.abs(shown[0] - shown[-1]).mean()
