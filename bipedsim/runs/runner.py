@@ -56,8 +56,8 @@ class RunInterruptedError(KeyboardInterrupt):
 class Observer(Protocol):
     """Who looks into a run while it goes on: what the recording does not hold."""
 
-    def start(self, sim: Simulator) -> None:
-        """Take in the simulator, at rest in its first state."""
+    def start(self, sim: Simulator, readouts: Mapping[str, float]) -> None:
+        """Take in the simulator, at rest in its first state, and what the controller shows, live."""
         ...
 
     def tick(self, tau_joint: Array, seconds: float) -> None:
@@ -313,7 +313,7 @@ def run(
     if vertices is not None and vertices.lacking:
         raise ConfigError(f"forces at vertices cannot be recorded of this run: {vertices.lacking}")
     if observer is not None:
-        observer.start(run.sim)
+        observer.start(run.sim, run.guard.readouts)
     builder = Recording.Builder(prepared.robot, min(prepared.ticks, MADE_ROOM_FOR))
 
     started = time.perf_counter() - compile_seconds()

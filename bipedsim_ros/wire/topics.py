@@ -346,8 +346,8 @@ READOUTS_SHOWN = Topic(
     "/controller_node/shown",
     _NUMBERS,
     CONTROLLER,
-    "for `view_node`: all `readouts`, those of a plan too, together, at 30 Hz of the wall clock while somebody listens; "
-    "the layout's label names the values, their time first",
+    "for `view_node`: all `readouts`, those of a plan too, together, at 30 Hz of the wall clock while somebody "
+    "listens; the layout's label names the values, their time first",
     NEWEST_OF_ANY,
     recorded=False,
     sporadic=True,

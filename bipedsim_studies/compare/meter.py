@@ -15,6 +15,7 @@ if the wrenches are those that acted.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Meter:
         """Return what it has measured: the simulator stays in the process where it ran."""
         return {name: vars(self)[name] for name in ("step_seconds", "substeps", "_rows")}
 
-    def start(self, sim: Simulator) -> None:
+    def start(self, sim: Simulator, readouts: Mapping[str, float]) -> None:
         """Begin at the simulator's state."""
         robot = sim.plant
         self._sim = sim

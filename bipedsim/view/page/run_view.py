@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Event
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
-from bipedsim.recording import Recording
+from bipedsim.recording import Recording, plan_of, without_plan
 from bipedsim.runs import describe_push
 from bipedsim.sim import Simulator, VertexForces
 from bipedsim.view.page.frames import RATE, Thinned, frames_of, pushes_at
@@ -67,9 +67,9 @@ class RunView:
         self._replay: Replay | None = None
         self.page: Page | None = None
 
-    def start(self, sim: Simulator) -> None:
+    def start(self, sim: Simulator, readouts: Mapping[str, float]) -> None:
         """Open the page on the simulator, at rest in its first state."""
-        self._sim = sim
+        self._sim, self._readouts = sim, readouts
         objects = () if sim.objects is None else sim.objects.configs
         self.page = page = Page(sim.robot, sim.ground, *self._where, objects, sim.robot.name)
         self._vertices = VertexForces(sim)
@@ -206,4 +206,6 @@ class RunView:
             if sim.objects is None
             else dict(zip(sim.objects.names, sim.objects.states()[:, :7].copy(), strict=True)),
             push=pushes_at({"pushes": self._pushes}, sim.t),
+            plan=plan_of(self._readouts) if began else None,
+            readouts=without_plan(self._readouts) if began else {},
         )

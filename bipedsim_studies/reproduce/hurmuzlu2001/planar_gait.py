@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -48,7 +48,7 @@ class Watch:
     impulse: float = 0.0
     q: list[Array] = field(default_factory=list)
 
-    def start(self, sim: Simulator) -> None:
+    def start(self, sim: Simulator, readouts: Mapping[str, float]) -> None:
         """Take in the simulator."""
         self._sim = sim
 

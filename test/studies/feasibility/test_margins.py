@@ -56,7 +56,7 @@ def test_states_of_a_run_are_those_of_the_simulator(name: str) -> None:
     seen: list[tuple[np.ndarray, np.ndarray]] = []
 
     class Look:
-        def start(self, sim: object) -> None:
+        def start(self, sim: object, readouts: object) -> None:
             self.sim = sim
 
         def tick(self, tau_joint: np.ndarray, seconds: float) -> None:

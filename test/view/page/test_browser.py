@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -258,7 +259,7 @@ def test_a_foot_in_the_air_has_no_curve_of_its_cop(
         near = np.abs(picture - colour).max(axis=2) < 40
         assert not near[-2:].any(), "a line that falls to the axis"
         drawn = near.any(axis=0)
-        steps = [slice(a - 3, b + 4) for a, b in zip(column[:-1], column[1:], strict=True)]
+        steps = [slice(a - 3, b + 4) for a, b in pairwise(column)]
         air = [steps[i] for i in range(1, len(t) - 2) if (modes[i - 1 : i + 3, k] == 0).all()]
         ground = [steps[i] for i in range(1, len(t) - 2) if (modes[i - 1 : i + 3, k] != 0).all()]
         assert len(air) > 5

@@ -13,7 +13,7 @@ from bipedsim.config import RunConfig
 from bipedsim.errors import ConfigError
 from bipedsim.recording import COLUMNS
 from bipedsim.runs import run
-from bipedsim.view.page import Page, RunView
+from bipedsim.view.page import Instant, Page, RunView
 
 SETTINGS = RunConfig(scenario="push", duration=0.3)
 
@@ -27,6 +27,28 @@ def test_a_run_that_is_looked_at_has_the_same_bits() -> None:
     assert seen.run["pushes"] == unseen.run["pushes"]
     view.replay(seen)
     view.close()
+
+
+def test_the_plan_and_the_readouts_of_the_controller_are_shown_as_they_are_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instants: list[Instant] = []
+    show = Page.show
+    monkeypatch.setattr(Page, "show", lambda page, instant: [instants.append(instant), show(page, instant)][1])
+    view = RunView(0.0, port=18_085, patience=0.0)
+    seen, _ = run(RunConfig(scenario="walk", duration=1.5), observer=view)
+    view.close()
+    assert (instants[0].plan, instants[0].readouts) == (None, {}), "nobody has planned yet"
+    # A row has what the controller showed at its time; it decides before the step. The start has no row.
+    rows = [int(np.searchsorted(seen.t, instant.t - 1e-9)) - 1 for instant in instants]
+    known = [(row, instant) for row, instant in zip(rows, instants, strict=True) if row >= 0]
+    assert len(known) > 3
+    for row, instant in known:
+        assert instant.readouts.keys() == {"zmp_margin", "dcm_error"}
+        for name, value in instant.readouts.items():
+            np.testing.assert_array_equal(value, seen.readouts[name][row], err_msg=name)
+        assert instant.plan is not None
+        np.testing.assert_array_equal(instant.plan.com, [seen.readouts[f"plan_com_{axis}"][row] for axis in "xyz"])
 
 
 def test_a_run_keeps_the_pace_of_the_wall_clock() -> None:
