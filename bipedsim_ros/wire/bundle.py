@@ -21,7 +21,7 @@ class BundleWriter:
     """
 
     def __init__(self) -> None:
-        self._shape: list[tuple[str, int]] = []
+        self._shape: list[tuple[str, int]] | None = None
         self._head = b""
 
     def write(self, parts: Iterable[tuple[str, bytes]]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from typing import Any
@@ -205,3 +206,34 @@ def test_what_is_no_message_of_this_version_is_told_and_dropped(ros: RosWorld) -
     assert readings.instant(()).q[0] == 3.0
     ros.until(lambda: told(torn, 2), "another warning")
     assert re.search(r"/sim_node/shown dropped: it holds \d+ bytes, and its layout says \d+", warned[1])
+
+
+def test_readouts_that_come_together_are_not_taken_one_by_one(ros: RosWorld) -> None:
+    """As of a controller of others at first, then of ours; what a further node shows beside it is taken as before."""
+    readings = Readings(ros.node, Found(ROBOT, Ground.flat()), 1.0, print)
+    readings.t = 1.0
+    lean, mine = (ros.node.create_publisher(Float64, f"/controller/{name}", 1) for name in ("lean", "mine"))
+    clock = itertools.count(1.0)
+
+    def said(**wanted: float) -> bool:
+        lean.publish(Float64(data=1.0))
+        mine.publish(Float64(data=2.0))
+        readings.take(next(clock))
+        return dict(readings.instant(()).readouts) == wanted
+
+    ros.until(lambda: said(lean=1.0, mine=2.0), "each by itself")
+    shown = ros.node.create_publisher(Float64MultiArray, "/controller_node/shown", 1)
+
+    def together(names: str, *values: float) -> None:
+        message = Float64MultiArray(data=[0.5, *values])
+        message.layout.dim = [MultiArrayDimension(label=f"t,{names}", size=1 + len(values), stride=1 + len(values))]
+        shown.publish(message)
+
+    ros.until(lambda: [together("lean,plan_com_x", 3.0, 0.2)] and said(lean=3.0, mine=2.0), "together")
+    ros.until(lambda: not lean.get_subscription_count(), "nobody listens to what comes together")
+    assert mine.get_subscription_count() == 1
+    plan = readings.instant(()).plan
+    assert plan is None or plan.com is None, "a place needs two coordinates"
+    # Another controller has others.
+    ros.until(lambda: [together("roll", 4.0)] and said(roll=4.0, mine=2.0, lean=1.0), "those of another controller")
+    readings.close()
