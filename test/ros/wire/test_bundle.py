@@ -32,3 +32,9 @@ def test_a_bundle_that_is_torn_is_refused_also_after_a_sound_one() -> None:
         with pytest.raises(MessageError):
             reader.read(sound[:size])
     assert reader.read(sound)[1] == ("/b", b"1234")
+
+
+def test_another_layout_of_the_same_length_is_seen() -> None:
+    writer, reader = BundleWriter(), BundleReader()
+    for parts in ([("/a", b"12345678"), ("/b", b"1234")], [("/a", b"1234"), ("/b", b"12345678")]):
+        assert reader.read(writer.write(parts)) == parts
