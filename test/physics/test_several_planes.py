@@ -141,7 +141,7 @@ def test_contact_gives_no_energy(
     turned: tuple[float, float, float],
     speed: tuple[float, ...],
 ) -> None:
-    """In no step more than lifts what is too deep at the speed that depth is taken back with; in a valley it gets still.
+    """In no step more than lifts what is too deep at the speed that depth is taken back with; a valley brings rest.
 
     On a bar and on the edges of tiles it may rock for seconds. What turns about an edge errs by a share of h w of its
     energy where it lands.

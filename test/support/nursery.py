@@ -132,6 +132,9 @@ def _serve() -> int:
                 if key.fd == 0:
                     line = sys.stdin.readline()
                     if not line:
+                        # Who tests was killed: nobody else ends its nodes.
+                        for child in filter(None, (known.data for known in selector.get_map().values())):
+                            os.kill(child, signal.SIGKILL)
                         sys.exit()
                     sys.stdout.flush()
                     pid = os.fork()
