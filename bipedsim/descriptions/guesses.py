@@ -23,6 +23,9 @@ FRICTION = 0.01
 """Coulomb friction over the effort limit: G1 0.1 N.m of 25 to 139, Talos 1 to 2 N.m of 100 to 400."""
 LEG_EFFORT, OTHER_EFFORT = 0.5, 0.15
 """Effort limit over weight times height of a robot, in the legs and elsewhere."""
+NO_EFFORT = 2.0
+"""Effort limit over weight times height from which it is no drive's: bipeds that were read have 0.4 at most, and those
+who want none write 1000 N.m for a robot of 1.3 kg, 50 000 for one of 33 kg."""
 VELOCITY = 10.0
 """Velocity limit [rad/s or m/s]."""
 STEP = 1e-3
@@ -62,9 +65,12 @@ def guess_drives(found: Description, joints: Sequence[str], legs: set[str], weig
     drives, notes = Drives(), found.notes
     elements = {e.get("name", ""): e for e in found.urdf.findall("joint")}
     effort, velocity = {}, {}
+    most, beyond = NO_EFFORT * weight * height, {}
     for joint in joints:
         limit = elements[joint].find("limit")
         effort[joint], velocity[joint] = (_positive(limit, key) for key in ("effort", "velocity"))
+        if effort[joint] > most:
+            beyond[joint], effort[joint] = effort[joint], 0.0
         if not effort[joint]:
             share = LEG_EFFORT if joint in legs else OTHER_EFFORT
             effort[joint] = drives.effort_limit[joint] = _round(share * weight * height)
@@ -82,6 +88,12 @@ def guess_drives(found: Description, joints: Sequence[str], legs: set[str], weig
     ):
         if getattr(drives, key):
             notes.guessed(f"{key} of {some(list(getattr(drives, key)))}: {why}; the description has none")
+    if beyond:
+        names = some([f"{joint} {value:g}" for joint, value in beyond.items()])
+        notes.doubts(
+            f"effort limits of {names} are no drive's: beyond {NO_EFFORT:g} times weight times height ({most:.3g}); "
+            "taken as none"
+        )
     for joint, (kp, kd) in found.stiffness.items():
         if joint in effort:
             drives.drive_stiffness[joint] = _round(kp)
@@ -186,7 +198,8 @@ def zmp_shift(lever: float, effort: float, weight: float, sole: float) -> float:
 def gait(leg: float, com: float, sole: float, g: float) -> dict[str, Any]:
     """Return parameters of ``zmp`` for a robot of another size than those it was tuned on, by similarity.
 
-    Lengths go with the length of the leg, times with its root, as of a pendulum (Froude).
+    Lengths go with the length of the leg, velocities with its root, as of a pendulum (Froude). Times of steps are not
+    among them: ``zmp`` has them from the pendulum and the speed.
 
     Args:
         leg: Length of the legs, stretched [m].
@@ -197,8 +210,6 @@ def gait(leg: float, com: float, sole: float, g: float) -> dict[str, Any]:
     time = float(np.sqrt(leg / g)) / float(np.sqrt(0.85 / 9.81))
     return {
         "com_height": float(f"{0.985 * com:.3g}"),
-        "single_support": float(f"{0.7 * time:.2g}"),
-        "double_support": float(f"{0.12 * time:.2g}"),
         "step_height": float(f"{0.055 * leg:.2g}"),
         "max_forward": float(f"{min(0.13 * np.sqrt(g * leg), 2.0 * sole / time):.2g}"),
         "max_sideways": float(f"{0.03 * np.sqrt(g * leg):.2g}"),

@@ -143,6 +143,30 @@ def test_what_is_missing_is_guessed_and_said(tmp_path: Path) -> None:
     assert "armature of all joints" in guessed
 
 
+def test_an_effort_limit_that_is_no_drive_s_is_taken_as_none(tmp_path: Path) -> None:
+    """Of 50 000 N.m would follow a reflected inertia of 10 kg.m^2 in an arm, and friction of 500 N.m."""
+    text = small_urdf(limit='<limit lower="-2" upper="2" effort="50000" velocity="8"/>')
+    made = imported(tmp_path, text)
+    config = yaml.safe_load((made.folder / "robot.yaml").read_text())
+    imported(tmp_path, small_urdf(limit='<limit lower="-2" upper="2" velocity="8"/>'))
+    without = yaml.safe_load((made.folder / "robot.yaml").read_text())
+    for name in ("effort_limit", "armature", "joint_damping", "hardware"):
+        assert config[name] == without[name]
+    assert made.robot is not None
+    limits = dict(zip(made.robot.joint_names, made.robot.effort_limit, strict=True))
+    assert limits["left_knee"] == limits["right_knee"] == 60.0, "what a drive can give stays"
+    (doubt,) = made.notes.said["doubts"]
+    assert "left_hip_pitch 50000" in doubt
+    assert "knee" not in doubt
+
+
+def test_zmp_chooses_the_times_of_steps_itself(tmp_path: Path) -> None:
+    """It goes by the pendulum and the speed, as an import cannot."""
+    made = imported(tmp_path, small_urdf())
+    config = yaml.safe_load((made.folder / "robot.yaml").read_text())
+    assert not {"single_support", "double_support"} & set(config["controllers"]["zmp"])
+
+
 @pytest.mark.parametrize("effort", [2.0, 10.0, 300.0])
 def test_a_weak_ankle_has_the_zmp_nearer_to_it(tmp_path: Path, effort: float) -> None:
     """On one foot it holds the weight with 0.4 of its effort, or the ZMP is a quarter of the sole from the middle."""
