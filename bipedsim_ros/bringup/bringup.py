@@ -358,10 +358,12 @@ def _rviz(namespace: str) -> NodeProcess:
             "browser instead"
         )
     prefixes = (*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix)
-    places = [Path(prefix, "share", "bipedsim", "config", "bipedsim.rviz") for prefix in prefixes if prefix]
+    shares = [Path(prefix, "share", "bipedsim") for prefix in prefixes if prefix]
+    # Of an editable install nothing is in the prefix: there the repository has it, beside the packages.
+    places = [folder / "config" / "bipedsim.rviz" for folder in (*shares, Path(__file__).parents[2])]
     config = next((place for place in places if place.is_file()), None)
     if config is None:
-        raise ConfigError(f"rviz = true: no {places[-1]}: install bipedsim again")
+        raise ConfigError(f"rviz = true: none of {', '.join(map(str, places))} is there: install bipedsim again")
     # Names in the configuration are absolute, as everywhere in RViz.
     found = dict.fromkeys(re.findall(r"Value: (/\S+)", config.read_text(encoding="utf-8")))
     names = [*found, topics.TF.name, topics.TF_STATIC.name, topics.CLOCK.name] if namespace else []

@@ -157,6 +157,9 @@ def test_rviz_shows_what_is_up_where_it_is_installed(tmp_path: Path, monkeypatch
     assert (node.arguments[0], Path(node.arguments[1]).name, node.remappings) == ("-d", "bipedsim.rviz", ())
     config = Path(node.arguments[1]).resolve()
     assert config.read_bytes() == (ROOT / "config" / "bipedsim.rviz").read_bytes()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("AMENT_PREFIX_PATH", prefixes)
+    assert plan({"rviz": True}).nodes[-1].arguments == ("-d", str(ROOT / "config" / "bipedsim.rviz")), "editable"
     moved = dict(plan({"rviz": True, "namespace": "r1"}).nodes[-1].remappings)
     assert moved["/left_foot/wrench"] == "/r1/left_foot/wrench"
     assert all(new == f"/r1{old}" for old, new in moved.items())
