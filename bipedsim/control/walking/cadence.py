@@ -37,11 +37,14 @@ class Cadence:
         ratio: Walk ratio: length over h, times omega T.
         omega: sqrt(g / h) of the pendulum [1/s].
         g: [m/s^2].
+        slowest: omega T of the slowest steps.
     """
 
-    def __init__(self, single: float, double: float, ratio: float, omega: float, g: float) -> None:
+    def __init__(
+        self, single: float, double: float, ratio: float, omega: float, g: float, slowest: float = SLOWEST
+    ) -> None:
         self._single, self._double = single, double
-        self._slowest, self._ratio = SLOWEST / omega, ratio * g / omega**3
+        self._slowest, self._ratio = slowest / omega, ratio * g / omega**3
 
     def timing(self, speed: float) -> Timing:
         """Return the times of a step at ``speed`` [m/s] ahead or back.

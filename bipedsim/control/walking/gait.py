@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import param
-from bipedsim.control.walking.cadence import Cadence, Timing
+from bipedsim.control.walking.cadence import SLOWEST, Cadence, Timing
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, lean_first, solve_backwards
 from bipedsim.control.walking.reference import Step
 from bipedsim.control.walking.swing import EVEN, PEAK, WINDOW, path_to, rise_to
@@ -37,6 +37,13 @@ _CLEARANCE = 0.5
 """Share of ``step_height`` by which a foot that lands at another time is off the ground half-way, at least."""
 _ABREAST = 0.02
 """Distance [m] by which one foot may be ahead of the other where a robot stops."""
+_UNEVEN, _LEANING = 0.008, 0.05
+"""Height [m] and angle [rad] by which the ground under a foot that has landed differs from where it was to be, beyond
+which it is uneven: twice what drives with friction and sensors with noise make of level ground."""
+_WARY = 8
+"""Level steps after which uneven ground is forgotten."""
+_LEANS = 0.09
+"""Angle [rad] of a foot to the ground found so far of which no more counts: one on the edge of a tile leans more."""
 _HALVINGS = 4
 """Of a change of the command until the ZMP can follow it; after that, the velocity stays as it is."""
 
@@ -57,6 +64,9 @@ class GaitParams:
     walk_ratio: float = param(
         1.15, "length of a step over the height of the CoM, times omega T, if the speed sets T", low=0.1, high=5.0
     )
+    uneven_period: float = param(
+        1.7, "longest step on uneven ground, times omega, if the speed sets T", low=0.5, high=10.0
+    )
     step_height: float = param(0.05, "rise of the swing foot", unit="m", low=0.0, high=0.5)
     step_width: float = param(
         0.0, "between the feet's centres; 0: as the robot stands, and less at speed", unit="m", low=0.0, high=1.0
@@ -71,9 +81,15 @@ class GaitParams:
     max_turn: float = param(0.6, "largest rate of turning", unit="rad/s", low=0.0, high=3.0)
     acceleration: float = param(0.4, "largest change of the velocity per time", unit="m/s^2", low=0.01, high=10.0)
 
-    def cadence(self, omega: float, g: float) -> Cadence:
-        """Return how long steps take, for a pendulum of omega [1/s] under gravity g [m/s^2]."""
-        return Cadence(self.single_support, self.double_support, self.walk_ratio, omega, g)
+    def cadence(self, omega: float, g: float, slowest: float = SLOWEST) -> Cadence:
+        """Return how long steps take, ``slowest`` / omega at most.
+
+        Args:
+            omega: Of the pendulum [1/s].
+            g: [m/s^2].
+            slowest: omega T.
+        """
+        return Cadence(self.single_support, self.double_support, self.walk_ratio, omega, g, slowest)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the times of a step."""
@@ -201,7 +217,8 @@ class Gait:
         build: Build = PLAIN,
     ) -> None:
         self._params = params
-        self._cadence = cadence = params.cadence(omega, build.g)
+        self._slow = cadence = params.cadence(omega, build.g)
+        self._quick = params.cadence(omega, build.g, min(params.uneven_period, SLOWEST))
         self._fastest = params.max_forward
         self._longest = self._fastest * cadence.timing(self._fastest).period
         if longest < self._longest:
@@ -236,6 +253,8 @@ class Gait:
         """
         self.steps = 0
         self._blocked = ""
+        self._wary = 0
+        self._stepped = False
         self.lifted = self.lowers = self.due = t
         self.kicking = False
         self._route: Array | None = None
@@ -296,9 +315,12 @@ class Gait:
         share = math.sqrt(sum((value / limit) ** 2 for value, limit in most if limit > 0.0))
         return np.array([ahead, side, turn]) / max(share, 1.0)
 
+    def _cadence(self) -> Cadence:
+        return self._quick if self._wary else self._slow
+
     def _timing(self, velocity: Array) -> Timing:
         """Return the times of a step at ``velocity`` (3,): to the side, every other step goes twice as far."""
-        return self._cadence.timing(math.hypot(velocity[0], 2.0 * velocity[1]))
+        return self._cadence().timing(math.hypot(velocity[0], 2.0 * velocity[1]))
 
     def _next_velocity(self, velocity: Array, wanted: Array) -> Array:
         most = self._params.acceleration * self._timing(velocity).period
@@ -395,6 +417,7 @@ class Gait:
 
     def _leave(self, t: float, xi: Array, p: Array, R: Array, wanted: Array, left_first: bool) -> None:
         params = self._params
+        self._stepped = False
         self.swing = self._left if left_first else 1 - self._left
         self.phase = "double"
         self.begin, self.end = t, t + params.start_hold + params.start_shift
@@ -441,10 +464,25 @@ class Gait:
         if self._route is not None:
             self._lift_along(self._route, t, xi, p, R)
             return
+        if self._stepped and self._terrain is None:
+            self._judge_landing(p, R)
         wanted = self._limited(command)
         idle = not np.abs(wanted).max() > _SMALLEST_COMMAND and not np.abs(self.velocity[:2]).max() > _FAST
         stops = len(self._queue) == 1 if self._queue else idle
         self._begin_step(t, xi, p, R, wanted, 0.0, stops)
+
+    def _judge_landing(self, p: Array, R: Array) -> None:
+        """Take quick steps for a while once a foot has found the ground elsewhere than it was to be.
+
+        What a landing has added to the error of the DCM grows with e^(omega T) until the next one.
+        """
+        foot, step = 1 - self.swing, self.step
+        higher = abs(float(p[foot, 2] - step.land_p[2]))
+        leans = float(np.linalg.norm(R[foot, :, 2] - step.land_R[:, 2]))
+        if higher > _UNEVEN or leans > _LEANING:
+            self._wary = _WARY
+        else:
+            self._wary = max(0, self._wary - 1)
 
     def _lift_along(self, route: Array, t: float, xi: Array, p: Array, R: Array) -> None:
         step, foot = self.step, self.swing
@@ -675,7 +713,8 @@ class Gait:
         self.kicking = False
         self._plan_steps(self.footsteps[1:])
         self.phase = "double"
-        normal = self.step.normal + 0.5 * (R[self.swing, :, 2] - self.step.normal)
+        turn = R[self.swing, :, 2] - self.step.normal
+        normal = self.step.normal + 0.5 * min(1.0, _LEANS / max(float(np.linalg.norm(turn)), 1e-9)) * turn
         self.step.normal[:] = normal / np.linalg.norm(normal)
         if self._stopping:
             self.end = t + params.stop_shift
@@ -684,6 +723,7 @@ class Gait:
         else:
             self.end = t + self._passing
             self.swing = 1 - self.swing
+            self._stepped = True
 
     def _add_steps(self, foot: int, p: Array, R: Array, wanted: Array, stopping: bool) -> None:
         """Add the step of ``foot`` and those after it to the plan, and advance centre and velocity by the first."""
@@ -703,7 +743,7 @@ class Gait:
                 landing, ends = self._queue[i], i == len(self._queue) - 1
                 goes = landing.moved(0.0, -0.5 * width * self._side(foot), 0.0)
                 length = math.hypot(goes.x - centre.x, goes.y - centre.y)
-                centre, timing = goes, self._cadence.timing(self._cadence.speed(length))
+                centre, timing = goes, self._cadence().timing(self._cadence().speed(length))
             else:
                 velocity = np.zeros(3) if stopping else self._next_velocity(velocity, wanted)
                 centre, ends = self._advance(centre, foot, velocity), stopping

@@ -19,6 +19,8 @@ from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kerne
 
 APART = 1e-9
 """Corners of the polygon of support are further apart than this [m]."""
+LATE, LATE_ACCELERATION = 0.03, 6.0
+"""Time [s] after which the ground is lower than it was to be, and the acceleration [m/s^2] of a foot towards it."""
 
 
 class Step(NamedTuple):
@@ -142,6 +144,7 @@ class Law(NamedTuple):
     height_damping: float
     step_height: float
     late_speed: float
+    late_fastest: float
     swing_inertia: float
 
 
@@ -221,8 +224,18 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         for i in range(3):
             goal.p[k, i] += step.start_p[i]
     if since > time:
-        goal.p[k, 2] -= law.late_speed * (since - time)
+        late = since - time
+        goal.p[k, 2] -= law.late_speed * late
         goal.twist[k, 2] = -law.late_speed
+        more = law.late_fastest - law.late_speed
+        if late > LATE and more > 0.0:
+            # Faster and faster: the weight goes over by the clock.
+            late -= LATE
+            quickens = min(late, more / LATE_ACCELERATION)
+            goal.p[k, 2] -= (late - 0.5 * quickens) * LATE_ACCELERATION * quickens
+            goal.twist[k, 2] -= LATE_ACCELERATION * quickens
+            if late <= quickens:
+                goal.acceleration[k, 2] = -LATE_ACCELERATION
     for i in range(3):
         for j in range(3):
             goal.R[k, i, j] = step.start_R[i, j]
