@@ -21,7 +21,7 @@ from tqdm import tqdm
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import make_controller
 from bipedsim.control.walking import ZmpController
-from bipedsim.ground import Ground, get_ground, tiles
+from bipedsim.ground import Ground, Patch, get_ground, tiles
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array
 from bipedsim.runs import WorkerPool
@@ -51,7 +51,8 @@ class Case:
         command: Times [s] and the velocities (vx, vy, wz) from then on.
         duration: [s].
         hardware, contact, seed: As for the simulator.
-        ground: ``flat``, ``slope DIRECTION`` of 5 degrees, ``tiles SEED`` of up to 20 mm, or a name.
+        ground: ``flat``, ``slope DIRECTION`` of 5 degrees, ``tiles SEED`` of up to 20 mm, ``leaning SEED`` for tiles of
+            +-20 mm that lean by up to 5 degrees, ``slippery SEED`` for patches of mu 0.2, or a name.
         mapped: Whether the controller is told of the ground, by that name.
     """
 
@@ -111,11 +112,38 @@ def stairs(seeds: int) -> Iterator[Case]:
                 yield Case(f"{what}, seed {seed}", robot, *walk, hardware, ground=ground, seed=seed, mapped=True)
 
 
+def uneven(seeds: int) -> Iterator[Case]:
+    """Yield walks over ground that the controller is not told of, for so many seeds, which are those of the ground."""
+    for what, ground in (("leaning tiles", "leaning"), ("slippery patches", "slippery")):
+        for robot in SPEEDS:
+            for preset in ("ideal", "realistic"):
+                for seed in range(seeds):
+                    walk, hardware = straight(robot, 0.3, 12.0), {"preset": preset}
+                    name = f"{what}, {preset}, seed {seed}"
+                    yield Case(name, robot, *walk, hardware, ground=f"{ground} {seed}", seed=seed)
+
+
+def slippery(seed: int) -> Ground:
+    """Return the floor and on it bands of mu 0.2, 0.3 to 0.8 m long and as far apart, all drawn evenly."""
+    rng = np.random.default_rng(seed)
+    patches, x = [Patch()], 0.5
+    while x < 6.0:
+        length = float(rng.uniform(0.3, 0.8))
+        region = np.array([[0.0, -2.0], [length, -2.0], [length, 2.0], [0.0, 2.0]])
+        patches.append(Patch(np.array([x, 0.0, 0.0]), None, region, 0.2, 0.2))
+        x += length + float(rng.uniform(0.3, 0.8))
+    return Ground(tuple(patches))
+
+
 def ground_of(name: str) -> Ground:
     """Return the ground of a case."""
     kind, _, number = name.partition(" ")
     if kind == "slope":
         return Ground.slope(np.deg2rad(5.0), np.deg2rad(float(number)))
+    if kind == "leaning":
+        return tiles(0.04, 0.4, 16, 8, seed=int(number), tilt=np.deg2rad(5.0))
+    if kind == "slippery":
+        return slippery(int(number))
     return tiles(0.02, 0.4, 30, 8, seed=int(number)) if number else get_ground(name)
 
 
@@ -242,17 +270,25 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 def main() -> int:
     """Run the cases; return 0, or 1 if a robot fell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name and robot hold this")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="TEXT", help="cases whose name and robot hold all of these"
+    )
     parser.add_argument("--stairs", type=int, metavar="N", help="instead, stairs with a map, N seeds each")
+    parser.add_argument(
+        "--uneven", type=int, metavar="N", help="instead, tiles and slippery patches without a map, N seeds each"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the realistic hardware (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the figures as JSON, and a table beside it")
     args = parser.parse_args()
-    known = list(cases(args.seed) if args.stairs is None else stairs(args.stairs))
-    chosen = [case for case in known if args.only in f"{case.what} {case.robot}"]
+    if args.uneven is not None:
+        known = list(uneven(args.uneven))
+    else:
+        known = list(cases(args.seed) if args.stairs is None else stairs(args.stairs))
+    chosen = [case for case in known if all(text in f"{case.what} {case.robot}" for text in args.only)]
     if not chosen:
         names = ", ".join(sorted({case.what for case in known}))
-        print(f"walking.py: no case holds {args.only!r}; there are {names}", file=sys.stderr)
+        print(f"walking.py: no case holds {' and '.join(args.only)!r}; there are {names}", file=sys.stderr)
         return 2
     with WorkerPool(args.jobs) as pool:
         results = list(tqdm(pool.map(run, chosen), total=len(chosen), unit="run"))

@@ -42,7 +42,7 @@ _UNEVEN, _LEANING = 0.008, 0.05
 which it is uneven: twice what drives with friction and sensors with noise make of level ground."""
 _WARY = 8
 """Level steps after which uneven ground is forgotten."""
-_LEANS = 0.09
+_LEANS = 0.1
 """Angle [rad] of a foot to the ground found so far of which no more counts: one on the edge of a tile leans more."""
 _HALVINGS = 4
 """Of a change of the command until the ZMP can follow it; after that, the velocity stays as it is."""

@@ -12,15 +12,13 @@ from bipedsim.control.walking.body import Body, Feet
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
 from bipedsim.control.walking.kicking import POINTS, along_route
 from bipedsim.control.walking.supervision import measured_zmp
-from bipedsim.control.walking.swing import WINDOW, along_path, along_rise, bending, forward, height
+from bipedsim.control.walking.swing import WINDOW, along_path, along_rise, bending, forward, height, lowering
 from bipedsim.control.walking.whole_body import STANCE, Targets
 from bipedsim.model import Sole
 from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin, quintic
 
 APART = 1e-9
 """Corners of the polygon of support are further apart than this [m]."""
-LATE, LATE_ACCELERATION = 0.03, 6.0
-"""Time [s] after which the ground is lower than it was to be, and the acceleration [m/s^2] of a foot towards it."""
 
 
 class Step(NamedTuple):
@@ -224,18 +222,10 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         for i in range(3):
             goal.p[k, i] += step.start_p[i]
     if since > time:
-        late = since - time
-        goal.p[k, 2] -= law.late_speed * late
-        goal.twist[k, 2] = -law.late_speed
-        more = law.late_fastest - law.late_speed
-        if late > LATE and more > 0.0:
-            # Faster and faster: the weight goes over by the clock.
-            late -= LATE
-            quickens = min(late, more / LATE_ACCELERATION)
-            goal.p[k, 2] -= (late - 0.5 * quickens) * LATE_ACCELERATION * quickens
-            goal.twist[k, 2] -= LATE_ACCELERATION * quickens
-            if late <= quickens:
-                goal.acceleration[k, 2] = -LATE_ACCELERATION
+        way, speed, rate = lowering(since - time, law.late_speed, law.late_fastest)
+        goal.p[k, 2] -= way
+        goal.twist[k, 2] = -speed
+        goal.acceleration[k, 2] -= rate
     for i in range(3):
         for j in range(3):
             goal.R[k, i, j] = step.start_R[i, j]

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bipedsim.control.walking.cadence import Timing
+from bipedsim.control.walking.cadence import SLOWEST, Timing
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.gait import Gait, GaitParams, Heading, farthest, level_with
 from bipedsim.errors import ConfigError
@@ -224,6 +225,48 @@ def test_the_ground_is_as_the_feet_have_found_it() -> None:
     gait.touch_down(gait.end, walked.R)
     half = normal + np.array([0.0, 0.0, 1.0])
     assert gait.step.normal == pytest.approx(half / np.linalg.norm(half))
+
+
+@pytest.mark.parametrize(("higher", "leans"), [(0.02, 0.0), (-0.02, 0.0), (0.0, 0.08)])
+def test_steps_are_quick_for_a_while_after_a_landing_on_uneven_ground(higher: float, leans: float) -> None:
+    """Until the ground has been level for some steps; at the same speed, and not for what sensors and drives err by."""
+    walked = Walked(GaitParams(swing_inertia=0.005))
+    walked.start((0.2, 0.0, 0.0))
+    slow, quick = (slowest / OMEGA for slowest in (SLOWEST, GaitParams().uneven_period))
+
+    def period() -> float:
+        foot = walked.step((0.2, 0.0, 0.0))
+        walked.p[foot, 2] += 0.003 * (-1.0) ** foot
+        return walked.gait.end - walked.gait.lifted
+
+    assert [period() for _ in range(4)] == pytest.approx([slow] * 4)
+    landed = 1 - walked.gait.swing
+    walked.p[landed, 2] += higher
+    walked.R[landed] = walked.R[landed] @ pin.exp3(np.array([0.0, leans, 0.0]))
+    after = [period() for _ in range(12)]
+    assert after == pytest.approx([quick] * 8 + [slow] * 4)
+    assert walked.gait.velocity == pytest.approx([0.2, 0.0, 0.0])
+
+
+def test_steps_whose_time_the_user_gives_keep_it_on_uneven_ground() -> None:
+    walked = Walked()
+    walked.start((0.2, 0.0, 0.0))
+    for _ in range(4):
+        foot = walked.step((0.2, 0.0, 0.0))
+        assert walked.gait.end - walked.gait.lifted == pytest.approx(PERIOD)
+        walked.p[foot, 2] += 0.03
+
+
+def test_a_foot_on_the_edge_of_a_tile_is_no_slope() -> None:
+    """It counts as if it leant by 0.1 rad at most: one landing of any angle turns what is planned by half of that."""
+    walked = Walked()
+    walked.start((0.2, 0.0, 0.0))
+    walked.step((0.2, 0.0, 0.0))
+    gait = walked.gait
+    gait.lift_off(gait.end, walked.dcm(gait.end), walked.p, walked.R, np.array([0.2, 0.0, 0.0]))
+    walked.R[gait.swing] = pin.exp3(np.array([0.0, 0.5, 0.0]))
+    gait.touch_down(gait.end, walked.R)
+    assert np.arccos(gait.step.normal[2]) == pytest.approx(0.05, abs=2e-3)
 
 
 PLAN = np.array([[0.2, 0.1, 0.0], [0.4, -0.12, 0.1], [0.55, 0.12, 0.3], [0.5, -0.06, 0.2]])

@@ -131,3 +131,13 @@ def test_what_it_cannot_cross_is_named_and_it_stops_before_it(tmp_path: Path, fi
 def test_a_map_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         make_controller("zmp", loaded("biped14"), {"terrain": "nowhere"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("robot", "seed"), [("biped14", 0), ("g1", 104), ("g1", 110)])
+def test_tiles_that_lean_are_walked_without_a_map(robot: str, seed: int) -> None:
+    """+-20 mm and up to 5 degrees, under seeds of which G1 falls in slow steps."""
+    ground = tiles(0.04, 0.4, 16, 5, seed=seed, tilt=np.deg2rad(5.0))
+    places, _, controller = walk(ground, "", 15.0, robot)
+    assert not controller.fallen
+    assert places[-1, :, 0].mean() > 2.5
