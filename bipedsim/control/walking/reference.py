@@ -12,7 +12,7 @@ from bipedsim.control.walking.body import Body, Feet
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
 from bipedsim.control.walking.kicking import POINTS, along_route
 from bipedsim.control.walking.supervision import measured_zmp
-from bipedsim.control.walking.swing import WINDOW, along_path, along_rise, bending, forward, height, lowering
+from bipedsim.control.walking.swing import WINDOW, along_path, along_rise, bending, forward, height
 from bipedsim.control.walking.whole_body import STANCE, Targets
 from bipedsim.model import Sole
 from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin, quintic
@@ -142,7 +142,6 @@ class Law(NamedTuple):
     height_damping: float
     step_height: float
     late_speed: float
-    late_fastest: float
     swing_inertia: float
 
 
@@ -222,10 +221,8 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
         for i in range(3):
             goal.p[k, i] += step.start_p[i]
     if since > time:
-        way, speed, rate = lowering(since - time, law.late_speed, law.late_fastest)
-        goal.p[k, 2] -= way
-        goal.twist[k, 2] = -speed
-        goal.acceleration[k, 2] -= rate
+        goal.p[k, 2] -= law.late_speed * (since - time)
+        goal.twist[k, 2] = -law.late_speed
     for i in range(3):
         for j in range(3):
             goal.R[k, i, j] = step.start_R[i, j]

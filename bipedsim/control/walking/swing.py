@@ -15,8 +15,6 @@ PEAK = 1.875 - 0.375 * EVEN
 """Speed of the foot half-way, over its mean."""
 TOP = 0.45
 """Share of single support at which the foot is highest."""
-LATE, QUICKENS = 0.03, 6.0
-"""Time [s] after which a foot that has not landed is over lower ground, and its acceleration [m/s^2] towards that."""
 WINDOW = (*FORWARD, TOP, TOP)
 """The window of a step on the level: see :class:`bipedsim.control.walking.reference.Step`."""
 
@@ -67,18 +65,6 @@ def height(
     down = lowers * duration
     x, v, a = quintic(t - down, duration - down)
     return top + x * (end - top), v * (end - top), a * (end - top)
-
-
-@kernel
-def lowering(late: float, speed: float, fastest: float) -> tuple[float, float, float]:
-    """Return how far [m] a foot has gone down that is ``late`` [s] to land, its speed and acceleration.
-
-    At an even ``speed`` first, as tracking errors ask for, and then faster up to ``fastest`` [m/s]: the weight goes
-    over by the clock, and the robot falls until the foot is down.
-    """
-    quicker = min(max(late - LATE, 0.0) * QUICKENS, max(fastest - speed, 0.0))
-    way = speed * late + quicker * (max(late - LATE, 0.0) - 0.5 * quicker / QUICKENS)
-    return way, speed + quicker, QUICKENS if late > LATE and quicker < fastest - speed else 0.0
 
 
 def path_to(p: Array, v: Array, a: Array, end: Array, duration: float) -> Array:

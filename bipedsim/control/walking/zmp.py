@@ -54,9 +54,6 @@ class ZmpParams(
     touch_time: float = param(0.003, "for which it must be carried", unit="s", low=0.0, high=0.1)
     touch_after: float = param(0.55, "share of the step before which it has not landed", low=0.0, high=1.0)
     late_speed: float = param(0.15, "at which a foot goes on down that has not landed in time", unit="m/s", low=0.0)
-    late_fastest: float = param(
-        0.6, "which it reaches where the ground is lower than it was to be", unit="m/s", low=0.0, high=3.0
-    )
     fall_error: float = param(0.35, "error of the DCM that is taken for a fall", unit="m", low=0.05)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, evaluate, lean_first, solve_backwards
-from bipedsim.control.walking.swing import EVEN, FORWARD, PEAK, TOP, bending, forward, height, lowering
+from bipedsim.control.walking.swing import EVEN, FORWARD, PEAK, TOP, bending, forward, height
 from bipedsim.numerics import Array
 
 places = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)).map(np.array)
@@ -198,19 +198,6 @@ def test_rates_of_the_swing_are_derivatives(
             scale = 10.0 / duration ** (order + 1)
             # The third derivative steps where a quintic begins and ends.
             assert now[order + 1] == pytest.approx(slope, abs=1e-3 * scale)
-
-
-@given(st.floats(0.0, 0.5), st.floats(0.0, 0.3), st.floats(0.0, 1.0))
-def test_a_foot_over_lower_ground_goes_down_without_jumps_and_no_faster_than_told(
-    late: float, speed: float, fastest: float
-) -> None:
-    way, now, rate = lowering(late, speed, fastest)
-    assert speed <= now <= max(speed, fastest)
-    further = lowering(late + 1e-4, speed, fastest)
-    assert further[0] - way == pytest.approx(0.5e-4 * (now + further[1]), abs=1e-7)
-    assert 0.0 <= further[1] - now <= 1e-4 * max(rate, further[2]) + 1e-12
-    if late <= 0.03:
-        assert (way, now, rate) == (speed * late, speed, 0.0)
 
 
 @given(st.floats(0.2, 2.0), st.floats(-0.1, 0.1), st.floats(0.0, 0.1), st.floats(-0.1, 0.1))
