@@ -130,7 +130,7 @@ def slippery(seed: int) -> Ground:
     while x < 6.0:
         length = float(rng.uniform(0.3, 0.8))
         region = np.array([[0.0, -2.0], [length, -2.0], [length, 2.0], [0.0, 2.0]])
-        patches.append(Patch(np.array([x, 0.0, 0.0]), None, region, 0.2, 0.2))
+        patches.append(Patch(np.array([x, 0.0, 0.0]), region=region, friction_static=0.2, friction_dynamic=0.2))
         x += length + float(rng.uniform(0.3, 0.8))
     return Ground(tuple(patches))
 
