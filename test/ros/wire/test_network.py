@@ -211,9 +211,8 @@ for _ in range(5):
 """
 
 
-@pytest.mark.ros
-def test_what_has_come_is_acknowledged_before_a_history_is_full(tmp_path: Path) -> None:
-    """A history holds 1 s of a topic at 1 kHz; by itself Fast DDS asks every 3 s."""
+def said_beside_a_recorder(tmp_path: Path, program: str) -> list[str]:
+    """Return what a program prints that publishes /left_foot/cop, which is recorded; both have our profile."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     from recorder_support import RecorderProcess
 
@@ -222,8 +221,44 @@ def test_what_has_come_is_acknowledged_before_a_history_is_full(tmp_path: Path) 
     env |= network_environment("localhost", {})
     try:
         with RecorderProcess(env, tmp_path / "bag", "topics:=['/left_foot/cop']", ready=False):
-            command = [sys.executable, "-c", ACKNOWLEDGED]
+            command = [sys.executable, "-c", program]
             done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     finally:
         domain.release()
-    assert done.stdout.split() == ["True"] * 5
+    return done.stdout.split()
+
+
+@pytest.mark.ros
+def test_what_has_come_is_acknowledged_before_a_history_is_full(tmp_path: Path) -> None:
+    """A history holds 1 s of a topic at 1 kHz; by itself Fast DDS asks every 3 s."""
+    assert said_beside_a_recorder(tmp_path, ACKNOWLEDGED) == ["True"] * 5
+
+
+WOKEN = """
+import time
+from pathlib import Path
+import rclpy
+from geometry_msgs.msg import PointStamped
+rclpy.init()
+publisher = rclpy.create_node("woken").create_publisher(PointStamped, "/left_foot/cop", 1000)
+while not publisher.get_subscription_count():
+    pass
+time.sleep(1.0)
+def switches():
+    threads = [task for task in Path("/proc/self/task").iterdir() if (task / "comm").read_text().startswith("dds.ev")]
+    assert threads
+    said = [line.split() for task in threads for line in (task / "status").read_text().splitlines()]
+    return sum(int(words[1]) for words in said if words[0] == "voluntary_ctxt_switches:")
+before = switches()
+for _ in range(1000):
+    publisher.publish(PointStamped())
+    time.sleep(0.001)
+print(switches() - before)
+"""
+
+
+@pytest.mark.ros
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux shows the threads of a process")
+def test_a_message_wakes_those_who_hear_it_and_no_thread_of_its_own(tmp_path: Path) -> None:
+    """By itself Fast DDS decides for each message and reliable subscriber at once, in a thread, that it may be lost."""
+    assert int(said_beside_a_recorder(tmp_path, WOKEN)[0]) < 200
