@@ -33,7 +33,7 @@ CHROMIUM = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftsh
 BEGIN, END = 6.0, 3.0
 """Of a walk these are left out of the shares of a core: kernels are loaded, runs ended [s]."""
 CLIENT = """
-import msgspec, sys, viser
+import msgspec, sys, time, viser
 from viser._messages import ViewerCameraMessage
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
@@ -43,15 +43,16 @@ with connect(sys.argv[1], max_size=None, subprotocols=[version]) as socket:
     # Whoever has told no camera is no client yet.
     socket.send(msgspec.msgpack.encode(camera.as_serializable_dict()))
     print("here", flush=True)
-    count = size = 0
+    came = []
     try:
         for message in socket:
-            count, size = count + 1, size + len(message)
+            came.append((time.monotonic(), len(message)))
     except KeyboardInterrupt:
         pass
-print(count, size)
+for at, size in came:
+    print(at, size)
 """
-"""Takes all that the page sends."""
+"""Takes all that the page sends, and says at its end when it came [s], and how much [B]."""
 
 
 def cpu_seconds(pid: int) -> float:
@@ -80,11 +81,14 @@ class Viewer:
     Args:
         rate: Frames per second.
         browser: Whether to look with a headless Chromium.
+
+    Attributes:
+        received: When messages came [s], and their sizes [B].
     """
 
     def __init__(self, rate: float, browser: bool) -> None:
         self._rate, self._browser = rate, browser
-        self.received = (0, 0)
+        self.received: list[tuple[float, float]] = []
 
     def __enter__(self) -> Viewer:
         command = [sys.executable, "-m", "bipedsim.cli.main", "view", "--no-browser", "--frame-rate", f"{self._rate}"]
@@ -117,8 +121,8 @@ class Viewer:
                 process.send_signal(signal.SIGINT if process is self.node or not self._browser else signal.SIGTERM)
                 process.wait()
         if self._client is not None and not self._browser and self._client.stdout is not None:
-            said = self._client.stdout.read().split()
-            self.received = (int(said[0]), int(said[1])) if len(said) == 2 else (0, 0)
+            said = map(float, self._client.stdout.read().split())
+            self.received = list(zip(said, said, strict=True))
 
 
 def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]:
@@ -129,7 +133,6 @@ def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]
         viewer = stack.enter_context(Viewer(args.frame_rate, args.browser)) if seen else None
         if viewer is not None:
             viewer.look([*command, "--duration", "1"])
-        begun = time.monotonic()
         command += ["--duration", f"{args.duration}", "--record", str(folder)]
         bringup = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         while "controller_node" not in children_of(bringup.pid) and bringup.poll() is None:
@@ -167,7 +170,9 @@ def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]
         **shares,
     }
     if viewer is not None and not args.browser:
-        found["kB_per_s"] = viewer.received[1] / 1e3 / (time.monotonic() - begun)
+        sizes = [size for at, size in viewer.received if since <= at < until]
+        found["messages_per_s"] = len(sizes) / (until - since)
+        found["kB_per_s"] = sum(sizes) / 1e3 / (until - since)
     return found
 
 
@@ -200,7 +205,7 @@ def main() -> int:
         unseen, seen_ = ([run[name] for run in runs[which]] for which in (False, True))
         apart = [b - a for a, b in zip(unseen, seen_, strict=True)]
         print(f"{name:22}" + "".join(f"{_spread(values):>28}" for values in (unseen, seen_, apart)))
-    for name in ("view_node_core", *(() if args.browser else ("kB_per_s",))):
+    for name in ("view_node_core", *(() if args.browser else ("messages_per_s", "kB_per_s"))):
         print(f"{name:22}{'':28}{_spread([run[name] for run in runs[True]]):>28}")
     print("median (least to largest); differences are within a pair")
     if args.output is not None:

@@ -35,6 +35,8 @@ _LONGEST_WAIT_NS = 100_000_000
 _REPEAT_NS = 500_000_000
 # A command on its way when the state changed under it (reset, repeated state) arrives within this.
 _QUIET_NS = 200_000_000
+# A wait for a command that none ends comes back later than a sleep, which therefore has the last of a tick.
+_WAKE_NS = 200_000
 # A controller that sends without being asked never falls quiet. A reset that comes upon the start waits for two of
 # these, and is to be answered within a second.
 _DRAIN_NS = 400_000_000
@@ -459,6 +461,9 @@ class SimLoop:
     def _finish_real_time(self) -> None:
         rate = self._rate
         reserve = self._ground_cost_ns + self._ground_cost_ns // 4
+        if self._commands.kept:
+            # Most ticks bring no command then: each of them would end in a hurry, and many late.
+            reserve = max(reserve, rate.period_ns // 2)
         # Whoever wakes the loop for a push or a service is served between two ticks: the wait for the command goes on.
         while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns() - reserve) > 0:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
@@ -466,7 +471,7 @@ class SimLoop:
         begin = self._clock_ns()
         self._publishers.publish_ground()
         self._ground_cost_ns += (self._clock_ns() - begin - self._ground_cost_ns) // 8
-        while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns()) > 0:
+        while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns() - _WAKE_NS) > 0:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
         self._publishers.show(rate.sleep_budget_ns())

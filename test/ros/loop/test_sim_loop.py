@@ -30,6 +30,10 @@ from bipedsim_ros.wire.joint_commands import CommandWriter, ImpedanceWriter
 
 ROBOT = load_robot("biped14")
 SOUND = CommandWriter(ROBOT.nu).write(np.zeros(ROBOT.nu))
+KEPT = ImpedanceWriter(ROBOT.nu).write(
+    Command(np.zeros(ROBOT.nu), ROBOT.posture, np.zeros(ROBOT.nu), np.ones(ROBOT.nu), np.ones(ROBOT.nu))
+)
+"""An impedance, which the drives keep."""
 US = 1000
 
 
@@ -39,7 +43,9 @@ class Surroundings:
     Attributes:
         events: What the waits bring in turn: after how long [us], and whether it is a command or a wake-up.
         command: What commands are, and the topic they come on.
+        sensed, ground: When what robots measure was published, and all the rest [ns].
         shown: When viewers could be shown something, and the time left then [ns].
+        late: By how much a wait that nothing ends does so too late [us].
     """
 
     def __init__(self, events: list[tuple[int, bool]]) -> None:
@@ -48,6 +54,8 @@ class Surroundings:
         self.command: tuple[Topic, bytes] = (topics.COMMANDS, SOUND)
         self.ground: list[int] = []
         self.shown: list[tuple[int, float]] = []
+        self.late = 0
+        self.sensed: list[int] = []
         self.on_wake: Callable[[], None] = lambda: None
         self._message: tuple[Topic, bytes] | None = None
 
@@ -57,7 +65,7 @@ class Surroundings:
 
     def wait(self, timeout_ns: int) -> bool:
         if not self.events or self.events[0][0] * US > timeout_ns:
-            self.now += timeout_ns
+            self.now += timeout_ns + self.late * US
             return False
         after, is_command = self.events.pop(0)
         self.now += after * US
@@ -73,6 +81,7 @@ class Surroundings:
     def wake(self) -> None: ...
 
     def publish_sensors(self, _observation: Any) -> int:
+        self.sensed.append(self.now)
         return self.now
 
     def publish_run(self, _said: Any) -> None: ...
@@ -155,9 +164,7 @@ def test_viewers_are_shown_in_what_is_left_of_a_tick_once_its_command_is_there(a
 
 def test_an_impedance_that_drives_keep_is_measured_from_the_newest_state() -> None:
     played = Surroundings([(50, True)])
-    nu = ROBOT.nu
-    kept = Command(np.zeros(nu), ROBOT.posture, np.zeros(nu), np.ones(nu), np.ones(nu))
-    played.command = (topics.IMPEDANCE, ImpedanceWriter(nu).write(kept))
+    played.command = (topics.IMPEDANCE, KEPT)
     _, statistics, loop = a_loop(played, clock="real_time", duration=0.02)
     real = played.publish_sensors
     states: list[int] = []
@@ -172,6 +179,18 @@ def test_an_impedance_that_drives_keep_is_measured_from_the_newest_state() -> No
     loop.run(lambda: None)
     assert statistics.round_trip.count == 2
     assert statistics.round_trip.maximum_ns < 300 * US
+
+
+def test_ticks_without_a_command_end_in_time_while_drives_keep_one() -> None:
+    """Of a controller at 50 Hz nothing comes in 19 of 20 ticks, and a wait in vain ends later than a sleep."""
+    played = Surroundings([(50, True)])
+    played.late = 150
+    played.command = (topics.IMPEDANCE, KEPT)
+    _, statistics, loop = a_loop(played, clock="real_time", duration=0.02)
+    loop.run(lambda: None)
+    assert (statistics.ticks, statistics.missed_commands, statistics.overruns) == (20, 0, 0)
+    # All the rest goes out where there is time for it, and not in the last moment.
+    assert np.all(np.array(played.ground[-19:]) - played.sensed[-19:] < 700 * US)
 
 
 @pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 4.0])
