@@ -17,6 +17,7 @@ from .linear import (
     solve_pseudo_inverse,
     solve_singular,
 )
+from .mixing import Mixing, forget_turns, mix
 from .polygons import MERGE, convex_hull, copy_points, cut, drop_straight, gap, hull_corners, simplify, span, start_as
 from .spatial import (
     Three,

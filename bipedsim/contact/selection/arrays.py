@@ -14,7 +14,7 @@ from bipedsim.contact.vertices import carry_flags, carry_rows
 from bipedsim.contact.write_result import for_kernels
 from bipedsim.dynamics import NEW_PLANE, UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
-from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, Mixing, kernel, zeros_of
 
 # Rules of one-step selection.
 REVISED, PUBLISHED, THRESHOLDS = range(3)
@@ -23,6 +23,8 @@ CONES_SOLVED = 1e-8
 """Residual at which impulses of single vertices count as solved, beside the fastest that contact has to take away."""
 CONE_ITERATIONS = 1000
 """Iterations that one such problem may take."""
+TURNS_KEPT = 5
+"""Turns of the frictions of feet that slide which tell of the next one."""
 
 
 class Settings(NamedTuple):
@@ -108,7 +110,7 @@ class Scratch(NamedTuple):
         T, F, b, r_vj: Per foot, see :class:`bipedsim.contact.modes.Rows`.
         rows, whole: How many rows are constrained, whether T and F are the identity.
         shares: What the vertices of a foot bear, see :mod:`bipedsim.contact.selection.friction`.
-        turn: Last two turns of the slip. relaxation: Share of a turn that is made.
+        turn: Of the slip. loaded: Whether a foot that slides carries something.
         tried, miss, best, least, way, slope, span: Of Newton's method for frictions: a guess, how far it is off, both
             of the best one so far, the step from it, the derivatives, and the length over which torsion is taken [m].
         drift: How much faster or slower a foot slips by its last turn [m/s].
@@ -127,9 +129,9 @@ class Scratch(NamedTuple):
     rows: Annotated[Integers, "K"]
     whole: Annotated[Flags, "K"]
     shares: Annotated[Array, "N", 3]
-    turn: Annotated[Array, 2, "K", 3]
+    turn: Annotated[Array, "K", 3]
+    loaded: Annotated[Flags, "K"]
     resting: Annotated[Flags, "K"]
-    relaxation: Annotated[Array, 1]
     tried: Annotated[Array, "3K"]
     miss: Annotated[Array, "3K"]
     best: Annotated[Array, "3K"]
@@ -176,6 +178,7 @@ class Selection(NamedTuple):
     scratch: Scratch
     queue: Queue
     cones: ConeProblem
+    mixing: Mixing
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int, result: ContactResult, settings: Settings) -> Selection:
@@ -186,7 +189,8 @@ class Selection(NamedTuple):
             result=for_kernels(result),
             state=zeros_of(State, sizes),
             trial=zeros_of(Trial, sizes),
-            scratch=zeros_of(Scratch, sizes)._replace(relaxation=np.ones(1)),
+            scratch=zeros_of(Scratch, sizes),
+            mixing=zeros_of(Mixing, {"X": 3 * n_feet, "M": TURNS_KEPT}),
             queue=zeros_of(Queue, sizes),
             cones=ConeProblem.of_feet(n_feet, n_feet * widest, CONES_SOLVED, CONE_ITERATIONS),
         )

@@ -16,8 +16,10 @@ from bipedsim.contact.selection.friction import UNLOADED, friction_at, gauge, sh
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import (
     cross,
+    forget_turns,
     is_doubtful,
     kernel,
+    mix,
     point_velocity,
     solve_cholesky,
     solve_dense,
@@ -27,6 +29,8 @@ from bipedsim.numerics import (
 
 SLIP_ITERATIONS = 60
 SLIP_TOLERANCE = 1e-10
+# The friction of a foot that pulls need not be known as well by this factor.
+PULLING = 1e-6
 # Where rounding allows no more, a foot may slip faster or slower by this [m/s] after so many turns.
 PATIENCE = 20
 SLOW = 1e-9
@@ -277,45 +281,36 @@ def _turn_slips(p: Projection, s: Selection):
 
     Returns the largest move, and how much faster or slower a foot slips by it [m/s].
 
-    The fixed point iteration is relaxed by Aitken's rule for vectors (Irons and Tuck, 1969): the mobility of a foot in
-    the air is several times that of one under load, and plain turns then take a hundred iterations.
+    The fixed point iteration is accelerated by Anderson's mixing: the mobility of a foot in the air is several times
+    that of one under load, and plain turns then take a hundred iterations.
     """
-    trial, turn, relaxation = s.trial, s.scratch.turn, s.scratch.relaxation
-    moved = 0.0
-    drift = 0.0
-    square = 0.0
-    product = 0.0
-    before = 0.0
-    for k in range(s.scratch.rows.shape[0]):
+    trial, scratch = s.trial, s.scratch
+    x, f = scratch.tried, scratch.miss
+    moved = drift = 0.0
+    anew = False
+    for k in range(scratch.rows.shape[0]):
+        slides = scratch.rows[k] > 0 and trial.sliding[k]
+        loaded = slides and trial.impulse[k, 2] > 0.0
+        if slides:
+            far, speed = _turn_slip(k, p, s, True)
+            # A foot that pulls is no solution, whatever its friction is to the last digit.
+            moved = max(moved, far if loaded else far * PULLING)
+            drift = max(drift, speed)
+            scratch.drift[k] = speed
+        anew = anew or loaded != scratch.loaded[k]
+        scratch.loaded[k] = loaded
         for a in range(3):
-            turn[0, k, a] = turn[1, k, a]
-            turn[1, k, a] = 0.0
-        if s.scratch.rows[k] == 0 or not trial.sliding[k]:
+            x[3 * k + a] = trial.slip[k, a] if slides else 0.0
+            f[3 * k + a] = scratch.turn[k, a] if slides else 0.0
+    if anew:
+        forget_turns(s.mixing)
+    mix(s.mixing, x, f)
+    for k in range(scratch.rows.shape[0]):
+        if scratch.rows[k] == 0 or not trial.sliding[k]:
             continue
-        fz = trial.impulse[k, 2]
-        far, speed = _turn_slip(k, p, s, True)
-        moved = max(moved, far)
-        drift = max(drift, speed)
-        s.scratch.drift[k] = speed
-        if fz <= 0.0:
-            # Without load there is no friction, and no turn to relax.
-            for a in range(3):
-                trial.slip[k, a] += turn[1, k, a]
-                turn[1, k, a] = 0.0
-            continue
-        for a in range(3):
-            difference = turn[1, k, a] - turn[0, k, a]
-            square += difference * difference
-            product += turn[0, k, a] * difference
-            before += abs(turn[0, k, a])
-    if before > 0.0 and square > 0.0:
-        relaxation[0] = min(max(-relaxation[0] * product / square, 0.2), 30.0)
-    else:
-        relaxation[0] = 1.0
-    for k in range(s.scratch.rows.shape[0]):
         slip = trial.slip[k]
         for a in range(3):
-            slip[a] += relaxation[0] * turn[1, k, a]
+            slip[a] = x[3 * k + a]
         # No force is greater than mu f_z, and no torsion than mu c f_z.
         size = max(np.sqrt(slip[0] * slip[0] + slip[1] * slip[1]), 1.0)
         slip[0] /= size
@@ -328,7 +323,7 @@ def _turn_slips(p: Projection, s: Selection):
 def _turn_slip(k, p: Projection, s: Selection, bounded):
     """Fill the turn of the friction of foot ``k``, see :func:`friction_at`; return how far it goes, and its speed."""
     trial = s.trial
-    slip, turn = trial.slip[k], s.scratch.turn[1, k]
+    slip, turn = trial.slip[k], s.scratch.turn[k]
     c = _share_out(k, p, s)
     count = clamped_range(trial.mode[k], p.n_vertices[k])[1]
     moved = abs(c - trial.radius[k])
@@ -463,7 +458,7 @@ def _miss(p: Projection, s: Selection):
         moved = max(moved, far)
         drift = max(drift, speed)
         scratch.drift[k] = speed
-        turn = scratch.turn[1, k]
+        turn = scratch.turn[k]
         scratch.miss[3 * k] = turn[0]
         scratch.miss[3 * k + 1] = turn[1]
         if scratch.span[k] > 0.0:
@@ -576,11 +571,13 @@ def solve(p: Projection, s: Selection):
     """Solve for the impulses of all feet in the modes ``s.trial.mode``; ``s.trial`` is filled."""
     s.result.counters[CANDIDATES] += 1
     _solve_from(p, s, True)
+    pulls = recalls = False
     for k in range(s.trial.mode.shape[0]):
-        if s.trial.sliding[k] and s.trial.impulse[k, 2] <= 0.0:
-            # Near the paradox of Painleve the friction of the last step may end in a pull where there is a push, too.
-            _solve_from(p, s, False)
-            return
+        pulls = pulls or (s.trial.sliding[k] and s.trial.impulse[k, 2] <= 0.0)
+        recalls = recalls or s.result.sliding[k]
+    if pulls and recalls:
+        # Near the paradox of Painleve the friction of the last step may end in a pull where there is a push, too.
+        _solve_from(p, s, False)
 
 
 @kernel
@@ -598,7 +595,7 @@ def _solve_from(p: Projection, s: Selection, remembered: bool):
     iterations = 1
     # Every foot starts to slide at most twice and is held once.
     for _ in range(3 * feet + 1):
-        scratch.turn[:, :, :] = 0.0
+        forget_turns(s.mixing)
         trial.converged[0] = False
         for turn in range(iterations):
             _respond(p, s)

