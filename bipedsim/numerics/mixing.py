@@ -20,7 +20,7 @@ class Mixing(NamedTuple):
         x, f: The last guess, and how far its image was from it.
         moves, changes: How both changed from turn to turn.
         q, r, share: The changes as orthonormal directions, and what of each is in the rest.
-        count: How many turns are kept, -1 before the first; and where the next one goes.
+        stored: How many turns are kept, -1 before the first; and where the next one goes.
     """
 
     x: Annotated[Array, "X"]
@@ -30,14 +30,14 @@ class Mixing(NamedTuple):
     q: Annotated[Array, "M", "X"]
     r: Annotated[Array, "M", "M"]
     share: Annotated[Array, "M"]
-    count: Annotated[Integers, 2]
+    stored: Annotated[Integers, 2]
 
 
 @kernel
 def forget_turns(m: Mixing):
     """Begin anew: the next turn is a plain one."""
-    m.count[0] = -1
-    m.count[1] = 0
+    m.stored[0] = -1
+    m.stored[1] = 0
 
 
 @kernel
@@ -48,21 +48,21 @@ def mix(m: Mixing, x, f):
     the fixed point is found after as many turns as it has dimensions, and one.
     """
     n, depth = m.moves.shape[1], m.moves.shape[0]
-    if m.count[0] < 0:
-        m.count[0] = 0
+    if m.stored[0] < 0:
+        m.stored[0] = 0
     else:
-        slot = m.count[1]
+        slot = m.stored[1]
         for i in range(n):
             m.moves[slot, i] = x[i] - m.x[i]
             m.changes[slot, i] = f[i] - m.f[i]
-        m.count[1] = (slot + 1) % depth
-        m.count[0] = min(m.count[0] + 1, depth)
+        m.stored[1] = (slot + 1) % depth
+        m.stored[0] = min(m.stored[0] + 1, depth)
     for i in range(n):
         m.x[i] = x[i]
         m.f[i] = f[i]
     used = 0
-    for c in range(m.count[0]):
-        q, change = m.q[c], m.changes[(m.count[1] - 1 - c) % depth]
+    for c in range(m.stored[0]):
+        q, change = m.q[c], m.changes[(m.stored[1] - 1 - c) % depth]
         whole = left = 0.0
         for i in range(n):
             q[i] = change[i]
@@ -96,5 +96,5 @@ def mix(m: Mixing, x, f):
     for i in range(n):
         x[i] += f[i]
         for c in range(used):
-            j = (m.count[1] - 1 - c) % depth
+            j = (m.stored[1] - 1 - c) % depth
             x[i] -= m.share[c] * (m.moves[j, i] + m.changes[j, i])

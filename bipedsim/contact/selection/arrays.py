@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-import numpy as np
-
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.modes import clamped_range
 from bipedsim.contact.selection.carry import carry_mode

@@ -583,7 +583,7 @@ def solve(p: Projection, s: Selection):
 @kernel
 def _solve_from(p: Projection, s: Selection, remembered: bool):
     """Solve with the slips of the last step to begin with, or against the forces that would make the feet stick."""
-    trial, scratch = s.trial, s.scratch
+    trial = s.trial
     feet = trial.mode.shape[0]
     for k in range(feet):
         trial.sliding[k] = False
