@@ -1,8 +1,8 @@
 """The loop of sim_node: command in, one step, state out, in one of three clocks.
 
 A tick publishes what the robot measures first, then waits for the command, and publishes everything else when the
-command is there or when time runs short: on a machine with few cores the controller would otherwise wait for plots and
-recordings.
+command is there or when time runs short, in the middle of a tick in which none need come: on a machine with few cores
+the controller would otherwise wait for plots and recordings.
 """
 
 from __future__ import annotations
