@@ -371,12 +371,14 @@ class Recorder:
             self._disk.chunks.put(chunk)
         self._disk.chunks.put(None)
         self._disk.join()
-        self._raise_disk_error()
-        self.bag.custom_data |= {f.name: str(getattr(self.counts, f.name)) for f in fields(self.counts)}
         try:
+            self._raise_disk_error()
+            self.bag.custom_data |= {f.name: str(getattr(self.counts, f.name)) for f in fields(self.counts)}
             self.bag.close()
         except OSError as error:
             raise RecordingError(f"{self.path}: the bag cannot be finished ({error.strerror})") from error
+        finally:
+            self.bag.release()
 
     def _raise_disk_error(self) -> None:
         if self._disk.error is not None:

@@ -66,8 +66,8 @@ def write_run_bag(recording: Recording, robot: Robot | None, path: Path) -> list
         except RecordingError as error:
             notes.append(f"without /tf: {error}")
     about = {"robot": recording.robot_source, "feet": ",".join(recording.feet)}
+    bag = BagWriter(path, about, alone=True)
     try:
-        bag = BagWriter(path, about, alone=True)
         channels = [bag.add_topic(_described(one)) for one in told]
         # Joint states come first: readers give numbers without stamps to those that came before them.
         order = sorted((t, k, i) for k, one in enumerate(told) for i, t in enumerate(one.stamp.tolist()))
@@ -78,6 +78,8 @@ def write_run_bag(recording: Recording, robot: Robot | None, path: Path) -> list
         bag.close()
     except OSError as error:
         raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+    finally:
+        bag.release()
     return notes
 
 

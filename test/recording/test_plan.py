@@ -47,7 +47,8 @@ def test_a_bag_gives_the_plan_back_in_the_rows_that_it_was_made_for(tmp_path: Pa
             of = i - 10
             data = labelled(labels, [0.01 * of, 1.0 * of, -1.0 * of, np.nan if of < 20 else 7.0, 5.0])
             messages.append((PLAN, "std_msgs/msg/Float64MultiArray", data))
-    recording = load_recording(write_bag(tmp_path / "bag", messages).path)
+    write_bag(tmp_path / "bag", messages).close()
+    recording = load_recording(tmp_path / "bag")
     assert sorted(recording.readouts) == [name for name in sorted(labels) if name.startswith(PLANNED)]
     rows = np.flatnonzero(np.isfinite(recording.readouts["plan_com_x"]))
     assert rows.tolist() == [begin + i for begin in (0, 10, 20, 30, 40) for i in range(5)]

@@ -86,7 +86,7 @@ def labelled(labels: Sequence[str], values: Sequence[float]) -> bytes:
 
 
 def write_bag(path: Path, messages: list[tuple[str, str, bytes]], custom: dict[str, str] | None = None) -> BagWriter:
-    """Write (topic, type, data) in order, 1 ms of log time apart; the bag is flushed and not closed."""
+    """Write (topic, type, data) in order, 1 ms of log time apart; the bag is flushed; close or release it."""
     bag = BagWriter(path, custom)
     channels: dict[str, int] = {}
     for i, (name, msgtype, data) in enumerate(messages):

@@ -83,10 +83,14 @@ class LiveFile(io.BytesIO):
         self._write(self._ending)
 
     def finish(self) -> None:
-        """Write the rest, with which the ``Writer`` has ended the file itself, and close it."""
+        """Write the rest, with which the ``Writer`` has ended the file itself."""
         self._write(b"")
         self._disk.truncate(self._start)
+
+    def close(self) -> None:
+        """Let the file go, as it is on the disk."""
         self._disk.close()
+        super().close()
 
     def _write(self, ending: bytes) -> None:
         raw = self.getvalue()
@@ -127,7 +131,9 @@ class SpooledIndexes(list[Any]):
 
     def close(self) -> None:
         """Let the file go; the list is of no use any more."""
-        self._file.close()
+        # On a full disk, what nobody reads cannot be written either.
+        with suppress(OSError):
+            self._file.close()
 
     def __iter__(self) -> Iterator[Any]:
         """Yield what writes them, in their order."""

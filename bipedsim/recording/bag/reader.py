@@ -18,7 +18,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -144,16 +144,18 @@ class BagWriter:
         self._counts: Counter[int] = Counter()
         self._start, self._end = 2**63 - 1, 0
         self._metadata_due = 0.0
+        self._open = ExitStack()
         try:
-            self._file = LiveFile(folder / self._name)
+            self._file = self._open.enter_context(LiveFile(folder / self._name))
             self._mcap: Any = Writer(self._file)  # half of its methods are untyped
             # Private to the library, which offers no other way; a test with many chunks sees where it stops to work.
-            self._indexes = SpooledIndexes(folder)
+            self._indexes = self._open.enter_context(closing(SpooledIndexes(folder)))
             vars(self._mcap)["_Writer__chunk_indices"] = self._indexes
             self._mcap.start(profile="ros2", library=LIBRARY)
             self._file.save()
             self._write_metadata(final=False)
         except OSError as error:
+            self.release()
             # What is no bag would stand in the way of the next one.
             if alone:
                 path.unlink(missing_ok=True)
@@ -221,12 +223,18 @@ class BagWriter:
 
     def close(self) -> None:
         """Finish the bag."""
-        self.flush()
-        self._mcap.add_metadata("rosbag2", {"serialized_metadata": self._metadata_text(inner=True)})
-        self._mcap.finish()
-        self._file.finish()
-        self._indexes.close()
+        try:
+            self.flush()
+            self._mcap.add_metadata("rosbag2", {"serialized_metadata": self._metadata_text(inner=True)})
+            self._mcap.finish()
+            self._file.finish()
+        finally:
+            self.release()
         self._write_metadata(final=True)
+
+    def release(self) -> None:
+        """Let its files go without finishing it: readable to the last flush. May be called twice, and after close."""
+        self._open.close()
 
     def _metadata_text(self, inner: bool) -> str:
         total = sum(self._counts.values())

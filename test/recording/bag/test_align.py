@@ -74,7 +74,7 @@ def test_a_topic_out_of_step_does_not_shift_the_others(tmp_path: Path) -> None:
     # The recorder matched the foot's topic 20 ticks after the joint states.
     messages = [m for m in bag_messages(range(50)) if not m[0].startswith("/left_foot/")]
     messages += [m for m in bag_messages(range(20, 50)) if m[0].startswith("/left_foot/")]
-    write_bag(tmp_path / "bag", messages)
+    write_bag(tmp_path / "bag", messages).release()
     r = load_recording(tmp_path / "bag")
     assert np.isnan(r.wrench[:20]).all()
     assert (r.mode[:20] == -1).all()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
 import resource
 import shutil
 import struct
@@ -112,6 +114,7 @@ def test_other_readers_open_it_whole_and_unfinished(tmp_path: Path, finished: bo
             bag.flush()
     if finished:
         bag.close()
+    bag.release()
     with Reader(tmp_path / "bag") as r:
         assert {c.topic: c.msgtype for c in r.connections} == {"/wrench": WRENCH, "/joint_states": JOINTS}
         for connection in r.connections:
@@ -223,6 +226,7 @@ def test_a_write_torn_over_the_old_summary_keeps_all_older_messages(tmp_path: Pa
     for i in range(100):
         bag.add_message(channel, T0 + NS + i, T0 + NS + i, np.random.default_rng(i).bytes(60))
     bag.flush()
+    bag.release()
     after = file.read_bytes()
     same = next(i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
     for size in range(same, len(after), 301):
@@ -305,6 +309,16 @@ def test_a_bag_is_never_overwritten(tmp_path: Path) -> None:
         BagWriter(tmp_path / "bag")
 
 
+def open_in(folder: Path) -> list[str]:
+    """Return the files in a folder that this process has open."""
+    found = []
+    for one in Path("/proc/self/fd").iterdir():
+        # That of the folder itself has gone.
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(one))
+    return [path for path in found if path.startswith(str(folder))]
+
+
 def test_a_bag_on_a_full_disk_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
@@ -314,7 +328,28 @@ def test_a_bag_on_a_full_disk_is_refused_and_leaves_nothing(tmp_path: Path) -> N
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not (tmp_path / "bag").exists()
+    assert not open_in(tmp_path)
     BagWriter(tmp_path / "bag").close()
+    assert not open_in(tmp_path)
+
+
+def test_a_bag_that_cannot_be_finished_leaves_no_file_open_and_is_readable(tmp_path: Path) -> None:
+    bag = BagWriter(tmp_path / "bag")
+    channel = bag.add_topic(topic("/wrench", WRENCH))
+    bag.add_message(channel, T0, T0, wrench(0, [0.0] * 6))
+    bag.flush()
+    bag.add_message(channel, T0 + 1, T0 + 1, wrench(1, [0.0] * 6))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        assert open_in(tmp_path)
+        with pytest.raises(OSError, match="File too large"):
+            bag.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not open_in(tmp_path)
+    bag.release()
+    assert len(Bag(tmp_path / "bag").messages["/wrench"]) == 1
 
 
 def test_a_bag_under_a_file_cannot_be_made(tmp_path: Path) -> None:
@@ -360,7 +395,7 @@ def test_messages_that_were_counted_and_are_not_there_are_missed(tmp_path: Path)
 
 
 def test_metadata_is_there_from_the_first_flush_and_custom_data_comes_back(tmp_path: Path) -> None:
-    write_bag(tmp_path / "bag", some_messages(3), {"robot": "talos"})
+    write_bag(tmp_path / "bag", some_messages(3), {"robot": "talos"}).release()
     read = Bag(tmp_path / "bag")
     assert read.custom_data == {"robot": "talos"}
     topics = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]

@@ -25,7 +25,8 @@ def test_a_bag_gives_the_forces_at_vertices_back(tmp_path: Path) -> None:
             data = labelled(labels, numbers)
             messages.append((VERTEX_FORCES.format(foot=foot), "std_msgs/msg/Float64MultiArray", data))
     custom = {"feet": "left,right"}
-    recording = load_recording(write_bag(tmp_path / "bag", messages, custom).path)
+    write_bag(tmp_path / "bag", messages, custom).close()
+    recording = load_recording(tmp_path / "bag")
     left, right = recording.vertex_forces["left"], recording.vertex_forces["right"]
     assert (left.shape, right.shape) == ((30, 4, 3), (30, 1, 3))
     np.testing.assert_array_equal(left, 100.0 * np.arange(30)[:, None, None] + np.arange(12).reshape(4, 3))

@@ -155,7 +155,7 @@ def test_what_cannot_be_written_at_the_end_is_told_line_by_line(
     """As on a full disk, which has ended the recorder: no traceback, and the figures are printed."""
     states = [("/joint_states", JOINTS, joint_state(i * 1_000_000, ["a"], [i], [0], [0])) for i in range(5)]
     states += [("/left_foot/wrench", WRENCH, wrench(i * 1_000_000, [0, 0, 9 + i, 0, 0, 0])) for i in range(5)]
-    write_bag(tmp_path / "bag", states)
+    write_bag(tmp_path / "bag", states).release()
     for name in ("summary.json", "forces.png"):
         (tmp_path / name).mkdir()
     counted = {"robot": "twofoot", "ticks": 5, "duration_s": 0.005, "rate_hz": 1000.0}

@@ -213,3 +213,4 @@ def test_whatever_stops_the_writing_thread_is_told_and_hangs_nothing(tmp_path: P
     assert not disk.is_alive()
     assert isinstance(disk.error, KeyError)
     assert counts.written == 0
+    bag.release()

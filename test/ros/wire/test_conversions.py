@@ -260,7 +260,7 @@ def test_what_is_told_of_bodies_and_stops_is_read_by_joint(tmp_path: Path, topic
         messages.append(("/joint_states", "sensor_msgs/msg/JointState", state))
         if i == 1:
             messages.append((topic.name, multi, bytes(told.write(truth, 1e-3))))
-    recording_support.write_bag(tmp_path / "bag", messages)
+    recording_support.write_bag(tmp_path / "bag", messages).release()
     recording = load_recording(tmp_path / "bag")
     for column in topic.columns:
         values, expected = getattr(recording, column.name), getattr(truth, column.name)
