@@ -14,7 +14,7 @@ from bipedsim.analysis import complete_rows, gather, recorded_configurations
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig, parse_objects
-from bipedsim.recording import Recording, joined, plan_of
+from bipedsim.recording import Recording, joined, plan_of, without_plan
 from bipedsim.view.page.instant import Instant, Pushed
 
 RATE = 30.0
@@ -36,6 +36,8 @@ class Thinned:
         self._rate = rate
         self._parts: list[Recording] = []
         self._last: int | None = None
+        self._shown: tuple[dict[str, float], ...] = ()
+        self._end = np.nan
 
     def add(self, rows: Recording) -> None:
         """Take the next rows."""
@@ -43,13 +45,31 @@ class Thinned:
         before = np.append(number[:1] - 1 if self._last is None else self._last, number[:-1])
         if len(number):
             self._last = int(number[-1])
+            self._end = float(rows.t[-1])
+            self._shown = (*self._shown, *(_readouts_of(rows, i) for i in range(max(0, len(rows) - 2), len(rows))))[-2:]
         # Even of a block without any: the last one says what is known of the whole.
         self._parts.append(rows.rows(np.flatnonzero(number != before)))
 
     @property
     def recording(self) -> Recording:
-        """All rows so far."""
-        return joined(self._parts)
+        """All rows so far.
+
+        Nobody answers the last row of a run: if it is a frame, it has what the controller showed until then.
+        """
+        recording = joined(self._parts)
+        if len(recording) == 0 or recording.t[-1] != self._end:
+            return recording
+        before, last = self._shown[0], self._shown[-1]
+        # The plan of a bag stands in any case until the next one.
+        if not np.isfinite(list(without_plan(last).values())).any():
+            for name in (name for name in before if np.isnan(recording.readouts[name][-1])):
+                recording.readouts[name][-1] = before[name]
+        return recording
+
+
+def _readouts_of(rows: Recording, i: int) -> dict[str, float]:
+    """Return what the controller showed in a row."""
+    return {name: float(values[i]) for name, values in rows.readouts.items()}
 
 
 def read_thinned(

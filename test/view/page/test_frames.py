@@ -47,6 +47,27 @@ def test_a_run_of_any_rate_has_thirty_frames_a_second_at_most(robot: Robot, rate
     assert np.diff(t).max() < 1.0 / min(rate, RATE) + 1.0 / rate + 1e-9
 
 
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_the_last_row_which_nobody_answers_shows_what_the_controller_showed_last(block: int) -> None:
+    """100 ms are three frames: the last row is one."""
+    recording, _ = run(RunConfig(scenario="walk", duration=0.1))
+    assert np.isnan([values[-1] for values in recording.readouts.values()]).all()
+    thinned = Thinned()
+    for start in range(0, len(recording), block):
+        thinned.add(recording.rows(slice(start, start + block)))
+    shown = thinned.recording
+    assert shown.t[-1] == recording.t[-1]
+    for name, values in recording.readouts.items():
+        np.testing.assert_array_equal(shown.readouts[name][-1], values[-2], err_msg=name)
+        np.testing.assert_array_equal(shown.readouts[name][:-1], values[np.isin(recording.t, shown.t[:-1])])
+    # One that stopped showing it before says nothing.
+    for values in recording.readouts.values():
+        values[-2] = np.nan
+    silent = Thinned()
+    silent.add(recording)
+    assert np.isnan([values[-1] for values in silent.recording.readouts.values()]).all()
+
+
 def test_velocities_are_of_second_order(robot: Robot) -> None:
     errors = []
     for rate in (30.0, 60.0):

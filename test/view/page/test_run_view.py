@@ -37,7 +37,12 @@ def test_the_plan_and_the_readouts_of_the_controller_are_shown_as_they_are_recor
     monkeypatch.setattr(Page, "show", lambda page, instant: [instants.append(instant), show(page, instant)][1])
     view = RunView(0.0, port=18_085, patience=0.0)
     seen, _ = run(RunConfig(scenario="walk", duration=1.5), observer=view)
+    simulated = len(instants)
+    view.replay(seen)
     view.close()
+    assert instants[-1].t == seen.t[-1]
+    assert instants[-1].readouts["zmp_margin"] == seen.readouts["zmp_margin"][-2], "the last row has no answer"
+    del instants[simulated:]
     assert (instants[0].plan, instants[0].readouts) == (None, {}), "nobody has planned yet"
     # A row has what the controller showed at its time; it decides before the step. The start has no row.
     rows = [int(np.searchsorted(seen.t, instant.t - 1e-9)) - 1 for instant in instants]
