@@ -88,7 +88,8 @@ def option_name(name: str) -> str:
 def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, default: Any = None, said: str = "") -> None:
     """Declare the option for one field of a dataclass of parameters.
 
-    Lists take several values, mappings several options NAME=VALUE; --no-NAME switches off what is true by default.
+    Lists take several values, mappings several options NAME=VALUE; --no-NAME switches off what is true by
+    default, whose meaning begins with a verb.
 
     Args:
         parser: Of the command.
@@ -111,7 +112,8 @@ def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, defau
     text = help_of(field, said or (str(several) if several is not None else "what the scenario says"))
     text = text.replace("%", "%%")
     if kind is bool:
-        parser.add_argument(f"--no-{option_name(name)[2:]}", dest=name, action="store_false", help=meaning_of(field))
+        option = option_name(f"no_{name}")
+        parser.add_argument(option, dest=name, action="store_false", help=f"do not {meaning_of(field)}")
         return
     kind = next(one for one in (int, float, str) if one in (kind, *get_args(kind)))
     parser.add_argument(

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli.options import add_fail_on_fall, add_run_options, code_of, run_config
+from bipedsim.cli.options import add_fail_on_fall, add_option, add_run_options, code_of, run_config
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import to_json
 from bipedsim.errors import ConfigError
+from bipedsim.view.page import PageParams
 
 if TYPE_CHECKING:
     from bipedsim.config import RunConfig
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="with --view: simulated seconds per second, 0 for as fast as it goes (default: %(default)g)",
     )
+    add_option(parser, PageParams, "browser")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     add_fail_on_fall(parser)
 
@@ -101,13 +103,15 @@ def main(args: argparse.Namespace) -> int:
 
 def _open_view(args: argparse.Namespace) -> RunView:
     """Return what shows the run on a page, which opens once the robot is there."""
-    from bipedsim.view.page import Page, RunView
+    from bipedsim.view.page import PATIENCE, Page, RunView
 
     def opened(page: Page) -> None:
-        import webbrowser
+        waits = f"the run begins when a browser is there, after {PATIENCE:g} s at most"
+        print(f"the page is at {page.address}; {waits}", file=sys.stderr, flush=True)
+        if args.browser:
+            import webbrowser
 
-        print(f"the page is at {page.address}", file=sys.stderr, flush=True)
-        webbrowser.open(page.address)
+            webbrowser.open(page.address)
 
     return RunView(args.real_time_factor, opened=opened)
 

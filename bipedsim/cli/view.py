@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import sys
 from pathlib import Path
 
-from bipedsim.cli.options import add_recorded, add_span
+from bipedsim.cli.options import add_option, add_recorded, add_span
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import Table
 from bipedsim.errors import ConfigError
+from bipedsim.view.page import PageParams
 
 LIVE = Table("view of what is up", "bipedsim.live", {})
-"""Name to the :class:`Command` that shows what is up, with options of its own: those of other packages."""
+"""Name to the :class:`Command` of another package that shows what is up, with options of its own, which its module
+refuses beside a recorded run (``refuse_recorded(args)``)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,15 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--speed", type=float, default=1.0, metavar="S", help="simulated seconds per second at first (default: 1)"
     )
     add_recorded(parser)
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="where the page is served; 0.0.0.0 lets other machines look and press buttons (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--port", type=int, default=8080, metavar="N", help="where it is in use the next free one is (default: 8080)"
-    )
-    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+    for info in dataclasses.fields(PageParams):
+        add_option(parser, PageParams, info.name)
     for name in LIVE:
         importlib.import_module(LIVE[name].module).add_arguments(parser)
 
@@ -54,10 +50,14 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.model import load_robot
     from bipedsim.view.page import open_replay, read_shown, write_html
 
+    for name in LIVE:
+        importlib.import_module(LIVE[name].module).refuse_recorded(args)
     if not args.speed > 0.0:
         raise ConfigError(f"--speed {args.speed:g} must be positive")
     if args.html is not None and args.html.suffix not in (".html", ".htm"):
         raise ConfigError(f"--html {args.html}: give a name that ends in .html")
+    if args.html is not None and args.speed != 1.0:
+        raise ConfigError("--speed is of a page that is served; a file has a choice of speeds on it")
     with waiting(f"reading {args.recording}"):
         shown = read_shown(
             args.recording,
@@ -80,7 +80,7 @@ def main(args: argparse.Namespace) -> int:
         print(f"note: not as its file says: {missing}", file=sys.stderr)
     try:
         print(f"{shown.title}: {page.address} (Ctrl-C ends)", flush=True)
-        if not args.no_browser:
+        if args.browser:
             import webbrowser
 
             webbrowser.open(page.address)

@@ -24,7 +24,7 @@ from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest, number_in
 from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, for_run, get_scenario, no_velocity
 from bipedsim.sim import read_gantry
-from bipedsim.view.page import check_page
+from bipedsim.view.page import PageParams, check_page
 from bipedsim_ros.interfaces import INTERFACES, get_interface
 from bipedsim_ros.loop import SimParams
 from bipedsim_ros.wire import NetworkParams, topics
@@ -62,6 +62,7 @@ class Arguments:
     rate_check: str = like(SimParams, "rate_check")
     start: str = like(SimParams, "start")
     command_timeout: float = like(SimParams, "command_timeout")
+    lock_step_timeout: float = like(SimParams, "lock_step_timeout")
     timeout_mode: str = like(SimParams, "timeout_mode")
     controller: str = like(
         RunConfig,
@@ -87,6 +88,7 @@ class Arguments:
         "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
     )
     view: bool = param(False, "show the run on a page in the browser, with controls (docs/view.md)")
+    browser: bool = like(PageParams, "browser")
     rviz: bool = param(False, "show the run in RViz, where rviz2 is installed (docs/tools.md)")
     priority: int = like(SimParams, "priority")
     network: str = like(NetworkParams, "network")
@@ -288,7 +290,7 @@ def plan(
         nodes.append(NodeProcess("commander_node", commander, files))
     if arguments.view:
         check_page()
-        nodes.append(NodeProcess("view_node", {"browser": True}, files, optional=True))
+        nodes.append(NodeProcess("view_node", {"browser": arguments.browser}, files, optional=True))
     if arguments.rviz:
         nodes.append(_rviz(namespace))
     notes: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ from bipedsim_ros.wire import topics as ros_topics
 
 ROBOT_ARGUMENTS = (
     *("robot", "clock", "rate", "controller", "scenario", "record"),
-    *("view", "priority", "network", "namespace", "params_file", "log_level", "remap"),
+    *("view", "browser", "priority", "network", "namespace", "params_file", "log_level", "remap"),
 )
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
 _NODES = ("recorder_node", "controller_node", "commander_node", "view_node")

@@ -545,6 +545,21 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
         shutil.rmtree(aside)
 
 
+def _silence(silent: str, clock: str | None) -> str:
+    """Return what to say of times without commands, which are ``silent`` in words, under a clock."""
+    meanwhile = "command_timeout and timeout_mode for what the joints did meanwhile"
+    if clock == "lock_step":
+        return (
+            f"no commands came {silent} of simulated time: sim_node waited until lock_step_timeout of wall time was "
+            "over, and took the step without. The controller, or the way from it, had stopped, or an answer "
+            f"takes longer: --lock-step-timeout SECONDS waits longer; see the warnings above, and {meanwhile}"
+        )
+    return (
+        f"no commands came {silent} of simulated time: the controller, or the way from it, had stopped; see the "
+        f"warnings above, and {meanwhile}"
+    )
+
+
 def _report(result: dict[str, Any], late_matters: bool) -> None:
     from bipedsim.analysis import missed_share, silence_text, summary_lines
 
@@ -553,13 +568,10 @@ def _report(result: dict[str, Any], late_matters: bool) -> None:
         print(f"warning: {warning}", file=sys.stderr)
     silent = silence_text(result)
     if late_matters and silent:
-        print(
-            f"no commands came {silent} of simulated time: the controller, or the way from it, had stopped; see the "
-            "warnings above, and command_timeout and timeout_mode for what the joints did meanwhile",
-            file=sys.stderr,
-        )
+        print(_silence(silent, result.get("clock")), file=sys.stderr)
     share = missed_share(result, heard=True)
-    if late_matters and share > LATE_SHARE:
+    # In lock step what is missed is silence.
+    if late_matters and share > LATE_SHARE and result.get("clock") != "lock_step":
         trip = result["round_trip_us"] or {}
         took = " and ".join(f"{trip[key]:.0f} us ({key})" for key in ("p50", "p99") if trip.get(key) is not None)
         print(

@@ -9,6 +9,7 @@ from bipedsim.cli import add_fail_on_fall, add_run_option, option_name
 from bipedsim_ros.bringup.bringup import (
     DEMO,
     INTERFACE_SET,
+    argument_default,
     argument_help,
     argument_metavar,
     argument_names,
@@ -39,9 +40,11 @@ def add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     """Declare an option for each of these arguments of a bring-up; their values stay texts, as launch has them."""
     for name in names:
         # argparse takes % for itself.
-        text = argument_help(name).replace("%", "%%")
+        text = argument_help(name, not is_switch(name)).replace("%", "%%")
         if is_switch(name):
-            parser.add_argument(option_name(name), action="store_const", const="true", help=text)
+            on = argument_default(name) == "true"
+            option, text = (option_name(f"no_{name}"), f"do not {text}") if on else (option_name(name), text)
+            parser.add_argument(option, dest=name, action="store_const", const="false" if on else "true", help=text)
         else:
             parser.add_argument(option_name(name), metavar=argument_metavar(name), help=text)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 
 from bipedsim.cli import add_option, option_name
+from bipedsim.errors import ConfigError
+from bipedsim.view.page import PageParams
 from bipedsim_ros.bringup.bringup import argument_help, argument_metavar, namespace_of
 from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.live import ViewParams
@@ -25,6 +28,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_option(parser, ViewParams, name)
 
 
+def refuse_recorded(args: argparse.Namespace) -> None:
+    """Refuse options that mean nothing beside a recorded run.
+
+    Raises:
+        ConfigError: There are some.
+    """
+    usual = {"namespace": "", "network": ""} | {name: ViewParams.__dataclass_fields__[name].default for name in OWN}
+    given = [option_name(name) for name in usual if getattr(args, name) != usual[name]]
+    if given:
+        said = f"of a robot that is up, which bipedsim view shows without {args.recording}"
+        raise ConfigError(f"{', '.join(given)}: {said}")
+
+
 def main(args: argparse.Namespace) -> int:
     """Show what is up until Ctrl-C; return the exit code.
 
@@ -40,8 +56,8 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_ros.nodes import view_node
 
     given = {name: getattr(args, name) for name in OWN}
-    given |= {name: getattr(args, name) for name in ("robot", "ground", "host", "port") if getattr(args, name)}
-    given["browser"] = not args.no_browser
+    given |= {info.name: getattr(args, info.name) for info in dataclasses.fields(PageParams)}
+    given |= {name: getattr(args, name) for name in ("robot", "ground") if getattr(args, name)}
     words = ["--ros-args"]
     namespace = namespace_of(args.namespace)
     if namespace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bipedsim.config import RunConfig, like, param
-from bipedsim.view.page import LOCAL, PORT
+from bipedsim.view.page import PageParams
 from bipedsim_ros.live.steering import TeleopParams
 from bipedsim_ros.loop import SimParams
 
@@ -17,7 +17,7 @@ class ViewParams(TeleopParams):
     robot: str = like(RunConfig, "robot", "", "path of a robot.yaml; empty: what the simulator or the controller says")
     ground: str = like(SimParams, "ground", doc="what a robot stands on; a simulator says its own")
     ft_sign: float = like(SimParams, "ft_sign")
-    host: str = param(LOCAL, "where the page is served: 127.0.0.1 is for this machine alone, 0.0.0.0 for everybody")
-    port: int = param(PORT, "of the page; the next free one is taken where it is in use", low=1, high=65535)
+    host: str = like(PageParams, "host")
+    port: int = like(PageParams, "port")
     frame_rate: float = param(30.0, "how often the page shows what is new", unit="Hz", low=1.0, high=120.0)
-    browser: bool = param(False, "open the page in a browser")
+    browser: bool = like(PageParams, "browser", False)

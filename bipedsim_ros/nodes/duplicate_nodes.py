@@ -50,7 +50,15 @@ def robots_beside(node: Node) -> list[str]:
 
 def where_is_it(node: Node) -> str:
     """Return what to say where no joint states come: how to find a robot, unless a simulator is about to be one."""
-    return _COMING if "sim_node" in robots_beside(node) else WHERE
+    if "sim_node" in robots_beside(node):
+        return _COMING
+    own = node.resolve_topic_name(relative(topics.JOINT_STATES.name))
+    elsewhere = []
+    for name, _ in sorted(node.get_topic_names_and_types()):
+        if name.endswith(topics.JOINT_STATES.name) and name != own and node.count_publishers(name):
+            namespace = name.removesuffix(topics.JOINT_STATES.name)[1:]
+            elsewhere.append(f"{name} ({f'--namespace {namespace}' if namespace else 'no --namespace'})")
+    return f"there is one on {', '.join(elsewhere)}. Else {WHERE}" if elsewhere else WHERE
 
 
 def main() -> int:

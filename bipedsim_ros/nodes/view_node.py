@@ -85,7 +85,8 @@ class ViewNode:
                 now = time.monotonic()
                 self._look_who_is_there()
                 if self._found is None:
-                    if now >= remind_at:
+                    # Of one that is there, what lacks has been said.
+                    if now >= remind_at and not self._presence.there:
                         remind_at = now + _REMINDER_S
                         topic = self._node.resolve_topic_name("joint_states")
                         self._say(f"the page opens when there is a robot on {topic}: {where_is_it(self._node)}")

@@ -20,4 +20,4 @@ class BenchSettings:
     creep_seconds: float = param(2.0, "time under the side load", unit="s", low=1e-3, high=1e4)
     loop_blocks: int = param(5, "--loop: how often our nodes and the ping-pong take turns under each clock", low=1)
     loop_seconds: float = param(3.0, "--loop: simulated time of each of them", unit="s", low=0.05, high=1e4)
-    own: bool = param(True, "leave out our own models over the number of vertices, and in motion")
+    own: bool = param(True, "measure our own models over the number of vertices, and in motion")

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import urllib.request
+import webbrowser
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
 from bipedsim.cli.main import main
 from bipedsim.config import RunConfig
 from bipedsim.runs import run
+from bipedsim.view import page
+from bipedsim.view.page import Replay, RunView
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,32 @@ def test_a_page_is_served_to_this_machine_until_it_is_interrupted(walk: Path) ->
     assert err == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "opens"),
+    [
+        (["view", "{run}", "--port", "0"], True),
+        (["view", "{run}", "--port", "0", "--no-browser"], False),
+        (["run", "--duration", "0.05", "--real-time-factor", "0", "--view"], True),
+        (["run", "--duration", "0.05", "--real-time-factor", "0", "--view", "--no-browser"], False),
+    ],
+)
+def test_a_browser_is_opened_where_it_is_not_refused(
+    walk: Path, words: list[str], opens: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+
+    def end(_replay: Replay) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(Replay, "run", end)
+    monkeypatch.setattr(page, "RunView", partial(RunView, patience=0.0))
+    assert main([word.replace("{run}", str(walk)) for word in words]) == 0
+    printed = capsys.readouterr()
+    (address,) = re.findall(r"http://127\.0\.0\.1:\d+", printed.out + printed.err)
+    assert opened == [address] * opens
+
+
 def test_a_file_is_written(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "deep" / "stand.html"
     assert main(["view", str(walk), "--from", "0.2", "--html", str(path)]) == 0
@@ -61,6 +91,9 @@ def test_a_file_is_written(walk: Path, tmp_path: Path, capsys: pytest.CaptureFix
     [
         (["nowhere.npz"], "nowhere.npz: no such file"),
         (["{run}", "--html", "walk.gif"], "ends in .html"),
+        (["{run}", "--html", "walk.html", "--speed", "0.5"], "--speed is of a page that is served"),
+        (["{run}", "--port", "99999"], "port = 99999 is above its maximum 65535"),
+        (["{run}", "--port", "-3"], "port = -3 is below its minimum 0"),
         (["{run}", "--speed", "0"], "must be positive"),
         (["{run}", "--from", "7"], "the run lasts from"),
         (["{run}", "--robot", "compass"], "the run of biped14 has the joints"),

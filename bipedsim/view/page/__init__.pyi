@@ -1,18 +1,19 @@
 from .frames import Frames, frames_of, pushes_at, read_thinned
 from .instant import Instant, Pushed
-from .page import LOCAL, PORT, Page, check_page
+from .page import Page, check_page
+from .params import PageParams
 from .plots import Plots, values_of
 from .replay import Replay
-from .run_view import RunView
+from .run_view import PATIENCE, RunView
 from .trail import Trail
 from .view_run import Shown, open_replay, read_shown, write_html
 
 __all__ = [
-    "LOCAL",
-    "PORT",
+    "PATIENCE",
     "Frames",
     "Instant",
     "Page",
+    "PageParams",
     "Plots",
     "Pushed",
     "Replay",

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from bipedsim.config import check
 from bipedsim.errors import ConfigError, install
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
@@ -18,11 +19,10 @@ from bipedsim.view.page import figures
 from bipedsim.view.page.bodies import FINEST
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import LAYERS
+from bipedsim.view.page.params import LOCAL, PORT, PageParams
 from bipedsim.view.page.scene import OPACITY, Scene
 from bipedsim.view.page.state import State
 
-LOCAL = "127.0.0.1"
-PORT = 8080
 SEEN_FROM = (1.1, -1.5, 0.55)
 """Where the camera is at first, from the middle of the robot, in sizes of the robot: ahead of it, to its right."""
 LOOKED_AT = 0.45
@@ -98,6 +98,8 @@ class Page:
         finest: int = FINEST,
     ) -> None:
         viser = import_viser()
+        # With a port that is none viser would wait for ever.
+        check(PageParams(host, port), "page")
         self._robot = robot
         self._lock = threading.RLock()
         self._instant: Instant | None = None

@@ -16,7 +16,8 @@ from bipedsim.runs import describe_push
 from bipedsim.sim import Simulator, VertexForces
 from bipedsim.view.page.frames import RATE, Thinned, frames_of, pushes_at
 from bipedsim.view.page.instant import Instant
-from bipedsim.view.page.page import LOCAL, PORT, Page, check_page
+from bipedsim.view.page.page import Page, check_page
+from bipedsim.view.page.params import LOCAL, PORT
 from bipedsim.view.page.replay import Replay
 from bipedsim.view.page.trail import Trail
 

@@ -14,7 +14,8 @@ from bipedsim.model import Robot
 from bipedsim.view.animation import about_run, ground_of
 from bipedsim.view.page.beside import Beside
 from bipedsim.view.page.frames import RATE, Frames, frames_of, read_thinned
-from bipedsim.view.page.page import LOCAL, PORT, Page, import_viser
+from bipedsim.view.page.page import Page, import_viser
+from bipedsim.view.page.params import LOCAL, PORT
 from bipedsim.view.page.replay import Replay
 
 IN_FILE = 30_000

@@ -33,6 +33,7 @@ from bipedsim_ros.bringup.bringup import (
     DEMO,
     Arguments,
     BringUp,
+    argument_default,
     argument_help,
     argument_metavar,
     argument_names,
@@ -84,7 +85,7 @@ def test_the_recorder_is_polite_and_the_loop_urgent(tmp_path: Path) -> None:
 
 def test_every_argument_reaches_a_node() -> None:
     given = {"ground": "stairs", "clock": "lock_step", "rate": 500.0, "physics_dt": 0.002, "duration": 2.0}
-    given |= {"timeout_mode": "zero", "contact_model": "ncp", "rate_check": "warn"}
+    given |= {"timeout_mode": "zero", "lock_step_timeout": 5.0, "contact_model": "ncp", "rate_check": "warn"}
     given |= {"hardware": "realistic", "seed": 3}
     sim, controller = plan(given).nodes
     assert sim.parameters == given
@@ -93,7 +94,8 @@ def test_every_argument_reaches_a_node() -> None:
 
 def test_the_help_says_what_each_argument_takes() -> None:
     taken = {name: argument_metavar(name) for name in argument_names()}
-    assert {taken[name] for name in ("rate", "physics_dt", "duration", "command_timeout")} == {"HZ", "S"}
+    times = ("physics_dt", "duration", "command_timeout", "lock_step_timeout")
+    assert {taken[name] for name in ("rate", *times)} == {"HZ", "S"}
     assert (taken["seed"], taken["record"], taken["params_file"], taken["robot"]) == ("N", "FOLDER", "FILE", "NAME")
     assert {name for name in taken if taken[name] == name.upper()} == {"faults"}
 
@@ -274,7 +276,10 @@ def test_launch_arguments_are_text() -> None:
 def test_every_argument_is_explained_and_an_option(name: str) -> None:
     assert len(argument_help(name)) > 5
     option = f"--{name.replace('_', '-')}"
-    words, value = ([option], "true") if is_switch(name) else ([option, "1"], "1")
+    words, value = [option, "1"], "1"
+    if is_switch(name):
+        on = argument_default(name) == "true"
+        words, value = [f"--no-{option[2:]}" if on else option], "false" if on else "true"
     args = make_parser().parse_args(["up", *words])
     assert isinstance(args, argparse.Namespace)
     assert getattr(args, name) == value
@@ -298,6 +303,9 @@ def test_a_page_is_a_node_beside_the_others_that_nobody_waits_for(monkeypatch: p
     assert nodes[-1].namespace == "/r1"
     assert [node.executable for node in plan_robot({"view": True}).nodes] == ["controller_node", "view_node"]
     assert "view_node" not in [node.executable for node in plan({"view": False}).nodes]
+    assert nodes[-1].parameters == {"browser": True}
+    for planned in (plan, plan_robot):
+        assert planned({"view": True, "browser": False}).nodes[-1].parameters == {"browser": False}
 
 
 def test_a_page_that_cannot_be_shown_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,6 +402,18 @@ def test_a_controller_that_was_silent_is_not_called_slow_either(capsys: pytest.C
     assert "no commands came from 4.26 to 15.86 s of simulated time: the controller" in advice.err
     assert "busy" not in advice.err
     assert "silent                     from 4.26 to 15.86 s" in advice.out
+
+
+def test_in_lock_step_what_ended_the_wait_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """A controller that is too slow misses every second state: what is not silence is its beginning."""
+    silences = [[0.002 * k, 0.002 * k + 0.001] for k in range(100)]
+    concluded(None, **COUNTED, clock="lock_step", command_silences_s=silences, round_trip_us={})
+    advice = capsys.readouterr().err
+    assert "no commands came from 0 to 0.001 s" in advice
+    assert "sim_node waited until lock_step_timeout of wall time was over" in advice
+    assert "--lock-step-timeout SECONDS" in advice
+    assert "command_timeout and timeout_mode for what the joints did" in advice
+    assert "--clock lock_step" not in advice, "it is"
 
 
 def test_another_robot_is_told_below_the_figures(capsys: pytest.CaptureFixture[str]) -> None:

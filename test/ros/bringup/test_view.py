@@ -32,9 +32,18 @@ def test_what_is_of_a_recording_is_not_taken_without_one(capsys: pytest.CaptureF
     assert "recorded run: name it" in said
 
 
+@pytest.mark.parametrize("option", [["--namespace", "r1"], ["--frame-rate", "5"], ["--network", "subnet"]])
+def test_what_is_of_a_robot_that_is_up_is_not_taken_with_a_recording(
+    capsys: pytest.CaptureFixture[str], option: list[str]
+) -> None:
+    assert main(["view", "walk.npz", *option]) == EXIT_USAGE
+    assert f"{option[0]}: of a robot that is up, which bipedsim view shows without walk.npz" in capsys.readouterr().err
+
+
 @pytest.mark.ros
 def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path: Path) -> None:
     log = tmp_path / "said.txt"
+    ros.node.create_publisher(JointState, "/joint_states", 1)
     options = ["--namespace", "lab/r1", "--robot", "biped14", "--port", "18100", "--frame-rate", "5", "--ft-sign", "-1"]
     with log.open("w") as out:
         node = subprocess.Popen([*VIEW, *options], env=ros.env, stdout=out, stderr=subprocess.STDOUT)
@@ -46,6 +55,7 @@ def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path
         assert not values[3].bool_value
         waits = "the page opens when there is a robot on /lab/r1/joint_states"
         ros.until(lambda: waits in log.read_text(), "what it waits for")
+        assert "there is one on /joint_states (no --namespace). Else" in log.read_text()
         ros.node.create_publisher(JointState, "/lab/r1/joint_states", 1)
         ros.until(lambda: READY in log.read_text(), "a page of a robot that publishes joint states")
         said = log.read_text()
@@ -53,6 +63,21 @@ def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path
     finally:
         node.send_signal(signal.SIGINT)
         assert node.wait(60) == 0, log.read_text()
+
+
+@pytest.mark.ros
+def test_a_robot_that_nobody_names_is_not_said_to_be_missing(ros: RosWorld, tmp_path: Path) -> None:
+    log = tmp_path / "said.txt"
+    ros.node.create_publisher(JointState, "/joint_states", 1)
+    with log.open("w") as out:
+        node = subprocess.Popen(VIEW, env=ros.env, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        ros.until(lambda: "nobody says which one: name it" in log.read_text(), "that its name is wanted")
+        ros.spin(lambda: False, 1.5)
+    finally:
+        node.send_signal(signal.SIGINT)
+        assert node.wait(60) == 0, log.read_text()
+    assert "when there is a robot" not in log.read_text()
 
 
 @pytest.mark.ros
