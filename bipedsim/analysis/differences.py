@@ -10,6 +10,9 @@ from typing import Any
 
 from bipedsim.analysis.summary_text import aligned, resolution_of, unit_of
 
+_WIDE = 16
+"""Letters of a text that is longer than numbers are."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -52,17 +55,21 @@ def differences(summaries: Sequence[Mapping[str, Any]]) -> list[Difference]:
 def difference_lines(found: Sequence[Difference], runs: Sequence[str]) -> list[str]:
     """Return a table of ``found`` for readers, a line each below a head: each of ``runs``, then less the first.
 
-    Where nothing differs, a line says that.
+    Texts that would make it wide, such as verdicts, stand below it. Where nothing differs, a line says that.
     """
     if not found:
         return ["no figure differs by more than rounding"]
     first, *others = runs
     rows = [["", *runs, *(f"{name} - {first}" for name in others)]]
+    below: list[str] = []
     for one in found:
+        if max(len(_text(value)) for value in one.values) > _WIDE:
+            below += [one.name, *aligned([[f"  {name}", _text(v)] for name, v in zip(runs, one.values, strict=True)])]
+            continue
         unit = unit_of(_telling(one.name))
         apart = ("-" if value is None else f"{value:+.6g}" for value in one.apart)
         rows.append([f"{one.name} [{unit}]" if unit else one.name, *map(_text, one.values), *apart])
-    return aligned(rows, numbers=True)
+    return [*(aligned(rows, numbers=True) if len(rows) > 1 else ()), *below]
 
 
 def _flat(figures: Mapping[str, Any], before: str = "") -> dict[str, Any]:

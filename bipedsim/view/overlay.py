@@ -80,7 +80,8 @@ def overlay(
     with picture(Path(path), (width, height + text_height), comparison.title) as figure:
         upper, lower = figure.subfigures(2, 1, height_ratios=[height, text_height], squeeze=False)[:, 0]
         comparison.draw(upper)
-        lower.text(0.01, 0.98, "\n".join(below), family="monospace", fontsize=7.5, va="top")
+        size = 7.5 * min(1.0, _WIDTH / max(map(len, below)))
+        lower.text(0.01, 0.98, "\n".join(below), family="monospace", fontsize=size, va="top")
     return [*table, *notes]
 
 

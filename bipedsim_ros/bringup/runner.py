@@ -550,7 +550,7 @@ def _silence(silent: str, clock: str | None) -> str:
     meanwhile = "command_timeout and timeout_mode for what the joints did meanwhile"
     if clock == "lock_step":
         return (
-            f"no commands came {silent} of simulated time: sim_node waited until lock_step_timeout of wall time was "
+            f"in simulated time no commands came {silent}: sim_node waited until lock_step_timeout of wall time was "
             "over, and took the step without. The controller, or the way from it, had stopped, or an answer "
             f"takes longer: --lock-step-timeout SECONDS waits longer; see the warnings above, and {meanwhile}"
         )

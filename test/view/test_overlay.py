@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +22,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording
 from bipedsim.runs import run as simulate
 from bipedsim.view import foot_colour
-from bipedsim.view.overlay import DASHES, Comparison
+from bipedsim.view.overlay import DASHES, Comparison, overlay, picture
 
 
 def loaded(n: int, factor: float, seed: int = 3) -> Recording:
@@ -85,6 +89,32 @@ def test_text_and_what_one_lacks_have_no_difference() -> None:
         ("n", (3, None), (None,)),
         ("k_N", (None, 2.0), (None,)),
     ]
+
+
+def test_long_texts_stand_below_the_table_which_they_would_make_wide() -> None:
+    verdicts = ["walked 1.45 m in 7 s, 7 steps, did not fall", "fell at 2 s"]
+    found = differences([{"verdict": verdict, "n": 3 + k} for k, verdict in enumerate(verdicts)])
+    lines = difference_lines(found, ["first", "second"])
+    assert [line.split() for line in lines[:2]] == [["first", "second", "second", "-", "first"], ["n", "3", "4", "+1"]]
+    assert lines[2:] == ["verdict", f"  first   {verdicts[0]}", f"  second  {verdicts[1]}"]
+    assert difference_lines([one for one in found if one.name == "verdict"], ["first", "second"]) == lines[2:]
+
+
+def test_the_table_stays_on_the_picture_however_long_its_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[float] = []
+
+    @contextmanager
+    def looked_at(*args: Any) -> Iterator[Figure]:
+        with picture(*args) as figure:
+            yield figure
+            (text,) = figure.subfigs[1].texts
+            seen.append(text.get_window_extent(figure.canvas.get_renderer()).x1 / figure.bbox.width)
+
+    monkeypatch.setattr(sys.modules["bipedsim.view.overlay"], "picture", looked_at)
+    runs = {f"a_run_with_a_name_as_long_as_this_one_{k}": loaded(100, 1.0 + k) for k in range(4)}
+    figures = [{"n": k} for k in range(4)]
+    overlay(runs, tmp_path / "runs.png", ["forces"], figures)
+    assert 0.5 < seen[0] < 1.0
 
 
 def test_only_the_common_time_is_drawn_and_what_differs_is_told() -> None:
