@@ -60,6 +60,8 @@ def ideal_plates(recording: Recording, height: float = 0.0) -> tuple[PlateSignal
     Raises:
         ConfigError: It lacks them.
     """
+    # Else everybody who stands at first would be taken to step onto the plate.
+    recording = begun(recording)
     ground = force_plate(recording, height=height)
     places = recording.sole_poses[..., :2].reshape(-1, 2)
     places = places[np.isfinite(places).all(axis=1)]

@@ -103,6 +103,10 @@ def test_the_row_before_the_first_step_of_a_bag_has_the_wrench_of_that_step() ->
     table = lab_table(bag, robot).columns
     assert table["total_Fz"][0] == table["total_Fz"][1] > 600.0
     assert np.isfinite(table["left_CoPx"][0])
+    for plate in ideal_plates(bag):
+        first, second = plate.force()[:2, 2]
+        assert first == pytest.approx(second, rel=1e-6), "who stands steps onto no plate"
+        assert first > 300.0
     # What was recorded is not touched.
     assert not bag.wrench[0].any()
 

@@ -72,8 +72,8 @@ def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None
         )
     if frames * each < len(t):
         left = len(t) - frames * each
-        said = "sample of the plates fills" if left == 1 else f"{left} samples of the plates fill"
-        notes.append(f"the last {said} no frame of markers: left out")
+        rest = "sample of the plates fills" if left == 1 else f"{left} samples of the plates fill"
+        notes.append(f"the last {rest} no frame of markers: left out")
     c3d = ezc3d.c3d()
     _set_points(c3d, trial, t[: frames * each : each], analog_rate / each)
     _set_plates(c3d, plates, frames * each, analog_rate)
