@@ -24,6 +24,7 @@ from .endpoints import (
     requested,
 )
 from .joint_commands import CommandReader, CommandWriter, Fault, ImpedanceReader, ImpedanceWriter
+from .left_ports import remove_left_ports
 from .message_definitions import definition_of
 from .network import THIS_MACHINE, WHERE, NetworkParams, add_network_option, network_environment
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
@@ -86,6 +87,7 @@ __all__ = [
     "read_trajectory",
     "recorder_profile",
     "relative",
+    "remove_left_ports",
     "requested",
     "sole_frame",
     "surely_empty",
