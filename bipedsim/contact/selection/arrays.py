@@ -108,9 +108,10 @@ class Scratch(NamedTuple):
         T, F, b, r_vj: Per foot, see :class:`bipedsim.contact.modes.Rows`.
         rows, whole: How many rows are constrained, whether T and F are the identity.
         shares: What the vertices of a foot bear, see :mod:`bipedsim.contact.selection.friction`.
-        turn: Of the slip. loaded: Whether a foot that slides carries something.
-        tried, miss, best, least, way, slope, span: Of Newton's method for frictions: a guess, how far it is off, both
-            of the best one so far, the step from it, the derivatives, and the length over which torsion is taken [m].
+        turn: Of the slip of each foot.
+        tried, miss: Of all feet: a guess of the frictions, and how far it is off.
+        best, least, way, slope, span: Of Newton's method for frictions: both of the best guess so far, the step from
+            it, the derivatives, and the length over which torsion is taken [m].
         drift: How much faster or slower a foot slips by its last turn [m/s].
         resting: Whether friction of a foot that slides is less than it could be.
         GF, A, L, work, rhs, lam, residual, correction, pivot_rows, pivot_columns: Of the linear equations.
@@ -128,7 +129,6 @@ class Scratch(NamedTuple):
     whole: Annotated[Flags, "K"]
     shares: Annotated[Array, "N", 3]
     turn: Annotated[Array, "K", 3]
-    loaded: Annotated[Flags, "K"]
     resting: Annotated[Flags, "K"]
     tried: Annotated[Array, "3K"]
     miss: Annotated[Array, "3K"]

@@ -286,24 +286,20 @@ def _turn_slips(p: Projection, s: Selection):
     """
     trial, scratch = s.trial, s.scratch
     x, f = scratch.tried, scratch.miss
+    x[:] = 0.0
+    f[:] = 0.0
     moved = drift = 0.0
-    anew = False
     for k in range(scratch.rows.shape[0]):
-        slides = scratch.rows[k] > 0 and trial.sliding[k]
-        loaded = slides and trial.impulse[k, 2] > 0.0
-        if slides:
-            far, speed = _turn_slip(k, p, s, True)
-            # A foot that pulls is no solution, whatever its friction is to the last digit.
-            moved = max(moved, far if loaded else far * PULLING)
-            drift = max(drift, speed)
-            scratch.drift[k] = speed
-        anew = anew or loaded != scratch.loaded[k]
-        scratch.loaded[k] = loaded
+        if scratch.rows[k] == 0 or not trial.sliding[k]:
+            continue
+        far, speed = _turn_slip(k, p, s, True)
+        # A foot that pulls is no solution, whatever its friction is to the last digit.
+        moved = max(moved, far if trial.impulse[k, 2] > 0.0 else far * PULLING)
+        drift = max(drift, speed)
+        scratch.drift[k] = speed
         for a in range(3):
-            x[3 * k + a] = trial.slip[k, a] if slides else 0.0
-            f[3 * k + a] = scratch.turn[k, a] if slides else 0.0
-    if anew:
-        forget_turns(s.mixing)
+            x[3 * k + a] = trial.slip[k, a]
+            f[3 * k + a] = scratch.turn[k, a]
     mix(s.mixing, x, f)
     for k in range(scratch.rows.shape[0]):
         if scratch.rows[k] == 0 or not trial.sliding[k]:
