@@ -21,7 +21,7 @@ from bipedsim_ros.bringup.bringup import (
     parameters_text,
     refuse_misspelt,
 )
-from bipedsim_ros.wire import THIS_MACHINE, network_environment
+from bipedsim_ros.wire import LEFT_PORTS, THIS_MACHINE, network_environment, remove_left_ports
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity, Substitution
 
 
@@ -70,6 +70,8 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
     notes: list[LaunchDescriptionEntity] = [LogInfo(msg=note) for note in bringup.notes]
     if variables and not bringup.arguments.network:
         notes.append(LogInfo(msg=THIS_MACHINE.replace("--network ", "network:=")))
+    if removed := remove_left_ports():
+        notes.append(LogInfo(msg=LEFT_PORTS.format(len(removed))))
     if bringup.run_folder is None:
         return [*notes, *nodes]
     recorder, *others = nodes

@@ -35,7 +35,7 @@ from bipedsim_ros.bringup.bringup import (
 )
 from bipedsim_ros.bringup.checks import check_names
 from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
-from bipedsim_ros.wire import THIS_MACHINE, network_environment, remove_left_ports, topics
+from bipedsim_ros.wire import LEFT_PORTS, THIS_MACHINE, network_environment, remove_left_ports, topics
 
 READY_TIMEOUT_S = 180.0
 # After which the user is told what is waited for.
@@ -172,7 +172,8 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
     env = environment(network)
     if not network and network_environment(network, os.environ):
         output.show(THIS_MACHINE)
-    remove_left_ports()
+    if removed := remove_left_ports():
+        output.show(LEFT_PORTS.format(len(removed)))
     for note in bringup.notes:
         output.show(note)
     failed = ""

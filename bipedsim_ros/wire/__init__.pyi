@@ -24,7 +24,7 @@ from .endpoints import (
     requested,
 )
 from .joint_commands import CommandReader, CommandWriter, Fault, ImpedanceReader, ImpedanceWriter
-from .left_ports import remove_left_ports
+from .left_ports import LEFT_PORTS, remove_left_ports
 from .message_definitions import definition_of
 from .network import THIS_MACHINE, WHERE, NetworkParams, add_network_option, network_environment
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
@@ -37,6 +37,7 @@ __all__ = [
     "FEET_FRAME",
     "FIRST",
     "LAST",
+    "LEFT_PORTS",
     "NS_PER_S",
     "STANDARD_BASE",
     "THIS_MACHINE",

@@ -1,6 +1,7 @@
-"""Ports of shared memory that a killed process has left: whoever sends to one waits until Fast DDS takes it for dead.
+"""Ports of shared memory that a killed process has left: whoever opens one waits for its listeners, who are no more.
 
-With our profile, in which a reader may stand still for long, that is 9 s, in which a simulator does not tick.
+Fast DDS takes such a port for dead where its lock file is still there, and else waits: with our profile, in which a
+reader may stand still for long, for 9 s, in which a simulator that wants to send does not tick.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import time
 from pathlib import Path
 
 FOLDER = Path("/dev/shm")
+LEFT_PORTS = "removed {} ports of shared memory that killed processes had left (docs/network.md)"
+"""What to say where there were some."""
 _PORT = re.compile(r"(fastrtps|fastdds)_port\d+")
 _AGE_S = 10.0
 """What is younger may be about to be locked by the process that has just made it."""
