@@ -13,7 +13,7 @@ from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.loop import HandledByLoop
-from bipedsim_ros.wire import message_class, offered_qos, qos_words, recorder_profile
+from bipedsim_ros.wire import NAMING_S, UNNAMED, message_class, offered_qos, qos_words, recorder_profile
 
 # Discovery takes milliseconds to a second; on a busy machine or network, more.
 _DISCOVERY_S = 5.0
@@ -26,12 +26,7 @@ _SERVICE_S = 2.0
 def watch(node: Node, contract: Contract, duration: float) -> Evidence:
     """Wait for the robot's topics, then listen for ``duration`` [s] and return what was seen."""
     expected = {topic.found_as: topic for topic in (*contract.sensors, contract.commands)}
-    deadline = time.monotonic() + _DISCOVERY_S
-    while time.monotonic() < deadline:
-        if all(node.count_publishers(topic.found_as) for topic in contract.sensors):
-            # The rest of the graph is not far.
-            deadline = min(deadline, time.monotonic() + _SETTLE_S)
-        time.sleep(0.05)
+    _discover(node, contract)
     types = dict(node.get_topic_names_and_types())
     seen = {
         name: TopicEvidence(tuple(types[name]), _publishers(node, name), _subscriptions(node, name))
@@ -59,6 +54,21 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
     return Evidence(source, True, seen, others, joints)
 
 
+def _discover(node: Node, contract: Contract) -> None:
+    """Wait until the robot's topics and the names of their nodes are known, or for as long as that takes at most."""
+    sensors = [topic.found_as for topic in contract.sensors]
+    start = time.monotonic()
+    deadline, named_by = start + _DISCOVERY_S, start + NAMING_S
+    while (now := time.monotonic()) < deadline:
+        publishers = [_publishers(node, name) for name in sensors]
+        if not all(end.node for found in publishers for end in found):
+            deadline = named_by
+        elif all(publishers):
+            # The rest of the graph is not far.
+            deadline = min(deadline, now + _SETTLE_S)
+        time.sleep(0.05)
+
+
 def _take_all(handle: Any, cls: type, seen: TopicEvidence) -> None:
     while (taken := handle.take_message(cls, True)) is not None:
         data, info = taken
@@ -77,6 +87,8 @@ def _subscriptions(node: Node, name: str) -> tuple[Endpoint, ...]:
 
 
 def _endpoint(info: Any) -> Endpoint:
+    if info.node_name == UNNAMED:
+        return Endpoint("", qos_words(info.qos_profile))
     space = info.node_namespace.rstrip("/")
     return Endpoint(f"{space}/{info.node_name}", qos_words(info.qos_profile))
 

@@ -9,7 +9,7 @@ from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 from bipedsim_ros.contract.finding import Findings, Said
 from bipedsim_ros.contract.robot_contract import TAKES
-from bipedsim_ros.wire import incompatible
+from bipedsim_ros.wire import NAMING_S, NO_NAME, incompatible
 
 RATE_TOLERANCE = 0.1
 """Share by which the rate may differ, as in controller_node."""
@@ -37,9 +37,13 @@ def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTo
         return False
     _check_publishers(seen, topic, say)
     if not seen.messages:
-        say.missing(
-            "messages", f"{contract.rate:g} a second", "it has a publisher that is silent: is its driver active?"
-        )
+        silent = "it has a publisher that is silent: is its driver active?"
+        if seen.publishers and not all(end.node for end in seen.publishers):
+            silent = (
+                f"its publisher is {NO_NAME}: discovery is not complete, check again in {NAMING_S:g} s (one that was "
+                "killed stays listed for 20 s)"
+            )
+        say.missing("messages", f"{contract.rate:g} a second", silent)
         return False
     if topic.frame:
         frames = seen.columns.frames
@@ -235,7 +239,7 @@ def _where_else(evidence: Evidence, topic: ExpectedTopic) -> str:
 
 
 def _nodes(ends: tuple[Endpoint, ...]) -> str:
-    return ", ".join(end.node or "unknown node" for end in ends)
+    return ", ".join(end.node or NO_NAME for end in ends)
 
 
 def _seconds(value: float) -> str:

@@ -12,16 +12,12 @@ from collections.abc import Sequence
 import rclpy
 from rclpy.node import Node
 
-from bipedsim_ros.wire import WHERE, participants, relative, topics
+from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, WHERE, participants, relative, topics
 
 # Participants that miss each other's first announcements meet at the next ones, which Fast DDS sends every 3 s.
 DISCOVERY_S = 3.5
 """After how long a node knows who else is there [s]."""
 _COMING = "sim_node is up, and begins when its kernels are loaded: the first time they are compiled, up to a minute"
-_UNNAMED = "_NODE_NAME_UNKNOWN_"
-_NAMING_S = 15.0
-"""How long to wait for the name of a node whose topics are known [s]: names come on a topic of their own, on a busy
-machine some seconds later."""
 
 
 def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
@@ -66,15 +62,15 @@ def main() -> int:
     rclpy.init(args=["", *sys.argv[1:], "--ros-args", "--disable-external-lib-logs"])
     node = Node("bipedsim_up", enable_rosout=False, start_parameter_services=False)
     start = time.monotonic()
-    while not (found := robots_beside(node)) or _UNNAMED in found:
+    while not (found := robots_beside(node)) or UNNAMED in found:
         there = participants(node.context.get_domain_id())
         waited = time.monotonic() - start
-        if waited > (_NAMING_S if found else DISCOVERY_S):
+        if waited > (NAMING_S if found else DISCOVERY_S):
             break
         if there > 1 and len(node.get_node_names()) >= there and not found:
             break
         time.sleep(0.02)
-    print(", ".join(found).replace(_UNNAMED, "a node without a name"))
+    print(", ".join(found).replace(UNNAMED, NO_NAME))
     node.destroy_node()
     rclpy.try_shutdown()
     return 0

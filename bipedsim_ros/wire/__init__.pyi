@@ -26,7 +26,16 @@ from .endpoints import (
 from .joint_commands import CommandReader, CommandWriter, Fault, ImpedanceReader, ImpedanceWriter
 from .left_ports import LEFT_PORTS, remove_left_ports
 from .message_definitions import definition_of
-from .network import THIS_MACHINE, WHERE, NetworkParams, add_network_option, network_environment
+from .network import (
+    NAMING_S,
+    NO_NAME,
+    THIS_MACHINE,
+    UNNAMED,
+    WHERE,
+    NetworkParams,
+    add_network_option,
+    network_environment,
+)
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
 from .trajectories import Waypoints, read_trajectory
 from .transforms import make_transforms
@@ -38,10 +47,13 @@ __all__ = [
     "FIRST",
     "LAST",
     "LEFT_PORTS",
+    "NAMING_S",
+    "NO_NAME",
     "NS_PER_S",
     "STANDARD_BASE",
     "THIS_MACHINE",
     "TOPICS",
+    "UNNAMED",
     "WHERE",
     "WORLD_FRAME",
     "BundleReader",

@@ -29,6 +29,12 @@ CHOOSING = (
 )
 """Variables by which a user has already said it."""
 THIS_MACHINE = "only this machine takes part in the ROS graph; --network subnet lets others in (docs/network.md)"
+UNNAMED = "_NODE_NAME_UNKNOWN_"
+"""What rcl calls a node whose topics are known and whose name is not yet."""
+NO_NAME = "a node whose name is not known yet"
+NAMING_S = 15.0
+"""How long to wait for the name of a node whose topics are known [s]: names come on a topic of their own, on a busy
+machine some seconds later."""
 WHERE = (
     "a simulator may still be compiling; else start the robot (for a simulated one: bipedsim up), or look where it is: "
     "both need the same ROS_DOMAIN_ID, and --network subnet if it is on another machine (docs/network.md)"

@@ -122,6 +122,16 @@ def no_orientation(robot: PlayedRobot) -> None:
     robot.streams[IMU].values["orientation_covariance"][:, 0] = -1.0
 
 
+def silent(node: str) -> Plant:
+    def plant(robot: PlayedRobot) -> None:
+        stream = robot.streams[LEFT]
+        stream.publishers = [Endpoint(node, Qos())]
+        stream.stamps, stream.sent = stream.stamps[:0], stream.sent[:0]
+        stream.values = {key: value[:0] for key, value in stream.values.items()}
+
+    return plant
+
+
 SWAPPED = [1, 0, *range(2, ROBOT.nu)]
 LATCHED = [Endpoint("/robot", Qos("reliable", "transient_local"))]
 FAULTS: dict[str, tuple[Plant, dict[tuple[str, str], str]]] = {
@@ -138,6 +148,8 @@ FAULTS: dict[str, tuple[Plant, dict[tuple[str, str], str]]] = {
     "latched commands wanted": (changed(COMMANDS, subscriptions=LATCHED), {(COMMANDS, "QoS"): "subscription"}),
     "two publishers": (two_publishers, {(JOINTS, "publishers"): "all but the robot's"}),
     "nobody listens": (nobody_listens, {(COMMANDS, "listeners"): "activate"}),
+    "silent": (silent("/robot"), {(LEFT, "messages"): "is its driver active"}),
+    "silent, not discovered": (silent(""), {(LEFT, "messages"): "discovery is not complete, check again in 15 s"}),
     "frame": (changed(LEFT, frame="leg_left_6_link"), {(LEFT, "frame"): "frame_id"}),
     "rate": (half_rate, {(LEFT, "rate"): "rate:=500", (LEFT, "latency"): "", (LEFT, "age"): ""}),
     "losses": (every_tenth_lost, {(IMU, "gaps"): "network"}),
