@@ -13,7 +13,9 @@ from bipedsim.control.walking.body import Feet
 from bipedsim.numerics import kernel
 
 _RECOVERY = 0.25
-"""Share of the command that a step with enough margin gives back."""
+"""Share of the command that a step with enough margin gives back, and so does a rest."""
+_REST = 1.0
+"""For how long a robot that was stopped stands with enough margin before it walks again [s]."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ class Supervisor:
     """Shortens the steps, and then stops, while the measured ZMP keeps to the edge of the polygon of support.
 
     A step in which it was too near for too long halves the share of the command that is obeyed; two such steps in a row
-    stop the robot, until the command has been zero once. Every other step gives a quarter back.
+    stop the robot, until it has stood for a second with enough margin, or the command has been zero once. Every other
+    step gives a quarter back.
 
     Args:
         params: See :class:`SupervisionParams`.
@@ -82,20 +85,33 @@ class Supervisor:
         self.share = 1.0
         self._near = 0.0
         self._bad_steps = 0
+        self._rested = 0.0
         self._quiet_until = -1e300
 
     def touched_down(self, t: float) -> None:
         """Ignore the ZMP for a while after ``t`` [s]."""
         self._quiet_until = t + self._params.impact_time
 
-    def watch(self, t: float, margin: float, commanded: bool) -> bool:
-        """Take in the margin [m] of a tick, and whether the command asks to move; return whether the margin counts."""
+    def watch(self, t: float, margin: float, commanded: bool, stands: bool) -> bool:
+        """Take in a tick; return whether its margin counts.
+
+        Args:
+            t: Time [s].
+            margin: Distance of the measured ZMP to the edge [m].
+            commanded: Whether the command asks to move.
+            stands: Whether no step is under way.
+        """
         if self.share == 0.0 and not commanded:
             self.reset()
         if t < self._quiet_until:
             return False
-        if margin < self._params.margin_least:
+        near = margin < self._params.margin_least
+        if near:
             self._near += self._dt
+        if self.share == 0.0:
+            self._rested = self._rested + self._dt if stands and not near else 0.0
+            if self._rested > _REST:
+                self.share, self._bad_steps, self._near, self._rested = _RECOVERY, 0, 0.0, 0.0
         return True
 
     def step_begun(self) -> None:

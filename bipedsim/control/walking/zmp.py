@@ -164,8 +164,9 @@ class ZmpController:
     Attributes:
         estimate: Where the robot believes to be; see :class:`bipedsim.control.estimation.BaseEstimate`.
         readouts: Updated in place: ``zmp_margin`` [m] of the measured ZMP to the edge of the polygon of support,
-            negative outside, as it was before the last touch-down for a moment after it; ``dcm_error`` [m]; and the
-            plan, ``plan_...``, for viewers: see :class:`bipedsim.control.walking.shown_plan.ShownPlan`.
+            negative outside, as it was before the last touch-down for a moment after it; ``dcm_error`` [m];
+            ``command_share``, 0 to 1, of the velocity command that is obeyed; and the plan, ``plan_...``, for viewers:
+            see :class:`bipedsim.control.walking.shown_plan.ShownPlan`.
         fallen: Whether it has given up.
 
     Raises:
@@ -232,7 +233,7 @@ class ZmpController:
         self._command = Command(np.zeros(robot.nu))
         self._dt = dt
         self._shown = ShownPlan(self._omega, soles.centres)
-        self.readouts = {"zmp_margin": 0.0, "dcm_error": 0.0, **self._shown.readouts}
+        self.readouts = {"zmp_margin": 0.0, "dcm_error": 0.0, "command_share": 1.0, **self._shown.readouts}
         self.fallen = False
         self.estimate: Any = None
         self._warm_up()
@@ -292,7 +293,7 @@ class ZmpController:
         self._tilt[:] = pin.log3(upright.T @ R)
         self._supervisor.reset()
         # Until the feet were felt there is no margin to show.
-        self.readouts.update(self._shown.readouts, zmp_margin=np.nan, dcm_error=np.nan)
+        self.readouts.update(self._shown.readouts, zmp_margin=np.nan, dcm_error=np.nan, command_share=1.0)
         self._shown.reset(observation.t, *whole.body.com[:2].tolist())
         self._velocity[:] = 0.0
         self._footsteps = self._footsteps[:0]
@@ -371,7 +372,7 @@ class ZmpController:
             gait.follow(t, self._dcm(t), feet.p, feet.R, self._footsteps)
             self._footsteps = self._footsteps[:0]
         elif self._moving() and self._supervisor.share > 0.0:
-            gait.start(t, self._dcm(t), feet.p, feet.R, self._velocity)
+            gait.start(t, self._dcm(t), feet.p, feet.R, self._supervisor.share * self._velocity)
 
     def _climb_with_step(self) -> None:
         """Lead the CoM from over the lower foot to over the lower foot: up or down while one foot is in the air."""
@@ -407,8 +408,9 @@ class ZmpController:
         error, margin = float(ref.error[0]), float(ref.margin[0])
         self.readouts["dcm_error"] = error
         self.fallen = self.fallen or error > self._params.fall_error
-        if margin == margin and self._supervisor.watch(t, margin, self._moving()):
+        if margin == margin and self._supervisor.watch(t, margin, self._moving(), gait.phase == "stand"):
             self.readouts["zmp_margin"] = margin
+        self.readouts["command_share"] = self._supervisor.share
         if error > LEAST_ERROR and self._params.catch_most > 0.0:
             if self._flying >= 0 and gait.phase == "single" and not gait.kicking:
                 self._catch(t)

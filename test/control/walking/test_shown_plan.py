@@ -74,4 +74,4 @@ def test_the_planned_com_is_where_the_com_goes() -> None:
 
 def test_summaries_leave_the_places_of_a_plan_out() -> None:
     _, summary = run(RunConfig(robot="biped14", controller="zmp", duration=0.05))
-    assert set(summary["readouts"]) == {"zmp_margin", "dcm_error"}
+    assert set(summary["readouts"]) == {"zmp_margin", "dcm_error", "command_share"}

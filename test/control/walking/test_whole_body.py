@@ -16,7 +16,7 @@ from walking_support import loaded
 
 from bipedsim.control.walking.distribution import Distribution, DistributionParams, _rows
 from bipedsim.control.walking.reference import turn
-from bipedsim.control.walking.supervision import SupervisionParams, Supervisor, measured_zmp
+from bipedsim.control.walking.supervision import measured_zmp
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, Sole
@@ -460,30 +460,6 @@ def test_the_zmp_is_where_the_moment_of_all_feet_is_vertical(seed: int) -> None:
     alone = robot.soles[1].placement_joint_sole
     cop = (data.oMi[robot.soles[1].joint_id] * alone).act(np.array([-wrench[1, 4], wrench[1, 3], 0.0]) / wrench[1, 2])
     assert zmp == pytest.approx(cop[:2], abs=1e-6)
-
-
-def test_supervision_shortens_steps_then_stops_until_the_command_was_zero() -> None:
-    supervisor = Supervisor(SupervisionParams(), 1e-3)
-
-    def step(near: int, commanded: bool = True, begin: float = 0.0) -> float:
-        for i in range(400):
-            supervisor.watch(begin + 1e-3 * i, 0.001 if i < near else 0.01, commanded)
-        supervisor.step_begun()
-        return supervisor.share
-
-    assert step(149) == 1.0
-    assert step(152) == 0.5
-    assert step(0) == 0.75
-    assert step(152) == 0.375
-    assert step(152) == 0.0
-    assert step(0) == 0.0
-    assert step(0, commanded=False) == 1.0
-    # What comes around a touch-down does not count.
-    supervisor.touched_down(0.35)
-    assert step(400, begin=0.0) == 1.0
-    assert Supervisor(SupervisionParams(margin_time=0.0), 1e-3).share == 1.0
-    supervisor = Supervisor(SupervisionParams(margin_time=0.0), 1e-3)
-    assert step(400) == 1.0
 
 
 @given(n=st.integers(1, 45), seed=seeds)

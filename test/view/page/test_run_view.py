@@ -49,7 +49,7 @@ def test_the_plan_and_the_readouts_of_the_controller_are_shown_as_they_are_recor
     known = [(row, instant) for row, instant in zip(rows, instants, strict=True) if row >= 0]
     assert len(known) > 3
     for row, instant in known:
-        assert instant.readouts.keys() == {"zmp_margin", "dcm_error"}
+        assert instant.readouts.keys() == {"zmp_margin", "dcm_error", "command_share"}
         for name, value in instant.readouts.items():
             np.testing.assert_array_equal(value, seen.readouts[name][row], err_msg=name)
         assert instant.plan is not None
