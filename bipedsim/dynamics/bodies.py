@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.dynamics.tree import Tree
-from bipedsim.ground import GroundArrays
+from bipedsim.ground import GroundArrays, is_beside
 from bipedsim.model import Robot, Shape
 from bipedsim.numerics import Array, Flags, Integers, act, kernel, point_velocity, zeros_of
 
@@ -42,6 +42,8 @@ class Bodies(NamedTuple):
         shape: (P,) number of its shape.
         leaf: (joints,) last velocity index of each joint, -1 of the world.
         reach: A box farther from the ground [m] is not near.
+        plane: (G,) first patches of the planes of which a part may be near any body, in this part of a step; planes:
+            (1,) how many.
         near: (1,) whether any is near in this part of a step. close: (B,) which. low: (B,) how far the box of each of
             these is from the ground [m].
         twist: (6,) work.
@@ -61,13 +63,15 @@ class Bodies(NamedTuple):
     shape: Annotated[Integers, "P"]
     leaf: Integers
     reach: float
+    plane: Annotated[Integers, "G"]
+    planes: Annotated[Integers, 1]
     near: Annotated[Flags, 1]
     close: Annotated[Flags, "B"]
     low: Annotated[Array, "B"]
     twist: Annotated[Array, 6]
 
     @classmethod
-    def of_robot(cls, robot: Robot, shapes: Sequence[Shape], physics_dt: float) -> Bodies:
+    def of_robot(cls, robot: Robot, shapes: Sequence[Shape], ground: GroundArrays, physics_dt: float) -> Bodies:
         """Return the bodies that ``shapes`` are on; none without shapes."""
         model = robot.model
         leaf = np.array([-1] + [model.joints[j].idx_v + model.joints[j].nv - 1 for j in range(1, model.njoints)])
@@ -76,7 +80,7 @@ class Bodies(NamedTuple):
         joints = sorted({shapes[i].joint_id for i, _ in kept})
         bodies: Bodies = zeros_of(
             cls,
-            {"B": len(joints), "P": len(kept)},
+            {"B": len(joints), "P": len(kept), "G": len(ground.counts)},
             joint=np.array(joints, dtype=np.int64),
             leaf=leaf.astype(np.int64),
             reach=max(CLOSE, FASTEST * physics_dt),
@@ -110,21 +114,47 @@ def _touches(robot: Robot, shape: Shape, k: int) -> bool:
 
 
 @kernel
+def _plane_beside(ground: GroundArrays, g: int, x: float, y: float, z: float, reach: float) -> bool:
+    """Return whether nothing within ``reach`` of a point of the world [m] is over a patch of the plane of ``g``."""
+    return is_beside(ground.rotation[g], ground.point[g], ground.plane_circle[g], x, y, z, reach)
+
+
+@kernel
+def _list_planes(b: Bodies, t: Tree, ground: GroundArrays) -> None:
+    """List the planes of which a part is over or under a ball around all bodies."""
+    if ground.counts.shape[0] == 1:
+        b.planes[0] = 1
+        return
+    b.planes[0] = 0
+    if b.joint.shape[0] == 0:
+        return
+    x, y, z = act(t.poses[b.joint[0]], b.centre[0])
+    far = 0.0
+    for i in range(b.joint.shape[0]):
+        ix, iy, iz = act(t.poses[b.joint[i]], b.centre[i])
+        away = np.sqrt((ix - x) * (ix - x) + (iy - y) * (iy - y) + (iz - z) * (iz - z))
+        far = max(far, away + b.radius[i])
+    for g in range(ground.counts.shape[0]):
+        if ground.plane[g] == g and not _plane_beside(ground, g, x, y, z, far):
+            b.plane[b.planes[0]] = g
+            b.planes[0] += 1
+
+
+@kernel
 def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
     """Note which bodies are near a plane of the ground; return whether any is."""
     near = False
+    _list_planes(b, t, ground)
     for i in range(b.joint.shape[0]):
         b.close[i] = False
         b.low[i] = b.reach
         pose = t.poses[b.joint[i]]
         c, e = b.centre[i], b.half[i]
         x, y, z = act(pose, c)
-        for g in range(ground.counts.shape[0]):
-            if ground.plane[g] != g:
-                continue
+        for g in b.plane[: b.planes[0]]:
             n = ground.rotation[g, :, 2]
             height = n[0] * (x - ground.point[g, 0]) + n[1] * (y - ground.point[g, 1]) + n[2] * (z - ground.point[g, 2])
-            if height - b.radius[i] >= b.reach:
+            if height - b.radius[i] >= b.reach or _plane_beside(ground, g, x, y, z, b.radius[i]):
                 continue
             for a in range(3):
                 height -= e[a] * abs(n[0] * pose[3 * a] + n[1] * pose[3 * a + 1] + n[2] * pose[3 * a + 2])
@@ -217,8 +247,9 @@ def touches_ground(b: Bodies, t: Tree, ground: GroundArrays, v: Array, span: flo
         twist_of(b, t, i, v, t.x)
         if b.low[i] - span * _fastest_point(b, i, pose) > SURELY:
             continue
-        for g in range(ground.counts.shape[0]):
-            if ground.plane[g] != g:
+        cx, cy, cz = act(pose, b.centre[i])
+        for g in b.plane[: b.planes[0]]:
+            if _plane_beside(ground, g, cx, cy, cz, b.radius[i]):
                 continue
             n = ground.rotation[g, :, 2]
             for p in range(b.begin[i], b.end[i]):

@@ -396,7 +396,7 @@ class Dynamics:
         self.tree = _tree(robot, self.equations, physics_dt, len(joints) + len(self.loops.error))
         self.stopped_joints = tuple(robot.model.names[i] for i in joints)
         self.stops = Stops.of_joints(robot, joints, stops.stop_restitution, physics_dt)
-        self.bodies = Bodies.of_robot(robot, shapes, physics_dt)
+        self.bodies = Bodies.of_robot(robot, shapes, self.foothold.ground, physics_dt)
         self.pairs = Pairs.of_robot(robot, shapes, self.bodies.reach)
         self.repeated = self.unresolved = False
         self.push = self.tree.push

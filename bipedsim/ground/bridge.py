@@ -27,9 +27,11 @@ from bipedsim.ground.support import (
     SupportWork,
     border_margin,
     centre,
+    is_beside,
     lowest,
     part_above,
     place,
+    reach_of,
     under_centre,
 )
 from bipedsim.numerics import MERGE, Array, convex_hull, copy_points, cut, kernel, simplify, start_as
@@ -178,7 +180,10 @@ def _corners(
 ) -> int:
     """Fill ``work.corner`` and ``work.owner`` with the corners of all parts under the sole; return their number."""
     total = 0
+    reach = reach_of(vertices, n)
     for i in range(ground.counts.shape[0]):
+        if is_beside(ground.rotation[i], ground.point[i], ground.circle[i], p[0], p[1], p[2], reach):
+            continue
         axis = ground.rotation[i, :, 2]
         along = axis[0] * R[0, 2] + axis[1] * R[1, 2] + axis[2] * R[2, 2]
         if along < STEEPEST_FACE:

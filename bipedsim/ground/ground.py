@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,6 +33,8 @@ class GroundArrays(NamedTuple):
         plane: (P,) the first patch of the same plane: use its axes, and a foot that crosses from one patch of a plane
             to the next keeps them.
         mu_static, mu_dynamic: (P,) friction coefficients, NaN where the sole's count; both are NaN or neither.
+        circle: (P, 3) centre and radius of a circle around each region, in patch axes [m]; without a region the radius
+            is infinite. plane_circle: (P, 3) the same around all regions of one plane, in the axes of its first patch.
     """
 
     rotation: Array
@@ -41,6 +44,8 @@ class GroundArrays(NamedTuple):
     plane: Integers
     mu_static: Array
     mu_dynamic: Array
+    circle: Array
+    plane_circle: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,12 +142,18 @@ class Ground:
         for i, patch in enumerate(self.patches):
             if patch.region is not None:
                 region[i, : sizes[i]] = patch.region
+        plane = [self._first_in_plane(i) for i in range(count)]
+        members: list[list[Patch]] = [[] for _ in self.patches]
+        for patch, first in zip(self.patches, plane, strict=True):
+            members[first].append(patch)
         return GroundArrays(
             rotation=np.array([patch.rotation_world_patch for patch in self.patches]),
             point=np.array([patch.point_world for patch in self.patches]),
             region=region,
             counts=np.array(sizes, dtype=np.int64),
-            plane=np.array([self._first_in_plane(i) for i in range(count)], dtype=np.int64),
+            plane=np.array(plane, dtype=np.int64),
+            circle=np.array([_circle(patch, [patch]) for patch in self.patches]),
+            plane_circle=np.array([_circle(patch, own) for patch, own in zip(self.patches, members, strict=True)]),
             mu_static=np.array([_or_nan(patch.friction_static) for patch in self.patches]),
             mu_dynamic=np.array([_or_nan(patch.friction_dynamic) for patch in self.patches]),
         )
@@ -234,6 +245,23 @@ class Ground:
 
     def _listed(self) -> str:
         return ", ".join(patch.name for patch in self.patches)
+
+
+def _circle(axes: Patch, patches: Sequence[Patch]) -> Array:
+    """Return centre and radius (3,) [m] of a circle around the regions of ``patches``, in the axes of one of them."""
+    if not patches or any(patch.region is None for patch in patches):
+        return np.array([0.0, 0.0, np.inf])
+    corners = np.vstack(
+        [
+            (patch.point_world + patch.region @ patch.rotation_world_patch[:, :2].T - axes.point_world)
+            @ axes.rotation_world_patch[:, :2]
+            for patch in patches
+            if patch.region is not None
+        ]
+    )
+    centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
+    # A little wider, for what rounding does.
+    return np.append(centre, np.linalg.norm(corners - centre, axis=1).max() + COPLANAR)
 
 
 def _or_nan(value: float | None) -> float:

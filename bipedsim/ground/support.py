@@ -111,11 +111,15 @@ def choose_patch(R, p, vertices, n, radius, present, ground, work):
         return 0
     plane = -1
     best = np.inf
-    # Lowest of all planes, and of the others, for whoever asks what else is near; of what is not looked at, no higher.
+    # Lowest of all planes over which the sole may be, and of the others, for whoever asks what else is near; of what is
+    # not looked at, no higher.
     first = -1
     low = np.inf
     next_low = np.inf
+    reach = reach_of(vertices, n)
     for i in range(patches):
+        if is_beside(ground.rotation[i], ground.point[i], ground.circle[i], p[0], p[1], p[2], reach):
+            continue
         place(R, p, i, ground, work.affine)
         stays = present >= 0 and ground.plane[i] == ground.plane[present]
         bonus = TIE if stays else 0.0
@@ -138,6 +142,30 @@ def choose_patch(R, p, vertices, n, radius, present, ground, work):
     work.clearance[0] = best
     work.apart[0] = (next_low if plane == first else low) - best
     return under_centre(R, p, vertices, n, present, plane, ground, work)
+
+
+@kernel
+def is_beside(R, p, circle, x, y, z, reach):
+    """Return whether nothing within ``reach`` [m] of a point of the world is over or under a region.
+
+    Args:
+        R, p: (3, 3), (3,) axes of the patch. circle: (3,) around its region, in these; see :class:`GroundArrays`.
+        x, y, z: Point [m].
+    """
+    dx, dy, dz = x - p[0], y - p[1], z - p[2]
+    u = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz - circle[0]
+    v = R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz - circle[1]
+    far = circle[2] + reach
+    return u * u + v * v > far * far
+
+
+@kernel
+def reach_of(vertices, n):
+    """Return how far from its origin a sole reaches [m]."""
+    far = 0.0
+    for k in range(n):
+        far = max(far, vertices[k, 0] * vertices[k, 0] + vertices[k, 1] * vertices[k, 1])
+    return np.sqrt(far)
 
 
 @kernel
@@ -183,8 +211,11 @@ def under_centre(R, p, vertices, n, present, plane, ground, work):
     under = -1
     nearest = -1
     most = -np.inf
+    reach = reach_of(vertices, n)
     for i in range(plane, ground.counts.shape[0]):
         if ground.plane[i] != plane:
+            continue
+        if is_beside(ground.rotation[i], ground.point[i], ground.circle[i], p[0], p[1], p[2], reach):
             continue
         place(R, p, i, ground, work.affine)
         margin = border_margin(i, x, y, present, staying, ground, work.affine)
@@ -256,10 +287,13 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
     plane = ground.plane[patch]
     count = 0
     parts = 0
+    reach = reach_of(vertices, n)
     # The patch itself first: nearly always it carries the whole sole.
     for k in range(-1, ground.counts.shape[0]):
         i = patch if k < 0 else k
         if k == patch or ground.plane[i] != plane:
+            continue
+        if is_beside(ground.rotation[i], ground.point[i], ground.circle[i], p[0], p[1], p[2], reach):
             continue
         place(R, p, i, ground, work.affine)
         added, whole = part_above(vertices, n, i, ground, work)

@@ -26,9 +26,8 @@ def find_on_ground(boxed: Any, v: Array) -> None:
         if b.close[i]:
             twist_of(b, t, i, v, s.nothing)
             for p in range(b.begin[i], b.end[i]):
-                for g in range(ground.counts.shape[0]):
-                    if ground.plane[g] == g:
-                        _find_on_plane(b, t, ground, s.contacts, p, g, s.mu, s.restitution)
+                for g in b.plane[: b.planes[0]]:
+                    _find_on_plane(b, t, ground, s.contacts, p, g, s.mu, s.restitution)
 
 
 @entry

@@ -1,0 +1,66 @@
+"""Patches that are far away: what nobody can touch is left out, and nothing that anybody can touch is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from footing_support import Foot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bipedsim.ground import Ground, GroundArrays, bridge, tiles
+from bipedsim.model import load_robot, start_configuration
+from bipedsim.sim import Simulator
+
+GROUND = tiles(0.03, 0.15, 12, 8, start=-0.8, seed=3, tilt=0.08)
+
+
+@dataclass(frozen=True, eq=False)
+class AllNear(Ground):
+    """A ground of which no patch is ever too far away to be looked at."""
+
+    def arrays(self) -> GroundArrays:
+        found = super().arrays()
+        found.circle[:, 2] = found.plane_circle[:, 2] = np.inf
+        return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    at=st.tuples(st.floats(-1.3, 1.3), st.floats(-1.0, 1.0), st.floats(-0.02, 0.3)),
+    turn=st.tuples(st.floats(-0.4, 0.4), st.floats(-0.4, 0.4), st.floats(-3.0, 3.0)),
+    present=st.integers(-1, len(GROUND.patches) - 1),
+)
+def test_a_foot_finds_what_it_finds_when_all_patches_are_looked_at(
+    at: tuple[float, float, float], turn: tuple[float, float, float], present: int
+) -> None:
+    R = pin.exp3(np.array([turn[0], turn[1], 0.0])) @ pin.exp3(np.array([0.0, 0.0, turn[2]]))
+    found = []
+    for ground in (GROUND, AllNear(GROUND.patches)):
+        foot = Foot(ground)
+        patch = foot.patch(at, present, R)
+        polygon = foot.support(at, patch, R)
+        foot.work.width[0] = float(np.ptp(foot.vertices, axis=0).max())
+        arguments = foot.vertices, foot.n, patch, -1, np.array([0.0, 0.0, 1.0]), foot.ground, foot.work, foot.out
+        *faces, count = bridge(R, np.array(at), *arguments)
+        found.append((patch, polygon.tolist(), faces, foot.out[:count].tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["g1", "biped14"])
+def test_a_robot_that_falls_on_tiles_does_so_to_the_bit_as_when_all_patches_are_looked_at(name: str) -> None:
+    robot = load_robot(name)
+    ends = []
+    for ground in (GROUND, AllNear(GROUND.patches)):
+        sim = Simulator(robot, ground)
+        sim.reset(ground.place(start_configuration(robot), -0.1, 0.05))
+        touched = False
+        for _ in range(900):
+            sim.step(np.zeros(robot.nu))
+            touched = touched or bool(sim.body_impulse.any())
+        assert touched, "something else than the soles has to touch"
+        ends.append((sim.q.tobytes(), sim.v.tobytes(), sim.contact.wrench.tobytes()))
+    assert ends[0] == ends[1]
