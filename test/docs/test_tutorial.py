@@ -82,9 +82,9 @@ def test_the_class_balances_as_the_page_says(folder: Path, gain: float, what: st
     assert what == "stands"
     assert summary["fell_at_s"] is None
     assert summary["gave_up_at_s"] is None
-    assert 1000.0 * summary["readouts"]["capture_error"]["max"] == pytest.approx(float(error.split()[0]), abs=1.0)
+    assert 1000.0 * summary["readouts"]["capture_error_m"]["max"] == pytest.approx(float(error.split()[0]), abs=1.0)
     # The last row has measurements, and no answer to them.
-    assert recording.readouts["capture_error"][-2] < 0.1 * summary["readouts"]["capture_error"]["max"]
+    assert recording.readouts["capture_error_m"][-2] < 0.1 * summary["readouts"]["capture_error_m"]["max"]
     assert summary["base_position_error_m"] < 1e-3
 
 
@@ -107,7 +107,7 @@ def test_the_commands_run_in_one_process(folder: Path, capsys: pytest.CaptureFix
         if "shove.png" in arguments:
             continue
         assert main([*arguments, "--duration", "0.02"]) == 0, command
-        assert "capture_error" in capsys.readouterr().out
+        assert re.search(r"^capture_error_m +[0-9.]+ to [0-9.]+ m$", capsys.readouterr().out, re.MULTILINE)
         for picture in (word for word in arguments if word.endswith(".png")):
             assert (folder / picture).stat().st_size > 10_000
 
@@ -133,7 +133,7 @@ def test_the_class_as_a_node_repeats_the_headless_run(folder: Path, ros_env: dic
     expected, _ = run(replace(shoved(gain=2.5, duration=0.3), hardware="realistic"))
     rows = np.flatnonzero(recorded.t > 0.0)
     np.testing.assert_array_equal(recorded.joint_effort[rows], expected.joint_effort)
-    assert np.isfinite(recorded.readouts["capture_error"]).any()
+    assert np.isfinite(recorded.readouts["capture_error_m"]).any()
 
 
 @pytest.mark.ros
