@@ -32,13 +32,15 @@ HINT = "drag: zoom into a stretch · Ctrl + wheel: zoom · all axes over time go
 RESET_ID = "reset"
 _RESET = "for (const document of Bokeh.documents) for (const plot of document.roots()) plot.reset.emit()"
 _STYLE = (
-    "body{font:13px system-ui,sans-serif;margin:8px;color:#222}.page{position:relative;min-width:900px}"
+    "body{font:13px system-ui,sans-serif;margin:8px 16px 8px 8px;color:#222}.page{position:relative;min-width:876px}"
     ".page>*{position:absolute}.words{white-space:pre;line-height:1.15;pointer-events:none}"
     ".key{display:flex;flex-wrap:wrap;gap:0 1em;white-space:nowrap}.mono{font-family:monospace}"
     ".bar{color:#666;margin-bottom:4px}"
 )
 _PX = 4.0 / 3.0
 """Pixels of CSS in a point."""
+_BEYOND = 16
+"""Room right of axes [px]: for the half of the last label of their ticks."""
 _MARKERS = {".": "circle", "o": "circle", "x": "x", "s": "square", "^": "triangle"}
 
 def import_bokeh() -> Any:
@@ -135,8 +137,8 @@ def _around(ax: Axes) -> dict[str, int]:
     """Return the room around axes for ticks and words [px], by side."""
     inner, outer = ax.bbox.extents, np.asarray((ax.get_tightbbox() or ax.bbox).extents)
     beyond = (_page_pixels(ax.figure.figure) * np.abs(outer - inner)).round().astype(int)
-    left, bottom, right, top = (int(room) for room in beyond)
-    return {"left": max(left + 8, 40), "bottom": max(bottom + 2, 4), "right": min(right, 10) + 4, "top": top + 4}
+    left, bottom, _, top = (int(room) for room in beyond)
+    return {"left": max(left + 8, 40), "bottom": max(bottom + 2, 4), "right": _BEYOND, "top": top + 4}
 
 
 def _page_pixels(figure: Figure) -> float:
@@ -187,6 +189,9 @@ def _plot(ax: Axes, shared: Any, time_line: Any, sources: _Sources) -> Any:
         match_aspect=equal,
         output_backend="canvas",
         outline_line_color=None,
+        # What reaches into the room of a plot stays in sight: rooms are as wide in a small window, and overlap there.
+        border_fill_color=None,
+        background_fill_color=None,
     )
     zoom = BoxZoomTool(dimensions="width" if over_time else "both", match_aspect=equal)
     wheel = WheelZoomTool(dimensions="width" if over_time else "both", modifiers={"ctrl": True})

@@ -23,6 +23,11 @@ TIMES = f"""{PLOTS}.filter(plot => plot.toolbar.tools.some(tool => tool.type == 
     .map(plot => [plot.x_range.start, plot.x_range.end])"""
 CURVES = f"""{PLOTS}.flatMap(plot => plot.renderers.filter(one => one.glyph.type == "Line").map(one =>
     [one.glyph.x.field, one.glyph.y.field].map(field => Array.from(one.data_source.get_array(field)))))"""
+FRAMES = f"""{PLOTS}.filter(plot => parseFloat(plot.below[0].major_label_text_font_size) > 0).map(plot => {{
+    const view = Bokeh.index.find_one(plot), box = view.el.getBoundingClientRect();
+    return [box.x + view.frame.bbox.right, box.y + view.frame.bbox.bottom]
+}})"""
+"""Lower right corners [px] of what lies between the axes of plots whose x axis has labels."""
 # At once: a mouse that rests for 300 ms after it went down drags nothing, and messages to a busy browser take longer.
 DRAG = """([from, to, y]) => {
     let target = document.elementFromPoint(from, y)
@@ -112,6 +117,26 @@ def test_runs_lie_over_each_other(chromium: Callable[[str], Tab], runs: list[Pat
     for name in ("first", "second"):
         assert name in tab.page.inner_text("body")
     assert tab.errors == []
+
+
+def test_the_last_label_of_time_is_whole(chromium: Callable[[str], Tab], runs: list[Path], tmp_path: Path) -> None:
+    """Also where it reaches into the room of the next plot."""
+    page = tmp_path / "velocities.html"
+    assert main(["plot", str(runs[0]), "-o", str(page), "--panels", "velocities"]) == 0
+    tab = chromium(page.as_uri())
+    drawn(tab, 7)
+    tab.page.set_viewport_size({"width": 1000, "height": 700})
+    # The axes follow the window, and are painted, in a moment of their own.
+    tab.page.wait_for_timeout(1500)
+    corners, picture = tab.page.evaluate(FRAMES), tab.picture()
+    assert len(corners) == 3, "the lowest axes of each column"
+    for right, bottom in corners:
+        at = round(right)
+        label = picture[round(bottom) + 8 : round(bottom) + 24, at - 16 : at + 16].min(axis=(0, 2)) < 0.7
+        left, beyond = np.flatnonzero(label[:16]), np.flatnonzero(label[16:])
+        # "0.4" stands in the middle below the end of the axis.
+        assert len(left) > 3
+        assert beyond.max() == pytest.approx(15 - left.min(), abs=2.0)
 
 
 def test_other_kinds_are_refused_with_the_way_out(runs: list[Path], tmp_path: Path) -> None:
