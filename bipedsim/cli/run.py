@@ -73,10 +73,17 @@ def main(args: argparse.Namespace) -> int:
 
     view = _open_view(args) if args.view else None
 
-    def write_partial(recording: Recording, summary: dict[str, Any], why: str = "") -> None:
+    def write_partial(recording: Recording, summary: dict[str, Any]) -> None:
         _write_run(args, settings, recording, summary)
-        why = why or f"ended by an error at t = {recording.t[-1]:.3f} s"
+        why = f"ended by an error at t = {recording.t[-1]:.3f} s"
         print(f"bipedsim run: {why}; the figures and files are of what was simulated until then", file=sys.stderr)
+
+    def interrupted(t: float) -> None:
+        # Figures and pictures take seconds, in which nobody should wonder whether Ctrl-C was heard.
+        first, *others = ["the figures", *(str(path) for path in (args.output, args.plot, args.animate) if path)]
+        things = f"{', '.join([first, *others[:-1]])} and {others[-1]}" if others else first
+        said = f"interrupted at t = {t:.3f} s; now come {things} of what was simulated until then"
+        print(f"bipedsim run: {said}", file=sys.stderr, flush=True)
 
     try:
         # The bar of the run takes its place.
@@ -89,9 +96,10 @@ def main(args: argparse.Namespace) -> int:
                 step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
                 partial=write_partial,
                 vertex_forces=args.vertex_forces,
+                interrupted=interrupted,
             )
     except RunInterruptedError as stopped:
-        write_partial(stopped.recording, stopped.summary, f"{stopped}")
+        _write_run(args, settings, stopped.recording, stopped.summary)
         raise
     _write_run(args, settings, recording, summary)
     if view is not None:

@@ -288,6 +288,7 @@ def run(
     step_file: Path | None = None,
     partial: Callable[[Recording, dict[str, Any]], None] | None = None,
     vertex_forces: bool = False,
+    interrupted: Callable[[float], None] = lambda _t: None,
 ) -> tuple[Recording, dict[str, Any]]:
     """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
 
@@ -300,6 +301,7 @@ def run(
         partial: Called with recording and summary of what was simulated before an error ends the run: that of a
             simulation that left the finite numbers, or whatever the controller raises.
         vertex_forces: Record the forces at the vertices of the soles too.
+        interrupted: Called at once with the time [s] where Ctrl-C ends the run, before its summary is made.
 
     Raises:
         ConfigError: Something in the settings is wrong, or there are no such forces.
@@ -335,6 +337,7 @@ def run(
     except KeyboardInterrupt as error:
         if not len(builder):
             raise
+        interrupted(len(builder) * prepared.control_dt)
         # In here, where the command line does not repeat the interrupt.
         raise RunInterruptedError(*_result(prepared, run, builder, elapsed())) from error
     except Exception:

@@ -300,11 +300,14 @@ def test_ctrl_c_in_a_destructor_is_not_shown(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
+    """And says so before it computes and writes anything, which takes seconds."""
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"
     # The bar shows that it is on its way.
     code = (
         "import sys; from bipedsim.cli import main as cli; from bipedsim.runs import runner; "
         "runner.tqdm = lambda ticks, **_: (tick for tick in ticks if tick != 250 or not print('up', flush=True)); "
+        "made = runner._result; "
+        "runner._result = lambda *run: print('figures', file=sys.stderr, flush=True) or made(*run); "
         "sys.exit(cli.main())"
     )
     # So long that there is no memory for all of it.
@@ -326,7 +329,7 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert f"duration_s                 {len(recording) / 1000:.6g} s" in printed
     end = f"bipedsim run: interrupted at t = {recording.t[-1]:.3f} s; "
-    end += "the figures and files are of what was simulated until then\n"
+    end += f"now come the figures, {output} and {picture} of what was simulated until then\nfigures\n"
     lines = complaint.splitlines(keepends=True)
     said = [line for line in lines if line.startswith(COMPILING)]
     assert len(said) in (0, 2), "begin and end, once for all kernels of a run"
