@@ -173,7 +173,7 @@ class ControllerNode:
         if abs(params.ft_sign) != 1.0:
             raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self._params = params
-        node.get_logger().info(f"loading {params.controller}; new kernels are compiled first")
+        node.get_logger().info(f"loading {params.controller}")
         with announced(f"controller {params.controller}", 10):
             dt = 1.0 / params.rate
             self._guard = Guard(cls(robot, own, dt), robot, params.fall_tilt, dt)

@@ -78,7 +78,8 @@ class SimNode:
         bodies = {*(one.name for one in objects), *(frame.name for frame in robot.model.frames)}
         pushes = PushSchedule(parse_pushes(params.pushes, sorted(bodies)))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
-        with compiling_beside(params.contact_model), announced(f"the simulation of {robot.name}", 5):
+        compiled = f"the simulation of {robot.name}, as `bipedsim warmup` does ahead of time"
+        with compiling_beside(params.contact_model), announced(compiled, 5):
             sim = Simulator(
                 robot,
                 ground,
@@ -92,9 +93,8 @@ class SimNode:
                 gantry=gantry,
                 force_plates=plates,
             )
-            node.get_logger().info(
-                "loading the contact kernels; new ones are compiled first, which `bipedsim warmup` does ahead of time"
-            )
+            # Whether some have to be compiled first, they say themselves.
+            node.get_logger().info(f"loading the kernels of {params.contact_model}")
             sim.warm_up(loops=True)
             self._check_rate(sim)
             self._statistics = Statistics(robot.name, params.contact_model, params.clock, params.rate)

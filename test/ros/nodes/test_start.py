@@ -67,3 +67,31 @@ def test_a_node_ends_with_the_process_that_started_it(
     while name in ros.node.get_node_names() and time.monotonic() < end:
         time.sleep(0.1)
     assert name not in ros.node.get_node_names()
+
+
+@pytest.mark.parametrize(
+    ("name", "ready", "compiled"),
+    [
+        ("sim_node", "a step takes", "the simulation of biped14, as `bipedsim warmup` does ahead of time, "),
+        ("controller_node", "posture for biped14", "controller posture, "),
+    ],
+)
+def test_a_node_speaks_of_compiling_where_it_compiles(
+    ros: RosWorld, tmp_path: Path, name: str, ready: str, compiled: str
+) -> None:
+    first = ros.start(name)
+    ros.until(lambda: ready in first.output, "its kernels")
+    first.stop()
+    again = ros.start(name)
+    ros.until(lambda: ready in again.output, "its kernels, from the cache")
+    again.stop()
+    assert "loading" in again.output
+    assert "compil" not in again.output
+    # In a process of its own, since where kernels are kept is read with numba.
+    command = [sys.executable, "-m", "bipedsim_ros.nodes.start", name]
+    env = {**ros.env, "NUMBA_CACHE_DIR": str(tmp_path)}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as new:
+        assert new.stdout is not None
+        said = next((line for line in new.stdout if "compil" in line), "nothing")
+        new.terminate()
+    assert said.startswith(f"compiling the kernels of {compiled}about")
