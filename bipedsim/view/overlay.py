@@ -15,7 +15,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording, between, without_plan
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plots import Page
-from bipedsim.view.sheet import LIMIT_COLOUR, PAGE, TOTAL_COLOUR, drawn, picture, small_title
+from bipedsim.view.sheet import DOT, LIMIT_COLOUR, PAGE, TOTAL_COLOUR, drawn, picture, small_title
 from bipedsim.view.thinned import columns_of
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Comparison:
         self._heights = [page.size[1] - 0.6 for page, _ in self._panels.values()]
         self.size = (PAGE, sum(self._heights) + 1.0)
         whose = next(iter(self._runs.values())).robot or "unknown robot"
-        self.title = f"{whose}   ·   {'   ·   '.join(self._runs)}"
+        self.title = DOT.join([whose, *self._runs])
 
     def _together(self, runs: Mapping[str, Recording], panels: Sequence[str]) -> dict[str, Recording]:
         """Return the runs over the time that they share, joints in the same order; note what differs."""

@@ -5,7 +5,6 @@ matplotlib takes a second to import, so that it is imported when something is dr
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +51,7 @@ from bipedsim.view.plot_joints import (
     wanted_positions,
 )
 from bipedsim.view.sheet import (
+    DOT,
     LIMIT_COLOUR,
     PAGE,
     TOTAL_COLOUR,
@@ -71,8 +71,6 @@ if TYPE_CHECKING:
 
 WALK_ASPECT = 2.5
 """Length over width, seen from above, beyond which the CoP gets the width of the page."""
-_NOTE = 140
-"""Letters of a note in the title that have room beside each other."""
 SEEN = 3.0, 1.0, 1.0
 """How far axes of the vertical, forward and sideways force reach at most, as a share of the weight."""
 BODIES_COLOUR = "#CC79A7"
@@ -244,16 +242,18 @@ def _charts(figure: SubFigure, recording: Recording, title: str, charts: Sequenc
 def _title(recording: Recording, cutoff: float | None) -> str:
     about = recording.about
     rate = float(about.get("rate") or sample_rate(recording.t))
-    parts = [recording.robot or "unknown robot", about.get("scenario", ""), about.get("contact_model", "")]
-    parts += [f"on {about['ground']}" if "ground" in about else "", length_text(recording.duration)]
+    # A bag of others may know nothing of these.
+    words = {"scenario": "scenario", "controller": "controller", "contact_model": "contact model", "ground": "on"}
+    named = [f"{word} {about[key]}" for key, word in words.items() if about.get(key)]
+    parts = [recording.robot or "unknown robot", *named]
+    parts.append(length_text(recording.duration))
     if np.isfinite(rate):
         parts.append(f"{rate:.4g} Hz")
     if np.isfinite(recording.weight):
         parts.append(f"m g = {recording.weight:.1f} N")
     if cutoff is not None:
         parts.append(f"low-pass {cutoff:g} Hz")
-    notes = (textwrap.fill(note, _NOTE) for note in recording.notes)
-    return "\n".join(["   ·   ".join(part for part in parts if part), *notes])
+    return "\n".join([DOT.join(parts), *recording.notes])
 
 
 def _heights(recording: Recording, panels: Sequence[str], plate: ForcePlate | None) -> dict[str, float]:

@@ -5,7 +5,7 @@ matplotlib takes a second to import, so that it is imported when something is dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,12 @@ PAGES = (".html", ".htm")
 """Suffixes of interactive pictures."""
 PAGE = 12.5
 """Width of a picture [in]."""
+DOT = "  ·  "
+"""Between the things that a title names."""
+_TITLE = 11.5
+"""Size of the letters of a title [pt]."""
+_MARGIN = 0.01
+"""Room beside a title, as a share of the width."""
 
 STYLE: Any = {
     "font.size": 9,
@@ -56,7 +62,7 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
         path: .png, .pdf or .svg, or .html for a page whose curves zoom and say their values; folders that are missing
             are made.
         size: Width and height [in].
-        title: Above everything.
+        title: Above everything, in as many lines as it takes.
         style: Settings of matplotlib, for the block and the writing.
 
     Raises:
@@ -89,10 +95,28 @@ def drawn(size: tuple[float, float], title: str, style: Any = STYLE) -> Iterator
 
     with matplotlib.rc_context(style):
         figure = Figure(figsize=size, layout="constrained")
-        FigureCanvasAgg(figure)
+        measure = FigureCanvasAgg(figure).get_renderer().get_text_width_height_descent
         if title:
-            figure.suptitle(title, fontsize=11.5, x=0.01, ha="left")
+            from matplotlib.font_manager import FontProperties
+
+            letters, room = FontProperties(size=_TITLE), (1.0 - 2.0 * _MARGIN) * figure.bbox.width
+            lines = _broken(title, lambda line: measure(line, letters, ismath=False)[0] <= room)
+            figure.suptitle("\n".join(lines), fontsize=_TITLE, x=_MARGIN, ha="left")
         yield figure
+
+
+def _broken(text: str, fits: Callable[[str], bool], at: tuple[str, ...] = ("\n", DOT, " ", "")) -> list[str]:
+    """Return the lines of a text, broken where they do not fit: between things, else words, else letters."""
+    separator, *finer = at
+    if separator != "\n" and fits(text):
+        return [text]
+    lines: list[str] = []
+    for part in text.split(separator) if separator else text:
+        if lines and separator != "\n" and fits(f"{lines[-1]}{separator}{part}"):
+            lines[-1] += separator + part
+        else:
+            lines += _broken(part, fits, tuple(finer)) if finer else [part]
+    return lines
 
 
 def foot_colour(k: int) -> str:

@@ -230,6 +230,8 @@ def plan(
     nodes = []
     if run_folder is not None:
         recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot, **_ft_sign(files)}
+        if arguments.controller != NO_CONTROLLER:
+            recording["controller"] = arguments.controller
         # `ros2 launch` interrupts all nodes together.
         recording["await_end"] = _END_S
         if arguments.clock == "real_time":

@@ -67,6 +67,7 @@ class RecorderParams:
     )
     feet: list[str] = param([], "names of the feet, for the default topics; empty: those of robot, or left and right")
     robot: str = like(RunConfig, "robot", "", "robot name or file, kept in the bag so that plots know soles and limits")
+    controller: str = like(RunConfig, "controller", "", "its name, kept in the bag for the titles of pictures")
     ft_sign: float = like(
         SimParams, "ft_sign", 1.0, "that of the ankle wrenches on the topics, kept in the bag: recordings have 1"
     )
@@ -195,6 +196,8 @@ class Recorder:
         self.path = Path(params.output or time.strftime("bags/%Y-%m-%d_%H-%M-%S"))
         robot = ROBOTS.kept(params.robot) if params.robot else ""
         custom = {"robot": robot, "feet": ",".join(feet), "ft_sign": f"{params.ft_sign:g}"}
+        if params.controller:
+            custom["controller"] = params.controller
         custom["namespace"] = node.get_namespace()
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
         self._disk = _DiskThread(self.bag, self.counts)

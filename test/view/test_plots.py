@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording import Recording
-from bipedsim.view import LIMIT_COLOUR, plot
+from bipedsim.view import LIMIT_COLOUR, plot, sheet
 from bipedsim.view.panels import PANELS, USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import MOST_OBJECTS, draw_objects, roll_pitch_yaw
 from bipedsim.view.plot_joints import joint_groups
 from bipedsim.view.plots import Page
+from bipedsim.view.sheet import DOT, PAGE
 
 
 def run_with(count: int) -> Recording:
@@ -142,6 +143,30 @@ def test_what_cannot_be_drawn_is_said() -> None:
     assert "readouts" in page.lacking
     figure = drawn(joints_run(["hip"]), "com")
     assert any("does not say which robot" in text.get_text() for text in figure.subfigs[0].texts)
+
+
+def test_the_title_names_what_ran_as_far_as_it_is_known() -> None:
+    recording = joints_run(["hip"])
+    assert Page(recording, ["joints"]).title == "unknown robot  ·  0.49 s  ·  100 Hz"
+    recording.robot = "biped14"
+    recording.about = {"scenario": "walk", "controller": "zmp", "contact_model": "ncp", "ground": "", "rate": "1000"}
+    named = "biped14  ·  scenario walk  ·  controller zmp  ·  contact model ncp  ·  0.49 s  ·  1000 Hz"
+    assert Page(recording, ["joints"]).title == named
+    recording.notes = ("3 of 50 rows are missing",)
+    assert Page(recording, ["joints"]).title == f"{named}\n3 of 50 rows are missing"
+
+
+@pytest.mark.parametrize("title", ["short", DOT.join(["things"] * 40), f"a{DOT}b\n" + "words " * 60, "W" * 200])
+def test_no_title_is_cut_off(title: str) -> None:
+    with sheet.drawn((PAGE, 3.0), title) as figure:
+        figure.draw_without_rendering()
+        (shown,) = figure.texts
+        box = shown.get_window_extent()
+    assert box.x0 > 0.0
+    assert box.x1 < figure.bbox.x1
+    left_out = str.maketrans("", "", " ·\n")
+    assert shown.get_text().translate(left_out) == title.translate(left_out)
+    assert (shown.get_text() == title) == (title == "short")
 
 
 def test_names_of_panels() -> None:

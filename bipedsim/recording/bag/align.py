@@ -464,8 +464,9 @@ class BagRows:
             out.gave_up_at = (rows.told_at(FALLEN, int(np.argmax(fallen)), self._period) - stretch.shift) * 1e-9
         self._late += rows.late
         out.robot = self._bag.custom_data.get("robot", "")
+        out.about = self._about()
         if self._robot is not None:
-            out.about = {"robot": out.robot or self._robot.name, **self._about()}
+            out.about = {"robot": out.robot or self._robot.name, **out.about}
             out.describe_robot(self._robot)
             if out.sole_poses.flags.writeable:
                 put_sole_poses(out, self._robot)
@@ -520,12 +521,12 @@ class BagRows:
         return found
 
     def _about(self) -> dict[str, str]:
-        """Return what a picture says of the run, as far as the simulator has said it."""
+        """Return what a picture says of the run, as far as recorder and simulator have said it."""
+        known = {"controller": self._bag.custom_data.get("controller", "")}
         begun = [said for said in self._said if "contact_model" in said]
-        if not begun:
-            return {}
-        told = {name: text for name, text in begun[-1].get(ABOUT, {}).items() if text}
-        return {**told, "contact_model": begun[-1]["contact_model"]}
+        if begun:
+            known |= {**begun[-1].get(ABOUT, {}), "contact_model": begun[-1]["contact_model"]}
+        return {name: text for name, text in known.items() if text}
 
     def _count(self, rows: _Rows, before: int | None) -> None:
         """Count rows, and those that their stamps leave out; ``before`` is the stamp of the row before them [ns]."""

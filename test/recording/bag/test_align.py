@@ -460,9 +460,12 @@ def test_a_bag_says_what_ran(tmp_path: Path) -> None:
     kind = "std_msgs/msg/String"
     told = [{"contact_model": "ncp", "about": {"scenario": "stairs", "ground": "low_stairs"}}, {"push": {"t": 0.0}}]
     said = [(RUN, kind, serialise(kind, data=json.dumps(one))) for one in told]
-    write_bag(tmp_path / "bag", [*said, *bag_messages(range(50))], {"robot": "biped14"}).close()
-    expected = {"robot": "biped14", "scenario": "stairs", "contact_model": "ncp", "ground": "low_stairs"}
+    custom = {"robot": "biped14", "controller": "zmp"}
+    write_bag(tmp_path / "bag", [*said, *bag_messages(range(50))], custom).close()
+    expected = {**custom, "scenario": "stairs", "contact_model": "ncp", "ground": "low_stairs"}
     assert {**load_recording(tmp_path / "bag").about, "robot": "biped14"} == expected
+    write_bag(tmp_path / "others", bag_messages(range(50))).close()
+    assert load_recording(tmp_path / "others").about == {}
 
 
 def test_columns_that_nobody_wants_take_no_memory_and_the_others_are_the_same(tmp_path: Path) -> None:

@@ -64,9 +64,8 @@ def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
     recorder, sim, controller = bringup.nodes
     assert recorder.ready
     assert not sim.ready
-    assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), "robot": "talos_legs", "priority": 25} | {
-        "await_end": 5.0
-    }
+    named = {"robot": "talos_legs", "controller": "posture"}
+    assert recorder.parameters == {"output": str(tmp_path / "run" / "bag"), **named, "priority": 25, "await_end": 5.0}
     assert sim.parameters == {"robot": "talos_legs", "wait_for_recorder": True}
     assert controller.parameters == {"robot": "talos_legs", "wait_for_listeners": 2}
 
@@ -482,7 +481,7 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     assert (summary["fell_at_s"], summary["verdict"][:5]) == (None, "stood")
     recording = load_recording(folder)
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001)), "every tick, from the first one"
-    about = {"scenario": "pushed", "ground": "flat", "contact_model": "one_step"}
+    about = {"scenario": "pushed", "controller": "posture", "ground": "flat", "contact_model": "one_step"}
     assert {name: recording.about[name] for name in about} == about
     again = rerun(recording)
     assert (again.first, len(again.simulated), again.notes) == (None, 2000, ()), "a bag holds all that it takes"
