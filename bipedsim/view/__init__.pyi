@@ -7,7 +7,17 @@ from .plots import Page, plot
 from .report import report, report_runs
 from .rerun import plot_rerun
 from .robot import draw_robot
-from .sheet import FOOT_COLOURS, LIMIT_COLOUR, STYLE, TOTAL_COLOUR, at_least, foot_colour, foot_dash, picture
+from .sheet import (
+    FOOT_COLOURS,
+    LIMIT_COLOUR,
+    STYLE,
+    TOTAL_COLOUR,
+    at_least,
+    fit_titles,
+    foot_colour,
+    foot_dash,
+    picture,
+)
 from .thinned import Thinned, columns_of
 
 __all__ = [
@@ -23,6 +33,7 @@ __all__ = [
     "at_least",
     "columns_of",
     "draw_robot",
+    "fit_titles",
     "foot_colour",
     "foot_dash",
     "overlay",

@@ -142,10 +142,14 @@ def draw_torques(figure: SubFigure, recording: Recording) -> None:
     limit = recording.effort_limit
 
     def mark_stops(ax: Axes, i: int, position: int, colour: str, labels: dict[str, Any]) -> None:
-        stopped = np.where(np.nan_to_num(recording.stop_torque[:, i]) != 0.0, 0.02 + 0.05 * position, np.nan)
-        if np.isfinite(stopped).any():
+        stopped = np.nan_to_num(recording.stop_torque[:, i]) != 0.0
+        if stopped.any():
+            # A tick alone would be no line at all, and a few of them none that is seen.
+            around = np.ones(3 + 2 * int(0.0015 * len(stopped)))
+            wide = np.convolve(stopped, around)[len(around) // 2 :][: len(stopped)] > 0.0
+            along = np.where(wide, 0.02 + 0.05 * position, np.nan)
             # Along the lower edge, as impacts on stops would flatten all the rest.
-            (line,) = ax.plot(recording.t, stopped, color=colour, linewidth=3.0, transform=ax.get_xaxis_transform())
+            (line,) = ax.plot(recording.t, along, color=colour, linewidth=3.0, transform=ax.get_xaxis_transform())
             line.set_label("at its stop")
             labels.setdefault("at its stop", line)
 

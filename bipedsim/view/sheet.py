@@ -18,6 +18,7 @@ from bipedsim.view.interactive import import_bokeh, write_interactive
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.text import Text
 
     from bipedsim.recording import Recording
 
@@ -95,14 +96,35 @@ def drawn(size: tuple[float, float], title: str, style: Any = STYLE) -> Iterator
 
     with matplotlib.rc_context(style):
         figure = Figure(figsize=size, layout="constrained")
-        measure = FigureCanvasAgg(figure).get_renderer().get_text_width_height_descent
+        FigureCanvasAgg(figure)
         if title:
-            from matplotlib.font_manager import FontProperties
-
-            letters, room = FontProperties(size=_TITLE), (1.0 - 2.0 * _MARGIN) * figure.bbox.width
-            lines = _broken(title, lambda line: measure(line, letters, ismath=False)[0] <= room)
-            figure.suptitle("\n".join(lines), fontsize=_TITLE, x=_MARGIN, ha="left")
+            shown = figure.suptitle(title, fontsize=_TITLE, x=_MARGIN, ha="left")
+            _fit(figure, shown, (1.0 - 2.0 * _MARGIN) * figure.bbox.width)
         yield figure
+
+
+def fit_titles(figure: Figure) -> None:
+    """Break the titles of axes that would leave their part of a figure on the right; all of it has been drawn."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        end = ax.figure.bbox.x1 - _MARGIN * ax.figure.bbox.width
+        titles = {ax.get_title(where) for where in ("left", "center", "right")} - {""}
+        for text in ax.get_children():
+            if isinstance(text, Text) and text.get_text() in titles and text.get_window_extent().x1 > end:
+                _fit(figure, text, end - text.get_window_extent().x0)
+
+
+def _fit(figure: Figure, text: Text, room: float) -> None:
+    """Break a text of a figure where it is wider than ``room`` [px]."""
+    canvas: Any = figure.canvas
+    measure, letters = canvas.get_renderer().get_text_width_height_descent, text.get_fontproperties()
+
+    def fits(line: str) -> bool:
+        return bool(measure(line, letters, ismath=False)[0] <= room)
+
+    text.set_text("\n".join(_broken(text.get_text(), fits)))
 
 
 def _broken(text: str, fits: Callable[[str], bool], at: tuple[str, ...] = ("\n", DOT, " ", "")) -> list[str]:

@@ -12,15 +12,19 @@ import numpy as np
 from bipedsim.analysis import sole_depth
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
-from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, at_least, picture
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, at_least, fit_titles, picture
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured
 from bipedsim_studies.compare.figures import FIGURES, centre_of_pressure, joint_deviation, vertical_force
 from bipedsim_studies.compare.table import headline, number
 
 if TYPE_CHECKING:
-    from matplotlib.figure import SubFigure
+    from matplotlib.figure import Figure, SubFigure
 
 COLOURS = (TOTAL_COLOUR, *FOOT_COLOURS)
+SIZE = 13.5, 11.5
+"""Of the picture [in]."""
+IN_A_ROW = 7
+"""Names of a legend that have room beside each other."""
 LOSS, ERROR = "contact_loss_J", "energy_residual_J"
 """Share a group of bars: what contact takes, and what the balance of energies lacks."""
 BARS = (
@@ -53,10 +57,16 @@ def plot(comparison: Comparison, path: Path) -> None:
     rows = {name: row for name, row in comparison.rows.items() if isinstance(row, Measured)}
     if not rows:
         raise RecordingError(f"{path}: no contact model reached the end of the run: there is nothing to draw")
-    with picture(path, (13.5, 11.5), _title(comparison)) as figure:
-        left, right = figure.subfigures(1, 2, width_ratios=[2.0, 1.0], squeeze=False)[0]
-        _draw_curves(left, comparison, rows)
-        _draw_bars(right, comparison, rows)
+    with picture(path, SIZE, _title(comparison)) as figure:
+        draw(figure, comparison, rows)
+
+
+def draw(figure: Figure, comparison: Comparison, rows: dict[str, Measured]) -> None:
+    """Draw a comparison, of which ``rows`` reached the end, into an empty figure."""
+    left, right = figure.subfigures(1, 2, width_ratios=[2.0, 1.0], squeeze=False)[0]
+    _draw_curves(left, comparison, rows)
+    _draw_bars(right, comparison, rows)
+    fit_titles(figure)
 
 
 def _title(comparison: Comparison) -> str:
@@ -102,7 +112,7 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
     if peak > CEILING * weight:
         axes[0].set_ylim(-0.05 * CEILING * weight, CEILING * weight)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, ncols=len(rows) + 1, fontsize=8, loc="outside upper left")
+    figure.legend(handles, labels, ncols=min(len(handles), IN_A_ROW), fontsize=8, loc="outside upper left")
     beyond = f", impacts up to {peak:.0f} N" if peak > CEILING * weight else ""
     titles = (
         f"vertical force [N]{beyond}",

@@ -111,6 +111,21 @@ def test_torques_are_those_applied_and_those_commanded_against_the_limit() -> No
     assert len(axes_of(drawn(ideal, "torques"), "knee").lines) == 3  # the two, and the limit that they come near
 
 
+@pytest.mark.parametrize("at", [0, 20, 49])
+def test_a_stop_of_one_tick_is_seen_where_the_legend_names_it(at: int) -> None:
+    recording = joints_run(["l_knee", "r_knee"])
+    recording.stop_torque[:] = np.nan
+    recording.stop_torque[at, 1] = 5.0
+    figure = drawn(recording, "torques")
+    line = curve(axes_of(figure, "knee"), "at its stop")
+    assert set(np.flatnonzero(np.isfinite(line))) == {at - 1, at, at + 1} & set(range(50))
+    named = [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()]
+    assert "at its stop" in named
+    recording.stop_torque[:] = 0.0
+    named = [text.get_text() for text in drawn(recording, "torques").subfigs[0].legends[0].get_texts()]
+    assert "at its stop" not in named
+
+
 def test_a_joint_without_partner_keeps_its_name() -> None:
     assert joint_groups(["r_hip", "l_hip", "LTail", "waist"]) == {"hip": [1, 0], "LTail": [2], "waist": [3]}
 
