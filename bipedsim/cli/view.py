@@ -79,12 +79,12 @@ def main(args: argparse.Namespace) -> int:
     for missing in page.scene.missing:
         print(f"note: not as its file says: {missing}", file=sys.stderr)
     try:
-        print(f"{shown.title}: {page.address} (Ctrl-C ends)", flush=True)
+        print(f"{shown.title}: {page.address} (waits for a browser, then plays; Ctrl-C ends)", flush=True)
         if args.browser:
             import webbrowser
 
             webbrowser.open(page.address)
-        replay.play()
+        replay.play_when_seen()
         replay.run()
     except KeyboardInterrupt:
         print()

@@ -46,6 +46,7 @@ def test_a_page_is_served_to_this_machine_until_it_is_interrupted(walk: Path) ->
         os.kill(program.pid, signal.SIGINT)
         out, err = program.communicate(timeout=60)
     assert program.returncode == 0, err
+    assert line.endswith("(waits for a browser, then plays; Ctrl-C ends)\n")
     assert out.strip() == ""
     assert err == ""
 

@@ -87,6 +87,17 @@ class Replay:
             self._play.label = "Pause"
             self._playing.set()
 
+    def play_when_seen(self) -> None:
+        """Play as soon as a browser is there: what is played before, nobody sees."""
+        waits = threading.Lock()
+
+        def seen(_client: Any) -> None:
+            # Whoever comes later does not set going what was paused.
+            if waits.acquire(blocking=False):
+                self.play()
+
+        self._page.server.on_client_connect(seen)
+
     def pause(self) -> None:
         """Stay where it is."""
         with self._lock:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -94,6 +96,28 @@ def foot_points(shown: Shown, instant: Instant, k: int) -> tuple[np.ndarray, np.
     assert instant.cop is not None
     assert instant.wrench is not None
     return pose.act(np.array([*instant.cop[k], 0.0])), pose.rotation @ instant.wrench[k, :3]
+
+
+def test_nothing_is_played_before_a_browser_is_there(
+    opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
+) -> None:
+    page, replay = played
+    first = replay.now
+    replay.play_when_seen()
+    time.sleep(0.5)
+    # Who fetches the page alone is no browser yet.
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(page.address, timeout=60) as answer:
+        assert b"<html" in answer.read()
+    time.sleep(0.2)
+    assert replay.now == first
+    tab = opened(page.address)
+    tab.wait(lambda: replay.now > first, "it plays")
+    replay.pause()
+    now, before = replay.now, len(page.server.get_clients())
+    other = opened(page.address)
+    other.wait(lambda: len(page.server.get_clients()) > before, "another browser is there")
+    other.page.wait_for_timeout(300)
+    assert replay.now == now, "who comes later does not set going what was paused"
 
 
 @pytest.mark.slow
