@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.ground import UNDERSIDE, GroundArrays
+from bipedsim.ground import UNDERSIDE, GroundArrays, is_beside
 from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, mul_t
 from bipedsim.objects.bodies import Bodies
 from bipedsim.objects.contacts import WORLD, Contacts, add_point, fill_axes, open_pair
@@ -277,7 +277,10 @@ def _on_plane(a: Near, i: int, g: int) -> None:
     n = (ground.rotation[g, 0, 2], ground.rotation[g, 1, 2], ground.rotation[g, 2, 2])
     height = _height(ground, g, sh.p[i])
     a.reach[0] = MARGIN + sh.sweep[i]
+    x, y, z = sh.p[i]
     if height - sh.bound[i] > a.reach[0]:
+        return
+    if is_beside(ground.rotation[g], ground.point[g], ground.plane_circle[g], x, y, z, sh.bound[i]):
         return
     p = -1
     if sh.kind[i] == BALL:
@@ -286,7 +289,7 @@ def _on_plane(a: Near, i: int, g: int) -> None:
         _touch(a, p, i, g, point, height - r, 0, velocity(a.bodies, sh.body[i], sh.p[i]))
     elif sh.kind[i] == CYLINDER:
         _cylinder_on_plane(a, i, g, n)
-    elif _bounded(ground, g):
+    elif ground.plane_circle[g, 2] < np.inf:
         _face_on_patches(a, i, g, n)
     else:
         for k in range(sh.n_vertices[i]):
@@ -302,15 +305,6 @@ def _height(ground: GroundArrays, g: int, point) -> float:
     for a in range(3):
         total += ground.rotation[g, a, 2] * (point[a] - ground.point[g, a])
     return total
-
-
-@kernel
-def _bounded(ground: GroundArrays, g: int) -> bool:
-    """Whether the plane of patch ``g`` ends somewhere."""
-    bounded = True
-    for k in range(ground.plane.shape[0]):
-        bounded = bounded and not (ground.plane[k] == g and ground.counts[k] == 0)
-    return bounded
 
 
 @kernel
@@ -515,8 +509,11 @@ def _face_on_patches(a: Near, i: int, g: int, n) -> None:
     """Add what of the lowest face of shape ``i`` is above each patch of a plane that ends somewhere."""
     ground = a.ground
     p = -1
+    x, y, z = a.shapes.p[i]
     for k in range(ground.plane.shape[0]):
         if ground.plane[k] != g:
+            continue
+        if is_beside(ground.rotation[k], ground.point[k], ground.circle[k], x, y, z, a.shapes.bound[i]):
             continue
         count, _ = fill_face(a, i, (-n[0], -n[1], -n[2]))
         for e in range(ground.counts[k]):

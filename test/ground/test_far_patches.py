@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bipedsim.ground import Ground, GroundArrays, bridge, tiles
 from bipedsim.model import load_robot, start_configuration
+from bipedsim.objects import ObjectConfig
 from bipedsim.sim import Simulator
 
 GROUND = tiles(0.03, 0.15, 12, 8, start=-0.8, seed=3, tilt=0.08)
@@ -24,7 +25,8 @@ class AllNear(Ground):
 
     def arrays(self) -> GroundArrays:
         found = super().arrays()
-        found.circle[:, 2] = found.plane_circle[:, 2] = np.inf
+        found.circle[:, 2] += 1e3
+        found.plane_circle[:, 2] += 1e3
         return found
 
 
@@ -63,4 +65,26 @@ def test_a_robot_that_falls_on_tiles_does_so_to_the_bit_as_when_all_patches_are_
             touched = touched or bool(sim.body_impulse.any())
         assert touched, "something else than the soles has to touch"
         ends.append((sim.q.tobytes(), sim.v.tobytes(), sim.contact.wrench.tobytes()))
+    assert ends[0] == ends[1]
+
+
+def test_objects_fall_on_tiles_to_the_bit_as_when_all_patches_are_looked_at() -> None:
+    objects = [
+        ObjectConfig(name="ball", shape="ball", mass=0.5, radius=0.1, position=(0.5, 0.2, 0.3)),
+        ObjectConfig(
+            name="box", shape="box", mass=1.0, size=(0.2, 0.25, 0.1), position=(-0.4, 0.3, 0.3), rpy=(1, 0, 0)
+        ),
+        ObjectConfig(name="can", shape="cylinder", mass=1.0, radius=0.06, length=0.2, position=(0.4, -0.4, 0.3)),
+    ]
+    robot = load_robot("biped14")
+    ends = []
+    for ground in (GROUND, AllNear(GROUND.patches)):
+        sim = Simulator(robot, ground, objects=objects)
+        sim.reset()
+        for _ in range(700):
+            sim.step(np.zeros(robot.nu))
+        assert sim.objects is not None
+        states = sim.objects.states()
+        assert np.abs(states[:, 2]).max() < 0.25, "they have come down"
+        ends.append(states.tobytes())
     assert ends[0] == ends[1]
