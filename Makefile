@@ -41,7 +41,8 @@ demo: setup ## a robot stands and squats for 12 s; the forces under its feet lan
 
 WARM = $(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory .venv/warm)
 # Two workers a core: tests of nodes wait for topics and clocks part of their time, and each worker imports everything.
-ALL_CORES = --numprocesses $(shell expr 2 \* $$(nproc)) --dist worksteal
+# nproc counts one core where OMP_NUM_THREADS is 1, as bipedsim likes it.
+ALL_CORES = --numprocesses $(shell expr 2 \* $$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)) --dist worksteal
 # pytest's exit code where nothing was selected.
 NONE = || { code=$$?; [ $$code -ne 5 ] || echo 'make: no test is called so; `.venv/bin/python -m pytest --collect-only -q` lists them' >&2; exit $$code; }
 
