@@ -39,7 +39,7 @@ class CatchParams:
     )
     catch_least: float = param(0.02, "change of where a foot lands that is not worth it", unit="m", low=1e-3, high=1.0)
     catch_until: float = param(
-        0.75, "share of single support after which the foot lands where it is bound for", low=0.0, high=0.95
+        0.9, "share of single support after which the foot lands where it is bound for", low=0.0, high=0.95
     )
     catch_quickest: float = param(
         0.15, "shortest time in which a foot in the air comes down", unit="s", low=0.05, high=2.0
