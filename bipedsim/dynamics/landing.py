@@ -28,6 +28,8 @@ OUT_OF_REACH = 1e3
 TOGETHER = 0.1
 """Vertices that arrive within this share of a step arrive at once."""
 NEVER = 2.0
+LAST = 1.0 - 1e-6
+"""Share of the step at which a vertex or a joint arrives at the latest, so that something is left of the step."""
 
 WHOLE, WITHIN, UNSPLIT, CLOSED, IMPACT, REST = range(6)
 """Parts of a step that are solved: all of it (also for forces that act within it, without looking for arrivals, and so
@@ -41,7 +43,8 @@ class Landing(NamedTuple):
     Attributes:
         slow: Speed [m/s] below which a vertex is put down and does not land.
         lifted: (1,) how many vertices the first solve leaves out.
-        arrival: (K, N) share of the step at which each of them arrives, else ``NEVER``. share: (1,) the first of these.
+        arrival: (K, N) share of the step at which each of them arrives, else ``NEVER``. share: (1,) the first of these,
+            ``LAST`` at most.
         together: (1,) vertices that arrive up to this share of the step take part in the impact. touching: (1,) so do
             those no farther above the ground [m].
         lag: (1,) by which share of a step the velocities are behind the positions: half a step, as that is what a
@@ -123,7 +126,7 @@ def arrives(p: Projection, a: Landing, h: float, impulse: Array) -> bool:
                 first = min(first, a.arrival[k, i])
     if not first < 1.0:
         return False
-    a.share[0] = first
+    a.share[0] = min(first, LAST)
     a.together[0] = first + TOGETHER
     a.touching[0] = TOUCHING
     a.lag[0] = ahead

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.dynamics.landing import IMPACT, NEVER, REST, TOGETHER, WHOLE, WITHIN
+from bipedsim.dynamics.landing import IMPACT, LAST, NEVER, REST, TOGETHER, WHOLE, WITHIN
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.tree import Tree
 from bipedsim.model import Robot
@@ -36,8 +36,6 @@ PULLS = 1e-10
 """A stop pulls where its impulse is such a share of the largest one, in the wrong direction."""
 GIVES = 1e-9
 """Stops give energy where they give this share of what their impulses could."""
-LAST = 1.0 - 1e-6
-"""Share of the step at which a joint arrives at the latest, so that something is left of the step."""
 STANDS, AGAIN = 0, 1
 
 
@@ -150,14 +148,17 @@ def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
 
 
 @kernel
-def _goal(s: Stops, j: int, side: int, q: Array, v: Array, part: int) -> tuple[float, float]:
-    """Return the velocity that joint ``j`` has after the step where a stop carries, and its mean on the way there."""
+def _goal(s: Stops, j: int, side: int, q: Array, v: Array, part: int, h: float) -> tuple[float, float]:
+    """Return the velocity that joint ``j`` has after the step where a stop carries, and its mean on the way there.
+
+    What a joint is beyond its limit, it comes back in a step of ``h`` [s], however short this part of one is.
+    """
     gap, out, span = _gap(s, j, side, q[s.idx_q[j]]), side * v[s.idx_v[j]], s.span[0]
     bounces = s.restitution > 0.0 and out > s.slow and not s.plastic[0]
     after = -s.restitution * out if bounces else 0.0
     if part == IMPACT:
         return side * after, 0.0
-    mean = gap / span
+    mean = gap / (span if gap > 0.0 else max(span, h))
     if part != WITHIN:
         return side * (after if bounces else mean), 0.0
     return side * after, side * (mean + min(after + s.restitution * mean, 0.0) if bounces else mean)
@@ -175,7 +176,7 @@ def fill_rows(s: Stops, t: Tree, q: Array, v: Array, part: int, first: int) -> N
         for i in range(v.shape[0]):
             r.Q[n, i] = 0.0
         r.Q[n, s.idx_v[j]] = 1.0
-        r.goal[n], r.goal_late[n] = _goal(s, j, side, q, v, part)
+        r.goal[n], r.goal_late[n] = _goal(s, j, side, q, v, part, t.h)
         s.bounced[0] = s.bounced[0] or (s.restitution > 0.0 and side * r.goal[n] < 0.0)
         fast = side * v[s.idx_v[j]] > s.slow
         s.closing[0] = s.closing[0] or (fast and _gap(s, j, side, q[s.idx_q[j]]) > APART)
@@ -250,7 +251,7 @@ def judge(
             side = 1 if s.upper[j] - angle <= APART else -1 if angle - s.lower[j] <= APART else 0
             if side == 0 and s.arrivals[0] > 0 and s.arrival[j] <= s.together[0]:
                 side = s.side[j]
-            if side != 0 and side * (after - _goal(s, j, side, q, v, part)[0]) > BEYOND:
+            if side != 0 and side * (after - _goal(s, j, side, q, v, part, t.h)[0]) > BEYOND:
                 s.held[j] = side
                 return AGAIN
             continue

@@ -375,3 +375,40 @@ def test_a_foot_and_a_stop_are_solved_for_together(tmp_path: Path) -> None:
         assert (sim.stop_impulse[robot.idx_v[knees]] > 0.0).all()
         np.testing.assert_array_less(np.abs(sim.v[robot.idx_v[knees]]), 1e-12)
     assert sim.contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=0.02)
+
+
+def test_a_vertex_that_lands_at_the_very_end_of_a_step_leaves_joints_at_their_stops_alone() -> None:
+    """Found in a walk of talos: what its gripper was beyond its stop was made up for in the last 1e-18 s of a step."""
+    robot = load_robot("biped14")
+    sim = Simulator(robot)
+    sim.reset()
+    knees = [robot.joint_names.index(name) for name in ("l_knee", "r_knee")]
+    q, v = sim.q.copy(), np.zeros(robot.model.nv)
+    v[2] = -0.5
+    for i in knees:
+        q[robot.idx_q[i]] = robot.model.lowerPositionLimit[robot.idx_q[i]] + 2e-7
+        # So slowly that the step ends at the stop, and the way before a landing leads a little beyond.
+        v[robot.idx_v[i]] = -1e-3
+
+    def lands(height: float) -> bool:
+        q[2] = height
+        sim.reset(q, v)
+        sim.step(np.zeros(robot.nu))
+        assert np.abs(sim.v).max() < 5.0
+        assert (sim.q[robot.idx_q[knees]] > robot.model.lowerPositionLimit[robot.idx_q[knees]] - 1e-6).all()
+        return bool(sim.contact.impact.any())
+
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, q)
+    above = min(
+        (data.oMi[sole.joint_id] * sole.placement_joint_sole).act(np.array([x, y, 0.0]))[2]
+        for sole in robot.soles
+        for x, y in sole.vertices
+    )
+    low, high = q[2] - above + 1e-4, q[2] - above + 1e-3
+    assert lands(low)
+    assert not lands(high)
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if lands(middle) else (low, middle)
+    for ulps in range(-40, 40):
+        lands(low + ulps * np.spacing(low))
