@@ -21,6 +21,7 @@ from tqdm import tqdm
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import make_controller
 from bipedsim.control.walking import ZmpController
+from bipedsim.errors import DivergenceError
 from bipedsim.ground import Ground, Patch, get_ground, tiles
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array
@@ -208,16 +209,22 @@ def run(case: Case) -> dict[str, Any]:
     sim.warm_up()
     observation = sim.reset()
     controller.reset(observation)
-    log = Log(sim, controller)
+    log, diverged = Log(sim, controller), ""
     for _ in range(round(case.duration / sim.control_dt)):
         now = [command for command in case.command if command[0] <= observation.t]
         controller.set_velocity(*(now[-1][1:] if now else (0.0, 0.0, 0.0)))
         tau = controller.update(observation).tau_joint
         if controller.fallen:
             break
-        observation = sim.step(np.clip(tau, -robot.effort_limit, robot.effort_limit))
+        try:
+            observation = sim.step(np.clip(tau, -robot.effort_limit, robot.effort_limit))
+        except DivergenceError as error:
+            # The other runs are worth their figures.
+            diverged = str(error)
+            break
         log.note(tau)
     figures = _figures(case, controller, np.array(log.rows), log.start)
+    figures["diverged"] = diverged.partition(":")[0]
     climbed = float(sim.ground_truth().pose_world_sole[:, 2].mean())
     return {"what": case.what, "robot": case.robot, **figures, **({"climbed_m": climbed} if case.mapped else {})}
 
@@ -296,7 +303,7 @@ def main() -> int:
     if args.output is not None:
         args.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         args.output.with_suffix(".md").write_text(table(results) + "\n", encoding="utf-8")
-    return int(any(result["fell_s"] is not None for result in results))
+    return int(any(result["fell_s"] is not None or result["diverged"] for result in results))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ _ABREAST = 0.02
 _UNEVEN, _LEANING = 0.008, 0.05
 """Height [m] and angle [rad] by which the ground under a foot that has landed differs from where it was to be, beyond
 which it is uneven: twice what drives with friction and sensors with noise make of level ground."""
-_WARY = 8
+_WARY = 16
 """Level steps after which uneven ground is forgotten."""
 _LEANS = 0.1
 """Angle [rad] of a foot to the ground found so far of which no more counts: one on the edge of a tile leans more."""
@@ -314,6 +314,11 @@ class Gait:
         most = ((ahead, self._fastest), (side, p.max_sideways), (turn, p.max_turn))
         share = math.sqrt(sum((value / limit) ** 2 for value, limit in most if limit > 0.0))
         return np.array([ahead, side, turn]) / max(share, 1.0)
+
+    @property
+    def wary(self) -> bool:
+        """Whether a foot has found the ground elsewhere than it was to be, not long ago."""
+        return self._wary > 0
 
     def _cadence(self) -> Cadence:
         return self._quick if self._wary else self._slow

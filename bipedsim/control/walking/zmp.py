@@ -68,6 +68,8 @@ _CLEAR, _NARROWEST = 0.05, 2.0 / 3.0
 """Least distance [m] between the edges of two feet that walk abreast, and of their centres over that of standing."""
 _ROLLS = 0.4
 """Share of the way to heel and toes by which the planned ZMP rolls over a foot."""
+_UNEVEN_UNTIL = 0.75
+"""``catch_until`` on uneven ground: landings that are early or late look like pushes, and feet that hurry fall."""
 _LEVEL = 0.02
 """Rise or fall of a step [m] beyond which it lands as planned: legs at their limits are off the plan without a push."""
 _EARLIER = 0.01
@@ -434,7 +436,9 @@ class ZmpController:
     def _catch(self, t: float) -> None:
         """Let the foot in the air land where the robot will need it after a push."""
         params, gait, ref, goal = self._params, self._gait, self._ref, self._whole.goal
-        if t - gait.lifted > params.catch_until * gait.step.time[0] or t < self._settled:
+        sure = self._moving() and not gait.wary
+        until = params.catch_until if sure else min(params.catch_until, _UNEVEN_UNTIL)
+        if t - gait.lifted > until * gait.step.time[0] or t < self._settled:
             return
         feet, k = self._whole.feet, self._flying
         if abs(gait.rise(feet.p, feet.R)) > _LEVEL:
