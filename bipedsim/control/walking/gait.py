@@ -40,7 +40,7 @@ _ABREAST = 0.02
 _UNEVEN, _LEANING = 0.008, 0.05
 """Height [m] and angle [rad] by which the ground under a foot that has landed differs from where it was to be, beyond
 which it is uneven: twice what drives with friction and sensors with noise make of level ground."""
-_WARY = 16
+WARY = 16
 """Level steps after which uneven ground is forgotten."""
 _LEANS = 0.1
 """Angle [rad] of a foot to the ground found so far of which no more counts: one on the edge of a tile leans more."""
@@ -485,7 +485,7 @@ class Gait:
         higher = abs(float(p[foot, 2] - step.land_p[2]))
         leans = float(np.linalg.norm(R[foot, :, 2] - step.land_R[:, 2]))
         if higher > _UNEVEN or leans > _LEANING:
-            self._wary = _WARY
+            self._wary = WARY
         else:
             self._wary = max(0, self._wary - 1)
 

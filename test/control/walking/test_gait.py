@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bipedsim.control.walking.cadence import SLOWEST, Timing
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import Gait, GaitParams, Heading, farthest, level_with
+from bipedsim.control.walking.gait import WARY, Gait, GaitParams, Heading, farthest, level_with
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
@@ -243,8 +243,8 @@ def test_steps_are_quick_for_a_while_after_a_landing_on_uneven_ground(higher: fl
     landed = 1 - walked.gait.swing
     walked.p[landed, 2] += higher
     walked.R[landed] = walked.R[landed] @ pin.exp3(np.array([0.0, leans, 0.0]))
-    after = [period() for _ in range(12)]
-    assert after == pytest.approx([quick] * 8 + [slow] * 4)
+    after = [period() for _ in range(WARY + 4)]
+    assert after == pytest.approx([quick] * WARY + [slow] * 4)
     assert walked.gait.velocity == pytest.approx([0.2, 0.0, 0.0])
 
 
