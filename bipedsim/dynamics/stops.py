@@ -36,6 +36,8 @@ PULLS = 1e-10
 """A stop pulls where its impulse is such a share of the largest one, in the wrong direction."""
 GIVES = 1e-9
 """Stops give energy where they give this share of what their impulses could."""
+SHORT = 1e-3
+"""Share of a step that is too short for a joint to come back in: by rounding it may be all that is left of one."""
 STANDS, AGAIN = 0, 1
 
 
@@ -151,14 +153,15 @@ def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
 def _goal(s: Stops, j: int, side: int, q: Array, v: Array, part: int, h: float) -> tuple[float, float]:
     """Return the velocity that joint ``j`` has after the step where a stop carries, and its mean on the way there.
 
-    What a joint is beyond its limit, it comes back in a step of ``h`` [s], however short this part of one is.
+    What a joint is beyond its limit, it comes back in this part of a step of ``h`` [s], or where that is hardly any, in
+    the time of a step.
     """
     gap, out, span = _gap(s, j, side, q[s.idx_q[j]]), side * v[s.idx_v[j]], s.span[0]
     bounces = s.restitution > 0.0 and out > s.slow and not s.plastic[0]
     after = -s.restitution * out if bounces else 0.0
     if part == IMPACT:
         return side * after, 0.0
-    mean = gap / (span if gap > 0.0 else max(span, h))
+    mean = gap / (span if gap > 0.0 or span > SHORT * h else h)
     if part != WITHIN:
         return side * (after if bounces else mean), 0.0
     return side * after, side * (mean + min(after + s.restitution * mean, 0.0) if bounces else mean)
