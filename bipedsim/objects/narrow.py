@@ -277,10 +277,7 @@ def _on_plane(a: Near, i: int, g: int) -> None:
     n = (ground.rotation[g, 0, 2], ground.rotation[g, 1, 2], ground.rotation[g, 2, 2])
     height = _height(ground, g, sh.p[i])
     a.reach[0] = MARGIN + sh.sweep[i]
-    x, y, z = sh.p[i]
-    if height - sh.bound[i] > a.reach[0]:
-        return
-    if is_beside(ground.rotation[g], ground.point[g], ground.plane_circle[g], x, y, z, sh.bound[i]):
+    if height - sh.bound[i] > a.reach[0] or _is_beside(ground, g, ground.plane_circle, sh, i):
         return
     p = -1
     if sh.kind[i] == BALL:
@@ -296,6 +293,13 @@ def _on_plane(a: Near, i: int, g: int) -> None:
             point = corner(sh, i, k)
             moving = velocity(a.bodies, sh.body[i], point)
             p = _touch(a, p, i, g, point, _height(ground, g, point), k, moving)
+
+
+@kernel
+def _is_beside(ground: GroundArrays, g: int, circles: Array, sh: Shapes, i: int) -> bool:
+    """Return whether no point of shape ``i`` is over or under what the circle of patch ``g`` is around."""
+    x, y, z = sh.p[i]
+    return is_beside(ground.rotation[g], ground.point[g], circles[g], x, y, z, sh.bound[i])
 
 
 @kernel
@@ -509,11 +513,9 @@ def _face_on_patches(a: Near, i: int, g: int, n) -> None:
     """Add what of the lowest face of shape ``i`` is above each patch of a plane that ends somewhere."""
     ground = a.ground
     p = -1
-    x, y, z = a.shapes.p[i]
+    sh = a.shapes
     for k in range(ground.plane.shape[0]):
-        if ground.plane[k] != g:
-            continue
-        if is_beside(ground.rotation[k], ground.point[k], ground.circle[k], x, y, z, a.shapes.bound[i]):
+        if ground.plane[k] != g or _is_beside(ground, k, ground.circle, sh, i):
             continue
         count, _ = fill_face(a, i, (-n[0], -n[1], -n[2]))
         for e in range(ground.counts[k]):

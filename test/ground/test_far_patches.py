@@ -11,12 +11,26 @@ from footing_support import Foot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bipedsim.ground import Ground, GroundArrays, bridge, tiles
+from bipedsim.ground import Ground, GroundArrays, Patch, bridge, tiles
 from bipedsim.model import load_robot, start_configuration
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim import Simulator
 
 GROUND = tiles(0.03, 0.15, 12, 8, start=-0.8, seed=3, tilt=0.08)
+
+
+def slabs() -> Ground:
+    """Return patches of one plane that leans, each with axes of its own: no two have the same origin or direction."""
+    lean, half = pin.exp3(np.array([0.05, -0.04, 0.0])), 0.18
+    region = np.array([[-half, -half], [half, -half], [half, half], [-half, half]])
+    patches = []
+    for i, j in np.ndindex(9, 7):
+        at = lean @ np.array([0.24 * (i - 4), 0.24 * (j - 3), 0.0])
+        patches.append(Patch(at, lean @ pin.exp3(np.array([0.0, 0.0, 0.3 * i - 0.5 * j])), region=region))
+    return Ground(tuple(patches))
+
+
+SLABS = slabs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +66,12 @@ def test_a_foot_finds_what_it_finds_when_all_patches_are_looked_at(
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("patches", [GROUND, SLABS], ids=["tiles", "slabs"])
 @pytest.mark.parametrize("name", ["g1", "biped14"])
-def test_a_robot_that_falls_on_tiles_does_so_to_the_bit_as_when_all_patches_are_looked_at(name: str) -> None:
+def test_a_robot_falls_to_the_bit_as_when_all_patches_are_looked_at(name: str, patches: Ground) -> None:
     robot = load_robot(name)
     ends = []
-    for ground in (GROUND, AllNear(GROUND.patches)):
+    for ground in (patches, AllNear(patches.patches)):
         sim = Simulator(robot, ground)
         sim.reset(ground.place(start_configuration(robot), -0.1, 0.05))
         touched = False
@@ -68,7 +83,8 @@ def test_a_robot_that_falls_on_tiles_does_so_to_the_bit_as_when_all_patches_are_
     assert ends[0] == ends[1]
 
 
-def test_objects_fall_on_tiles_to_the_bit_as_when_all_patches_are_looked_at() -> None:
+@pytest.mark.parametrize("patches", [GROUND, SLABS], ids=["tiles", "slabs"])
+def test_objects_fall_to_the_bit_as_when_all_patches_are_looked_at(patches: Ground) -> None:
     objects = [
         ObjectConfig(name="ball", shape="ball", mass=0.5, radius=0.1, position=(0.5, 0.2, 0.3)),
         ObjectConfig(
@@ -78,7 +94,7 @@ def test_objects_fall_on_tiles_to_the_bit_as_when_all_patches_are_looked_at() ->
     ]
     robot = load_robot("biped14")
     ends = []
-    for ground in (GROUND, AllNear(GROUND.patches)):
+    for ground in (patches, AllNear(patches.patches)):
         sim = Simulator(robot, ground, objects=objects)
         sim.reset()
         for _ in range(700):
