@@ -28,7 +28,7 @@ class Endpoint:
     """A publisher or subscription.
 
     Attributes:
-        node: Name of its node; empty if unknown.
+        node: Name of its node; empty where nobody can know it, as in a bag, ``NO_NAME`` where discovery has yet to say.
         qos: Its quality of service.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -13,7 +14,7 @@ from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.loop import HandledByLoop
-from bipedsim_ros.wire import NAMING_S, UNNAMED, message_class, offered_qos, qos_words, recorder_profile
+from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, message_class, offered_qos, qos_words, recorder_profile
 
 # Discovery takes milliseconds to a second; on a busy machine or network, more.
 _DISCOVERY_S = 5.0
@@ -57,15 +58,14 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
 def _discover(node: Node, contract: Contract) -> None:
     """Wait until the robot's topics and the names of their nodes are known, or for as long as that takes at most."""
     sensors = [topic.found_as for topic in contract.sensors]
-    start = time.monotonic()
-    deadline, named_by = start + _DISCOVERY_S, start + NAMING_S
-    while (now := time.monotonic()) < deadline:
+    start, known_by = time.monotonic(), math.inf
+    unnamed = False
+    while (now := time.monotonic()) < (start + NAMING_S if unnamed else min(start + _DISCOVERY_S, known_by)):
         publishers = [_publishers(node, name) for name in sensors]
-        if not all(end.node for found in publishers for end in found):
-            deadline = named_by
-        elif all(publishers):
+        unnamed = any(end.node == NO_NAME for found in publishers for end in found)
+        if all(publishers) and not unnamed:
             # The rest of the graph is not far.
-            deadline = min(deadline, now + _SETTLE_S)
+            known_by = min(known_by, now + _SETTLE_S)
         time.sleep(0.05)
 
 
@@ -88,7 +88,7 @@ def _subscriptions(node: Node, name: str) -> tuple[Endpoint, ...]:
 
 def _endpoint(info: Any) -> Endpoint:
     if info.node_name == UNNAMED:
-        return Endpoint("", qos_words(info.qos_profile))
+        return Endpoint(NO_NAME, qos_words(info.qos_profile))
     space = info.node_namespace.rstrip("/")
     return Endpoint(f"{space}/{info.node_name}", qos_words(info.qos_profile))
 

@@ -38,7 +38,7 @@ def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTo
     _check_publishers(seen, topic, say)
     if not seen.messages:
         silent = "it has a publisher that is silent: is its driver active?"
-        if seen.publishers and not all(end.node for end in seen.publishers):
+        if any(end.node == NO_NAME for end in seen.publishers or ()):
             silent = (
                 f"its publisher is {NO_NAME}: discovery is not complete, check again in {NAMING_S:g} s (one that was "
                 "killed stays listed for 20 s)"
@@ -239,7 +239,7 @@ def _where_else(evidence: Evidence, topic: ExpectedTopic) -> str:
 
 
 def _nodes(ends: tuple[Endpoint, ...]) -> str:
-    return ", ".join(end.node or NO_NAME for end in ends)
+    return ", ".join(end.node or "unknown node" for end in ends)
 
 
 def _seconds(value: float) -> str:

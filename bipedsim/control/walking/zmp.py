@@ -69,7 +69,8 @@ _CLEAR, _NARROWEST = 0.05, 2.0 / 3.0
 _ROLLS = 0.4
 """Share of the way to heel and toes by which the planned ZMP rolls over a foot."""
 _UNEVEN_UNTIL = 0.75
-"""``catch_until`` on uneven ground: landings that are early or late look like pushes, and feet that hurry fall."""
+"""``catch_until`` at most on uneven ground, where landings that are early or late look like pushes, and feet that hurry
+fall, and of a robot that comes to a stop, whose steps keep their time."""
 _LEVEL = 0.02
 """Rise or fall of a step [m] beyond which it lands as planned: legs at their limits are off the plan without a push."""
 _EARLIER = 0.01

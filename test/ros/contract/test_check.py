@@ -17,6 +17,7 @@ from bipedsim.recording.bag.reader import Qos
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.finding import NOT_CHECKED, OK
+from bipedsim_ros.wire import NO_NAME
 
 Plant = Callable[[PlayedRobot], None]
 
@@ -149,7 +150,8 @@ FAULTS: dict[str, tuple[Plant, dict[tuple[str, str], str]]] = {
     "two publishers": (two_publishers, {(JOINTS, "publishers"): "all but the robot's"}),
     "nobody listens": (nobody_listens, {(COMMANDS, "listeners"): "activate"}),
     "silent": (silent("/robot"), {(LEFT, "messages"): "is its driver active"}),
-    "silent, not discovered": (silent(""), {(LEFT, "messages"): "discovery is not complete, check again in 15 s"}),
+    "silent in a bag": (silent(""), {(LEFT, "messages"): "is its driver active"}),
+    "silent, not discovered": (silent(NO_NAME), {(LEFT, "messages"): "discovery is not complete, check again in 15 s"}),
     "frame": (changed(LEFT, frame="leg_left_6_link"), {(LEFT, "frame"): "frame_id"}),
     "rate": (half_rate, {(LEFT, "rate"): "rate:=500", (LEFT, "latency"): "", (LEFT, "age"): ""}),
     "losses": (every_tenth_lost, {(IMU, "gaps"): "network"}),
