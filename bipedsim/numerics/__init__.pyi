@@ -1,4 +1,4 @@
-from .arrays import Array, Flags, Indices, Integers
+from .arrays import Array, Flags, Indices, Integers, is_finite
 from .blend import quintic
 from .boxing import Box, box
 from .calls import call
@@ -75,6 +75,7 @@ __all__ = [
     "gap",
     "hull_corners",
     "is_doubtful",
+    "is_finite",
     "keep",
     "kept",
     "kernel",

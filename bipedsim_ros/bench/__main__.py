@@ -24,13 +24,15 @@ def main() -> int:
     try:
         require_rclpy()
         settings = Settings(robot=args.robot, blocks=args.blocks, seconds=args.seconds)
-        with tqdm(total=4 * settings.blocks, file=sys.stderr, disable=None, leave=False) as bar:
+        with tqdm(file=sys.stderr, disable=None, leave=False) as bar:
 
             def tick(text: str) -> None:
                 bar.set_description_str(text, refresh=False)
                 bar.update()
 
-            report = LoopBench(settings, tick).report()
+            bench = LoopBench(settings, tick)
+            bar.reset(total=bench.pieces)
+            report = bench.report()
     except BipedSimError as error:
         print(f"bipedsim bench: {error}", file=sys.stderr)
         return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_FAILED

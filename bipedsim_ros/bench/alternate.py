@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from bipedsim_ros.nodes import PARENT
 from bipedsim_ros.wire import free_domain
 
 CLOCKS = ("real_time", "lock_step")
+BARE, HELPED, OURS = "bare", "helped", "ours"
 # A first run compiles kernels, on a slow machine beside others.
 _PATIENCE_S = 1200.0
 _END_S = 15.0
@@ -32,7 +34,7 @@ class Settings:
         robot, controller: Of our nodes.
         blocks: How often each of the two is measured under each clock.
         seconds: Of simulated time, hence rounds / 1000, in each.
-        priority: Of all processes in real time, as of the nodes.
+        priority: Of all processes in real time, as of the nodes; that of a simulator in lock step keeps cores awake.
     """
 
     robot: str = "biped14"
@@ -47,7 +49,7 @@ class LoopBench:
 
     Args:
         settings: What.
-        tick: Called after each of the 4 ``settings.blocks`` pieces.
+        tick: Called after each of the ``pieces``.
         env: Of the processes; by default this one's, in a ROS domain in which nobody else is.
 
     Raises:
@@ -56,30 +58,41 @@ class LoopBench:
 
     def __init__(self, settings: Settings, tick: Callable[[str], None], env: Mapping[str, str] | None = None) -> None:
         self._settings, self._tick = settings, tick
+        self._players: dict[str, Callable[[str], dict[str, float]]] = {
+            BARE: self._bare,
+            HELPED: partial(self._bare, helped=True),
+            OURS: self._ours,
+        }
         self._env = {**(_apart() if env is None else env), PARENT: str(os.getpid())}
 
     def report(self) -> dict[str, Any]:
-        """Return for each clock what each block took: ``bare`` and ``ours``, lists of p50, p99 [us] and rounds/s.
+        """Return for each clock what each block took: ``bare``, ``helped``, ``ours``, lists of p50, p99 [us], rounds/s.
 
         Raises:
             BipedSimError: A process failed; holds what it said.
         """
-        blocks: dict[str, dict[str, list[dict[str, float]]]] = {clock: {"bare": [], "ours": []} for clock in CLOCKS}
+        blocks: dict[str, dict[str, list[dict[str, float]]]] = {
+            clock: {who: [] for who in self._players} for clock in CLOCKS
+        }
         for _ in range(self._settings.blocks):
             for clock, found in blocks.items():
-                found["bare"].append(self._bare(clock))
-                self._tick(f"{clock}: bare")
-                found["ours"].append(self._ours(clock))
-                self._tick(f"{clock}: ours")
+                for who, play in self._players.items():
+                    found[who].append(play(clock))
+                    self._tick(f"{clock}: {who}")
         return {"settings": vars(self._settings), "blocks": blocks}
+
+    @property
+    def pieces(self) -> int:
+        """How many runs a report is made of."""
+        return len(CLOCKS) * len(self._players) * self._settings.blocks
 
     def _priority(self, clock: str) -> int:
         # Who never sleeps must leave the others room.
         return self._settings.priority if clock == "real_time" else 0
 
-    def _bare(self, clock: str) -> dict[str, float]:
+    def _bare(self, clock: str, helped: bool = False) -> dict[str, float]:
         s = self._settings
-        given = ["--robot", s.robot, "--priority", str(self._priority(clock))]
+        given = ["--robot", s.robot, "--priority", str(self._priority(clock)), *["--helped"] * helped]
         rate = "1000" if clock == "real_time" else "0"
         module = "bipedsim_ros.bench.bare"
         there = self._start([module, "there", *given])
@@ -93,13 +106,13 @@ class LoopBench:
 
     def _ours(self, clock: str) -> dict[str, float]:
         s = self._settings
-        priority = self._priority(clock)
         with tempfile.TemporaryDirectory(prefix="bipedsim-bench-") as folder:
             file = Path(folder, "statistics.json")
             simulator = {"robot": s.robot, "clock": clock, "duration": s.seconds, "stats_file": file}
             controller = {"robot": s.robot, "controller": s.controller, "lock_step": clock == "lock_step"}
-            asks = self._node("controller_node", {**controller, "priority": priority})
-            printed = self._finish(self._node("sim_node", {**simulator, "priority": priority}), asks)
+            # As a bring-up starts them: in lock step the simulator keeps the cores awake, and nobody is urgent.
+            asks = self._node("controller_node", {**controller, "priority": self._priority(clock)})
+            printed = self._finish(self._node("sim_node", {**simulator, "priority": s.priority}), asks)
             try:
                 values = json.loads(file.read_text())
             except (OSError, ValueError) as error:

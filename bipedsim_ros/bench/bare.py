@@ -18,7 +18,18 @@ from rclpy.node import Node
 
 from bipedsim.model import load_robot
 from bipedsim.sim import Observation
-from bipedsim_ros.loop import NS_PER_S, Histogram, Inbox, RateKeeper, StayAwake, run_urgently, sleep_on_time
+from bipedsim_ros.loop import (
+    ANY,
+    AUTO,
+    NS_PER_S,
+    Histogram,
+    Inbox,
+    OwnCore,
+    RateKeeper,
+    StayAwake,
+    run_urgently,
+    sleep_on_time,
+)
 from bipedsim_ros.nodes import end_with_parent, run_node
 from bipedsim_ros.wire import CommandWriter, conversions, publisher, topics
 
@@ -32,7 +43,8 @@ class Bare:
     """One of the two.
 
     Args:
-        args: ``role``, ``robot``, ``rounds``, ``rate`` [Hz], 0 for as fast as it goes, and ``priority``.
+        args: ``role``, ``robot``, ``rounds``, ``rate`` [Hz], 0 for as fast as it goes, ``priority``, and ``helped``:
+            whether it asks of the machine what our nodes ask, cores that stay awake and one of its own.
     """
 
     def __init__(self, args: argparse.Namespace) -> None:
@@ -68,8 +80,9 @@ class Bare:
         if self._args.priority:
             run_urgently(self._args.priority)
         sleep_on_time()
-        awake = StayAwake(self._args.priority > 0)
+        awake, core = StayAwake(self._args.helped), OwnCore(AUTO if self._args.helped else ANY)
         awake.hold()
+        core.take(deadlines=self._args.priority > 0)
         gc.collect()
         gc.freeze()
         end = time.monotonic() + PATIENCE_S
@@ -149,6 +162,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--rate", type=float, default=0.0)
     parser.add_argument("--priority", type=int, default=0)
+    parser.add_argument("--helped", action="store_true")
     args = parser.parse_args()
     if not end_with_parent():
         return 0

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from bipedsim.analysis import aligned
+from bipedsim_ros.bench.alternate import BARE, HELPED, OURS
 
 ROWS: tuple[tuple[str, str, str, Callable[[list[float]], float]], ...] = (
     ("round trip p50 us", "real_time", "p50_us", min),
@@ -14,18 +15,21 @@ ROWS: tuple[tuple[str, str, str, Callable[[list[float]], float]], ...] = (
     ("lock_step rounds/s", "lock_step", "per_s", max),
 )
 """Name, clock, figure, and which of the blocks is the best."""
+_LEGEND = f"""\
+{BARE}: two processes that send the same messages and do nothing else
+{HELPED}: the same, and they ask of the machine what our nodes ask: cores that stay awake, and one of its own for each\
+"""
 
 
 def ratios(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return for each row name, and best and median of bare and ours over the blocks, with the ratio ours / bare."""
+    """Return for each figure, best and median over the blocks: of each program, and of ours by each of the others."""
     rows = []
     for name, clock, figure, best in ROWS:
-        found = report["blocks"][clock]
-        bare, ours = ([block[figure] for block in found[who]] for who in ("bare", "ours"))
-        row: dict[str, Any] = {"name": name}
+        found = {who: [block[figure] for block in blocks] for who, blocks in report["blocks"][clock].items()}
         for word, of in (("best", best), ("median", median)):
-            row[word] = {"bare": of(bare), "ours": of(ours), "ratio": of(ours) / of(bare)}
-        rows.append(row)
+            row: dict[str, Any] = {who: of(values) for who, values in found.items()}
+            row |= {f"{OURS} / {who}": row[OURS] / row[who] for who in (BARE, HELPED)}
+            rows.append({"name": f"{name}, {word}", **row})
     return rows
 
 
@@ -33,12 +37,8 @@ def table(report: dict[str, Any]) -> str:
     """Return the report as text."""
     s = report["settings"]
     what = f"{s['robot']} under {s['controller']}, {s['blocks']} blocks of {s['seconds']:g} s of each by turns"
-    lines = [f"{what}; bare: two processes that send the same messages and do nothing else", ""]
-    cells = [["", "bare", "ours", "ours / bare", "bare, median", "ours, median", "ours / bare"]]
-    for row in ratios(report):
-        numbers = [f"{row[word][key]:.{digits}f}" for word in ("best", "median") for key, digits in _COLUMNS]
-        cells.append([row["name"], *numbers])
-    return "\n".join([*lines, *aligned(cells, numbers=True)]) + "\n"
-
-
-_COLUMNS = (("bare", 0), ("ours", 0), ("ratio", 2))
+    rows = ratios(report)
+    cells = [["", *list(rows[0])[1:]]]
+    for row in rows:
+        cells.append([row["name"], *(f"{row[key]:.{2 if '/' in key else 0}f}" for key in cells[0][1:])])
+    return "\n".join([what, _LEGEND, "", *aligned(cells, numbers=True)]) + "\n"

@@ -4,6 +4,7 @@ from .controller_outputs import ControllerOutputs
 from .diagnostics import publish_status
 from .drops import Drops
 from .inbox import Background, HandledByLoop, Inbox
+from .own_core import ANY, AUTO, OwnCore
 from .publishers import Publishers, SensorPublishers
 from .rate_check import judge, measure
 from .realtime import NS_PER_S, Histogram, RateKeeper, StayAwake, run_urgently, sleep_on_time
@@ -12,6 +13,8 @@ from .sim_params import SimParams
 from .sim_statistics import Statistics, write_json
 
 __all__ = [
+    "ANY",
+    "AUTO",
     "NS_PER_S",
     "Background",
     "Commands",
@@ -21,6 +24,7 @@ __all__ = [
     "HandledByLoop",
     "Histogram",
     "Inbox",
+    "OwnCore",
     "Publishers",
     "RateKeeper",
     "SensorPublishers",

@@ -73,7 +73,9 @@ class Commands:
         self._impedances = ImpedanceReader(robot.joint_names)
         self._tau = np.zeros(robot.nu)
         self._setpoint = np.zeros((len(SETPOINT), robot.nu))
-        self._setpoint[LIMIT] = robot.effort_limit
+        self._limit = np.ascontiguousarray(robot.effort_limit)
+        self._negative_limit = -self._limit
+        self._setpoint[LIMIT] = self._limit
         self._waypoints: Waypoints | None = None
         self._trajectory: Trajectory | None = None
         self._goes_on = False
@@ -129,7 +131,7 @@ class Commands:
             self.followed = topic
         if topic is topics.COMMANDS:
             np.abs(self._tau, out=self._excess)
-            self._excess -= self._robot.effort_limit
+            self._excess -= self._limit
             if self._excess.max(initial=0.0) > 0.0:
                 self._clip()
         since = self.silent_since
@@ -253,6 +255,5 @@ class Commands:
             return self._setpoint
         else:
             self._out[:] = self._tau
-        limit = self._robot.effort_limit
-        np.minimum(self._out, limit, out=self._out)
-        return np.maximum(self._out, -limit, out=self._out)
+        np.minimum(self._out, self._limit, out=self._out)
+        return np.maximum(self._out, self._negative_limit, out=self._out)

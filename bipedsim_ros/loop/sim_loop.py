@@ -485,19 +485,16 @@ class SimLoop:
 
     def _finish_lock_step(self, told: bool = False) -> None:
         """Wait for the answer to the state that is out; ``told`` says that all the rest of it is out, too."""
+        # While the controller computes, and before a service may change the state.
+        if not told:
+            self._publish_ground()
         end = self._clock_ns() + round(self._params.lock_step_timeout * NS_PER_S)
         changes = self._changes
         while not (self._answered or self._stop) and (budget := end - self._clock_ns()) > 0:
             if self._requests:
-                # A service may change the state: what this tick has to tell comes first. A push changes nothing yet.
-                if not told:
-                    self._publish_ground()
-                    told = True
                 self._serve(self._requests.popleft())
                 if changes != self._changes:
                     return
                 continue
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
-        if not told:
-            self._publish_ground()

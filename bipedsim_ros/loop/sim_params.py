@@ -108,6 +108,11 @@ class SimParams:
         low=0,
         high=98,
     )
+    cpu_affinity: str = param(
+        "auto",
+        "cores of the loop's threads: auto is one that no other node has taken, with that priority or without "
+        "deadlines; any, or some as in '2' or '2,3'",
+    )
     duration: float = like(RunConfig, "duration", 0.0, "simulated time after which everything ends; 0 is never")
     title: str = param("", "what runs, such as the name of a scenario: for the titles of pictures of the recording")
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")

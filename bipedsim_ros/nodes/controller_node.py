@@ -26,7 +26,7 @@ from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, find_controller, robot_params
 from bipedsim.errors import EXIT_FAILED, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
-from bipedsim.numerics import Indices, announced
+from bipedsim.numerics import Indices, announced, is_finite
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
     NS_PER_S,
@@ -36,6 +36,7 @@ from bipedsim_ros.loop import (
     Drops,
     Histogram,
     Inbox,
+    OwnCore,
     StayAwake,
     publish_status,
     run_urgently,
@@ -122,6 +123,12 @@ class ControllerNodeParams:
         "system permits it; 0 is neither",
         low=0,
         high=98,
+    )
+    cpu_affinity: str = param(
+        "auto",
+        "cores of the threads that take joint states and update the controller: auto is one that no other node has "
+        "taken, with that priority or in lock_step, until the controller begins threads; any, or some as in '2' or "
+        "'2,3'",
     )
 
 
@@ -225,6 +232,7 @@ class ControllerNode:
         self._last_stamp: int | None = None
         self._period_checked = False
         self._awake = StayAwake(params.priority > 0)
+        self._core = OwnCore(params.cpu_affinity)
         self._update_time = Histogram()
         self._updates = self._skipped = 0
         self._warn_after: dict[str, float] = {}
@@ -232,9 +240,11 @@ class ControllerNode:
 
     def run(self) -> int:
         """Answer joint states until :meth:`stop`; return the exit code."""
-        if self._params.priority:
-            self._node.get_logger().info(run_urgently(self._params.priority))
         self._background.start()
+        said = [run_urgently(self._params.priority)] if self._params.priority else []
+        said.append(self._core.take(deadlines=not self._params.lock_step))
+        if told := "; ".join(filter(None, said)):
+            self._node.get_logger().info(told)
         gc.collect()
         gc.freeze()
         next_report = time.monotonic_ns() + NS_PER_S
@@ -313,14 +323,14 @@ class ControllerNode:
 
     def _ready(self, observation: Observation) -> bool:
         """Whether the controller can be asked; warn if it cannot."""
-        missing = sorted(self._missing) if self._params.wait_for_sensors else []
-        missing += [self._inputs.missing] if self._inputs.missing else []
-        if missing:
+        wanted = self._missing if self._params.wait_for_sensors else ()
+        if wanted or self._inputs.missing:
+            missing = [*sorted(wanted), *filter(None, [self._inputs.missing])]
             self._waiting_since = self._waiting_since or time.monotonic()
             if time.monotonic() - self._waiting_since > _DISCOVERY_S:
                 self._warn(f"waiting for a first message on {', '.join(missing)}")
             return False
-        if not (np.isfinite(observation.joint_position).all() and np.isfinite(observation.joint_velocity).all()):
+        if not (is_finite(observation.joint_position) and is_finite(observation.joint_velocity)):
             absent, name = self._reader.missing, topics.JOINT_STATES.name
             if absent:
                 self._skip("names", f"{name} lacks {', '.join(absent)}")
@@ -466,6 +476,8 @@ class ControllerNode:
             self._node.get_logger().warning(f"waiting for {topic} for {now - self._begun:.0f} s, {nobody}")
 
     def _report(self) -> None:
+        if told := self._core.let_go_of_others():
+            self._node.get_logger().info(told)
         stopped = self._stopped()
         if not self._states and time.monotonic() - self._begun > DISCOVERY_S:
             self._say_what_is_waited_for()

@@ -29,6 +29,7 @@ from bipedsim_ros.loop import (
     Commands,
     Drops,
     Inbox,
+    OwnCore,
     Publishers,
     SimLoop,
     SimParams,
@@ -135,6 +136,7 @@ class SimNode:
             node.create_service(Trigger, name, self._service(partial(self.loop.hang, action)))
         self._standard_services = offer(node, sim, self.loop)
         self._background = Background(node)
+        self._core = OwnCore(params.cpu_affinity)
         node.get_logger().info(
             f"{robot.name} ({robot.mass:.1f} kg, {robot.nu} joints), contact {params.contact_model}, "
             f"{params.rate:g} Hz {params.clock}, physics step {params.physics_dt:g} s, "
@@ -143,10 +145,13 @@ class SimNode:
 
     def run(self) -> int:
         """Simulate until the duration is over or :meth:`stop` is called; return the exit code."""
-        # Without deadlines the loop never sleeps, and nothing else would run.
-        if self._params.clock == "real_time" and self._params.priority:
-            self._node.get_logger().info(run_urgently(self._params.priority))
         self._background.start()
+        # Without deadlines the loop never sleeps, and nothing else would run.
+        urgent = self._params.clock == "real_time" and self._params.priority > 0
+        said = [run_urgently(self._params.priority)] if urgent else []
+        said.append(self._core.take(deadlines=self._params.clock == "real_time"))
+        if told := "; ".join(filter(None, said)):
+            self._node.get_logger().info(told)
         # Everything that exists now stays: the collector need not walk it every few ticks.
         gc.collect()
         gc.freeze()

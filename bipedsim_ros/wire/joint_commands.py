@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
-from bipedsim.numerics import Array, Indices
+from bipedsim.numerics import Array, Indices, is_finite
 from bipedsim.sim import LIMIT, SETPOINT, Command
 from bipedsim_ros.wire.wire import Layout, MessageError, WireReader, WireWriter, parse
 
@@ -82,7 +82,7 @@ class CommandReader:
         if len(given) != len(names):
             listed = ", ".join(names)
             return Fault("size", f"it has {len(given)} values, expected {len(names)} ({listed}), one for each joint")
-        if not np.isfinite(given).all():
+        if not is_finite(given):
             return _not_finite([f"{names[i]} = {given[i]}" for i in np.flatnonzero(~np.isfinite(given))])
         values[:] = given
         return None
@@ -122,7 +122,7 @@ class ImpedanceReader:
                 f"one for each joint ({', '.join(names)})",
             )
         blocks = given.reshape(len(self._names), n)
-        if not np.isfinite(blocks).all():
+        if not is_finite(given):
             bad = np.argwhere(~np.isfinite(blocks))
             return _not_finite([f"{self._names[i]} of {names[j]} = {blocks[i, j]}" for i, j in bad])
         for name, block in zip(self._names, blocks, strict=True):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +14,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, SetParameters
-from ros_support import RosWorld
+from ros_support import NodeUnderTest, RosWorld
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -62,6 +66,7 @@ def test_parameters_are_described_and_guarded(ros: RosWorld) -> None:
         ({"pushes": ["1.0 2.0"]}, "pushes: '1.0 2.0' must be 'start duration fx fy fz [body [frame]]'"),
         ({"pushes": ["1.0 2.0 1 2 3 tail"]}, "no frame 'tail'"),
         ({"ft_sign": 0.5}, "ft_sign = 0.5 must be 1 or -1"),
+        ({"cpu_affinity": "first"}, "cpu_affinity = 'first' must be auto, any, or numbers of cores"),
     ],
 )
 def test_bad_parameters_end_the_node_with_a_message(ros: RosWorld, parameters: dict[str, Any], said: str) -> None:
@@ -74,3 +79,24 @@ def test_bad_parameters_end_the_node_with_a_message(ros: RosWorld, parameters: d
 def test_an_integer_will_do_for_a_float(ros: RosWorld) -> None:
     sim = ros.start("sim_node", rate=500, start="immediately", duration=1, clock="as_fast_as_possible")
     assert ros.ended(sim) == 0
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2, reason="one core is everybody's, or no Linux"
+)
+def test_each_loop_runs_on_the_core_that_it_is_given(ros: RosWorld) -> None:
+    first, *_, last = sorted(os.sched_getaffinity(0))
+    sim = ros.start("sim_node", cpu_affinity=str(first), clock="lock_step")
+    controller = ros.start("controller_node", cpu_affinity=str(last), lock_step=True)
+    for node, core in ((sim, first), (controller, last)):
+        ros.until(partial(_says, node, f"on core {core} (cpu_affinity = {core})"), "a core is taken")
+        # What Linux says of the thread that runs the loop, and of those that bring messages to it.
+        tasks = Path(f"/proc/{node.process.pid}/task")
+        names = {int(task.name): (task / "comm").read_text() for task in tasks.iterdir()}
+        there = {thread for thread in names if os.sched_getaffinity(thread) == {core}}
+        assert node.process.pid in there
+        assert any(names[thread].startswith("dds.") for thread in there)
+
+
+def _says(node: NodeUnderTest, text: str) -> bool:
+    return text in node.output
