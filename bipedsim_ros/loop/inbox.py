@@ -6,6 +6,7 @@ half the time. Everything else (services, parameters, slow topics) is served by 
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -15,9 +16,12 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 from bipedsim_ros.loop.drops import Drops
+from bipedsim_ros.loop.realtime import give_way
 from bipedsim_ros.wire import Topic, message_class, relative, requested
 
 _AFTER_FAULT_S = 0.01
+_SWITCH_S = 1e-4
+"""How long the loop waits for Python while the thread beside it has it; by default 5 ms, some ticks."""
 
 
 class HandledByLoop(CallbackGroup):
@@ -121,9 +125,11 @@ class Background:
 
     def start(self) -> None:
         """Begin to serve."""
+        sys.setswitchinterval(_SWITCH_S)
         self._thread.start()
 
     def _run(self) -> None:
+        give_way()
         while not self._stop.is_set():
             try:
                 self._executor.spin_once(timeout_sec=0.5)

@@ -101,6 +101,13 @@ def run_urgently(priority: int) -> str:
     return f"real-time priority {priority} (SCHED_FIFO){refused}"
 
 
+def give_way() -> None:
+    """Have the calling thread go after those that share its real-time priority, if it has one, of any process."""
+    if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_FIFO:
+        half = max(os.sched_getparam(0).sched_priority // 2, os.sched_get_priority_min(os.SCHED_FIFO))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(half))
+
+
 class StayAwake:
     """Keeps idle cores from falling asleep while a loop runs, where the system permits it.
 

@@ -240,8 +240,8 @@ class ControllerNode:
 
     def run(self) -> int:
         """Answer joint states until :meth:`stop`; return the exit code."""
-        self._background.start()
         said = [run_urgently(self._params.priority)] if self._params.priority else []
+        self._background.start()
         said.append(self._core.take(deadlines=not self._params.lock_step))
         if told := "; ".join(filter(None, said)):
             self._node.get_logger().info(told)
@@ -260,7 +260,8 @@ class ControllerNode:
                     self._awake.release()
                 if time.monotonic_ns() >= next_report:
                     next_report += NS_PER_S
-                    self._report()
+                    # Messages, which would take half a tick of the loop.
+                    self._background.submit(self._report)
         except Exception:
             # What the controller raised ends the node; the bag and who started it are told first.
             if self._guard.fallen:

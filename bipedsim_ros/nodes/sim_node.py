@@ -121,7 +121,7 @@ class SimNode:
                 self._statistics,
                 node.get_logger().error,
             )
-        self._held = False
+        self._held = self._unwritten = False
         self._faults = Drops(node.get_logger().error)
         self._pushes = Drops(lambda text: node.get_logger().warning(f"message on {topics.PUSH.name} dropped: {text}"))
         self._push_frames = {BASE_FRAME: "", **{name: name for name in sorted(bodies)}}
@@ -145,10 +145,10 @@ class SimNode:
 
     def run(self) -> int:
         """Simulate until the duration is over or :meth:`stop` is called; return the exit code."""
-        self._background.start()
         # Without deadlines the loop never sleeps, and nothing else would run.
         urgent = self._params.clock == "real_time" and self._params.priority > 0
         said = [run_urgently(self._params.priority)] if urgent else []
+        self._background.start()
         said.append(self._core.take(deadlines=self._params.clock == "real_time"))
         if told := "; ".join(filter(None, said)):
             self._node.get_logger().info(told)
@@ -156,15 +156,15 @@ class SimNode:
         gc.collect()
         gc.freeze()
         try:
-            self.loop.run(self._report)
+            self.loop.run(self._each_second)
         finally:
             self._background.stop()
-            self._report(in_background=False)
+            self._report()
             if not self._publishers.drain(_DRAIN_S[self._params.clock == "lock_step"]):
                 self._node.get_logger().error(
                     "a subscriber had not taken all when the simulation ended: a recorder's bag would lack the end"
                 )
-        return self.loop.exit_code
+        return EXIT_FAILED if self._unwritten else self.loop.exit_code
 
     def stop(self) -> None:
         """End :meth:`run`; may be called from a signal handler."""
@@ -208,34 +208,35 @@ class SimNode:
         if warning:
             self._node.get_logger().warning(warning)
 
-    def _report(self, in_background: bool = True) -> None:
-        self._say_what_is_held(in_background)
+    def _each_second(self) -> None:
+        # Messages and a file, which would take a tick or two of the loop.
+        self._background.submit(self._tell)
+
+    def _tell(self) -> None:
+        self._say_what_is_held()
+        if not self._statistics.warnings:
+            self._look_around()
+        self._report()
+
+    def _report(self) -> None:
+        """Publish the statistics, and write them where they are wanted."""
         self._statistics.pushes_dropped_by_kind = dict(self._pushes.by_kind)
         self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
-        if in_background and not self._statistics.warnings:
-            self._background.submit(self._look_around)
         if not self._params.stats_file:
             return
-        values = self._statistics.as_dict()
-        if in_background:
-            self._background.submit(lambda: self._write(values))
-        elif not self._write(values):
-            self.loop.exit_code = EXIT_FAILED
-
-    def _write(self, values: dict[str, Any]) -> bool:
-        """Write the statistics; return whether that was possible."""
         path = Path(self._params.stats_file)
         try:
-            write_json(path, values)
+            write_json(path, self._statistics.as_dict())
         except OSError as error:
             self._faults.add("stats_file", f"stats_file = {str(path)!r} cannot be written: {error.strerror or error}")
-            return False
-        return True
+            self._unwritten = True
+        else:
+            self._unwritten = False
 
-    def _say_what_is_held(self, running: bool) -> None:
+    def _say_what_is_held(self) -> None:
         """Tell once why nothing moves, where nobody is there who could send the first command."""
         held = self._statistics.state == "waiting" and not self._inbox.publishers()
-        if running and held and not self._held:
+        if held and not self._held:
             listed = topics.either(topics.COMMAND_KINDS)
             self._node.get_logger().info(f"t = 0 is held until the first command on {listed}: nobody publishes yet")
         self._held = held

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -42,6 +45,37 @@ def test_an_exception_ends_no_service_and_is_told(ros: RosWorld) -> None:
     finally:
         background.stop()
         node.destroy_node()
+
+
+def test_what_is_served_beside_the_loop_gives_way_to_it(ros: RosWorld) -> None:
+    if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no right to a real-time priority here")
+    node = rclpy.create_node("beside", context=ros.context)
+    background, done, found = Background(node), threading.Event(), list[tuple[int, int]]()
+
+    def look() -> None:
+        found.append((os.sched_getscheduler(0), os.sched_getparam(0).sched_priority))
+        done.set()
+
+    def loop() -> None:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(8))
+        background.start()
+
+    before = sys.getswitchinterval()
+    try:
+        # In a thread of its own, as this one shall not be urgent.
+        urgent = threading.Thread(target=loop)
+        urgent.start()
+        urgent.join()
+        background.submit(look)
+        assert done.wait(10.0)
+        assert found == [(os.SCHED_FIFO, 4)]
+        # A tenth of a tick, for who has to wait for Python.
+        assert sys.getswitchinterval() == pytest.approx(1e-4)
+    finally:
+        background.stop()
+        node.destroy_node()
+        sys.setswitchinterval(before)
 
 
 def test_a_loop_that_was_busy_takes_the_newest_state_alone(ros: RosWorld) -> None:
