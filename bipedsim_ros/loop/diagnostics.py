@@ -12,7 +12,7 @@ from rclpy.node import Node
 def publish_status(
     node: Node, publisher: Any, name: str, level: bytes, message: str, values: Mapping[str, Any], hardware_id: str = ""
 ) -> None:
-    """Publish a status, stamped now.
+    """Publish a status, stamped now, where somebody listens.
 
     Args:
         node: Whose clock stamps it.
@@ -22,6 +22,8 @@ def publish_status(
         values: What was counted.
         hardware_id: Robot that it is about.
     """
+    if not publisher.get_subscription_count():
+        return
     pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
     status = DiagnosticStatus(name=name, level=level, message=message, hardware_id=hardware_id, values=pairs)
     array = DiagnosticArray(status=[status])

@@ -221,7 +221,8 @@ class SimNode:
     def _report(self) -> None:
         """Publish the statistics, and write them where they are wanted."""
         self._statistics.pushes_dropped_by_kind = dict(self._pushes.by_kind)
-        self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
+        if self._diagnostics.get_subscription_count():
+            self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
         if not self._params.stats_file:
             return
         path = Path(self._params.stats_file)
