@@ -1,4 +1,5 @@
 from .command import Command
+from .main import SAME_WISH
 from .options import (
     OF_CONTACT,
     add_fail_on_fall,
@@ -15,6 +16,7 @@ from .options import (
 
 __all__ = [
     "OF_CONTACT",
+    "SAME_WISH",
     "Command",
     "add_fail_on_fall",
     "add_option",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,22 +21,29 @@ atexit.register(gc.freeze)
 
 REPEAT = 0.5
 """Time [s] after which an interrupt that nobody answered is raised again."""
+SAME_WISH = 1.0
+"""Time [s] within which further interrupts are the same wish: ``timeout -s INT`` sends two, fingers do, too."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code, one of those in :mod:`bipedsim.errors`."""
-    interrupted = False
+    wishes = 0
+    latest = 0.0
 
-    def interrupt(_signal: int, _frame: object) -> None:
-        nonlocal interrupted
-        interrupted = True
+    def interrupt(number: int, _frame: object) -> None:
+        nonlocal wishes, latest
+        now = time.monotonic()
+        if number == signal.SIGINT and (not wishes or now - latest > SAME_WISH):
+            wishes, latest = wishes + 1, now
         # Callbacks of compiled code swallow exceptions: it is raised again until it gets through.
         signal.setitimer(signal.ITIMER_REAL, REPEAT)
-        # Who answers it is left alone, with errors that are met and handled meanwhile.
-        handled = sys.exc_info()[1]
-        while handled is not None and not isinstance(handled, KeyboardInterrupt):
+        # Who answers it is left alone, with errors that are met and handled meanwhile, unless the user asks again.
+        answered, handled = 0, sys.exc_info()[1]
+        while handled is not None:
+            # Its descendants, such as RunInterruptedError, are part of an answer.
+            answered += type(handled) is KeyboardInterrupt
             handled = handled.__context__
-        if handled is None:
+        if answered < wishes:
             raise KeyboardInterrupt
 
     usual = sys.unraisablehook
@@ -64,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_OK
     except (KeyboardInterrupt, Exception) as error:
         # Extension modules make an ImportError of an interrupt while they load.
-        if not (interrupted or isinstance(error, KeyboardInterrupt)):
+        if not (wishes or isinstance(error, KeyboardInterrupt)):
             raise
         from bipedsim.errors import EXIT_INTERRUPTED
 

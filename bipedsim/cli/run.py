@@ -14,9 +14,13 @@ from bipedsim.errors import ConfigError
 from bipedsim.view.page import PageParams
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bipedsim.config import RunConfig
     from bipedsim.recording import Recording
     from bipedsim.view.page import RunView
+
+_SUMMARY = "the summary"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,35 +77,47 @@ def main(args: argparse.Namespace) -> int:
 
     view = _open_view(args) if args.view else None
 
+    left: list[str] = []
+
+    def begin_to_write() -> None:
+        left[:] = [_SUMMARY, *(str(path) for path in (args.output, args.plot, args.animate) if path)]
+
     def write_partial(recording: Recording, summary: dict[str, Any]) -> None:
-        _write_run(args, settings, recording, summary)
+        begin_to_write()
+        _write_run(args, settings, recording, summary, left)
         why = f"ended by an error at t = {recording.t[-1]:.3f} s"
         print(f"bipedsim run: {why}; the figures and files are of what was simulated until then", file=sys.stderr)
 
     def interrupted(t: float) -> None:
-        # Figures and pictures take seconds, in which nobody should wonder whether Ctrl-C was heard.
-        first, *others = ["the figures", *(str(path) for path in (args.output, args.plot, args.animate) if path)]
-        things = f"{', '.join([first, *others[:-1]])} and {others[-1]}" if others else first
-        said = f"interrupted at t = {t:.3f} s; now come {things} of what was simulated until then"
-        print(f"bipedsim run: {said}", file=sys.stderr, flush=True)
+        begin_to_write()
+        # Summary and pictures take seconds, in which nobody should wonder whether Ctrl-C was heard.
+        comes = f"now {'come' if left[1:] else 'comes'} {_listed(left)} of what was simulated until then"
+        print(f"bipedsim run: interrupted at t = {t:.3f} s; {comes}", file=sys.stderr, flush=True)
 
     try:
-        # The bar of the run takes its place.
-        with waiting(loading, not args.json):
-            recording, summary = run(
-                settings,
-                progress=not args.json and sys.stderr.isatty(),
-                observer=view,
-                log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
-                step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
-                partial=write_partial,
-                vertex_forces=args.vertex_forces,
-                interrupted=interrupted,
-            )
-    except RunInterruptedError as stopped:
-        _write_run(args, settings, stopped.recording, stopped.summary)
+        try:
+            # The bar of the run takes its place.
+            with waiting(loading, not args.json):
+                recording, summary = run(
+                    settings,
+                    progress=not args.json and sys.stderr.isatty(),
+                    observer=view,
+                    log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
+                    step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
+                    partial=write_partial,
+                    vertex_forces=args.vertex_forces,
+                    interrupted=interrupted,
+                )
+        except RunInterruptedError as stopped:
+            _write_run(args, settings, stopped.recording, stopped.summary, left)
+            raise
+        begin_to_write()
+        _write_run(args, settings, recording, summary, left)
+    except KeyboardInterrupt:
+        if left:
+            is_missing = f"{_listed(left)} {'are' if left[1:] else 'is'} missing"
+            print(f"bipedsim run: interrupted before all was written: {is_missing}", file=sys.stderr, flush=True)
         raise
-    _write_run(args, settings, recording, summary)
     if view is not None:
         view.replay(recording)
         print("the run is over; the page plays it until Ctrl-C", file=sys.stderr, flush=True)
@@ -124,13 +140,22 @@ def _open_view(args: argparse.Namespace) -> RunView:
     return RunView(args.real_time_factor, opened=opened)
 
 
-def _write_run(args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any]) -> None:
-    """Print the summary of a run, and write the files that it was asked for."""
+def _listed(things: Sequence[str]) -> str:
+    """Return things for a sentence."""
+    *others, last = things
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _write_run(
+    args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any], left: list[str]
+) -> None:
+    """Print the summary of a run, and write the files that it was asked for; what is done is taken from ``left``."""
     from bipedsim.analysis import lifts, summary_lines
     from bipedsim.runs import SETTLE
 
     if args.output:
         recording.save(args.output)
+        left.remove(str(args.output))
     # Before anything is drawn, which may be interrupted.
     if args.json:
         print(to_json(summary, indent=None), flush=True)
@@ -140,11 +165,13 @@ def _write_run(args: argparse.Namespace, settings: RunConfig, recording: Recordi
         print("\n".join(summary_lines(summary, hidden=("foot_drift_m",) if steps else ())), flush=True)
         if args.output:
             print(f"wrote {args.output}", flush=True)
+    left.remove(_SUMMARY)
     if args.plot:
         with waiting(f"drawing {args.plot}", not args.json):
             from bipedsim.view import plot
 
             plot(recording, args.plot)
+        left.remove(str(args.plot))
         if not args.json:
             print(f"wrote {args.plot}", flush=True)
     if args.animate:
@@ -152,5 +179,6 @@ def _write_run(args: argparse.Namespace, settings: RunConfig, recording: Recordi
 
         with waiting(f"drawing {args.animate}", not args.json):
             animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
+        left.remove(str(args.animate))
         if not args.json:
             print(f"wrote {args.animate}", flush=True)

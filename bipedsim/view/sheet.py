@@ -76,15 +76,24 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
         yield figure
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.suffix in PAGES:
-                write_interactive(figure, path, title)
-            else:
-                figure.savefig(path, dpi=120)
+            with no_half(path):
+                if path.suffix in PAGES:
+                    write_interactive(figure, path, title)
+                else:
+                    figure.savefig(path, dpi=120)
         except (OSError, ValueError) as error:
-            # No half of one.
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
             raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
+
+
+@contextmanager
+def no_half(path: Path) -> Iterator[None]:
+    """Remove ``path`` where it was not written to its end, because of an error or of Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

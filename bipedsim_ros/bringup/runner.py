@@ -19,6 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from bipedsim.cli import SAME_WISH
 from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
@@ -57,9 +58,10 @@ class Outcome:
     """How a bring-up ended.
 
     Attributes:
-        exit_code: 0, 1 if a node failed, 2 if it refused its parameters, 130 if it was interrupted before its duration.
+        exit_code: 0, 1 if a node failed, 2 if it refused its parameters, 130 if it was interrupted before its duration
+            or its nodes were killed because the user interrupted again.
         statistics: What sim_node counted; empty if it left nothing.
-        failed: Which node failed, and how; empty if none did.
+        failed: Which node failed or was killed, and how; empty if none was.
     """
 
     exit_code: int
@@ -131,10 +133,14 @@ class Stall:
 
 
 class _Interrupt:
-    """Counts SIGINT and SIGTERM while a bring-up runs: the first ends it, the second one at once."""
+    """Counts the wishes that SIGINT and SIGTERM bring while a bring-up runs: the first ends it, the second at once.
+
+    What comes within ``SAME_WISH`` of the first signal of a wish is the same wish, also when the nodes have ended.
+    """
 
     def __init__(self) -> None:
         self.count = 0
+        self._latest = 0.0
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> _Interrupt:
@@ -144,10 +150,17 @@ class _Interrupt:
 
     def __exit__(self, *_error: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, self._unless_same(handler) if self.count and callable(handler) else handler)
 
     def _on_signal(self, _number: int, _frame: Any) -> None:
-        self.count += 1
+        if not (self.count and self._is_same()):
+            self.count, self._latest = self.count + 1, time.monotonic()
+
+    def _unless_same(self, handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
+        return lambda number, frame: None if self._is_same() else handler(number, frame)
+
+    def _is_same(self) -> bool:
+        return time.monotonic() - self._latest <= SAME_WISH
 
 
 def _read_statistics(path: Path) -> dict[str, Any]:
@@ -177,8 +190,18 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
     for note in bringup.notes:
         output.show(note)
     failed = ""
+    killed: list[str] = []
+    told = False
     statistics_file = scratch / "sim.json"
     with _Interrupt() as interrupt:
+
+        def hurry() -> bool:
+            nonlocal told
+            if interrupt.count > 1 and not told:
+                told = True
+                output.show(_at_once([child.name for child in _in_order(children) if child.poll() is None]))
+            return interrupt.count > 1
+
         try:
             for node in bringup.nodes:
                 params_file = scratch / f"{node.executable}.yaml"
@@ -190,18 +213,24 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
             if follower is not None and len(children) == len(bringup.nodes):
                 follower.start()
             failed = _watch(children, interrupt, statistics_file, output, bringup)
+            if interrupt.count:
+                output.show("interrupted: the nodes end one after the other; interrupt again to kill them")
         finally:
-            # The simulator first, so that nobody sees a controller vanish; the recorder, which began, last.
-            order = sorted(children, key=lambda child: {"sim_node": 0, "recorder_node": 2}.get(child.name, 1))
-            for child in order:
+            for child in _in_order(children):
                 running = child.poll() is None
-                code = child.stop(lambda: interrupt.count > 1)
-                if running and code != 0 and not (failed or child.optional):
+                code = child.stop(hurry)
+                if running and interrupt.count > 1 and code == -signal.SIGKILL:
+                    killed.append(child.name)
+                elif running and code != 0 and not (failed or child.optional):
                     failed = f"{child.name} did not end cleanly ({describe_exit(code)})"
             if follower is not None:
                 follower.finish()
             output.close()
+    if killed:
+        failed = failed or f"{', '.join(killed)} killed at the second interrupt"
     statistics = _judged(_read_statistics(statistics_file), _read_statistics(scratch / STOP_FILE), failed)
+    if killed:
+        return Outcome(EXIT_INTERRUPTED, statistics, failed)
     if failed:
         # Before the first tick a node has refused its parameters, and said why.
         refused = not statistics.get("ticks") and any(child.poll() == EXIT_USAGE for child in children)
@@ -209,6 +238,21 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
     # Without a duration an interrupt is the way to end a bring-up and no failure.
     cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
     return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics)
+
+
+def _in_order(children: Sequence[Child]) -> list[Child]:
+    """Return nodes as they end: the simulator first, so that nobody sees a controller vanish; the recorder last."""
+    return sorted(children, key=lambda child: {"sim_node": 0, "recorder_node": 2}.get(child.name, 1))
+
+
+def _at_once(names: Sequence[str]) -> str:
+    """Return what to say where the nodes that still run, of these names, are killed."""
+    lost = {
+        "sim_node": "what it counted since it last wrote its figures, up to a second ago",
+        "recorder_node": "the last 0.1 s of the recording and the index of the bag, which is readable without",
+    }
+    loses = "; ".join(lost[name] for name in names if name in lost)
+    return f"interrupted again: {', '.join(names)} killed at once{'; lost: ' if loses else ''}{loses}"
 
 
 def _is_ready(child: Child, output: _Output) -> bool:
@@ -454,6 +498,9 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
         say(f"drawing {folder / 'forces.png'}")
         try:
             plot(recording, folder / "forces.png")
+        except KeyboardInterrupt:
+            print(f"bipedsim up: no picture: `bipedsim plot {folder}` draws it", file=sys.stderr)
+            raise
         except BipedSimError as error:
             if outcome.exit_code == 0:
                 raise
@@ -481,6 +528,8 @@ def _nothing(statistics: Mapping[str, Any]) -> str:
             came = f"of the {sum(dropped.values())} that came none was sound ({kinds}): see the warnings above"
         held = f"t = 0 was held for the first command on {topics.either(topics.COMMAND_KINDS)}"
         return f"no tick was simulated: {held}, and {came}"
+    if not statistics:
+        return "sim_node left no figures, so that there is nothing to summarise"
     return "no tick was simulated, so that there is nothing to summarise"
 
 

@@ -329,11 +329,55 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert f"duration_s                 {len(recording) / 1000:.6g} s" in printed
     end = f"bipedsim run: interrupted at t = {recording.t[-1]:.3f} s; "
-    end += f"now come the figures, {output} and {picture} of what was simulated until then\nfigures\n"
+    end += f"now come the summary, {output} and {picture} of what was simulated until then\nfigures\n"
     lines = complaint.splitlines(keepends=True)
     said = [line for line in lines if line.startswith(COMPILING)]
     assert len(said) in (0, 2), "begin and end, once for all kernels of a run"
     assert "".join(line for line in lines if line not in said) == end + "bipedsim: interrupted\n"
+
+
+def test_ctrl_c_again_ends_at_once_and_says_what_is_missing(tmp_path: Path) -> None:
+    """Within a second it is the same wish: ``timeout -s INT`` sends two signals at once."""
+    output, picture = tmp_path / "run.npz", tmp_path / "run.png"
+    code = f"""
+import os, signal, sys, time
+from matplotlib.figure import Figure
+from bipedsim.cli import main as cli
+from bipedsim.runs import runner
+
+def interrupted_at_250(ticks, **_):
+    for tick in ticks:
+        if tick == 250:
+            os.kill(os.getpid(), signal.SIGINT)
+        yield tick
+
+def impatient(figure, path, **_):
+    open(path, "w").write("half of a picture")
+    begin = time.monotonic()
+    try:
+        while time.monotonic() < begin + 30.0:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+    finally:
+        print("waited", time.monotonic() - begin)
+
+made = runner._result
+def again(*run):
+    os.kill(os.getpid(), signal.SIGINT)
+    return made(*run)
+
+runner.tqdm, runner._result, Figure.savefig = interrupted_at_250, again, impatient
+sys.exit(cli.main(["run", "--duration", "10", "--output", {str(output)!r}, "--plot", {str(picture)!r}]))
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.returncode == 130
+    assert "waited" in process.stdout, process.stderr
+    assert float(process.stdout.split()[-1]) < 30.0
+    *_, missing, last = process.stderr.splitlines()
+    assert missing == f"bipedsim run: interrupted before all was written: {picture} is missing"
+    assert last == "bipedsim: interrupted"
+    assert len(load_recording(output)) == 250
+    assert not picture.exists(), "no half of one"
 
 
 def test_ctrl_c_that_a_callback_swallows_is_answered_all_the_same() -> None:

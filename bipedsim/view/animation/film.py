@@ -18,6 +18,7 @@ from bipedsim.runs import get_scenario, patches_of
 from bipedsim.view.animation.camera import VIEWS
 from bipedsim.view.animation.motion import frame_times, read_motion, stretch
 from bipedsim.view.animation.skeleton import Skeleton
+from bipedsim.view.sheet import no_half
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -120,14 +121,17 @@ def animate(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".png":
-            draw_strip(stage, view, title, recording.feet).savefig(path, dpi=STRIP_DPI)
+            strip = draw_strip(stage, view, title, recording.feet)
+            with no_half(path):
+                strip.savefig(path, dpi=STRIP_DPI)
             return len(times)
         film = Film(stage, view, title, recording.feet, speed)
         shown = tqdm(range(len(times)), desc="frames", unit="frame", disable=not progress, leave=False)
-        if path.suffix == ".gif":
-            _write_gif(film, shown, path, fps)
-        else:
-            _write_mp4(film, shown, path, fps)
+        with no_half(path):
+            if path.suffix == ".gif":
+                _write_gif(film, shown, path, fps)
+            else:
+                _write_mp4(film, shown, path, fps)
     except OSError as error:
         raise RecordingError(f"{path}: the animation cannot be written ({error.strerror or error})") from error
     return len(times)

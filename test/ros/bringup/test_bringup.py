@@ -20,6 +20,7 @@ from paths import LOCK_STEP, ROOT
 from physics_support import SUMMARY_KEYS
 
 from bipedsim.analysis import RunSummary, gather
+from bipedsim.cli import SAME_WISH
 from bipedsim.cli.commands import make_parser
 from bipedsim.config import to_json
 from bipedsim.contact.models import CONTACT_MODELS
@@ -543,15 +544,43 @@ def test_an_interrupt_ends_all_nodes(tmp_path: Path, ros_env: dict[str, str], du
     for pid in children:
         inherited = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         assert f"ROS_DOMAIN_ID={ros_env['ROS_DOMAIN_ID']}".encode() in inherited
-    up.process.send_signal(signal.SIGINT)
+    # Two signals for one wish, as `timeout -s INT` sends them to the process and to its group.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        up.process.send_signal(number)
     assert up.wait() == code, up.output
     assert not any(alive(pid) for pid in children)
+    assert "killed" not in up.output.partition("interrupt again to kill them")[2]
     assert "Traceback" not in up.output
     said = [line for line in up.output.splitlines() if line.startswith("[")]
     assert said[-1].startswith("[recorder_node]"), "it began first and ends last"
     # Whether it came before the first tick or after it, nothing half done stays.
-    simulated = "no tick was simulated" not in up.output
+    simulated = not any(said in up.output for said in ("no tick was simulated", "sim_node left no figures"))
     assert (tmp_path / "run" / "bag" / "metadata.yaml").is_file() == simulated
+
+
+@pytest.mark.ros
+def test_an_interrupt_that_comes_again_kills_and_says_what_is_lost(tmp_path: Path, ros_env: dict[str, str]) -> None:
+    up = Up(tmp_path, ros_env, "--record", "run")
+    end = time.monotonic() + PATIENCE_S
+    # Figures and a bag that holds some of the run.
+    while "1000 Hz real_time" not in up.output and time.monotonic() < end and up.process.poll() is None:
+        time.sleep(0.05)
+    children = up.children()
+    (sim,) = (pid for pid in children if b"sim_node" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    # A node that does not answer.
+    os.kill(sim, signal.SIGSTOP)
+    first = time.monotonic()
+    while up.process.poll() is None and "interrupted again" not in up.output and time.monotonic() < end:
+        up.process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    assert time.monotonic() - first > SAME_WISH, "until then it is the same wish"
+    assert up.wait() == 130, up.output
+    assert not any(alive(pid) for pid in children)
+    _, _, said = up.output.partition("interrupted again: ")
+    assert said.startswith("sim_node, controller_node, recorder_node killed at once; lost: what it counted since")
+    assert "the last 0.1 s of the recording" in said
+    assert "bipedsim up: sim_node, controller_node, recorder_node killed at the second interrupt" in said
+    assert "Traceback" not in up.output
 
 
 @pytest.mark.ros
