@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ SHORT = 1e-3
 """Lines below this length [m] are joints in one place."""
 TRUNK_WIDTH, LIMB_WIDTH, FOOT_WIDTH = 5.0, 3.0, 1.2
 """Widths of lines [pt]."""
+APART = 0.01
+"""Distance [m] up to which the joints of two limbs are mirror images: descriptions round."""
 BLADE = 2
 """Feet with no more vertices are drawn like limbs: nothing else is seen of the leg of a compass."""
 
@@ -47,26 +50,32 @@ class Skeleton:
 
         They begin at the trunk, which is the first body with a mass. A line goes from the frame of each joint to those
         of its children. A body that ends a chain without a sole, or from which only legs go out, gets a line from its
-        joint through its CoM, to the end of the rod that would have its second moment in this direction.
+        joint through its CoM, to the end of the rod that would have its second moment in this direction; of a left and
+        a right one both are mirror images, see :func:`_mirrored`.
         """
         model = robot.model
         trunk = next(j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0)
         bodies = [j for j in range(trunk, model.njoints) if j == trunk or trunk in list(model.supports[j])]
         feet = [[k for k, sole in enumerate(robot.soles) if j in list(model.supports[sole.joint_id])] for j in bodies]
+        children_of = {j: [child for child in bodies if model.parents[child] == j] for j in bodies}
+        ends = {}
+        for j in bodies:
+            legs_only = j == trunk and all(feet[bodies.index(child)] for child in children_of[j])
+            if not any(sole.joint_id == j for sole in robot.soles) and (legs_only or not children_of[j]):
+                end = _far_end(model.inertias[j])
+                if end is not None:
+                    ends[j] = end
+        ends = _mirrored(robot, trunk, ends)
         build = _Builder(bodies)
         for j, carried in zip(bodies, feet, strict=True):
             said = split_side(model.names[j])[0]
             side = SIDES.index(said) if said and j != trunk else TRUNK
             side = carried[0] if len(carried) == 1 and j != trunk else side
             width = TRUNK_WIDTH if side == TRUNK else LIMB_WIDTH
-            children = [child for child in bodies if model.parents[child] == j]
-            for child in children:
+            for child in children_of[j]:
                 build.line(build.origin(j), build.point(j, model.jointPlacements[child].translation), side, width)
-            legs_only = j == trunk and all(feet[bodies.index(child)] for child in children)
-            if not any(sole.joint_id == j for sole in robot.soles) and (legs_only or not children):
-                end = _far_end(model.inertias[j])
-                if end is not None:
-                    build.line(build.origin(j), build.point(j, end), side, width)
+            if j in ends:
+                build.line(build.origin(j), build.point(j, ends[j]), side, width)
         soles = []
         for k, sole in enumerate(robot.soles):
             corners = [build.point(sole.joint_id, vertex) for vertex in sole.vertices_joint]
@@ -125,3 +134,26 @@ def _far_end(body: pin.Inertia) -> Array | None:
     u = body.lever / reach
     second = 0.5 * np.trace(body.inertia) - u @ body.inertia @ u
     return np.asarray((reach + np.sqrt(3.0 * max(0.0, second) / body.mass)) * u)
+
+
+def _mirrored(robot: Robot, trunk: int, ends: Mapping[int, Array]) -> dict[int, Array]:
+    """Return ``ends`` (each (3,) in the frame of its joint [m]) with those of left and right limbs made mirror images.
+
+    Where two joints are mirror images of each other in the standing robot, in the frame of the trunk, their bodies end
+    in the mean of one and of the other mirrored: the same gripper, turned by 180 degrees, is often both hands, and its
+    CoM is then ahead in one and behind in the other.
+    """
+    model, result = robot.model, dict(ends)
+    data = model.createData()
+    pin.forwardKinematics(model, data, robot.q_nominal)
+    named = {split_side(model.names[j]): j for j in ends}
+    flip = np.array([1.0, -1.0, 1.0])
+    for (said, rest), left in named.items():
+        right = named.get((SIDES[1], rest))
+        if said != SIDES[0] or right is None:
+            continue
+        here, there = (data.oMi[trunk].actInv(data.oMi[j]) for j in (left, right))
+        if np.linalg.norm(here.translation - flip * there.translation) <= APART:
+            end = 0.5 * (here.act(ends[left]) + flip * there.act(ends[right]))
+            result[left], result[right] = here.actInv(end), there.actInv(flip * end)
+    return result

@@ -125,6 +125,24 @@ def test_a_single_rod_is_drawn_from_its_joint_to_its_end() -> None:
     np.testing.assert_allclose(skeleton.local[skeleton.lines[0]], [[0.0, 0.0, 0.0], [0.0, 0.0, -length]], atol=1e-12)
 
 
+def test_both_hands_of_talos_are_mirror_images() -> None:
+    """Its grippers are one, turned by 180 degrees about the hand: one CoM is ahead of the wrist, the other behind."""
+    talos = load_robot("talos")
+    skeleton, model = Skeleton.of(talos), talos.model
+    data = model.createData()
+    pin.forwardKinematics(model, data, pin.neutral(model))
+    points = skeleton.points(data)
+    ends = {}
+    for a, b in skeleton.lines:
+        name = model.names[int(skeleton.joints[a])]
+        if name.startswith("gripper"):
+            ends[name] = points[b] - points[a]
+    left, right = ends["gripper_left_joint"], ends["gripper_right_joint"]
+    assert np.linalg.norm(left) > 0.05
+    # The neutral posture is symmetric, too.
+    np.testing.assert_allclose(left, right * (1.0, -1.0, 1.0), atol=1e-3)
+
+
 @pytest.mark.parametrize("view", ["side", "front", "3d"])
 def test_pictures_are_projections_on_equal_axes_that_hold_the_robot(
     view: str, robot: Robot, recording: Recording
