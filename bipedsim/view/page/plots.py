@@ -65,13 +65,20 @@ def curves_of(robot: Robot) -> dict[str, Curves]:
 
 
 def values_of(robot: Robot, instant: Instant) -> dict[str, Array]:
-    """Return the value of each curve (n,) at an instant, NaN where it is not known."""
+    """Return the value of each curve (n,) at an instant, NaN where it is not known.
+
+    No force and no torque at t = 0 are none that were measured: a simulator says where it begins before its first step.
+    """
     unknown = np.full(len(robot.soles), np.nan)
-    torque = np.nan
-    if instant.joint_effort is not None and np.isfinite(instant.joint_effort).any():
-        torque = 100.0 * float(np.nanmax(np.abs(instant.joint_effort) / robot.effort_limit))
+    wrench, torque = instant.wrench, np.nan
+    begins = instant.t == 0.0
+    if begins and wrench is not None and not np.any(wrench):
+        wrench = None
+    efforts = instant.joint_effort
+    if efforts is not None and np.isfinite(efforts).any() and not (begins and not np.any(efforts)):
+        torque = 100.0 * float(np.nanmax(np.abs(efforts) / robot.effort_limit))
     return {
-        "force": unknown if instant.wrench is None else np.asarray(instant.wrench)[:, 2],
+        "force": unknown if wrench is None else np.asarray(wrench)[:, 2],
         "margin": unknown if instant.cop_margin is None else 1e3 * np.asarray(instant.cop_margin),
         "torque": np.array([torque]),
         "height": instant.q[2:3] if robot.free_flyer else np.full(1, np.nan),
@@ -134,7 +141,9 @@ class Plots:
         for name, plot in self._plots.items():
             curves, rows = self._curves[name], values[name][first:last]
             if not curves.gaps:
-                # What was never known leaves the plot, as a line would go on to the next value.
-                rows = np.nan_to_num(rows, nan=curves.low - OUTSIDE * (curves.high - curves.low))
+                # What is not known leaves the plot, as a line would go on to the next value; it begins at the first.
+                known = np.isfinite(rows)
+                lacks = np.logical_or.accumulate(known) & ~known
+                rows = np.where(lacks, curves.low - OUTSIDE * (curves.high - curves.low), rows)
             parts = np.stack([np.where(past, rows, np.nan), np.where(future, rows, np.nan)], axis=2)
             plot.data = (times, *parts.reshape(len(rows), -1).T)

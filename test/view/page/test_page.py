@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -18,6 +19,7 @@ from bipedsim.objects import ObjectConfig
 from bipedsim.recording import Plan
 from bipedsim.view.page import Instant, Page, Pushed
 from bipedsim.view.page.figures import body, now
+from bipedsim.view.page.plots import Plots, values_of
 from bipedsim.view.page.state import state_of
 
 Array = NDArray[np.float64]
@@ -159,6 +161,29 @@ def test_a_body_says_its_mass_and_the_share_of_its_torque(robot: Robot) -> None:
     limit = robot.effort_limit[robot.joint_names.index("l_knee")]
     assert f"{robot.model.inertias[joint].mass:.3g} kg" in text
     assert f"10.0 N.m, {10.0 / limit:.0%} of {limit:.0f}" in text
+
+
+def test_curves_begin_at_the_first_value_that_was_measured(page: Page, robot: Robot) -> None:
+    """A bag begins with the state at t = 0, before the first step, in which nothing touches yet."""
+    told = standing(robot)
+    begin = replace(told, t=0.0, wrench=np.zeros((2, 6)), joint_effort=np.zeros(14))
+    in_air = replace(told, t=0.1, wrench=None)
+    shown = [begin, *(replace(told, t=t) for t in (0.03, 0.06)), in_air, replace(told, t=0.13)]
+    values = [values_of(robot, instant) for instant in shown]
+    plots = Plots(page.gui, robot)
+    names = list(plots._plots)
+    t = np.array([instant.t for instant in shown])
+    plots.show(t, {name: np.array([one[name] for one in values]) for name in names}, now=t[-1])
+    _, left, *_ = plots._plots["force"].data
+    assert np.isnan(left[0])
+    np.testing.assert_allclose(left[[1, 2, 4]], 0.5 * robot.weight)
+    assert left[3] < -robot.weight, "what lacks in between is not joined"
+    _, torque, _ = plots._plots["torque"].data
+    assert np.isnan(torque[0])
+    assert np.isfinite(torque[1:]).all()
+    # A robot that falls from the start has forces of zero, later than t = 0.
+    falls = replace(begin, t=0.001)
+    assert not np.any(values_of(robot, falls)["force"])
 
 
 @pytest.mark.parametrize("ground", ["patches", "stairs", "tiles", "slope"])
