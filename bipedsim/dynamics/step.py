@@ -628,7 +628,7 @@ class Dynamics:
         self._contact, self._step = contact, None
         if compiled is not None:
             self._step = box(_Step(*self._sides, compiled))
-            with announced(f"contact model {compiled.solve.__name__}", 30):
+            with announced(f"contact model {compiled.solve.__name__}", 10, at_first=60):
                 vector = self.change
                 self._run = ready(_step, self._step, vector, vector, vector, WHOLE, 1.0, FIRST)
 

@@ -19,9 +19,12 @@ from numba import njit, typeof
 
 from bipedsim.numerics.compile_time import compile_seconds
 from bipedsim.numerics.inner import KernelCompiler
-from bipedsim.numerics.kernel_cache import KernelCache
+from bipedsim.numerics.kernel_cache import KernelCache, share_missing
 
-_announcement = ""
+_caches: list[KernelCache] = []
+# Seconds from which on a figure would promise too much: other programs take their part of the cores.
+_LONG = 50.0
+_what, _least, _most = "", 0.0, 0.0
 _announced = False
 _silent = True
 _on_first: Callable[[], object] | None = None
@@ -30,17 +33,23 @@ _since = 0.0
 
 
 @contextmanager
-def announced(what: str, seconds: float) -> Iterator[None]:
-    """Say on stderr that ``what`` is compiled, about ``seconds`` long, if within the context a kernel must be.
+def announced(what: str, seconds: float, at_first: float | None = None) -> Iterator[None]:
+    """Say on stderr that ``what`` is compiled, and about how long, if within the context a kernel must be.
+
+    Args:
+        what: What the kernels are for.
+        seconds: What it takes alone, where all that others need too is in the cache [s].
+        at_first: What it takes where nothing is, by default no longer [s]; in between, it goes by the share of kernels
+            that are missing.
 
     How many were compiled, and for how long, is said at its end. A context speaks for those within it. Without one, the
     first kernel of a process that must be compiled says so for all. On a terminal a line counts the kernels meanwhile.
     """
-    global _announcement, _announced
+    global _what, _least, _most, _announced
     if _announced:
         yield
         return
-    _announcement, _announced = f"compiling the kernels of {what}, about {seconds:.0f} s, once ...", True
+    _what, _least, _most, _announced = f" of {what}", seconds, seconds if at_first is None else at_first, True
     before, begun = _compiled, compile_seconds()
     try:
         yield
@@ -50,7 +59,7 @@ def announced(what: str, seconds: float) -> Iterator[None]:
             count = f"{_compiled - before} kernel{'s' * (_compiled > before + 1)}"
             print(f"{begin}compiled {count} in {compile_seconds() - begun:.0f} s", file=sys.stderr, flush=True)
     finally:
-        _announcement, _announced = "", False
+        _what, _announced = "", False
 
 
 @contextmanager
@@ -65,17 +74,27 @@ def on_compiling(act: Callable[[], object]) -> Iterator[None]:
 
 
 def _announce() -> None:
-    global _announcement, _silent, _on_first, _compiled, _since
+    global _what, _silent, _on_first, _compiled, _since
     act, _on_first = _on_first, None
     if act is not None:
         act()
-    if _announcement or _silent:
-        print(_announcement or "compiling kernels, up to a minute, once ...", file=sys.stderr, flush=True)
-        _announcement, _silent = "", False
+    if _what:
+        said = f"compiling the kernels{_what}, {_how_long(_least, _most)}, once ..."
+        print(said, file=sys.stderr, flush=True)
+        _what, _silent = "", False
+    elif _silent:
+        print("compiling kernels, up to two minutes, once ...", file=sys.stderr, flush=True)
+        _silent = False
     _since = _since or time.monotonic()
     _compiled += 1
     if sys.stderr.isatty():
         print(f"\r{_compiled} kernels, {time.monotonic() - _since:.0f} s ", end="", file=sys.stderr, flush=True)
+
+
+def _how_long(least: float, most: float) -> str:
+    """Return in words what compiling takes between ``least`` and ``most`` [s], by how much is missing."""
+    seconds = least + (most - least) * share_missing(_caches)
+    return f"about {seconds:.0f} s" if seconds < _LONG else "1 to 2 minutes"
 
 
 def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -87,6 +106,7 @@ def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             **{"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler, **options}
         )(function)
         made._cache = KernelCache(made, _announce)
+        _caches.append(made._cache)
         return made
 
     return decorate

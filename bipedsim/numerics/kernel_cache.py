@@ -13,7 +13,7 @@ import importlib
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dis import hasconst, opmap
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,8 @@ config: Any = numba_config
 KEPT = 3
 """Versions of a compiled function that stay: of two branches that somebody goes to and fro between, say."""
 
+_SHOWN = 16
+"""Characters of a digest in the name of a file."""
 _CONSTANTS = frozenset(hasconst)
 _EXTENDED = opmap["EXTENDED_ARG"]
 _GLOBAL = opmap["LOAD_GLOBAL"]
@@ -167,6 +169,10 @@ def _value(value: Any, names: tuple[str, ...], calls: list[Any]) -> list[str]:
 @cache
 def digest(function: Any) -> str:
     """Return the digest of ``function`` and of all that it calls, over all files."""
+    return _digest(function, _part)
+
+
+def _digest(function: Any, part_of: Callable[[Any], _Part]) -> str:
     seen: set[Any] = set()
     waiting = [function]
     total = hashlib.sha256()
@@ -174,7 +180,7 @@ def digest(function: Any) -> str:
         current = waiting.pop()
         if current not in seen:
             seen.add(current)
-            part = _part(current)
+            part = part_of(current)
             total.update(part.own)
             waiting += reversed(part.calls)
     return total.hexdigest()
@@ -212,6 +218,17 @@ def cache_folder(source: Path) -> Path:
     return base / "bipedsim" / "kernels"
 
 
+def share_missing(caches: Sequence[KernelCache]) -> float:
+    """Return of what share of some functions no version is kept, for whatever arguments; 0 where there are none.
+
+    Whoever takes other functions as arguments counts as missing. Nothing is remembered of what the functions are made
+    of, as some of them may be in modules that are only loaded in part.
+    """
+    part_of = cache(_part.__wrapped__)
+    kept = sum(one._keeps(_digest(one._kernel, part_of)) for one in caches)
+    return 1.0 - kept / len(caches) if caches else 0.0
+
+
 @cache
 def _tell_unkept(folder: Path, reason: str) -> None:
     """Say on stderr, once a folder and process, that every process has to compile what cannot be kept."""
@@ -244,6 +261,10 @@ class KernelCache(_Cache):
         """Folder of the files."""
         return str(cache_folder(self._source))
 
+    def _keeps(self, code: str) -> bool:
+        """Return whether a version of this code is kept."""
+        return any(cache_folder(self._source).glob(f"{self._name}-*-{code[:_SHOWN]}.nbc"))
+
     def enable(self) -> None:
         """Read and write files."""
         self._enabled = True
@@ -267,7 +288,7 @@ class KernelCache(_Cache):
             code += "".join(digest(found.kernel()) for found in brought)
             code = hashlib.sha256(code.encode()).hexdigest()
         target = hashlib.sha256(target.encode()).hexdigest()
-        return cache_folder(self._source) / f"{self._name}-{target[:16]}-{code[:16]}.nbc"
+        return cache_folder(self._source) / f"{self._name}-{target[:_SHOWN]}-{code[:_SHOWN]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the version for the signature ``sig`` if there is one or another process just makes it, else None."""

@@ -35,7 +35,8 @@ from bipedsim.sim import GantryConfig, Simulator, VertexForces, read_gantry, who
 _T = TypeVar("_T")
 SETTLE = 1.0
 """Time [s] at the start that figures of standing leave out."""
-_COMPILING = 60.0  # seconds that kernels of a first walk take on two cores; of standing, half of it
+# Seconds that kernels of a contact model and a controller take on one core, and all that a first walk takes.
+_COMPILING, _COMPILING_ALL = 15.0, 90.0
 MADE_ROOM_FOR = 50_000
 """Rows whose memory is taken beforehand; that of a run that is longer grows with what is simulated."""
 
@@ -160,7 +161,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
 
 
 def _announced(settings: RunConfig) -> AbstractContextManager[None]:
-    return announced(f"contact model {settings.contact_model} and controller", _COMPILING)
+    return announced(f"contact model {settings.contact_model} and controller", _COMPILING, _COMPILING_ALL)
 
 
 def _fails(use: Callable[[Mapping[str, Any]], object], params: Mapping[str, Any]) -> bool:

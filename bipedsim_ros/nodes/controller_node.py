@@ -42,7 +42,7 @@ from bipedsim_ros.loop import (
     run_urgently,
     write_json,
 )
-from bipedsim_ros.nodes.duplicate_nodes import DISCOVERY_S, duplicate_nodes, where_is_it
+from bipedsim_ros.nodes.duplicate_nodes import COMING, DISCOVERY_S, duplicate_nodes, where_is_it
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
@@ -181,7 +181,7 @@ class ControllerNode:
             raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self._params = params
         node.get_logger().info(f"loading {params.controller}")
-        with announced(f"controller {params.controller}", 10):
+        with announced(f"controller {params.controller}", 5, at_first=15):
             dt = 1.0 / params.rate
             self._guard = Guard(cls(robot, own, dt), robot, params.fall_tilt, dt)
         self._order = command_order(robot, params.joints)
@@ -473,8 +473,14 @@ class ControllerNode:
             self._next_wait = self._begun + _PATIENCE_S
         elif now >= self._next_wait:
             self._next_wait = now + _PATIENCE_S
-            nobody = "which nobody publishes" if not self._inbox.publishers() else "whose publisher is silent"
-            self._node.get_logger().warning(f"waiting for {topic} for {now - self._begun:.0f} s, {nobody}")
+            waited = f"waiting for {topic} for {now - self._begun:.0f} s"
+            if self._inbox.publishers():
+                self._node.get_logger().warning(f"{waited}, whose publisher is silent")
+            elif (where := where_is_it(self._node)) == COMING:
+                # It publishes once it is ready, which is nothing to warn of.
+                self._node.get_logger().info(f"{waited}: {where}")
+            else:
+                self._node.get_logger().warning(f"{waited}, which nobody publishes: {where}")
 
     def _report(self) -> None:
         if told := self._core.let_go_of_others():

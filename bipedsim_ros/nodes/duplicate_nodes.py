@@ -17,7 +17,11 @@ from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, WHERE, participants, r
 # Participants that miss each other's first announcements meet at the next ones, which Fast DDS sends every 3 s.
 DISCOVERY_S = 3.5
 """After how long a node knows who else is there [s]."""
-_COMING = "sim_node is up, and begins when its kernels are loaded: the first time they are compiled, up to a minute"
+COMING = (
+    "sim_node is up, and begins when its kernels are loaded: a simulator that starts for the first time compiles them, "
+    "for 1 to 2 minutes, longer on a busy machine"
+)
+"""What to say where a simulator is about to begin."""
 
 
 def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
@@ -47,7 +51,7 @@ def robots_beside(node: Node) -> list[str]:
 def where_is_it(node: Node) -> str:
     """Return what to say where no joint states come: how to find a robot, unless a simulator is about to be one."""
     if "sim_node" in robots_beside(node):
-        return _COMING
+        return COMING
     own = node.resolve_topic_name(relative(topics.JOINT_STATES.name))
     elsewhere = []
     for name, _ in sorted(node.get_topic_names_and_types()):

@@ -80,7 +80,7 @@ class SimNode:
         pushes = PushSchedule(parse_pushes(params.pushes, sorted(bodies)))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
         compiled = f"the simulation of {robot.name}, as `bipedsim warmup` does ahead of time"
-        with compiling_beside(params.contact_model), announced(compiled, 5):
+        with compiling_beside(params.contact_model), announced(compiled, 10, at_first=90):
             sim = Simulator(
                 robot,
                 ground,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ def test_what_is_compiled_is_said_once(
     monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(jit, "_silent", True)
     kernel_cache.cache_folder.cache_clear()
+    # Those of the test alone.
+    monkeypatch.setattr(jit, "_caches", [])
 
     @jit.kernel
     def once(x):
@@ -39,7 +42,32 @@ def test_what_is_compiled_is_said_once(
     assert capsys.readouterr().err == "", "what is there is loaded in silence, and one line is enough"
     monkeypatch.setattr(jit, "_silent", True)
     assert others(1) == 3.0
-    assert capsys.readouterr().err == "compiling kernels, up to a minute, once ...\n"
+    assert capsys.readouterr().err == "compiling kernels, up to two minutes, once ...\n"
+    kernel_cache.cache_folder.cache_clear()
+
+
+@pytest.mark.parametrize(("kept", "said"), [(0, "1 to 2 minutes"), (5, "about 45 s"), (9, "about 13 s")])
+def test_how_long_it_takes_goes_by_how_much_is_missing(
+    kept: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "_caches", [])
+    kernel_cache.cache_folder.cache_clear()
+
+    def made(i: int) -> Any:
+        def add(x):
+            return x + i
+
+        add.__qualname__ = f"add_{i}"
+        return jit.kernel(add)
+
+    kernels = [made(i) for i in range(10)]
+    monkeypatch.setattr(jit, "_silent", False)
+    for i in range(kept):
+        assert kernels[i](1.0) == 1.0 + i
+    with jit.announced("all", 5.0, at_first=85.0):
+        assert kernels[9](1.0) == 10.0
+    assert capsys.readouterr().err.startswith(f"compiling the kernels of all, {said}, once ...\n")
     kernel_cache.cache_folder.cache_clear()
 
 

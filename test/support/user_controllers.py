@@ -47,6 +47,16 @@ class Echo:
         return self._command
 
 
+class Restless(Echo):
+    """Echo in a node that says twice a second what it still waits for."""
+
+    def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
+        from bipedsim_ros.nodes import controller_node
+
+        controller_node._PATIENCE_S = 0.5
+        super().__init__(robot, params, dt)
+
+
 class Feedback(Echo):
     """Torques that depend on every measurement: what is not bit-identical anywhere shows everywhere."""
 

@@ -236,6 +236,23 @@ def test_a_simulator_that_is_about_to_come_is_waited_for_and_nobody_told_to_star
     simulator.destroy_node()
 
 
+def test_who_waits_for_long_is_told_why(ros: RosWorld) -> None:
+    """A simulator that starts for the first time compiles for minutes: nothing to warn of."""
+    node = ros.start("controller_node", controller="user_controllers:Restless")
+    ros.until(lambda: "which nobody publishes: a simulator may still be compiling; else" in node.output, "a warning")
+    assert "[WARN]" in node.output
+    warned = node.output.count("[WARN]")
+    simulator = rclpy.create_node("sim_node", context=ros.context, enable_rosout=False)
+    said = " s: sim_node is up, and begins when its kernels are loaded: a simulator that starts for the first time"
+    ros.until(lambda: node.output.count(said) > 1, "why it takes so long")
+    assert node.output.partition(said)[2].count("[WARN]") == 0
+    assert warned
+    publisher = ros.node.create_publisher(JointState, "/joint_states", 1)
+    ros.until(lambda: "whose publisher is silent" in node.output, "who is silent")
+    ros.node.destroy_publisher(publisher)
+    simulator.destroy_node()
+
+
 def test_what_cannot_be_used_is_told_and_survived(ros: RosWorld, robot: PlayedRobot) -> None:
     """A first state from which no controller starts, messages cut short, an IMU that stops, joint states that stop."""
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
