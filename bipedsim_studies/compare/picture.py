@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +44,18 @@ WHOLE = 0.7
 """Where events take a larger share of the run, all of it is shown."""
 DEPTH_FLOOR, ANGLE_FLOOR = 1e-3, 1e-9
 """What is less is rounding and drawn at the floor of the log axis [um], [rad]."""
+LINE = 1.6
+"""Width of a curve [pt]."""
+PERIOD = 24.0
+"""Length of a dash and its gap in curves that coincide [pt]."""
+NEAR, MOSTLY = 0.01, 0.9
+"""Curves coincide that are so near, as a share of what a panel spans, in such a share of the time that is shown."""
 CEILING = 3.0
 """Forces beyond this share of the weight are impacts, which would flatten all the rest."""
+
+
+_SCALES: tuple[Callable[[Array], Array], ...] = (np.asarray, np.asarray, np.log10, np.asarray, np.asarray, np.log10)
+"""Of the panels of curves, from top to bottom."""
 
 
 def plot(comparison: Comparison, path: Path) -> None:
@@ -78,11 +88,43 @@ def _title(comparison: Comparison) -> str:
     return "\n".join([headline(comparison), *failed])
 
 
-def _looks(comparison: Comparison) -> dict[str, tuple[str, float]]:
-    """Return colour and line width of each model: curves that coincide show as bands, the first one widest."""
-    names = list(comparison.rows)
-    widths = np.linspace(1.2 + min(1.4 * (len(names) - 1), 4.5), 1.2, len(names))
-    return {name: (COLOURS[i % len(COLOURS)], float(widths[i])) for i, name in enumerate(names)}
+def _colours(comparison: Comparison) -> dict[str, str]:
+    """Return the colour of each model."""
+    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(comparison.rows)}
+
+
+def dashes(curves: dict[str, Array]) -> dict[str, tuple[float, tuple[float, ...]]]:
+    """Return how long each curve is drawn and left out [line widths], as matplotlib has it: an offset and lengths.
+
+    Of k curves in one place, drawn one over the other, each shows in a k-th of :data:`PERIOD`; others are solid.
+
+    Args:
+        curves: Name to values (n,), in the order in which they are drawn.
+    """
+    known = np.concatenate([[], *(values[np.isfinite(values)] for values in curves.values())])
+    near = NEAR * float(np.ptp(known)) if len(known) else 0.0
+    groups: list[list[str]] = []
+    for name, values in curves.items():
+        group = next((group for group in groups if _coincide(curves[group[0]], values, near)), None)
+        if group is None:
+            groups.append([name])
+        else:
+            group.append(name)
+    made: dict[str, tuple[float, tuple[float, ...]]] = {}
+    for group in groups:
+        for i, name in enumerate(group):
+            # The first one is solid, under what the others leave out.
+            drawn = PERIOD * (1.0 - i / len(group)) / LINE
+            made[name] = (0.0, (drawn, PERIOD / LINE - drawn) if i else ())
+    return made
+
+
+def _coincide(a: Array, b: Array, near: float) -> bool:
+    """Return whether one of two curves (n,) would hide the other, being mostly no farther away than ``near``."""
+    if len(a) != len(b):
+        return False
+    known = np.isfinite(a) & np.isfinite(b)
+    return bool(known.any() and np.mean(np.abs(a - b)[known] <= near) >= MOSTLY)
 
 
 def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Measured]) -> None:
@@ -90,15 +132,15 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
     reference = comparison.rows[comparison.reference]
     weight = comparison.prepared.robot.weight
     first = next(iter(rows.values())).recording
+    begin, end = event_span([(row.recording.t, vertical_force(row.recording)) for row in rows.values()], weight)
     axis = int(np.argmax(np.nan_to_num(_spread(centre_of_pressure(first)))))
-    peak, looks = 0.0, _looks(comparison)
+    colours = _colours(comparison)
+    peak = max(float(vertical_force(row.recording).max()) for row in rows.values())
+    panels: list[dict[str, Array]] = [{} for _ in axes]
     for name, row in rows.items():
         recording = row.recording
-        t, (colour, width) = recording.t, looks[name]
-        force = vertical_force(recording)
-        peak = max(peak, float(force.max()))
         curves = [
-            force,
+            vertical_force(recording),
             1e3 * centre_of_pressure(recording)[:, axis],
             np.maximum(1e6 * sole_depth(recording, comparison.prepared.robot, comparison.prepared.ground), DEPTH_FLOOR),
             -row.meter.energies[:, 3],
@@ -106,13 +148,26 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
         ]
         if isinstance(reference, Measured) and row is not reference:
             curves.append(np.maximum(joint_deviation(recording, reference.recording), ANGLE_FLOOR))
-        for ax, curve in zip(axes, curves, strict=False):
-            ax.plot(t, curve, color=colour, linewidth=width, label=name, solid_capstyle="butt")
-    axes[0].axhline(weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g", zorder=5)
+        for panel, curve in zip(panels, curves, strict=False):
+            panel[name] = curve
+    for ax, panel, as_seen in zip(axes, panels, _SCALES, strict=True):
+        seen = {}
+        for name, curve in panel.items():
+            t = rows[name].recording.t
+            shown = np.minimum(curve, CEILING * weight) if ax is axes[0] else curve
+            seen[name] = as_seen(shown)[(begin <= t) & (t <= end)]
+        for name, dash in dashes(seen).items():
+            t, look = rows[name].recording.t, {"color": colours[name], "linewidth": LINE, "linestyle": dash}
+            ax.plot(t, panel[name], label=name, dash_capstyle="butt", **look)
+    at_rest = axes[0].axhline(weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g", zorder=5)
     if peak > CEILING * weight:
         axes[0].set_ylim(-0.05 * CEILING * weight, CEILING * weight)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, ncols=min(len(handles), IN_A_ROW), fontsize=8, loc="outside upper left")
+    from matplotlib.lines import Line2D
+
+    # Solid, as a dash that shows beside others is too long for a legend.
+    handles = [Line2D([], [], color=colours[name], linewidth=2.0 * LINE, label=name) for name in rows]
+    handles.append(at_rest)
+    figure.legend(handles=handles, ncols=min(len(handles), IN_A_ROW), fontsize=8, loc="outside upper left")
     beyond = f", impacts up to {peak:.0f} N" if peak > CEILING * weight else ""
     titles = (
         f"vertical force [N]{beyond}",
@@ -131,7 +186,6 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
     if not axes[5].lines:
         text = "there is only the reference" if isinstance(reference, Measured) else "the reference failed"
         axes[5].text(0.5, 0.5, text, transform=axes[5].transAxes, ha="center", va="center", color="#777777")
-    begin, end = event_span([(row.recording.t, vertical_force(row.recording)) for row in rows.values()], weight)
     whole = (begin, end) == (0.0, first.t[-1])
     axes[-1].set(xlabel="time [s]" if whole else f"time [s]; the run is from 0 to {first.t[-1]:g} s", xlim=(begin, end))
 
@@ -164,7 +218,7 @@ def _draw_bars(figure: SubFigure, comparison: Comparison, rows: dict[str, Measur
     """Draw a group of bars per figure, from zero; on a log axis, as its title says, where they are far apart."""
     shown = [key for key in BARS if any(row.figures[key] is not None for row in rows.values())]
     axes = figure.subplots(len(shown), 1, squeeze=False, height_ratios=[1.5 if key == LOSS else 1.0 for key in shown])
-    looks = _looks(comparison)
+    colours = _colours(comparison)
     names = list(comparison.rows)
     for ax, key in zip(axes[:, 0], shown, strict=True):
         keys = (LOSS, ERROR) if key == LOSS else (key,)
@@ -180,10 +234,13 @@ def _draw_bars(figure: SubFigure, comparison: Comparison, rows: dict[str, Measur
                 at = i + (k - 0.5 * (len(keys) - 1)) * height
                 # A log axis has no zero: what is less than its start has no bar.
                 length = max(0.0, abs(value or 0.0) - start)
-                colour = LIMIT_COLOUR if keys[k] == ERROR else looks[name][0]
+                colour = LIMIT_COLOUR if keys[k] == ERROR else colours[name]
                 ax.barh(at, length, left=start, color=colour, height=height)
-                text = number(value) if isinstance(row, Measured) else row.status if not k else ""
-                ax.annotate(text, (start + length, at), (3, 0), textcoords="offset points", va="center", fontsize=8)
+            longest = max((abs(value or 0.0) for value in values[i]), default=0.0)
+            text = ", residual ".join(map(number, values[i])) if isinstance(row, Measured) else row.status
+            if 0.0 < longest < start:
+                text += " (below the axis)"
+            ax.annotate(text, (max(start, longest), i), (3, 0), textcoords="offset points", va="center", fontsize=8)
         of = FIGURES[key]
         what = f"{of.name} [{of.unit}]"
         if key == LOSS:
@@ -196,7 +253,8 @@ def _draw_bars(figure: SubFigure, comparison: Comparison, rows: dict[str, Measur
             ax.set(xscale="log", xlim=(start, end * (end / start) ** 0.3))
             ax.minorticks_off()
         else:
-            ax.set_xlim(0.0, 1.3 * end)
+            # For two numbers, more of it.
+            ax.set_xlim(0.0, (1.9 if key == LOSS else 1.3) * end)
         ax.locator_params(axis="x", **({"numticks": 5} if start else {"nbins": 5}))
         ax.tick_params(axis="y", length=0, labelsize=8)
         ax.tick_params(axis="x", labelsize=7)
