@@ -61,9 +61,10 @@ from .summary_text import (
     summary_lines,
     unit_of,
 )
-from .verdict import Verdict, with_stop
+from .verdict import BRIEF, Verdict, with_stop
 
 __all__ = [
+    "BRIEF",
     "CARRIES",
     "FRAMES",
     "OUTCOME",

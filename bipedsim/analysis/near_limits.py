@@ -1,4 +1,8 @@
-"""What came nearest to its limit in a run: torques, velocities and positions of joints, friction and CoP of feet."""
+"""What came nearest to its limit in a run: torques, velocities and positions of joints, friction and CoP of feet.
+
+Feet are judged while they carry (:data:`~bipedsim.analysis.CARRIES` of the weight), by what lasted: where a foot
+lands or lifts off it slides for a tick or two, and its CoP is on an edge.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bipedsim.analysis.loads import CARRIES
 from bipedsim.analysis.recorded_robot import robot_of
+from bipedsim.analysis.verdict import AT_STOP, BRIEF
 from bipedsim.errors import BipedSimError
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
@@ -24,10 +30,13 @@ class NearLimit:
         quantity: What it is, such as ``"torque"``.
         of: Name of the joint or foot.
         t: Time of the row [s].
-        worst, limit: Its value then, and the nearer of its limits [unit].
+        worst, limit: Its value then, and the nearer of its limits [unit]; of a foot the value that it kept to, or was
+            worse, for :data:`BRIEF` from then on.
         unit: Empty for shares.
         beyond: Whether it was beyond its limit.
         share: How much of the limit it was; NaN of what may be 0 at its limit.
+        begins: Of a position, whether the joint was there in the first row already, as grippers that are closed by
+            their stop, and not beyond it since.
     """
 
     quantity: str
@@ -38,6 +47,12 @@ class NearLimit:
     unit: str
     beyond: bool
     share: float = math.nan
+    begins: bool = False
+
+    @property
+    def at_it(self) -> bool:
+        """Whether it was at its limit, but for rounding."""
+        return abs(self.limit - self.worst) <= AT_STOP
 
 
 def joint_limits(recording: Recording, lower: str, upper: str) -> tuple[Array, Array] | None:
@@ -68,7 +83,7 @@ def near_limits(recording: Recording, joints: int = 3) -> list[NearLimit]:
 
     Args:
         recording: The run.
-        joints: How many joints of each quantity at most.
+        joints: How many joints of each quantity at most, and as many of those that were at their limits from the start.
     """
     names, feet = recording.joint_names, recording.feet
     found: list[NearLimit] = []
@@ -91,11 +106,36 @@ def near_limits(recording: Recording, joints: int = 3) -> list[NearLimit]:
         if limits is not None:
             unit = [units[slides] for slides in _slide(recording)]
             by_share = quantity != "position"
-            found += _nearest(quantity, recording.t, values, limits, names, unit, by_share)[:joints]
+            nearest = _nearest(quantity, recording.t, values, limits, names, unit, by_share)
+            # Who was there from the start is no news, and takes nobody's place.
+            for begins in (False, True):
+                found += [one for one in nearest if one.begins is begins][:joints]
     one, any_ = np.ones(len(feet)), np.full(len(feet), np.inf)
-    found += _nearest("friction used", recording.t, recording.friction_used, (-any_, one), feet, [""] * len(feet), True)
-    edges = (0.0 * one, any_)
-    return found + _nearest("CoP to the edge", recording.t, recording.cop_margin, edges, feet, ["m"] * len(feet), False)
+    used, none = _lasting(recording, recording.friction_used), [""] * len(feet)
+    found += _nearest("friction used", recording.t, used, (-any_, one), feet, none, True)
+    margin, edges = -_lasting(recording, -recording.cop_margin), (0.0 * one, any_)
+    return found + _nearest("CoP to the edge", recording.t, margin, edges, feet, ["m"] * len(feet), False)
+
+
+def _lasting(recording: Recording, values: Array) -> Array:
+    """Return of each row what ``values`` (n, feet) of feet that carry did not fall below for :data:`BRIEF` from it on.
+
+    NaN where a foot does not carry all the while; of a run that is shorter, the whole of it counts.
+    """
+    t = recording.t
+    if not len(t):
+        return values
+    carries = np.nan_to_num(recording.wrench[:, :, 2]) > CARRIES * np.nan_to_num(recording.weight)
+    known = np.where(carries, values, np.nan)
+    rows = 1 if len(t) == 1 else min(len(t), 1 + round(BRIEF / float(np.median(np.diff(t)))))
+    result = np.full_like(known, np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(known, rows, axis=0)
+    least = windows.min(axis=2)
+    # Not over a gap, or a jump back.
+    ends = t[rows - 1 :] - t[: len(least)]
+    least[(ends < 0.0) | (ends > 2.0 * BRIEF)] = np.nan
+    result[: len(least)] = least
+    return result
 
 
 def _slide(recording: Recording) -> list[bool]:
@@ -128,7 +168,9 @@ def _nearest(
             row = int(np.nanargmax(beyond))
             worst = float(values[row, i])
             share = worst / limit if by_share and limit else math.nan
-            near = NearLimit(quantity, name, float(t[row]), worst, limit, unit, bool(beyond[row] > 0.0), share)
+            begins = quantity == "position" and bool(abs(beyond[0]) <= AT_STOP and beyond[row] <= AT_STOP)
+            is_beyond = bool(beyond[row] > 0.0)
+            near = NearLimit(quantity, name, float(t[row]), worst, limit, unit, is_beyond, share, begins)
             found.append((share if by_share else float(beyond[row]), near))
     found.sort(key=lambda one: -one[0])
     # Of two limits the nearer one.

@@ -21,9 +21,11 @@ WALKED = 0.1
 LIES = 0.01
 """A robot lies on bodies that carry more than this share of its weight."""
 _LIES = "; lies on "
-# A condition that is away for less than GAP [s] goes on; one that lasted BRIEF [s], and did so within RECENT [s] before
-# a fall, may be its reason.
-GAP, BRIEF, RECENT = 0.1, 0.05, 0.5
+BRIEF = 0.05
+"""What lasted for less [s] is no condition of a robot, as friction at its limit in the tick of a landing."""
+# A condition that is away for less than GAP [s] goes on; one that lasted BRIEF, and did so within RECENT [s] before a
+# fall, may be its reason.
+GAP, RECENT = 0.1, 0.5
 # A CoP nearer to the edge than this [m] is on it; a torque or an angle beyond this share of its limit is at it.
 EDGE, AT_LIMIT = 1e-3, 0.999
 # A joint is at its joint limit whose stop takes this share of the torque of its drive, or that is so far beyond [rad].

@@ -16,6 +16,8 @@ from urllib.parse import quote
 import numpy as np
 
 from bipedsim.analysis import (
+    BRIEF,
+    CARRIES,
     NearLimit,
     RunSummary,
     Step,
@@ -36,12 +38,14 @@ from bipedsim.view.sheet import drawn
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-AT_LIMIT = 1e-6
-"""Closer to its limit than this [rad, m] something is at it: the rest is rounding."""
 STILL = 1e-3
 """Velocities [rad/s] below which joints, and accuracies [m] below which the base, have no news."""
 _UNITS = {one.name: one.metadata.get("unit", "") for one in dataclasses.fields(RunConfig)} | {"m_g": "N"}
 """Of settings."""
+_FEET = (
+    f'<p class="small">Friction and CoP are of feet that carry more than {CARRIES:.0%} of m g, what lasted for '
+    f"{BRIEF:g} s: where a foot lands or lifts off it slides for a moment, on an edge.</p>"
+)
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}"
@@ -84,7 +88,7 @@ def report(
     parts.append(f"<h2>Figures</h2><pre>{escape(chr(10).join(lines))}</pre>")
     near = [_near(one) for one in near_limits(recording)]
     head = ("nearest to its limit", "", "at [s]", "was", "limit", "that is")
-    parts.append(_table("Limits", head, near) if near else "")
+    parts.append(_table("Limits", head, near) + _FEET if near else "")
     parts.append(_gait(steps) if steps else "")
     parts += _drawn(pictures)
     parts.append(_list("Left out", left_out) if left_out else "")
@@ -284,9 +288,9 @@ def _near(one: NearLimit) -> list[str]:
     """Return a row of the table of limits."""
     unit = f" {one.unit}" * bool(one.unit)
     left, where = abs(one.limit - one.worst), "beyond" if one.beyond else "away"
-    away = f"{left:.3g}{unit} {where}" if left > AT_LIMIT else "at it"
+    away = "at it" + ", as it was from the start" * one.begins if one.at_it else f"{left:.3g}{unit} {where}"
     # Rounding about 0 is 0, and no negative one.
-    worst = 0.0 if abs(one.worst) < AT_LIMIT else one.worst
+    worst = 0.0 if one.at_it and abs(one.limit) == 0.0 else one.worst
     return [
         *(one.quantity, one.of, f"{one.t:.3f}", f"{worst:.4g}{unit}", f"{one.limit:.4g}{unit}"),
         away if math.isnan(one.share) else f"{100 * one.share:.3g} %",
