@@ -14,6 +14,9 @@ from bipedsim_ros.contract.finding import Findings, Said
 from bipedsim_ros.contract.measurements import read_joints
 from bipedsim_ros.contract.stream import rising
 
+ANSWERED = 0.5
+"""Share of the states, or of the commands if these are fewer, before whose next one a command is to come."""
+_SLOWER = 0.9
 FOLLOWS = 0.1
 """Part of the torque by which the measured effort may be off what was commanded."""
 _MEAN = 0.05  # [s]
@@ -80,10 +83,18 @@ def _check_round_trip(measured: Any, sent: Any, say: Said) -> None:
     if not len(answered):
         say.not_checked("round trip", "no state was answered before the next one")
         return
-    say.ok(
+    # A policy at 50 Hz answers every twentieth state of a loop at 1 kHz.
+    commands = int(np.sum((sent > measured[0]) & (sent <= measured[-1])))
+    slower = commands < _SLOWER * len(delay)
+    states = f"as many states as there are commands, {commands}" if slower else "the states"
+    say.measure(
+        len(answered) >= ANSWERED * (commands if slower else len(delay)),
         "round trip",
         f"{len(answered) / max(1, len(delay)):.1%} of the states were answered before the next one came, these after "
         f"{np.median(answered):.0f} us (median; p99 {np.quantile(answered, 0.99):.0f} us)",
+        f"at least {ANSWERED:.0%} of {states}",
+        "commands come late, several at once: the controller's machine, or the network to it, is too busy "
+        "(docs/ros_interface.md, Timing)",
     )
 
 

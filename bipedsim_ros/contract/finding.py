@@ -17,7 +17,7 @@ class Finding:
         topic: Topic, as the robot names it.
         check: What was looked at.
         verdict: ok, differs, missing or not checked.
-        found, expected: In words, with units.
+        found, expected: In words, with units; what is expected is empty where it says no more than what was found.
         todo: What to do about it; empty if nothing has to be done.
     """
 
@@ -66,6 +66,11 @@ class Said:
     def judge(self, good: bool, check: str, found: str, expected: str, todo: str) -> bool:
         """Note ``found`` as ok, or as a difference; return ``good``."""
         self._note(check, *((OK, found) if good else (DIFFERS, found, expected, todo)))
+        return good
+
+    def measure(self, good: bool, check: str, found: str, expected: str, todo: str) -> bool:
+        """Judge a number: how far it is from where it would differ is said where it is right, too."""
+        self._note(check, OK if good else DIFFERS, found, expected, "" if good else todo)
         return good
 
 

@@ -197,7 +197,7 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
         say.not_checked("gravity", "needs a robot that stands at rest")
         return
     turning = float(np.quantile(np.linalg.norm(rate, axis=1), 0.9))
-    say.judge(
+    say.measure(
         turning < RATE,
         "rates",
         f"{turning:.2g} rad/s at rest",
@@ -207,7 +207,7 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
     measured = np.median(force, axis=0)
     size = float(np.linalg.norm(measured))
     g = float(np.linalg.norm(contract.robot.model.gravity.linear))
-    if not say.judge(
+    if not say.measure(
         abs(size / g - 1.0) < GRAVITY,
         "gravity",
         f"{size:.3f} m/s^2 at rest",
@@ -297,11 +297,11 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
     weight = robot.weight - sum(feet)
     shares = ", ".join(f"{s.name} {load:.1f} N" for s, load in zip(robot.soles, loads, strict=True))
     ratio = sum(loads) / weight
-    if not out.of(contract.wrenches[-1].found_as).judge(
+    if not out.of(contract.wrenches[-1].found_as).measure(
         abs(ratio - 1.0) < LOAD,
         "sum of loads",
         f"{sum(loads):.1f} N ({shares})",
-        f"{weight:.1f} N, the weight above the sensors, upwards: the ground on the foot",
+        f"{weight:.1f} N within {LOAD:.0%}, the weight above the sensors, upwards: the ground on the foot",
         _load_todo(ratio, np.array(loads), weight),
     ):
         return
@@ -312,7 +312,7 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
             continue
         cop = centre_of_pressure(wrench, 0.0)
         margin = float(sole.margin(cop))
-        say.judge(
+        say.measure(
             margin > -COP,
             "CoP",
             f"{np.round(cop, 3).tolist()} m in the sole, {1e3 * margin:.0f} mm from its edge",

@@ -71,7 +71,7 @@ def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
         if not len(age):
             continue
         typical, period = float(np.median(age)), 1.0 / contract.rate
-        out.of(topic.found_as).judge(
+        out.of(topic.found_as).measure(
             -AGE * period <= typical <= AGE * period,
             "age",
             f"{_seconds(typical)} older than the joint states (median)",
@@ -182,7 +182,7 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
     )
     steps = np.diff(stamps[rows]) * 1e-9
     measured = float(np.median(steps))
-    good_rate = say.judge(
+    good_rate = say.measure(
         abs(measured / period - 1.0) <= RATE_TOLERANCE,
         "rate",
         f"{1.0 / measured:.1f} Hz",
@@ -192,7 +192,7 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
     if good_rate:
         # By the whole span: a loop that is late and catches up has lost nothing.
         lost = max(0.0, 1.0 - len(steps) * measured / float(steps.sum()))
-        say.judge(
+        say.measure(
             lost <= LOST,
             "gaps",
             f"{lost:.2%} of the states missing",
@@ -203,7 +203,7 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
         off = steps - measured * np.maximum(1.0, np.round(steps / measured))
         jitter = float(np.quantile(np.abs(off), 0.99)) / measured
         apart = np.diff(np.array(seen.sent)[rows]) * 1e-9
-        say.judge(
+        say.measure(
             jitter <= JITTER,
             "jitter",
             f"stamps {jitter:.1%} of a period (p99); sent {_seconds(float(np.median(apart)))} apart "
@@ -222,7 +222,7 @@ def _check_latency(delay_ns: Integers, period: float, say: Said) -> None:
     delay = delay_ns * 1e-9
     typical, high = float(np.median(delay)), float(np.quantile(delay, 0.99))
     limit = LATENCY * period
-    say.judge(
+    say.measure(
         -limit <= typical <= limit,
         "latency",
         f"{_seconds(typical)} (p99 {_seconds(high)})",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bipedsim.cli.main import main
 from bipedsim.recording.bag.reader import Qos
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
-from bipedsim_ros.contract.finding import NOT_CHECKED, OK
+from bipedsim_ros.contract.finding import DIFFERS, NOT_CHECKED, OK, table
 from bipedsim_ros.wire import NO_NAME
 
 Plant = Callable[[PlayedRobot], None]
@@ -222,6 +223,27 @@ def test_the_round_trip_is_of_the_states_that_were_answered_in_time() -> None:
     share, words = trip.found.split("%", 1)
     assert float(share) == pytest.approx(75.0, abs=0.5)
     assert "of the states were answered before the next one came, these after 250 us" in words
+    assert trip.expected.startswith("at least 50% of as many states as there are commands")
+
+
+@pytest.mark.parametrize(("bunch", "verdict"), [(1, OK), (3, DIFFERS)])
+def test_commands_that_come_several_at_once_differ(bunch: int, verdict: str) -> None:
+    """All of them come, three in every third period."""
+    robot = good_robot()
+    commands = robot.streams[COMMANDS]
+    late = np.arange(len(commands.stamps)) % bunch
+    commands.sent = robot.streams[JOINTS].sent + 250_000 + (bunch - 1 - late) * 1_000_000
+    (trip,) = [f for f in check(CONTRACT, robot.evidence(), "standing") if f.check == "round trip"]
+    assert (trip.verdict, trip.expected) == (verdict, "at least 50% of the states")
+    assert bool(trip.todo) == (verdict == DIFFERS)
+
+
+def test_numbers_say_what_is_expected_where_they_are_right() -> None:
+    found = check(CONTRACT, good_robot().evidence(), "standing")
+    text = table(found, "a robot")
+    assert re.search(r"ok +sum of loads +\d+\.\d N \(left .*\); expected \d+\.\d N within 10%, the weight above", text)
+    assert re.search(r"ok +rate +1000\.0 Hz; expected 1000 Hz", text)
+    assert "ok          type            geometry_msgs/msg/WrenchStamped\n" in text
 
 
 @pytest.mark.parametrize("fault", FAULTS)
