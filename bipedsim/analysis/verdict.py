@@ -18,6 +18,8 @@ AIR = 0.1
 """A foot that was off the ground for less [s] has bounced, and made no step."""
 WALKED = 0.1
 """Who got less far [m] has stepped in place."""
+ASTRAY, ASTRAY_SHARE, TURNED = 0.1, 0.05, np.deg2rad(10.0)
+"""Who ends so far [m], and such a share of the way, beside straight ahead, or turned by so much [rad], is told so."""
 LIES = 0.01
 """A robot lies on bodies that carry more than this share of its weight."""
 _LIES = "; lies on "
@@ -53,6 +55,7 @@ class _Watch(NamedTuple):
             of each joint, slip of each foot, tipping, no commands.
         up: (K,) when a foot left the ground [s], NaN on it. landed: (K,) whether it was ever on it.
         counts: (3,) steps, jumps, the foot whose landings end strides.
+        start: (3,) where the base was at first [m], and its heading [rad].
         way: (3,) length of all strides [m], and where the last one ended. moving: (2,) first lift and last landing [s].
         now: (2,) where the base is.
         ticks: (2,) how many there were, and in how many of them a torque was at its limit.
@@ -87,6 +90,7 @@ class _Watch(NamedTuple):
     up: Annotated[Array, "K"]
     landed: Annotated[Flags, "K"]
     counts: Annotated[Integers, 3]
+    start: Annotated[Array, 3]
     way: Annotated[Array, 3]
     moving: Annotated[Array, 2]
     now: Annotated[Array, 2]
@@ -198,8 +202,9 @@ def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
         w.height[0] = height
         for i in range(3):
             w.upright[i] = vertical[i]
-        w.way[1] = q[0]
-        w.way[2] = q[1]
+        w.way[1] = w.start[0] = q[0]
+        w.way[2] = w.start[1] = q[1]
+        w.start[2] = np.arctan2(2.0 * (x * y + s * z), 1.0 - 2.0 * (y * y + z * z))
     nu = w.idx_q.shape[0]
     for j in range(nu):
         _note(w, j, t, abs(w.effort[j]) >= AT_LIMIT * w.effort_limit[j])
@@ -259,7 +264,7 @@ class Verdict:
     def restart(self) -> None:
         """Begin again: the next tick shows how the robot stands."""
         w = self._watch
-        for array in (w.upright, w.height, w.way, w.moving, w.now, w.since, w.landed, w.side, w.stopped):
+        for array in (w.upright, w.height, w.start, w.way, w.moving, w.now, w.since, w.landed, w.side, w.stopped):
             array[:] = 0
         for counts in (w.ticks, w.limited, w.turned):
             counts[:] = 0
@@ -364,6 +369,7 @@ class Verdict:
         if steps and walked >= WALKED:
             speed = walked / max(w.moving[1] - w.moving[0], AIR)
             said = f"walked {walked:.2f} m in {length_text(t)}, {speed:.2f} m/s while walking, {_times(steps, 'step')}"
+            said += self._astray(walked)
         elif jumps:
             said = f"stood {length_text(t)} with {_times(jumps, 'jump')}"
         elif steps:
@@ -371,6 +377,25 @@ class Verdict:
         if held and steps:
             said += ", in its gantry to the end"
         return f"{said}, did not fall"
+
+
+    def _astray(self, walked: float) -> str:
+        """Return where a walk of ``walked`` [m] ended, unless it is straight ahead of where it began, as it began.
+
+        What was asked for is not known here: a robot that was told to turn has turned, too.
+        """
+        x, y, heading = self._watch.start
+        dx, dy = self._watch.now - (x, y)
+        aside = float(np.cos(heading) * dy - np.sin(heading) * dx)
+        qx, qy, qz, qw = self._sim.q[3:7]
+        turned = np.arctan2(2.0 * (qx * qy + qw * qz), 1.0 - 2.0 * (qy * qy + qz * qz)) - heading
+        turned = float(np.arctan2(np.sin(turned), np.cos(turned)))
+        said = ""
+        if abs(aside) >= max(ASTRAY, ASTRAY_SHARE * walked):
+            said = f", to {abs(aside):.2f} m {_side(aside)} of straight ahead"
+        if abs(turned) >= TURNED:
+            said += f", facing {np.rad2deg(abs(turned)):.0f} degrees {_side(turned)}"
+        return said
 
 
 def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Sequence[str] = ()) -> dict[str, Any]:
@@ -408,6 +433,10 @@ def _of_torques(limited: Mapping[str, float], turned: Mapping[str, float]) -> st
 
 def _under(faults: Sequence[str]) -> str:
     return f", under {'; '.join(faults)}" if faults else ""
+
+
+def _side(value: float) -> str:
+    return "left" if value > 0.0 else "right"
 
 
 def _times(n: int, what: str) -> str:

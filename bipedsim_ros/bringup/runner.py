@@ -611,6 +611,19 @@ def _silence(silent: str, clock: str | None) -> str:
     )
 
 
+def _lateness(result: Mapping[str, Any]) -> str:
+    """Return what to say of ticks that began more than a period late, or an empty string."""
+    late = (result.get("lateness_us") or {}).get("p99")
+    period = 1e6 / result["rate_hz"]
+    if late is None or late <= period:
+        return ""
+    return (
+        f"1 in 100 ticks began more than {late / 1e3:.3g} ms late, {late / period:.1f} periods of {period:.0f} us: "
+        "other programs had the cores. End them, give the nodes the right to a real-time priority "
+        "(docs/ros_interface.md, Timing), or choose a lower --rate; where no wall clock must be kept, --clock lock_step"
+    )
+
+
 def _report(result: dict[str, Any], late_matters: bool) -> None:
     from bipedsim.analysis import missed_share, silence_text, summary_lines
 
@@ -620,6 +633,8 @@ def _report(result: dict[str, Any], late_matters: bool) -> None:
     silent = silence_text(result)
     if late_matters and silent:
         print(_silence(silent, result.get("clock")), file=sys.stderr)
+    if late_matters and (late := _lateness(result)):
+        print(late, file=sys.stderr)
     share = missed_share(result, heard=True)
     # In lock step what is missed is silence.
     if late_matters and share > LATE_SHARE and result.get("clock") != "lock_step":

@@ -16,6 +16,7 @@ from std_msgs.msg import String
 
 from bipedsim.runs import PERIOD_NS, PlanarVelocity
 from bipedsim_ros.live import HELP, Steering, TeleopParams
+from bipedsim_ros.nodes.duplicate_nodes import DISCOVERY_S
 from bipedsim_ros.nodes.key_terminal import KeyTerminal
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
@@ -40,6 +41,7 @@ class TeleopNode:
         self._publisher = publisher(node, topics.VELOCITY)
         self._remote = publisher(node, topics.REMOTE)
         self._writer = TwistWriter()
+        self._knows_at = time.monotonic() + DISCOVERY_S
         self._stop = False
 
     def run(self) -> int:
@@ -78,8 +80,11 @@ class TeleopNode:
         self._publisher.publish(self._writer.write(velocity))
 
     def _show(self) -> None:
-        alone = "" if self._publisher.get_subscription_count() else "   (nobody listens)"
-        print(f"\r{self._steering.text()}{alone:20}", end="", flush=True)
+        alone = ""
+        if not self._publisher.get_subscription_count():
+            finding = time.monotonic() < self._knows_at
+            alone = "   (looking for listeners)" if finding else "   (nobody listens)"
+        print(f"\r{self._steering.text()}{alone:26}", end="", flush=True)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -141,7 +141,8 @@ def _print(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> Non
         print(line(f"{entry.t:.3f}", f"{entry.duration:.3f}", symbol, *feet))
     print()
     seen = {entry.state for entry in entries}
-    print(f"{len(entries)} entries, {len(seen)} of {count_states(len(modes.feet))} states seen; transitions:")
+    listed = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}"
+    print(f"{listed}, {len(seen)} of {count_states(len(modes.feet))} states seen; transitions:")
     for (a, b), count in transitions(entries).items():
         print(f"  {state_symbol(a, modes.feet)} -> {state_symbol(b, modes.feet)}: {count}")
     print()

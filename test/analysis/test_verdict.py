@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from physics_support import special_robot, standing_torque
+from scipy.spatial.transform import Rotation
 
 from bipedsim.analysis.fall import fall_time
 from bipedsim.analysis.summary_text import summary_lines
@@ -50,6 +53,27 @@ def test_who_walks_is_told_how_far_and_how_fast() -> None:
     assert summary["steps"] == landings >= 4
     way = np.linalg.norm(recording.base_pose[-1, :2] - recording.base_pose[0, :2])
     assert summary["distance_m"] == pytest.approx(way, rel=0.05)
+
+
+@pytest.mark.parametrize(("turn", "side"), [(0.2, "left"), (-0.2, "right")])
+def test_who_leaves_the_way_ahead_is_told_where_it_ended(tmp_path: Path, turn: float, side: str) -> None:
+    """Beside the line through the first position of the base along its x axis."""
+    file = tmp_path / "bend.yaml"
+    file.write_text(f"controller: zmp\nvelocity: [{{at: 0.5, vx: 0.3, wz: {turn}}}]\n")
+    recording, summary = run(RunConfig(scenario=str(file), duration=6.0))
+    begin, end = recording.base_pose[0], recording.base_pose[-1]
+    first, last = (Rotation.from_quat(pose[3:]).as_matrix()[:2, 0] for pose in (begin, end))
+    ahead = first / np.linalg.norm(first)
+    way = end[:2] - begin[:2]
+    aside = ahead[0] * way[1] - ahead[1] * way[0]
+    degrees = np.rad2deg(np.arctan2(ahead[0] * last[1] - ahead[1] * last[0], ahead @ last))
+    assert np.sign(aside) == np.sign(degrees) == np.sign(turn)
+    said = r" steps, to (\d\.\d\d) m (\w+) of straight ahead, facing (\d+) degrees (\w+), did not fall$"
+    match = re.search(said, summary["verdict"])
+    assert match is not None, summary["verdict"]
+    assert match[2] == match[4] == side
+    assert float(match[1]) == pytest.approx(abs(aside), abs=0.01)
+    assert float(match[3]) == pytest.approx(abs(degrees), abs=1.0)
 
 
 def test_a_fall_is_that_of_the_recording_and_has_a_reason() -> None:

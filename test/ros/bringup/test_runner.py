@@ -170,6 +170,24 @@ def test_what_cannot_be_written_at_the_end_is_told_line_by_line(
     assert {path.name for path in tmp_path.iterdir()} == {"bag", "summary.json", "forces.png"}
 
 
+@pytest.mark.parametrize(
+    ("late", "said"),
+    [
+        (31_000.0, "1 in 100 ticks began more than 31 ms late, 31.0 periods of 1000 us"),
+        (900.0, ""),
+        (None, ""),
+    ],
+)
+def test_ticks_that_begin_periods_late_are_told_with_what_to_do(
+    late: float | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = {"robot": "biped14", "ticks": 5000, "duration_s": 5.0, "rate_hz": 1000.0, "clock": "real_time"}
+    conclude(BringUp(Arguments(), (), None), Outcome(0, {**counted, "lateness_us": {"p50": 60.0, "p99": late}}))
+    err = capsys.readouterr().err
+    assert said in err
+    assert ("docs/ros_interface.md" in err) == bool(said)
+
+
 def test_the_next_command_is_written_as_this_one_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`make demo` calls .venv/bin/bipedsim, which the shell of a newcomer does not find by its name."""
     found = tmp_path / ".venv" / "bin" / "bipedsim"

@@ -62,6 +62,7 @@ class Teleop:
     def __init__(self, env: dict[str, str]) -> None:
         self.keyboard, self._terminal = pty.openpty()
         self.before = self.settings()
+        self.shown = ""
         threading.Thread(target=self._read, daemon=True).start()
         # A session of its own with this terminal, so that Ctrl-C reaches it as from a keyboard.
         self.process = subprocess.Popen(
@@ -71,8 +72,8 @@ class Teleop:
     def _read(self) -> None:
         """Read what is shown, so that there is always room for more."""
         with contextlib.suppress(OSError):
-            while os.read(self.keyboard, 4096):
-                pass
+            while part := os.read(self.keyboard, 4096):
+                self.shown += part.decode(errors="replace")
 
     def settings(self) -> list[Any]:
         return termios.tcgetattr(self._terminal)
@@ -126,3 +127,23 @@ def test_without_a_terminal_it_says_so() -> None:
     assert done.returncode == 2
     assert "standard input must be a terminal" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.ros
+def test_who_listens_is_looked_for_before_it_is_said_that_nobody_does(ros: Any) -> None:
+    """Discovery takes up to 3 s, in which a newcomer was told that nobody listens."""
+    from geometry_msgs.msg import Twist
+
+    teleop = Teleop(ros.env)
+    try:
+        ros.until(lambda: "(nobody listens)" in teleop.shown, "that nobody listens")
+        before, _, _ = teleop.shown.partition("(nobody listens)")
+        assert "(looking for listeners)" in before
+        ros.node.create_subscription(Twist, "/cmd_vel", lambda _: None, 1)
+        known = len(teleop.shown)
+        ros.until(lambda: teleop.shown[known:].rstrip(" ").endswith("rad/s"), "a listener")
+        teleop.type("x")
+        assert teleop.process.wait(240) == 0
+    finally:
+        teleop.process.kill()
+        teleop.process.wait(240)

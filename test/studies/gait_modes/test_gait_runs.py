@@ -248,3 +248,9 @@ def test_wrong_input_gets_an_answer(
 ) -> None:
     assert main(["modes", str(tmp_path / "missing.npz"), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_one_entry_is_an_entry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(RunConfig(duration=0.1))[0].save(tmp_path / "stand.npz")
+    assert main(["modes", str(tmp_path / "stand.npz")]) == 0
+    assert "\n1 entry, 1 of 25 states seen" in capsys.readouterr().out
