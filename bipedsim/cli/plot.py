@@ -58,7 +58,9 @@ def main(args: argparse.Namespace) -> int:
     if others:
         return _compare(args, output)
     with waiting(f"drawing {output}"):
-        lacking = plot(_read(first, args, panels), output, panels)
+        # All of them, where somebody asks for them by name.
+        named = args.panels is not USUAL_PANELS and "readouts" in ",".join(args.panels).split(",")
+        lacking = plot(_read(first, args, panels), output, panels, constants=named)
     # Of the usual ones most runs lack some.
     for name, why in lacking.items() if args.panels is not USUAL_PANELS else ():
         print(f"bipedsim plot: without {name}: {why}", file=sys.stderr)

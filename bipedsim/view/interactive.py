@@ -41,6 +41,8 @@ _PX = 4.0 / 3.0
 """Pixels of CSS in a point."""
 _BEYOND = 16
 """Room right of axes [px]: for the half of the last label of their ticks."""
+NARROW = 0.24
+"""Axes that take less of the width have fewer ticks, whose numbers would touch."""
 _MARKERS = {".": "circle", "o": "circle", "x": "x", "s": "square", "^": "triangle"}
 
 def import_bokeh() -> Any:
@@ -251,6 +253,8 @@ def _dress(plot: Any, ax: Axes) -> None:
         if type(own.get_major_locator()).__name__ == "FixedLocator":
             axis.ticker = FixedTicker(ticks=[at for at, _ in shown])
             axis.major_label_overrides = dict(shown)
+        elif own is ax.xaxis and ax.bbox.width < NARROW * ax.figure.canvas.figure.bbox.width:
+            axis[0].ticker.desired_num_ticks = 4
         if own is ax.xaxis and not any(text.get_visible() and text.get_text() for text in ticks):
             axis.major_label_text_font_size = "0px"
 

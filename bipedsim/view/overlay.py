@@ -178,7 +178,8 @@ class Comparison:
         pages, lacking = [], {}
         for name, run in self._runs.items():
             try:
-                pages.append(Page(run, [panel]))
+                # What never changes in one run may be other in the next one.
+                pages.append(Page(run, [panel], constants=True))
             except RecordingError as error:
                 lacking[name] = str(error)
         if lacking:

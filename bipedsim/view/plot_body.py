@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.analysis import ComMotion, estimate_errors, roll_pitch_yaw, unit_of
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording, without_plan
-from bipedsim.view.plot_joints import ACROSS, wanted_positions
+from bipedsim.view.plot_joints import across, rows_of, wanted_positions
 from bipedsim.view.sheet import (
     LIMIT_COLOUR,
     TOTAL_COLOUR,
@@ -36,6 +36,8 @@ WANTED = "_wanted"
 _JUDGES = ("_error", "_margin", "sliding_variable")
 _WANTED_LOOK: Any = {"color": LIMIT_COLOUR, "linestyle": (0, (4, 2)), "linewidth": 0.9}
 _ESTIMATE_LOOK: Any = {"color": foot_colour(1), "linestyle": (0, (4, 2)), "linewidth": 0.9}
+_SAME = 1e-9
+"""A readout that changes by less than this share of itself never changes: rounding."""
 _DECADES = 12.0
 """Of the bars of the monitors, below what is allowed."""
 
@@ -61,13 +63,13 @@ class Chart:
 
 def chart_height(charts: int) -> float:
     """Return the height [in] of so many charts."""
-    return 0.5 + 1.25 * -(-charts // ACROSS)
+    return 0.5 + 1.25 * rows_of(charts)
 
 
 def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Sequence[Chart]) -> None:
-    """Draw charts over time, three beside each other."""
+    """Draw charts over time, three or four beside each other."""
     heading(figure, title)
-    axes = figure.subplots(-(-len(charts) // ACROSS), ACROSS, sharex=True, squeeze=False)
+    axes = figure.subplots(rows_of(len(charts)), across(len(charts)), sharex=True, squeeze=False)
     labels: dict[str, Any] = {}
     for ax, chart in zip(axes.flat, charts, strict=False):
         for name, values in chart.curves.items():
@@ -88,10 +90,29 @@ def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Seq
         figure.legend(list(labels.values()), list(labels), loc="upper right", ncols=len(labels))
 
 
-def draw_readouts(figure: SubFigure, recording: Recording) -> None:
-    """Draw what the controller showed."""
-    charts = [Chart(_with_unit(name), {name: values}, {}) for name, values in without_plan(recording.readouts).items()]
-    draw_charts(figure, recording, "readouts of the controller", charts)
+def shown_readouts(recording: Recording, constants: bool) -> tuple[dict[str, Array], list[str]]:
+    """Return the readouts that are drawn, and in words those that are not, as they never change.
+
+    Args:
+        recording: What is drawn.
+        constants: Draw all of them.
+    """
+    shown, left_out = {}, []
+    for name, values in without_plan(recording.readouts).items():
+        known = values[np.isfinite(values)]
+        if constants or (len(known) and np.ptp(known) > _SAME * np.abs(known).max()):
+            shown[name] = values
+        else:
+            left_out.append(f"{name} = {known[0]:.4g} {unit_of(name)}".rstrip() if len(known) else f"{name} unknown")
+    return shown, left_out
+
+
+def draw_readouts(figure: SubFigure, recording: Recording, constants: bool) -> None:
+    """Draw what the controller showed, see :func:`shown_readouts`."""
+    shown, left_out = shown_readouts(recording, constants)
+    charts = [Chart(_with_unit(name), {name: values}, {}) for name, values in shown.items()]
+    same = f"; the same all the time: {', '.join(left_out)}" if left_out else ""
+    draw_charts(figure, recording, f"readouts of the controller{same}", charts)
 
 
 def _with_unit(name: str) -> str:

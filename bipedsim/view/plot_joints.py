@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 
-ACROSS = 3
-"""Axes beside each other."""
+_ACROSS = 3
 NOISE = 1e-6
 """Torque [N.m] below which joints are left out."""
 IN_SIGHT = 0.6
@@ -108,10 +107,20 @@ def shown_torques(recording: Recording) -> tuple[dict[str, list[int]], list[str]
     return {title: joints for title, joints in groups.items() if title not in silent}, silent
 
 
+def across(count: int) -> int:
+    """Return how many of ``count`` axes stand beside each other: one more where a single one would be left over."""
+    return _ACROSS + (count > _ACROSS and count % _ACROSS == 1 and count % (_ACROSS + 1) != 1)
+
+
+def rows_of(count: int) -> int:
+    """Return how many rows so many axes take."""
+    return -(-count // across(count))
+
+
 def height_of(recording: Recording, groups: dict[str, list[int]], wanted: Wanted | None = None) -> float:
     """Return the height [in] of the axes of these joints."""
     error = wanted is not None and wanted.error and wanted.of(range(len(recording.joint_names)))
-    return 0.5 + (1.9 if error else 1.25) * -(-len(groups) // ACROSS)
+    return 0.5 + (1.9 if error else 1.25) * rows_of(len(groups))
 
 
 def draw_positions(figure: SubFigure, recording: Recording, limits: tuple[Array, Array] | None) -> None:
@@ -174,8 +183,8 @@ def _draw(
 ) -> list[Axes]:
     """Draw ``values`` (n, nu) of each group over time, its joints over each other; return its axes."""
     errors = wanted.error and wanted.of(range(values.shape[1]))
-    rows, each = -(-len(groups) // ACROSS), 2 if errors else 1
-    axes = figure.subplots(rows * each, ACROSS, sharex=True, squeeze=False, height_ratios=[1.9, 1.0][:each] * rows)
+    rows, columns, each = rows_of(len(groups)), across(len(groups)), 2 if errors else 1
+    axes = figure.subplots(rows * each, columns, sharex=True, squeeze=False, height_ratios=[1.9, 1.0][:each] * rows)
     upper, lower = axes[::each], axes[1::each] if errors else axes[:0]
     labels: dict[str, Any] = {}
     for number, (title, joints) in enumerate(groups.items()):

@@ -5,7 +5,7 @@ matplotlib takes a second to import, so that it is imported when something is dr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from bipedsim.analysis import (
 )
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.numerics import Array
-from bipedsim.recording import Recording, without_plan
+from bipedsim.recording import Recording
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import (
     base_charts,
@@ -38,6 +38,7 @@ from bipedsim.view.plot_body import (
     monitor_charts,
     monitors_height,
     physics_of,
+    shown_readouts,
     tracking_charts,
 )
 from bipedsim.view.plot_contact import draw_cop, draw_modes, outlines
@@ -77,7 +78,11 @@ BODIES_COLOUR = "#CC79A7"
 
 
 def plot(
-    recording: Recording, path: Path | str, panels: Sequence[str] = USUAL_PANELS, cutoff: float | None = None
+    recording: Recording,
+    path: Path | str,
+    panels: Sequence[str] = USUAL_PANELS,
+    cutoff: float | None = None,
+    constants: bool = False,
 ) -> dict[str, str]:
     """Draw a recording into a picture file; return the panels that were left out, with the reason of each.
 
@@ -86,6 +91,7 @@ def plot(
         path: .png, .pdf, .svg or .html.
         panels: Which of :data:`PANELS`, in any order, or ``all``; those of which nothing was recorded are left out.
         cutoff: Low-pass of the forces and the CoP [Hz], order 5 and without delay; None draws what was recorded.
+        constants: Draw readouts that never change, too; else their values stand above the others.
 
     Raises:
         UnknownNameError: No such panel.
@@ -93,7 +99,7 @@ def plot(
             written.
         ConfigError: The cut-off does not fit the recording's rate.
     """
-    page = Page(recording, panels, cutoff)
+    page = Page(recording, panels, cutoff, constants)
     with picture(Path(path), page.size, page.title) as figure:
         page.draw(figure)
     return page.lacking
@@ -103,7 +109,7 @@ class Page:
     """The panels of a recording, on any figure.
 
     Args:
-        recording, panels, cutoff: See :func:`plot`.
+        recording, panels, cutoff, constants: See :func:`plot`.
 
     Attributes:
         panels: Those that are drawn. lacking: Of the others, why not.
@@ -117,25 +123,32 @@ class Page:
     """
 
     def __init__(
-        self, recording: Recording, panels: Sequence[str] = USUAL_PANELS, cutoff: float | None = None
+        self,
+        recording: Recording,
+        panels: Sequence[str] = USUAL_PANELS,
+        cutoff: float | None = None,
+        constants: bool = False,
     ) -> None:
         if len(recording) == 0:
             raise RecordingError("the recording has no rows: there is nothing to draw")
         asked = panel_names(panels)
-        lacking = {name: _PANELS[name].lacks(recording) for name in asked if name in _PANELS}
+        self._drawn = {name: _PANELS[name] for name in asked if name in _PANELS}
+        if constants and "readouts" in self._drawn:
+            self._drawn["readouts"] = _readouts(constants)
+        lacking = {name: panel.lacks(recording) for name, panel in self._drawn.items()}
         self.lacking = {name: f"the recording has {why}" for name, why in lacking.items() if why}
         self.panels = tuple(name for name in asked if name not in self.lacking)
         if not self.panels:
             raise RecordingError("; ".join(self.lacking.values()) or "no panel was asked for")
         self._recording = recording
         self._plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
-        self._heights = _heights(recording, self.panels, self._plate)
+        self._heights = _heights(recording, self.panels, self._plate, self._drawn)
         self.size = (PAGE, sum(self._heights.values()) + 0.7)
         self.title = _title(recording, cutoff)
 
     def draw(self, figure: Figure | SubFigure) -> None:
         """Draw all panels."""
-        _compose(figure, self._recording, self.panels, self._heights, self._plate)
+        _compose(figure, self._recording, self.panels, self._heights, self._plate, self._drawn)
 
 
 @dataclass(frozen=True)
@@ -179,13 +192,27 @@ def _lacks(column: str, what: str) -> Callable[[Recording], str]:
     return lambda recording: "" if np.isfinite(getattr(recording, column)).any() else what
 
 
+def _readouts(constants: bool) -> _Panel:
+    """Return the panel of the readouts, of all or of those that change."""
+
+    def lacks(recording: Recording) -> str:
+        shown, left_out = shown_readouts(recording, constants)
+        if shown:
+            return ""
+        if not left_out:
+            return "no readouts: its controller showed none"
+        return f"no readouts that change: {', '.join(left_out)}"
+
+    return _Panel(
+        lambda recording: chart_height(len(shown_readouts(recording, constants)[0])),
+        lambda figure, recording: draw_readouts(figure, recording, constants),
+        lacks,
+    )
+
+
 _PANELS = {
     "torques": _Panel(lambda recording: height_of(recording, shown_torques(recording)[0]), draw_torques),
-    "readouts": _Panel(
-        lambda recording: chart_height(len(without_plan(recording.readouts))),
-        draw_readouts,
-        lambda recording: "" if without_plan(recording.readouts) else "no readouts: its controller showed none",
-    ),
+    "readouts": _readouts(constants=False),
     "objects": _Panel(
         lambda _recording: 2.0,
         draw_objects,
@@ -256,7 +283,9 @@ def _title(recording: Recording, cutoff: float | None) -> str:
     return "\n".join([DOT.join(parts), *recording.notes])
 
 
-def _heights(recording: Recording, panels: Sequence[str], plate: ForcePlate | None) -> dict[str, float]:
+def _heights(
+    recording: Recording, panels: Sequence[str], plate: ForcePlate | None, drawn: Mapping[str, _Panel]
+) -> dict[str, float]:
     """Return the height [in] of the rows that are needed: a walk's CoP has a row of its own."""
     height = {}
     long = _walk_height(recording, plate) if "cop" in panels else 0.0
@@ -267,8 +296,8 @@ def _heights(recording: Recording, panels: Sequence[str], plate: ForcePlate | No
     if long:
         height["cop"] = long
     for name in panels:
-        if name in _PANELS:
-            height[name] = _PANELS[name].height(recording)
+        if name in drawn:
+            height[name] = drawn[name].height(recording)
     return height
 
 
@@ -291,6 +320,7 @@ def _compose(
     panels: Sequence[str],
     height: dict[str, float],
     plate: ForcePlate | None,
+    drawn: Mapping[str, _Panel],
 ) -> None:
     """Put what runs over time on the left, one above the other with a common time axis; the CoP beside or below it."""
     rows = figure.subfigures(len(height), 1, height_ratios=list(height.values()), squeeze=False)[:, 0]
@@ -312,8 +342,8 @@ def _compose(
     if "cop" in place:
         draw_cop(place["cop"], recording, plate, 0.9 * PAGE)
     for name in panels:
-        if name in _PANELS:
-            _PANELS[name].draw(place[name], recording)
+        if name in drawn:
+            drawn[name].draw(place[name], recording)
 
 
 def _cut_peaks(ax: Axes, t: Array, force: Array, limit: float) -> None:

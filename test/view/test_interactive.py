@@ -129,7 +129,7 @@ def test_the_last_label_of_time_is_whole(chromium: Callable[[str], Tab], runs: l
 
     def whole() -> bool:
         corners, picture = tab.page.evaluate(FRAMES), tab.picture()
-        assert len(corners) == 3, "the lowest axes of each column"
+        assert len(corners) == 4, "the lowest axes of each column"
         found = []
         for right, bottom in corners:
             at = round(right)

@@ -10,13 +10,15 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from picture_support import Drawn
 
+from bipedsim.cli.main import main
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording import Recording
 from bipedsim.view import LIMIT_COLOUR, plot, sheet
 from bipedsim.view.panels import PANELS, USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import MOST_OBJECTS, draw_objects, roll_pitch_yaw
-from bipedsim.view.plot_joints import joint_groups
+from bipedsim.view.plot_joints import across, joint_groups
 from bipedsim.view.plots import Page
 from bipedsim.view.sheet import DOT, PAGE
 
@@ -55,6 +57,52 @@ def test_the_panel_is_left_out_where_there_are_none(tmp_path: Path) -> None:
         plot(none, tmp_path / "none.png", ["readouts", "objects"])
     plot(run_with(1), tmp_path / "some.png", ["readouts", "objects"])
     assert (tmp_path / "some.png").stat().st_size > 5_000
+
+
+def test_readouts_that_never_change_are_said_and_not_drawn(tmp_path: Path) -> None:
+    recording = run_with(0)
+    grows, none = recording.t.copy(), np.full(50, np.nan)
+    recording.readouts = {"zmp_margin": grows, "command_share": np.where(grows > 0.2, 1.0, np.nan), "later": none}
+    said = Drawn(lambda path: plot(recording, path, ["readouts"]), tmp_path).texts
+    assert "zmp_margin [m]" in said
+    assert "readouts of the controller; the same all the time: command_share = 1, later unknown" in said
+    assert "command_share" not in said
+    everything = Drawn(lambda path: plot(recording, path, ["readouts"], constants=True), tmp_path).texts
+    assert {"readouts of the controller", "zmp_margin [m]", "command_share", "later"} <= set(everything)
+    # One that changes once is drawn.
+    recording.readouts["command_share"][-1] = 0.9
+    assert "command_share" in Drawn(lambda path: plot(recording, path, ["readouts"]), tmp_path).texts
+    recording.readouts = {"height_m": np.full(50, 0.25)}
+    with pytest.raises(RecordingError, match=r"no readouts that change: height_m = 0\.25 m"):
+        plot(recording, tmp_path / "none.png", ["readouts"])
+
+
+def test_who_asks_for_readouts_by_name_gets_all(tmp_path: Path) -> None:
+    recording = run_with(0)
+    recording.readouts = {"zmp_margin": recording.t.copy(), "command_share": np.ones(50)}
+    recording.save(tmp_path / "run.npz")
+    for panels, drawn in (([], False), (["all"], False), (["forces,readouts"], True)):
+        arguments = ["--panels", *panels] if panels else []
+        assert main(["plot", str(tmp_path / "run.npz"), "-o", str(tmp_path / "run.svg"), *arguments]) == 0
+        # Text is drawn as glyphs, with itself as a comment before them.
+        assert ("<!-- command_share -->" in (tmp_path / "run.svg").read_text(encoding="utf-8")) == drawn
+
+
+@pytest.mark.parametrize(
+    ("count", "columns"), [(1, 3), (3, 3), (4, 4), (5, 3), (6, 3), (7, 4), (10, 4), (13, 3), (16, 4), (17, 3)]
+)
+def test_no_axes_are_left_over_alone(count: int, columns: int) -> None:
+    """But of 13, which leave one over beside three and beside four."""
+    assert across(count) == columns
+    names = [f"joint_of_{chr(97 + i)}" for i in range(count)]
+    page = Page(joints_run(names), ["joints"])
+    with sheet.drawn(page.size, "") as figure:
+        page.draw(figure)
+        grid = [ax for part in figure.subfigs for ax in part.axes]
+        shown = [ax for ax in grid if ax.get_visible()]
+    assert len(shown) == 2 * count, "each with its error below"
+    assert len({ax.get_subplotspec().colspan.start for ax in grid}) == columns
+    assert count % columns != 1 or count in (1, 13)
 
 
 def joints_run(names: list[str]) -> Recording:
