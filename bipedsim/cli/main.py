@@ -32,9 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def interrupt(number: int, _frame: object) -> None:
         nonlocal wishes, latest
-        now = time.monotonic()
-        if number == signal.SIGINT and (not wishes or now - latest > SAME_WISH):
-            wishes, latest = wishes + 1, now
         # Callbacks of compiled code swallow exceptions: it is raised again until it gets through.
         signal.setitimer(signal.ITIMER_REAL, REPEAT)
         # Who answers it is left alone, with errors that are met and handled meanwhile, unless the user asks again.
@@ -43,6 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Its descendants, such as RunInterruptedError, are part of an answer.
             answered += type(handled) is KeyboardInterrupt
             handled = handled.__context__
+        now = time.monotonic()
+        # Who asks again because nothing has happened yet wishes nothing new.
+        if number == signal.SIGINT and answered >= wishes and (not wishes or now - latest > SAME_WISH):
+            wishes, latest = wishes + 1, now
         if answered < wishes:
             raise KeyboardInterrupt
 

@@ -441,6 +441,44 @@ sys.exit(cli.main())
     assert (process.returncode, process.stdout, process.stderr) == (130, "answered\n", "bipedsim: interrupted\n")
 
 
+def test_who_asks_again_because_nothing_happens_wishes_nothing_new() -> None:
+    """Twice, more than a second apart, into destructors that swallow it: what answers it then is not cut short."""
+    code = """
+import os, signal, sys, time
+import bipedsim.cli.commands
+from bipedsim.cli import main as cli
+
+def busy(args):
+    class Deaf:
+        def __init__(self, act):
+            self.act = act
+
+        def __del__(self):
+            self.act()
+
+    try:
+        begin = time.monotonic()
+        Deaf(lambda: os.kill(os.getpid(), signal.SIGINT))
+        while time.monotonic() < begin + 1.2 * cli.SAME_WISH:
+            Deaf(lambda: time.sleep(0.05))
+        Deaf(lambda: os.kill(os.getpid(), signal.SIGINT))
+        time.sleep(30)
+    except KeyboardInterrupt:
+        time.sleep(3 * cli.REPEAT)
+        print("answered", flush=True)
+        raise
+
+class Parser:
+    def parse_args(self, argv):
+        return type("Args", (), {"function": staticmethod(busy), "command": "busy"})
+
+bipedsim.cli.commands.make_parser = Parser
+sys.exit(cli.main())
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (process.returncode, process.stdout, process.stderr) == (130, "answered\n", "bipedsim: interrupted\n")
+
+
 def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--robot", "talos", "--scenario", "toe_fall", "--duration", "4.5"]) == 0
     assert "\ntalos fell at 3." in capsys.readouterr().out
