@@ -2,7 +2,8 @@
 
 A tick publishes what the robot measures first, then waits for the command, and publishes everything else when the
 command is there or when time runs short, in the middle of a tick in which none need come: on a machine with few cores
-the controller would otherwise wait for plots and recordings.
+the controller would otherwise wait for plots and recordings. In lock step, which has no deadline to miss, everything
+else comes while the controller computes.
 """
 
 from __future__ import annotations
