@@ -160,7 +160,9 @@ class _Reading:
         one = next((one for one in kinds if _fits(value, one)), kinds[0])
         origin, arguments = get_origin(one) or one, get_args(one)
         if not _fits(value, one):
-            return self._fault(key, value, f"must be {' or '.join(map(_described, kinds))}")
+            quoted = f"; in quotes it is one: '{value}' in a file, \"'{value}'\" in a shell"
+            said = quoted if str in kinds and isinstance(value, (int, float)) else ""
+            return self._fault(key, value, f"must be {' or '.join(map(_described, kinds))}{said}")
         if dataclasses.is_dataclass(origin):
             return self.build(one, value, key)
         if _is_mapping(origin):

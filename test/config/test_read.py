@@ -107,7 +107,7 @@ def test_nothing_but_a_message_comes_of_nonsense(key: str) -> None:
         ({"main": 3}, r"^f: main = 3 must be a mapping$"),
         ({"gains": {"knee": -1}}, r"^f: gains\.knee = -1.0 is below its minimum 0.0$"),
         ({"gains": "x"}, r"^f: gains = 'x' must be a finite number or a mapping of names to numbers$"),
-        ({"words": ["a", 1]}, r"^f: words\[1\] = 1 must be a text$"),
+        ({"words": ["a", 1]}, r"^f: words\[1\] = 1 must be a text; in quotes it is one: '1' in a file, "),
         ({"file": True}, r"^f: file = True must be a text; y, yes, on, true say true where they are not quoted: 'y'"),
         ({"words": [False]}, r"^f: words\[0\] = False must be a text; n, no, off, false say false"),
         ({"words": ["a"], "maybe": 1.0}, r"^f: give words or maybe$"),

@@ -115,7 +115,7 @@ def test_descriptor_says_unit_range_and_choices(make: Any) -> None:
         ({"count": 2.5}, "count = 2.5 must be a whole number"),
         ({"on": 1}, "on = 1 must be true or false"),
         ({"order": "hip"}, "order = 'hip' must be a list of texts"),
-        ({"order": [1.0, 2.0]}, "order[1] = 2.0 must be a text"),
+        ({"order": [1.0, 2.0]}, "order[1] = 2.0 must be a text; in quotes it is one: '2.0'"),
         ({"name": "rihgt"}, "unknown name 'rihgt'; did you mean 'right'?"),
     ],
 )

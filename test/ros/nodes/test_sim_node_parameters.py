@@ -66,6 +66,7 @@ def test_parameters_are_described_and_guarded(ros: RosWorld) -> None:
         ({"pushes": ["1.0 2.0"]}, "pushes: '1.0 2.0' must be 'start duration fx fy fz [body [frame]]'"),
         ({"pushes": ["1.0 2.0 1 2 3 tail"]}, "no frame 'tail'"),
         ({"ft_sign": 0.5}, "ft_sign = 0.5 must be 1 or -1"),
+        ({"cpu_affinity": 1}, "cpu_affinity = 1 must be a text; in quotes it is one: '1' in a file"),
         ({"cpu_affinity": "first"}, "cpu_affinity = 'first' must be auto, any, or numbers of cores"),
     ],
 )
