@@ -105,9 +105,9 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def stairs(seeds: int) -> Iterator[Case]:
-    """Yield walks up and down ten steps of 0.15 m with a map, for so many seeds."""
-    for robot in ROUGH:
-        for what, ground in (("stairs up", "high_stairs"), ("stairs down", "high_stairs_down")):
+    """Yield walks up and down ten steps of 0.15 m, of G1 0.1 m, with a map, for so many seeds."""
+    for robot, height in (*((robot, "high") for robot in ROUGH), ("g1", "middle")):
+        for what, ground in (("stairs up", f"{height}_stairs"), ("stairs down", f"{height}_stairs_down")):
             for seed in range(seeds):
                 walk, hardware = straight(robot, 0.3, 21.0), {"preset": "realistic"}
                 yield Case(f"{what}, seed {seed}", robot, *walk, hardware, ground=ground, seed=seed, mapped=True)

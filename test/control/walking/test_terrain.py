@@ -91,11 +91,19 @@ def test_it_descends_them_and_never_steps_on_an_edge(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["high_stairs", "high_stairs_down"])
-def test_talos_takes_ten_steps(name: str) -> None:
-    places, _, controller = walk(get_ground(name), name, 26.0, "talos")
+@pytest.mark.parametrize(
+    ("robot", "name", "rise"),
+    [
+        ("talos", "high_stairs", 1.5),
+        ("talos", "high_stairs_down", -1.5),
+        ("g1", "middle_stairs", 1.0),
+        ("g1", "middle_stairs_down", -1.0),
+    ],
+)
+def test_others_take_ten_steps(robot: str, name: str, rise: float) -> None:
+    places, _, controller = walk(get_ground(name), name, 26.0, robot)
     assert not controller.fallen
-    assert abs(places[-1, :, 2]) == pytest.approx(1.5, abs=3e-3)
+    assert places[-1, :, 2] == pytest.approx(rise, abs=3e-3)
 
 
 def _on_treads(ground: Ground, places: Array, forces: Array) -> None:
