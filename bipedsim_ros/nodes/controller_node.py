@@ -23,7 +23,7 @@ from rclpy.node import Node
 
 from bipedsim.analysis import in_words
 from bipedsim.config import RunConfig, like, param
-from bipedsim.control import FALL_TILT, Guard, find_controller, robot_params
+from bipedsim.control import FALL_TILT, Guard, failed, find_controller, robot_params
 from bipedsim.errors import EXIT_FAILED, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices, announced, is_finite
@@ -417,8 +417,13 @@ class ControllerNode:
             self._outputs.publish(now)
         if stood and self._guard.fallen:
             self._node.get_logger().error(
-                f"fallen at t = {observation.t:.3f} s: {self._guard.reason}; the joints are damped until a reset"
+                f"{self._ended} at t = {observation.t:.3f} s: {self._guard.reason}; the joints are damped until a reset"
             )
+
+    @property
+    def _ended(self) -> str:
+        """What became of a controller that the guard has taken over from: a robot may stand on that was left alone."""
+        return "stopped" if failed(self._guard.reason) else "fallen"
 
     def _check_period(self, period: float) -> None:
         self._period_checked = True
@@ -504,7 +509,7 @@ class ControllerNode:
         if not self._updates:
             level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"
         if self._guard.fallen:
-            level, message = DiagnosticStatus.ERROR, f"fallen: {self._guard.reason}"
+            level, message = DiagnosticStatus.ERROR, f"{self._ended}: {self._guard.reason}"
         values = {
             "updates": self._updates,
             "skipped": self._skipped,

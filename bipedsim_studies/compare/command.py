@@ -45,7 +45,12 @@ def main(args: argparse.Namespace) -> int:
             print(line, file=sys.stderr, flush=True)
 
     jobs, scheduler = asked_jobs(args), args.scheduler
-    result = compare(settings, args.models or (), args.reference, params, progress, say, jobs, scheduler)
+    try:
+        result = compare(settings, args.models or (), args.reference, params, progress, say, jobs, scheduler)
+    except KeyboardInterrupt:
+        things = f"no table, and no {args.plot}" if args.plot else "no table"
+        print(f"bipedsim compare: interrupted before its last run: {things}", file=sys.stderr, flush=True)
+        raise
     print(to_json(result.as_json()) if args.json else table(result))
     if args.plot:
         from bipedsim_studies.compare.picture import plot

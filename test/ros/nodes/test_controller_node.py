@@ -309,7 +309,7 @@ def test_torques_that_are_not_finite_are_never_sent(ros: RosWorld, robot: Played
     fallen = ros.collect(Bool, FALLEN.name, profile(FALLEN.offered))
     ros.start("controller_node", controller="user_controllers:NotFinite")
     np.testing.assert_allclose(robot.answer(0), damping(robot.observation), rtol=1e-12)
-    said = "fallen: its torque of l_hip_yaw is nan"
+    said = "stopped: its torque of l_hip_yaw is nan"
     ros.until(lambda: any(s.message == said for a in diagnostics for s in a.status), "a fall in the diagnostics")
     ros.until(lambda: [m.data for m in fallen[-1:]] == [True], "the fall on its topic")
 
