@@ -411,13 +411,28 @@ sys.exit(cli.main())
         assert process.stderr.read().endswith("bipedsim: interrupted\n")
 
 
-def test_who_answers_an_interrupt_is_not_interrupted_again() -> None:
-    """Not even where an error is handled in between, as imports and pictures do."""
-    code = """
+def interrupted(busy: str) -> tuple[int, str, str]:
+    """Run a command whose function is the ``busy`` of this source, which interrupts itself; return code and output."""
+    program = f"""
 import os, signal, sys, time
 import bipedsim.cli.commands
 from bipedsim.cli import main as cli
 
+{busy}
+class Parser:
+    def parse_args(self, argv):
+        return type("Args", (), {{"function": staticmethod(busy), "command": "busy"}})
+
+bipedsim.cli.commands.make_parser = Parser
+sys.exit(cli.main())
+"""
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    return process.returncode, process.stdout, process.stderr
+
+
+def test_who_answers_an_interrupt_is_not_interrupted_again() -> None:
+    """Not even where an error is handled in between, as imports and pictures do."""
+    busy = """
 def busy(args):
     try:
         os.kill(os.getpid(), signal.SIGINT)
@@ -429,25 +444,13 @@ def busy(args):
             time.sleep(3 * cli.REPEAT)
         print("answered", flush=True)
         raise
-
-class Parser:
-    def parse_args(self, argv):
-        return type("Args", (), {"function": staticmethod(busy), "command": "busy"})
-
-bipedsim.cli.commands.make_parser = Parser
-sys.exit(cli.main())
 """
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (process.returncode, process.stdout, process.stderr) == (130, "answered\n", "bipedsim: interrupted\n")
+    assert interrupted(busy) == (130, "answered\n", "bipedsim: interrupted\n")
 
 
 def test_who_asks_again_because_nothing_happens_wishes_nothing_new() -> None:
     """Twice, more than a second apart, into destructors that swallow it: what answers it then is not cut short."""
-    code = """
-import os, signal, sys, time
-import bipedsim.cli.commands
-from bipedsim.cli import main as cli
-
+    busy = """
 def busy(args):
     class Deaf:
         def __init__(self, act):
@@ -467,16 +470,8 @@ def busy(args):
         time.sleep(3 * cli.REPEAT)
         print("answered", flush=True)
         raise
-
-class Parser:
-    def parse_args(self, argv):
-        return type("Args", (), {"function": staticmethod(busy), "command": "busy"})
-
-bipedsim.cli.commands.make_parser = Parser
-sys.exit(cli.main())
 """
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (process.returncode, process.stdout, process.stderr) == (130, "answered\n", "bipedsim: interrupted\n")
+    assert interrupted(busy) == (130, "answered\n", "bipedsim: interrupted\n")
 
 
 def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:
