@@ -688,9 +688,10 @@ class Gait:
 
         Where a foot lands decides where the DCM must be now. What the plan before it had not foreseen is made up for by
         the ZMP under this foot, which has little room; so a sudden command is taken over in several steps, and the last
-        step waits until the robot is slow enough.
+        step waits until the robot is slow enough. A stop that the map asks for cannot wait.
         """
         centre, before, apart = self.centre, self.velocity, self._apart
+        may_wait = self._stopping
         share = 1.0
         halved = 0
         while True:
@@ -703,8 +704,8 @@ class Gait:
             room = 2.0 * self._room if self._stopping else self._room
             if needed <= room or self._queue or halved == _HALVINGS:
                 break
-            if self._stopping:
-                self._stopping = False
+            if may_wait:
+                self._stopping = may_wait = False
                 continue
             halved += 1
             share = 0.5 * share if halved < _HALVINGS else 0.0

@@ -201,7 +201,10 @@ class ZmpController:
         stance = float(abs(feet.p[0, 1] - feet.p[1, 1]))
         narrow = params.step_width or _narrow_width(robot, stance)
         stands = float(whole.body.com[2] - feet.p[:, 2].mean())
-        self._height = (params.terrain and params.climb_height) or params.com_height or stands
+        told = part_of(TerrainParams, params)
+        ground = get_ground(told.terrain) if told.terrain else None
+        climbs = ground is not None and len(np.unique(ground.arrays().plane)) > 1
+        self._height = (climbs and told.climb_height) or params.com_height or stands
         passing = whole.passing(robot.q_nominal, 0, params.step_height, stands - self._height)
         if params.swing_inertia < 0.0:
             params = replace(params, swing_inertia=whole.swing_inertia(passing, 0))
@@ -212,8 +215,7 @@ class ZmpController:
         timing = part_of(GaitParams, params)
         quickest = timing.cadence(self._omega, whole.body.g).timing(timing.max_forward)
         longest = _longest_step(robot, quickest, timing.max_forward, self._height, self._omega)
-        told = part_of(TerrainParams, params)
-        terrain = Terrain(get_ground(told.terrain), robot.soles, told, params.step_height) if told.terrain else None
+        terrain = Terrain(ground, robot.soles, told, params.step_height) if ground is not None else None
         self._mapped = terrain is not None
         build = Build(narrow, _ROLLS * _shortest(robot), bends, whole.body.g)
         width, room = params.step_width or stance, _ROOM * _narrowest(robot)

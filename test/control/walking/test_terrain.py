@@ -9,6 +9,7 @@ import pytest
 from walking_support import loaded
 
 from bipedsim.control.controllers import make_controller
+from bipedsim.control.walking.gait import Gait
 from bipedsim.control.walking.terrain import Terrain, TerrainParams
 from bipedsim.control.walking.zmp import ZmpController
 from bipedsim.errors import ConfigError
@@ -104,6 +105,49 @@ def test_others_take_ten_steps(robot: str, name: str, rise: float) -> None:
     places, _, controller = walk(get_ground(name), name, 26.0, robot)
     assert not controller.fallen
     assert places[-1, :, 2] == pytest.approx(rise, abs=3e-3)
+
+
+def test_a_stop_that_the_map_asks_for_is_planned_however_far_the_robot_is_off_its_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Going down with legs too bent G1 tips over, and meets no foothold: what waits for a better moment waits forever."""
+    plans = 0
+    begin = Gait._restart_plan
+
+    def counted(gait: Gait, t: float) -> None:
+        nonlocal plans
+        plans += 1
+        assert plans < 5_000, "a plan is begun for each step and change of it, and none goes round in circles"
+        begin(gait, t)
+
+    monkeypatch.setattr(Gait, "_restart_plan", counted)
+    robot, ground = loaded("g1"), get_ground("middle_stairs_down")
+    controller = make_controller("zmp", robot, {"terrain": "middle_stairs_down", "climb_height": 0.65})
+    assert isinstance(controller, ZmpController)
+    sim = Simulator(robot, ground)
+    observation = sim.reset()
+    controller.reset(observation)
+    with pytest.warns(UserWarning, match="the map has no place"):
+        while observation.t < 10.5 and not controller.fallen:
+            controller.set_velocity(0.3 if observation.t > 0.5 else 0.0, 0.0, 0.0)
+            observation = sim.step(controller.update(observation).tau_joint)
+    assert controller.fallen, "it was that far off"
+
+
+@pytest.mark.parametrize(("robot", "speed"), [("g1", 0.7), ("talos", 0.9)])
+def test_on_a_level_map_a_robot_walks_as_without_one(robot: str, speed: float) -> None:
+    ends = []
+    for terrain in ("", "flat"):
+        body = loaded(robot)
+        controller = make_controller("zmp", body, {"terrain": terrain})
+        sim = Simulator(body, Ground.flat())
+        observation = sim.reset()
+        controller.reset(observation)
+        while observation.t < 4.0:
+            controller.set_velocity(speed if observation.t > 0.5 else 0.0, 0.0, 0.0)
+            observation = sim.step(controller.update(observation).tau_joint)
+        ends.append(sim.q[:3].copy())
+    np.testing.assert_allclose(ends[1], ends[0], atol=0.03)
 
 
 def _on_treads(ground: Ground, places: Array, forces: Array) -> None:
