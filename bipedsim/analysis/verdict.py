@@ -378,7 +378,6 @@ class Verdict:
             said += ", in its gantry to the end"
         return f"{said}, did not fall"
 
-
     def _astray(self, walked: float) -> str:
         """Return where a walk of ``walked`` [m] ended, unless it is straight ahead of where it began, as it began.
 

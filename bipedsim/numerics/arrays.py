@@ -23,6 +23,7 @@ Flags = NDArray[np.bool_]
 def is_finite(values: Array) -> bool:
     """Return whether all of ``values`` (n,) are finite.
 
-    Squares of what is not finite are not, either; this takes a third of the time of looking at each.
+    A sum with what is not finite is not, either; for some dozens of entries this takes a third of the time of numpy's
+    look at each.
     """
-    return math.isfinite(values.dot(values)) or bool(np.isfinite(values).all())
+    return math.isfinite(sum(values.tolist())) or bool(np.isfinite(values).all())

@@ -17,7 +17,8 @@ ROWS: tuple[tuple[str, str, str, Callable[[list[float]], float]], ...] = (
 """Name, clock, figure, and which of the blocks is the best."""
 _LEGEND = f"""\
 {BARE}: two processes that send the same messages and do nothing else
-{HELPED}: the same, and they ask of the machine what our nodes ask: cores that stay awake, and one of its own for each\
+{HELPED}: the same, and they ask of the machine what our nodes ask: cores that stay awake, and one of its own for each
+of times less is better, of rounds more\
 """
 
 

@@ -27,6 +27,7 @@ from bipedsim.numerics import Array
 from bipedsim.runs import PERIOD_NS
 from bipedsim.sim import Command, Observation
 from bipedsim_ros.bringup.processes import environment, require_rclpy
+from bipedsim_ros.loop import wrong_sign
 from bipedsim_ros.wire import NS_PER_S, ClaimedDomain, topics
 
 _LOOK_NS = 100_000_000
@@ -50,6 +51,10 @@ class ExternalNodeParams:
     start_timeout: float = param(60.0, "wall time within which the node must be there", unit="s", low=0.1)
     timeout: float = param(10.0, "wall time within which each answer must come", unit="s", low=0.01)
     ft_sign: float = param(1.0, "-1 if the node takes foot wrenches as the foot exerts them on the ground")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with single fields."""
+        yield from wrong_sign(self.ft_sign)
 
 
 class ExternalNode:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bipedsim.config import RunConfig, like, param
 from bipedsim.view.page import PageParams
 from bipedsim_ros.live.steering import TeleopParams
-from bipedsim_ros.loop import SimParams
+from bipedsim_ros.loop import SimParams, wrong_sign
 
 
 @dataclass(frozen=True)
@@ -21,3 +22,7 @@ class ViewParams(TeleopParams):
     port: int = like(PageParams, "port")
     frame_rate: float = param(30.0, "how often the page shows what is new", unit="Hz", low=1.0, high=120.0)
     browser: bool = like(PageParams, "browser", False)
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with single fields."""
+        yield from wrong_sign(self.ft_sign)

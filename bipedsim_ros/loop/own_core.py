@@ -12,6 +12,7 @@ import re
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,6 +41,14 @@ def cores_of(text: str) -> frozenset[int]:
             f"{_named(cores - permitted)}"
         )
     return cores
+
+
+def wrong_cores(text: str) -> Iterator[str]:
+    """Yield what is wrong with a parameter that names cores, if anything is."""
+    try:
+        cores_of(text)
+    except ConfigError as error:
+        yield str(error)
 
 
 class OwnCore:

@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from bipedsim.config import RunConfig, like, param
 from bipedsim.model import IDEAL
 from bipedsim.runs import Push, Scenario
+from bipedsim_ros.loop.own_core import wrong_cores
 
 CLOCKS = ("real_time", "as_fast_as_possible", "lock_step")
 RATE_CHECKS = ("refuse", "warn", "off")
 STARTS = ("wait_for_command", "immediately")
 TIMEOUT_MODES = ("damping", "zero", "hold", "stiff")
+
+
+def wrong_sign(ft_sign: float) -> Iterator[str]:
+    """Yield what is wrong with a parameter that is the sign of wrenches, if anything is."""
+    if abs(ft_sign) != 1.0:
+        yield f"ft_sign = {ft_sign} must be 1 or -1"
 
 
 @dataclass(frozen=True)
@@ -124,3 +131,5 @@ class SimParams:
                 f"real_time_factor = {self.real_time_factor:g} needs clock = 'real_time': with {self.clock!r} there "
                 "is no wall clock to keep up with"
             )
+        yield from wrong_sign(self.ft_sign)
+        yield from wrong_cores(self.cpu_affinity)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,8 @@ from bipedsim_ros.loop import (
     publish_status,
     run_urgently,
     write_json,
+    wrong_cores,
+    wrong_sign,
 )
 from bipedsim_ros.nodes.duplicate_nodes import COMING, DISCOVERY_S, duplicate_nodes, where_is_it
 from bipedsim_ros.nodes.node_main import run_node
@@ -131,6 +133,11 @@ class ControllerNodeParams:
         "'2,3'",
     )
 
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong between the fields."""
+        yield from wrong_sign(self.ft_sign)
+        yield from wrong_cores(self.cpu_affinity)
+
 
 def command_order(robot: Robot, joints: Sequence[str]) -> Indices:
     """Return the indices that bring torques in the robot's order into the order ``joints``.
@@ -177,8 +184,6 @@ class ControllerNode:
         if hasattr(cls, "Params"):
             own = parameters.declare(cls.Params, prefix=f"{prefix}.", defaults=robot_params(robot, prefix))
         parameters.refuse_unknown()
-        if abs(params.ft_sign) != 1.0:
-            raise ConfigError(f"parameters of controller_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self._params = params
         node.get_logger().info(f"loading {params.controller}")
         with announced(f"controller {params.controller}", 5, at_first=15):

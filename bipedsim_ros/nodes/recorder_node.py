@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import ROBOTS
 from bipedsim.recording.bag import BagWriter, Pending, Qos
-from bipedsim_ros.loop import Background, HandledByLoop, SimParams, publish_status, run_urgently
+from bipedsim_ros.loop import Background, HandledByLoop, SimParams, publish_status, run_urgently, wrong_sign
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
@@ -91,6 +91,10 @@ class RecorderParams:
     priority: int = param(
         0, "priority (SCHED_FIFO) of the threads, where the system permits it; 0 is none", low=0, high=98
     )
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with single fields."""
+        yield from wrong_sign(self.ft_sign)
 
 
 def _feet_of(robot: str) -> list[str]:
@@ -165,8 +169,6 @@ class Recorder:
     """
 
     def __init__(self, node: Node, params: RecorderParams) -> None:
-        if abs(params.ft_sign) != 1.0:
-            raise ConfigError(f"parameters of recorder_node: ft_sign = {params.ft_sign} must be 1 or -1")
         self.params = params
         self.counts = Counts()
         self.absent: Counter[str] = Counter()  # lost or dropped, by topic

@@ -67,8 +67,6 @@ class SimNode:
         params = self._params
         contact = self._contact_params(parameters)
         parameters.refuse_unknown()
-        if abs(params.ft_sign) != 1.0:
-            raise ConfigError(f"parameters of sim_node: ft_sign = {params.ft_sign} must be 1 or -1")
         robot = load_robot(params.robot)
         ground = get_ground(params.ground)
         for warning in (*robot.warnings, *robot.shapes.warnings):

@@ -31,7 +31,11 @@ class TerrainParams:
     )
     climb_most: float = param(0.2, "highest step up or down, from foot to foot", unit="m", low=0.0, high=1.0)
     climb_height: float = param(
-        0.0, "height of the CoM over the soles with a map of several planes; 0: `com_height`", unit="m", low=0.0, high=3.0
+        0.0,
+        "height of the CoM over the soles with a map of several planes; 0: `com_height`",
+        unit="m",
+        low=0.0,
+        high=3.0,
     )
     climb_time: float = param(4.0, "longer single support, for every metre up or down", unit="s/m", low=0.0, high=20.0)
 

@@ -31,7 +31,7 @@ def test_both_answer_under_both_clocks(ros_env: dict[str, str]) -> None:
             assert block["p50_us"] <= block["p99_us"]
     text = table(report)
     assert "biped14 under posture" in text
-    assert text.count("\n") == 11
+    assert text.count("\n") == 12
 
 
 def test_who_cannot_run_is_quoted(ros_env: dict[str, str]) -> None:

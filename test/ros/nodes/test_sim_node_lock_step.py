@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from geometry_msgs.msg import WrenchStamped
+from nav_msgs.msg import Odometry
 from ros_support import RosWorld, new_world
 from sensor_msgs.msg import JointState
 from sim_node_support import Commander, moving, statistics, time_of
@@ -103,6 +104,21 @@ def test_pushes_and_services_do_not_make_lock_step_skip_commands(ros: RosWorld) 
     counted = statistics(stats)
     assert counted["missed_commands"] == 0
     assert counted["ticks"] == 1000
+
+
+def test_all_that_a_tick_tells_is_out_before_its_answer(ros: RosWorld) -> None:
+    """Who answers may read what only the ground knows: here each command waits for it."""
+    states, truth = ros.collect(JointState, "/joint_states"), ros.collect(Odometry, "/ground_truth/odom")
+    commander = Commander(ros)
+    stats = ros.folder / "stats.json"
+    sim = ros.start("sim_node", clock="lock_step", duration=0.02, lock_step_timeout=20.0, stats_file=str(stats))
+    commander.send([0.0] * 14, moving(states))
+    for ms in range(1, 21):
+        ros.until(lambda t=1e-3 * ms - 1e-6: time_of(truth[-1]) > t, "the truth of a state without its answer")
+        assert time_of(states[-1]) == pytest.approx(1e-3 * ms), "no further state came before the answer"
+        commander.publisher.publish(Float64MultiArray(data=[0.0] * 14))
+    assert ros.ended(sim) == 0
+    assert statistics(stats)["missed_commands"] == 0
 
 
 @pytest.mark.parametrize("mode", ["hold", "zero", "damping", "stiff"])

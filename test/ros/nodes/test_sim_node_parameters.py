@@ -77,6 +77,13 @@ def test_bad_parameters_end_the_node_with_a_message(ros: RosWorld, parameters: d
     assert "Traceback" not in sim.output
 
 
+def test_all_faults_of_the_parameters_are_told_at_once(ros: RosWorld) -> None:
+    sim = ros.start("sim_node", cpu_affinity="first", ft_sign=0.5, real_time_factor=0.5, clock="lock_step")
+    assert sim.wait() == 2
+    for said in ("cpu_affinity = 'first'", "ft_sign = 0.5", "real_time_factor = 0.5 needs clock"):
+        assert said in sim.output
+
+
 def test_an_integer_will_do_for_a_float(ros: RosWorld) -> None:
     sim = ros.start("sim_node", rate=500, start="immediately", duration=1, clock="as_fast_as_possible")
     assert ros.ended(sim) == 0
