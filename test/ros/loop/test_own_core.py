@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -95,6 +96,9 @@ def test_other_threads_stay_free_and_those_that_begin_later_free_all(
     before.start()
 
     def work() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            others = [OwnCore(AUTO, claim) for _ in range(len(CORES) - 1)]
+            assert all("on core" in pool.submit(other.take, False).result() for other in others)
         core = OwnCore(AUTO, claim)
         assert "on core" in core.take(deadlines=False)
         assert before.native_id is not None
@@ -108,7 +112,7 @@ def test_other_threads_stay_free_and_those_that_begin_later_free_all(
         assert "no core of its own any more" in core.let_go_of_others()
         assert os.sched_getaffinity(later.native_id) == os.sched_getaffinity(0) == CORES
         assert not core.let_go_of_others()
-        # Whoever comes next may have it.
+        # Whoever comes next may have it, and nobody could before.
         assert "on core" in OwnCore(AUTO, claim).take(deadlines=False)
         end.set()
         later.join()
@@ -118,6 +122,45 @@ def test_other_threads_stay_free_and_those_that_begin_later_free_all(
     finally:
         end.set()
         before.join()
+
+
+def test_threads_that_bring_messages_come_along(claim: str, run: Callable[[Callable[[], object]], object]) -> None:
+    end, named = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        # As those of the middleware are called.
+        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text("dds.shm.7411")
+        named.set()
+        end.wait()
+
+    brings = threading.Thread(target=wait)
+    brings.start()
+
+    def work() -> None:
+        named.wait()
+        OwnCore(AUTO, claim).take(deadlines=False)
+        assert brings.native_id is not None
+        assert os.sched_getaffinity(brings.native_id) == os.sched_getaffinity(0) != CORES
+
+    try:
+        run(work)
+    finally:
+        end.set()
+        brings.join()
+
+
+def test_the_core_on_which_a_thread_runs_already_is_preferred(
+    claim: str, run: Callable[[Callable[[], object]], object]
+) -> None:
+    def work() -> None:
+        for core in CORES:
+            os.sched_setaffinity(0, CORES)
+            own = OwnCore(AUTO, claim)
+            os.sched_setaffinity(0, {core})
+            assert own.take(deadlines=False) == f"on core {core} (cpu_affinity = auto)"
+            own.release()
+
+    run(work)
 
 
 def test_who_has_deadlines_and_no_priority_takes_none(
@@ -135,6 +178,11 @@ def test_named_cores_are_taken_whoever_has_them(claim: str, run: Callable[[Calla
     core = OwnCore(str(one), claim)
     assert run(lambda: core.take(deadlines=True)) == f"on core {one} (cpu_affinity = {one})"
     assert run(lambda: os.sched_getaffinity(0)) == {one}
+    later = threading.Thread(target=time.sleep, args=(0.1,))
+    later.start()
+    # Whoever named it meant it.
+    assert run(core.let_go_of_others) == ""
+    later.join()
     all_of_them = ", ".join(map(str, sorted(CORES)))
     every = OwnCore(all_of_them, claim)
     said = run(lambda: every.take(deadlines=True))
