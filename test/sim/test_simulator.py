@@ -6,7 +6,10 @@ import hashlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -22,7 +25,10 @@ from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import Robot, load_robot
+from bipedsim.objects import ObjectConfig
+from bipedsim.plates import PlateConfig
 from bipedsim.runs.pushes import Push, PushSchedule
+from bipedsim.sim import GantryConfig
 from bipedsim.sim.simulator import Simulator, Snapshot, whole_ratio
 
 FACE = 9
@@ -429,8 +435,28 @@ def traces(sim: Simulator) -> dict[str, np.ndarray]:
         "noise": noise(snapshot),
         "own": {"t": sim.t, "q": sim.q, "v": sim.v, "effort": effort, "taken": taken, "pushes": len(snapshot.pushes)},
         "drawn": {"seed": sim.seed, "draw": sim.draw},
+        "impulses": {"stops": sim.stop_impulse, "loops": sim.loop_impulse, "bodies": sim.body_impulse},
+        "touching": used(snapshot.touching, "used", ("key", "impulse")),
+        "objects": used(snapshot.objects, "points", ("who", "force", "where", "sticking")),
+        "gantry": snapshot.gantry or {},
+        "plates": snapshot.force_plates or {},
     }
-    return {f"{group}.{name}": np.array(value) for group, held in groups.items() for name, value in held.items()}
+    return dict(flat(groups))
+
+
+def used(held: Mapping[str, np.ndarray] | None, count: str, rows: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return arrays, of ``rows`` only as many as ``count`` says are in use."""
+    held = held or {}
+    return {name: value[: int(held[count][0])] if name in rows else value for name, value in held.items()}
+
+
+def flat(held: Mapping[str, object], above: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """Yield all arrays in dictionaries of dictionaries, by the path to each."""
+    for name, value in held.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", np.array(value)
 
 
 def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
@@ -503,6 +529,80 @@ def test_what_was_run_before_is_forgotten_by_reset_and_by_restore(
         for now, then in zip(stirred(twin, seed, 40), expected, strict=True):
             same(now, then)
     same(*drawn)
+
+
+def among_things(model: str = "one_step") -> Simulator:
+    """Return biped14 on a force plate, with a box at its knees and a ball that comes at it."""
+    box: dict[str, Any] = {"shape": "box", "size": (0.2, 0.6, 0.6), "mass": 0.5, "position": (0.35, 0.0, 0.3)}
+    ball: dict[str, Any] = {"shape": "ball", "radius": 0.1, "mass": 1.0, "position": (-0.8, 0.1, 0.5)}
+    return Simulator(
+        load_robot("biped14"),
+        contact=model,
+        objects=[ObjectConfig(name="box", **box), ObjectConfig(name="ball", velocity=(4.0, 0.0, 2.0), **ball)],
+        force_plates=[PlateConfig(name="plate", size=(2.0, 2.0))],
+    )
+
+
+def in_a_gantry() -> Simulator:
+    """Return g1 on a rope, over a force plate."""
+    plate = PlateConfig(name="plate", size=(2.0, 2.0))
+    return Simulator(load_robot("g1"), gantry=GantryConfig(clearance=0.01), force_plates=[plate])
+
+
+def with_loops() -> Simulator:
+    """Return a robot whose ankles are moved by closed chains."""
+    return Simulator(load_robot("parallel_ankles"))
+
+
+@pytest.mark.parametrize(
+    ("scene", "acts"),
+    [
+        (among_things, {"impulses.stops", "impulses.bodies", "objects", "touching", "plates"}),
+        (partial(among_things, "ncp"), {"impulses.stops", "impulses.bodies", "objects", "touching", "plates"}),
+        (in_a_gantry, {"gantry", "plates"}),
+        (with_loops, {"impulses.loops"}),
+    ],
+    ids=["things", "things, ncp", "gantry", "loops"],
+)
+def test_all_that_surrounds_a_robot_is_forgotten_and_restored(scene: Callable[[], Simulator], acts: set[str]) -> None:
+    """A fall among things, a rope, closed chains: to the bit as in a simulator that was never elsewhere."""
+
+    def thrown(sim: Simulator, speed: float, ticks: int) -> list[dict[str, np.ndarray]]:
+        torque = standing_torque(sim.robot)
+        seen = []
+        for _ in range(ticks):
+            if speed:
+                push = np.array([speed * sim.robot.weight, 0.0, 0.0, 0.0, 0.0, 0.0])
+                for body in (None, *(() if sim.objects is None else sim.objects.names)):
+                    sim.push(push, body, duration=1e-3)
+            sim.step(0.5 * torque)
+            seen.append(traces(sim))
+        return seen
+
+    sim, other = scene(), scene()
+    other.reset(seed=0)
+    first, expected = traces(other), thrown(other, 1.5, 150)
+    changed = [name for name in first if any(now[name].tobytes() != first[name].tobytes() for now in expected)]
+    for what in acts:
+        assert any(name.startswith(what) for name in changed), f"{what} has no part in it"
+    thrown(sim, -0.6, 250)
+    sim.reset(seed=0)
+    same(traces(sim), first)
+    for now, then in zip(thrown(sim, 1.5, 40), expected, strict=False):
+        same(now, then)
+    # Of the pushes nothing is left but what they did.
+    at = thrown(sim, 0.0, 2)[-1]
+    middle, future = sim.snapshot(), thrown(sim, 0.0, 60)
+    thrown(sim, 1.5, 90)
+    assert acts.isdisjoint({"impulses.stops"}) or sim.stop_impulse.any()
+    astray = scene()
+    thrown(astray, 1.5, 40)
+    assert acts.isdisjoint({"impulses.bodies"}) or astray.body_impulse.any()
+    for twin in (sim, astray, scene()):
+        twin.restore(middle)
+        same(traces(twin), at)
+        for now, then in zip(thrown(twin, 0.0, 60), future, strict=True):
+            same(now, then)
 
 
 def end_of_the_ground() -> Ground:
