@@ -30,7 +30,7 @@ from bipedsim.runs.rerun import describe_push, describe_run
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
-from bipedsim.sim import GantryConfig, Simulator, VertexForces, read_gantry, whole_ratio
+from bipedsim.sim import Command, GantryConfig, Simulator, VertexForces, read_gantry, whole_ratio
 
 _T = TypeVar("_T")
 SETTLE = 1.0
@@ -204,6 +204,7 @@ class Run:
         self._limit, self._least = robot.effort_limit, -robot.effort_limit
         self._pushes = PushSchedule(push.for_robot(robot, scenario.objects) for push in scenario.pushes)
         self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
+        self._answer: Command | None = None
         self.guard = prepared.guard
         self.sim = sim = Simulator(
             robot,
@@ -238,21 +239,26 @@ class Run:
         self.described = {**describe_run(sim, prepared.faults), "pushes": []}
         sim.on_push = lambda *push: self.described["pushes"].append(describe_push(sim.t, *push))
         self.verdict.restart()
-        # The first update may load kernels.
         guard.reset(self.observation)
-        if guard.update(self.observation).closes_loop:
+        self._steer()
+        # The first update may load kernels. It is the first of the run, too: a controller may count.
+        self._answer = guard.update(self.observation)
+        if self._answer.closes_loop:
             sim.warm_up(loops=True)
-        guard.reset(self.observation)
 
-    def control(self) -> None:
-        """Let the controller answer the last observation; without one, and where the answer is lost, the last holds."""
+    def _steer(self) -> None:
+        """Hand the velocity that is due to the controller."""
         velocity = None if self._velocities is None else self._velocities.due(round(self.sim.t * 1e9))
         if velocity is not None:
             self.guard.steer(velocity)
+
+    def control(self) -> None:
+        """Let the controller answer the last observation; without one, and where the answer is lost, the last holds."""
+        self._steer()
         faults = self.faults
         if faults.faults and not faults.sent[JOINTS]:
             return
-        command = self.guard.update(self.observation)
+        command, self._answer = self._answer or self.guard.update(self.observation), None
         if faults.faults and self.sim.t > 0.0:
             if not faults.hears(self.sim.t):
                 return

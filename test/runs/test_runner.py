@@ -21,7 +21,7 @@ from bipedsim.view.page.frames import frames_of
 
 @pytest.mark.parametrize("controller", ["posture", "pfl"])
 def test_a_run_begins_with_a_controller_that_has_answered_nothing_yet(controller: str) -> None:
-    """Its kernels were loaded by an answer before, which is forgotten."""
+    """Its kernels were loaded by its first answer."""
     prepared = prepare(RunConfig(controller=controller))
     run, fresh = Run(prepared), make_controller(controller, prepared.robot)
     fresh.reset(run.observation)
@@ -36,12 +36,16 @@ def test_a_run_begins_with_a_controller_that_has_answered_nothing_yet(controller
 def test_what_was_simulated_before_the_controller_raised_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its exception goes on to whoever wrote it; with Ctrl-C the same is left."""
+    """Its exception goes on to whoever wrote it; with Ctrl-C the same is left.
+
+    It raises at its 52nd update, in `bipedsim up` as here: what loads kernels before time begins must not count.
+    """
     file = tmp_path / "run.npz"
     with pytest.raises(RuntimeError, match="this controller crashes"):
         main(["run", "--controller", "user_controllers:Crash", "--duration", "1", "--output", str(file)])
     out, err = capsys.readouterr()
     assert "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller" in out
+    assert "controller stopped at t = 0.051 s; the run ended there" in out
     assert "ended by an error at t = 0.051 s; the figures and files are of what was simulated until then" in err
     assert len(load_recording(file)) == 51
 

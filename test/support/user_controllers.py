@@ -133,11 +133,14 @@ class NotFinite(Echo):
 
 
 class Crash(Echo):
-    """A controller with a worse bug, a few ticks into the run."""
+    """A controller with a worse bug, at its 52nd update; a reset does not make it count anew."""
+
+    updates = 0
 
     def update(self, observation: Observation) -> Command:
-        """Raise."""
-        if observation.t > 0.05:
+        """Count, then raise."""
+        self.updates += 1
+        if self.updates == 52:
             raise RuntimeError("this controller crashes")
         self._command.tau_joint.fill(0.0)
         return self._command
