@@ -13,8 +13,8 @@ from bipedsim.recording import Recording, without_plan
 def controller_figures(recording: Recording) -> dict[str, Any]:
     """Return the figures of a run that its controller is responsible for; what does not exist is None.
 
-    * gave_up_at_s: when the joints went to damping because the robot was found fallen, or the
-      controller failed; gave_up_why: why;
+    * gave_up_at_s: when the controller was stopped because the robot was found fallen, or the controller failed;
+      gave_up_why: why;
     * base_position_error_m: farthest that the estimated base was from the true one, both counted from where they were
       in the first row that has both: the estimate's origin is free, its drift is not;
     * base_orientation_error_rad: largest angle between the estimated and the true attitude;

@@ -46,7 +46,8 @@ _IN_WORDS = (
 _SHOWN = 5
 _AT_END = 0.1
 """A joint is at its stop at the end of a run that was there less than this before [s]: it may bounce."""
-
+_ON_ITS_WAY = 0.1
+"""Commands that come for so long after the stop of a controller [s] are those of before."""
 
 _KEPT = "momentum, energy, friction, depth, CoP and joint limits"
 """What monitors judge (:mod:`bipedsim.sim.monitors`): of any step, also of those of a fall."""
@@ -115,14 +116,29 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         lines.append(_line("joint stops", stops))
     if summary.get("physics"):
         lines.append(_line("physics", physics_text(summary["physics"], summary.get("unresolved_steps") or 0)))
-    gave_up = summary.get("gave_up_at_s")
-    if gave_up is not None:
-        why = summary.get("gave_up_why")
-        said = f"controller stopped at t = {gave_up:.3f} s{f': {why}' if why else ''}"
-        lines.append(f"{said}; from then on the joints were damped")
+    if summary.get("gave_up_at_s") is not None:
+        lines.append(_stopped(summary))
     if summary.get("verdict"):
         lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines
+
+
+def _stopped(summary: Mapping[str, Any]) -> str:
+    """Return when the controller was stopped, why where the verdict does not say so, and what followed, in words."""
+    at, why, verdict = summary["gave_up_at_s"], summary.get("gave_up_why"), summary.get("verdict")
+    said = f"controller stopped at t = {at:.3f} s"
+    if why and not (verdict and why in verdict):
+        said += f": {why}"
+    if not verdict:
+        # A part of a run: what came next may not be in it.
+        return said
+    # A time step in seconds is no binary number.
+    if at >= summary["duration_s"] - 1e-9:
+        return f"{said}; the run ended there"
+    begin, end = (summary.get("command_silences_s") or [(at, at)])[-1]
+    if end is None and begin <= at + _ON_ITS_WAY:
+        return f"{said}; no commands came from then on: after command_timeout the joints did as timeout_mode says"
+    return f"{said}; from then on the joints were damped"
 
 
 def _driven(summary: Mapping[str, Any]) -> str:

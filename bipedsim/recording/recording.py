@@ -51,7 +51,7 @@ class Recording(RecordedColumns):
         vertex_forces: Name of a foot to the forces of the ground at its vertices (n, N, 3) in the sole frame [N]; empty
             unless the run was asked for them.
         force_plates: Name of a force plate to its samples, at its own rate.
-        gave_up_at: When the controller was found fallen, and the joints went to damping [s]; NaN if it never was.
+        gave_up_at: When the controller was stopped, because it had fallen or failed [s]; NaN if it never was.
         gave_up_why: Why; empty if it never was, or where that is not known, as in a bag.
         pushes: Begin and end of every push that was planned [s]; empty where that is not known, as in a bag.
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.

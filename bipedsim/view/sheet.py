@@ -161,7 +161,7 @@ def foot_dash(k: int) -> str | tuple[int, tuple[int, int]]:
 
 
 def mark_events(ax: Axes, recording: Recording) -> None:
-    """Mark pushes, and the time from which the joints were damped because the controller was stopped."""
+    """Mark pushes, and when the controller was stopped."""
     for number, (start, end) in enumerate(recording.pushes):
         # A tenth of a second is hardly seen in a long run.
         end = max(end, start + 0.003 * recording.duration)

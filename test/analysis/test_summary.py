@@ -99,7 +99,7 @@ def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
     run = ["run", "--controller", "user_controllers:NotFinite", "--output", str(tmp_path / "run.npz")]
     assert main([*run, "--duration", "0.3"]) == EXIT_FAILED
     printed = capsys.readouterr().out
-    assert f"controller {why} l_hip_yaw is nan" in printed
+    assert "controller stopped at t = 0.000 s; from then on the joints were damped" in printed
     assert "did not fall, but the controller was stopped at t = 0.000 s: its torque of l_hip_yaw is nan" in printed
     assert main(["summary", str(tmp_path / "run.npz"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["gave_up_why"] == "its torque of l_hip_yaw is nan"
@@ -107,6 +107,29 @@ def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
     fallen = json.loads(capsys.readouterr().out)
     assert (fallen["gave_up_at_s"], fallen["gave_up_why"]) == (0.0, "its torque of leg_left_1_joint is nan")
     assert f"s: the controller was {why} leg_left_1_joint is nan" in fallen["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("summary", "followed"),
+    [
+        ({}, "; from then on the joints were damped"),
+        # It raised, in `bipedsim run`; and in a node, whose last commands were on their way.
+        ({"duration_s": 2.25}, "; the run ended there"),
+        (
+            {"command_silences_s": [[0.5, 1.0], [2.263, None]]},
+            "; no commands came from then on: after command_timeout the joints did as timeout_mode says",
+        ),
+        # Its node went on to damp them, and was killed later, or was heard again.
+        ({"command_silences_s": [[3.0, None]]}, "; from then on the joints were damped"),
+        ({"command_silences_s": [[2.25, 2.5]]}, "; from then on the joints were damped"),
+        # Of a part of a run, which may end anywhere.
+        ({"duration_s": 1.0, "verdict": None}, ": it is nan"),
+    ],
+)
+def test_what_followed_a_stop_is_told_as_it_was(summary: dict[str, object], followed: str) -> None:
+    stopped = {"gave_up_at_s": 2.25, "gave_up_why": "it is nan", "verdict": "stood 12 s, but: it is nan"}
+    (said,) = [line for line in summary_lines({**SUMMARY, **stopped, **summary}) if line.startswith("controller")]
+    assert said == f"controller stopped at t = 2.250 s{followed}"
 
 
 def test_a_stop_for_a_fall_is_not_the_reason_of_the_fall() -> None:

@@ -124,7 +124,8 @@ class Frames:
         forces = np.vstack([r.base_contact[i], r.link_contact[i]])
         readouts = {name: float(values[i]) for name, values in r.readouts.items()}
         known = len(r.vertex_forces) == len(r.feet) > 0
-        fallen = np.isfinite(r.gave_up_at) and r.t[i] >= r.gave_up_at
+        why = f": {r.gave_up_why}" if r.gave_up_why else ""
+        stopped = f"the controller was stopped at t = {r.gave_up_at:.3f} s{why}"
         return Instant(
             t=t,
             q=self._between(i, t),
@@ -148,7 +149,7 @@ class Frames:
             plan=plan_of(readouts),
             readouts=readouts,
             estimated=self.estimated,
-            notes=("the controller was stopped: the joints are damped",) if fallen else (),
+            notes=(stopped,) if r.t[i] >= r.gave_up_at else (),
         )
 
     def _between(self, i: int, t: float) -> Array:

@@ -107,6 +107,16 @@ def test_a_robot_that_does_not_know_where_it_is_stays(robot: Robot) -> None:
     assert any("base" in note for note in held.notes)
 
 
+def test_a_controller_that_was_stopped_is_told_with_its_reason_from_then_on(robot: Robot) -> None:
+    recording = moving(robot, 10.0, 0.5)
+    frames = frames_of(replace(recording, gave_up_at=0.3, gave_up_why="its torque of l_knee is nan"), robot)
+    said = "the controller was stopped at t = 0.300 s: its torque of l_knee is nan"
+    assert [frames.instant(i).notes for i in range(len(frames))] == [(), (), (), (said,), (said,)]
+    # A bag does not know why.
+    (told,) = frames_of(replace(recording, gave_up_at=0.3), robot).instant(4).notes
+    assert told == "the controller was stopped at t = 0.300 s"
+
+
 def test_pushes_are_shown_while_they_last() -> None:
     pushes = [
         {"t": 1.0, "after": 0.0005, "duration": 0.1, "body": None, "wrench": [10.0, 0.0, 0.0, 0.0, 0.0, 0.0]},
