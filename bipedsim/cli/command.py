@@ -15,7 +15,8 @@ class Command:
         help: One line, for the list of commands.
         description: What it does, for its own help.
         module: Has ``add_arguments(parser)``, which declares its options, and ``main(args)``, which returns the exit
-            code; a :class:`~bipedsim.errors.BipedSimError` becomes one line and the exit code of wrong input.
+            code; a :class:`~bipedsim.errors.BipedSimError` becomes one line and the exit code of wrong input. It may
+            have ``INSTEAD``, option to a text: what to do in place of options that other commands have.
     """
 
     help: str

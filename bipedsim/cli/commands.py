@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from bipedsim import __version__
@@ -155,6 +156,7 @@ class CommandParser(Parser):
     def __init__(self, *, command: Command | ConfigError, **options: Any) -> None:
         super().__init__(**options)
         self._command: Command | ConfigError | None = command
+        self._instead: Mapping[str, str] = {}
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         """Import the command and parse its arguments."""
@@ -165,13 +167,40 @@ class CommandParser(Parser):
             module = importlib.import_module(command.module)
             module.add_arguments(self)
             self.set_defaults(function=module.main)
+            self._instead = getattr(module, "INSTEAD", {})
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             # Here, where usage and options are those of the command.
             wrong = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
-            meant = closest(wrong, self._option_string_actions) if wrong else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}" + (f"; did you mean {meant}?" if meant else ""))
+            message, hint = f"unrecognized arguments: {' '.join(unknown)}", self._hint(wrong) if wrong else ""
+            if not hint:
+                self.error(message)
+            self.exit(EXIT_USAGE, f"{self.prog}: error: {message}; {hint} (all options: {self.prog} --help)\n")
         return parsed, unknown
+
+    def _hint(self, option: str) -> str:
+        """Return what to do instead of an option that the command has not, or an empty string."""
+        if option in self._instead:
+            return self._instead[option]
+        having = [f"`bipedsim {name}`" for name, parser in _parsers() if option in parser._option_string_actions]
+        if having:
+            more = f" and {len(having) - _NAMED} more commands" if len(having) > _NAMED else ""
+            return f"{option} is an option of {', '.join(having[:_NAMED])}{more}"
+        meant = closest(option, self._option_string_actions)
+        return f"did you mean {meant}?" if meant else ""
+
+
+_NAMED = 4
+"""How many commands are named that have an option which another one has not."""
+
+
+def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Yield each command that can be imported with a parser of its options."""
+    for name in COMMANDS:
+        parser = argparse.ArgumentParser(add_help=False)
+        with suppress(ConfigError, ImportError):
+            importlib.import_module(COMMANDS[name].module).add_arguments(parser)
+            yield name, parser
 
 
 def make_parser() -> argparse.ArgumentParser:

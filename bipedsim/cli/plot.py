@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "pdf", "svg", "html")
 
+INSTEAD = {"--html": "-o FILE.html writes a page whose curves zoom"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""

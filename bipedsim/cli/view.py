@@ -18,6 +18,8 @@ LIVE = Table("view of what is up", "bipedsim.live", {})
 """Name to the :class:`Command` of another package that shows what is up, with options of its own, which its module
 refuses beside a recorded run (``refuse_recorded(args)``)."""
 
+INSTEAD = {"--output": "--html FILE writes the page"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""

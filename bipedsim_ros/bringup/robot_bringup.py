@@ -28,6 +28,11 @@ ROBOT_ARGUMENTS = (
     *("view", "browser", "priority", "network", "namespace", "params_file", "log_level", "remap"),
 )
 """Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
+INSTEAD = dict.fromkeys(
+    ("--output", "--plot", "--animate", "--json"),
+    "--record FOLDER writes the run, FOLDER/bag, for `bipedsim plot`, `view`, `animate` and `summary`",
+)
+"""What to do in place of options of `bipedsim run`."""
 _NODES = ("recorder_node", "controller_node", "commander_node", "view_node")
 
 

@@ -16,6 +16,14 @@ from bipedsim_ros.bringup.bringup import (
     is_switch,
 )
 
+INSTEAD = {
+    "--output": "--record FOLDER writes the run: FOLDER/bag, and its figures and forces beside it",
+    "--plot": "--record FOLDER draws the forces, FOLDER/forces.png; `bipedsim plot FOLDER` draws all else",
+    "--animate": "--record FOLDER writes the run, and `bipedsim animate FOLDER` draws the robot of it",
+    "--json": "--record FOLDER writes the figures, FOLDER/summary.json",
+}
+"""What to do in place of options of `bipedsim run`."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the arguments of a bring-up to the parser of ``bipedsim up``."""

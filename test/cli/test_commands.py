@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import re
 import subprocess
 import sys
 
@@ -89,6 +92,10 @@ def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--controler", "zmp"], "run: error: unrecognized arguments: --controler zmp; did you mean"),
         (["run", "--controler=zmp"], "did you mean --controller?"),
         (["run", "--qqq"], "usage: bipedsim run"),
+        (["up", "--plot=a.png"], "--plot=a.png; --record FOLDER draws the forces, FOLDER/forces.png; `bipedsim plot"),
+        (["control", "--json"], "--json; --record FOLDER writes the run, FOLDER/bag, for `bipedsim plot`, `view`"),
+        (["run", "--rviz"], "--rviz; --rviz is an option of `bipedsim up` (all options: bipedsim run --help)\n"),
+        (["summary", "walk.npz", "--plot", "a.png"], "`bipedsim run`, `bipedsim replay`, `bipedsim describe`, "),
         (["run", "--duration", "5s"], "run: error: --duration: '5s' is no number; give it without a unit, for example"),
         (["run", "--duration", "5s"], " for example --duration 5 (what it means: bipedsim run --help)\n"),
         (["view", "walk.npz", "--port", "8080.5"], "--port: '8080.5' is no whole number; give it without a unit, for"),
@@ -105,4 +112,18 @@ def test_a_mistyped_choice_is_understood(words: list[str], said: str, capsys: py
     assert code == 2
     printed = capsys.readouterr().err
     assert said in printed
-    assert "number" not in said or "usage: " not in printed, "what was wrong, and not all options"
+    answered = "number" in said or ("unrecognized" in printed and "--qqq" not in words)
+    assert not answered or "usage: " not in printed, "what was wrong, and not all options"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_to_do_in_place_of_an_option_is_told_of_those_that_a_command_has_not(name: str) -> None:
+    module = importlib.import_module(COMMANDS[name].module)
+    parser = argparse.ArgumentParser()
+    module.add_arguments(parser)
+    for option, text in getattr(module, "INSTEAD", {}).items():
+        assert option not in parser._option_string_actions
+        own = re.findall(r"(?<![\w`])--?[a-z][\w-]*", text)
+        assert own, "it begins with what the command has"
+        assert set(own) <= parser._option_string_actions.keys()
+        assert set(re.findall(r"`bipedsim ([\w-]+)", text)) <= {*COMMANDS}
