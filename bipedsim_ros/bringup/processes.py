@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bipedsim.errors import ConfigError
 from bipedsim_ros.bringup.bringup import NodeProcess, executable_of
-from bipedsim_ros.nodes import PARENT
+from bipedsim_ros.nodes import ENDING, PARENT
 from bipedsim_ros.wire import network_environment
 
 _STARTER = "bipedsim_ros.nodes.start"
@@ -72,17 +72,22 @@ class Child:
             command += ["--log-level", node.log_level]
         for path in (*node.params_files, params_file):
             command += ["--params-file", str(path)]
-        # A session of its own: Ctrl-C reaches the bring-up alone, which ends its nodes in order.
-        self._process = subprocess.Popen(
-            command,
-            env={**env, PARENT: str(os.getpid())},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        # A signal would end a Python that still starts in a fatal error: it waits until _STARTER has an answer.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, () if program else ENDING)
+        try:
+            # A session of its own: Ctrl-C reaches the bring-up alone, which ends its nodes in order.
+            self._process = subprocess.Popen(
+                command,
+                env={**env, PARENT: str(os.getpid())},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._reader = threading.Thread(target=self._read, name=f"output of {self.name}", daemon=True)
         self._reader.start()
 

@@ -62,11 +62,13 @@ class Outcome:
             or its nodes were killed because the user interrupted again.
         statistics: What sim_node counted; empty if it left nothing.
         failed: Which node failed or was killed, and how; empty if none was.
+        interrupted: Whether the user ended it, and its nodes ended in order.
     """
 
     exit_code: int
     statistics: dict[str, Any]
     failed: str = ""
+    interrupted: bool = False
 
 
 class _Output:
@@ -221,7 +223,8 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
                 code = child.stop(hurry)
                 if running and interrupt.count > 1 and code == -signal.SIGKILL:
                     killed.append(child.name)
-                elif running and code != 0 and not (failed or child.optional):
+                elif running and code not in (0, -signal.SIGINT) and not (failed or child.optional):
+                    # One that still loads has no handler of its own for the signal that is to end it.
                     failed = f"{child.name} did not end cleanly ({describe_exit(code)})"
             if follower is not None:
                 follower.finish()
@@ -237,7 +240,7 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
         return Outcome(EXIT_USAGE if refused else EXIT_FAILED, statistics, failed)
     # Without a duration an interrupt is the way to end a bring-up and no failure.
     cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
-    return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics)
+    return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics, interrupted=interrupt.count > 0)
 
 
 def _in_order(children: Sequence[Child]) -> list[Child]:
@@ -458,7 +461,7 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
     statistics = outcome.statistics
     if not statistics.get("ticks"):
         # The cause before what follows from it.
-        print(f"bipedsim up: {'; '.join(filter(None, (outcome.failed, _nothing(statistics))))}", file=sys.stderr)
+        print(f"bipedsim up: {'; '.join(filter(None, (outcome.failed, _nothing(outcome))))}", file=sys.stderr)
         if bringup.run_folder is not None:
             # What sim_node repeats while it holds t = 0 is nothing to keep; without statistics the bag must tell.
             discard_empty(bringup.run_folder, lambda names: bool(statistics) or topics.JOINT_STATES.name not in names)
@@ -518,19 +521,20 @@ def program() -> str:
     return os.path.relpath(path)
 
 
-def _nothing(statistics: Mapping[str, Any]) -> str:
+def _nothing(outcome: Outcome) -> str:
     """Return what to say of a bring-up that has simulated nothing."""
+    statistics = outcome.statistics
+    said = "interrupted before the first tick" if outcome.interrupted else "no tick was simulated"
     if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
         dropped = statistics.get("commands_dropped_by_kind") or {}
         came = "none came"
         if dropped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
             came = f"of the {sum(dropped.values())} that came none was sound ({kinds}): see the warnings above"
-        held = f"t = 0 was held for the first command on {topics.either(topics.COMMAND_KINDS)}"
-        return f"no tick was simulated: {held}, and {came}"
-    if not statistics:
+        return f"{said}: t = 0 was held for the first command on {topics.either(topics.COMMAND_KINDS)}, and {came}"
+    if not (statistics or outcome.interrupted):
         return "sim_node left no figures, so that there is nothing to summarise"
-    return "no tick was simulated, so that there is nothing to summarise"
+    return f"{said}, so that there is nothing to summarise"
 
 
 def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:

@@ -15,13 +15,17 @@ from pathlib import Path
 
 PARENT = "BIPEDSIM_PARENT"
 """Variable with the process without which a node is to end: nobody else would end the nodes of a bring-up."""
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end a node in order."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main() -> int:
     """Run the node that is named by the command, or by its first argument; return its exit code."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDING:
         signal.signal(number, lambda _number, _frame: os._exit(0))
+    # What came while Python started is answered now, where whoever started this has held it back.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     if not end_with_parent():
         return 0
     if Path(sys.argv[0]).suffix == ".py":

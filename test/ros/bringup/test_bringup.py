@@ -554,8 +554,22 @@ def test_an_interrupt_ends_all_nodes(tmp_path: Path, ros_env: dict[str, str], du
     said = [line for line in up.output.splitlines() if line.startswith("[")]
     assert said[-1].startswith("[recorder_node]"), "it began first and ends last"
     # Whether it came before the first tick or after it, nothing half done stays.
-    simulated = not any(said in up.output for said in ("no tick was simulated", "sim_node left no figures"))
+    simulated = "interrupted before the first tick" not in up.output
     assert (tmp_path / "run" / "bag" / "metadata.yaml").is_file() == simulated
+
+
+@pytest.mark.ros
+def test_an_interrupt_before_the_first_tick_is_told_as_one(tmp_path: Path, ros_env: dict[str, str]) -> None:
+    """As soon as a node is there: the simulator still loads."""
+    up = Up(tmp_path, ros_env, "--duration", "5", "--record", "run")
+    end = time.monotonic() + PATIENCE_S
+    while "[recorder_node] recording" not in up.output and time.monotonic() < end and up.process.poll() is None:
+        time.sleep(0.01)
+    up.process.send_signal(signal.SIGINT)
+    assert up.wait() == 130, up.output
+    assert "bipedsim up: interrupted before the first tick" in up.output
+    assert "left no figures" not in up.output
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.ros

@@ -170,6 +170,25 @@ def test_what_cannot_be_written_at_the_end_is_told_line_by_line(
     assert {path.name for path in tmp_path.iterdir()} == {"bag", "summary.json", "forces.png"}
 
 
+HELD = {"state": "waiting", "ticks": 0, "commands_received": 0}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (Outcome(130, {}, interrupted=True), "interrupted before the first tick, so that there is nothing to"),
+        (Outcome(0, HELD, interrupted=True), "interrupted before the first tick: t = 0 was held for the first command"),
+        (Outcome(0, HELD), "no tick was simulated: t = 0 was held for the first command"),
+        (Outcome(0, {**HELD, "state": "paused"}), "no tick was simulated, so that there is nothing to summarise"),
+        # Killed, it may have simulated for up to a second.
+        (Outcome(130, {}, "sim_node killed at the second interrupt"), "interrupt; sim_node left no figures, so that"),
+    ],
+)
+def test_why_nothing_was_simulated_is_told(outcome: Outcome, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    conclude(BringUp(Arguments(), (), None), outcome)
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("late", "said"),
     [

@@ -15,6 +15,8 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from ros_support import PATIENCE_S, RosWorld
 
+from bipedsim_ros.bringup.bringup import NodeProcess
+from bipedsim_ros.bringup.processes import Child
 from bipedsim_ros.nodes import PARENT
 
 pytestmark = pytest.mark.ros
@@ -39,6 +41,23 @@ def test_a_signal_amid_the_imports_ends_a_node_without_a_word(tmp_path: Path, nu
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_its_first_line_ends_a_node_of_a_bringup_without_a_word(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """While Python starts, which answers with a fatal error; others of the process that starts it are not held back."""
+    (tmp_path / "sitecustomize.py").write_text(f"import os\nos.kill(os.getpid(), {int(number)})")
+    said: list[str] = []
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    child = Child(NodeProcess("commander_node"), tmp_path / "none.yaml", said.append, env)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    end = time.monotonic() + PATIENCE_S
+    while child.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert (child.stop(lambda: True), said) == (0, [])
 
 
 @pytest.mark.parametrize(
