@@ -86,7 +86,7 @@ def _answer(argv: Sequence[str] | None) -> int:
 
     from bipedsim.cli.commands import make_parser
     from bipedsim.cli.waiting import give_bars_room
-    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, DamagedError, IncompleteWarning, shown
+    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, DamagedError, IncompleteWarning
 
     command = "bipedsim"
     told: set[str] = set()
@@ -110,12 +110,26 @@ def _answer(argv: Sequence[str] | None) -> int:
     except BipedSimError as error:
         print(f"{command}: error: {error}", file=sys.stderr)
         return EXIT_INCOMPLETE if told or isinstance(error, DamagedError) else EXIT_USAGE
-    except OSError as error:
-        # A file that was named and cannot be used, whoever met it.
-        if error.filename is None or isinstance(error, BrokenPipeError):
+    except Exception as error:
+        code = _told(error, command)
+        if code is None:
             raise
+        return code
+
+
+def _told(error: Exception, command: str) -> int | None:
+    """Tell of an error that is no fault of bipedsim; return the exit code, or None if it may be one."""
+    from bipedsim.control import controller_traceback
+    from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, shown
+
+    if raised := controller_traceback(error):
+        print(f"{command}: what the controller raised, from its own code on:\n{raised}", file=sys.stderr, end="")
+        return EXIT_FAILED
+    # A file that was named and cannot be used, whoever met it.
+    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, BrokenPipeError):
         print(f"{command}: error: {shown(str(error.filename))[1:-1]}: {error.strerror}", file=sys.stderr)
         return EXIT_USAGE
+    return None
 
 
 if __name__ == "__main__":

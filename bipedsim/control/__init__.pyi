@@ -1,7 +1,8 @@
 from .base import Controller, checked_torque
-from .controllers import CONTROLLERS, controller_params, find_controller, make_controller, robot_params
+from .controllers import CONTROLLERS, construct, controller_params, find_controller, make_controller, robot_params
 from .loads import RELIEVED
 from .monitor import FALL_TILT, Guard, failed, joint_damping
+from .raised import controller_traceback
 
 __all__ = [
     "CONTROLLERS",
@@ -10,7 +11,9 @@ __all__ = [
     "Controller",
     "Guard",
     "checked_torque",
+    "construct",
     "controller_params",
+    "controller_traceback",
     "failed",
     "find_controller",
     "joint_damping",

@@ -50,7 +50,7 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
         meant = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
         raise ConfigError(f"controller = {name!r}: a module is named as import does, without .py: {meant}")
     if ":" not in name:
-        own = _classes(_imported(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
+        own = _classes(import_module_of(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
         if own:
             ways = " or ".join(f"{name}:{own_class}" for own_class in own)
             raise ConfigError(f"controller = {name!r}: name the class in {name}.py, too: {ways}")
@@ -59,7 +59,7 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
             raise ConfigError(f"controller = {name!r}: the class stands behind a colon; did you mean {before}:{last}?")
         known = (*CONTROLLERS, *others)
         raise UnknownNameError("controller", name, known, otherwise="package.module:Class of your own")
-    module = _imported(module_name, name)
+    module = import_module_of(module_name, name)
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         raise UnknownNameError("class", class_name, _classes(module), name)
@@ -78,7 +78,12 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
     return class_name, found
 
 
-def _imported(module_name: str, name: str) -> ModuleType:
+def import_module_of(module_name: str, name: str) -> ModuleType:
+    """Return the module of the controller ``name``; whatever else it raises goes on.
+
+    Raises:
+        ConfigError: It is not there, imports what is not there, or is no Python.
+    """
     if "" not in sys.path:
         # A console script does not look into the current folder, where users keep their first controller.
         sys.path.append("")
@@ -130,7 +135,12 @@ def make_controller(
         ConfigError: A parameter is wrong, or the controller has none.
     """
     params = controller_params(name, robot, overrides)
-    controller: Controller = find_controller(name)[1](robot, params, dt)
+    return construct(find_controller(name)[1], robot, params, dt)
+
+
+def construct(cls: type[Any], robot: Robot, params: Any, dt: float) -> Controller:
+    """Return a controller of the class that :func:`find_controller` found, with its ``Params`` or None."""
+    controller: Controller = cls(robot, params, dt)
     return controller
 
 

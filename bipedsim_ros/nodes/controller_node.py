@@ -23,7 +23,7 @@ from rclpy.node import Node
 
 from bipedsim.analysis import in_words
 from bipedsim.config import RunConfig, like, param
-from bipedsim.control import FALL_TILT, Guard, failed, find_controller, robot_params
+from bipedsim.control import FALL_TILT, Guard, construct, failed, find_controller, robot_params
 from bipedsim.errors import EXIT_FAILED, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices, announced, is_finite
@@ -188,7 +188,7 @@ class ControllerNode:
         node.get_logger().info(f"loading {params.controller}")
         with announced(f"controller {params.controller}", 5, at_first=15):
             dt = 1.0 / params.rate
-            self._guard = Guard(cls(robot, own, dt), robot, params.fall_tilt, dt)
+            self._guard = Guard(construct(cls, robot, own, dt), robot, params.fall_tilt, dt)
         self._order = command_order(robot, params.joints)
         self._reader = JointStateReader(robot.joint_names)
         self._writer, self._impedance_writer = CommandWriter(robot.nu), ImpedanceWriter(robot.nu)
@@ -270,6 +270,7 @@ class ControllerNode:
         except Exception:
             # What the controller raised ends the node; the bag and who started it are told first.
             if self._guard.fallen:
+                self._node.get_logger().error(f"{self._stop_text}; no more commands come")
                 self._outputs.publish(self._reader.t_ns)
                 self._write_stop()
             raise
@@ -421,9 +422,11 @@ class ControllerNode:
                 self._commands.publish(self._command)
             self._outputs.publish(now)
         if stood and self._guard.fallen:
-            self._node.get_logger().error(
-                f"{self._ended} at t = {observation.t:.3f} s: {self._guard.reason}; the joints are damped until a reset"
-            )
+            self._node.get_logger().error(f"{self._stop_text}; the joints are damped until a reset")
+
+    @property
+    def _stop_text(self) -> str:
+        return f"{self._ended} at t = {self._guard.fell_at:.3f} s: {self._guard.reason}"
 
     @property
     def _ended(self) -> str:

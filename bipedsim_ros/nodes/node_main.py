@@ -15,6 +15,7 @@ import rclpy
 import rclpy.logging
 from rclpy.signals import SignalHandlerOptions
 
+from bipedsim.control import controller_traceback
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, BipedSimError, ConfigError
 
 
@@ -85,11 +86,14 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_OK
-    except Exception:
+    except Exception as error:
         # ... or have turned it into another one.
         if interrupted and node is None:
             return EXIT_OK
-        raise
+        if not (raised := controller_traceback(error)):
+            raise
+        print(f"{name}: what the controller raised, from its own code on:\n{raised}", file=sys.stderr, end="")
+        return EXIT_FAILED
     finally:
         # A group and a launch file may both send SIGINT: the second one must not cut the clean-up short.
         for number in (signal.SIGINT, signal.SIGTERM):

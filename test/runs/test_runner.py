@@ -11,7 +11,7 @@ import pytest
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.control.controllers import make_controller
-from bipedsim.errors import ConfigError
+from bipedsim.errors import EXIT_FAILED, ConfigError
 from bipedsim.model import load_robot
 from bipedsim.recording import joined, load_recording
 from bipedsim.runs import runner
@@ -36,17 +36,20 @@ def test_a_run_begins_with_a_controller_that_has_answered_nothing_yet(controller
 def test_what_was_simulated_before_the_controller_raised_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its exception goes on to whoever wrote it; with Ctrl-C the same is left.
+    """Its exception is told to whoever wrote it; with Ctrl-C the same is left.
 
     It raises at its 52nd update, in `bipedsim up` as here: what loads kernels before time begins must not count.
     """
     file = tmp_path / "run.npz"
-    with pytest.raises(RuntimeError, match="this controller crashes"):
-        main(["run", "--controller", "user_controllers:Crash", "--duration", "1", "--output", str(file)])
+    run = ["run", "--controller", "user_controllers:Crash", "--duration", "1", "--output", str(file)]
+    assert main(run) == EXIT_FAILED
     out, err = capsys.readouterr()
     assert "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller" in out
     assert "controller stopped at t = 0.051 s; the run ended there" in out
     assert "ended by an error at t = 0.051 s; the figures and files are of what was simulated until then" in err
+    _, _, raised = err.partition("bipedsim run: what the controller raised, from its own code on:\n")
+    assert [line.split()[0] for line in raised.splitlines() if "File" in line or ".py" in line] == ["File"]
+    assert raised.endswith("\nRuntimeError: this controller crashes\n")
     assert len(load_recording(file)) == 51
 
 

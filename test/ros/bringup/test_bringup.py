@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -529,6 +530,7 @@ def test_failures_end_the_bringup_and_are_named(
     assert up.wait() == code, up.output
     started = code == 1 or "other.yaml" in arguments
     assert ("_node]" in up.output) == started, "what is wrong is found before"
+    assert not re.search(r'File ".*_node\.py"', up.output), "frames of the controller alone"
     assert said in up.output.splitlines()[-1] if "ended" in said else said in up.output
 
 
