@@ -7,7 +7,6 @@ says what to start.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import math
 import os
 import re
@@ -37,10 +36,6 @@ STATE_PUBLISHER = "robot_state_publisher"
 """Name of the node that places the links on /tf, of its package and of the argument that asks for it."""
 RVIZ = "rviz2"
 """Name of the program, and of its package."""
-NO_STATE_PUBLISHER = (
-    "robot_state_publisher is not installed, so that /tf has the pose of the base alone, and RViz and Foxglove draw no "
-    "robot: apt install ros-$ROS_DISTRO-robot-state-publisher"
-)
 
 
 @dataclass(frozen=True)
@@ -167,13 +162,11 @@ class BringUp:
         arguments: All arguments, defaults included.
         nodes: The nodes; the first ones must be ready before the next ones start.
         run_folder: Where the run is recorded; None if it is not.
-        notes: What the user should know of it, such as what is left out because it is not installed.
     """
 
     arguments: Arguments
     nodes: tuple[NodeProcess, ...]
     run_folder: Path | None
-    notes: tuple[str, ...] = ()
 
 
 STOP_FILE = "controller.json"
@@ -295,18 +288,14 @@ def plan(
         nodes.append(NodeProcess("view_node", {"browser": arguments.browser}, files, optional=True))
     if arguments.rviz:
         nodes.append(_rviz(namespace))
-    notes: tuple[str, ...] = ()
     if _wants_state_publisher(arguments):
         nodes.append(_state_publisher(given.get("robot") or _said(files, "robot") or arguments.robot))
-    elif arguments.robot_state_publisher == "auto" and importlib.util.find_spec("tf2_msgs") is not None:
-        # Without tf2_msgs there is no /tf at all, as sim_node says.
-        notes = (NO_STATE_PUBLISHER,)
     moved = _remappings(arguments.remap, namespace)
     log_level = str(given.get("log_level", ""))
     named = (
         replace(node, namespace=namespace, remappings=(*moved, *node.remappings), log_level=log_level) for node in nodes
     )
-    return BringUp(arguments, tuple(named), run_folder, notes)
+    return BringUp(arguments, tuple(named), run_folder)
 
 
 def executable_of(package: str, name: str) -> Path | None:
@@ -329,7 +318,9 @@ def _wants_state_publisher(arguments: Arguments) -> bool:
         return False
     installed = executable_of(STATE_PUBLISHER, STATE_PUBLISHER) is not None
     if arguments.robot_state_publisher == "on" and not installed:
-        raise ConfigError(f"{STATE_PUBLISHER} = on: {NO_STATE_PUBLISHER}")
+        raise ConfigError(
+            f"{STATE_PUBLISHER} = on: it is not installed: apt install ros-$ROS_DISTRO-robot-state-publisher"
+        )
     return installed
 
 

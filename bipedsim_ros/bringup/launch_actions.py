@@ -67,7 +67,7 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
     """Return the nodes of a bring-up; a recorder comes first, and the others when it is ready."""
     variables = network_environment(bringup.arguments.network, os.environ)
     nodes: list[LaunchDescriptionEntity] = [_node(node, variables) for node in bringup.nodes]
-    notes: list[LaunchDescriptionEntity] = [LogInfo(msg=note) for note in bringup.notes]
+    notes: list[LaunchDescriptionEntity] = []
     if variables and not bringup.arguments.network:
         notes.append(LogInfo(msg=THIS_MACHINE.replace("--network ", "network:=")))
     if removed := remove_left_ports():

@@ -59,7 +59,7 @@ def plan_robot(
     nodes = tuple(_beside_robot(node) for node in bringup.nodes if node.executable in _NODES)
     if not nodes:
         raise ConfigError(f"controller = {NO_CONTROLLER} and no record: there is nothing to start")
-    return replace(bringup, nodes=nodes, notes=())
+    return replace(bringup, nodes=nodes)
 
 
 def _beside_robot(node: NodeProcess) -> NodeProcess:

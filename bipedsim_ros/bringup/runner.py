@@ -189,8 +189,6 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
         output.show(THIS_MACHINE)
     if removed := remove_left_ports():
         output.show(LEFT_PORTS.format(len(removed)))
-    for note in bringup.notes:
-        output.show(note)
     failed = ""
     killed: list[str] = []
     told = False

@@ -43,7 +43,7 @@ from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.nodes.simulation_services import offer
-from bipedsim_ros.wire import BASE_FRAME, MessageError, parse, publisher, relative, requested, topics
+from bipedsim_ros.wire import BASE_FRAME, MessageError, TransformsWatch, parse, publisher, relative, requested, topics
 
 LIVE = (
     *("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness"),
@@ -119,6 +119,8 @@ class SimNode:
                 self._statistics,
                 node.get_logger().error,
             )
+        wanted = params.tf_rate > 0.0 and robot.free_flyer
+        self._transforms = TransformsWatch(node) if wanted else None
         self._held = self._unwritten = False
         self._faults = Drops(node.get_logger().error)
         self._pushes = Drops(lambda text: node.get_logger().warning(f"message on {topics.PUSH.name} dropped: {text}"))
@@ -212,6 +214,8 @@ class SimNode:
 
     def _tell(self) -> None:
         self._say_what_is_held()
+        if self._transforms is not None and (lacking := self._transforms.look()):
+            self._node.get_logger().info(lacking)
         if not self._statistics.warnings:
             self._look_around()
         self._report()

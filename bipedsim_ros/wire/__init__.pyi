@@ -38,7 +38,7 @@ from .network import (
 )
 from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
 from .trajectories import Waypoints, read_trajectory
-from .transforms import make_transforms
+from .transforms import TransformsWatch, make_transforms
 from .wire import NS_PER_S, Layout, MessageError, WireReader, parse
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "OdometryWriter",
     "PatientPublisher",
     "Topic",
+    "TransformsWatch",
     "TwistReader",
     "TwistWriter",
     "Waypoints",

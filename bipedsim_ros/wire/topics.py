@@ -37,8 +37,8 @@ NEWEST_OF_ANY = Qos(reliability="best_effort", depth=1)
 STEERING = Qos(depth=10)
 """What is sent by hand or by a schedule: few messages, of which the last one counts, but all are seen."""
 
-# Whose messages the recorder could not take either.
-_TF2 = importlib.util.find_spec("tf2_msgs") is not None
+HAS_TF = importlib.util.find_spec("tf2_msgs") is not None
+"""Whether the type of /tf is installed: without it there is none, and the recorder could not take it either."""
 
 ROBOT, SIMULATOR, CONTROLLER, USER, NODES = "robot or simulator", "simulator", "controller", "user", "every node"
 
@@ -265,7 +265,7 @@ TF = Topic(
     _TRANSFORMS,
     SIMULATOR,
     "odom -> base_link at `tf_rate`; only where tf2_msgs is installed",
-    recorded=_TF2,
+    recorded=HAS_TF,
     sporadic=True,
 )
 TF_STATIC = Topic(
@@ -274,7 +274,7 @@ TF_STATIC = Topic(
     SIMULATOR,
     "frames that the URDF lacks, and links behind locked joints",
     LATCHED,
-    recorded=_TF2,
+    recorded=HAS_TF,
     sporadic=True,
 )
 DIAGNOSTICS = Topic(

@@ -8,28 +8,59 @@ from rclpy.node import Node
 from bipedsim.model import Robot
 from bipedsim.sim import Simulator
 from bipedsim_ros.wire import topics
-from bipedsim_ros.wire.endpoints import publisher
+from bipedsim_ros.wire.endpoints import publisher, relative
 from bipedsim_ros.wire.frames import moving_frame, static_frames
 from bipedsim_ros.wire.topics import WORLD_FRAME
 from bipedsim_ros.wire.wire import NS_PER_S
 
 NO_TRANSFORMS = (
-    f"without {topics.TF.name}, from which RViz and Foxglove know where the robot is: tf2_msgs is not installed, which "
-    f"comes with a ROS 2 installation (apt install ros-$ROS_DISTRO-tf2-msgs); {topics.GROUND_TRUTH.name} and "
-    f"{topics.JOINT_STATES.name} say the same, and `bipedsim export RUN --format mcap` adds it to a recording"
+    f"somebody listens to {topics.TF.name}, which is not there: tf2_msgs is not installed, which comes with a ROS 2 "
+    f"installation (apt install ros-$ROS_DISTRO-tf2-msgs). {topics.GROUND_TRUTH.name} and {topics.JOINT_STATES.name} "
+    "say the same, and `bipedsim export RUN --format mcap` adds it to a recording"
 )
+NO_LINKS = (
+    f"somebody listens to {topics.TF.name}, which has the pose of the base alone, so that RViz and Foxglove draw no "
+    "robot: robot_state_publisher places its links, which bring-ups start where it is installed (apt install "
+    "ros-$ROS_DISTRO-robot-state-publisher)"
+)
+PATIENCE = 5
+"""Looks in a row at which nobody must publish links before that is told: robot_state_publisher may still start."""
 
 
 def make_transforms(node: Node, robot: Robot, rate: float) -> Transforms | None:
     """Return the publisher of odom -> base_link; None without tf2_msgs, without a floating base, or at rate 0."""
-    if rate <= 0.0 or not robot.free_flyer:
+    if rate <= 0.0 or not robot.free_flyer or not topics.HAS_TF:
         return None
-    try:
-        from tf2_msgs.msg import TFMessage
-    except ImportError:
-        node.get_logger().info(NO_TRANSFORMS)
-        return None
+    from tf2_msgs.msg import TFMessage
+
     return Transforms(node, robot, rate, TFMessage)
+
+
+class TransformsWatch:
+    """Says once what a listener to /tf does not find there; where nobody listens it concerns nobody.
+
+    Args:
+        node: Whose transforms they are.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._looks = 0
+        self._told = False
+
+    def look(self) -> str:
+        """Look about once a second; return what to say, or an empty text."""
+        node, name = self._node, relative(topics.TF.name)
+        if self._told or not node.count_subscribers(name):
+            return ""
+        # A recorder takes what there is, and draws nothing.
+        listeners = {info.node_name for info in node.get_subscriptions_info_by_topic(name)} - {"recorder_node"}
+        lacking = listeners and (not topics.HAS_TF or node.count_publishers(name) < 2)
+        self._looks = self._looks + 1 if lacking else 0
+        if self._looks < (PATIENCE if topics.HAS_TF else 1):
+            return ""
+        self._told = True
+        return NO_LINKS if topics.HAS_TF else NO_TRANSFORMS
 
 
 class Transforms:

@@ -138,14 +138,6 @@ def test_robot_state_publisher_is_started_where_it_is_installed(
     assert "talos" in plan({"params_file": str(file)}).nodes[-1].parameters["robot_description"]
 
 
-def test_who_has_tf_alone_is_told_what_places_the_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if name == "tf2_msgs" else None)
-    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    (note,) = plan({}).notes
-    assert "robot_state_publisher is not installed" in note
-    assert plan({"robot_state_publisher": "off"}).notes == plan_robot({}).notes == ()
-
-
 def test_rviz_shows_what_is_up_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With our configuration, in simulated time, and with the names of the robot's namespace."""
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))

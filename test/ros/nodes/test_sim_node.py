@@ -24,6 +24,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from bipedsim.model import load_robot
 from bipedsim.sim.simulator import Simulator
+from bipedsim_ros.wire import topics
 
 pytestmark = pytest.mark.ros
 
@@ -246,6 +247,15 @@ def test_a_robot_alone_is_not_warned_of(ros: RosWorld) -> None:
     node = ros.start("sim_node", start="immediately")
     ros.until(lambda: states and time_of(states[-1]) > 2.5, "two reports")
     assert "nodes publish" not in node.output
+    assert "/tf" not in node.output
+
+
+@pytest.mark.skipif(topics.HAS_TF, reason="tf2_msgs is installed: there is a /tf")
+def test_who_listens_to_tf_is_told_that_there_is_none(ros: RosWorld) -> None:
+    """The type of /tf is not there either: any listener on the topic is one."""
+    ros.node.create_subscription(JointState, "/tf", lambda _message: None, 10)
+    node = ros.start("sim_node")
+    ros.until(lambda: "somebody listens to /tf, which is not there: tf2_msgs is not installed" in node.output, "a word")
 
 
 def test_forces_at_vertices_are_published_when_asked_for_and_add_up(ros: RosWorld) -> None:

@@ -55,6 +55,33 @@ def test_poses_come_at_their_rate_and_anew_when_time_runs_back(monkeypatch: pyte
     assert len(sent) == 8
 
 
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        # Names of listeners, and number of publishers, at each look.
+        ([(["rviz"], 1)] * 7, [False, False, False, False, True, False, False]),
+        ([(["rviz"], 1)] * 3 + [(["rviz"], 2)] + [(["rviz"], 1)] * 4, [False] * 8),
+        ([([], 1), (["recorder_node"], 1)] * 5, [False] * 10),
+    ],
+)
+def test_links_that_nobody_publishes_are_told_once_where_somebody_listens(
+    seen: list[tuple[list[str], int]], told: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not while robot_state_publisher may still start."""
+    monkeypatch.setattr(transforms.topics, "HAS_TF", True)
+    node: Any = SimpleNamespace()
+    watch = transforms.TransformsWatch(node)
+    said = []
+    for listeners, publishers in seen:
+        infos, subscribers = [SimpleNamespace(node_name=name) for name in listeners], len(listeners)
+        node.count_subscribers = lambda _name, count=subscribers: count
+        node.count_publishers = lambda _name, count=publishers: count
+        node.get_subscriptions_info_by_topic = lambda _name, found=infos: found
+        said.append(watch.look())
+    assert [bool(text) for text in said] == told
+    assert set(said) <= {"", transforms.NO_LINKS}
+
+
 @pytest.mark.parametrize("name", ["biped14", "g1", "talos", "icub", "parallel_ankles"])
 def test_each_link_has_one_parent_and_hangs_on_odom(name: str) -> None:
     """Ours and what robot_state_publisher adds for this URDF: every joint of /joint_states, and fixed ones."""
