@@ -21,7 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "that differ, pictures over each other",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="HTML", help="page to write (default: _report.html beside the recording)"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="HTML",
+        help="page to write (default: beside the first run, by its name: runs/first_report.html of runs/first)",
     )
     parser.add_argument(
         "--view",

@@ -196,7 +196,7 @@ def _pictures_over(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[
     """Return the pictures of runs over each other, name to PNG in base64, and what was left out of them."""
     left_out: dict[str, None] = {}
     pictures, wrong = {}, None
-    for name in PANELS:
+    for name in _panels(*runs.values()):
         whys = [why for run in runs.values() if (why := _no_news(run, name))]
         if len(whys) == len(runs):
             left_out[f"without {name}: {whys[0]}"] = None
@@ -227,7 +227,7 @@ def _png(figure: Figure) -> str:
 def _pictures(recording: Recording) -> tuple[dict[str, str], list[str]]:
     """Return the pictures with news, name to PNG in base64, and why the others were left out."""
     left_out, pictures = [], {}
-    for name in PANELS:
+    for name in _panels(recording):
         why = _no_news(recording, name)
         try:
             page = None if why else Page(recording, [name])
@@ -240,6 +240,11 @@ def _pictures(recording: Recording) -> tuple[dict[str, str], list[str]]:
             page.draw(figure)
             pictures[name] = _png(figure)
     return pictures, left_out
+
+
+def _panels(*recordings: Recording) -> list[str]:
+    """Return the panels to draw, or to say why not: objects that were never there are nothing to speak of."""
+    return [name for name in PANELS if name != "objects" or any(recording.objects for recording in recordings)]
 
 
 def _no_news(recording: Recording, panel: str) -> str:
