@@ -36,40 +36,42 @@ class Figure:
     Attributes:
         name: In words.
         unit: Empty for counts.
+        better: Which values are better: "0", "less" or "more"; empty where none is.
         timed: Whether it depends on the machine.
     """
 
     name: str
     unit: str = ""
+    better: str = ""
     timed: bool = False
 
 
 FIGURES: dict[str, Figure] = {
-    "fz_rest_error_N": Figure("vertical force at rest, error of mean", "N"),
-    "fz_noise_N": Figure("vertical force at rest, noise (rms)", "N"),
-    "fz_peak_N": Figure("vertical force, peak", "N"),
+    "fz_rest_error_N": Figure("vertical force at rest, error of mean", "N", "0"),
+    "fz_noise_N": Figure("vertical force at rest, noise (rms)", "N", "0"),
+    "fz_peak_N": Figure("vertical force, peak (of a landing: impulse / step)", "N"),
     "cop_range_x_mm": Figure("CoP, range forward", "mm"),
     "cop_range_y_mm": Figure("CoP, range sideways", "mm"),
     "cop_deviation_rms_mm": Figure("CoP from reference, rms", "mm"),
     "cop_deviation_max_mm": Figure("CoP from reference, max", "mm"),
-    "penetration_max_um": Figure("penetration, max", "um"),
-    "penetration_settled_um": Figure("penetration, settled mean", "um"),
-    "foot_drift_m": Figure("foot drift", "m"),
-    "creep_um_s": Figure("foot creep", "um/s"),
+    "penetration_max_um": Figure("penetration, max", "um", "0"),
+    "penetration_settled_um": Figure("penetration, settled mean", "um", "0"),
+    "foot_drift_m": Figure("foot drift (steps count)", "m"),
+    "creep_um_s": Figure("foot creep", "um/s", "0"),
     "actuator_work_J": Figure("work of actuators", "J"),
     "push_work_J": Figure("work of pushes", "J"),
     "joint_loss_J": Figure("lost in joint friction", "J"),
     "energy_change_J": Figure("change of mechanical energy", "J"),
-    "contact_loss_J": Figure("dissipated by contact", "J"),
-    "contact_rise_J": Figure("energy rises by contact", "J"),
-    "energy_residual_J": Figure("residual of the balance, max", "J"),
+    "contact_loss_J": Figure("taken by contact (landings, slip)", "J"),
+    "contact_rise_J": Figure("given by contact (springs give back)", "J", "0"),
+    "energy_residual_J": Figure("energy balance, largest residual", "J", "0"),
     "joint_deviation_rad": Figure("joints from reference, max", "rad"),
     "state_changes": Figure("state changes"),
-    "unresolved_steps": Figure("unresolved steps"),
+    "unresolved_steps": Figure("unresolved steps", "", "0"),
     "fell_at_s": Figure("fell at", "s"),
-    "step_us": Figure("time per physics step, median", "us", timed=True),
-    "step_total_s": Figure("time in steps, total", "s", timed=True),
-    "step_real_time_factor": Figure("real-time factor of the steps", timed=True),
+    "step_us": Figure("time per physics step, median", "us", "less", timed=True),
+    "step_total_s": Figure("time in steps, total", "s", "less", timed=True),
+    "step_real_time_factor": Figure("real-time factor of the steps", "", "more", timed=True),
 }
 
 

@@ -6,6 +6,11 @@ from bipedsim.analysis import aligned
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured
 from bipedsim_studies.compare.figures import FIGURES
 
+_KEY = (
+    "best: which values are better (0: the nearer to it), where any are; (ref): what deviations are from, not what is "
+    "right; *: depends on the machine. docs/compare.md defines every line"
+)
+
 
 def headline(comparison: Comparison) -> str:
     """Return what was run, in one line."""
@@ -26,13 +31,14 @@ def table(comparison: Comparison) -> str:
     """Return all figures, and why runs failed."""
     rows = comparison.rows
     head = [name + (" (ref)" if name == comparison.reference else "") for name in rows]
-    lines = [["", *head], ["status", *("ok" if isinstance(row, Measured) else row.status for row in rows.values())]]
+    ended = ("ok" if isinstance(row, Measured) else row.status for row in rows.values())
+    lines = [["", "best", *head], ["status", "", *ended]]
     for key, figure in FIGURES.items():
         values = [row.figures[key] if isinstance(row, Measured) else None for row in rows.values()]
         # A run without pushes, falls or rest needs no line that says so.
         if any(value is not None for value in values):
             unit = f" [{figure.unit}]" if figure.unit else ""
-            lines.append([f"{figure.name}{unit}{' *' if figure.timed else ''}", *map(number, values)])
+            lines.append([f"{figure.name}{unit}{' *' if figure.timed else ''}", figure.better, *map(number, values)])
     text = aligned(lines, numbers=True)
     failures = [f"{name}: {row.error}" for name, row in rows.items() if isinstance(row, Failed)]
-    return "\n".join([headline(comparison), "", *text, "* depends on the machine", *failures])
+    return "\n".join([headline(comparison), "", *text, _KEY, *failures])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.analysis import aligned
 from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture
 from bipedsim_studies.feasibility.margins import RunMargins
 from bipedsim_studies.feasibility.touchdowns import TouchDown
@@ -57,38 +58,56 @@ def as_json(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> dict[str, 
     }
 
 
+_LEAST = {
+    "force_N": ("normal force", 1.0, "N", "lifts"),
+    "cop_m": ("CoP to the edge", 1e3, "mm", "tips"),
+    "friction_left": ("friction left", 100.0, "% of mu f_z", "slips"),
+}
+"""What the least margins of a foot are called, what they are shown in, and what the foot does at 0."""
+
+
 def as_text(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> str:
     """Return both for readers: the least margins of every foot, and a table of touch-downs."""
     found = as_json(margins, touch_downs)
-    lines = []
-    units = {"force_N": "normal force [N]", "cop_m": "CoP inside [m]", "friction_left": "friction left, of mu f_z"}
-    for name, figures in found["feet"].items():
-        for key, what in units.items():
-            if figures[key] is not None:
-                lines.append(f"{name:10} {what:26} {figures[key]['least']:10.4g} at t = {figures[key]['t']:.3f} s")
+    rows = [
+        [name, what, f"{scale * one['least']:.4g} {unit}", f"at t = {one['t']:.3f} s", f"at 0 it {end}"]
+        for name, figures in found["feet"].items()
+        for key, (what, scale, unit, end) in _LEAST.items()
+        if (one := figures[key]) is not None
+    ]
+    lines = ["least margins of each foot while it carries; more is safer:", *aligned(rows)] if rows else []
     if found["torque_Nm"] is not None:
-        torque = found["torque_Nm"]
-        lines.append(f"torques could be off by {torque['least']:.4g} N.m at t = {torque['t']:.3f} s ({found['limit']})")
+        least, at, limit = found["torque_Nm"]["least"], found["torque_Nm"]["t"], _without_unit(found["limit"])
+        lines.append(
+            f"joint torques could be off by {least:.4g} N.m (norm over the joints) at t = {at:.3f} s, the least of the "
+            f"run, before a foot lifts, tips or slips ({limit})"
+            if least >= 0.0
+            else f"joint torques were {-least:.4g} N.m (norm over the joints) beyond what keeps the feet at t = "
+            f"{at:.3f} s, the most of the run ({limit})"
+        )
     if found["rows"]:
         lines.append(f"{found['agreement']:.2%} of {found['rows']} rows went on as the conditions said")
     if not touch_downs:
         return "\n".join([*lines, "no touch-downs"])
     right = sum(entry.agrees for entry in touch_downs)
-    lines.append(f"touch-downs, {right} of {len(touch_downs)} as predicted ({', '.join(margins.feet)}):")
-    outcomes = [
-        f"{', '.join(entry.predicted)} / {'as predicted' if entry.agrees else ', '.join(entry.happened)}"
-        for entry in touch_downs
-    ]
-    width = max(len(outcome) for outcome in outcomes)
     lines.append(
-        f"{'t [s]':>8} {'m/s':>7}  {'impulse [N.s]':14} {'predicted / happened':{width}}  for all to stick, above zero"
+        f"touch-downs, {right} of {len(touch_downs)} as predicted ({', '.join(margins.feet)}); at a margin below 0 not "
+        "all that touches can stick:"
     )
-    for entry, outcome in zip(touch_downs, outcomes, strict=True):
+    table = [["t [s]", "m/s", "impulse [N.s]", "predicted / happened", "margin of sticking"]]
+    for entry in touch_downs:
         impulses = "/".join(f"{p:.2f}" for p in entry.impulse_predicted)
-        lines.append(
-            f"{entry.t:8.3f} {entry.speed:7.3f}  {impulses:14} {outcome:{width}}  {entry.all_stick:.3g}, {entry.limit}"
-        )
-    return "\n".join(lines)
+        happened = "as predicted" if entry.agrees else ", ".join(entry.happened)
+        outcome = f"{', '.join(entry.predicted)} / {happened}"
+        _, _, unit = entry.limit.partition(" [")
+        margin = f"{entry.all_stick:.3g} {unit.removesuffix(']')}: {_without_unit(entry.limit)}"
+        table.append([f"{entry.t:.3f}", f"{entry.speed:.3f}", impulses, outcome, margin])
+    return "\n".join([*lines, *aligned(table)])
+
+
+def _without_unit(label: str) -> str:
+    """Return the name of a condition without the unit of its value."""
+    return label.partition(" [")[0]
 
 
 def plot(margins: RunMargins, touch_downs: Sequence[TouchDown], title: str, path: Path) -> None:
@@ -104,9 +123,9 @@ def plot(margins: RunMargins, touch_downs: Sequence[TouchDown], title: str, path
     """
     panels = (
         ("Normal force [N]", margins.force),
-        ("CoP inside what is held [m]", margins.cop),
+        ("CoP to the edge of what is held [m]", margins.cop),
         ("Friction left, as a share of mu f_z", margins.friction),
-        ("How far torques could be off [N.m]", margins.torque[:, None]),
+        ("How far torques could be off, all joints together [N.m]", margins.torque[:, None]),
     )
     with picture(path, (10.0, 9.0), title) as figure:
         axes = figure.subplots(len(panels), 1, sharex=True)
@@ -117,7 +136,7 @@ def plot(margins: RunMargins, touch_downs: Sequence[TouchDown], title: str, path
                 colour = TOTAL_COLOUR if one else foot_colour(k)
                 label = None if one else f"{margins.feet[k]} foot"
                 ax.plot(margins.t, values[:, k], color=colour, linestyle=foot_dash(k), label=label)
-            ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8, label="a condition fails below")
+            ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8, label="lifts, tips, slips below")
             for entry in touch_downs:
                 colour, label = TOUCH_DOWN[entry.agrees]
                 ax.axvline(entry.t, color=colour, linewidth=0.8, linestyle=":", label=label)

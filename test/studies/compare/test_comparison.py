@@ -207,6 +207,11 @@ def test_the_table_names_models_and_what_depends_on_the_machine(capsys: pytest.C
     starred = [line for line in lines if " * " in line]
     assert len(starred) == sum(figure.timed for figure in FIGURES.values())
     assert "nan" not in printed
+    best = {line.partition("  ")[0]: line.split()[-len(MODELS) - 1] for line in lines[4:]}
+    assert lines[2].split()[0] == "best"
+    assert (best["penetration, max [um]"], best["time per physics step, median [us] *"]) == ("0", "less")
+    assert best["real-time factor of the steps *"] == "more"
+    assert best["state changes"] == "changes", "none is better"
 
 
 @pytest.mark.parametrize(

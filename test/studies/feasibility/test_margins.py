@@ -23,7 +23,7 @@ from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.view.sheet import FOOT_COLOURS
 from bipedsim_studies.feasibility.margins import run_margins
-from bipedsim_studies.feasibility.report import plot
+from bipedsim_studies.feasibility.report import as_text, plot
 from bipedsim_studies.feasibility.states import recorded_states
 from bipedsim_studies.feasibility.touchdowns import touch_downs
 
@@ -127,11 +127,20 @@ def test_the_command_prints_and_draws(tmp_path: Path, jump: Recording, capsys: p
     jump.save(run)
     assert main(["margins", str(run), "--every", "50", "--plot", str(tmp_path / "margins.png")]) == 0
     out = capsys.readouterr().out
-    assert "torques could be off by" in out
+    head, first, *_ = out.splitlines()
+    assert head == "least margins of each foot while it carries; more is safer:"
+    found = re.fullmatch(r"left +normal force +(\S+) N +at t = (\S+) s  at 0 it lifts", first)
+    assert found is not None
+    assert re.search(r"^right +CoP to the edge +\S+ mm +at t = \S+ s  at 0 it tips$", out, re.MULTILINE)
+    assert re.search(r"^right +friction left +\S+ % of mu f_z +at t = \S+ s  at 0 it slips$", out, re.MULTILINE)
+    assert "joint torques could be off by" in out
     assert "touch-downs" in out
     assert (tmp_path / "margins.png").stat().st_size > 20_000
     assert main(["margins", str(run), "--every", "50", "--json"]) == 0
+    shown = found.groups()
     found = json.loads(capsys.readouterr().out)
+    least = found["feet"]["left"]["force_N"]
+    assert shown == (f"{least['least']:.4g}", f"{least['t']:.3f}")
     assert set(found["feet"]) == {"left", "right"}
     assert found["agreement"] > 0.9
     assert found["touch_downs"]
@@ -163,7 +172,7 @@ def test_the_command_reads_a_robot_with_joints_without_drives(
     assert main(["margins", str(run), "--plot", str(tmp_path / "margins.png")]) == 0
     out = capsys.readouterr().out
     # The feet stand alike: which of them is named, rounding tells.
-    assert ": CoP inside the end" in out
+    assert re.search(r"^joint torques could be off by \S+ N\.m .*: CoP inside the end \d\)$", out, re.MULTILINE)
     assert "100.00% of 20 rows went on as the conditions said" in out
     assert "no touch-downs" in out
 
@@ -198,3 +207,11 @@ def test_a_robot_with_joints_that_nothing_measures_is_refused() -> None:
     pendulum = load_robot(BODIES / "double_pendulum")
     with pytest.raises(RecordingError, match=r"\(upper_hinge, lower_hinge\) are does not follow from the soles"):
         recorded_states(Recording.empty(n, [], [], pendulum.name), pendulum)
+
+
+def test_torques_that_did_not_keep_the_feet_are_told_as_such(robot: Robot, jump: Recording) -> None:
+    margins = run_margins(jump, robot, Ground.flat(), 50)
+    beyond = replace(margins, torque=margins.torque - margins.torque[np.isfinite(margins.torque)].min() - 1.5)
+    (line,) = [line for line in as_text(beyond, ()).splitlines() if line.startswith("joint torques")]
+    assert line.startswith("joint torques were 1.5 N.m (norm over the joints) beyond what keeps the feet at t = ")
+    assert "[" not in line, "the unit of the condition is that of no number in the line"
