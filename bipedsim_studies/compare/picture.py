@@ -168,12 +168,12 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
     handles = [Line2D([], [], color=colours[name], linewidth=2.0 * LINE, label=name) for name in rows]
     handles.append(at_rest)
     figure.legend(handles=handles, ncols=min(len(handles), IN_A_ROW), fontsize=8, loc="outside upper left")
-    beyond = f", impacts up to {peak:.0f} N" if peak > CEILING * weight else ""
+    beyond = f"; peak {peak:.0f} N, of a landing: impulse / step" if peak > CEILING * weight else ""
     titles = (
         f"vertical force [N]{beyond}",
         f"centre of pressure, {('forward x', 'sideways y')[axis]} [mm]",
         "penetration [um]",
-        "energy dissipated by contact [J]",
+        "energy taken by contact (landings, slip) [J]",
         "residual of the energy balance [J], no loss of an impact: the integrator's halves with the step",
         f"joints, deviation from {comparison.reference} [rad]",
     )
