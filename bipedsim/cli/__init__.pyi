@@ -9,8 +9,10 @@ from .options import (
     add_run_options,
     add_span,
     code_of,
+    fell_or_stopped,
     key_values,
     option_name,
+    program,
     run_config,
 )
 
@@ -25,7 +27,9 @@ __all__ = [
     "add_run_options",
     "add_span",
     "code_of",
+    "fell_or_stopped",
     "key_values",
     "option_name",
+    "program",
     "run_config",
 ]

@@ -86,7 +86,15 @@ def _answer(argv: Sequence[str] | None) -> int:
 
     from bipedsim.cli.commands import make_parser
     from bipedsim.cli.waiting import give_bars_room
-    from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, DamagedError, IncompleteWarning
+    from bipedsim.errors import (
+        EXIT_FAILED,
+        EXIT_INCOMPLETE,
+        EXIT_USAGE,
+        BipedSimError,
+        DamagedError,
+        DivergenceError,
+        IncompleteWarning,
+    )
 
     command = "bipedsim"
     told: set[str] = set()
@@ -109,6 +117,8 @@ def _answer(argv: Sequence[str] | None) -> int:
             return int(args.function(args)) or (EXIT_INCOMPLETE if told else 0)
     except BipedSimError as error:
         print(f"{command}: error: {error}", file=sys.stderr)
+        if isinstance(error, DivergenceError):
+            return EXIT_FAILED
         return EXIT_INCOMPLETE if told or isinstance(error, DamagedError) else EXIT_USAGE
     except Exception as error:
         code = _told(error, command)

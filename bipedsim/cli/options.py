@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
+import shutil
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -78,6 +80,14 @@ def named_with(others: Sequence[Path]) -> str:
     """Return what the name of a file ends in, before its suffix, that shows a run with these others over it."""
     names = "_".join(name.strip(os.sep).replace(os.sep, "_") for name in names_of(others))
     return f"_with_{names}" if others else ""
+
+
+def program() -> str:
+    """Return what was typed to start this program: ``bipedsim``, or its path where the shell would not find it."""
+    path = sys.argv[0]
+    if Path(path).name != "bipedsim" or shutil.which("bipedsim") == os.path.abspath(path):
+        return "bipedsim"
+    return os.path.relpath(path)
 
 
 def option_name(name: str) -> str:
@@ -161,11 +171,16 @@ def add_recorded(parser: argparse.ArgumentParser, ground: bool = True) -> None:
         parser.add_argument("--ground", help=text)
 
 
+def fell_or_stopped(summary: Mapping[str, Any]) -> bool:
+    """Return whether the robot of a run fell, or its controller was stopped."""
+    return summary.get("fell_at_s") is not None or summary.get("gave_up_at_s") is not None
+
+
 def code_of(summary: Mapping[str, Any], fail_on_fall: bool) -> int:
     """Return the exit code of a run by what became of robot and controller: a torque that is not finite has failed."""
     from bipedsim.control import failed
 
-    if fail_on_fall and (summary.get("fell_at_s") is not None or summary.get("gave_up_at_s") is not None):
+    if fail_on_fall and fell_or_stopped(summary):
         return EXIT_FELL
     return EXIT_FAILED if failed(summary.get("gave_up_why") or "") else EXIT_OK
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli.options import add_fail_on_fall, add_option, add_run_options, code_of, run_config
+from bipedsim.cli.options import (
+    add_fail_on_fall,
+    add_option,
+    add_run_options,
+    code_of,
+    fell_or_stopped,
+    program,
+    run_config,
+)
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import to_json
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.view.page import PageParams
 
 if TYPE_CHECKING:
@@ -153,8 +162,12 @@ def _write_run(
     from bipedsim.analysis import lifts, summary_lines
     from bipedsim.runs import SETTLE
 
+    unwritten: RecordingError | None = None
     if args.output:
-        recording.save(args.output)
+        try:
+            recording.save(args.output)
+        except RecordingError as error:
+            unwritten = error
         left.remove(str(args.output))
     # Before anything is drawn, which may be interrupted.
     if args.json:
@@ -163,7 +176,7 @@ def _write_run(
         # How far the feet of a robot that steps are from where they began says nothing.
         steps = lifts(recording, SETTLE)
         print("\n".join(summary_lines(summary, hidden=("foot_drift_m",) if steps else ())), flush=True)
-        if args.output:
+        if args.output and unwritten is None:
             print(f"wrote {args.output}", flush=True)
     left.remove(_SUMMARY)
     if args.plot:
@@ -182,3 +195,9 @@ def _write_run(
         left.remove(str(args.animate))
         if not args.json:
             print(f"wrote {args.animate}", flush=True)
+    if unwritten is not None:
+        lost = "its figures are above, the run itself is lost: make room, or name another place, and repeat"
+        raise RecordingError(f"{unwritten}; {lost}") from unwritten
+    if fell_or_stopped(summary) and not (args.json or args.view):
+        again = "" if args.output else "the same with --output run.npz, then "
+        print(f"to see how: {again}{program()} view {shlex.quote(str(args.output or 'run.npz'))}", flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -19,7 +20,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from bipedsim.cli import SAME_WISH
+from bipedsim.cli import SAME_WISH, fell_or_stopped, program
 from bipedsim.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, BipedSimError, ConfigError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
@@ -508,15 +509,9 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
             print(f"bipedsim up: no picture: {error}", file=sys.stderr)
             return
         say(f"wrote {folder / 'forces.png'}")
-        say(f"see it move: {program()} view {os.path.relpath(folder)}")
-
-
-def program() -> str:
-    """Return what was typed to start this program: ``bipedsim``, or its path where the shell would not find it."""
-    path = sys.argv[0]
-    if Path(path).name != "bipedsim" or shutil.which("bipedsim") == os.path.abspath(path):
-        return "bipedsim"
-    return os.path.relpath(path)
+        say(f"see it move: {program()} view {shlex.quote(os.path.relpath(folder))}")
+    elif fell_or_stopped(result):
+        say(f"to see how: the same with --record FOLDER, then {program()} view FOLDER")
 
 
 def _nothing(outcome: Outcome) -> str:

@@ -18,6 +18,7 @@ from recording_support import standing
 
 from bipedsim.cli.main import main
 from bipedsim.cli.options import key_values
+from bipedsim.errors import EXIT_FAILED, EXIT_USAGE
 from bipedsim.model import ROBOTS
 from bipedsim.recording import export_csv, load_recording
 
@@ -472,6 +473,43 @@ def busy(args):
         raise
 """
     assert interrupted(busy) == (130, "answered\n", "bipedsim: interrupted\n")
+
+
+def test_a_stop_is_followed_by_the_command_that_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "--controller", "user_controllers:NotFinite", "--duration", "0.05"]
+    assert main(run) == EXIT_FAILED
+    told = "to see how: the same with --output run.npz, then bipedsim view run.npz"
+    assert capsys.readouterr().out.splitlines()[-1] == told
+    kept = tmp_path / "my run.npz"
+    assert main([*run, "--output", str(kept)]) == EXIT_FAILED
+    assert capsys.readouterr().out.endswith(f"\nwrote {kept}\nto see how: bipedsim view '{kept}'\n")
+    assert main(["run", "--duration", "0.05"]) == 0
+    assert "to see how" not in capsys.readouterr().out
+
+
+def test_a_run_that_diverges_fails_and_keeps_what_came_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, kept = tmp_path / "blown.yaml", tmp_path / "run.npz"
+    scenario.write_text("pushes: [{at: 0.02, duration: 0.5, force: [1.0e9, 0.0, 0.0]}]")
+    assert main(["run", "--scenario", str(scenario), "--duration", "0.1", "--output", str(kept)]) == EXIT_FAILED
+    out, err = capsys.readouterr()
+    assert f"wrote {kept}" in out
+    assert "bipedsim run: ended by an error at t = 0.020 s; the figures and files are of what was" in err
+    assert "bipedsim run: error: simulation diverged at t = 0.020000 s: a velocity" in err
+    assert len(load_recording(kept)) == 20
+
+
+def test_figures_of_a_run_that_cannot_be_written_are_printed_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "full").touch()
+    file = tmp_path / "full" / "run.npz"
+    assert main(["run", "--duration", "0.05", "--output", str(file)]) == EXIT_USAGE
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1] == "biped14 stood 0.05 s, did not fall"
+    assert err.startswith(f"bipedsim run: error: {file}: cannot be written (")
+    assert "its figures are above, the run itself is lost: make room, or name another place, and repeat" in err
 
 
 def test_a_fall_is_reported_where_the_robot_left_its_stance(capsys: pytest.CaptureFixture[str]) -> None:

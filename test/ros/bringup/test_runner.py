@@ -13,11 +13,12 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from recording_support import joint_state, serialise, wrench, write_bag
 
+from bipedsim.cli import program
 from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE
 from bipedsim_ros.bringup import plan, runner
 from bipedsim_ros.bringup.bringup import Arguments, BringUp
-from bipedsim_ros.bringup.runner import OUTPUTS, Outcome, Stall, conclude, outputs_replaced, program, say
+from bipedsim_ros.bringup.runner import OUTPUTS, Outcome, Stall, conclude, outputs_replaced, say
 
 JOINTS, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 
@@ -205,6 +206,14 @@ def test_ticks_that_begin_periods_late_are_told_with_what_to_do(
     err = capsys.readouterr().err
     assert said in err
     assert ("docs/ros_interface.md" in err) == bool(said)
+
+
+def test_a_fall_that_was_not_recorded_is_followed_by_how_to_see_it(capsys: pytest.CaptureFixture[str]) -> None:
+    stood = {"robot": "biped14", "ticks": 5000, "duration_s": 5.0, "rate_hz": 1000.0, "clock": "real_time"}
+    for figures, told in (({}, False), ({"fell_at_s": 2.0, "verdict": "fell at 2.0 s"}, True)):
+        conclude(BringUp(Arguments(), (), None), Outcome(0, {**stood, **figures}))
+        said = "to see how: the same with --record FOLDER, then bipedsim view FOLDER\n"
+        assert capsys.readouterr().out.endswith(said) == told
 
 
 def test_the_next_command_is_written_as_this_one_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
