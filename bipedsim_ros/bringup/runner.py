@@ -132,7 +132,10 @@ class Stall:
         if now - self._moved <= patience:
             return ""
         state = statistics.get("state", "not there yet")
-        return f"simulated time has stood at {max(t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
+        stood = f"simulated time has stood at {max(t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
+        if state == "waiting":
+            return f"{stood}: no first command came; start what sends it within that time, or give --start immediately"
+        return f"{stood}: a node hangs; what each said last is above, and --log-level debug says more"
 
 
 class _Interrupt:

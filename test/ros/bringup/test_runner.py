@@ -105,7 +105,15 @@ def test_a_pause_is_no_stall() -> None:
     for now in range(1, 400):
         assert stall.look({"duration_s": 1.0, "state": "paused"}, float(now)) == ""
     assert stall.look(moving, 400.0 + runner._STALL_S - 2.0) == ""
-    assert "simulated time has stood at 1.000 s for 60 s (sim_node is running)" in stall.look(moving, 460.0)
+    stood = stall.look(moving, 460.0)
+    assert stood.startswith("simulated time has stood at 1.000 s for 60 s (sim_node is running): a node hangs;")
+
+
+def test_a_first_command_that_never_comes_is_told_with_what_to_do() -> None:
+    stall, held = Stall(controlled=False), {"duration_s": 0.0, "state": "waiting"}
+    assert stall.look(held, 0.0) == ""
+    said = "simulated time has stood at 0.000 s for 60 s (sim_node is waiting): no first command came; start what sends"
+    assert stall.look(held, 60.5).startswith(said)
 
 
 class Ended:
