@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -92,7 +93,9 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
             return EXIT_OK
         if not (raised := controller_traceback(error)):
             raise
-        print(f"{name}: what the controller raised, from its own code on:\n{raised}", file=sys.stderr, end="")
+        _logger(node, name).debug(f"what the controller raised, and what called it:\n{traceback.format_exc()}")
+        said = "what the controller raised, from its own code on (with what called it: log_level debug)"
+        print(f"{name}: {said}:\n{raised}", file=sys.stderr, end="")
         return EXIT_FAILED
     finally:
         # A group and a launch file may both send SIGINT: the second one must not cut the clean-up short.
