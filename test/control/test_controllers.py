@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -67,7 +68,7 @@ def answers(controller: Any, seen: list[Observation]) -> list[bytes]:
         result.append(asked(controller.update(observation)).tobytes())
         shown = sorted(getattr(controller, "readouts", {}).items())
         estimate = getattr(controller, "estimate", None)
-        believed = b"" if estimate is None else estimate.q.tobytes() + estimate.v.tobytes()
+        believed = b"" if estimate is None else estimate.q.tobytes() + estimate.v.tobytes() + bytes([estimate.faults])
         result.append(np.array([value for _, value in shown]).tobytes() + believed)
     return result
 
@@ -77,14 +78,21 @@ def test_after_a_reset_a_controller_is_a_new_one(name: str) -> None:
     """Whatever it did before, dropped, pushed and steered, at another time: to the bit, torques and what it shows."""
     used = made(name)
     seen = drive(made(name), 0.002, 40)
+    fresh = answers(made(name), seen)
+    last = drive(used, 0.01, 60, 7.0, 200.0)[-1]
     if hasattr(used, "set_velocity"):
         used.set_velocity(0.3, 0.1, 0.2)
-    drive(used, 0.01, 60, 7.0, 200.0)
     if hasattr(used, "set_footsteps"):
         used.set_footsteps(np.array([[0.1, 0.1, 0.0]]))
-    fresh = answers(made(name), seen)
-    again = answers(used, seen)
-    assert [i for i, (a, b) in enumerate(zip(fresh, again, strict=True)) if a != b] == []
+    for _ in range(2):
+        again = answers(used, seen)
+        assert [i for i, (a, b) in enumerate(zip(fresh, again, strict=True)) if a != b] == []
+        # And once more after measurements that are none.
+        blind = last.copy()
+        blind.imu_angular_velocity[:] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            used.update(blind)
 
 
 @pytest.mark.parametrize("name", ["zmp", "computed_torque", "sliding", "pfl", "policy"])

@@ -111,6 +111,27 @@ def test_after_a_reset_the_velocity_of_before_is_a_new_one(robot: Robot) -> None
         assert guard.readouts["vx"] == 0.3
 
 
+def test_after_a_reset_a_controller_is_asked_at_once_and_at_its_beat(robot: Robot) -> None:
+    class Slow(Rest):
+        decimation = 4
+
+    def asked(guard: Guard, ticks: int) -> list[bool]:
+        observation = standing(robot)
+        guard.reset(observation)
+        fresh = []
+        for tick in range(ticks):
+            observation.t = 1e-3 * tick
+            guard.update(observation)
+            fresh.append(guard.fresh)
+        return fresh
+
+    guard = Guard(Slow(robot, EchoParams(), 1e-3), robot, dt=1e-3)
+    expected = [tick % 4 == 0 for tick in range(9)]
+    for before in range(5):
+        asked(guard, before)
+        assert asked(guard, 9) == expected
+
+
 def test_what_cannot_be_seen_is_no_fall(robot: Robot) -> None:
     """An IMU without attitude, a robot fixed to the world, and a limit of zero."""
     blind = standing(robot)

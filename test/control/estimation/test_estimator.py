@@ -282,6 +282,17 @@ def test_an_estimate_starts_from_good_measurements_only() -> None:
         Estimator(robot, EstimatorParams(), DT).reset(observation)
 
 
+def test_every_start_warns_of_its_first_fault() -> None:
+    log = squat("biped14")
+    estimator = Estimator(log.robot, EstimatorParams(), DT)
+    for _ in range(2):
+        estimator.reset(log.observation(0))
+        with pytest.warns(UserWarning, match="further faults are only counted"):
+            estimator.update(log.observation(900))
+        estimator.update(log.observation(0))
+        assert estimator.estimate.faults == 2
+
+
 def test_an_estimate_may_start_from_a_robot_in_motion() -> None:
     """In the middle of a squat both feet tell how fast the base sinks."""
     log = squat("biped14")
