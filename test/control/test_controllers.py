@@ -34,18 +34,20 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> None:
     PARAMS["policy"] = {"file": str(whole(tmp_path_factory.mktemp("policy"))), "period": 1e-3}
 
 
-def made(name: str) -> Any:
-    return make_controller(name, loaded("biped14"), PARAMS.get(name), 1e-3)
+def made(name: str, robot: str = "biped14") -> Any:
+    return make_controller(name, loaded(robot), PARAMS.get(name), 1e-3)
 
 
-def asked(command: Command) -> np.ndarray:
+def asked(command: Command, robot: str = "biped14") -> np.ndarray:
     """Return all that a command asks for."""
-    return command.packed(loaded("biped14").effort_limit)
+    return command.packed(loaded(robot).effort_limit)
 
 
-def drive(controller: Any, height: float, ticks: int, begin: float = 0.0, push: float = 0.0) -> list[Observation]:
-    """Let a controller have biped14 come down from ``height`` [m], at ``begin`` [s]; return what it saw."""
-    sim = Simulator(loaded("biped14"))
+def drive(
+    controller: Any, height: float, ticks: int, begin: float = 0.0, push: float = 0.0, robot: str = "biped14"
+) -> list[Observation]:
+    """Let a controller have a robot come down from ``height`` [m], at ``begin`` [s]; return what it saw."""
+    sim = Simulator(loaded(robot))
     q = sim.robot.q_nominal.copy()
     q[2] += height
     seen = [sim.reset(q).copy()]
@@ -60,12 +62,12 @@ def drive(controller: Any, height: float, ticks: int, begin: float = 0.0, push: 
     return seen
 
 
-def answers(controller: Any, seen: list[Observation]) -> list[bytes]:
+def answers(controller: Any, seen: list[Observation], robot: str = "biped14") -> list[bytes]:
     """Return what a controller answers to ``seen`` from a reset on, and what it shows."""
     controller.reset(seen[0])
     result = []
     for observation in seen:
-        result.append(asked(controller.update(observation)).tobytes())
+        result.append(asked(controller.update(observation), robot).tobytes())
         shown = sorted(getattr(controller, "readouts", {}).items())
         estimate = getattr(controller, "estimate", None)
         believed = b"" if estimate is None else estimate.q.tobytes() + estimate.v.tobytes() + bytes([estimate.faults])
@@ -73,19 +75,21 @@ def answers(controller: Any, seen: list[Observation]) -> list[bytes]:
     return result
 
 
-@pytest.mark.parametrize("name", CONTROLLERS)
-def test_after_a_reset_a_controller_is_a_new_one(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "robot"), [*((name, "biped14") for name in CONTROLLERS), ("posture", "parallel_ankles")]
+)
+def test_after_a_reset_a_controller_is_a_new_one(name: str, robot: str) -> None:
     """Whatever it did before, dropped, pushed and steered, at another time: to the bit, torques and what it shows."""
-    used = made(name)
-    seen = drive(made(name), 0.002, 40)
-    fresh = answers(made(name), seen)
-    last = drive(used, 0.01, 60, 7.0, 200.0)[-1]
+    used = made(name, robot)
+    seen = drive(made(name, robot), 0.002, 40, robot=robot)
+    fresh = answers(made(name, robot), seen, robot)
+    last = drive(used, 0.01, 60, 7.0, 200.0, robot)[-1]
     if hasattr(used, "set_velocity"):
         used.set_velocity(0.3, 0.1, 0.2)
     if hasattr(used, "set_footsteps"):
         used.set_footsteps(np.array([[0.1, 0.1, 0.0]]))
     for _ in range(2):
-        again = answers(used, seen)
+        again = answers(used, seen, robot)
         assert [i for i, (a, b) in enumerate(zip(fresh, again, strict=True)) if a != b] == []
         # And once more after measurements that are none.
         blind = last.copy()

@@ -339,3 +339,33 @@ def test_after_a_reset_a_trajectory_begins_where_the_joints_are() -> None:
     drives.state.joint_position[:] = 0.2
     drives.commands.accept(waypoints((0.1, 0.4)), 0.0, topics.TRAJECTORY)
     np.testing.assert_array_equal(drives.run(1)[0], np.full(ROBOT.nu, 0.2))
+
+
+KINDS = {
+    topics.COMMANDS: CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 5.0)),
+    topics.IMPEDANCE: ImpedanceWriter(ROBOT.nu).write(
+        Command(np.full(ROBOT.nu, 1.0), *(np.full(ROBOT.nu, value) for value in (0.3, 0.1, 50.0, 2.0)))
+    ),
+    topics.POSITIONS: CommandWriter(ROBOT.nu).write(np.full(ROBOT.nu, 0.3)),
+    topics.TRAJECTORY: waypoints((0.1, 0.4), (0.3, 0.0)),
+}
+
+
+@pytest.mark.parametrize("before", KINDS, ids=lambda topic: topic.name)
+@pytest.mark.parametrize("after", KINDS, ids=lambda topic: topic.name)
+def test_after_a_reset_one_kind_of_command_knows_nothing_of_another(before: topics.Topic, after: topics.Topic) -> None:
+    used, new = Drives(), Drives()
+    used.commands.accept(KINDS[before], 0.0, before)
+    used.state.joint_position[:] = 0.7
+    used.run(30)
+    used.commands.clear()
+    used.ticks = 0
+    used.told.clear()
+    for drives in (used, new):
+        assert not drives.commands.kept
+        assert not drives.commands.timed_out
+        drives.state.joint_position[:] = 0.1
+        shown = [drives.run(1).tobytes() for _ in range(3)]
+        drives.commands.accept(KINDS[after], drives.t, after)
+        drives.told += [str(shown + [drives.run(1).tobytes() for _ in range(40)])]
+    assert used.told == new.told
