@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import struct
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from typing import Any
 
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from nav_msgs.msg import Odometry
+from nursery import Child, nursery
 from sensor_msgs.msg import Imu, JointState
 
 from bipedsim.recording.bag.reader import Bag
@@ -30,18 +33,37 @@ PATIENCE = 240.0
 
 
 class RecorderProcess:
-    """recorder_node as a child; ``with`` ends it."""
+    """recorder_node as a child; ``with`` ends it.
 
-    def __init__(self, env: Mapping[str, str], output: Path, *parameters: str, ready: bool = True) -> None:
-        command = [sys.executable, "-m", "bipedsim_ros.nodes.recorder_node", "--ros-args", "-p", f"output:={output}"]
+    Args:
+        env: Its environment.
+        output: Folder of its bag.
+        parameters: More parameters, ``name:=value``.
+        ready: Whether to wait for its first line.
+        program: Whether it is to be a program that is started, whose environment holds for its imports, too, and which
+            is no fork that has done them.
+    """
+
+    def __init__(
+        self, env: Mapping[str, str], output: Path, *parameters: str, ready: bool = True, program: bool = False
+    ) -> None:
+        arguments = ["--ros-args", "-p", f"output:={output}"]
         for parameter in parameters:
-            command += ["-p", parameter]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=dict(env))
+            arguments += ["-p", parameter]
+        (out, to_out), (err, to_err) = os.pipe(), os.pipe()
+        self.stdout, self._stderr = open(out, encoding="utf-8"), open(err, encoding="utf-8")
+        self._ends: tuple[int, ...] = (to_out, to_err)
+        self.process: Child | subprocess.Popen[bytes]
+        if program:
+            command = [sys.executable, "-m", "bipedsim_ros.nodes.recorder_node", *arguments]
+            self.process = subprocess.Popen(command, stdout=to_out, stderr=to_err, env=dict(env))
+        else:
+            pipes = (Path(f"/proc/{os.getpid()}/fd/{end}") for end in self._ends)
+            self.process = nursery().start("recorder_node", arguments, env, *pipes)
         self.first_line = ""
-        if ready:
-            assert self.process.stdout is not None
-            self.first_line = self.process.stdout.readline()
+        while ready and not self.first_line and self.process.poll() is None:
+            if select.select([self.stdout], [], [], 0.05)[0]:
+                self.first_line = self.stdout.readline()
 
     def __enter__(self) -> RecorderProcess:
         return self
@@ -49,13 +71,24 @@ class RecorderProcess:
     def __exit__(self, *_error: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+        self.process.wait(PATIENCE)
+        self._let_go()
+        self.stdout.close()
+        self._stderr.close()
 
     def finish(self, *signals: int) -> tuple[int, str, str]:
+        """Send signals, wait for the end, and return exit code, output and errors."""
         for number in signals:
             self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode, out, err
+        code = self.process.wait(PATIENCE)
+        self._let_go()
+        return code, self.stdout.read(), self._stderr.read()
+
+    def _let_go(self) -> None:
+        """Close our copies of the ends that it writes to, after which the pipes have an end."""
+        for end in self._ends:
+            os.close(end)
+        self._ends = ()
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:

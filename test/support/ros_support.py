@@ -8,13 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from nursery import Child, Nursery
+from nursery import Child, nursery
 from ros_domains import APART, Domain
 
 os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
@@ -33,8 +32,6 @@ LOST_S = 15.0
 # Deeper than any test is long: what a busy test process reads late is not lost.
 ALL = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
 
-_nursery = cache(Nursery)
-
 
 class NodeUnderTest:
     """A node as a child process, a module of ours or a script, with its output in a file."""
@@ -50,7 +47,7 @@ class NodeUnderTest:
         self._log.touch()
         self.process: Child | subprocess.Popen[bytes]
         if isinstance(module, str):
-            self.process = _nursery().start(module, arguments, env, self._log)
+            self.process = nursery().start(module, arguments, env, self._log)
         else:
             with self._log.open("wb") as log:
                 command = [sys.executable, str(module), *arguments]

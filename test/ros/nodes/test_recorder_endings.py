@@ -188,7 +188,7 @@ def test_a_topic_whose_type_is_not_installed_is_told_and_ends_no_recording(ros: 
     (tmp_path / "path" / "lifecycle_msgs" / "__init__.py").write_text("")
     env = {**ros.env, "PYTHONPATH": f"{tmp_path / 'path'}:{ros.env['PYTHONPATH']}"}
     odd = ros.node.create_publisher(State, "/controller/odd", 1)
-    with RecorderProcess(env, tmp_path / "bag") as recorder:
+    with RecorderProcess(env, tmp_path / "bag", program=True) as recorder:
         publishers = publishers_of(ros.node, {"/left_foot/cop": PointStamped})
         # Once the graph has been looked at, as what is new in it shows.
         plain = publishers_of(ros.node, {"/controller/plain": PointStamped})

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.ros
 
 def test_nothing_is_lost_at_a_kilohertz_and_others_can_read_it(ros: RosWorld, tmp_path: Path) -> None:
     n = 2000
-    with RecorderProcess(ros.env, tmp_path / "bag") as recorder:
+    with RecorderProcess(ros.env, tmp_path / "bag", program=True) as recorder:
         rows = [row for row in topics.TOPICS.values() if row.recorded and not row.is_prefix]
         known = sum(len(list(row.names(("left", "right")))) for row in rows)
         assert recorder.first_line == f"recording {known} topics into {tmp_path / 'bag'}\n"
@@ -171,8 +171,7 @@ def test_it_says_when_it_has_found_every_publisher(ros: RosWorld, tmp_path: Path
     with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
         publishers_of(ros.node, {"/left_foot/cop": PointStamped})
         time.sleep(0.1)  # time enough to say it too early
-        pipe = recorder.process.stdout
-        assert pipe is not None
+        pipe = recorder.stdout
         assert select.select([pipe], [], [], 0.0)[0] == []
         publishers_of(ros.node, {"/imu/data": Imu})
         assert pipe.readline() == "matched all publishers\n"
