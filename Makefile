@@ -49,7 +49,7 @@ NONE = || { code=$$?; [ $$code -ne 5 ] || echo 'make: no test is called so; `.ve
 test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-k name" picks some
 	@$(SETUP) test
 	@$(WARM)
-	@$(BIN)/python -m pytest $(ALL_CORES) -m "not slow and not studies" $(PYTEST_ARGS) $(NONE)
+	@$(BIN)/python -m pytest $(ALL_CORES) -m "not slow and not studies" --ignore=test/studies $(PYTEST_ARGS) $(NONE)
 
 test-all: python ## run all tests, also those of studies and long runs
 	@$(SETUP) test

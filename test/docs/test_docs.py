@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import pkgutil
 import re
@@ -236,18 +237,23 @@ def test_there_are_command_lines() -> None:
     assert len(COMMANDS) > 30
 
 
+@pytest.fixture(scope="module")
+def parser() -> argparse.ArgumentParser:
+    return make_parser()
+
+
 @pytest.mark.parametrize("arguments", COMMANDS)
-def test_command_lines_are_understood(arguments: list[str]) -> None:
+def test_command_lines_are_understood(arguments: list[str], parser: argparse.ArgumentParser) -> None:
     """Options, and the names of scenarios, contact models with their parameters, papers and cases."""
     if "--help" in arguments:
         return
     # A command that is only named needs no arguments.
     if len(arguments) == 1:
         with pytest.raises(SystemExit) as end:
-            make_parser().parse_args([*arguments, "--help"])
+            parser.parse_args([*arguments, "--help"])
         assert end.value.code == 0
         return
-    args = vars(make_parser().parse_args(arguments))
+    args = vars(parser.parse_args(arguments))
     assert str(args.get("scenario")).endswith(".yaml") or args.get("scenario") in {None, "", *SCENARIOS}
     if args.get("controller") not in {None, "none"} and ":" not in args["controller"]:
         find_controller(args["controller"])

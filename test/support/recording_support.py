@@ -31,12 +31,16 @@ def serialise(msgtype: str, **values: Any) -> bytes:
     return bytes(STORE.serialize_cdr(_message(msgtype, values), msgtype))
 
 
+_NESTED = {name.replace("/", "__"): name for name in STORE.types}
+"""Message types by how rosbags names them in a field of another one."""
+
+
 def _message(msgtype: str, values: dict[str, Any]) -> Any:
     cls = STORE.types[msgtype]
     filled = {}
     for name, hint in cls.__annotations__.items():
         value = values.get(name)
-        nested = next((t for t in STORE.types if t.replace("/", "__") == str(hint)), None)
+        nested = _NESTED.get(str(hint))
         if nested:
             value = _message(nested, value or {})
         elif value is None:
