@@ -67,17 +67,18 @@ class Shapes(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def lowest_point(pose: pin.SE3, point: Array, radius: float, ring: float, axis: Array) -> Array:
-    """Return where a point (3,) of a body, with the ball and the ring around it, is lowest in the world [m].
+def lowest_point(pose: pin.SE3, point: Array, radius: Array | float, ring: Array | float, axis: Array) -> Array:
+    """Return where points (..., 3) of a body, with the ball and the ring around each, are lowest in the world [m].
 
     Args:
-        pose: Of the joint that carries the body. point, radius, ring, axis: See :class:`Shape`.
+        pose: Of the joint that carries the body. point, radius, ring, axis: See :class:`Shape`; for each point or all.
     """
-    down = pose.rotation.T @ np.array([0.0, 0.0, -1.0])
-    across = down - axis * (axis @ down)
-    length = np.linalg.norm(across)
-    lowest = point + radius * down + (ring / length * across if length > 0.0 else 0.0)
-    return np.asarray(pose.act(lowest))
+    down = -pose.rotation[2]
+    across = down - axis * (axis @ down)[..., None]
+    length = np.linalg.norm(across, axis=-1)
+    out = np.where(length > 0.0, ring / np.where(length > 0.0, length, 1.0), 0.0)
+    lowest = point + np.asarray(radius)[..., None] * down + out[..., None] * across
+    return np.asarray(lowest @ pose.rotation.T + pose.translation)
 
 
 def read_shapes(

@@ -241,13 +241,16 @@ class Touching:
         model, data = self._model, self._model.createData()
         pin.forwardKinematics(model, data, q)
         bodies = self._dynamics.bodies
+        lowest = np.empty_like(bodies.point)
+        for joint, begin, end in zip(bodies.joint, bodies.begin, bodies.end, strict=True):
+            its = slice(begin, end)
+            shape = bodies.point[its], bodies.ball[its], bodies.ring[its], bodies.axis[its]
+            lowest[its] = lowest_point(data.oMi[int(joint)], *shape)
+        depths = self._surface.depth(lowest, SUNK)
         found: dict[str, float] = {}
-        for p, joint in enumerate(bodies.joint[bodies.body]):
-            pose, (ball, ring) = data.oMi[int(joint)], (float(bodies.ball[p]), float(bodies.ring[p]))
-            depth = float(self._surface.depth(lowest_point(pose, bodies.point[p], ball, ring, bodies.axis[p]), SUNK))
+        for p in np.flatnonzero(depths > 0.0):
             name = self._links[bodies.shape[p]]
-            if depth > found.get(name, 0.0):
-                found[name] = depth
+            found[name] = max(found.get(name, 0.0), float(depths[p]))
         return found
 
     def overlaps(self, q: Array) -> dict[str, float]:
