@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, RegisterEventHandler, Shutdown
 from launch.event_handlers import OnProcessIO
@@ -91,9 +93,10 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
 def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
     parameters = [str(path) for path in node.params_files]
     if node.parameters:
-        # launch_ros would write a file of its own, and leave it too, in which y is no text.
+        # launch_ros would write a file of its own, and leave it, in which y is no text.
         with tempfile.NamedTemporaryFile("w", prefix=f"{node.executable}_", suffix=".yaml", delete=False) as file:
             file.write(parameters_text(node))
+        atexit.register(Path(file.name).unlink, missing_ok=True)
         parameters.append(file.name)
     return Node(
         package=node.package,

@@ -51,7 +51,7 @@ class RecorderProcess:
         for parameter in parameters:
             arguments += ["-p", parameter]
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
-        self.stdout, self._stderr = open(out, encoding="utf-8"), open(err, encoding="utf-8")
+        self.stdout, self._stderr = (os.fdopen(end, encoding="utf-8") for end in (out, err))
         self._ends: tuple[int, ...] = (to_out, to_err)
         self.process: Child | subprocess.Popen[bytes]
         if program:

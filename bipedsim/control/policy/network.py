@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
 from copy import copy, deepcopy
 from pathlib import Path
@@ -72,6 +73,8 @@ def open_session(path: Path) -> Any:
     Raises:
         ConfigError: onnxruntime is missing, or cannot read the file.
     """
+    # At its import it begins a thread that reports to its makers, and leaves .ses in the temporary folder.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = _library("onnxruntime", path, install("bipedsim[policy]"))
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +21,20 @@ def test_without_its_package_a_network_says_so(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ConfigError, match=rf"policy\{suffix}: needs {name} .*{remedy}"):
             open_network(tmp_path / f"policy{suffix}")
+
+
+def test_the_library_of_a_network_leaves_nothing_in_the_temporary_folder(tmp_path: Path) -> None:
+    """onnxruntime reports to its makers from its import on, with a thread and a file, unless it is told not to."""
+    pytest.importorskip("onnxruntime")
+    from policy_support import Plain
+
+    Plain(3, 2).save(tmp_path / "policy.onnx")
+    (tmp_path / "temporary").mkdir()
+    env = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    program = "import sys; from bipedsim.control.policy.network import open_session; open_session(sys.argv[1])"
+    command = [sys.executable, "-c", program, str(tmp_path / "policy.onnx")]
+    subprocess.run(command, env={**env, "TMPDIR": str(tmp_path / "temporary")}, check=True)
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 def test_torchscript_remembers_in_its_buffers(tmp_path: Path) -> None:

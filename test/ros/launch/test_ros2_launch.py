@@ -77,11 +77,15 @@ def test_the_controller_alone_serves_a_robot_that_is_up(tmp_path: Path) -> None:
     assert recording.joint_effort[-1].any()
 
 
-def test_a_run_with_a_duration_ends_by_itself(tmp_path: Path) -> None:
+def test_a_run_with_a_duration_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     done = ros2_launch(tmp_path, "sim.launch.py", "clock:=lock_step", "duration:=2.0", "record:=runs/one")
     assert done.returncode == 0, done.stdout + done.stderr
     recording = load_recording(tmp_path / "runs" / "one")
     assert [round(t * 1000) for t in recording.t if t > 0.0] == list(range(1, 2001))
+    assert not list(temporary.glob("*_node_*.yaml")), "files of parameters go with the launch"
 
 
 def test_a_run_that_is_interrupted_leaves_a_whole_bag(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ except PackageNotFoundError:
 
 PATIENCE_S = 240.0
 DOMAIN = Domain()
-RUN = Path(tempfile.mkdtemp(prefix="bipedsim_launch_")) / "run"
+FOLDER = tempfile.TemporaryDirectory(prefix="bipedsim_launch_")
+RUN = Path(FOLDER.name) / "run"
 
 
 @pytest.mark.launch_test

@@ -164,7 +164,8 @@ def test_who_waits_for_a_core_loses_nothing(tmp_path: Path) -> None:
     env = {name: value for name, value in domain.environment().items() if name not in (*APART, *CHOOSING)}
     env |= network_environment("localhost", {})
     try:
-        with RecorderProcess(env, tmp_path / "bag", "topics:=['/left_foot/cop']", ready=False, program=True) as recorder:
+        wanted = "topics:=['/left_foot/cop']"
+        with RecorderProcess(env, tmp_path / "bag", wanted, ready=False, program=True) as recorder:
             pipe = subprocess.PIPE
             with subprocess.Popen([sys.executable, "-c", BURST], env=env, stdin=pipe, stdout=pipe, text=True) as burst:
                 assert burst.stdin is not None
