@@ -61,12 +61,12 @@ def test_files_hold_the_objects(tmp_path: Path, scenario: Path) -> None:
     np.testing.assert_allclose(values, recording.objects["ball"][-1], rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.ros
 def test_a_bag_holds_what_a_run_without_nodes_does(tmp_path: Path, scenario: Path, ros_env: dict[str, str]) -> None:
     both_ways(tmp_path, scenario, 0.3, ros_env)
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 def test_a_robot_on_one_leg_kicks_a_ball_over_ros(tmp_path: Path, ros_env: dict[str, str]) -> None:
     """The controller in its own process: the same kick to the bit, on one leg until the end."""
