@@ -77,6 +77,7 @@ class Bookkeeper:
         # Summed over all links at every call.
         self._mass = robot.mass
         self._gravity = robot.model.gravity.linear.copy()
+        self._lower = np.tril_indices(robot.model.nv, -1)
         self._axes = np.eye(3) if ground is None else ground.patches[0].rotation_world_patch
 
     def force_error(
@@ -97,7 +98,7 @@ class Bookkeeper:
         """
         model, data, robot = self.robot.model, self._data, self.robot
         M = pin.crba(model, data, q)
-        M = np.triu(M) + np.triu(M, 1).T
+        M[self._lower] = M.T[self._lower]
         force = -pin.nonLinearEffects(model, data, q, v) - robot.joint_damping * v
         force[robot.idx_v] += tau_joint
         h = share * self.h
