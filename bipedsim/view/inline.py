@@ -14,7 +14,7 @@ from bipedsim.recording import Recording
 from bipedsim.view.animation import animate
 from bipedsim.view.panels import USUAL_PANELS
 from bipedsim.view.plots import Page
-from bipedsim.view.sheet import drawn
+from bipedsim.view.sheet import drawn, write_png
 
 DPI = 70
 """Of pictures: notebooks are kept with what they show."""
@@ -47,7 +47,7 @@ def show(recording: Recording, panels: Sequence[str] = USUAL_PANELS, cutoff: flo
     page, file = Page(recording, panels, cutoff), io.BytesIO()
     with drawn(page.size, page.title) as figure:
         page.draw(figure)
-        figure.savefig(file, dpi=DPI)
+        write_png(figure, file, DPI)
     return Inline(file.getvalue(), "png")
 
 

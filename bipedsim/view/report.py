@@ -33,7 +33,7 @@ from bipedsim.recording import Recording
 from bipedsim.view.overlay import Comparison, NothingCommonError
 from bipedsim.view.panels import PANELS
 from bipedsim.view.plots import Page
-from bipedsim.view.sheet import drawn
+from bipedsim.view.sheet import drawn, write_png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -220,7 +220,7 @@ def _pictures_over(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[
 def _png(figure: Figure) -> str:
     """Return a figure as PNG in base64."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, dpi=80, format="png")
+    write_png(figure, buffer, 80)
     return base64.b64encode(buffer.getvalue()).decode()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -79,10 +79,21 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
             with no_half(path):
                 if path.suffix in PAGES:
                     write_interactive(figure, path, title)
+                elif path.suffix == ".png":
+                    write_png(figure, path, 120)
                 else:
                     figure.savefig(path, dpi=120)
         except (OSError, ValueError) as error:
             raise RecordingError(f"{path}: the picture cannot be written ({error})") from error
+
+
+def write_png(figure: Figure, file: Path | BinaryIO, dpi: float) -> None:
+    """Write a figure, to the byte as ``savefig`` does, which first draws all of it into nothing for the layout."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure.set_dpi(dpi)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.print_png(file)
 
 
 @contextmanager

@@ -342,7 +342,7 @@ def test_ctrl_c_again_ends_at_once_and_says_what_is_missing(tmp_path: Path) -> N
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"
     code = f"""
 import os, signal, sys, time
-from matplotlib.figure import Figure
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from bipedsim.cli import main as cli
 from bipedsim.runs import runner
 
@@ -352,7 +352,7 @@ def interrupted_at_250(ticks, **_):
             os.kill(os.getpid(), signal.SIGINT)
         yield tick
 
-def impatient(figure, path, **_):
+def impatient(canvas, path):
     open(path, "w").write("half of a picture")
     begin = time.monotonic()
     try:
@@ -367,7 +367,7 @@ def again(*run):
     os.kill(os.getpid(), signal.SIGINT)
     return made(*run)
 
-runner.tqdm, runner._result, Figure.savefig = interrupted_at_250, again, impatient
+runner.tqdm, runner._result, FigureCanvasAgg.print_png = interrupted_at_250, again, impatient
 sys.exit(cli.main(["run", "--duration", "10", "--output", {str(output)!r}, "--plot", {str(picture)!r}]))
 """
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -18,7 +18,7 @@ from bipedsim.runs import get_scenario, patches_of
 from bipedsim.view.animation.camera import VIEWS
 from bipedsim.view.animation.motion import frame_times, read_motion, stretch
 from bipedsim.view.animation.skeleton import Skeleton
-from bipedsim.view.sheet import no_half
+from bipedsim.view.sheet import no_half, write_png
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -123,7 +123,7 @@ def animate(
         if path.suffix == ".png":
             strip = draw_strip(stage, view, title, recording.feet)
             with no_half(path):
-                strip.savefig(path, dpi=STRIP_DPI)
+                write_png(strip, path, STRIP_DPI)
             return len(times)
         film = Film(stage, view, title, recording.feet, speed)
         shown = tqdm(range(len(times)), desc="frames", unit="frame", disable=not progress, leave=False)
