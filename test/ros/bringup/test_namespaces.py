@@ -26,6 +26,7 @@ from bipedsim_ros.wire import topics
 UP = [sys.executable, "-m", "bipedsim.cli.main", "up", *LOCK_STEP, "--duration", "0.3"]
 
 
+@pytest.mark.slow
 @pytest.mark.ros
 def test_two_robots_in_one_graph_do_not_hear_each_other(ros: RosWorld, tmp_path: Path) -> None:
     robots = {"r1": "biped14", "lab/r2": "parallel_ankles"}

@@ -86,6 +86,7 @@ def look(ros: RosWorld) -> Iterator[Callable[[NodeUnderTest], Live]]:
         yield lambda node: Live(ros, opened(address_of(ros, node)))
 
 
+@pytest.mark.slow
 def test_a_walk_is_shown_and_steered_paused_and_pushed(ros: RosWorld, look: Callable[[NodeUnderTest], Live]) -> None:
     clock = ros.collect(Clock, "/clock", qos_profile_sensor_data)
     pushes, run = ros.collect(WrenchStamped, "/push"), ros.collect(String, "/sim_node/run")
