@@ -79,7 +79,10 @@ def main(args: argparse.Namespace) -> int:
         from bipedsim.view.animation import check_output
 
     if args.output and args.output.suffix != ".npz":
-        raise ConfigError(f"--output {args.output}: a run is a .npz file; `bipedsim export` makes a table of it")
+        raise ConfigError(
+            f"--output {args.output}: a run is a .npz file, such as {args.output.with_suffix('.npz')}; "
+            "`bipedsim export` makes a table of it, and `bipedsim up --record FOLDER` records a bag"
+        )
     if args.animate:
         # Not after minutes of simulation.
         check_output(args.animate)

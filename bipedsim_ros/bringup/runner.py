@@ -357,17 +357,21 @@ class Follower:
         """Say that the bag has its end."""
         self._ended.set()
 
+    def leave(self) -> None:
+        """Wait until nothing is read any more: a program that ends while a thread of it compiles is aborted."""
+        self.finish()
+        if self._thread.ident is not None:
+            self._thread.join()
+
     def gathered(self) -> _Gathered:
         """Return what was gathered, once the bag has its end; what was not followed is read now.
 
         Raises:
             RecordingError: The bag cannot be read.
         """
-        self.finish()
+        self.leave()
         if self._thread.ident is None:
             self._read()
-        else:
-            self._thread.join()
         if self._error is not None:
             raise self._error
         assert self._gathered is not None
@@ -464,6 +468,8 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
     if not statistics.get("ticks"):
         # The cause before what follows from it.
         print(f"bipedsim up: {'; '.join(filter(None, (outcome.failed, _nothing(outcome))))}", file=sys.stderr)
+        if follower is not None:
+            follower.leave()
         if bringup.run_folder is not None:
             # What sim_node repeats while it holds t = 0 is nothing to keep; without statistics the bag must tell.
             discard_empty(bringup.run_folder, lambda names: bool(statistics) or topics.JOINT_STATES.name not in names)

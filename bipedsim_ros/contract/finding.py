@@ -92,7 +92,9 @@ def table(findings: Sequence[Finding], source: str) -> str:
         if finding.todo:
             lines.append(f"  {'':28}-> {finding.todo}")
     counts = {verdict: sum(f.verdict == verdict for f in findings) for verdict in (OK, DIFFERS, MISSING, NOT_CHECKED)}
-    lines += ["", ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)]
+    words = {DIFFERS: "differ"}
+    told = (f"{n} {verdict if n == 1 else words.get(verdict, verdict)}" for verdict, n in counts.items() if n)
+    lines += ["", ", ".join(told)]
     return "\n".join(lines)
 
 

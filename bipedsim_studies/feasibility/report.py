@@ -61,7 +61,7 @@ def as_json(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> dict[str, 
 _LEAST = {
     "force_N": ("normal force", 1.0, "N", "lifts"),
     "cop_m": ("CoP to the edge", 1e3, "mm", "tips"),
-    "friction_left": ("friction left", 100.0, "% of mu f_z", "slips"),
+    "friction_left": ("unused friction", 100.0, "% of mu f_z", "slips"),
 }
 """What the least margins of a foot are called, what they are shown in, and what the foot does at 0."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE
 from bipedsim_ros.bringup import plan, runner
 from bipedsim_ros.bringup.bringup import Arguments, BringUp
-from bipedsim_ros.bringup.runner import OUTPUTS, Outcome, Stall, conclude, outputs_replaced, say
+from bipedsim_ros.bringup.runner import OUTPUTS, Follower, Outcome, Stall, conclude, outputs_replaced, say
 
 JOINTS, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 
@@ -237,3 +238,21 @@ def test_the_next_command_is_written_as_this_one_was(tmp_path: Path, monkeypatch
     assert program() == "bipedsim"
     monkeypatch.setattr(sys, "argv", ["/usr/lib/python3/runpy.py"])
     assert program() == "bipedsim"
+
+
+def test_where_nothing_was_simulated_nobody_reads_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that compiles for the summary while the program ends would have it aborted."""
+    reads, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def gather(*_: object) -> None:
+        reads.set()
+        may_end.wait()
+        ended.set()
+
+    monkeypatch.setattr("bipedsim.analysis.gather", gather)
+    follower = Follower(tmp_path)
+    follower.start()
+    reads.wait()
+    threading.Timer(0.1, may_end.set).start()
+    conclude(BringUp(Arguments(), (), tmp_path), Outcome(2, {}, "controller_node ended (exit code 2)"), follower)
+    assert ended.is_set()

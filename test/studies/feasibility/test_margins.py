@@ -132,7 +132,7 @@ def test_the_command_prints_and_draws(tmp_path: Path, jump: Recording, capsys: p
     found = re.fullmatch(r"left +normal force +(\S+) N +at t = (\S+) s  at 0 it lifts", first)
     assert found is not None
     assert re.search(r"^right +CoP to the edge +\S+ mm +at t = \S+ s  at 0 it tips$", out, re.MULTILINE)
-    assert re.search(r"^right +friction left +\S+ % of mu f_z +at t = \S+ s  at 0 it slips$", out, re.MULTILINE)
+    assert re.search(r"^right +unused friction +\S+ % of mu f_z +at t = \S+ s  at 0 it slips$", out, re.MULTILINE)
     assert "joint torques could be off by" in out
     assert "touch-downs" in out
     assert (tmp_path / "margins.png").stat().st_size > 20_000
