@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, Shape, load_robot
+from bipedsim.model import Robot, Shape, load_robot, lowest_point
 from bipedsim.model.shapes import COARSE, located
 
 URDF = """<robot name="thing"><link name="body"><inertial><mass value="1"/>
@@ -131,3 +134,25 @@ def test_meshes_are_named_by_their_place_for_programs_that_know_no_package(tmp_p
     text = "".join(f"<visual><geometry><mesh filename='{name}' scale='1 1 1'/></geometry></visual>" for name in names)
     found = located(text, tmp_path / "arm" / "urdf" / "arm.urdf")
     assert found == text.replace("package://arm/meshes/link.stl", f"file://{mesh.resolve()}")
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["ball", "ring", "both"]), st.booleans())
+def test_the_lowest_point_is_that_of_all_that_are_looked_at(seed: int, kind: str, upright: bool) -> None:
+    """Brute force: balls around many points of the ring around each point, placed in the world by pinocchio."""
+    rng = np.random.default_rng(seed)
+    pose = pin.SE3(np.eye(3) if upright else pin.exp3(2.0 * rng.normal(size=3)), rng.normal(size=3))
+    points = rng.normal(size=(4, 3))
+    radius = np.zeros(4) if kind == "ring" else rng.uniform(0.01, 0.2, 4)
+    ring = np.zeros(4) if kind == "ball" else rng.uniform(0.01, 0.2, 4)
+    frames = [pin.exp3(rng.normal(size=3)) for _ in points]
+    found = lowest_point(pose, points, radius, ring, np.array([frame[:, 2] for frame in frames]))
+    turns = np.linspace(0.0, 2.0 * np.pi, 2001)
+    for point, r, c, frame, lowest in zip(points, radius, ring, frames, found, strict=True):
+        circle = point[:, None] + c * (frame[:, :1] * np.cos(turns) + frame[:, 1:2] * np.sin(turns))
+        world = np.array([pose.act(on) for on in circle.T])
+        k = int(np.argmin(world[:, 2]))
+        # Between two points that are looked at the circle sinks by ring (step / 2)^2 / 2 more at most.
+        assert lowest[2] == pytest.approx(world[k, 2] - r, abs=0.2 * (turns[1] / 2.0) ** 2 / 2.0 + 1e-12)
+        above = lowest + [0.0, 0.0, r]
+        assert np.linalg.norm(world - above, axis=1).min() < 0.2 * turns[1], "below a point of the circle"
+        np.testing.assert_allclose(lowest_point(pose, point, r, c, frame[:, 2]), lowest, rtol=0.0, atol=1e-14)

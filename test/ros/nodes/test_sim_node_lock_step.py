@@ -111,7 +111,7 @@ def test_all_that_a_tick_tells_is_out_before_its_answer(ros: RosWorld) -> None:
     states, truth = ros.collect(JointState, "/joint_states"), ros.collect(Odometry, "/ground_truth/odom")
     commander = Commander(ros)
     stats = ros.folder / "stats.json"
-    sim = ros.start("sim_node", clock="lock_step", duration=0.02, lock_step_timeout=20.0, stats_file=str(stats))
+    sim = ros.start("sim_node", clock="lock_step", duration=0.02, lock_step_timeout=5.0, stats_file=str(stats))
     commander.send([0.0] * 14, moving(states))
     for ms in range(1, 21):
         ros.until(lambda t=1e-3 * ms - 1e-6: time_of(truth[-1]) > t, "the truth of a state without its answer")
