@@ -125,7 +125,7 @@ class SimParams:
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the fields."""
+        """Yield what is wrong with single fields, and between them."""
         if self.real_time_factor != 1.0 and self.clock != "real_time":
             yield (
                 f"real_time_factor = {self.real_time_factor:g} needs clock = 'real_time': with {self.clock!r} there "

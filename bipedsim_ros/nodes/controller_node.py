@@ -134,7 +134,7 @@ class ControllerNodeParams:
     )
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the fields."""
+        """Yield what is wrong with single fields."""
         yield from wrong_sign(self.ft_sign)
         yield from wrong_cores(self.cpu_affinity)
 

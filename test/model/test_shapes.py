@@ -153,6 +153,6 @@ def test_the_lowest_point_is_that_of_all_that_are_looked_at(seed: int, kind: str
         k = int(np.argmin(world[:, 2]))
         # Between two points that are looked at the circle sinks by ring (step / 2)^2 / 2 more at most.
         assert lowest[2] == pytest.approx(world[k, 2] - r, abs=0.2 * (turns[1] / 2.0) ** 2 / 2.0 + 1e-12)
-        above = lowest + [0.0, 0.0, r]
+        above = lowest + np.array([0.0, 0.0, r])
         assert np.linalg.norm(world - above, axis=1).min() < 0.2 * turns[1], "below a point of the circle"
         np.testing.assert_allclose(lowest_point(pose, point, r, c, frame[:, 2]), lowest, rtol=0.0, atol=1e-14)

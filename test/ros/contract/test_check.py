@@ -17,7 +17,7 @@ from bipedsim.cli.main import main
 from bipedsim.recording.bag.reader import Qos
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
-from bipedsim_ros.contract.finding import DIFFERS, NOT_CHECKED, OK, table
+from bipedsim_ros.contract.finding import DIFFERS, NOT_CHECKED, OK, Finding, table
 from bipedsim_ros.wire import NO_NAME
 
 Plant = Callable[[PlayedRobot], None]
@@ -244,6 +244,12 @@ def test_numbers_say_what_is_expected_where_they_are_right() -> None:
     assert re.search(r"ok +sum of loads +\d+\.\d N \(left .*\); expected \d+\.\d N within 10%, the weight above", text)
     assert re.search(r"ok +rate +1000\.0 Hz; expected 1000 Hz", text)
     assert "ok          type            geometry_msgs/msg/WrenchStamped\n" in text
+
+
+def test_findings_are_counted_at_the_end() -> None:
+    one = Finding("/a", "rate", DIFFERS, "1 Hz")
+    assert table([one], "a robot").endswith("\n1 differs")
+    assert table([one, one, Finding("/a", "type", OK, "x")], "a robot").endswith("\n1 ok, 2 differ")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
