@@ -114,6 +114,9 @@ class Replay:
                 continue
             with self._lock:
                 begin = time.monotonic()
+                # Whoever held the lock may have paused.
+                if not self._playing.is_set():
+                    continue
                 # A machine that is too slow for every frame leaves some out; after a long pause it goes on from there.
                 now = min(self._now + self._speed * min(begin - before, LONGEST), self._last)
                 before = begin

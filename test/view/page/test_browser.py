@@ -120,6 +120,18 @@ def test_nothing_is_played_before_a_browser_is_there(
     assert replay.now == now, "who comes later does not set going what was paused"
 
 
+def test_nothing_moves_after_a_pause(played: tuple[Page, Replay]) -> None:
+    _, replay = played
+    with replay._lock:
+        # Somebody else moves the page: the player, told to go on, waits for its turn.
+        replay.play()
+        time.sleep(0.3)
+        replay.pause()
+        now = replay.now
+    time.sleep(0.3)
+    assert replay.now == now
+
+
 @pytest.mark.slow
 def test_replay_follows_the_reader(
     opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
