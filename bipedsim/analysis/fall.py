@@ -16,8 +16,6 @@ OUTCOME = (
 )
 """The figures of a verdict: whether the robot fell, what became of it, how hard its torques were driven, and which of
 its joints were at their stops."""
-STOPPED = ("gave_up_at_s", "gave_up_why")
-"""When a :class:`~bipedsim.control.Guard` stopped its controller [s], and why."""
 TILT = np.deg2rad(60.0)
 """Beyond this the root body has left its attitude at the start, turns about the vertical aside [rad]."""
 HEIGHT = 0.5

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bipedsim.analysis.controller import ControllerFigures
-from bipedsim.analysis.fall import OUTCOME, STOPPED
+from bipedsim.analysis.fall import OUTCOME
 from bipedsim.analysis.objects import ObjectFigures
 from bipedsim.analysis.plates import RunFigures
 from bipedsim.analysis.verdict import with_stop
-from bipedsim.recording import Recording
+from bipedsim.recording import Recording, schema
 
 _UNCOUNTED = (
     "the simulator left no figures of its own in the bag, as when it was killed or the recorder ended first: whether "
@@ -25,7 +25,7 @@ COUNTED = (
 EXACT = (
     *("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model", "physics"),
     *OUTCOME,
-    *STOPPED,
+    *schema.STOPPED,
 )
 """What it takes from it behind that: counted on every physics step, where a bag sees control ticks only."""
 

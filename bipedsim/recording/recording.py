@@ -52,7 +52,7 @@ class Recording(RecordedColumns):
             unless the run was asked for them.
         force_plates: Name of a force plate to its samples, at its own rate.
         gave_up_at: When the controller was stopped, because it had fallen or failed [s]; NaN if it never was.
-        gave_up_why: Why; empty if it never was, or where that is not known, as in a bag.
+        gave_up_why: Why; empty if it never was, or where that is not known, as in a bag without /diagnostics.
         pushes: Begin and end of every push that was planned [s]; empty where that is not known, as in a bag.
         notes: What a reader should know, such as that a bag was cut short and how much was recovered.
         about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``; of a

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from bipedsim.control import FALL_TILT, Guard, construct, failed, find_controlle
 from bipedsim.errors import EXIT_FAILED, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices, announced, is_finite
+from bipedsim.recording import schema
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
     NS_PER_S,
@@ -272,6 +273,7 @@ class ControllerNode:
             if self._guard.fallen:
                 self._node.get_logger().error(f"{self._stop_text}; no more commands come")
                 self._outputs.publish(self._reader.t_ns)
+                self._tell_stop()
                 self._write_stop()
             raise
         finally:
@@ -289,7 +291,7 @@ class ControllerNode:
         if self._params.stats_file and self._guard.fallen:
             path = Path(self._params.stats_file)
             try:
-                write_json(path, {"gave_up_at_s": self._guard.fell_at, "gave_up_why": self._guard.reason})
+                write_json(path, self._stop_values)
             except OSError as error:
                 why = error.strerror or error
                 self._node.get_logger().error(f"stats_file = {str(path)!r} cannot be written: {why}")
@@ -422,11 +424,17 @@ class ControllerNode:
                 self._commands.publish(self._command)
             self._outputs.publish(now)
         if stood and self._guard.fallen:
+            self._tell_stop()
             self._node.get_logger().error(f"{self._stop_text}; the joints are damped until a reset")
 
     @property
     def _stop_text(self) -> str:
         return f"{self._ended} at t = {self._guard.fell_at:.3f} s: {self._guard.reason}"
+
+    @property
+    def _stop_values(self) -> dict[str, Any]:
+        """When and why the controller was stopped, as summaries have it."""
+        return dict(zip(schema.STOPPED, (self._guard.fell_at, self._guard.reason), strict=True))
 
     @property
     def _ended(self) -> str:
@@ -517,14 +525,23 @@ class ControllerNode:
         if not self._updates:
             level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"
         if self._guard.fallen:
-            level, message = DiagnosticStatus.ERROR, f"{self._ended}: {self._guard.reason}"
+            self._tell_stop()
+        else:
+            self._publish_status(level, message, {})
+
+    def _tell_stop(self) -> None:
+        """Say on /diagnostics that the controller is stopped; at once, too, as a reset may come within a second."""
+        self._publish_status(DiagnosticStatus.ERROR, f"{self._ended}: {self._guard.reason}", self._stop_values)
+
+    def _publish_status(self, level: bytes, message: str, more: Mapping[str, Any]) -> None:
         values = {
+            **more,
             "updates": self._updates,
             "skipped": self._skipped,
             **{f"dropped.{key}": n for key, n in (*self._drops.by_kind.items(), *self._inputs.dropped.items())},
             **{f"update_us.{key}": value for key, value in self._update_time.summary_us().items()},
         }
-        name, robot = "bipedsim: controller", self._params.robot
+        name, robot = topics.CONTROLLER_STATUS, self._params.robot
         publish_status(self._node, self._diagnostics, name, level, message, values, robot)
 
 

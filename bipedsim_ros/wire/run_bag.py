@@ -271,6 +271,16 @@ def _said(r: Recording) -> Iterator[_Told]:
         stamp = _stamps(np.array([first, r.gave_up_at]))
         told = [Encoder(topics.FALLEN.msgtype, {"data": fallen}).write(stamp[:1])[0] for fallen in (False, True)]
         yield _Told(topics.FALLEN, topics.FALLEN.name, stamp, told)
+        yield _stop(r, stamp[1:])
+
+
+def _stop(r: Recording, stamp: Integers) -> _Told:
+    """Return what the controller's node says when it is stopped."""
+    values = zip(names.STOPPED, (str(r.gave_up_at), r.gave_up_why), strict=True)
+    pairs = [blank("diagnostic_msgs/msg/KeyValue", {"key": key, "value": value}) for key, value in values]
+    said = {"level": 2, "name": topics.CONTROLLER_STATUS, "message": f"stopped: {r.gave_up_why}", "values": pairs}
+    row, status = topics.DIAGNOSTICS, blank("diagnostic_msgs/msg/DiagnosticStatus", said)
+    return _Told(row, row.name, stamp, Encoder(row.msgtype, {"status": [status]}).write(stamp))
 
 
 def _poses(r: Recording, robot: Robot) -> list[_Told]:

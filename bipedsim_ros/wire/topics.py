@@ -278,11 +278,13 @@ TF_STATIC = Topic(
     sporadic=True,
 )
 DIAGNOSTICS = Topic(
-    "/diagnostics",
+    schema.DIAGNOSTICS,
     "diagnostic_msgs/msg/DiagnosticArray",
     NODES,
     "once a second: loop, commands, contact, what became of the robot, physics",
 )
+CONTROLLER_STATUS = "bipedsim: controller"
+"""Name of the status in which controller_node tells there of itself."""
 COMMANDS = Topic(
     "/effort_controller/commands",
     _NUMBERS,

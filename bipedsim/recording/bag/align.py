@@ -10,6 +10,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices, Integers
 from bipedsim.plates import PlateGeometry, PlateSignals, from_json
 from bipedsim.recording.bag.mcap import Block
-from bipedsim.recording.bag.messages import Decoder, text
+from bipedsim.recording.bag.messages import Decoder, diagnostic_values, text
 from bipedsim.recording.bag.reader import Bag
 from bipedsim.recording.bag.sole_poses import made_of, put_sole_poses
 from bipedsim.recording.plan import PLANNED
@@ -35,6 +36,7 @@ from bipedsim.recording.schema import (
     CLIPPED,
     COLUMNS,
     CONTACT_FIELDS,
+    DIAGNOSTICS,
     FALLEN,
     FOOT,
     JOINT_STATES,
@@ -48,6 +50,7 @@ from bipedsim.recording.schema import (
     ROBOT_DESCRIPTION,
     RUN,
     STATISTICS,
+    STOPPED,
     VERTEX_FORCES,
     WALL_CLOCK_NS,
     Column,
@@ -219,6 +222,7 @@ class BagRows:
         self._no_plates: dict[str, str] = {}
         self._wants_plates = columns is None or "force_plates" in columns
         self._said: list[dict[str, Any]] = []
+        self._stops: list[_Stop] = []
         self._unsaid: list[str] = []
 
     def notes(self, segment: int) -> tuple[str, ...]:
@@ -318,6 +322,10 @@ class BagRows:
                     self._said.append(dict(json.loads(text(message.data))))
                 except (RecordingError, ValueError, TypeError) as error:
                     self._unsaid.append(f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again")
+        # A wall clock may be set back.
+        arrived = np.maximum.accumulate(np.maximum(block.log_time, self._now))
+        if topic == DIAGNOSTICS:
+            self._stops += _stops_in(block, arrived)
         name = _named_in(topic, PLATE_GEOMETRY)
         if name and self._wants_plates:
             self._learn_plate(name, topic, block)
@@ -347,8 +355,6 @@ class BagRows:
             t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.zeros(len(stamp))
             sound &= np.isfinite(t)
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
-        # A wall clock may be set back.
-        arrived = np.maximum.accumulate(np.maximum(block.log_time, self._now))
         new = _Table(arrived, stamp, table.values).rows(_as_slice(sound))
         if len(new):
             self._waiting[topic] = _Table.joined([self._waiting[topic], new] if topic in self._waiting else [new])
@@ -459,9 +465,7 @@ class BagRows:
                     out.objects[topic.removeprefix(OBJECTS)] = states
         if self._wants_plates:
             out.force_plates = self._samples(rows, stretch.shift)
-        _, fallen = rows.unstamped(FALLEN)
-        if fallen.any():
-            out.gave_up_at = (rows.told_at(FALLEN, int(np.argmax(fallen)), self._period) - stretch.shift) * 1e-9
+        self._put_stop(out, rows, stretch.shift)
         self._late += rows.late
         out.robot = self._bag.custom_data.get("robot", "")
         out.about = self._about()
@@ -471,6 +475,23 @@ class BagRows:
             if out.sole_poses.flags.writeable:
                 put_sole_poses(out, self._robot)
         return out
+
+    def _put_stop(self, out: Recording, rows: _Rows, shift: int) -> None:
+        """Say when and why the controller was stopped, if it was; ``shift`` is where time begins [ns]."""
+        _, fallen = rows.unstamped(FALLEN)
+        if not fallen.any():
+            return
+        first = int(np.argmax(fallen))
+        at, arrived = rows.told_at(FALLEN, first, self._period), rows.arrival(FALLEN, first)
+        # A controller that was reset may be stopped again at once, and the stop before is told once a second.
+        near = [stop for stop in self._stops if abs(stop.arrived - arrived) <= NEAR_NS]
+        if near:
+            stop = min(near, key=lambda stop: abs(stop.at - at))
+            row = int(rows.stamp[np.argmin(np.abs(rows.stamp - stop.at))])
+            # Seconds of a wall clock are not told to the nanosecond, stamps are.
+            at = row if abs(row - stop.at) < 1000 else stop.at
+            out.gave_up_why = stop.why
+        out.gave_up_at = (at - shift) * 1e-9
 
     def _put_vertex_forces(self, out: Recording, foot: str, topic: str, at: Any, table: _Table | None) -> None:
         """Add the forces at the vertices of a foot; ``at`` says whose rows its messages are."""
@@ -673,14 +694,18 @@ class _Rows:
         here = last >= 0
         return np.searchsorted(self.stamp, self._all.stamp[last[here]]), table.values[_LABELLED][here, 0]
 
+    def arrival(self, topic: str, k: int) -> int:
+        """Return when entry ``k`` of :meth:`unstamped` arrived [ns]."""
+        told = self._tables[topic].arrived
+        return int(told[told >= self._all.arrived[0]][k])
+
     def told_at(self, topic: str, k: int, period: int | None) -> float:
         """Return the time [ns] that entry ``k`` of :meth:`unstamped` was about: that of its row.
 
         Where rows are missing behind that one, it is where the message arrived between them.
         """
         arrived, stamp = self._all.arrived, self._all.stamp
-        told = self._tables[topic].arrived
-        told = told[told >= arrived[0]][k]
+        told = self.arrival(topic, k)
         row = int(np.searchsorted(arrived, told, side="right")) - 1
         gap = int(stamp[row + 1] - stamp[row]) if row + 1 < len(stamp) else told - arrived[row] - NEAR_NS // 10
         if not period or gap <= 1.5 * period:
@@ -689,6 +714,25 @@ class _Rows:
             return float(np.interp(told, arrived[row : row + 2], stamp[row : row + 2]))
         speed = (stamp[-1] - stamp[0]) / max(1, arrived[-1] - arrived[0])
         return float(stamp[row] + speed * (told - arrived[row]))
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """What a controller said of its stop: when that arrived [ns], which stamp it should have answered [ns], and why."""
+
+    arrived: int
+    at: int
+    why: str
+
+
+def _stops_in(block: Block, arrived: Integers) -> Iterator[_Stop]:
+    """Yield what messages on /diagnostics say of a stop; those of other programs may be anything, and say nothing."""
+    key_at, key_why = STOPPED
+    for at, message in zip(arrived.tolist(), block.messages(), strict=True):
+        if key_at.encode() in message.data:
+            with suppress(RecordingError, ValueError, OverflowError, KeyError):
+                values = diagnostic_values(message.data)
+                yield _Stop(at, round(float(values[key_at]) * 1e9), values[key_why])
 
 
 def _as_slice(chosen: Flags) -> Any:

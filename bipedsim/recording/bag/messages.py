@@ -407,10 +407,26 @@ def text(message: bytes) -> str:
     Raises:
         RecordingError: The message is damaged.
     """
+    return _texts_of(message, "std_msgs/msg/String")[0][1]
+
+
+def diagnostic_values(message: bytes) -> dict[str, str]:
+    """Return the values of all statuses of a diagnostic_msgs/DiagnosticArray, by their keys.
+
+    Raises:
+        RecordingError: The message is damaged.
+    """
+    texts = _texts_of(message, "diagnostic_msgs/msg/DiagnosticArray")
+    keys, values = ([text for path, text in texts if path == f"status.values.{name}"] for name in ("key", "value"))
+    return dict(zip(keys, values, strict=True))
+
+
+def _texts_of(message: bytes, msgtype: str) -> list[tuple[str, str]]:
+    """Return path and content of every text of a message."""
     walk = _Walk(message)
     try:
         walk.begin()
-        walk.message("std_msgs/msg/String", "")
+        walk.message(msgtype, "")
     except (ValueError, struct.error) as error:
         raise RecordingError(f"a message of {len(message)} bytes is cut short or damaged ({error})") from error
-    return walk.texts[0][1]
+    return walk.texts

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recording_support import T0, contact, header, joint_state, point, serialise, topic, wrench, write_bag
+from recording_support import STORE, T0, contact, header, joint_state, point, serialise, topic, wrench, write_bag
 
 from bipedsim.analysis import RunSummary, gather
 from bipedsim.cli.main import main
@@ -127,6 +127,43 @@ def test_what_a_controller_tells_goes_to_the_row_that_it_answered(tmp_path: Path
         assert [r.odometry[i, 0] for i in told] == [float(i) for i in told]
     assert r.gave_up_at == pytest.approx(0.012)
     assert np.isnan(load_recording(tmp_path / "bag", segment=0).gave_up_at)
+
+
+def diagnostics(**values: str) -> tuple[str, str, bytes]:
+    """Return a message of the node of a controller."""
+    pairs = [MESSAGES["KeyValue"](key=key, value=value) for key, value in values.items()]
+    status = MESSAGES["DiagnosticStatus"](level=2, name="controller", message="", hardware_id="", values=pairs)
+    kind = "diagnostic_msgs/msg/DiagnosticArray"
+    return "/diagnostics", kind, serialise(kind, header=header(T0), status=[status])
+
+
+MESSAGES = {name: STORE.types[f"diagnostic_msgs/msg/{name}"] for name in ("KeyValue", "DiagnosticStatus")}
+
+
+@pytest.mark.parametrize("t0", [0, T0 + 123])
+def test_why_and_when_a_controller_was_stopped_is_what_its_node_says(
+    tmp_path: Path, t0: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """/fallen is late by some ticks; the stop before a reset, told once a second, belongs to that stretch."""
+    true = ("/fallen", "std_msgs/msg/Bool", serialise("std_msgs/msg/Bool", data=True))
+    stops = [
+        diagnostics(updates="9", gave_up_at_s=str((t0 + at * MS) / 1e9), gave_up_why=f"it leans in stretch {k}")
+        for k, at in enumerate((25, 12))
+    ]
+    messages: list[tuple[str, str, bytes]] = []
+    for stretch, ticks in enumerate((range(30), range(20))):
+        for i in ticks:
+            state = joint_state(t0 + i * MS, ["l_knee"], [i], [0], [0])
+            messages.append(("/joint_states", JOINTS, state))
+            if (stretch, i) in ((0, 27), (1, 14)):
+                messages += [stops[0], true, stops[stretch]]
+    messages += [diagnostics(updates="9", gave_up_at_s="None", gave_up_why=""), diagnostics(updates="9")]
+    write_bag(tmp_path / "bag", messages).close()
+    for stretch, at in enumerate((25, 12)):
+        r = load_recording(tmp_path / "bag", segment=stretch)
+        assert (r.gave_up_at, r.gave_up_why) == (r.t[at], f"it leans in stretch {stretch}")
+    assert main(["summary", str(tmp_path / "bag")]) == 0
+    assert "controller stopped at t = 0.012 s: it leans in stretch 1" in capsys.readouterr().out
 
 
 def test_a_bag_full_of_holes_says_how_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -527,6 +527,26 @@ def test_failures_end_the_bringup_and_are_named(
 
 
 @pytest.mark.ros
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    sampled([(("user_controllers:Crash",), 1), (("user_controllers:Steered", "--scenario", "leaning.yaml"), 0)]),
+)
+def test_a_bag_says_why_and_when_its_controller_was_stopped(
+    tmp_path: Path, ros_env: dict[str, str], arguments: tuple[str, ...], code: int
+) -> None:
+    """As the summary beside it does, whether the node ended or went on."""
+    (tmp_path / "leaning.yaml").write_text("pushes: [{at: 0.1, duration: 0.2, force: [400.0, 0.0, 0.0]}]")
+    up = Up(tmp_path, ros_env, *LOCK_STEP, "--duration", "1.5", "--record", "run", "--controller", *arguments)
+    assert up.wait() == code, up.output
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["gave_up_why"]
+    told = gather(tmp_path / "run" / "bag", RunSummary, RunSummary.COLUMNS).figures()
+    # Rows have their stamps times 1e-9, which is another number in the last bit.
+    assert told["gave_up_at_s"] == pytest.approx(summary["gave_up_at_s"], abs=1e-9)
+    assert told["gave_up_why"] == summary["gave_up_why"]
+
+
+@pytest.mark.ros
 @pytest.mark.parametrize(("duration", "code"), sampled([("100", 130), ("0", 0)]))
 def test_an_interrupt_ends_all_nodes(tmp_path: Path, ros_env: dict[str, str], duration: str, code: int) -> None:
     up = Up(tmp_path, ros_env, "--duration", duration, "--record", "run")

@@ -103,6 +103,15 @@ def test_other_readers_find_numbers_types_and_what_the_layouts_show(walk: Path) 
     assert [topic for topic in found if topic not in known and not topic.startswith(prefixes)] == []
 
 
+def test_a_stop_comes_back_with_its_reason(walk: Path) -> None:
+    run = load_recording(walk).rows(slice(0, 60))
+    run.gave_up_at, run.gave_up_why = float(run.t[40]), "its torque of l_knee is nan"
+    run.save(walk.with_name("stopped.npz"))
+    assert main(["export", str(walk.with_name("stopped.npz")), "--format", "mcap"]) == 0
+    back = load_recording(walk.with_name("stopped.mcap"))
+    assert (back.gave_up_at, back.gave_up_why) == (back.t[40], run.gave_up_why)
+
+
 def test_a_bag_is_no_other_and_none_is_overwritten(walk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     again = walk.with_name("again.mcap")
     assert main(["export", str(walk.with_suffix(".mcap")), "-o", str(again), "--from", "0.5", "--to", "0.6"]) == 0
