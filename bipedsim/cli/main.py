@@ -129,11 +129,12 @@ def _answer(argv: Sequence[str] | None) -> int:
 
 def _told(error: Exception, command: str) -> int | None:
     """Tell of an error that is no fault of bipedsim; return the exit code, or None if it may be one."""
-    from bipedsim.control import controller_traceback
+    from bipedsim.control import controller_traceback, raising_controller
     from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, shown
 
     if raised := controller_traceback(error):
-        print(f"{command}: what the controller raised, from its own code on:\n{raised}", file=sys.stderr, end="")
+        who = raising_controller(error)
+        print(f"{command}: what the controller {who} raised, from its own code on:\n{raised}", file=sys.stderr, end="")
         return EXIT_FAILED
     # A file that was named and cannot be used, whoever met it.
     if isinstance(error, OSError) and error.filename is not None and not isinstance(error, BrokenPipeError):

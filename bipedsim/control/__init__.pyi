@@ -2,7 +2,7 @@ from .base import Controller, checked_torque
 from .controllers import CONTROLLERS, construct, controller_params, find_controller, make_controller, robot_params
 from .loads import RELIEVED
 from .monitor import FALL_TILT, Guard, failed, joint_damping
-from .raised import controller_traceback
+from .raised import controller_traceback, raising_controller
 
 __all__ = [
     "CONTROLLERS",
@@ -18,5 +18,6 @@ __all__ = [
     "find_controller",
     "joint_damping",
     "make_controller",
+    "raising_controller",
     "robot_params",
 ]

@@ -92,6 +92,11 @@ class Guard:
         return self.fell_at is not None
 
     @property
+    def controller_class(self) -> type[Any]:
+        """The class of the controller."""
+        return type(self._controller)
+
+    @property
     def estimate(self) -> Estimate | None:
         """Where the controller believes the robot to be, or None."""
         found: Estimate | None = self._controller.estimate if self.has_estimate else None

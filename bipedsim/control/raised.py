@@ -4,26 +4,49 @@ from __future__ import annotations
 
 import importlib
 import traceback
+from collections.abc import Callable, Mapping
+from types import CodeType, TracebackType
+from typing import Any
 
 from bipedsim.control import controllers, monitor
 from bipedsim.control.monitor import Guard
 
-# Where the code of a controller is called.
-_CALLS = {
-    function.__code__
-    for function in (Guard.update, Guard.reset, Guard.steer, controllers.construct, controllers.import_module_of)
+# Where the code of a controller is called, and which controller that is, by what is local there.
+_CALLS: dict[CodeType, Callable[[Mapping[str, Any]], str]] = {
+    controllers.import_module_of.__code__: lambda local: str(local["name"]),
+    controllers.construct.__code__: lambda local: _named(local["cls"]),
+    **{
+        method.__code__: lambda local: _named(local["self"].controller_class)
+        for method in (Guard.update, Guard.reset, Guard.steer)
+    },
 }
 _NOT_ITS_OWN = (monitor.__file__, importlib.__file__, "<frozen importlib")
 
 
 def controller_traceback(error: BaseException) -> str:
     """Return the traceback of what a controller raised, its causes too; empty if it comes from elsewhere."""
-    own = frame = error.__traceback__
-    called = False
+    own, _ = _own_frames(error)
+    return "" if own is None else "".join(traceback.format_exception(type(error), error, own))
+
+
+def raising_controller(error: BaseException) -> str:
+    """Return which controller raised it, as ``module:Class``; empty if it comes from elsewhere."""
+    own, name = _own_frames(error)
+    return "" if own is None else name
+
+
+def _own_frames(error: BaseException) -> tuple[TracebackType | None, str]:
+    """Return the frames of a controller, None if it has none among them, and its name."""
+    own, name = None, ""
+    frame = error.__traceback__
     while frame is not None:
-        if frame.tb_frame.f_code in _CALLS:
-            own, called = frame.tb_next, True
+        if name_of := _CALLS.get(frame.tb_frame.f_code):
+            own, name = frame.tb_next, name_of(frame.tb_frame.f_locals)
         frame = frame.tb_next
     while own is not None and own.tb_frame.f_code.co_filename.startswith(_NOT_ITS_OWN):
         own = own.tb_next
-    return "".join(traceback.format_exception(type(error), error, own)) if called and own is not None else ""
+    return own, name
+
+
+def _named(cls: Any) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"

@@ -18,7 +18,7 @@ import rclpy
 import rclpy.logging
 from rclpy.signals import SignalHandlerOptions
 
-from bipedsim.control import controller_traceback
+from bipedsim.control import controller_traceback, raising_controller
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, BipedSimError, ConfigError
 
 # What a node holds at its end goes with the process; to look through it for garbage takes 0.1 s.
@@ -98,8 +98,9 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
             return EXIT_OK
         if not (raised := controller_traceback(error)):
             raise
-        _logger(node, name).debug(f"what the controller raised, and what called it:\n{traceback.format_exc()}")
-        said = "what the controller raised, from its own code on (with what called it: log_level debug)"
+        who = f"what the controller {raising_controller(error)} raised"
+        _logger(node, name).debug(f"{who}, and what called it:\n{traceback.format_exc()}")
+        said = f"{who}, from its own code on (with what called it: log_level debug)"
         print(f"{name}: {said}:\n{raised}", file=sys.stderr, end="")
         return EXIT_FAILED
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bipedsim.control import Guard, construct, controller_traceback, find_controller
+from bipedsim.control import Guard, construct, controller_traceback, find_controller, raising_controller
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim import Command, Observation
 
@@ -81,6 +81,7 @@ def test_frames_begin_with_those_of_the_controller(
     assert [line.rpartition(" in ")[2] for line in named] == frames
     assert all("raises.py" in line for line in named)
     assert lines[-1] == said
+    assert raising_controller(caught.value) == "raises:Bad"
 
 
 def hosted(bad: type[Any], robot: Robot) -> Guard:
@@ -94,6 +95,7 @@ def test_a_module_that_raises_is_shown_without_how_it_was_imported(
     (tmp_path / "raises_at_once.py").write_text("import math\n\nmath.sqrt(-1.0)\n")
     with pytest.raises(ValueError, match="math domain") as caught:
         find_controller("raises_at_once:Bad")
+    assert raising_controller(caught.value) == "raises_at_once:Bad"
     (named,) = (line for line in controller_traceback(caught.value).splitlines() if line.startswith("  File "))
     assert named == f'  File "{tmp_path / "raises_at_once.py"}", line 3, in <module>'
 
@@ -113,4 +115,5 @@ def test_what_the_guard_raises_is_not_the_controllers(robot: Robot) -> None:
     with pytest.raises(ValueError, match="not enough values to unpack") as caught:
         guard.update(observation)
     assert controller_traceback(caught.value) == ""
+    assert raising_controller(caught.value) == ""
     assert controller_traceback(ValueError("raised nowhere")) == ""

@@ -47,10 +47,25 @@ def test_what_was_simulated_before_the_controller_raised_is_written(
     assert "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller" in out
     assert "controller stopped at t = 0.051 s; the run ended there" in out
     assert "ended by an error at t = 0.051 s; the figures and files are of what was simulated until then" in err
-    _, _, raised = err.partition("bipedsim run: what the controller raised, from its own code on:\n")
+    head = "bipedsim run: what the controller user_controllers:Crash raised, from its own code on:\n"
+    _, _, raised = err.partition(head)
     assert [line.split()[0] for line in raised.splitlines() if "File" in line or ".py" in line] == ["File"]
     assert raised.endswith("\nRuntimeError: this controller crashes\n")
     assert len(load_recording(file)) == 51
+
+
+def test_a_controller_that_raises_while_it_is_made_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "unmade.py").write_text(
+        "from user_controllers import Rest\n\n\nclass Mine(Rest):\n"
+        "    def __init__(self, robot, params, dt):\n        raise ValueError('no gains')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["run", "--controller", "unmade:Mine", "--duration", "0.01"]) == EXIT_FAILED
+    head, _, raised = capsys.readouterr().err.partition("\n")
+    assert head == "bipedsim run: what the controller unmade:Mine raised, from its own code on:"
+    assert raised.endswith("\nValueError: no gains\n")
 
 
 def test_compiling_is_no_part_of_the_real_time_factor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ def test_what_a_controller_raises_is_whole_where_everything_is_asked_for(ros_env
     ended = subprocess.run(command, env=ros_env, capture_output=True, text=True, timeout=PATIENCE_S)
     assert ended.returncode == EXIT_FAILED
     told = ended.stdout + ended.stderr
-    assert "make: what the controller raised, from its own code on (with what called it: log_level debug):\n" in told
+    said = "make: what the controller __main__:make.<locals>.<lambda> raised, from its own code on"
+    assert f"{said} (with what called it: log_level debug):\n" in told
     assert told.count("KeyError: 'kp'") == (2 if level == "debug" else 1)
     assert ("node_main.py" in told) == (level == "debug")
