@@ -79,6 +79,10 @@ def refuse_loops(robot: Robot, who: str) -> None:
         )
 
 
+RETURNED = "the controller's update returned "
+"""What :func:`checked` begins with, of what it refuses."""
+
+
 def checked(command: Any, observation: Observation) -> Command:
     """Return what a controller's ``update`` has returned, if it is a command for the joints of the robot.
 
@@ -91,7 +95,7 @@ def checked(command: Any, observation: Observation) -> Command:
     if not isinstance(tau_joint, np.ndarray) or tau_joint.shape != shape:
         found = f"tau_joint of shape {np.shape(tau_joint)}" if tau_joint is not None else type(command).__name__
         raise ConfigError(
-            f"the controller's update returned {found}; it must return Command(tau_joint), shape {shape}, zeros where "
+            f"{RETURNED}{found}; it must return Command(tau_joint), shape {shape}, zeros where "
             "only an impedance is wanted"
         )
     assert isinstance(command, Command)
@@ -100,13 +104,13 @@ def checked(command: Any, observation: Observation) -> Command:
             values = getattr(command, name)
             if values is not None and (not isinstance(values, np.ndarray) or values.shape != shape):
                 raise ConfigError(
-                    f"the controller's update returned a {name} of shape {np.shape(values)}; it must be None or an "
+                    f"{RETURNED}a {name} of shape {np.shape(values)}; it must be None or an "
                     f"array of shape {shape}"
                 )
             if values is not None and name in ("stiffness", "damping") and (values < 0.0).any():
-                raise ConfigError(f"the controller's update returned a {name} of {values.min():g}; it is at least 0")
+                raise ConfigError(f"{RETURNED}a {name} of {values.min():g}; it is at least 0")
         if command.stiffness is not None and command.position is None:
-            raise ConfigError("the controller's update returned a stiffness, and no position that it is about")
+            raise ConfigError(f"{RETURNED}a stiffness, and no position that it is about")
     return command
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.control.base import Controller, Estimate, checked
+from bipedsim.control.base import RETURNED, Controller, Estimate, checked
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, is_finite
@@ -22,12 +22,12 @@ FALL_TILT = 1.0
 
 
 _NOT_FINITE = {name: f"its {name} of " for name in ("torque", "position", "velocity", "stiffness", "damping")}
-_RAISED = "its update raised "
+_RAISED, _RETURNED = "its update raised ", "its update returned "
 
 
 def failed(reason: str) -> bool:
     """Return whether a :class:`Guard` stopped a controller for what the controller did, and not for a fall."""
-    return reason.startswith((*_NOT_FINITE.values(), _RAISED))
+    return reason.startswith((*_NOT_FINITE.values(), _RAISED, _RETURNED))
 
 
 def joint_damping(robot: Robot) -> Array:
@@ -130,9 +130,7 @@ class Guard:
                 if self.fresh:
                     self._held = checked(self._controller.update(observation), observation)
             except Exception as error:
-                self.fell_at = observation.t
-                said = str(error).strip().partition("\n")[0]
-                self.reason = f"{_RAISED}{type(error).__name__}{f': {said}' if said else ''}"
+                self.fell_at, self.reason = observation.t, _reason(error)
                 raise
             self.reason = self._fault(observation, self._held)
             if not self.reason:
@@ -175,6 +173,14 @@ class Guard:
         if self._gives_up and self._controller.fallen:
             return "the controller has given up"
         return ""
+
+
+def _reason(error: Exception) -> str:
+    """Return why a controller is stopped whose update raised, or returned what is refused."""
+    said = str(error).strip().partition("\n")[0]
+    if isinstance(error, ConfigError) and said.startswith(RETURNED):
+        return _RETURNED + said.removeprefix(RETURNED)
+    return f"{_RAISED}{type(error).__name__}{f': {said}' if said else ''}"
 
 
 def _decimation_of(controller: Controller) -> int:

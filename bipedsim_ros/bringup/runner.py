@@ -527,6 +527,9 @@ def _nothing(outcome: Outcome) -> str:
     """Return what to say of a bring-up that has simulated nothing."""
     statistics = outcome.statistics
     said = "interrupted before the first tick" if outcome.interrupted else "no tick was simulated"
+    if statistics.get("gave_up_why"):
+        # Why no command came has been told.
+        return said
     if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
         dropped = statistics.get("commands_dropped_by_kind") or {}
         came = "none came"

@@ -24,7 +24,7 @@ from rclpy.node import Node
 from bipedsim.analysis import in_words
 from bipedsim.config import RunConfig, like, param
 from bipedsim.control import FALL_TILT, Guard, construct, failed, find_controller, robot_params
-from bipedsim.errors import EXIT_FAILED, ConfigError, MeasurementError
+from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices, announced, is_finite
 from bipedsim.recording import schema
@@ -268,13 +268,16 @@ class ControllerNode:
                     next_report += NS_PER_S
                     # Messages, which would take half a tick of the loop.
                     self._background.submit(self._report)
-        except Exception:
+        except Exception as error:
             # What the controller raised ends the node; the bag and who started it are told first.
             if self._guard.fallen:
                 self._node.get_logger().error(f"{self._stop_text}; no more commands come")
                 self._outputs.publish(self._reader.t_ns)
                 self._tell_stop()
                 self._write_stop()
+                if isinstance(error, ConfigError):
+                    # Nothing is left to tell of it.
+                    return EXIT_USAGE
             raise
         finally:
             self._background.stop()

@@ -9,6 +9,7 @@ from paths import BODIES
 from user_controllers import EchoParams, NotFinite, Rest, Steered
 
 from bipedsim.control.monitor import Guard, failed
+from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Command, Observation
 
@@ -82,6 +83,20 @@ def test_what_a_controller_raises_goes_on_and_ends_it(robot: Robot) -> None:
     assert (guard.update(observation).tau_joint * observation.joint_velocity <= 0.0).all(), "damped"
     guard.reset(observation)
     assert not guard.fallen
+
+
+def test_what_a_controller_returns_and_cannot_be_sent_ends_it(robot: Robot) -> None:
+    class Short(Rest):
+        def update(self, observation: Observation) -> Command:
+            return Command(np.zeros(3))
+
+    guard = Guard(Short(robot, EchoParams(), 1e-3), robot)
+    observation = standing(robot)
+    guard.reset(observation)
+    with pytest.raises(ConfigError, match=r"^the controller's update returned tau_joint of shape \(3,\)"):
+        guard.update(observation)
+    assert guard.reason.startswith("its update returned tau_joint of shape (3,); it must return Command(tau_joint)")
+    assert failed(guard.reason)
 
 
 def test_the_controller_may_give_up_by_itself_and_begin_again(robot: Robot) -> None:

@@ -527,6 +527,17 @@ def test_failures_end_the_bringup_and_are_named(
 
 
 @pytest.mark.ros
+def test_a_command_of_another_size_is_told_once(tmp_path: Path, ros_env: dict[str, str]) -> None:
+    """And what follows from it, that no command came to any topic, not at all."""
+    up = Up(tmp_path, ros_env, *LOCK_STEP, "--duration", "1", "--controller", "user_controllers:WrongShape")
+    assert up.wait() == 2, up.output
+    (told,) = (line for line in up.output.splitlines() if "shape (3,)" in line)
+    assert "stopped at t = 0.000 s: its update returned tau_joint of shape (3,); it must return Command(" in told
+    assert "bipedsim up: controller_node ended (exit code 2); no tick was simulated\n" in up.output
+    assert "was held for" not in up.output
+
+
+@pytest.mark.ros
 @pytest.mark.parametrize(
     ("arguments", "code"),
     sampled([(("user_controllers:Crash",), 1), (("user_controllers:Steered", "--scenario", "leaning.yaml"), 0)]),
