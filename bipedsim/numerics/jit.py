@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from numba import njit, typeof
@@ -37,13 +38,14 @@ def announced(what: str, seconds: float, at_first: float | None = None) -> Itera
     """Say on stderr that ``what`` is compiled, and about how long, if within the context a kernel must be.
 
     Args:
-        what: What the kernels are for.
+        what: What the kernels are for; what stands behind a comma is said at the beginning alone.
         seconds: What it takes alone, where all that others need too is in the cache [s].
         at_first: What it takes where nothing is, by default no longer [s]; in between, it goes by the share of kernels
             that are missing.
 
     How many were compiled, and for how long, is said at its end. A context speaks for those within it. Without one, the
-    first kernel of a process that must be compiled says so for all. On a terminal a line counts the kernels meanwhile.
+    first kernel of a process that must be compiled says so for all, and where it is from. On a terminal a line counts
+    the kernels meanwhile.
     """
     global _what, _least, _most, _announced
     if _announced:
@@ -57,7 +59,8 @@ def announced(what: str, seconds: float, at_first: float | None = None) -> Itera
             # What the line of a terminal counts is written over.
             begin = "\r" if sys.stderr.isatty() else ""
             count = f"{_compiled - before} kernel{'s' * (_compiled > before + 1)}"
-            print(f"{begin}compiled {count} in {compile_seconds() - begun:.0f} s", file=sys.stderr, flush=True)
+            of = what.partition(",")[0]
+            print(f"{begin}compiled {count} of {of} in {compile_seconds() - begun:.0f} s", file=sys.stderr, flush=True)
     finally:
         _what, _announced = "", False
 
@@ -73,7 +76,8 @@ def on_compiling(act: Callable[[], object]) -> Iterator[None]:
         _on_first = before
 
 
-def _announce() -> None:
+def _announce(module: str) -> None:
+    """Say that kernels are compiled, of which the first is one of ``module``."""
     global _what, _silent, _on_first, _compiled, _since
     act, _on_first = _on_first, None
     if act is not None:
@@ -83,7 +87,7 @@ def _announce() -> None:
         print(said, file=sys.stderr, flush=True)
         _what, _silent = "", False
     elif _silent:
-        print("compiling kernels, up to two minutes, once ...", file=sys.stderr, flush=True)
+        print(f"compiling kernels, of {module} first, up to two minutes, once ...", file=sys.stderr, flush=True)
         _silent = False
     _since = _since or time.monotonic()
     _compiled += 1
@@ -105,7 +109,7 @@ def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         made: Any = njit(
             **{"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler, **options}
         )(function)
-        made._cache = KernelCache(made, _announce)
+        made._cache = KernelCache(made, partial(_announce, function.__module__))
         _caches.append(made._cache)
         return made
 

@@ -29,10 +29,11 @@ def test_what_is_compiled_is_said_once(
     def others(x):
         return x + 2.0
 
-    with jit.announced("the test", 3.4):
+    with jit.announced("the test, which is told once", 3.4):
         assert (once(1.0), others(1.0)) == (2.0, 3.0)
     said = capsys.readouterr()
-    begin = "compiling the kernels of the test, about 3 s, once ...\ncompiled 2 kernels in "
+    begin = "compiling the kernels of the test, which is told once, about 3 s, once ...\n"
+    begin += "compiled 2 kernels of the test in "
     assert said.out == ""
     assert said.err.startswith(begin)
     assert said.err.removeprefix(begin).removesuffix(" s\n").isdecimal()
@@ -42,7 +43,7 @@ def test_what_is_compiled_is_said_once(
     assert capsys.readouterr().err == "", "what is there is loaded in silence, and one line is enough"
     monkeypatch.setattr(jit, "_silent", True)
     assert others(1) == 3.0
-    assert capsys.readouterr().err == "compiling kernels, up to two minutes, once ...\n"
+    assert capsys.readouterr().err == f"compiling kernels, of {__name__} first, up to two minutes, once ...\n"
     kernel_cache.cache_folder.cache_clear()
 
 
