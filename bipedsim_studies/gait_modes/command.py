@@ -122,6 +122,7 @@ def as_json(modes: ModeSequence, report: GaitReport) -> dict[str, Any]:
 
 
 def _print(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> None:
+    from bipedsim_studies.gait_modes.gait import MEANINGS
     from bipedsim_studies.gait_modes.sequence import transitions
     from bipedsim_studies.gait_modes.states import count_states, state_symbol
 
@@ -159,6 +160,10 @@ def _print(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> Non
                 f"  cycle: {turn}; {cycle.turns} turns from t = {cycle.t:.3f} s, period {cycle.period:.4f} s, standard "
                 f"deviation {cycle.spread:.2g} s"
             )
+    named = {sets for stretch in report.stretches for sets in (stretch.sets, *stretch.feet_sets)}
+    meanings = "; ".join(f"{sets}, {meaning}" for sets, meaning in MEANINGS.items() if sets in named)
+    if meanings:
+        print(f"sets, of each foot in brackets: {meanings}")
     shares = ", ".join(f"{foot} {share:.1%}" for foot, share in zip(modes.feet, report.sliding, strict=True))
     print(f"share of the time on the ground that feet slide: {shares}")
     print(f"gait: {report.verdict}")

@@ -18,6 +18,13 @@ MOVING = 0.01
 """Rms of the fastest joint's velocity above which a robot on its feet moves [rad/s]."""
 SETS = ("CVIS", "UIS", "FCIS")
 """Constraint-violating, unconstrained, fully constrained invariant sets (section 4.1)."""
+MEANINGS = {
+    "CVIS": "it meets the ground",
+    "UIS": "it is never on the ground",
+    "FCIS": "it never leaves the ground",
+    "UIS-FCIS": "it lifts and does not return, or the robot moves on its feet",
+}
+"""What a foot or the robot does in a stretch, by the sets that it is in."""
 
 
 @dataclass(frozen=True)

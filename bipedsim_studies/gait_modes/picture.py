@@ -12,7 +12,7 @@ import numpy as np
 from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, picture
 from bipedsim_studies.gait_modes.gait import GaitReport
 from bipedsim_studies.gait_modes.sequence import ModeSequence, transitions
-from bipedsim_studies.gait_modes.states import IMPACTS, FootState, State, is_impact, state_symbol
+from bipedsim_studies.gait_modes.states import IMPACTS, FootState, State, is_impact, state_name, state_symbol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def plot(modes: ModeSequence, report: GaitReport, path: Path, robot: str = "") -
     order = list(dict.fromkeys(entry.state for entry in report.entries))
     height = [0.5 + 0.3 * len(modes.feet), 0.6 + 0.3 * len(order)]
     title = "   ·   ".join([robot or "unknown robot", report.verdict, f"{modes.t[-1] - modes.t[0]:.3g} s"])
-    with picture(path, (13.0, max(4.5, sum(height) + 1.0)), title) as figure:
+    with picture(path, (13.0, max(4.2 + 0.2 * len(order), sum(height) + 1.0)), title) as figure:
         left, right = figure.subfigures(1, 2, width_ratios=[2.0, 1.0], squeeze=False)[0]
         feet, states = left.subplots(2, 1, sharex=True, height_ratios=height)
         _draw_feet(feet, modes)
@@ -87,11 +87,15 @@ def _draw_states(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[
             ax.axvspan(stretch.t, stretch.t + stretch.duration, color="#56B4E9", alpha=0.12, linewidth=0.0)
     ax.set_yticks(range(len(order)), [state_symbol(state, modes.feet) for state in order], family=SYMBOLS)
     ax.set(ylim=(len(order) - 0.5, -0.5), xlim=(modes.t[0], modes.t[-1]), xlabel="time [s]")
-    ax.set_title("states without bounces (shaded: CVIS)")
+    ax.set_title("states without bounces (shaded: CVIS, feet meet the ground; dots: impacts)")
 
 
 def _draw_graph(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[State]) -> None:
-    """Draw states around a circle, in the order in which they came, with an arrow for each transition."""
+    """Draw states around a circle, in the order in which they came, with an arrow for each transition; and say below
+    what they are.
+    """
+    from matplotlib.lines import Line2D
+
     angle = 0.5 * np.pi - 2.0 * np.pi * np.arange(len(order)) / max(1, len(order))
     place = {state: (float(np.cos(a)), float(np.sin(a))) for state, a in zip(order, angle, strict=True)}
     counts = transitions(report.entries)
@@ -128,4 +132,15 @@ def _draw_graph(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[S
         )
     ax.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), aspect="equal")
     ax.axis("off")
-    ax.set_title("transitions seen, with counts")
+    ax.set_title("transitions seen")
+    width = max(len(state_symbol(state, modes.feet)) for state in order)
+    names = [f"{state_symbol(state, modes.feet):{width}}  {state_name(state, modes.feet)}" for state in order]
+    ax.legend(
+        handles=[Line2D([], [], linestyle="", label=name) for name in names],
+        title="on arrows how often, in circles visits (red: impacts)",
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        handlelength=0.0,
+        handletextpad=0.0,
+        prop={"family": SYMBOLS, "size": "small"},
+    )

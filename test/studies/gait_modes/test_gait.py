@@ -231,3 +231,10 @@ def test_the_picture_sets_the_names_of_states_in_a_font_with_different_l_and_i(t
     assert {"Ird", "Ild"} <= set(drawn.texts)
     assert "monospace" in drawn.font("Ild")
     assert "monospace" not in drawn.font("stick")
+
+
+def test_the_picture_says_what_its_states_and_numbers_are(tmp_path: Path) -> None:
+    modes = spelled(["sl", "Ird", "sr", "Ild", "sl"])
+    drawn = Drawn(lambda path: plot(modes, gait_report(modes), path), tmp_path)
+    assert {"sl   left stick; right detached", "Ild  left impact, stick; right detached"} <= set(drawn.texts)
+    assert "on arrows how often, in circles visits (red: impacts)" in drawn.texts

@@ -253,4 +253,6 @@ def test_wrong_input_gets_an_answer(
 def test_one_entry_is_an_entry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(RunConfig(duration=0.1))[0].save(tmp_path / "stand.npz")
     assert main(["modes", str(tmp_path / "stand.npz")]) == 0
-    assert "\n1 entry, 1 of 25 states seen" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "\n1 entry, 1 of 25 states seen" in printed
+    assert "\nsets, of each foot in brackets: FCIS, it never leaves the ground" in printed
