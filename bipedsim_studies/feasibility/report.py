@@ -32,7 +32,7 @@ def as_json(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> dict[str, 
             name: {
                 "force_N": least(margins.force[:, k]),
                 "cop_m": least(margins.cop[:, k]),
-                "friction_left": least(margins.friction[:, k]),
+                "unused_friction": least(margins.friction[:, k]),
             }
             for k, name in enumerate(margins.feet)
         },
@@ -61,7 +61,7 @@ def as_json(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> dict[str, 
 _LEAST = {
     "force_N": ("normal force", 1.0, "N", "lifts"),
     "cop_m": ("CoP to the edge", 1e3, "mm", "tips"),
-    "friction_left": ("unused friction", 100.0, "% of mu f_z", "slips"),
+    "unused_friction": ("unused friction", 100.0, "% of mu f_z", "slips"),
 }
 """What the least margins of a foot are called, what they are shown in, and what the foot does at 0."""
 
@@ -124,7 +124,7 @@ def plot(margins: RunMargins, touch_downs: Sequence[TouchDown], title: str, path
     panels = (
         ("Normal force [N]", margins.force),
         ("CoP to the edge of what is held [m]", margins.cop),
-        ("Friction left, as a share of mu f_z", margins.friction),
+        ("Unused friction, as a share of mu f_z", margins.friction),
         ("How far torques could be off, all joints together [N.m]", margins.torque[:, None]),
     )
     with picture(path, (10.0, 9.0), title) as figure:

@@ -142,6 +142,7 @@ def test_the_command_prints_and_draws(tmp_path: Path, jump: Recording, capsys: p
     least = found["feet"]["left"]["force_N"]
     assert shown == (f"{least['least']:.4g}", f"{least['t']:.3f}")
     assert set(found["feet"]) == {"left", "right"}
+    assert set(found["feet"]["right"]) == {"force_N", "cop_m", "unused_friction"}, "left is a foot, and nothing else"
     assert found["agreement"] > 0.9
     assert found["touch_downs"]
 
