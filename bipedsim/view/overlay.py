@@ -15,7 +15,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording, between, without_plan
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plots import Page
-from bipedsim.view.sheet import DOT, LIMIT_COLOUR, PAGE, TOTAL_COLOUR, drawn, picture, small_title
+from bipedsim.view.sheet import DOT, LIMIT_COLOUR, PAGE, TOTAL_COLOUR, drawn, note_above, picture, small_title
 from bipedsim.view.thinned import columns_of
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ class Comparison:
         for ax in axes.values():
             ax.set_visible(bool(_curves(ax)))
             _dress(ax)
-            _name_cuts(ax, first)
+            if said := ax.get_title("right"):
+                note_above(ax, _named(first, said))
         for number, (name, theirs) in enumerate(zip(names, others, strict=True), start=1):
             for title in axes.keys() & theirs.keys():
                 _copy_curves(theirs[title], axes[title], number, name)
@@ -323,22 +324,9 @@ def _copy_curves(source: Axes, target: Axes, number: int, run: str) -> None:
         )
     if target.get_aspect() == "auto":
         target.set(xlim=limits[0], ylim=limits[1])
-    for text in source.texts:
-        if text.get_text().startswith(" cut"):
-            below = text.get_verticalalignment() == "top"
-            said = f" {run}:{text.get_text()}"
-            target.text(
-                *text.get_position(),
-                "\n" * number + said if below else said + "\n" * number,
-                ha=text.get_horizontalalignment(),
-                va=text.get_verticalalignment(),
-                fontsize=8,
-                color=TOTAL_COLOUR,
-                zorder=5.0,
-            )
+    if said := source.get_title("right"):
+        note_above(target, "\n".join(filter(None, (target.get_title("right"), _named(run, said)))))
 
 
-def _name_cuts(ax: Axes, run: str) -> None:
-    for text in ax.texts:
-        if text.get_text().startswith(" cut"):
-            text.set_text(f" {run}:{text.get_text()}")
+def _named(run: str, notes: str) -> str:
+    return "\n".join(f"{run}: {note}" for note in notes.splitlines())

@@ -60,6 +60,7 @@ from bipedsim.view.sheet import (
     foot_colour,
     foot_dash,
     mark_events,
+    note_above,
     picture,
 )
 
@@ -358,22 +359,8 @@ def _cut_peaks(ax: Axes, t: Array, force: Array, limit: float) -> None:
         return
     bottom = -limit if under else max(bottom, low - 0.05 * limit)
     ax.set_ylim(bottom, limit if over else min(top, high + 0.05 * limit))
-    for cut, peak, edge, side in ((over, high, limit, "top"), (under, low, -limit, "bottom")):
-        if not cut:
-            continue
-        at = float(t[np.nanargmax((force == peak).any(axis=1))])
-        late = at > t[0] + 0.8 * (t[-1] - t[0])
-        ax.text(
-            at,
-            edge,
-            f" cut: peak {peak:.0f} N at {at:.2f} s ",
-            ha="right" if late else "left",
-            va=side,
-            fontsize=8,
-            color=TOTAL_COLOUR,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
-            zorder=5.0,
-        )
+    at = {peak: t[np.nanargmax((force == peak).any(axis=1))] for cut, peak in ((over, high), (under, low)) if cut}
+    note_above(ax, "\n".join(f"cut: peak {peak:.0f} N at {when:.2f} s" for peak, when in at.items()))
 
 
 def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:
@@ -398,13 +385,14 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
         for ax in axes:
             at_least(ax, 0.05 * recording.weight)
-        shown = force if bodies is None else np.concatenate([force, np.nan_to_num(bodies)[:, None]], axis=1)
-        upward = np.concatenate([shown[..., 2], total[:, None]], axis=1)
-        for ax, values, share in zip(axes, (upward, shown[..., 0], shown[..., 1]), SEEN, strict=True):
-            _cut_peaks(ax, recording.t, values, share * recording.weight)
     # One row beside the title has room for four.
     n = len(axes[0].get_legend_handles_labels()[0])
     columns = n if n <= 4 else -(-n // 2)
     axes[0].legend(ncols=columns, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     axes[0].set_title(f"ground reaction forces ({frame})\nvertical  f_z [N]", pad=3)
+    if np.isfinite(recording.weight):
+        shown = force if bodies is None else np.concatenate([force, np.nan_to_num(bodies)[:, None]], axis=1)
+        upward = np.concatenate([shown[..., 2], total[:, None]], axis=1)
+        for ax, values, share in zip(axes, (upward, shown[..., 0], shown[..., 1]), SEEN, strict=True):
+            _cut_peaks(ax, recording.t, values, share * recording.weight)
 

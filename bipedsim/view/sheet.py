@@ -33,8 +33,8 @@ PAGE = 12.5
 """Width of a picture [in]."""
 DOT = "  ·  "
 """Between the things that a title names."""
-_TITLE = 11.5
-"""Size of the letters of a title [pt]."""
+_TITLE, _NOTE = 11.5, 8.0
+"""Size of the letters of the title of a picture, and of a note above axes [pt]."""
 _MARGIN = 0.01
 """Room beside a title, as a share of the width."""
 
@@ -189,6 +189,17 @@ def heading(figure: SubFigure, text: str) -> None:
 def small_title(ax: Axes, text: str) -> None:
     """Write what one of many axes shows."""
     ax.set_title(text, fontweight="normal", pad=2, fontsize=8.5)
+
+
+def note_above(ax: Axes, said: str) -> None:
+    """Write above axes, at their right end, what is not seen in them; a legend there gives way."""
+    from matplotlib.transforms import ScaledTranslation
+
+    ax.set_title(said, loc="right", pad=3, fontsize=_NOTE, fontweight="normal")
+    legend = ax.get_legend()
+    if legend is not None:
+        height = 1.3 * _NOTE * len(said.splitlines()) / 72.0
+        legend.set_bbox_to_anchor((1.0, 1.0), ax.transAxes + ScaledTranslation(0.0, height, ax.figure.dpi_scale_trans))
 
 
 def finish_grid(axes: Any, recording: Recording, used: int) -> None:

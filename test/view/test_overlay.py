@@ -63,6 +63,16 @@ def test_curves_keep_their_colours_and_have_the_dash_of_their_run() -> None:
     assert names[:3] == ["one", "two", "three"]
 
 
+def test_the_peaks_of_each_run_that_are_cut_are_named_with_it() -> None:
+    runs = {"one": loaded(400, 1.0), "two": loaded(400, 1.0), "three": loaded(400, 1.0)}
+    runs["one"].wrench[100, 0, 2], runs["three"].wrench[200, 0, 2] = 1e5, 2e5
+    total = {name: float(run.wrench[:, :, 2].sum(axis=1).max()) for name, run in runs.items()}
+    ax = axes_of(drawn(Comparison(runs, ["forces"])), "f_z [N]")
+    at = {"one": 0.1, "three": 0.2}
+    said = [f"{name}: cut: peak {total[name]:.0f} N at {t:.2f} s" for name, t in at.items()]
+    assert ax.get_title("right").splitlines() == said
+
+
 def test_the_table_is_the_difference_of_the_arrays() -> None:
     runs = [loaded(1000, 1.0), loaded(1000, 2.0)]
     summaries = []
