@@ -175,7 +175,7 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
         "penetration [um]",
         "energy taken by contact (landings, slip) [J]",
         "residual of the energy balance [J], no loss of an impact: the integrator's halves with the step",
-        f"joints, deviation from {comparison.reference} [rad]",
+        f"joints, deviation from {comparison.reference} [rad]; soft contact sinks in first, before it carries",
     )
     for ax, title in zip(axes, titles, strict=True):
         ax.set_title(title, pad=3)

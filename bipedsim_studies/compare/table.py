@@ -8,7 +8,9 @@ from bipedsim_studies.compare.figures import FIGURES
 
 _KEY = (
     "best: which values are better (0: the nearer to it), where any are; (ref): what deviations are from, not what is "
-    "right; *: depends on the machine. docs/compare.md defines every line"
+    "right; *: depends on the machine. docs/compare.md defines every line\n"
+    "all start in one posture, with soles that are not pressed into the ground: soft contact has to sink in before it "
+    "carries, and deviates from the first tick on"
 )
 
 

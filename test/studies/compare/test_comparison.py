@@ -18,8 +18,9 @@ from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
+from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.compare.comparison import Comparison, Failed, Measured, compare
-from bipedsim_studies.compare.figures import FIGURES, deviations, force_noise
+from bipedsim_studies.compare.figures import FIGURES, deviations, force_noise, joint_deviation
 from bipedsim_studies.compare.meter import Meter
 
 MODELS = tuple(CONTACT_MODELS)
@@ -143,6 +144,21 @@ def test_deviations_are_from_the_reference_that_was_asked_for(penalty: str) -> N
         assert measured(a, MODELS[0]).figures[key] == 0.0 == measured(b, penalty).figures[key]
 
 
+@pytest.mark.parametrize("model", ["feedback_linearised", "nonlinear_damping"])
+def test_soft_contact_deviates_from_the_first_tick_on_as_it_has_to_sink_in(model: str) -> None:
+    """From one and the same start; once it has sunk in, the joints are where they are without."""
+    comparison = compare(replace(STAND, duration=1.0), ["one_step", model])
+    rigid, soft = (measured(comparison, name).recording for name in ("one_step", model))
+    starts = [Simulator(load_robot("biped14"), contact=name).reset().joint_position for name in ("one_step", model)]
+    assert (starts[0] == starts[1]).all()
+    apart = joint_deviation(soft, rigid)
+    sunk = -soft.sole_poses[:, :, 2].min(axis=1)
+    assert 0.0 < sunk[0] < 0.05 * sunk[-1], "not yet"
+    assert soft.wrench[0, :, 2].sum() < rigid.wrench[0, :, 2].sum()
+    assert apart[-1] < 0.1 * apart.max()
+    assert apart.argmax() * 1e-3 < 0.1
+
+
 def test_springs_sink_by_the_weight_over_the_stiffness(penalty: str) -> None:
     """Eight vertices under m g, by the depth, the creep and the energy that they have in closed form."""
     robot = load_robot("biped14")
@@ -204,6 +220,7 @@ def test_the_table_names_models_and_what_depends_on_the_machine(capsys: pytest.C
     lines = printed.splitlines()
     assert lines[0].startswith("biped14, stand on flat")
     assert all(name in lines[2] for name in MODELS)
+    assert "all start in one posture, with soles that are not pressed into the ground" in lines[-1]
     starred = [line for line in lines if " * " in line]
     assert len(starred) == sum(figure.timed for figure in FIGURES.values())
     assert "nan" not in printed

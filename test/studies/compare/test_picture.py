@@ -65,6 +65,7 @@ def test_all_that_is_written_fits() -> None:
         shown = {text for text in figure.findobj(Text) if text.get_text() and text.get_visible()} - ticks
         boxes = {text.get_text(): text.get_window_extent() for text in shown}
         numbers = [text.get_window_extent() for text in shown if isinstance(text, Annotation)]
+    assert any("deviation from one_step [rad]; soft contact sinks in first" in text for text in boxes)
     broken = next(text for text in boxes if text.startswith("joints from reference"))
     assert broken.replace("\n", " ") == "joints from reference, max [rad], logarithmic"
     width, height = figure.bbox.size
