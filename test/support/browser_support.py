@@ -20,6 +20,8 @@ ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--ena
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTH, HEIGHT = 900, 360
 """Of the window [px]: wide enough that the panel of controls leaves the middle free."""
+SMALL = (240, 100)
+"""Of a window whose texts alone are read [px]: a third of the work, as software draws every pixel."""
 PATIENCE = 240.0
 """Longest wait for what must come [s]: the machine is shared and draws in software."""
 
@@ -97,8 +99,8 @@ class Tab:
 
 
 @contextmanager
-def browser() -> Iterator[Callable[[str], Tab]]:
-    """Give a function that opens an address in a new tab; skip the test where there is no browser."""
+def browser(size: tuple[int, int] = (WIDTH, HEIGHT)) -> Iterator[Callable[[str], Tab]]:
+    """Give a function that opens an address in a new window; skip the test where there is no browser."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
@@ -107,7 +109,7 @@ def browser() -> Iterator[Callable[[str], Tab]]:
         chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
 
         def opened(address: str) -> Tab:
-            tab = Tab(chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT}))
+            tab = Tab(chromium.new_page(viewport={"width": size[0], "height": size[1]}))
             tab.page.goto(address, wait_until="commit")
             return tab
 

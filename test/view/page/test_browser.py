@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from browser_support import Tab, browser, project, share_of
+from browser_support import SMALL, Tab, browser, project, share_of
 
 pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
 
@@ -98,9 +98,7 @@ def foot_points(shown: Shown, instant: Instant, k: int) -> tuple[np.ndarray, np.
     return pose.act(np.array([*instant.cop[k], 0.0])), pose.rotation @ instant.wrench[k, :3]
 
 
-def test_nothing_is_played_before_a_browser_is_there(
-    opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
-) -> None:
+def test_nothing_is_played_before_a_browser_is_there(played: tuple[Page, Replay]) -> None:
     page, replay = played
     first = replay.now
     replay.play_when_seen()
@@ -110,14 +108,15 @@ def test_nothing_is_played_before_a_browser_is_there(
         assert b"<html" in answer.read()
     time.sleep(0.2)
     assert replay.now == first
-    tab = opened(page.address)
-    tab.wait(lambda: replay.now > first, "it plays")
-    replay.pause()
-    now, before = replay.now, len(page.server.get_clients())
-    other = opened(page.address)
-    other.wait(lambda: len(page.server.get_clients()) > before, "another browser is there")
-    other.page.wait_for_timeout(300)
-    assert replay.now == now, "who comes later does not set going what was paused"
+    with browser(SMALL) as opened:
+        tab = opened(page.address)
+        tab.wait(lambda: replay.now > first, "it plays")
+        replay.pause()
+        now, before = replay.now, set(page.server.get_clients())
+        tab.page.reload(wait_until="commit")
+        tab.wait(lambda: bool(set(page.server.get_clients()) - before), "it is there again")
+        tab.page.wait_for_timeout(300)
+        assert replay.now == now, "who comes later does not set going what was paused"
 
 
 def test_nothing_moves_after_a_pause(played: tuple[Page, Replay]) -> None:
