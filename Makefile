@@ -13,7 +13,7 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo test test-all lint format lock clean
+.PHONY: help python setup demo test test-long test-all lint format lock clean
 # Installs what setup.py asks for, with the extras named behind it; at once when they are there.
 SETUP = '$(PYTHON)' tools/setup_venv.py
 
@@ -49,7 +49,12 @@ NONE = || { code=$$?; [ $$code -ne 5 ] || echo 'make: no test is called so; `.ve
 test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-k name" picks some
 	@$(SETUP) test
 	@$(WARM)
-	@$(BIN)/python -m pytest $(ALL_CORES) -m "not slow and not studies" --ignore=test/studies $(PYTEST_ARGS) $(NONE)
+	@$(BIN)/python -m pytest $(ALL_CORES) -m "not long and not slow and not studies" --ignore=test/studies $(PYTEST_ARGS) $(NONE)
+
+test-long: python ## run those that take four to ten seconds of one core each, a minute or two; CI runs them, too
+	@$(SETUP) test
+	@$(WARM)
+	@$(BIN)/python -m pytest $(ALL_CORES) -m "long and not slow and not studies" --ignore=test/studies $(PYTEST_ARGS) $(NONE)
 
 test-all: python ## run all tests, also those of studies and long runs
 	@$(SETUP) test

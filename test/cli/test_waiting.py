@@ -36,6 +36,7 @@ def seen_at_a_terminal(folder: Path, columns: int, *arguments: str) -> str:
     return seen.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", sampled([0, 120]))
 def test_what_takes_long_is_seen_at_a_terminal(tmp_path: Path, columns: int) -> None:
     run = ["run", "--duration", "0.2", "--plot", "a.png", "--animate", "b.gif"]

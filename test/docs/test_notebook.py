@@ -31,6 +31,7 @@ def outputs(notebook: Any) -> Iterator[tuple[str, Any]]:
                 yield ", ".join(shown), data.get("text/html") if shown == ["text/html"] else None
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Proactor event loop", "ignore:Kernel is running over TCP")
 def test_the_notebook_runs_and_shows_what_is_kept_in_it(tmp_path: Path) -> None:
     kept = nbformat.read(NOTEBOOK, as_version=4)

@@ -194,6 +194,7 @@ def test_a_folder_that_takes_nothing_is_told_once(package: Package, capfd: pytes
     assert "NUMBA_CACHE_DIR" in lines[0]
 
 
+@pytest.mark.long
 def test_processes_at_the_same_time_compile_each_kernel_once(package: Package) -> None:
     folder = package.folder.parent
     code = (

@@ -241,6 +241,7 @@ def test_what_is_symmetric_stays_so() -> None:
     np.testing.assert_allclose(b.v[1], b.v[2] * [-1.0, 1.0, 1.0], atol=1e-9)
 
 
+@pytest.mark.long
 def test_three_boxes_stay_on_each_other() -> None:
     """For a minute, to rounding."""
     boxes = [

@@ -61,6 +61,7 @@ def test_files_hold_the_objects(tmp_path: Path, scenario: Path) -> None:
     np.testing.assert_allclose(values, recording.objects["ball"][-1], rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_a_bag_holds_what_a_run_without_nodes_does(tmp_path: Path, scenario: Path, ros_env: dict[str, str]) -> None:
     both_ways(tmp_path, scenario, 0.3, ros_env)

@@ -59,6 +59,7 @@ def drawn(tab: Tab, panels: int) -> None:
     tab.wait(lambda: bool(tab.page.evaluate(f"{PLOTS}.length")), "the document is there")
 
 
+@pytest.mark.long
 def test_page_has_the_curves_and_zooms_together(
     chromium: Callable[[str], Tab], runs: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +104,7 @@ def test_page_has_the_curves_and_zooms_together(
     assert all(url.startswith(("file:", "data:", "blob:")) for url in tab.requests), tab.requests
 
 
+@pytest.mark.long
 def test_runs_lie_over_each_other(chromium: Callable[[str], Tab], runs: list[Path], tmp_path: Path) -> None:
     page = tmp_path / "both.html"
     assert main(["plot", *map(str, runs), "-o", str(page), "--panels", "torques"]) == 0
@@ -119,6 +121,7 @@ def test_runs_lie_over_each_other(chromium: Callable[[str], Tab], runs: list[Pat
     assert tab.errors == []
 
 
+@pytest.mark.long
 def test_the_last_label_of_time_is_whole(chromium: Callable[[str], Tab], runs: list[Path], tmp_path: Path) -> None:
     """Also where it reaches into the room of the next plot."""
     page = tmp_path / "velocities.html"

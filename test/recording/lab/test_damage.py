@@ -90,6 +90,7 @@ def test_a_table_that_is_damaged_is_told_or_read(write: Callable[[Path], Path], 
         judge(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 60), marks=pytest.mark.slow)])
 def test_a_c3d_file_that_is_damaged_takes_nobody_with_it(seeds: range, tmp_path: Path) -> None:
     """ezc3d dies of a third of the files with random bytes in their first kilobytes, where the counts are."""

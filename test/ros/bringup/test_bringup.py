@@ -452,6 +452,7 @@ def alive(pid: int) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: dict[str, str]) -> None:
     (tmp_path / "pushed.yaml").write_text("pushes: [{at: 0.3, duration: 0.05, force: [10.0, 5.0, 0.0]}]")
@@ -557,6 +558,7 @@ def test_a_bag_says_why_and_when_its_controller_was_stopped(
     assert told["gave_up_why"] == summary["gave_up_why"]
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.parametrize(("duration", "code"), sampled([("100", 130), ("0", 0)]))
 def test_an_interrupt_ends_all_nodes(tmp_path: Path, ros_env: dict[str, str], duration: str, code: int) -> None:
@@ -597,6 +599,7 @@ def test_an_interrupt_before_the_first_tick_is_told_as_one(tmp_path: Path, ros_e
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_an_interrupt_that_comes_again_kills_and_says_what_is_lost(tmp_path: Path, ros_env: dict[str, str]) -> None:
     up = Up(tmp_path, ros_env, "--record", "run")
@@ -622,6 +625,7 @@ def test_an_interrupt_that_comes_again_kills_and_says_what_is_lost(tmp_path: Pat
     assert "Traceback" not in up.output
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_a_simulator_that_nobody_commands_says_what_it_waits_for(tmp_path: Path, ros_env: dict[str, str]) -> None:
     up = Up(tmp_path, ros_env, "--controller", "none", "--record", "run")

@@ -77,6 +77,7 @@ def test_a_node_that_fails_ends_the_run_with_what_it_said(tmp_path: Path, last: 
         run(RunConfig(duration=0.2, **external(command, timeout=1.0)))
 
 
+@pytest.mark.long
 def test_what_was_started_is_gone_with_the_run(tmp_path: Path) -> None:
     command = f"{OURS} -p controller:=posture -r __node:=gone_with_{tmp_path.name}"
     run(RunConfig(duration=0.01, **external(command)))

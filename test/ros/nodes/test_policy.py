@@ -40,6 +40,7 @@ def test_lock_step_has_the_bits_of_one_process(ros: RosWorld, tmp_path: Path) ->
     assert np.ptp(stepped, axis=0).max() > 0.02
 
 
+@pytest.mark.long
 def test_a_bring_up_in_lock_step_has_the_bits_of_one_process(ros_env: dict[str, str], tmp_path: Path) -> None:
     """With the velocities of a scenario on /cmd_vel, which the network sees, and from the bag."""
     Recurrent(51, 14).save(tmp_path / "policy.onnx")

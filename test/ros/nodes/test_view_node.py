@@ -146,6 +146,7 @@ def test_a_walk_is_shown_and_steered_paused_and_pushed(ros: RosWorld, look: Call
     ros.until(lambda: velocities[-1].linear.x == 0.0, "a robot that stops when its page goes")
 
 
+@pytest.mark.long
 def test_a_robot_needs_no_simulator_and_is_told_what_it_lacks(
     ros: RosWorld, look: Callable[[NodeUnderTest], Live]
 ) -> None:

@@ -101,6 +101,7 @@ def started(task: Path) -> list[str]:
     return (task / "children").read_text().split()
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.skipif(not Path("/proc/net/udp").exists(), reason="only Linux shows the sockets of a process")
 @pytest.mark.parametrize(("network", "addresses"), sampled([("", {"127.0.0.1"}), ("subnet", {"0.0.0.0"})]))
