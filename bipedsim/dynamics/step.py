@@ -638,6 +638,16 @@ class Dynamics:
         if compiled is not None:
             compiled.solve.compile((box(self.projection).type.arrays, box(compiled.arrays).type.arrays))
 
+    def warm_up(self) -> None:
+        """Load or compile what steps need that :meth:`step` does not: of bodies that touch, stops, and landings."""
+        vector, impulse = self.change, np.zeros((len(self.sole_origins), 6))
+        ready(_project, self._projected, vector, vector, vector, WITHIN, 1.0)
+        ready(_advance, self._projected, vector, vector, impulse, impulse, WITHIN, FIRST)
+        if self._step is not None:
+            ready(_put_back, self._step)
+        else:
+            ready(_hold_again, self._projected, vector, vector, WITHIN, FIRST)
+
     def reset(self) -> None:
         """Forget what the feet stand on, and which stops carry."""
         self.stops.held[:] = 0

@@ -43,11 +43,11 @@ def announced(what: str, seconds: float, at_first: float | None = None) -> Itera
         at_first: What it takes where nothing is, by default no longer [s]; in between, it goes by the share of kernels
             that are missing.
 
-    How many were compiled, and for how long, is said at its end. A context speaks for those within it. Without one, the
-    first kernel of a process that must be compiled says so for all, and where it is from. On a terminal a line counts
+    How many were compiled, and for how long, is said at its end. A context speaks for those within it. Before and
+    behind it the first kernel that must be compiled says so for all, and where it is from. On a terminal a line counts
     the kernels meanwhile.
     """
-    global _what, _least, _most, _announced
+    global _what, _least, _most, _announced, _silent
     if _announced:
         yield
         return
@@ -62,7 +62,7 @@ def announced(what: str, seconds: float, at_first: float | None = None) -> Itera
             of = what.partition(",")[0]
             print(f"{begin}compiled {count} of {of} in {compile_seconds() - begun:.0f} s", file=sys.stderr, flush=True)
     finally:
-        _what, _announced = "", False
+        _what, _announced, _silent = "", False, True
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import coal
 import numpy as np
 
-from bipedsim.numerics import Array, Box, assign, cross, entry, kernel
+from bipedsim.numerics import Array, Box, assign, cross, entry, kernel, ready
 from bipedsim.objects.narrow import MARGIN, Near, begin_pair, clip, fill_face, lowest_on_rim, put, turn_normal, velocity
 from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, corner
 
@@ -205,6 +205,10 @@ class Hulls:
         self._request.enable_signed_distance = True
         self._result = coal.DistanceResult()
         self._found: Array = np.zeros(11)
+
+    def warm_up(self) -> None:
+        """Load or compile what :meth:`add` needs."""
+        ready(_add, self._boxed, self._found)
 
     def add(self) -> None:
         """Add the contacts of all pairs that ``look`` left to ask for."""

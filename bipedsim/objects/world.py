@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.numerics import Array, Box, Integers, assign, box, entry, exp3, mul, mul_t, product, zeros_of
+from bipedsim.numerics import Array, Box, Integers, assign, box, entry, exp3, mul, mul_t, product, ready, zeros_of
 from bipedsim.objects.bodies import Bodies, finish, fly, kick, kinetic_energy, move, note, place
 from bipedsim.objects.contacts import MOST_PAIRS, MOST_POINTS, WORLD, Contacts, Memory, recall, remember
 from bipedsim.objects.free_body import FreeBody, Link
@@ -344,6 +344,33 @@ class World:
             if left <= LEFT_OVER * h:
                 break
         return float(self._fastest[0])
+
+    def warm_up(self) -> None:
+        """Load or compile what the first contact needs; nothing moves."""
+        boxed, kept, h, slow = self._boxed, self._kept, self._h, self._slow
+        solve = self._solve_of(1)
+        calls: list[tuple[Any, ...]] = [
+            (_look, boxed, h),
+            (_recall, boxed, kept),
+            (_pick, boxed, slow, slow, self._chosen),
+            (_impact, solve, slow),
+            (_begin, boxed, h, slow, False),
+            (_gather, boxed, self._taken, self._chosen),
+            (_solve_part, solve, h),
+            (_end, boxed, kept, h, self._fastest),
+        ]
+        if self.links:
+            rows = np.zeros((1, 3))
+            calls += [
+                (_look_at_links, boxed, h),
+                (_first_hit, boxed, slow, h),
+                (_put_ahead, boxed, h),
+                (_put_back, boxed, h),
+                (_arrive, boxed, kept, np.zeros((1, 6)), rows, rows, np.zeros(1), h),
+            ]
+        for function, *arguments in calls:
+            ready(function, *arguments)
+        self._hulls.warm_up()
 
     def see(self, link: int, position: Array, R: Array, v: Array, w: Array) -> None:
         """Place a link: origin (3,) [m] and attitude (3, 3) of its joint in the world, and both velocities (3,)."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bipedsim.config import facts
 from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
-from bipedsim.numerics import Array, Flags, copy_rows
+from bipedsim.numerics import Array, Flags, copy_rows, ready
 from bipedsim.plates import PlateSignals
 from bipedsim.recording.force_plates import ARRAY, PlateRows, from_arrays, joined_signals, samples_of_rows, to_arrays
 from bipedsim.recording.plan import without_plan
@@ -264,6 +264,7 @@ class Recording(RecordedColumns):
             self._others: list[Array | None] = [None] * len(self._names)
             self._where = np.zeros((len(self._names), 3), dtype=np.int64)
             self._targets = self._aimed()
+            self._copy_rows = ready(copy_rows, self._where, 0)
             self._n = 0
             self._plates: PlateRows | None = None
 
@@ -303,7 +304,7 @@ class Recording(RecordedColumns):
                         self._copy_other(at, value, i)
                     else:
                         target[i] = value
-            copy_rows(self._where, i)
+            self._copy_rows(self._where, i)
             if objects is not None:
                 for name, state in zip(objects.names, objects.states(), strict=True):
                     if name not in r.objects:

@@ -318,12 +318,12 @@ def run(
     with _announced(settings if isinstance(settings, RunConfig) else settings.settings):
         prepared = settings if isinstance(settings, Prepared) else prepare(settings)
         run = Run(prepared, log, step_file)
+        builder = Recording.Builder(prepared.robot, min(prepared.ticks, MADE_ROOM_FOR))
     vertices = VertexForces(run.sim) if vertex_forces else None
     if vertices is not None and vertices.lacking:
         raise ConfigError(f"forces at vertices cannot be recorded of this run: {vertices.lacking}")
     if observer is not None:
         observer.start(run.sim, run.guard.readouts)
-    builder = Recording.Builder(prepared.robot, min(prepared.ticks, MADE_ROOM_FOR))
 
     started = time.perf_counter() - compile_seconds()
 

@@ -12,7 +12,7 @@ from bipedsim.contact import ContactResult, for_kernels
 from bipedsim.dynamics import Dynamics, Foothold, Projection
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.numerics import Array, box, entry
+from bipedsim.numerics import Array, box, entry, ready
 from bipedsim.plates import (
     REACH,
     Amplifiers,
@@ -107,8 +107,8 @@ class ForcePlates:
         names: Of the plates.
 
     Raises:
-        ConfigError: A name is given twice, plates lie over each other, or a plate is not flush with the ground; all
-            faults at once.
+        ConfigError: A plate lacks what it needs, a name is given twice, plates lie over each other, or a plate is not
+            flush with the ground; all faults at once.
     """
 
     def __init__(
@@ -122,6 +122,9 @@ class ForcePlates:
         physics_dt: float,
         control_dt: float,
     ) -> None:
+        together(
+            [ConfigError(f"force_plates: {one.name!r}: {fault}") for one in configs for fault in one.problems()]
+        )
         together([ConfigError(fault) for fault in (*check_plates(configs), *_not_flush(configs, ground))])
         widest = dynamics.projection.vertices.shape[1]
         self.amplifiers = Amplifiers(configs, physics_dt, control_dt, widest)
@@ -135,6 +138,11 @@ class ForcePlates:
             self._others = box(_Others(chain, touching.contacts, len(dynamics.bodies.leaf)))
         self._objects = objects
         self._surfaces = box(chain.surfaces)
+
+    def warm_up(self) -> None:
+        """Load or compile what the first body on a plate needs."""
+        if self._others is not None:
+            ready(_add_others, self._others)
 
     def step(self, landed: float, touched: bool) -> None:
         """Take in the physics step that was made last.

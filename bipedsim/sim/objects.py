@@ -17,7 +17,7 @@ from bipedsim.config import together
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Box
+from bipedsim.numerics import Array, Box, ready
 from bipedsim.objects import FreeBody, Link, ObjectConfig, World, check_names, give_contacts, parts_of
 from bipedsim.touch import Contacts, Touching
 from bipedsim.touch import Objects as Sides
@@ -82,6 +82,12 @@ class Objects:
         self._boxed = self.world.sides(touching.contacts, self.sides)
         touching.wanted = self._meet
         touching.finders.append(self._add)
+
+    def warm_up(self) -> None:
+        """Load or compile what the first contact needs; nothing moves."""
+        self.world.warm_up()
+        if self._touching is not None:
+            ready(give_contacts, self._boxed)
 
     def check(self, q: Array, v: Array) -> None:
         """Raise ConfigError where an object lies within the robot at (q, v), by name."""

@@ -719,6 +719,9 @@ class Simulator:
         before = self.snapshot()
         self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
         self._stepping.warm_up(self.q, self.v)
+        for part in (self.objects, self.force_plates):
+            if part is not None:
+                part.warm_up()
         self.ground_truth()
         self.restore(before)
 

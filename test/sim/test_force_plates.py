@@ -202,6 +202,14 @@ def test_a_plate_that_is_not_flush_says_where() -> None:
     Simulator(ROBOT, Ground.flat(0.2), force_plates=wrong[:1])
 
 
+def test_what_a_plate_lacks_is_told_with_its_name() -> None:
+    wrong = PlateConfig(name="Bad"), PlateConfig(name="bare")
+    with pytest.raises(ConfigError) as caught:
+        Simulator(ROBOT, force_plates=wrong)
+    assert "force_plates: 'Bad': name = 'Bad' must be lower-case letters" in str(caught.value)
+    assert "force_plates: 'bare': key 'size' is missing" in str(caught.value)
+
+
 def test_files_hold_the_samples_and_a_replay_repeats_them(tmp_path: Path) -> None:
     path = tmp_path / "plates.yaml"
     path.write_text(

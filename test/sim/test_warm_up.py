@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-# In a process of its own, as what is loaded stays. Flight, a landing, a fall, a push, a reset, a snapshot.
+import pytest
+
+# In a process of its own for each kind, as what is loaded stays. Flight, landing, fall, push, reset, snapshot.
 RUN = """
 import gc
 import sys
@@ -16,7 +18,9 @@ from numba.core.dispatcher import Dispatcher
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import DivergenceError
 from bipedsim.model import load_robot
-from bipedsim.sim import Simulator
+from bipedsim.objects import ObjectConfig
+from bipedsim.plates import PlateConfig
+from bipedsim.sim import GantryConfig, Simulator
 
 
 def loaded():
@@ -24,25 +28,41 @@ def loaded():
             for one in gc.get_objects() if isinstance(one, Dispatcher) and one.overloads}
 
 
-sims = []
-for model in sorted(CONTACT_MODELS):
-    for robot in ("biped14", "planar_biped"):
-        sim = Simulator(load_robot(robot), contact=model, hardware="realistic")
-        sim.warm_up()
-        sims.append(sim)
+kind = sys.argv[1]
+if kind == "models":
+    sims = [Simulator(load_robot(robot), contact=model, hardware="realistic")
+            for model in sorted(CONTACT_MODELS) for robot in ("biped14", "planar_biped") if model != "one_step"]
+elif kind == "one_step":
+    robots = "biped14", "planar_biped", "parallel_ankles"
+    sims = [Simulator(load_robot(robot), hardware="realistic") for robot in robots]
+    sims.append(Simulator(load_robot("biped14"), gantry=GantryConfig(lower_at=0.05, release_at=0.2)))
+else:
+    # A ball that hits a shin, and what falls on the ground and on each other beside the robot.
+    ball = ObjectConfig(name="ball", shape="ball", mass=0.4, radius=0.1, position=(0.6, 0.1, 0.35),
+                        velocity=(-5.0, 0.0, 0.0), restitution=0.7)
+    can = ObjectConfig(name="can", shape="cylinder", mass=1.0, radius=0.1, length=0.2, position=(2.0, 0.0, 0.12))
+    box = ObjectConfig(name="box", shape="box", mass=1.0, size=(0.2, 0.2, 0.2), position=(2.0, 0.0, 0.4),
+                       rpy=(0.3, 0.2, 0.0))
+    plates = [PlateConfig(name="plate", size=(4.0, 4.0))]
+    sims = [Simulator(load_robot("biped14"), objects=objects, force_plates=plates)
+            for objects, plates in (([], plates), ([can], []), ([ball, can, box], plates))]
+for sim in sims:
+    sim.watch(lambda name, said, begun: None)
+    sim.warm_up(loops=True)
 before = loaded()
-aloft = pressed = 0
+aloft = pressed = fallen = 0
 for sim in sims:
     robot = sim.robot
     q = robot.q_nominal.copy()
     q[2 if robot.free_flyer else 1] += 0.05
     sim.reset(q)
-    sim.push(np.array([20.0, 0.0, 0.0, 0.0, 1.0, 0.0]), None, 0.05)
+    sim.push(np.array([20.0 if kind == "models" else 400.0, 0.0, 0.0, 0.0, 1.0, 0.0]), None, 0.05)
     try:
-        for tick in range(400):
-            sim.step(np.zeros(robot.nu))
+        for tick in range(400 if kind == "models" else 900):
+            sim.step(np.zeros(robot.nu) if tick < 100 else np.zeros((6, robot.nu)))
             aloft += not sim.contact.impulse[:, 2].any()
             pressed += sim.contact.impulse[:, 2].any()
+            fallen += sim.body_impulse[:, 2].any()
             if tick == 200:
                 kept = sim.snapshot()
         sim.ground_truth()
@@ -51,10 +71,12 @@ for sim in sims:
     except DivergenceError:
         pass
 assert min(aloft, pressed) > 50 * len(sims), "both have been"
+assert fallen or kind == "models", "bodies have touched the ground, too"
 print(sorted(name for name, n in loaded().items() if n > before.get(name, 0)))
 """
 
 
-def test_nothing_is_left_to_be_compiled_in_the_loop() -> None:
-    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("kind", ["models", "one_step", "objects"])
+def test_nothing_is_left_to_be_compiled_in_the_loop(kind: str) -> None:
+    done = subprocess.run([sys.executable, "-c", RUN, kind], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
