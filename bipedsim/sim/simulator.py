@@ -718,6 +718,8 @@ class Simulator:
         """
         before = self.snapshot()
         self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
+        # Not in compile_contact: the process beside would have to wait for the kernels of the step.
+        self._dynamics.warm_up()
         self._stepping.warm_up(self.q, self.v)
         for part in (self.objects, self.force_plates):
             if part is not None:

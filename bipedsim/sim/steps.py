@@ -179,7 +179,7 @@ class Steps:
         self._q, self._v = q, v
 
     def warm_up(self, q: Array, v: Array) -> None:
-        """Load or compile what the first landing, flight and fall need, as of a step from (q, v)."""
+        """Load or compile what the first landing and the first flight need, as of a step from (q, v)."""
         boxed, calls, end = self._boxed, self._calls(), v.copy()
         calls.note(boxed, v, False)
         calls.depart(boxed, 0.0)
@@ -187,7 +187,6 @@ class Steps:
         calls.finish(boxed, q, end)
         calls.take_back(boxed)
         self._dynamics.correct(q.copy(), end)
-        self._dynamics.warm_up()
         if self._touching is not None:
             self._touching.warm_up()
 
