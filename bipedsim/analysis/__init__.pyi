@@ -37,6 +37,7 @@ from .plate_gait import Gait, Stance, find_gait, gait_summary, gait_table
 from .plate_grid import Grid, expected, grid_lines, grid_test, read_plate
 from .plates import (
     ForcePlate,
+    cop_under_soles,
     force_plate,
     low_pass,
     other_bodies,
@@ -93,6 +94,7 @@ __all__ = [
     "contacts",
     "controller_figures",
     "coordinates",
+    "cop_under_soles",
     "creep_rate",
     "difference_lines",
     "differences",

@@ -181,6 +181,30 @@ def force_plate(
     return ForcePlate(recording.t, force, moment, cop, free_moment, total_force, total_cop, total_free_moment)
 
 
+def cop_under_soles(plate: ForcePlate, sole_poses: Array) -> tuple[Array, Array]:
+    """Return the CoP of each foot (n, K, 3) in the plane of its sole, and that of all feet (n, 3), in the world [m].
+
+    That of all feet is the mean of theirs by vertical force. A plate's own are those in one plane, which on slopes and
+    stairs is not the one that feet stand on. NaN where the plate's are.
+
+    Args:
+        plate: What feet carry.
+        sole_poses: (n, K, 7) position [m] and quaternion x y z w.
+    """
+    position, turn = sole_poses[..., :3], sole_poses[..., 3:]
+    back = turn * [-1.0, -1.0, -1.0, 1.0]
+    force = rotate(back, plate.force)
+    moment = rotate(back, plate.moment - np.cross(position, plate.force))
+    loaded = np.isfinite(plate.cop[..., 0]) & (force[..., 2] > 0.0)
+    fz = np.where(loaded, force[..., 2], np.nan)
+    in_sole = np.stack([-moment[..., 1] / fz, moment[..., 0] / fz, 0.0 * fz], axis=-1)
+    feet = position + rotate(turn, in_sole)
+    share = np.where(loaded, plate.force[..., 2], 0.0)
+    total = share.sum(axis=1)
+    every = (share[..., None] * np.where(loaded[..., None], feet, 0.0)).sum(axis=1)
+    return feet, every / np.where(total > 0.0, total, np.nan)[:, None]
+
+
 def margin(points: Array, vertices: Array) -> Array:
     """Return the signed distance (...) [m] of ``points`` (..., 2) to the boundary of a convex polygon, positive inside.
 

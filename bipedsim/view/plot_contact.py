@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.analysis import ForcePlate, rotate
+from bipedsim.analysis import ForcePlate, cop_under_soles, rotate
 from bipedsim.numerics import Array
 from bipedsim.recording import ABSENT_MODE, Recording
 from bipedsim.view.sheet import PAGE, TOTAL_COLOUR, foot_colour, mark_events
@@ -38,6 +38,7 @@ def draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None, 
         _draw_cop_in_soles(figure, recording)
         return
     ax = figure.subplots()
+    cop, total_cop = cop_under_soles(plate, recording.sole_poses)
     last = []
     for k, foot in enumerate(recording.feet):
         down = outlines(recording, k)
@@ -45,8 +46,8 @@ def draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None, 
             ax.fill(*outline.T, facecolor=foot_colour(k), alpha=0.10, edgecolor="none")
             ax.plot(*np.vstack([outline, outline[:1]]).T, color=foot_colour(k), linewidth=1.0, alpha=0.7)
         last.append(down[-1] if down else None)
-        ax.plot(*plate.cop[:, k].T, color=foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
-    ax.plot(*plate.total_cop.T, color=TOTAL_COLOUR, label="all feet", marker=".", markersize=2)
+        ax.plot(*cop[:, k, :2].T, color=foot_colour(k), label=f"{foot} foot", marker=".", markersize=2)
+    ax.plot(*total_cop[:, :2].T, color=TOTAL_COLOUR, label="all feet", marker=".", markersize=2)
     ax.set(title="centre of pressure (world, from above)", xlabel="x, forward [m]", ylabel="y, to the left [m]")
     ax.set_aspect("equal", adjustable="datalim")
     _number_corners(ax, recording, last, inches)

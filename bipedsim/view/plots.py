@@ -16,6 +16,7 @@ from bipedsim.analysis import (
     ComMotion,
     ForcePlate,
     com_motion,
+    cop_under_soles,
     force_plate,
     joint_limits,
     length_text,
@@ -306,7 +307,8 @@ def _walk_height(recording: Recording, plate: ForcePlate | None) -> float:
     """Return how high the CoP of a walk along x is at the width of the page [in]; 0 if it is no such walk."""
     if plate is None:
         return 0.0
-    points = [plate.total_cop, *(outline for k in range(len(recording.feet)) for outline in outlines(recording, k))]
+    _, total_cop = cop_under_soles(plate, recording.sole_poses)
+    points = [total_cop[:, :2], *(outline for k in range(len(recording.feet)) for outline in outlines(recording, k))]
     together = np.vstack(points)
     together = together[np.isfinite(together).all(axis=1)]
     if not len(together):

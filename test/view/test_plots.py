@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -13,8 +14,10 @@ from matplotlib.figure import Figure
 from picture_support import Drawn
 
 from bipedsim.cli.main import main
+from bipedsim.config import RunConfig
 from bipedsim.errors import RecordingError, UnknownNameError
 from bipedsim.recording import Recording
+from bipedsim.runs import run
 from bipedsim.view import LIMIT_COLOUR, plot, sheet
 from bipedsim.view.panels import PANELS, USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import MOST_OBJECTS, draw_objects, roll_pitch_yaw
@@ -247,3 +250,20 @@ def test_angles_of_the_base_against_pinocchio() -> None:
     for quaternion in quaternions:
         R = pin.Quaternion(quaternion).toRotationMatrix()
         np.testing.assert_allclose(roll_pitch_yaw(quaternion[None])[0], pin.rpy.matrixToRpy(R), atol=1e-12)
+
+
+@pytest.mark.parametrize("settings", [{"scenario": "walk", "ground": "slope", "duration": 2.5}, {"scenario": "climb"}])
+def test_the_cop_is_drawn_in_the_soles_that_it_is_in(settings: dict[str, Any]) -> None:
+    """On ground that is not z = 0, too; where it is, pinocchio and the recorded CoP say."""
+    recording, _ = run(RunConfig(**{"duration": 6.0, **settings}))
+    ax = axes_of(drawn(recording, "cop"), "centre of pressure (world, from above)")
+    curves = {str(line.get_label()): np.asarray(line.get_xydata()) for line in ax.lines}
+    for k, foot in enumerate(recording.feet):
+        there = np.isfinite(recording.cop[:, k, 0]) & (recording.wrench[:, k, 2] > 0.05 * recording.weight)
+        poses = [pin.XYZQUATToSE3(pose) for pose in recording.sole_poses[there, k]]
+        wanted = [pose.act(np.array([*cop, 0.0]))[:2] for pose, cop in zip(poses, recording.cop[there, k], strict=True)]
+        np.testing.assert_allclose(curves[f"{foot} foot"][there], wanted, atol=1e-6)
+    carried = np.isfinite(curves["all feet"][:, 0])
+    assert carried.sum() > 1000
+    # That of all feet goes by the vertical forces in one, by those on the ground in the other.
+    np.testing.assert_allclose(curves["all feet"][carried], recording.cop_world[carried, :2], atol=1e-3)
