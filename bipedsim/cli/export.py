@@ -53,7 +53,12 @@ def main(args: argparse.Namespace) -> int:
     if args.format is None:
         # The table of columns was there first: a .csv is one.
         named = {suffix: name for name, suffix in suffixes.items() if suffix != SUFFIXES["columns"]}
-        args.format = named.get(args.output.suffix.lower() if args.output else "", "columns")
+        suffix = args.output.suffix.lower() if args.output else ""
+        # Of a recording more is said below.
+        if suffix not in ("", ".npz", SUFFIXES["columns"], *named):
+            known = ", ".join(sorted({*suffixes.values()}))
+            raise ConfigError(f"-o {args.output}: {suffix} is none of {known}; name one of them, or give a --format")
+        args.format = named.get(suffix, "columns")
     output = output_beside(args.recording, args.output, suffixes[args.format])
     if args.frame is not None and args.format not in TABLES:
         as_it_was = args.format in ("columns", *FORMATS)

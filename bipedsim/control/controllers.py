@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import sys
@@ -45,7 +46,9 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
     """
     if name in CONTROLLERS:
         return name, CONTROLLERS[name]
-    module_name, _, class_name = name.partition(":")
+    module_name, _, class_name = name.removeprefix("./").partition(":")
+    if not module_name:
+        raise ConfigError(f"controller = {name!r}: the module stands before the colon, as in package.module:Class")
     if module_name.endswith(".py"):
         meant = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
         raise ConfigError(f"controller = {name!r}: a module is named as import does, without .py: {meant}")
@@ -63,6 +66,12 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         raise UnknownNameError("class", class_name, _classes(module), name)
+    params = getattr(found, "Params", None)
+    if params is not None and not dataclasses.is_dataclass(params):
+        raise ConfigError(
+            f"controller = {name!r}: its Params is no dataclass: write @dataclass(frozen=True) above `class Params`, "
+            "and each field with its type"
+        )
     for method in ("reset", "update"):
         if not callable(getattr(found, method, None)):
             raise ConfigError(f"controller = {name!r}: {class_name} has no method {method}(self, observation)")

@@ -437,6 +437,10 @@ class Gathered:
             return Part()
 
 
+DESCRIPTIONS = (".urdf", ".xacro", ".xml", ".mjcf")
+"""Suffixes of what :func:`load_robot` cannot take as it is."""
+
+
 def load_robot(name_or_path: str | Path) -> Robot:
     """Load a robot by its name in the table, or from a robot.yaml (or the folder of one).
 
@@ -444,6 +448,11 @@ def load_robot(name_or_path: str | Path) -> Robot:
         UnknownNameError: No such robot, joint or frame; the message lists the choices.
         ConfigError: Anything else that is wrong with robot.yaml or its URDF, with file, key and value.
     """
+    if str(name_or_path).lower().endswith(DESCRIPTIONS):
+        raise ConfigError(
+            f"robot = {str(name_or_path)!r}: a description says neither which bodies are feet nor how it stands; "
+            f"`bipedsim import {name_or_path}` writes a folder with a robot.yaml that does"
+        )
     source = ROBOTS.find(name_or_path, "the path of a robot.yaml")
     if os.path.isdir(source):
         source = source / "robot.yaml"

@@ -161,6 +161,7 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--controller", "user_controllers:NoCommand"], ["returned ndarray"]),
         (["plot", "no/such/bag"], ["no/such/bag"]),
         (["run", "--record", "runs/x"], ["--output runs/x", "such as runs/x.npz", "`bipedsim up --record FOLDER`"]),
+        (["export", "run.npz", "-o", "run.c3dd"], [".c3dd is none of .c3d, .csv", "--format"]),
         (["export", "run.npz", "-o", "other.npz"], ["overwrite a recording", ".csv"]),
         (["export", "no/such/run.npz"], ["no/such/run.npz"]),
         (["run", "--hardware", "{preset: []}"], ["unknown preset '[]'", "ideal, realistic"]),

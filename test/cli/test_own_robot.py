@@ -11,7 +11,7 @@ import pytest
 
 from bipedsim.analysis import robot_of
 from bipedsim.cli.main import main
-from bipedsim.errors import ConfigError
+from bipedsim.errors import EXIT_USAGE, ConfigError
 from bipedsim.model import ROBOTS
 from bipedsim.recording import load_recording
 
@@ -76,3 +76,13 @@ def test_a_recording_holds_the_name_of_an_installed_robot(tmp_path: Path, given:
         header = json.loads(str(file["header"]))
     # The path would be that of this installation.
     assert header["run"]["robot"] == "biped14"
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".xml", ".URDF"])
+def test_a_description_in_the_place_of_a_robot_is_told_to_be_imported(
+    tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"mine{suffix}"
+    path.write_text("<robot/>")
+    assert main(["run", "--robot", str(path), "--duration", "0.1"]) == EXIT_USAGE
+    assert f"`bipedsim import {path}` writes a folder with a robot.yaml" in capsys.readouterr().err

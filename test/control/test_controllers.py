@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from functools import lru_cache
@@ -11,9 +12,9 @@ import numpy as np
 import pytest
 from policy_support import whole
 
-from bipedsim.control.controllers import CONTROLLERS, make_controller
+from bipedsim.control.controllers import CONTROLLERS, find_controller, make_controller
 from bipedsim.errors import ConfigError
-from bipedsim.model import load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Command, Observation
 from bipedsim.sim.simulator import Simulator
 
@@ -123,3 +124,30 @@ def test_a_controller_goes_by_the_time_since_its_reset(name: str) -> None:
 
     # Stamps have 1e-12 s left there, which gains make up to a millionth of a newton metre.
     np.testing.assert_allclose(commands(late), commands(0.0), rtol=0.0, atol=1e-5)
+
+
+class PlainParams:
+    """Somebody forgot the decorator."""
+
+    class Params:
+        kp = 3.0
+
+    def __init__(self, robot: Robot, params: Params, dt: float) -> None: ...
+
+    def reset(self, observation: Observation) -> None: ...
+
+    def update(self, observation: Observation) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (f"{__name__}:PlainParams", "its Params is no dataclass: write @dataclass"),
+        (f"./{__name__}:PlainParams", "its Params is no dataclass: write @dataclass"),
+        ("./mine.py:Mine", "without .py: mine:Mine"),
+        (":Mine", "the module stands before the colon"),
+    ],
+)
+def test_slips_in_a_controller_and_its_name_are_told_with_the_way_out(name: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        find_controller(name)
