@@ -5,6 +5,7 @@ Nodes and headless runs host a controller through it, so that a fall is the same
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,7 +54,6 @@ class Guard:
     Attributes:
         set_velocity: The controller's own, or None; :meth:`steer` calls it.
         set_footsteps: The controller's own, or None.
-        readouts: The controller's, live; empty if it has none.
         has_estimate: Whether the controller estimates where the robot is.
         fresh: Whether the last command is new, and not one that the controller gave some ticks ago.
         reason: Why the robot counts as fallen; empty while it does not. :func:`failed` knows whose fault it is.
@@ -66,7 +66,7 @@ class Guard:
         self._controller: Any = controller
         self.set_velocity: Callable[[float, float, float], None] | None = getattr(controller, "set_velocity", None)
         self.set_footsteps: Callable[[Array], None] | None = getattr(controller, "set_footsteps", None)
-        self.readouts: Mapping[str, float] = getattr(controller, "readouts", {})
+        self._shown: Mapping[str, float] = getattr(controller, "readouts", {})
         self.has_estimate = hasattr(controller, "estimate")
         self._gives_up = hasattr(controller, "fallen")
         self._upright = _vertical_in_imu(robot)
@@ -90,6 +90,12 @@ class Guard:
     def fallen(self) -> bool:
         """Whether the robot has fallen since the last reset."""
         return self.fell_at is not None
+
+    @property
+    def readouts(self) -> Mapping[str, float]:
+        """The controller's, live; empty if it has none. What another dict in the place of the first lacks is NaN."""
+        shown = getattr(self._controller, "readouts", self._shown)
+        return self._shown if shown is self._shown else {**dict.fromkeys(self._shown, math.nan), **shown}
 
     @property
     def controller_class(self) -> type[Any]:

@@ -8,9 +8,11 @@ import pytest
 from paths import BODIES
 from user_controllers import EchoParams, NotFinite, Rest, Steered
 
+from bipedsim.config import RunConfig
 from bipedsim.control.monitor import Guard, failed
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
+from bipedsim.runs import run
 from bipedsim.sim.io import Command, Observation
 
 
@@ -165,3 +167,23 @@ def test_what_cannot_be_seen_is_no_fall(robot: Robot) -> None:
     assert bare.set_footsteps is None
     assert bare.estimate is None
     assert bare.readouts == {}
+
+
+class Rebinding(Rest):
+    """Shows a new dict in every update, the second time without one of its numbers."""
+
+    def __init__(self, robot: Robot, params: object, dt: float) -> None:
+        super().__init__(robot, params, dt)
+        self.readouts = {"time": 0.0, "depth": 0.0}
+
+    def update(self, observation: Observation) -> Command:
+        self.readouts = {"time": observation.t} if observation.t > 0.0015 else {"time": observation.t, "depth": 2.0}
+        return super().update(observation)
+
+
+def test_a_dict_of_readouts_in_the_place_of_the_first_one_counts() -> None:
+    recording, _ = run(RunConfig(controller=f"{__name__}:Rebinding", duration=0.005))
+    # Nobody has answered the last row.
+    shown, t = recording.readouts, recording.t[:-1]
+    np.testing.assert_allclose(shown["time"][:-1], t, atol=1e-12)
+    np.testing.assert_array_equal(np.isfinite(shown["depth"][:-1]), t < 0.0015)
