@@ -184,8 +184,9 @@ def force_plate(
 def cop_under_soles(plate: ForcePlate, sole_poses: Array) -> tuple[Array, Array]:
     """Return the CoP of each foot (n, K, 3) in the plane of its sole, and that of all feet (n, 3), in the world [m].
 
-    That of all feet is the mean of theirs by vertical force. A plate's own are those in one plane, which on slopes and
-    stairs is not the one that feet stand on. NaN where the plate's are.
+    That of all feet is the mean of theirs by the force normal to each sole: on one slope, that of both in its plane. A
+    plate's own are those in its plane, which on slopes and stairs is not the one that feet stand on. NaN where the
+    plate's are.
 
     Args:
         plate: What feet carry.
@@ -199,7 +200,7 @@ def cop_under_soles(plate: ForcePlate, sole_poses: Array) -> tuple[Array, Array]
     fz = np.where(loaded, force[..., 2], np.nan)
     in_sole = np.stack([-moment[..., 1] / fz, moment[..., 0] / fz, 0.0 * fz], axis=-1)
     feet = position + rotate(turn, in_sole)
-    share = np.where(loaded, plate.force[..., 2], 0.0)
+    share = np.where(loaded, force[..., 2], 0.0)
     total = share.sum(axis=1)
     every = (share[..., None] * np.where(loaded[..., None], feet, 0.0)).sum(axis=1)
     return feet, every / np.where(total > 0.0, total, np.nan)[:, None]

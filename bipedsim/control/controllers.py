@@ -47,7 +47,7 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
     if name in CONTROLLERS:
         return name, CONTROLLERS[name]
     module_name, _, class_name = name.removeprefix("./").partition(":")
-    if not module_name:
+    if ":" in name and not module_name:
         raise ConfigError(f"controller = {name!r}: the module stands before the colon, as in package.module:Class")
     if module_name.endswith(".py"):
         meant = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"

@@ -16,9 +16,8 @@ from bipedsim.descriptions.guesses import gains
 from bipedsim.descriptions.importing import import_robot
 from bipedsim.descriptions.legs import mirrored_joints
 from bipedsim.descriptions.notes import TITLES, Notes
-from bipedsim.descriptions.source import SUFFIXES
 from bipedsim.errors import ConfigError
-from bipedsim.model import Robot, load_robot, sole_placements
+from bipedsim.model import DESCRIPTIONS, Robot, load_robot, sole_placements
 
 WAYS = (("ahead", "behind"), ("left", "right"), ("up", "down"))
 """Where the axes x, y and z point, and the other way."""
@@ -46,7 +45,7 @@ def describe(name_or_file: str | Path) -> Described:
         ConfigError: There is no such robot or file.
     """
     path = Path(name_or_file)
-    if path.suffix in SUFFIXES or (path.is_dir() and not (path / "robot.yaml").is_file()):
+    if path.suffix in DESCRIPTIONS or (path.is_dir() and not (path / "robot.yaml").is_file()):
         with tempfile.TemporaryDirectory(prefix="bipedsim_describe_") as folder:
             made = import_robot(path, folder, replace=True)
             if made.robot is not None:

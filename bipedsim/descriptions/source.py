@@ -15,9 +15,8 @@ from bipedsim.descriptions.description import Description, plain
 from bipedsim.descriptions.mjcf import read_mjcf
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import ConfigError, some
-from bipedsim.model import mesh_path
+from bipedsim.model import DESCRIPTIONS, mesh_path
 
-SUFFIXES = (".urdf", ".xacro", ".xml", ".mjcf")
 NOT_ROBOTS = re.compile(r"scene|terrain|hand|gripper|arm(?!.*leg)|package\.xml|gazebo|transmission|visual")
 """Names of files in a description package that are seldom the whole robot."""
 KNOWN = {"link", "joint", "material", "transmission", "gazebo", "mujoco", "sensor"}
@@ -59,7 +58,7 @@ def _in_package(folder: Path, notes: Notes) -> Path:
     """Return the file of a package that describes the whole robot: that with most joints; MJCF only without a URDF."""
     ranked = []
     for path in sorted(folder.rglob("*")):
-        if path.suffix not in SUFFIXES or not path.is_file():
+        if path.suffix not in DESCRIPTIONS or not path.is_file():
             continue
         head = path.read_text(encoding="utf-8", errors="replace")
         kind = 0 if "<mujoco" in head[:2000] else 1 if path.suffix == ".urdf" else 2

@@ -5,7 +5,7 @@ from .inertia import inertia_problem, nearest_inertia
 from .kinematics import at_posture, com_position, foot_poses, inverse_kinematics, standing_posture
 from .load import RobotReader, load_robot
 from .loops import CONNECT, WELD, Loop, LoopEquations
-from .names import ROBOTS
+from .names import DESCRIPTIONS, ROBOTS
 from .posture import place_base, reach, sole_placements, stand, stand_upright
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
 from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
@@ -18,6 +18,7 @@ from .urdf import inertia_matrix, inertia_values, read_urdf, welded
 
 __all__ = [
     "CONNECT",
+    "DESCRIPTIONS",
     "IDEAL",
     "PD_DAMPING",
     "PD_STIFFNESS",

@@ -18,7 +18,7 @@ from bipedsim.model.hardware import check_presets
 from bipedsim.model.inertia import inertia_problem
 from bipedsim.model.loops import Loop, LoopEquations, close
 from bipedsim.model.mjcf import read_equality
-from bipedsim.model.names import ROBOTS
+from bipedsim.model.names import DESCRIPTIONS, ROBOTS
 from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
 from bipedsim.model.schema import MEND, FootConfig, RobotConfig, ShapeConfig, read_robot_config, urdf_path
@@ -435,10 +435,6 @@ class Gathered:
         except ConfigError as fault:
             self.faults.append(fault)
             return Part()
-
-
-DESCRIPTIONS = (".urdf", ".xacro", ".xml", ".mjcf")
-"""Suffixes of what :func:`load_robot` cannot take as it is."""
 
 
 def load_robot(name_or_path: str | Path) -> Robot:

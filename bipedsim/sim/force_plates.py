@@ -122,10 +122,9 @@ class ForcePlates:
         physics_dt: float,
         control_dt: float,
     ) -> None:
-        together(
-            [ConfigError(f"force_plates: {one.name!r}: {fault}") for one in configs for fault in one.problems()]
-        )
-        together([ConfigError(fault) for fault in (*check_plates(configs), *_not_flush(configs, ground))])
+        faults = [f"force_plates: {one.name!r}: {fault}" for one in configs for fault in one.problems()]
+        whole = [one for one in configs if not list(one.problems())]
+        together([ConfigError(fault) for fault in (*faults, *check_plates(configs), *_not_flush(whole, ground))])
         widest = dynamics.projection.vertices.shape[1]
         self.amplifiers = Amplifiers(configs, physics_dt, control_dt, widest)
         self.configs = self.amplifiers.configs

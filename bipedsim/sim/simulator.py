@@ -15,7 +15,7 @@ from bipedsim.dynamics import SPEED_LIMIT, Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, drivers, perturbed, read_hardware
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, announced
 from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
 from bipedsim.sim.actuators import Actuators
@@ -718,13 +718,14 @@ class Simulator:
         """
         before = self.snapshot()
         self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
-        # Not in compile_contact: the process beside would have to wait for the kernels of the step.
-        self._dynamics.warm_up()
-        self._stepping.warm_up(self.q, self.v)
-        for part in (self.objects, self.force_plates):
-            if part is not None:
-                part.warm_up()
-        self.ground_truth()
+        with announced("landings, falls and objects", 5, at_first=30):
+            # Not in compile_contact: the process beside would have to wait for the kernels of the step.
+            self._dynamics.warm_up()
+            self._stepping.warm_up(self.q, self.v)
+            for part in (self.objects, self.force_plates):
+                if part is not None:
+                    part.warm_up()
+            self.ground_truth()
         self.restore(before)
 
     def compile_contact(self) -> None:

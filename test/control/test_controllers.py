@@ -145,6 +145,7 @@ class PlainParams:
         (f"{__name__}:PlainParams", "its Params is no dataclass: write @dataclass"),
         (f"./{__name__}:PlainParams", "its Params is no dataclass: write @dataclass"),
         ("./mine.py:Mine", "without .py: mine:Mine"),
+        ("", "unknown controller ''"),
         (":Mine", "the module stands before the colon"),
     ],
 )

@@ -172,13 +172,22 @@ def test_what_cannot_be_seen_is_no_fall(robot: Robot) -> None:
 class Rebinding(Rest):
     """Shows a new dict in every update, the second time without one of its numbers."""
 
-    def __init__(self, robot: Robot, params: object, dt: float) -> None:
+    def __init__(self, robot: Robot, params: EchoParams, dt: float) -> None:
         super().__init__(robot, params, dt)
         self.readouts = {"time": 0.0, "depth": 0.0}
 
     def update(self, observation: Observation) -> Command:
         self.readouts = {"time": observation.t} if observation.t > 0.0015 else {"time": observation.t, "depth": 2.0}
         return super().update(observation)
+
+
+def test_what_a_new_dict_of_readouts_lacks_is_not_a_number(robot: Robot) -> None:
+    controller = Rebinding(robot, EchoParams(), 1e-3)
+    guard = Guard(controller, robot)
+    assert guard.readouts is controller.readouts
+    controller.readouts = {"time": 3.0}
+    assert guard.readouts["time"] == 3.0
+    assert np.isnan(guard.readouts["depth"])
 
 
 def test_a_dict_of_readouts_in_the_place_of_the_first_one_counts() -> None:

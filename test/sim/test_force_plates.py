@@ -203,11 +203,13 @@ def test_a_plate_that_is_not_flush_says_where() -> None:
 
 
 def test_what_a_plate_lacks_is_told_with_its_name() -> None:
-    wrong = PlateConfig(name="Bad"), PlateConfig(name="bare")
+    high = PlateConfig(name="high", size=(0.4, 0.4), position=(0.0, 0.0, 0.2))
+    wrong = PlateConfig(name="Bad"), PlateConfig(name="bare"), high
     with pytest.raises(ConfigError) as caught:
         Simulator(ROBOT, force_plates=wrong)
     assert "force_plates: 'Bad': name = 'Bad' must be lower-case letters" in str(caught.value)
     assert "force_plates: 'bare': key 'size' is missing" in str(caught.value)
+    assert "'high' is not flush" in str(caught.value), "all at once"
 
 
 def test_files_hold_the_samples_and_a_replay_repeats_them(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 WIDTH, HEIGHT = 900, 360
 """Of the window [px]: wide enough that the panel of controls leaves the middle free."""
 SMALL = (240, 100)
-"""Of a window whose texts alone are read [px]: a third of the work, as software draws every pixel."""
+"""Of a window that nobody looks at [px]: less work, as software draws every pixel."""
 PATIENCE = 240.0
 """Longest wait for what must come [s]: the machine is shared and draws in software."""
 
