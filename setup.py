@@ -35,7 +35,7 @@ GYM = ["gymnasium>=1.0"]
 STUDY = ["distributed>=2024.1", "pyarrow>=15"]
 UNITREE = ["cyclonedds>=0.10.2; python_version < '3.14'"]  # no wheels yet for 3.14
 VIEW = ["bokeh>=3.4", "fast-simplification>=0.1.9", "viser>=1.1"]
-LAB = ["ezc3d>=1.5.18", "pyarrow>=15"]
+LAB = ["pyarrow>=15"]
 BENCH = [*MUJOCO, "dartpy>=6.19", "drake>=1.50", "jiminy-py>=1.8.12", "pybullet>=3.2.6"]  # each may be missing
 TEST = [
     *MUJOCO,
@@ -46,6 +46,7 @@ TEST = [
     *UNITREE,
     *VIEW,
     "c3d>=0.6",
+    "ezc3d>=1.5.18",
     "hypothesis>=6.100",
     "ipykernel>=6.29",
     "mcap-ros2-support>=0.5",

@@ -190,7 +190,6 @@ def test_a_plate_under_both_feet_is_no_stance() -> None:
 
 
 def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("ezc3d")
     recording, _ = a_walk()
     source = tmp_path / "walk.npz"
     recording.save(source)

@@ -25,7 +25,6 @@ def test_commands_of_the_pages_run_as_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a folder with what they name: runs/first and runs/walk, and a laboratory's walking.c3d."""
-    pytest.importorskip("ezc3d", reason="the extra lab: pip install 'bipedsim[lab]'")
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--scenario", "walk", "--duration", "5", "--output", "first.npz"]) == 0
     assert main(["export", "first.npz", "-o", "walking.c3d"]) == 0

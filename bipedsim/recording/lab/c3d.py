@@ -1,4 +1,4 @@
-"""Writing C3D files (https://www.c3d.org), with the library ezc3d.
+"""Writing C3D files (https://www.c3d.org).
 
 Lengths are in mm and moments in N.mm, as laboratories have them; numbers are 32-bit floats. ``FORCE_PLATFORM``
 holds the plates: channels are the reaction on the person along the plate's own axes, so that a plate whose z looks into
@@ -7,7 +7,8 @@ the floor has a negative Fz under load. Time begins at 0 with the first sample.
 
 from __future__ import annotations
 
-import os
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,29 +16,25 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.errors import ConfigError, RecordingError, install
+from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
-from bipedsim.recording.lab.trial import LabTrial
+from bipedsim.recording.lab.c3d_format import BLOCK, INTEL, KEY, LAST
+from bipedsim.recording.lab.trial import LabTrial, Markers
 
 POINT_RATE = 250.0
 """Most frames of markers per second: usual cameras; plates have a whole multiple of what is taken."""
-MOST_FRAMES = 65_535
-"""Frames that the header of a C3D file can count."""
+MOST_FRAMES = 1 << 24
+"""Frames that a 32-bit float counts one by one, which is where a C3D file has more than a word of 16 bits can."""
+MOST_TEXT = 255
+"""Bytes of a text, and entries along a dimension of a parameter, that its byte for them counts."""
+MOST_BYTES = 0x7FFF
+"""Bytes of a parameter that the word for them counts."""
+MOST_BLOCKS = 255
+"""Blocks of parameters that the byte for them counts."""
 MM = 1000.0
 
-
-def ezc3d_module() -> Any:
-    """Return the library that reads and writes C3D files.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
-    try:
-        import ezc3d
-    except ImportError as error:
-        raise ConfigError(f"C3D files need the library ezc3d: {install('bipedsim[lab]')} ({error})") from error
-    return ezc3d
+Groups = dict[str, dict[str, Any]]
 
 
 def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -52,10 +49,9 @@ def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None
         What was changed on the way, such as plates that were brought to one rate.
 
     Raises:
-        ConfigError: ezc3d is missing, or the trial does not fit a C3D file; the message says what to do.
+        ConfigError: The trial does not fit a C3D file; the message says what to do.
         RecordingError: The file cannot be written.
     """
-    ezc3d = ezc3d_module()
     path = Path(path)
     if path.suffix != ".c3d":
         raise ConfigError(f"{path}: the name of a C3D file must end in .c3d")
@@ -74,24 +70,17 @@ def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None
         left = len(t) - frames * each
         rest = "sample of the plates fills" if left == 1 else f"{left} samples of the plates fill"
         notes.append(f"the last {rest} no frame of markers: left out")
-    c3d = ezc3d.c3d()
-    _set_points(c3d, trial, t[: frames * each : each], analog_rate / each)
-    _set_plates(c3d, plates, frames * each, analog_rate)
-    for event in trial.events:
-        if t[0] - 1e-9 <= event.t <= t[frames * each - 1] + 1e-9:
-            at = event.t - float(t[0])
-            c3d.add_event([at // 60.0, at % 60.0], event.context, event.label)
-    said = {"START": f"{t[0]:.9g} s is time 0 of this file", **(about or {}), "NOTES": "; ".join(trial.notes)}
-    for name, text in said.items():
-        if text:
-            c3d.add_parameter("BIPEDSIM", name.upper(), [text[:200]])
-    c3d.add_parameter("MANUFACTURER", "COMPANY", ["bipedsim"])
-    c3d.add_parameter("MANUFACTURER", "SOFTWARE", ["bipedsim export"])
+    points = _points(trial.markers, t[: frames * each : each])
+    groups: Groups = {"POINT": _point_group(trial.markers, analog_rate / each)}
+    groups["ANALOG"], groups["FORCE_PLATFORM"], analogs = _plate_groups(plates, frames * each, analog_rate)
+    groups["EVENT"] = _event_group(trial, t[: frames * each])
+    said = {"START": f"{t[0]:.9g} s is time 0 of this file", **(about or {}), "NOTES": "\n".join(trial.notes)}
+    groups["BIPEDSIM"] = {_name(name): _lines(text) for name, text in said.items() if text}
+    groups["MANUFACTURER"] = {"COMPANY": ["bipedsim"], "SOFTWARE": ["bipedsim export"]}
+    data = _encoded(path, {name: rows for name, rows in groups.items() if rows}, points, analogs, each)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # ezc3d says nothing where it cannot write.
-        path.open("wb").close()
-        c3d.write(os.fspath(path))
+        path.write_bytes(data)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be written ({error.strerror or error})") from error
     return tuple(notes)
@@ -131,29 +120,53 @@ def _rate(t: Array) -> float:
     return round((len(t) - 1) / float(t[-1] - t[0]), 6) if len(t) > 1 else 1.0
 
 
-def _set_points(c3d: Any, trial: LabTrial, t: Array, rate: float) -> None:
-    markers = trial.markers
-    points = c3d["parameters"]["POINT"]
-    points["RATE"]["value"] = [rate]
-    points["UNITS"]["value"] = ["mm"]
-    points["LABELS"]["value"] = list(markers.names)
-    points["DESCRIPTIONS"]["value"] = [""] * len(markers.names)
-    c3d.add_parameter("POINT", "X_SCREEN", ["+X"])
-    c3d.add_parameter("POINT", "Y_SCREEN", ["+Z"])
-    values = np.zeros((4, len(markers.names), len(t)))
+def _point_group(markers: Markers, rate: float) -> dict[str, Any]:
+    count = len(markers.names)
+    return {
+        "USED": count,
+        # Negative: floats.
+        "SCALE": -1.0,
+        "RATE": rate,
+        "LABELS": list(markers.names),
+        "DESCRIPTIONS": [""] * count,
+        "UNITS": ["mm"],
+        "X_SCREEN": ["+X"],
+        "Y_SCREEN": ["+Z"],
+    }
+
+
+def _points(markers: Markers, t: Array) -> Array:
+    """Return x, y, z [mm] and residual (n, m, 4) of the markers at the times; a point that was not seen has -1."""
+    values = np.zeros((len(t), len(markers.names), 4))
     for k in range(len(markers.names)):
         for axis in range(3):
-            values[axis, k] = MM * np.interp(t, markers.t, markers.positions[:, k, axis])
-    unseen = ~np.isfinite(values[:3]).all(axis=0)
-    values[:, unseen] = np.nan
-    values[3, ~unseen] = 1.0
-    c3d["data"]["points"] = values
-    c3d["data"]["meta_points"]["residuals"] = np.where(unseen, -1.0, 0.0)[None]
-    c3d["data"]["meta_points"]["camera_masks"] = np.zeros((7, len(markers.names), len(t)), dtype=bool)
+            values[:, k, axis] = MM * np.interp(t, markers.t, markers.positions[:, k, axis])
+    values[~np.isfinite(values).all(axis=2)] = (0.0, 0.0, 0.0, -1.0)
+    return values
 
 
-def _set_plates(c3d: Any, plates: Sequence[PlateSignals], n: int, rate: float) -> None:
-    channels: list[Array] = []
+def _event_group(trial: LabTrial, t: Array) -> dict[str, Any]:
+    """Return the events between the first and the last of the times."""
+    events = [event for event in trial.events if t[0] - 1e-9 <= event.t <= t[-1] + 1e-9]
+    if not events:
+        return {}
+    count = len(events)
+    at = np.array([event.t - float(t[0]) for event in events])
+    return {
+        "USED": count,
+        "CONTEXTS": [event.context for event in events],
+        "LABELS": [event.label for event in events],
+        "DESCRIPTIONS": [""] * count,
+        "TIMES": np.stack([at // 60.0, at % 60.0]),
+        "SUBJECTS": [""] * count,
+        "ICON_IDS": np.zeros(count, dtype=int),
+        "GENERIC_FLAGS": np.zeros(count, dtype=int),
+    }
+
+
+def _plate_groups(plates: Sequence[PlateSignals], n: int, rate: float) -> tuple[dict[str, Any], dict[str, Any], Array]:
+    """Return the groups ANALOG and FORCE_PLATFORM, and the channels (n, c)."""
+    channels: list[Array] = [np.zeros((n, 0))]
     labels: list[str] = []
     units: list[str] = []
     descriptions: list[str] = []
@@ -163,33 +176,34 @@ def _set_plates(c3d: Any, plates: Sequence[PlateSignals], n: int, rate: float) -
         scales, names = _channel_units(geometry)
         values = np.nan_to_num(_on_person(plate)[:n]) * scales
         places.append(range(len(labels) + 1, len(labels) + 1 + values.shape[1]))
-        channels.append(values.T)
+        channels.append(values)
         labels += [f"{name}_{number}" for name in geometry.channel_names]
         units += names
         descriptions += [f"force plate {geometry.name}, type {geometry.kind}"] * values.shape[1]
-    analog = c3d["parameters"]["ANALOG"]
-    analog["RATE"]["value"] = [rate]
-    analog["LABELS"]["value"] = labels
-    analog["DESCRIPTIONS"]["value"] = descriptions
-    analog["UNITS"]["value"] = units
-    analog["SCALE"]["value"] = np.ones(len(labels))
-    analog["OFFSET"]["value"] = np.zeros(len(labels), dtype=int)
-    c3d["data"]["analogs"] = np.vstack(channels)[None] if channels else np.zeros((1, 0, n))
+    analog: dict[str, Any] = {"USED": len(labels)}
     if not plates:
-        return
+        return analog, {}, channels[0]
+    analog |= {
+        "LABELS": labels,
+        "DESCRIPTIONS": descriptions,
+        "GEN_SCALE": 1.0,
+        "SCALE": np.ones(len(labels)),
+        "OFFSET": np.zeros(len(labels), dtype=int),
+        "UNITS": units,
+        "RATE": rate,
+        "FORMAT": ["SIGNED"],
+    }
     widest = max(map(len, places))
-    for name, value in {
-        "USED": np.array([len(plates)]),
+    platform = {
+        "USED": len(plates),
         "TYPE": np.array([plate.geometry.kind for plate in plates]),
         "ZERO": np.array([1, 0]),
         "CORNERS": np.stack([MM * plate.geometry.corners.T for plate in plates], axis=2),
         "ORIGIN": np.column_stack([_origin(plate.geometry) for plate in plates]),
         "CHANNEL": np.column_stack([[*place, *[0] * (widest - len(place))] for place in places]),
         "CAL_MATRIX": np.stack([_calibration(plate.geometry) for plate in plates], axis=2),
-    }.items():
-        c3d.add_parameter("FORCE_PLATFORM", name, np.asarray(value, dtype=np.float64))
-    for name in ("USED", "TYPE", "ZERO", "CHANNEL"):
-        c3d["parameters"]["FORCE_PLATFORM"][name]["type"] = 2  # integers, of which ezc3d makes floats
+    }
+    return analog, platform, np.hstack(channels)
 
 
 def _on_person(plate: PlateSignals) -> Array:
@@ -228,3 +242,116 @@ def _calibration(geometry: PlateGeometry) -> Array:
     """Return CAL_MATRIX (6, 6) [N, N.mm per unit of the channels]."""
     matrix = geometry.calibration if geometry.kind == 4 else np.eye(6)
     return np.asarray(np.array([1.0, 1.0, 1.0, MM, MM, MM])[:, None] * matrix if geometry.kind == 4 else matrix)
+
+
+def _name(text: str) -> str:
+    """Return a text as the name of a parameter: capitals, digits and _."""
+    return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_").upper()[:127] or "TEXT"
+
+
+def _lines(text: str) -> list[str]:
+    """Return a text in lines that fit a parameter, of which each counts its bytes."""
+    lines = []
+    for line in text.split("\n"):
+        width = MOST_TEXT
+        while any(len(part.encode()) > MOST_TEXT for part in textwrap.wrap(line, width)):
+            width //= 2
+        lines += textwrap.wrap(line, width) or [""]
+    return lines
+
+
+def _encoded(path: Path, groups: Groups, points: Array, analogs: Array, ratio: int) -> bytes:
+    """Return the bytes of a file, for Intel's processors, with floats.
+
+    Args:
+        path: For messages.
+        groups: Parameters by group and name: integers, floats, arrays of them, or lists of texts.
+        points: (n, m, 4) x, y, z and residual.
+        analogs: (n * ratio, c).
+        ratio: Analog samples per frame.
+
+    Raises:
+        ConfigError: Something is more than the bytes and words for it count.
+    """
+    frames, channels = len(points), analogs.shape[1]
+    for what, count in (("points", points.shape[1]), ("analog samples a frame", channels * ratio)):
+        if count > LAST:
+            raise ConfigError(f"{path}: a C3D file has at most {LAST} {what}, and this one {count}")
+    groups["POINT"] |= {"FRAMES": min(frames, LAST), "DATA_START": 0}
+    if frames > LAST:
+        groups["POINT"]["LONG_FRAMES"] = float(frames)
+        groups["TRIAL"] = {
+            "ACTUAL_START_FIELD": np.array([1, 0]),
+            "ACTUAL_END_FIELD": np.array([frames % (LAST + 1), frames // (LAST + 1)]),
+        }
+    blocks = -(-len(_records(path, groups)) // BLOCK)
+    if blocks > MOST_BLOCKS:
+        raise ConfigError(
+            f"{path}: {blocks} blocks of names and texts do not fit a C3D file of at most {MOST_BLOCKS}: write fewer "
+            "markers or plates"
+        )
+    start = 2 + blocks
+    groups["POINT"]["DATA_START"] = start
+    header = np.zeros(BLOCK // 2, dtype="<u2")
+    header[:5] = 2 | KEY << 8, points.shape[1], channels * ratio, 1, min(frames, LAST)
+    header[6:8] = np.array([groups["POINT"]["SCALE"]], dtype="<f4").view("<u2")
+    header[8:10] = start, ratio
+    header[10:12] = np.array([groups["POINT"]["RATE"]], dtype="<f4").view("<u2")
+    parameters = bytearray(_records(path, groups).ljust(blocks * BLOCK, b"\0"))
+    parameters[:4] = 1, KEY, blocks, INTEL
+    values = np.hstack([points.reshape(frames, -1), analogs.reshape(frames, -1)]).astype("<f4").tobytes()
+    return header.tobytes() + parameters + values.ljust(-(-len(values) // BLOCK) * BLOCK, b"\0")
+
+
+def _records(path: Path, groups: Groups) -> bytes:
+    """Return the section of parameters but for its first four bytes, which are zero."""
+    parts = [bytes(4)]
+    for number, (group, rows) in enumerate(groups.items(), 1):
+        parts.append(_record(group, -number, b"\0"))
+        for name, value in rows.items():
+            for suffix, part in _split(value):
+                parts.append(_record(f"{name}{suffix}", number, _typed(f"{path}: {group}:{name}{suffix}", part)))
+    return b"".join(parts) + b"\0\0"
+
+
+def _record(name: str, group: int, body: bytes) -> bytes:
+    raw = name.encode()
+    return bytes([len(raw), group % 256]) + raw + (len(body) + 2).to_bytes(2, "little") + body
+
+
+def _split(value: Any) -> list[tuple[str, Any]]:
+    """Return a value in parts that a dimension of a parameter counts, with what their names end in: nothing, 2, 3."""
+    size = len(value) if isinstance(value, list) else np.shape(value)[-1] if np.ndim(value) else 1
+    if size <= MOST_TEXT:
+        return [("", value)]
+    cuts = [slice(k, k + MOST_TEXT) for k in range(0, size, MOST_TEXT)]
+    parts = [value[cut] if isinstance(value, list) else value[..., cut] for cut in cuts]
+    return [(f"{k + 1}" if k else "", part) for k, part in enumerate(parts)]
+
+
+def _typed(where: str, value: Any) -> bytes:
+    """Return type, dimensions, numbers or texts, and no description.
+
+    Raises:
+        ConfigError: A text or the parameter is too long, or an integer does not fit a word.
+    """
+    if isinstance(value, list):
+        texts = [text.encode() for text in value]
+        width = max([1, *map(len, texts)])
+        longest = max(value, key=lambda text: len(text.encode()), default="")
+        if width > MOST_TEXT:
+            raise ConfigError(f"{where}: {longest!r} has {width} bytes; a C3D file takes {MOST_TEXT}: name it shorter")
+        kind, shape, raw = -1, (width, len(texts)), b"".join(text.ljust(width) for text in texts)
+    else:
+        array = np.asarray(value)
+        whole = array.dtype.kind in "iu"
+        if whole and array.size and not 0 <= array.min() <= array.max() <= LAST:
+            raise ConfigError(f"{where}: {array.max()} does not fit a word of 16 bits, from 0 to {LAST}")
+        kind, shape = (2, array.shape) if whole else (4, array.shape)
+        raw = array.astype("<u2" if whole else "<f4").tobytes(order="F")
+    body = bytes([kind % 256, len(shape), *shape]) + raw + b"\0"
+    if len(body) > MOST_BYTES:
+        raise ConfigError(
+            f"{where}: {len(body)} bytes do not fit a parameter of at most {MOST_BYTES}: shorten the names"
+        )
+    return body

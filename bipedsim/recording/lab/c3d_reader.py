@@ -6,18 +6,18 @@ sign. What stops a plate from being read is told with what was looked for and wh
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bipedsim.errors import BipedSimError, RecordingError
+from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import CHANNELS, PlateGeometry, PlateSignals
-from bipedsim.recording.lab.c3d import ezc3d_module
-from bipedsim.recording.lab.cells import LARGEST, whole_samples
-from bipedsim.recording.lab.ezc3d_alone import read_alone
+from bipedsim.recording.lab.c3d_format import C3DContent, Parameters, read_content, unsigned
+from bipedsim.recording.lab.cells import whole_samples
+from bipedsim.recording.lab.mended import moments_in_their_unit, rectangle
 from bipedsim.recording.lab.trial import Event, LabTrial, Markers, force_unit, length_unit, moment_unit
 
 LEVEL = 0.9
@@ -42,134 +42,99 @@ def read_c3d(path: Path | str) -> LabTrial:
         Plates, markers and events in metres and newtons, turned so that z looks up; ``notes`` say what was mended.
 
     Raises:
-        ConfigError: ezc3d is missing.
         RecordingError: No C3D file, a damaged one, one without force plates, or with plates, units or axes that are
             not known here.
     """
-    ezc3d_module()
     path = Path(path)
     try:
-        with path.open("rb") as file:
-            head = file.read(512)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
-    if len(head) < 512 or head[1] != 0x50:
-        found = f"{len(head)} bytes" if len(head) < 512 else f"0x{head[1]:02x} there"
-        raise RecordingError(
-            f"{path}: no C3D file: looked for a header of 512 bytes, its second 0x50; found {found}"
-        )
-    try:
-        c3d = read_alone(path)
-        notes: list[str] = []
-        frames = _frames(path, c3d, head)
-        markers, scale = _markers(path, c3d, frames)
-        plates = _plates(path, c3d, scale, notes)
+        content = read_content(path)
+        notes = list(content.notes)
+        units = content.parameters.texts("POINT", "UNITS")
+        scale = length_unit(units[0] if units and units[0] else "mm", f"{path}: POINT:UNITS")
+        plates = _plates(path, content, scale, notes)
         turn = _upright(path, plates, notes)
         signals = tuple(_signals(plates, turn, notes))
-        events = _events(c3d)
-    except (BipedSimError, MemoryError):
-        raise
-    except Exception as error:
+        events = _events(content)
+    except (ValueError, IndexError, OverflowError) as error:
         # Damaged bytes may mean anything.
         raise RecordingError(
             f"{path}: damaged, or no C3D file ({type(error).__name__}: {error}); if there is a whole copy, read that"
         ) from error
-    if turn is not None:
-        markers = Markers(markers.t, markers.names, markers.positions @ turn.T)
+    positions = scale * content.points
+    names = content.parameters.texts("POINT", "LABELS")[: positions.shape[1]]
+    names += [f"point {k + 1}" for k in range(len(names), positions.shape[1])]
+    t = np.arange(len(positions)) / (content.point_rate or 1.0)
+    markers = Markers(t, tuple(names), positions if turn is None else positions @ turn.T)
     return LabTrial(path.stem, signals, markers, events, tuple(notes))
 
 
-def _values(c3d: Any, group: str, name: str) -> Any:
-    """Return the value of a parameter; None where there is none."""
-    found = c3d["parameters"].get(group, {}).get(name)
-    return None if found is None else found["value"]
-
-
-def _frames(path: Path, c3d: Any, head: bytes) -> int:
-    """Return how many frames there are.
-
-    Raises:
-        RecordingError: The file ends before the frames that its header counts.
-    """
-    frames, samples = int(c3d["data"]["points"].shape[2]), int(c3d["data"]["analogs"].shape[2])
-    first, last = (int.from_bytes(head[k : k + 2], "little") for k in (6, 8))
-    counted = last - first + 1
-    header = c3d["header"]
-    ratio = header["analogs"]["frame_rate"] / (header["points"]["frame_rate"] or 1.0)
-    number = 4 if _values(c3d, "POINT", "SCALE")[0] < 0.0 else 2  # bytes: floats or integers
-    width = number * (4 * int(header["points"]["size"]) + int(header["analogs"]["size"]) * round(ratio))
-    start = 512 * (int.from_bytes(head[16:18], "little") - 1)
-    there = min(frames, (path.stat().st_size - start) // max(1, width))
-    if start >= 0 and there < counted:
-        raise RecordingError(
-            f"{path}: damaged: its header counts {counted} frames and the file ends after {max(0, there)} of them; if "
-            "there is a whole copy, read that"
-        )
-    if frames == 0 and samples == 0:
-        raise RecordingError(f"{path}: it holds no frames")
-    return frames
-
-
-def _markers(path: Path, c3d: Any, frames: int) -> tuple[Markers, float]:
-    """Return the markers, in the axes of the file, and how many metres its unit of length is."""
-    units = _values(c3d, "POINT", "UNITS") or ["mm"]
-    scale = length_unit(str(units[0]), f"{path}: POINT:UNITS")
-    points = c3d["data"]["points"]
-    names = [str(name) for name in (_values(c3d, "POINT", "LABELS") or ())][: points.shape[1]]
-    names += [f"point {k + 1}" for k in range(len(names), points.shape[1])]
-    rate = float(c3d["header"]["points"]["frame_rate"])
-    positions = scale * np.moveaxis(points[:3], 0, 2).transpose(1, 0, 2)
-    return Markers(np.arange(frames) / (rate or 1.0), tuple(names), positions), scale
-
-
-def _events(c3d: Any) -> tuple[Event, ...]:
-    times, labels, contexts = (_values(c3d, "EVENT", name) for name in ("TIMES", "LABELS", "CONTEXTS"))
-    if times is None or not len(labels or ()):
+def _events(content: C3DContent) -> tuple[Event, ...]:
+    """Return the events of the group EVENT; they count their time from frame 1, which a file that was cut lacks."""
+    parameters = content.parameters
+    times = parameters.numbers("EVENT", "TIMES")
+    labels, contexts = parameters.texts("EVENT", "LABELS"), parameters.texts("EVENT", "CONTEXTS")
+    used = parameters.number("EVENT", "USED")
+    labels = labels if used is None else labels[: int(used)]
+    if times is None or not labels:
         return ()
-    begin = float(_values(c3d, "TRIAL", "ACTUAL_START_FIELD")[0] - 1) if _has_start(c3d) else 0.0
-    begin /= float(c3d["header"]["points"]["frame_rate"]) or 1.0
-    contexts = list(contexts or ()) + ["General"] * len(labels)
-    seconds = np.asarray(times)[0] * 60.0 + np.asarray(times)[1] - begin
-    found = [Event(float(t), str(label), str(c)) for t, label, c in zip(seconds, labels, contexts, strict=False)]
+    minutes, seconds = np.asarray(times, dtype=np.float64).reshape(2, -1)
+    begin = (content.first_frame - 1) / (content.point_rate or 1.0)
+    contexts += ["General"] * len(labels)
+    found = [
+        Event(float(60.0 * m + s - begin), label, context)
+        for m, s, label, context in zip(minutes, seconds, labels, contexts, strict=False)
+    ]
     return tuple(sorted(found, key=lambda event: event.t))
 
 
-def _has_start(c3d: Any) -> bool:
-    value = _values(c3d, "TRIAL", "ACTUAL_START_FIELD")
-    return value is not None and len(value) > 0
+@dataclass(frozen=True)
+class _Plate:
+    """A plate in the axes of its file.
+
+    Attributes:
+        geometry: Arguments of :class:`PlateGeometry`.
+        channels: (n, c).
+        t: (n,) [s].
+        taken: Metres of the unit of length that moments were taken to have; None where the file names their unit.
+    """
+
+    geometry: dict[str, Any]
+    channels: Array
+    t: Array
+    taken: float | None
 
 
-def _plates(path: Path, c3d: Any, scale: float, notes: list[str]) -> list[tuple[dict[str, Any], Array, Array]]:
-    """Return geometry, channels and times of each plate, in the axes of the file.
+def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> list[_Plate]:
+    """Return the plates in the axes of the file.
 
     Raises:
         RecordingError: There is none, or one that cannot be read.
     """
-    used = _values(c3d, "FORCE_PLATFORM", "USED")
-    count = int(used[0]) if used is not None and len(used) else 0
-    labels = [str(label) for label in (_values(c3d, "ANALOG", "LABELS") or ())]
+    parameters, analogs = content.parameters, content.analogs
+    used = parameters.number("FORCE_PLATFORM", "USED")
+    count = int(used or 0)
+    labels = parameters.texts("ANALOG", "LABELS")
     if count == 0:
-        groups = ", ".join(name for name in c3d["parameters"])
+        groups = ", ".join(parameters.groups)
         raise RecordingError(
             f"{path}: no force plates: looked for FORCE_PLATFORM:USED above 0; found "
             f"{'FORCE_PLATFORM:USED = 0' if used is not None else f'the groups {groups}'} and {len(labels)} analog "
             f"channels{': ' + ', '.join(labels[:12]) if labels else ''}"
         )
-    rows = {name: _values(c3d, "FORCE_PLATFORM", name) for name in ("TYPE", "CORNERS", "ORIGIN", "CHANNEL")}
-    missing = [name for name, value in rows.items() if value is None or not np.size(value)]
+    rows = {name: parameters.numbers("FORCE_PLATFORM", name) for name in ("TYPE", "CORNERS", "ORIGIN", "CHANNEL")}
+    missing = [name for name, value in rows.items() if value is None]
     if missing:
         raise RecordingError(f"{path}: its {count} force plates lack FORCE_PLATFORM:{', :'.join(missing)}")
     kinds = np.asarray(rows["TYPE"], dtype=int).ravel()
-    corners = np.asarray(rows["CORNERS"], dtype=np.float64).reshape(3, 4, -1)
-    origins = np.asarray(rows["ORIGIN"], dtype=np.float64).reshape(3, -1)
-    places = np.asarray(rows["CHANNEL"], dtype=int)
-    places = places.reshape(places.shape[0], -1)
-    analogs = c3d["data"]["analogs"][0]
-    units = [str(unit) for unit in (_values(c3d, "ANALOG", "UNITS") or ())]
-    rate = float(c3d["header"]["analogs"]["frame_rate"])
-    if not 0.0 < rate < LARGEST:
+    corners = np.asarray(rows["CORNERS"], dtype=np.float64).reshape(3, 4, -1, order="F")
+    origins = np.asarray(rows["ORIGIN"], dtype=np.float64).reshape(3, -1, order="F")
+    places = np.asarray(unsigned(rows["CHANNEL"]), dtype=int)
+    places = places.reshape(places.shape[0], -1, order="F")
+    units = parameters.texts("ANALOG", "UNITS")
+    rate = content.analog_rate
+    if rate <= 0.0:
         raise RecordingError(f"{path}: damaged: looked for a rate of its force plates above 0 Hz, found {rate:g}")
-    zero = _zero_samples(c3d, len(analogs[0]) if len(analogs) else 0, notes)
+    zero = _zero_samples(content, notes)
     result = []
     for i in range(count):
         where = f"{path}: force plate {i + 1}"
@@ -180,18 +145,18 @@ def _plates(path: Path, c3d: Any, scale: float, notes: list[str]) -> list[tuple[
             raise RecordingError(f"{where}: its type is {kind}; known are {', '.join(map(str, CHANNELS))}")
         wanted = CHANNELS[kind]
         numbers = places[: len(wanted), i]
-        if len(numbers) < len(wanted) or (numbers < 1).any() or (numbers > len(analogs)).any():
+        if len(numbers) < len(wanted) or (numbers < 1).any() or (numbers > analogs.shape[1]).any():
             raise RecordingError(
                 f"{where}: type {kind} needs the channels {', '.join(wanted)}; FORCE_PLATFORM:CHANNEL gives "
-                f"{numbers.tolist()} of {len(analogs)} analog channels: {', '.join(labels[:16])}"
+                f"{numbers.tolist()} of {analogs.shape[1]} analog channels: {', '.join(labels[:16])}"
             )
         named = [units[k - 1] if k <= len(units) else "" for k in numbers]
-        channels = analogs[numbers - 1].T * _scales(where, kind, named, scale)
+        channels = analogs[:, numbers - 1] * _scales(where, kind, named, scale)
         t = np.arange(len(channels)) / rate
         channels = whole_samples(where, t, channels, notes)
         geometry: dict[str, Any] = {
             "name": str(i + 1),
-            "corners": scale * corners[:, :, i].T,
+            "corners": rectangle(str(i + 1), scale * corners[:, :, i].T, notes),
             "kind": kind,
             "rate": rate,
         }
@@ -199,25 +164,35 @@ def _plates(path: Path, c3d: Any, scale: float, notes: list[str]) -> list[tuple[
         if kind == 3:
             geometry["half_base"], offset = np.abs(offset[:2]), np.array([0.0, 0.0, offset[2]])
         elif kind == 4:
-            geometry["calibration"] = _calibration(where, c3d, i, scale)
+            geometry["calibration"] = _calibration(where, parameters, i, scale)
         geometry["offset"] = offset
         if zero is not None:
             channels = _without_zero(PlateGeometry(**geometry), channels, zero, notes)
-        result.append((geometry, channels, t))
+        unsaid = kind == 4 or (kind == 2 and not any(named[3:]))
+        result.append(_Plate(geometry, channels, t, scale if unsaid else None))
+    _say_corrections(parameters, kinds[:count], notes)
     return result
 
 
-def _zero_samples(c3d: Any, n: int, notes: list[str]) -> slice | None:
+def _say_corrections(parameters: Parameters, kinds: Any, notes: list[str]) -> None:
+    """Say that the maker's correction of the CoP is not made: its layout differs between files."""
+    corrected = parameters.numbers("FORCE_PLATFORM", "FPCOPPOLY")
+    if corrected is not None and corrected.any() and (kinds == 3).any():
+        notes.append(
+            "FORCE_PLATFORM:FPCOPPOLY, the maker's polynomial that corrects the CoP of plates of type 3, is not used: "
+            "their CoP is as the forces of the transducers give it"
+        )
+
+
+def _zero_samples(content: C3DContent, notes: list[str]) -> slice | None:
     """Return the samples whose mean FORCE_PLATFORM:ZERO says is that of unloaded plates; None where it says none."""
-    value = _values(c3d, "FORCE_PLATFORM", "ZERO")
-    zero = [] if value is None else [int(frame) for frame in np.ravel(value)]
+    value = content.parameters.numbers("FORCE_PLATFORM", "ZERO")
+    zero = [] if value is None else [int(frame) for frame in np.ravel(unsigned(value))]
     if len(zero) != 2 or zero[0] <= 0 or zero[1] < zero[0]:
         return None
-    each = round(c3d["header"]["analogs"]["frame_rate"] / (c3d["header"]["points"]["frame_rate"] or 1.0))
-    # Frames count from 1, also where a part of a trial was kept; ezc3d's count from 0.
-    first = int(c3d["header"]["points"]["first_frame"])
-    begin, end = ((frame - first) * max(1, each) for frame in (zero[0] - 1, zero[1]))
-    if begin < 0 or end > n:
+    # Frames count from 1, also where a part of a trial was kept.
+    begin, end = ((frame - content.first_frame) * content.ratio for frame in (zero[0], zero[1] + 1))
+    if begin < 0 or end > len(content.analogs):
         notes.append(f"FORCE_PLATFORM:ZERO is not taken off: its frames {zero[0]} to {zero[1]} are not all in the file")
         return None
     return slice(begin, end)
@@ -260,32 +235,32 @@ def _scales(where: str, kind: int, units: list[str], scale: float) -> Array:
     return np.array(scales)
 
 
-def _calibration(where: str, c3d: Any, i: int, scale: float) -> Array:
+def _calibration(where: str, parameters: Parameters, i: int, scale: float) -> Array:
     """Return the calibration (6, 6) of a plate of type 4, in newtons and newton metres."""
-    matrix = _values(c3d, "FORCE_PLATFORM", "CAL_MATRIX")
+    matrix = parameters.numbers("FORCE_PLATFORM", "CAL_MATRIX")
     shape: tuple[int, ...] = np.shape(matrix) if matrix is not None else ()
     if len(shape) < 2 or shape[:2] != (6, 6) or (len(shape) > 2 and shape[2] <= i):
         raise RecordingError(f"{where}: type 4 needs FORCE_PLATFORM:CAL_MATRIX of 6 x 6; found shape {tuple(shape)}")
-    own = np.asarray(matrix, dtype=np.float64).reshape(6, 6, -1)[:, :, i]
+    own = np.asarray(matrix, dtype=np.float64).reshape(6, 6, -1, order="F")[:, :, i]
     return own * np.array([1.0, 1.0, 1.0, scale, scale, scale])[:, None]
 
 
-def _upright(path: Path, plates: list[tuple[dict[str, Any], Array, Array]], notes: list[str]) -> Array | None:
+def _upright(path: Path, plates: list[_Plate], notes: list[str]) -> Array | None:
     """Return what turns the file's axes so that z looks up; None where it does.
 
     Raises:
         RecordingError: Plates lie along no axis, or along several.
     """
     normals = []
-    for geometry, _, _ in plates:
-        c = geometry["corners"]
+    for plate in plates:
+        c = plate.geometry["corners"]
         normal = np.cross(c[0] - c[1], c[0] - c[3])
         size = float(np.linalg.norm(normal))
         normals.append(np.abs(normal) / size if size else np.zeros(3))
     axes = {"XYZ"[int(normal.argmax())] if normal.max() > LEVEL else "" for normal in normals}
     if len(axes) != 1 or "" in axes:
         found = "; ".join(
-            f"{one[0]['name']}: {np.round(n, 3).tolist()}" for one, n in zip(plates, normals, strict=True)
+            f"{one.geometry['name']}: {np.round(n, 3).tolist()}" for one, n in zip(plates, normals, strict=True)
         )
         raise RecordingError(
             f"{path}: no vertical: looked for one axis of the laboratory along the normals of all force plates, found "
@@ -298,22 +273,19 @@ def _upright(path: Path, plates: list[tuple[dict[str, Any], Array, Array]], note
     return UPRIGHT[axis]
 
 
-def _signals(
-    plates: list[tuple[dict[str, Any], Array, Array]], turn: Array | None, notes: list[str]
-) -> list[PlateSignals]:
+def _signals(plates: list[_Plate], turn: Array | None, notes: list[str]) -> list[PlateSignals]:
     """Return the plates in the world whose z looks up; what is mended goes to ``notes``."""
     result = []
-    for values, channels, t in plates:
+    for plate in plates:
+        channels, t = plate.channels, plate.t
+        geometry = PlateGeometry(**plate.geometry)
         if turn is not None:
-            values["corners"] = values["corners"] @ turn.T
-        geometry = PlateGeometry(**values)
+            geometry = replace(geometry, corners=geometry.corners @ turn.T)
         if geometry.kind != 1 and geometry.offset[2] * geometry.up < 0.0:
             # The surface is above the transducers; so ezc3d and others take it.
             offset = geometry.offset * (np.array([1.0, 1.0, -1.0]) if geometry.kind == 3 else -1.0)
             geometry = replace(geometry, offset=offset)
-            notes.append(
-                f"force plate {geometry.name}: its ORIGIN has the transducers above the surface: turned round"
-            )
+            notes.append(f"force plate {geometry.name}: its ORIGIN has the transducers above the surface: turned round")
         signals = PlateSignals(t, geometry, channels)
         normal = signals.normal_force()
         if len(normal) and -float(normal.min()) > LOADED and -float(normal.min()) > 5.0 * float(normal.max()):
@@ -323,5 +295,5 @@ def _signals(
                 f"force plate {geometry.name}: its channels hold the load on the plate and not the reaction on the "
                 "person, whose sign C3D asks for: turned round"
             )
-        result.append(signals)
+        result.append(signals if plate.taken is None else moments_in_their_unit(signals, plate.taken, notes))
     return result

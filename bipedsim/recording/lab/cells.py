@@ -10,10 +10,28 @@ import numpy as np
 from bipedsim.errors import RecordingError, shown
 from bipedsim.numerics import Array, Flags
 
+ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+"""What a text file begins with to its encoding: spreadsheets write such marks of the order of bytes."""
 LARGEST = 1e9
 """No force, moment, place or time of a laboratory is larger, in whatever unit: beyond it are damaged bytes."""
 UNEVEN = 0.1
 """Share of a step by which times may differ from even ones: files round them."""
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a text file, UTF-8 unless a mark at its begin says otherwise.
+
+    Raises:
+        RecordingError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as raw:
+            begin = raw.read(3)
+        encoding = next((name for mark, name in ENCODINGS.items() if begin.startswith(mark)), "utf-8")
+        with path.open(encoding=encoding, errors="replace") as file:
+            return file.readlines()
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Array:

@@ -10,16 +10,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
-from bipedsim.recording.lab.cells import numbers, say_if_uneven, whole_samples
-from bipedsim.recording.lab.trial import METRES, Y_UP, LabTrial, Markers
+from bipedsim.recording.lab.cells import numbers, read_lines, say_if_uneven, whole_samples
+from bipedsim.recording.lab.trial import Y_UP, LabTrial, Markers, length_unit
 
 MARGIN = 0.1
 """A file without plates gets one that reaches this far beyond its centres of pressure [m]."""
@@ -118,22 +118,15 @@ def read_storage(path: Path | str) -> Storage:
         RecordingError: It cannot be read, or is none; the message says what was looked for and found.
     """
     path = Path(path)
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            head = []
-            for line in islice(file, MOST_HEADER):
-                head.append(line.strip())
-                if head[-1].lower() == "endheader":
-                    break
-            else:
-                raise RecordingError(
-                    f"{path}: no .mot or .sto file: looked for a line `endheader`, found none in {len(head)} lines, of "
-                    f"which the first is {head[0][:80] if head else ''!r}"
-                )
-            names = next((line.split() for line in file if line.strip()), [])
-            rows = [line.split() for line in file if line.strip()]
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
+    lines = [line.strip() for line in read_lines(path)]
+    end = next((k for k, line in enumerate(lines[:MOST_HEADER]) if line.lower() == "endheader"), None)
+    if end is None:
+        raise RecordingError(
+            f"{path}: no .mot or .sto file: looked for a line `endheader`, found none in "
+            f"{len(lines[:MOST_HEADER])} lines, of which the first is {lines[0][:80] if lines else ''!r}"
+        )
+    head, table = lines[: end + 1], [line.split() for line in lines[end + 1 :] if line]
+    names, rows = (table[0], table[1:]) if table else ([], [])
     header: dict[str, str] = {}
     for line in head[1:-1]:
         # The oldest form has `datarows 101` in the place of `nRows=101`.
@@ -201,8 +194,8 @@ def loads_xml(forces: Path, bodies: Mapping[str, str]) -> str:
     """
     loads = "".join(
         f"""
-			<ExternalForce name="{name}">
-				<applied_to_body>{body}</applied_to_body>
+			<ExternalForce name={quoteattr(name)}>
+				<applied_to_body>{escape(body)}</applied_to_body>
 				<force_expressed_in_body>ground</force_expressed_in_body>
 				<point_expressed_in_body>ground</point_expressed_in_body>
 				<force_identifier>ground_force_{opensim_name(name)}_v</force_identifier>
@@ -217,7 +210,7 @@ def loads_xml(forces: Path, bodies: Mapping[str, str]) -> str:
 		<objects>{loads}
 		</objects>
 		<groups />
-		<datafile>{forces.name}</datafile>
+		<datafile>{escape(forces.name)}</datafile>
 	</ExternalLoads>
 </OpenSimDocument>
 """
@@ -264,7 +257,9 @@ def read_forces(path: Path | str) -> LabTrial:
     """
     path = Path(path)
     table = read_storage(path)
-    unit = METRES.get(table.header.get("units", "m").lower(), 1.0)
+    said = table.header.get("units", "m")
+    # OpenSim writes a sentence: `Units are S.I. units (second, meters, Newtons, ...)`.
+    unit = 1.0 if said.lower().startswith("are s.i.") else length_unit(said, f"{path}: units in its header")
     stems = [name[:-2] for name in table.names if name.endswith("vx")]
     stems = [s for s in stems if {s + part + axis for part in "vp" for axis in "xyz"} <= set(table.names)]
     if not stems:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim.recording.lab.c3d import ezc3d_module
 from bipedsim.recording.lab.c3d_reader import read_c3d
 from bipedsim.recording.lab.opensim import read_forces
 from bipedsim.recording.lab.text import read_text
@@ -20,7 +19,6 @@ def read_trial(path: Path | str) -> LabTrial:
     """Read a trial of a laboratory: C3D, OpenSim's .mot or .sto of ground forces, or a table of a force plate (.txt).
 
     Raises:
-        ConfigError: The library for C3D files is missing.
         RecordingError: It cannot be read, is damaged, has no force plates or units or axes that are not known; the
             message says what was looked for and what was found.
     """
@@ -30,8 +28,6 @@ def read_trial(path: Path | str) -> LabTrial:
         raise RecordingError(f"{path}: no such file")
     if reader is None:
         raise RecordingError(f"{path}: no file of a laboratory: its name must end in {', '.join(LAB_SUFFIXES)}")
-    if reader is read_c3d:
-        ezc3d_module()  # that it is missing is no fault of the file
     try:
         return reader(path)
     except ConfigError as error:

@@ -15,7 +15,7 @@ from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim.numerics import Array
 
 LONGEST = 63
-"""Characters of a name in MATLAB."""
+"""Letters of a name in MATLAB, which are ASCII."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +91,7 @@ def write_mat(table: Table, path: Path | str) -> None:
     names = {name: _matlab(name) for name in table.columns}
     if len(set(names.values())) < len(names):
         doubled = sorted({n for n in names.values() if list(names.values()).count(n) > 1})
-        raise ConfigError(
-            f"{path}: columns have one name in MATLAB: {', '.join(doubled)}; rename joints or feet"
-        )
+        raise ConfigError(f"{path}: columns have one name in MATLAB: {', '.join(doubled)}; rename joints or feet")
     data = {names[name]: values[:, None] for name, values in table.columns.items()}
     units = {names[name]: table.units[name] for name in table.columns}
     about = {_matlab(key): text for key, text in table.about.items()}
@@ -106,5 +104,5 @@ def write_mat(table: Table, path: Path | str) -> None:
 
 def _matlab(name: str) -> str:
     """Return a name that MATLAB takes for one."""
-    text = re.sub(r"\W", "_", name)[:LONGEST]
+    text = re.sub(r"\W", "_", name, flags=re.ASCII)[:LONGEST]
     return text if text[:1].isalpha() else f"x_{text}"[:LONGEST]

@@ -18,9 +18,9 @@ import numpy as np
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
-from bipedsim.recording.lab.cells import numbers, say_if_uneven, whole_samples
+from bipedsim.recording.lab.cells import numbers, read_lines, say_if_uneven, whole_samples
 from bipedsim.recording.lab.opensim import plate_of_forces
-from bipedsim.recording.lab.trial import METRES, Y_UP, LabTrial, force_unit, moment_unit
+from bipedsim.recording.lab.trial import Y_UP, LabTrial, force_unit, length_unit, moment_unit
 
 HALF = 0.3
 """Half the side of a plate of which a file does not say how large it is [m]."""
@@ -34,17 +34,12 @@ def read_text(path: Path | str) -> LabTrial:
         RecordingError: It cannot be read, is damaged, or has other columns.
     """
     path = Path(path)
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            names = re.split(r"[\t,; ]+", file.readline().strip())
-            rows = [re.split(r"[\t,; ]+", line.strip()) for line in file if line.strip()]
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
+    first, *lines = read_lines(path) or [""]
+    names = re.split(r"[\t,; ]+", first.strip())
+    rows = [re.split(r"[\t,; ]+", line.strip()) for line in lines if line.strip()]
     wrong = next((k for k, row in enumerate(rows) if len(row) != len(names)), None)
     if wrong is not None:
-        raise RecordingError(
-            f"{path}: damaged: {len(names)} columns, {len(rows[wrong])} numbers in row {wrong + 1}"
-        )
+        raise RecordingError(f"{path}: damaged: {len(names)} columns, {len(rows[wrong])} numbers in row {wrong + 1}")
     values = numbers(path, names, rows)
     columns = {name.partition("[")[0].lower(): values[:, k] for k, name in enumerate(names)}
     units = {name.partition("[")[0].lower(): name.partition("[")[2].rstrip("]") for name in names}
@@ -75,9 +70,7 @@ def read_text(path: Path | str) -> LabTrial:
     return LabTrial(path.stem, tuple(plates), notes=tuple(notes))
 
 
-def _wrench(
-    path: Path, t: Array, columns: dict[str, Array], units: dict[str, str], notes: list[str]
-) -> PlateSignals:
+def _wrench(path: Path, t: Array, columns: dict[str, Array], units: dict[str, str], notes: list[str]) -> PlateSignals:
     """Return the one plate whose wrench a table has."""
     scale = [force_unit(units[f"f{a}"] or "N", f"{path}: F{a}") for a in "xyz"]
     scale += [moment_unit(units[f"m{a}"] or "Nm", f"{path}: M{a}") for a in "xyz"]
@@ -86,8 +79,9 @@ def _wrench(
     half = HALF
     for axis in "xy":
         name = f"cop{axis}"
-        if name in columns and units[name] in METRES:
-            half = max(half, 1.1 * METRES[units[name]] * float(np.nanmax(np.abs(columns[name]), initial=0.0)))
+        if name in columns and units[name]:
+            metres = length_unit(units[name], f"{path}: COP{axis}")
+            half = max(half, 1.1 * metres * float(np.nanmax(np.abs(columns[name]), initial=0.0)))
     corners = half * np.array([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [-1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
     rate = round((len(t) - 1) / float(t[-1] - t[0]), 6)
     return PlateSignals(t, PlateGeometry("1", corners, 2, rate), wrench)

@@ -5,6 +5,8 @@ Everything is in metres, newtons and seconds, in a world whose z looks up; reade
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,10 +15,28 @@ from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateSignals
 
-METRES = {"m": 1.0, "dm": 0.1, "cm": 1e-2, "mm": 1e-3, "in": 0.0254}
-"""Units of length that files use, in metres."""
-NEWTONS = {"n": 1.0, "kn": 1e3, "lbf": 4.4482216152605}
+METRES = {
+    **dict.fromkeys(("m", "meter", "meters", "metre", "metres"), 1.0),
+    **dict.fromkeys(("dm", "decimeter", "decimeters", "decimetre", "decimetres"), 0.1),
+    **dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres"), 1e-2),
+    **dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres"), 1e-3),
+    **dict.fromkeys(("in", "inch", "inches"), 0.0254),
+    **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
+}
+"""Units of length that files use, in metres; names in lower case."""
+NEWTONS = {
+    **dict.fromkeys(("n", "nt", "newton", "newtons"), 1.0),
+    **dict.fromkeys(("kn", "kilonewton", "kilonewtons"), 1e3),
+    **dict.fromkeys(("kgf", "kp", "kilopond", "kiloponds"), 9.80665),
+    **dict.fromkeys(("lb", "lbs", "lbf", "pound", "pounds"), 4.4482216152605),
+}
 """Units of force, in newtons; names in lower case."""
+MOMENTS = {
+    **{force + length: n * m for length, m in METRES.items() for force, n in NEWTONS.items()},
+    **{length + force: n * m for length, m in METRES.items() for force, n in NEWTONS.items() if len(length) > 1},
+}
+"""Units of moment, in newton metres: letters of a force and a length, in lower case. A length m in front would be the
+prefix milli."""
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 """Takes a vector of a world whose z is up to OpenSim's axes, whose y is: (x, z, -y)."""
 
@@ -83,10 +103,7 @@ def length_unit(text: str, where: str) -> float:
     Raises:
         RecordingError: The unit is not known.
     """
-    key = text.strip().lower()
-    if key not in METRES:
-        raise RecordingError(f"{where}: unit {text!r} is no length that is known here: {', '.join(METRES)}")
-    return METRES[key]
+    return _unit(text, where, METRES, "length", "m, dm, cm, mm, in, ft")
 
 
 def force_unit(text: str, where: str) -> float:
@@ -95,10 +112,7 @@ def force_unit(text: str, where: str) -> float:
     Raises:
         RecordingError: The unit is not known.
     """
-    key = text.strip().lower()
-    if key not in NEWTONS:
-        raise RecordingError(f"{where}: unit {text!r} is no force that is known here: N, kN, lbf")
-    return NEWTONS[key]
+    return _unit(text, where, NEWTONS, "force", "N, kN, kgf, lbf")
 
 
 def moment_unit(text: str, where: str) -> float:
@@ -107,8 +121,13 @@ def moment_unit(text: str, where: str) -> float:
     Raises:
         RecordingError: The unit is not known.
     """
-    key = "".join(letter for letter in text.lower() if letter.isalpha())
-    for force in sorted(NEWTONS, key=len, reverse=True):
-        if key.startswith(force) and key[len(force) :] in METRES:
-            return NEWTONS[force] * METRES[key[len(force) :]]
-    raise RecordingError(f"{where}: unit {text!r} is no moment that is known here, such as N.m, Nmm, N.cm or lbf.in")
+    return _unit(text, where, MOMENTS, "moment", "N.m, Nmm, N.cm, lbf.in")
+
+
+def _unit(text: str, where: str, known: Mapping[str, float], kind: str, usual: str) -> float:
+    """Return what a unit is by its letters, whatever brackets, blanks and signs of multiplication are between them."""
+    letters = "".join(re.findall(r"[^\W\d_]+", text.lower()))
+    # What else is in a unit changes it: a power, a quotient.
+    if letters not in known or re.search(r"[/^\d]", text):
+        raise RecordingError(f"{where}: unit {text!r} is no {kind} that is known here: {usual}")
+    return known[letters]

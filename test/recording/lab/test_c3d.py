@@ -278,3 +278,67 @@ def test_what_does_not_fit_a_c3d_file_is_refused(tmp_path: Path) -> None:
         write_c3d(LabTrial("empty", ()), tmp_path / "a.c3d")
     with pytest.raises(ConfigError, match=r"must end in \.c3d"):
         write_c3d(a_trial(a_plate(2)), tmp_path / "a.txt")
+
+
+def test_a_name_that_is_longer_than_a_text_is_refused(tmp_path: Path) -> None:
+    t = np.arange(10) / 100.0
+    markers = Markers(t, ("ä" * 128,), np.zeros((10, 1, 3)))
+    with pytest.raises(ConfigError, match="256 bytes"):
+        write_c3d(LabTrial("walk", (), markers), tmp_path / "trial.c3d")
+
+
+def test_texts_are_counted_in_bytes_and_none_is_cut(tmp_path: Path) -> None:
+    """255 of them are the most that one text has; a longer one goes on in the next."""
+    texts = {"filter": "ä" * 150, "robot": "ø" * 700, "controller": "word " * 200, "lines": "one\ntwo"}
+    write_c3d(a_trial(a_plate(2)), tmp_path / "trial.c3d", texts)
+    found = ezc3d.c3d(str(tmp_path / "trial.c3d"))["parameters"]["BIPEDSIM"]
+    for name, text in texts.items():
+        lines = found[name.upper()]["value"]
+        assert all(len(line.encode()) <= 255 for line in lines)
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "").replace("\n", "")
+    assert read_c3d(tmp_path / "trial.c3d").plates[0].force().shape == (N, 3)
+
+
+@pytest.mark.parametrize("rate", [999.0, 333.333333, 1001.3, 1798.2, 23.976])
+def test_other_readers_find_samples_where_they_are_at_any_rate(rate: float, tmp_path: Path) -> None:
+    """Rates are 32-bit floats in the file, whose quotient is no whole number; the header's word says how many."""
+    plate = a_plate(2)
+    t = np.arange(N) / rate
+    plate = PlateSignals(t, replace(plate.geometry, rate=rate), plate.channels)
+    write_c3d(LabTrial("walk", (plate,)), tmp_path / "trial.c3d")
+    one = read_c3d(tmp_path / "trial.c3d").plates[0]
+    np.testing.assert_allclose(one.force(), plate.force()[: len(one)], atol=1e-4 + 4e3 * FLOAT)
+    np.testing.assert_allclose(one.t, t[: len(one)], rtol=1e-6)
+    assert N - len(one) < 8
+
+
+def test_a_long_run_has_more_frames_than_a_word_counts(tmp_path: Path) -> None:
+    """Nearly five minutes at 250 Hz are 70 000; ezc3d finds them all."""
+    t = np.arange(70_000) / 250.0
+    positions = np.column_stack([np.sin(t), np.cos(t), t])[:, None]
+    trial = LabTrial("long", (a_long_plate(t),), Markers(t, ("CoM",), positions))
+    assert write_c3d(trial, tmp_path / "trial.c3d") == ()
+    back = read_c3d(tmp_path / "trial.c3d")
+    assert len(back.markers.t) == len(back.plates[0]) == 70_000
+    np.testing.assert_allclose(back.markers.positions, positions, rtol=2.0 * FLOAT, atol=1e-7)
+    found = ezc3d.c3d(str(tmp_path / "trial.c3d"))["data"]
+    np.testing.assert_allclose(found["points"][:3, 0].T[:70_000], 1e3 * positions[:, 0], rtol=2.0 * FLOAT, atol=1e-4)
+
+
+def a_long_plate(t: Any) -> PlateSignals:
+    geometry = replace(a_plate(2).geometry, rate=250.0)
+    return PlateSignals(t, geometry, np.tile([1.0, 2.0, -700.0, 4.0, 5.0, 6.0], (len(t), 1)))
+
+
+def test_more_markers_than_a_dimension_counts(tmp_path: Path) -> None:
+    t = np.arange(20) / 100.0
+    names = tuple(f"marker_{k}" for k in range(300))
+    positions = np.broadcast_to(np.arange(300.0)[None, :, None], (20, 300, 3))
+    plate = PlateSignals(t, replace(a_plate(2).geometry, rate=100.0), np.zeros((20, 6)))
+    write_c3d(LabTrial("many", (plate,), Markers(t, names, positions)), tmp_path / "trial.c3d")
+    back = read_c3d(tmp_path / "trial.c3d").markers
+    assert back.names == names
+    np.testing.assert_allclose(back.positions, positions, rtol=2.0 * FLOAT)
+    found = ezc3d.c3d(str(tmp_path / "trial.c3d"))
+    assert found["data"]["points"].shape == (4, 300, 20)
+    assert len(found["parameters"]["POINT"]["LABELS2"]["value"]) == 45

@@ -15,7 +15,7 @@ from lab_support import a_plate
 from bipedsim.analysis import filtered, find_gait, load_plates, plate_figures, plate_table, stood_still, sway_figures
 from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.plates import PlateSignals
-from bipedsim.recording.lab import LabTrial, ezc3d_alone, read_trial, write_c3d, write_forces
+from bipedsim.recording.lab import LabTrial, read_trial, write_c3d, write_forces
 
 CELLS = ("nan", "inf", "-inf", "1e308", "1e400", "", "0", "-1", "x", "3,5", "\0", "endheader")
 """What may stand in a cell of a table in the place of a number."""
@@ -39,7 +39,6 @@ def bds(path: Path) -> Path:
 
 def c3d(path: Path) -> Path:
     """Write a C3D file."""
-    pytest.importorskip("ezc3d", reason="the extra lab: pip install 'bipedsim[lab]'")
     path = path.with_suffix(".c3d")
     write_c3d(LabTrial("walk", (a_plate(2), a_plate(3, "2", 1))), path)
     return path
@@ -90,13 +89,11 @@ def test_a_table_that_is_damaged_is_told_or_read(write: Callable[[Path], Path], 
         judge(path)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 60), marks=pytest.mark.slow)])
-def test_a_c3d_file_that_is_damaged_takes_nobody_with_it(seeds: range, tmp_path: Path) -> None:
-    """ezc3d dies of a third of the files with random bytes in their first kilobytes, where the counts are."""
+def test_a_c3d_file_that_is_damaged_is_told_or_read(tmp_path: Path) -> None:
+    """Every other one only in its first kilobytes, where the counts are."""
     path = c3d(tmp_path / "trial")
     good = path.read_bytes()
-    for seed in seeds:
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         for damage in DAMAGES:
             head, raw = bytearray(good[:3000]), bytearray(good)
@@ -114,27 +111,6 @@ def test_a_file_that_ends_too_early_is_told(write: Callable[[Path], Path], tmp_p
         path.write_bytes(good[:end])
         with pytest.raises(RecordingError, match=r"^.*trial\.(mot|c3d): (no|damaged)"):
             read_trial(path)
-
-
-def test_a_process_that_dies_over_a_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ezc3d does to its process; here by another program, so that it is certain."""
-    path = c3d(tmp_path / "trial")
-    program = tmp_path / "python"
-    program.write_text("#!/bin/sh\nkill -SEGV $$\n")
-    program.chmod(0o755)
-    monkeypatch.setattr("sys.executable", str(program))
-    with pytest.raises(RecordingError, match=r"trial.c3d: damaged, or no C3D file \(ezc3d ended with signal 11\)"):
-        read_trial(path)
-
-
-def test_a_file_over_which_reading_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ezc3d does over some counts; here for certain. What counts is its own time, not that of a busy machine."""
-    path = c3d(tmp_path / "trial")
-    (tmp_path / "ezc3d.py").write_text("def c3d(path):\n    while True:\n        pass\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(ezc3d_alone, "PATIENCE", 1)
-    with pytest.raises(RecordingError, match=r"trial.c3d: damaged, or no C3D file: ezc3d had not read it after 1 s of"):
-        read_trial(path)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from lab_support import a_plate
 from bipedsim.errors import RecordingError
 from bipedsim.recording.lab import (
     Markers,
+    loads_xml,
     read_forces,
     read_storage,
     read_trial,
@@ -95,3 +97,34 @@ def test_files_without_ground_forces_are_told(text: str, message: str, tmp_path:
     (tmp_path / "run.mot").write_text(text)
     with pytest.raises(RecordingError, match=message):
         read_trial(tmp_path / "run.mot")
+
+
+def test_names_are_texts_in_the_file_of_loads(tmp_path: Path) -> None:
+    """Whatever letters a path, a plate and a body have."""
+    path = tmp_path / """a&b <c> "d" 'e'.mot"""
+    root = ElementTree.fromstring(loads_xml(path, {'left <"&>': "shank & 'foot'"}))
+    assert root.findtext(".//datafile") == path.name
+    (force,) = root.iter("ExternalForce")
+    assert force.get("name") == 'left <"&>'
+    assert force.findtext("applied_to_body") == "shank & 'foot'"
+
+
+@pytest.mark.parametrize(
+    ("line", "scale"), [("", 1.0), ("Units are S.I. units (second, meters, Newtons, ...)\n", 1.0), ("units=mm\n", 1e-3)]
+)
+def test_the_unit_of_points_is_the_one_in_the_header(line: str, scale: float, tmp_path: Path) -> None:
+    plate = a_plate(2)
+    write_forces([plate], tmp_path / "run.mot", 20.0)
+    table = read_storage(tmp_path / "run.mot")
+    values = table.values.copy()
+    values[:, 4:] /= scale
+    write_storage(tmp_path / "run.mot", table.names, values)
+    text = (tmp_path / "run.mot").read_text()
+    (tmp_path / "run.mot").write_text(text.replace("endheader", f"{line}endheader"))
+    loaded = plate.loaded()
+    np.testing.assert_allclose(
+        read_forces(tmp_path / "run.mot").plates[0].cop()[loaded], plate.cop()[loaded], atol=1e-8
+    )
+    (tmp_path / "run.mot").write_text(text.replace("endheader", "units=furlong\nendheader"))
+    with pytest.raises(RecordingError, match="furlong"):
+        read_forces(tmp_path / "run.mot")
