@@ -121,10 +121,12 @@ setup(
         "numpy>=1.21",
         "pillow>=9.1",
         "pin>=4.1",
+        "pycollada>=0.8",
         "pyyaml>=5.4",
         "rosbags>=0.11",
         "scipy>=1.8",
         "tqdm>=4.57",
+        "trimesh>=4.0",
     ],
     extras_require={
         "ros": ROS,

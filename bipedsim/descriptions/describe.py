@@ -45,7 +45,7 @@ def describe(name_or_file: str | Path) -> Described:
         ConfigError: There is no such robot or file.
     """
     path = Path(name_or_file)
-    if path.suffix in DESCRIPTIONS or (path.is_dir() and not (path / "robot.yaml").is_file()):
+    if path.suffix.lower() in DESCRIPTIONS or (path.is_dir() and not (path / "robot.yaml").is_file()):
         with tempfile.TemporaryDirectory(prefix="bipedsim_describe_") as folder:
             made = import_robot(path, folder, replace=True)
             if made.robot is not None:

@@ -12,6 +12,10 @@ from typing import Any
 from bipedsim.descriptions.notes import Notes
 from bipedsim.numerics import Array
 
+STANDING = ("home", "stand", "standing", "knees_bent", "default", "init", "half_sitting", "rest")
+"""Names of postures in which robots of published files stand, in the order of trust."""
+GRAVITY = 9.81
+"""Standard gravity [m/s^2], where a file says nothing else."""
 IMU = re.compile(r"(^|[_\W])imu([_\W]|\d|$)|imu_?(link|frame|site|sensor)|inertial_measurement", re.IGNORECASE)
 
 
@@ -26,14 +30,18 @@ class Description:
         path: Where that URDF is, or is to be written; meshes are looked for beside it.
         made: Whether it was made and has to be written.
         notes: What there was to say.
-        armature, friction: Joint to reflected inertia [kg.m^2] and to Coulomb friction [N.m], where they are known.
+        armature, damping, friction: Joint to reflected inertia [kg.m^2], viscous damping [N.m.s/rad] and Coulomb
+            friction [N.m], where the file states them or its format has a default; damping is in the URDF, too.
         stiffness: Joint to (kp, kd) of its position drive.
         passive: Joints without a drive.
         locked: Joints to weld, and their angles [rad].
         loops: What closes chains, as robot.yaml has it.
         postures: Names of postures to joint angles [rad].
+        attitudes: The same names to the rotation (3, 3) of the base in the world, its heading left out.
+        base: Upright link that was added above the root of the file, or empty.
         imu: Frame of the sensors of an MJCF file, or empty.
-        sole_friction: Link to the coefficient of sliding friction of its geometry.
+        sole_friction: Link to the coefficients of sliding friction between its shapes and the floor.
+        gravity: Of the file [m/s^2].
         meshes: File names to the triangles (T, 3, 3) [m] that are to be written beside the URDF.
     """
 
@@ -44,14 +52,18 @@ class Description:
     made: bool
     notes: Notes
     armature: dict[str, float] = field(default_factory=dict)
+    damping: dict[str, float] = field(default_factory=dict)
     friction: dict[str, float] = field(default_factory=dict)
     stiffness: dict[str, tuple[float, float]] = field(default_factory=dict)
     passive: list[str] = field(default_factory=list)
     locked: dict[str, float] = field(default_factory=dict)
     loops: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     postures: dict[str, dict[str, float]] = field(default_factory=dict)
+    attitudes: dict[str, Array] = field(default_factory=dict)
+    base: str = ""
     imu: str = ""
-    sole_friction: dict[str, float] = field(default_factory=dict)
+    sole_friction: dict[str, list[float]] = field(default_factory=dict)
+    gravity: float = GRAVITY
     meshes: dict[str, Array] = field(default_factory=dict)
 
 

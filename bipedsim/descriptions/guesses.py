@@ -12,7 +12,7 @@ import numpy as np
 from bipedsim.descriptions.description import Description
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import some
-from bipedsim.model import Robot, drive_gains, inverse_inertia, joint_gains
+from bipedsim.model import HELD, Robot, drive_gains, inverse_inertia, joint_gains
 from bipedsim.numerics import Array
 
 ARMATURE = 2e-4
@@ -34,8 +34,6 @@ UNSTABLE = 2.0
 """Largest eigenvalue of h M^-1 Kd from which an explicit damping diverges."""
 ANKLE_SHARE = 0.4
 """Of an ankle's effort limit that may be gone as the robot stands on one foot; the rest is for balance."""
-HELD = 1e-9
-"""Mobility of a joint over that of the freest one below which nothing moves it."""
 
 
 @dataclass
@@ -96,9 +94,9 @@ def guess_drives(found: Description, joints: Sequence[str], legs: set[str], weig
         )
     for joint, (kp, kd) in found.stiffness.items():
         if joint in effort:
-            drives.drive_stiffness[joint] = _round(kp)
+            drives.drive_stiffness[joint] = kp
             if kd > 0.0:
-                drives.drive_damping[joint] = _round(kd)
+                drives.drive_damping[joint] = kd
     if drives.drive_stiffness:
         notes.found(f"stiffness of the position drives of {some(list(drives.drive_stiffness))}")
     if len(drives.drive_damping) < len(joints):
@@ -111,23 +109,18 @@ def _friction(
     drives: Drives, found: Description, effort: Mapping[str, float], velocity: Mapping[str, float], notes: Notes
 ) -> None:
     """Fill reflected inertia, damping and dry friction."""
-    elements = {e.get("name", ""): e.find("dynamics") for e in found.urdf.findall("joint")}
     lacking: dict[str, list[str]] = {"armature": [], "joint_damping": [], "coulomb_friction": []}
     for joint, most in effort.items():
-        if joint in found.armature:
-            drives.armature[joint] = _round(found.armature[joint])
-        else:
-            drives.armature[joint] = _round(ARMATURE * most)
-            lacking["armature"].append(joint)
-        dynamics = elements[joint]
-        if dynamics is None or not float(dynamics.get("damping") or 0.0) > 0.0:
-            drives.joint_damping[joint] = _round(DAMPING * most / velocity[joint])
-            lacking["joint_damping"].append(joint)
-        if joint in found.friction:
-            drives.coulomb_friction[joint] = _round(found.friction[joint])
-        else:
-            drives.coulomb_friction[joint] = _round(FRICTION * most)
-            lacking["coulomb_friction"].append(joint)
+        for key, stated, guess in (
+            ("armature", found.armature, ARMATURE * most),
+            ("joint_damping", found.damping, DAMPING * most / velocity[joint]),
+            ("coulomb_friction", found.friction, FRICTION * most),
+        ):
+            if joint not in stated:
+                lacking[key].append(joint)
+                getattr(drives, key)[joint] = _round(guess)
+            elif key != "joint_damping":  # which the URDF has
+                getattr(drives, key)[joint] = stated[joint]
     for key, why in (
         ("armature", f"{ARMATURE:g} s^2 times the effort limit, as drives of published robots have it"),
         ("joint_damping", f"{DAMPING:.0%} of the effort limit at the velocity limit"),
@@ -138,7 +131,12 @@ def _friction(
         if known:
             notes.found(f"{key} of {known} joints")
         if names:
-            notes.guessed(f"{key} of {'all joints' if not known else some(names)}: {why}; an estimate")
+            values = sorted(getattr(drives, key)[name] for name in names)
+            size = f"{values[0]:.3g}" if values[0] == values[-1] else f"{values[0]:.3g} to {values[-1]:.3g}"
+            notes.guessed(f"{key} of {'all joints' if not known else some(names)}, {size}: {why}; an estimate")
+    rubbing = [name for name, value in found.friction.items() if value > 0.0]
+    if any(name in effort for name in rubbing):
+        notes.dropped(f"friction of {some(rubbing)} under the ideal hardware; --hardware realistic has it")
 
 
 def _positive(limit: ElementTree.Element | None, key: str) -> float:

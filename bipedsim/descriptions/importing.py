@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.compare import compare
-from bipedsim.descriptions.description import Description, is_imu
+from bipedsim.descriptions.description import GRAVITY, STANDING, Description, is_imu
 from bipedsim.descriptions.doubts import find_doubts, told_once
 from bipedsim.descriptions.guesses import gains, gait, guess_drives, zmp_shift
 from bipedsim.descriptions.legs import ALONG, Figure, Leg, find_legs, mirrored_joints
@@ -32,10 +32,12 @@ from bipedsim.model import (
     RobotReader,
     Shape,
     Sole,
+    collada_up_axis,
     inertia_matrix,
     inertia_problem,
     inertia_values,
     load_robot,
+    mesh_path,
     nearest_inertia,
     read_shapes,
     read_urdf,
@@ -47,8 +49,8 @@ FRICTION = 0.45
 """Of soles, where nobody says."""
 LEAST_SHIFT = 1e-3
 """Of the ZMP, below which none is written [m]."""
-STANDING = ("home", "stand", "standing", "knees_bent", "default", "init", "half_sitting", "rest")
-"""Names of postures in which robots of published files stand, in the order of trust."""
+MOVED = 0.01
+"""Angle [rad] from which a posture is another one than that of its keyframe."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,9 @@ class _Import:
             "description": f"imported from {found.source.name}",
             "urdf": os.path.relpath(found.path, self.work) if found.made else str(found.path),
         }
+        if found.gravity != GRAVITY:
+            config["gravity"] = found.gravity
+            notes.found(f"gravity of {found.gravity:g} m/s^2")
         inertia = self._mended()
         if inertia:
             config["inertia"] = inertia
@@ -168,7 +173,8 @@ class _Import:
         model = self._welded(model)
         shapes = read_shapes(model, xml, found.path, whole=True)
         self._tell_missing(shapes.warnings)
-        seen = read_shapes(model, xml, found.path, tag="visual", whole=True).shapes
+        seen, odd = read_shapes(model, xml, found.path, tag="visual", whole=True)
+        self._tell_pictures(odd)
         start, given = self._start(model)
         figure = Figure.of(model, start, shapes.shapes, seen)
         legs, ahead = find_legs(figure, notes)
@@ -184,6 +190,10 @@ class _Import:
             legs, ahead = find_legs(figure, notes)
         if found.passive:
             config["passive"] = [joint for joint in found.passive if joint in list(model.names)]
+            for what, values in (("armature", found.armature), ("friction", found.friction)):
+                lost = [joint for joint in config["passive"] if values.get(joint, 0.0) > 0.0]
+                if lost:
+                    notes.dropped(f"{what} of joints without a drive: {some(lost)}")
         if found.locked:
             config["locked"] = {joint: float(angle) for joint, angle in found.locked.items()}
         if found.loops:
@@ -194,7 +204,7 @@ class _Import:
         self._imu(config, model)
         driven = [name for name in list(model.names)[2:] if name not in found.passive]
         in_legs = {model.names[j] for leg in legs for j in leg.joints}
-        weight = 9.81 * sum(body.mass for body in model.inertias)
+        weight = GRAVITY * sum(body.mass for body in model.inertias)
         drives = guess_drives(found, driven, in_legs, weight, figure.height)
         for key, values in vars(drives).items():
             if values and key != "coulomb_friction":
@@ -245,16 +255,43 @@ class _Import:
         for said in told_once(warnings, str(self.found.path)):
             self.notes.doubts(said)
 
+    def _tell_pictures(self, warnings: Iterable[str]) -> None:
+        """Tell of shapes that are only seen with wrong sizes, and of meshes whose own axes are not followed."""
+        for said in warnings:
+            if said.endswith("left out"):
+                self.notes.dropped(said.removeprefix(f"{self.found.path}: "))
+        turned = []
+        for mesh in self.found.urdf.iter("mesh"):
+            path = mesh_path(mesh.get("filename", ""), self.found.path)
+            if path is None or path.suffix.lower() != ".dae" or path.name in turned:
+                continue
+            try:
+                turned += [path.name] if collada_up_axis(path) != "Z" else []
+            except (OSError, ValueError, ImportError):
+                continue  # told where its shape is read
+        if turned:
+            self.notes.guessed(
+                f"meshes {some(turned)} say that y or x is up: their points are taken as they are, as RViz and Gazebo "
+                "do; where a mesh lies on its side, turn it by the rpy of its <origin>"
+            )
+
     def _start(self, model: pin.Model) -> tuple[Array, bool]:
         """Return the configuration (nq,) that the description stands in, and whether it says so."""
         q = pin.neutral(model)
-        named = next((self.found.postures[name] for name in STANDING if name in self.found.postures), {})
+        key = self._standing_key()
+        named = self.found.postures.get(key, {})
+        if key in self.found.attitudes:
+            q[3:7] = pin.Quaternion(self.found.attitudes[key]).coeffs()
         for joint in range(2, model.njoints):
             i = model.joints[joint].idx_q
             low, high = model.lowerPositionLimit[i], model.upperPositionLimit[i]
             wanted = named.get(model.names[joint], 0.0)
             q[i] = min(max(wanted, low), high) if low < high else wanted
         return q, bool(named)
+
+    def _standing_key(self) -> str:
+        """Return the name of the posture that is called as those are in which robots stand, or an empty one."""
+        return next((name for name in STANDING if name in self.found.postures), "")
 
     def _foot(
         self, figure: Figure, leg: Leg, ahead: Array, touching: list[Shape], seen: list[Shape]
@@ -285,12 +322,17 @@ class _Import:
             f"{said} ({sole.how}): {shape}, {size[0]:.3g} x {size[1]:.3g} m"
         )
         names = [f.name for f in links]
-        said_friction = [self.found.sole_friction[name] for name in names if name in self.found.sole_friction]
-        friction = float(f"{min(said_friction):.3g}") if said_friction else FRICTION
-        if said_friction:
+        stated = [value for name in names for value in self.found.sole_friction.get(name, [])]
+        friction = min(stated, default=FRICTION)
+        if stated:
             self.notes.found(f"friction of foot {leg.side!r}: {friction:g}")
         else:
             self.notes.guessed(f"friction of foot {leg.side!r}: {friction:g}; rubber on wood or tiles has more")
+        if friction < max(stated, default=friction):
+            self.notes.guessed(
+                f"friction of foot {leg.side!r}: {friction:g}, the lowest of its shapes, of which others have "
+                f"{max(stated):g}; a sole has one value"
+            )
         entry: dict[str, Any] = {
             "frame": frame.name,
             **_outline(placement, corners),
@@ -360,6 +402,7 @@ class _Import:
             )
             return
         flat = [sole for sole in soles if sole.n_vertices > 2]
+        self._compare_posture(model, q, given)
         # Where it stands exactly, the loader finds again; on points and blades it leaves the joints where they are.
         digits = 3 if flat else 6
         low, high = model.lowerPositionLimit, model.upperPositionLimit
@@ -389,6 +432,33 @@ class _Import:
             self.notes.guessed(
                 f"parameters of zmp by similarity from legs of {length:.3g} m and a CoM at {com:.3g} m: "
                 + ", ".join(f"{key} {value:g}" for key, value in params.items())
+            )
+
+    def _compare_posture(self, model: pin.Model, q: Array, given: bool) -> None:
+        """Tell by how much a robot that stands (nq,) differs from the keyframe that it stands by."""
+        if not given:
+            if self.found.postures:
+                self.notes.guessed(
+                    f"posture: none of the keyframes {some(list(self.found.postures))} is called as those are in which "
+                    f"robots stand ({', '.join(STANDING)})"
+                )
+            return
+        key = self._standing_key()
+        wanted = self.found.postures[key]
+        moved = {
+            name: float(q[model.joints[model.getJointId(name)].idx_q]) - angle
+            for name, angle in wanted.items()
+            if model.existJointName(name)
+        }
+        worst = max(moved, key=lambda name: abs(moved[name]), default="")
+        attitude = self.found.attitudes.get(key, np.eye(3))
+        tilt = float(np.linalg.norm(pin.log3(attitude.T @ pin.Quaternion(q[3:7]).toRotationMatrix())))
+        said = [f"{worst} by {moved[worst]:+.3g} rad"] if worst and abs(moved[worst]) > MOVED else []
+        said += [f"the base by {tilt:.3g} rad"] if tilt > MOVED else []
+        if said:
+            self.notes.guessed(
+                f"posture: keyframe {key!r} does not stand with flat soles and the CoM over them; the nearest one that "
+                f"does moves {' and '.join(said)}"
             )
 
     def _mirrors(self, figure: Figure, ahead: Array) -> None:

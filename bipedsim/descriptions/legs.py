@@ -21,6 +21,8 @@ ON_GROUND = 4e-3
 """Height [m] within which the body before a toe reaches the ground, too."""
 MIRRORED = 0.02
 """Share of the robot's height by which places of mirrored joints may differ."""
+NARROW = 1e-6
+"""Share of the robot's height by which feet are apart that are side by side."""
 SHORTEST = 3
 """Joints that a leg has at least."""
 ALONG = 0.85
@@ -145,6 +147,9 @@ def find_legs(figure: Figure, notes: Notes) -> tuple[list[Leg], Array]:
     places = [figure.places[foot].translation for foot in feet]
     across = places[0] - places[1]
     across[2] = 0.0
+    if np.linalg.norm(across) < NARROW * figure.height:
+        notes.doubts("both feet are in one plane, as those of a planar robot: which is left is told by names alone")
+        across = np.array([0.0, 1.0, 0.0])
     across /= max(float(np.linalg.norm(across)), 1e-9)
     left_first = _left_first([_names_of(figure, foot) for foot in feet], across, notes)
     if not left_first:

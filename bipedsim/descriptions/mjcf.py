@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.descriptions.description import Description, is_imu, plain
+from bipedsim.descriptions.description import STANDING, Description, is_imu, plain
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import ConfigError, install, some
 from bipedsim.numerics import Array
@@ -18,6 +18,8 @@ FAR = 10.0
 """Limit [m] of what slides without one."""
 ENDLESS = np.pi * 100.0
 """Springs of joints turn from here [rad] on only in the mind of an exporter."""
+LEVEL, STEEP = 1e-6, 0.25 * np.pi
+"""Tilt [rad] of a root body below which it is upright, and from which its z axis is not the one that is meant to be."""
 
 
 def read_mjcf(file: Path, folder: Path, notes: Notes) -> Description:
@@ -38,19 +40,33 @@ def _compiled(file: Path, notes: Notes) -> Any:
         raise ConfigError(
             f"{file}: MJCF is read by MuJoCo's own compiler: {install('bipedsim[mujoco]')} ({error})"
         ) from error
+    refused = (ValueError, RuntimeError, mujoco.FatalError)
+    try:
+        return mujoco.MjSpec.from_file(str(file)).compile()
+    except refused:
+        # It may name files that are not there, or shapes of a scene that includes it.
+        pass
     try:
         spec = mujoco.MjSpec.from_file(str(file))
         _leave_out_missing(spec, file, notes)
         return spec.compile()
-    except (ValueError, RuntimeError, mujoco.FatalError) as error:
+    except refused as error:
         raise ConfigError(f"{file}: MuJoCo does not read it: {error}") from error
 
 
 def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
-    """Take out of a file what it names of other files that are not there."""
+    """Delete from a specification what names files, shapes or bodies that are not there."""
     base = Path(spec.modelfiledir or file.parent)
-    # Which shapes meet is for engines that choose pairs, and some name shapes of another file.
-    for pair in [*spec.pairs, *spec.excludes]:
+    geoms, bodies = {geom.name for geom in spec.geoms}, {body.name for body in spec.bodies}
+    loose = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
+    if loose:
+        names = sorted({name for pair in loose for name in (pair.geomname1, pair.geomname2)} - geoms)
+        notes.doubts(
+            f"{len(loose)} contact pairs name shapes that the file has not: {some(names)}; import the scene that "
+            "includes the file, else these pairs and their friction are left out"
+        )
+    loose += [pair for pair in spec.excludes if not {pair.bodyname1, pair.bodyname2} <= bodies]
+    for pair in loose:
         spec.delete(pair)
 
     def missing(asset: Any, folder: str) -> bool:
@@ -89,6 +105,15 @@ def _origin(parent: ElementTree.Element, pose: pin.SE3) -> None:
     ElementTree.SubElement(parent, "origin", xyz=_numbers(pose.translation), rpy=_numbers(rpy))
 
 
+def _turn(rotation: Array) -> pin.SE3:
+    return pin.SE3(np.asarray(rotation, dtype=np.float64), np.zeros(3))
+
+
+def _tilt(one: Array, other: Array) -> float:
+    """Return the angle [rad] between what is up under two rotations (3, 3) from body to world."""
+    return float(np.arccos(np.clip(one[2] @ other[2], -1.0, 1.0)))
+
+
 class _Reading:
     """One MJCF file while its URDF is made."""
 
@@ -105,17 +130,112 @@ class _Reading:
         # Link of a body in the frame of the body: at the anchor of its last joint.
         self.anchor: dict[int, Array] = {}
         self.base_joints: set[int] = set()
+        # Actuators of each hinge and slide, and how much faster each moves.
+        self.actuators: dict[int, list[tuple[int, float]]] = {}
+        for i in range(m.nu):
+            joint = self._driven_joint(i)
+            if joint >= 0 and int(m.jnt_type[joint]) in self._simple:
+                self.actuators.setdefault(joint, []).append((i, abs(float(m.actuator_gear[i, 0]))))
+        # Shapes that a pair lets touch the world, and the pair.
+        self.paired = {geom: i for i in range(m.npair) for geom in self._against_world(i)}
+        self.floors = [g for g in range(m.ngeom) if self._is_static(g) and (m.geom_contype[g] or m.geom_conaffinity[g])]
 
     def description(self) -> Description:
         """Return what was read."""
+        self._base_link()
         for body in self.bodies:
             self._add_body(body)
         self._imu()
         self._drives()
         self._loops()
         self._postures()
+        self._world()
         self._left_out()
         return self.out
+
+    @property
+    def _simple(self) -> tuple[int, int]:
+        """Types of joints with one coordinate."""
+        return int(self.mj.mjtJoint.mjJNT_HINGE), int(self.mj.mjtJoint.mjJNT_SLIDE)
+
+    def _driven_joint(self, actuator: int) -> int:
+        """Return the joint that an actuator drives, or -1."""
+        transmission = self.mj.mjtTrn
+        kinds = (int(transmission.mjTRN_JOINT), int(transmission.mjTRN_JOINTINPARENT))
+        return int(self.m.actuator_trnid[actuator, 0]) if int(self.m.actuator_trntype[actuator]) in kinds else -1
+
+    def _is_static(self, geom: int) -> bool:
+        """Whether a shape belongs to the world, and not to the robot."""
+        body = int(self.m.geom_bodyid[geom])
+        return int(self.m.body_weldid[body]) == 0 and body not in self.bodies
+
+    def _against_world(self, pair: int) -> list[int]:
+        """Return the shape of a contact pair that can touch the world by it, if there is one."""
+        ends = int(self.m.pair_geom1[pair]), int(self.m.pair_geom2[pair])
+        return [geom for geom, other in (ends, ends[::-1]) if self._is_static(other) and not self._is_static(geom)]
+
+    def _friction(self, geom: int) -> float:
+        """Return the coefficient of sliding friction between a shape and the floor, by MuJoCo's rules.
+
+        A contact pair states it. Else the shape of higher priority does, and of the same priority the larger value
+        counts. Contacts of one dimension have none. Without a floor in the file the shape's own value counts.
+        """
+        m = self.m
+        if geom in self.paired:
+            pair = self.paired[geom]
+            return 0.0 if m.pair_dim[pair] < 3 else float(m.pair_friction[pair, :2].min())
+        planes = (int(self.mj.mjtGeom.mjGEOM_PLANE), int(self.mj.mjtGeom.mjGEOM_HFIELD))
+        meets = [
+            floor
+            for floor in self.floors
+            if m.geom_contype[geom] & m.geom_conaffinity[floor] or m.geom_contype[floor] & m.geom_conaffinity[geom]
+        ]
+        floors = [floor for floor in meets if int(m.geom_type[floor]) in planes] or meets
+        found = []
+        for floor in floors or [geom]:
+            order = int(m.geom_priority[geom]) - int(m.geom_priority[floor])
+            sides = [geom] if order > 0 else [floor] if order < 0 else [geom, floor]
+            dimensions = max(int(m.geom_condim[side]) for side in sides)
+            found.append(0.0 if dimensions < 3 else max(float(m.geom_friction[side, 0]) for side in sides))
+        return min(found)
+
+    def _attitude(self, key: int = -1) -> Array:
+        """Return the rotation (3, 3) of the root body in the world, in a keyframe or where all joints are at 0."""
+        state = self.mj.MjData(self.m)
+        if key >= 0:
+            self.mj.mj_resetDataKeyframe(self.m, state, key)
+        self.mj.mj_kinematics(self.m, state)
+        return np.array(state.xmat[self.bodies[0]]).reshape(3, 3)
+
+    def _base_link(self) -> None:
+        """Add an upright link above a root body whose own axes are tilted as the robot stands.
+
+        The root of the URDF has to be upright, as controllers and monitors measure its tilt. The standing keyframe says
+        how the root body is turned where it says something else than the body itself.
+        """
+        at_zero = self._attitude()
+        keys = {plain(self._name("key", k)): k for k in range(self.m.nkey)}
+        standing = next((keys[name] for name in STANDING if name in keys), -1)
+        turned = self._attitude(standing) if standing >= 0 else at_zero
+        if _tilt(at_zero, turned) < STEEP:
+            turned = at_zero
+        up = np.arccos(np.clip(turned[2, 2], -1.0, 1.0))
+        if up < STEEP:
+            # Its z axis is meant to be up: where it looks is left out, so that x of the base stays its own x.
+            yaw = np.arctan2(turned[1, 0], turned[0, 0])
+            turned = pin.rpy.rpyToMatrix(0.0, 0.0, -float(yaw)) @ turned
+        self.upright = turned
+        if up < LEVEL:
+            return
+        root = self._name("body", self.bodies[0])
+        name = f"{root}_upright"
+        ElementTree.SubElement(self.out.urdf, "link", name=name)
+        self._joint(f"{name}_fixed", "fixed", name, root, _turn(turned))
+        self.out.base = name
+        self.notes.found(
+            f"the root body {root!r} is turned by {np.degrees(up):.3g} degrees as the robot stands; "
+            f"link {name!r}, which is upright, is the base"
+        )
 
     def _name(self, kind: str, index: int) -> str:
         found = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}"), int(index))
@@ -226,14 +346,19 @@ class _Reading:
             low, high = m.jnt_range[joint]
             ElementTree.SubElement(element, "limit", lower=f"{low:.12g}", upper=f"{high:.12g}")
         dof = int(m.jnt_dofadr[joint])
-        damping, friction = float(m.dof_damping[dof]), float(m.dof_frictionloss[dof])
+        # What an actuator has of it, it has where it turns: a gear reflects it by its square.
+        armature, damping = (
+            float(dofs[dof]) + sum(gear**2 * float(of[i]) for i, gear in self.actuators.get(joint, ()))
+            for dofs, of in (
+                (m.dof_armature, getattr(m, "actuator_armature", np.zeros(m.nu))),
+                (m.dof_damping, getattr(m, "actuator_damping", np.zeros(m.nu))),
+            )
+        )
+        friction = float(m.dof_frictionloss[dof])
         if damping or friction:
-            ElementTree.SubElement(element, "dynamics", damping=f"{damping:.12g}", friction=f"{friction:.12g}")
-        if kind != "ball":
-            if m.dof_armature[dof] > 0.0:
-                self.out.armature[name] = float(m.dof_armature[dof])
-            if friction > 0.0:
-                self.out.friction[name] = friction
+            ElementTree.SubElement(element, "dynamics", damping=repr(damping), friction=repr(friction))
+        # MJCF has defaults for all of them: 0 is a statement, too.
+        self.out.armature[name], self.out.damping[name], self.out.friction[name] = armature, damping, friction
 
     def _link(self, body: int, name: str) -> None:
         m, back = self.m, _shift(-self.anchor[body])
@@ -246,14 +371,13 @@ class _Reading:
             ElementTree.SubElement(inertial, "inertia", ixx=xx, iyy=yy, izz=zz, ixy="0", ixz="0", iyz="0")
         first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
         for geom in range(first, first + count):
-            touches = bool(m.geom_contype[geom] or m.geom_conaffinity[geom])
+            touches = bool(m.geom_contype[geom] or m.geom_conaffinity[geom]) or geom in self.paired
             element = ElementTree.SubElement(link, "collision" if touches else "visual")
             _origin(element, back * _pose(m.geom_pos[geom], m.geom_quat[geom]))
             if not self._geometry(ElementTree.SubElement(element, "geometry"), geom, name):
                 link.remove(element)
             elif touches:
-                friction = float(m.geom_friction[geom, 0])
-                self.out.sole_friction[name] = min(friction, self.out.sole_friction.get(name, friction))
+                self.out.sole_friction.setdefault(name, []).append(self._friction(geom))
 
     def _geometry(self, element: ElementTree.Element, geom: int, link: str) -> bool:
         """Fill the <geometry> of a geom; False of one that a URDF has no word for."""
@@ -313,27 +437,39 @@ class _Reading:
         """Take limits and gains from the actuators; joints without one are passive, or welded where a spring holds."""
         m, transmission = self.m, self.mj.mjtTrn
         limits: dict[int, float] = {}
-        driven = set()
-        muscles: list[str] = []
-        tendons: list[str] = []
+        others: dict[str, list[str]] = {}
         for i in range(m.nu):
-            kind = int(m.actuator_trntype[i])
-            if kind not in (int(transmission.mjTRN_JOINT), int(transmission.mjTRN_JOINTINPARENT)):
-                (tendons if kind == int(transmission.mjTRN_TENDON) else muscles).append(self._name("actuator", i))
-                continue
-            joint, gear = int(m.actuator_trnid[i, 0]), abs(float(m.actuator_gear[i, 0]))
-            driven.add(joint)
-            gain, bias = float(m.actuator_gainprm[i, 0]), m.actuator_biasprm[i]
-            is_motor = int(m.actuator_biastype[i]) == int(self.mj.mjtBias.mjBIAS_NONE)
-            if m.actuator_forcelimited[i]:
-                limits[joint] = gear * float(np.abs(m.actuator_forcerange[i]).max())
-            elif is_motor and m.actuator_ctrllimited[i]:
-                limits[joint] = gear * abs(gain) * float(np.abs(m.actuator_ctrlrange[i]).max())
-            if not is_motor and bias[1] < 0.0:
-                self.out.stiffness[self._name("joint", joint)] = (-float(bias[1]) * gear**2, -float(bias[2]) * gear**2)
-        for label, names in (("tendons", tendons), ("anything else than joints", muscles)):
-            if names:
-                self.notes.dropped(f"actuators on {label}: {some(names)}")
+            joint = self._driven_joint(i)
+            if joint < 0:
+                tendon = int(m.actuator_trntype[i]) == int(transmission.mjTRN_TENDON)
+                others.setdefault("on tendons" if tendon else "on anything else than joints", []).append(
+                    self._name("actuator", i)
+                )
+            elif joint not in self.actuators:
+                ball = self._name("joint", joint)
+                others.setdefault(f"of ball joint {ball!r}, whose hinges swing freely", []).append(
+                    self._name("actuator", i)
+                )
+        for where, names in others.items():
+            self.notes.dropped(f"actuators {where}: {some(names)}")
+        for joint, actuators in self.actuators.items():
+            name = self._name("joint", joint)
+            limits[joint] = sum(self._effort(i, gear) for i, gear in actuators)
+            kp = [
+                (gear**2 * -float(m.actuator_biasprm[i, 1]), gear**2 * -float(m.actuator_biasprm[i, 2]))
+                for i, gear in actuators
+                if self._is_servo(i)
+            ]
+            if kp:
+                self.out.stiffness[name] = (sum(k for k, _ in kp), sum(d for _, d in kp))
+        slow = [
+            self._name("actuator", i)
+            for i in range(m.nu)
+            if int(m.actuator_dyntype[i]) != int(self.mj.mjtDyn.mjDYN_NONE)
+        ]
+        if slow:
+            self.notes.dropped(f"dynamics of actuators {some(slow)}: their forces follow commands at once")
+        driven = set(self.actuators)
         mine = [j for body in self.bodies for j in self._joints(body) if j not in self.base_joints]
         looped = self._in_loops()
         free, welded = [], []
@@ -343,12 +479,15 @@ class _Reading:
                 continue
             element = next(e for e in self.out.urdf.findall("joint") if e.get("name") == name)
             if m.jnt_actfrclimited[joint]:
-                limits[joint] = min(limits.get(joint, np.inf), float(np.abs(m.jnt_actfrcrange[joint]).max()))
+                limits[joint] = min(
+                    limits.get(joint, np.inf), self._largest(m.jnt_actfrcrange[joint], f"joint {name!r}")
+                )
             limit = element.find("limit")
             if limit is None:
                 limit = ElementTree.SubElement(element, "limit")
             # URDF wants both; 0 is none.
-            limit.set("effort", f"{limits.get(joint, 0.0):.12g}")
+            most = limits.get(joint, 0.0)
+            limit.set("effort", repr(most) if np.isfinite(most) else "0")
             limit.set("velocity", "0")
             if element.get("type") == "prismatic" and limit.get("lower") is None:
                 limit.set("lower", f"{-FAR:g}")
@@ -370,14 +509,44 @@ class _Reading:
         if free and not looped:
             self.notes.doubts(f"nothing drives {some(free)}: they are passive and swing freely")
 
+    def _is_servo(self, actuator: int) -> bool:
+        """Whether an actuator is a position drive."""
+        affine = int(self.m.actuator_biastype[actuator]) == int(self.mj.mjtBias.mjBIAS_AFFINE)
+        return affine and float(self.m.actuator_biasprm[actuator, 1]) < 0.0
+
+    def _effort(self, actuator: int, gear: float) -> float:
+        """Return the limit [N.m or N] of what an actuator gives to its joint; inf of one without a limit."""
+        m, name = self.m, f"actuator {self._name('actuator', actuator)!r}"
+        most = np.inf
+        if m.actuator_forcelimited[actuator]:
+            most = self._largest(m.actuator_forcerange[actuator], name)
+        is_motor = int(m.actuator_biastype[actuator]) == int(self.mj.mjtBias.mjBIAS_NONE)
+        if is_motor and m.actuator_ctrllimited[actuator]:
+            gain = abs(float(m.actuator_gainprm[actuator, 0]))
+            most = min(most, gain * self._largest(m.actuator_ctrlrange[actuator], name))
+        return gear * most
+
+    def _largest(self, limits: Array, name: str) -> float:
+        """Return the larger of two limits; robot.yaml has one for both signs."""
+        low, high = (abs(float(value)) for value in limits)
+        if low != high:
+            self.notes.dropped(
+                f"lower limit of {name}, [{limits[0]:g}, {limits[1]:g}]: both signs have {max(low, high):g}"
+            )
+        return max(low, high)
+
     def _in_loops(self) -> bool:
         kinds = self.mj.mjtEq
-        return any(int(t) in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)) for t in self.m.eq_type)
+        pairs = zip(self.m.eq_type, self.m.eq_active0, strict=True)
+        return any(on and int(t) in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)) for t, on in pairs)
 
     def _loops(self) -> None:
         m, kinds = self.m, self.mj.mjtEq
         for i in range(m.neq):
             kind, name = int(m.eq_type[i]), self._name("equality", i)
+            if not m.eq_active0[i]:
+                self.notes.dropped(f"equality {name!r}: it is not active")
+                continue
             if kind == int(kinds.mjEQ_JOINT):
                 follower = self._name("joint", int(m.eq_obj1id[i]))
                 self.out.locked[follower] = float(m.eq_data[i, 0])
@@ -424,17 +593,54 @@ class _Reading:
         return [(first, places[0]), (second, places[1])]
 
     def _postures(self) -> None:
-        m, simple = self.m, (int(self.mj.mjtJoint.mjJNT_HINGE), int(self.mj.mjtJoint.mjJNT_SLIDE))
+        m = self.m
         for k in range(m.nkey):
             angles = {}
             for body in self.bodies:
                 for joint in self._joints(body):
-                    if int(m.jnt_type[joint]) in simple and joint not in self.base_joints:
+                    if int(m.jnt_type[joint]) in self._simple and joint not in self.base_joints:
                         angles[self._name("joint", joint)] = float(m.key_qpos[k, m.jnt_qposadr[joint]])
-            self.out.postures[plain(self._name("key", k))] = angles
+            name = plain(self._name("key", k))
+            self.out.postures[name] = angles
+            base = self._attitude(k) @ self.upright.T
+            yaw = np.arctan2(base[1, 0], base[0, 0])
+            self.out.attitudes[name] = pin.rpy.rpyToMatrix(0.0, 0.0, -float(yaw)) @ base
+
+    def _world(self) -> None:
+        """Take gravity, and tell what else of the world acts on the robot."""
+        m = self.m
+        x, y, z = (float(value) for value in m.opt.gravity)
+        if m.opt.disableflags & int(self.mj.mjtDisableBit.mjDSBL_GRAVITY):
+            x = y = z = 0.0
+        if x or y or z > 0.0:
+            self.notes.dropped(f"gravity of [{x:g}, {y:g}, {z:g}] m/s^2: it points down here")
+        self.out.gravity = float(np.hypot(np.hypot(x, y), z))
+        if m.opt.density or m.opt.viscosity:
+            self.notes.dropped("density and viscosity of the medium")
+        lifted = [self._name("body", body) for body in self.bodies if m.body_gravcomp[body]]
+        if lifted:
+            self.notes.dropped(f"gravcomp of {some(lifted)}: all bodies have their weight")
 
     def _left_out(self) -> None:
         m = self.m
+        base = [j for j in self.base_joints if int(m.jnt_type[j]) in self._simple] + [
+            j for j in self.base_joints if int(m.jnt_type[j]) == int(self.mj.mjtJoint.mjJNT_FREE)
+        ]
+        held = [
+            self._name("joint", j)
+            for j in base
+            if any(values[int(m.jnt_dofadr[j])] for values in (m.dof_armature, m.dof_damping, m.dof_frictionloss))
+        ]
+        if held:
+            self.notes.dropped(f"armature, damping and friction of the base's joints {some(held)}: it floats freely")
+        curved = [
+            self._name("joint", j)
+            for body in self.bodies
+            for j in self._joints(body)
+            if np.any(getattr(m, "dof_dampingpoly", np.zeros((m.nv, 1)))[int(m.jnt_dofadr[j])])
+        ]
+        if curved:
+            self.notes.dropped(f"damping of higher order of joints {some(curved)}: the linear part acts")
         if m.ntendon:
             self.notes.dropped(f"{m.ntendon} tendons: {some([self._name('tendon', i) for i in range(m.ntendon)])}")
         if m.nflex or m.nskin:

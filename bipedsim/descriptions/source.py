@@ -15,7 +15,7 @@ from bipedsim.descriptions.description import Description, plain
 from bipedsim.descriptions.mjcf import read_mjcf
 from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import ConfigError, some
-from bipedsim.model import DESCRIPTIONS, mesh_path
+from bipedsim.model import DESCRIPTIONS, check_numbers, mesh_path
 
 NOT_ROBOTS = re.compile(r"scene|terrain|hand|gripper|arm(?!.*leg)|package\.xml|gazebo|transmission|visual")
 """Names of files in a description package that are seldom the whole robot."""
@@ -36,7 +36,7 @@ def read_description(file: Path, folder: Path) -> Description:
     notes = Notes()
     if file.is_dir():
         file = _in_package(file, notes)
-    if file.suffix == ".xacro":
+    if file.suffix.lower() == ".xacro":
         return _read_urdf(_expanded(file), file, folder, True, notes)
     text = read_text(file)
     root = _parsed(text, file)
@@ -51,6 +51,10 @@ def _parsed(text: str, file: Path) -> ElementTree.Element:
     try:
         return ElementTree.fromstring(text.encode())
     except ElementTree.ParseError as error:
+        zero = text.find("\0")
+        if zero >= 0:
+            line = text.count("\n", 0, zero) + 1
+            raise ConfigError(f"{file}: not valid XML: a NUL character in line {line}; delete it") from error
         raise ConfigError(f"{file}: not valid XML: {error}") from error
 
 
@@ -58,14 +62,15 @@ def _in_package(folder: Path, notes: Notes) -> Path:
     """Return the file of a package that describes the whole robot: that with most joints; MJCF only without a URDF."""
     ranked = []
     for path in sorted(folder.rglob("*")):
-        if path.suffix not in DESCRIPTIONS or not path.is_file():
+        name = path.name.lower()
+        if not name.endswith(DESCRIPTIONS) or not path.is_file():
             continue
         head = path.read_text(encoding="utf-8", errors="replace")
-        kind = 0 if "<mujoco" in head[:2000] else 1 if path.suffix == ".urdf" else 2
-        if kind == 2 and (path.suffix != ".xacro" or not path.name.endswith(".urdf.xacro")):
+        kind = 0 if "<mujoco" in head[:2000] else 1 if name.endswith(".urdf") else 2
+        if kind == 2 and not name.endswith(".urdf.xacro"):
             continue
         joints = len(re.findall(r"<joint[ >]", head))
-        ranked.append((not NOT_ROBOTS.search(path.name.lower()), kind == 1, joints, -len(path.name), path))
+        ranked.append((not NOT_ROBOTS.search(name), kind == 1, joints, -len(path.name), path))
     if not ranked:
         raise ConfigError(f"{folder}: no .urdf, .urdf.xacro or MJCF .xml file in it; name the file")
     ranked.sort(reverse=True)
@@ -110,13 +115,15 @@ def _index_packages(file: Path, prefix: Path) -> None:
 def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool, notes: Notes) -> Description:
     name = plain(root.get("name") or source.stem)
     found = Description(name, source, root, source.resolve(), made, notes)
+    check_numbers(root, source)
     _weld_followers(found)
     _take_base(found)
     for joint in root.findall("joint"):
         dynamics = joint.find("dynamics")
-        friction = 0.0 if dynamics is None else float(dynamics.get("friction") or 0.0)
-        if friction > 0.0:
-            found.friction[joint.get("name", "")] = friction
+        if dynamics is not None:
+            # An attribute that is left out is 0 in URDF; a reflected inertia it does not know.
+            for key, known in (("damping", found.damping), ("friction", found.friction)):
+                known[joint.get("name", "")] = float(dynamics.get(key) or 0.0)
     extra = sorted({e.tag for e in root if isinstance(e.tag, str)} - KNOWN)
     if extra:
         notes.dropped(f"elements of the URDF that are not known: {some([f'<{tag}>' for tag in extra])}")
@@ -150,7 +157,7 @@ def _take_base(found: Description) -> None:
     children = {_end(joint, "child") for joint in joints}
     tops = [link for link in root.findall("link") if link.get("name") not in children]
     for joint in joints:
-        if len(tops) == 1 and _end(joint, "parent") == tops[0].get("name") and tops[0].find("inertial") is None:
+        if len(tops) == 1 and _end(joint, "parent") == tops[0].get("name") and not _mass(tops[0]):
             siblings = [other for other in joints if _end(other, "parent") == tops[0].get("name")]
             if joint.get("type") in ("floating", "planar") and len(siblings) == 1:
                 root.remove(joint)
@@ -158,6 +165,11 @@ def _take_base(found: Description) -> None:
                 found.made = True
                 found.notes.found(f"joint {joint.get('name')!r} lets the robot float; it is the root of robot.yaml")
                 return
+
+
+def _mass(link: ElementTree.Element) -> float:
+    mass = link.find("inertial/mass")
+    return 0.0 if mass is None else float(mass.get("value") or 0.0)
 
 
 def _end(joint: ElementTree.Element, end: str) -> str | None:

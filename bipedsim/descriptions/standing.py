@@ -18,6 +18,8 @@ ANGLES = 2001
 """Angles of the knee that are looked at."""
 INSIDE = 1e-6
 """Distance [rad] from its limits at which a search begins."""
+LEVEL = 0.01
+"""Tilt [rad] of a trunk that is upright."""
 SHUT = 1e-9
 """Distance [m] below which a loop is closed."""
 BACKWARD = 0.02
@@ -123,7 +125,9 @@ def standing_posture(
         if q is None:
             break
         if (found := found_near(q)) is not None:
-            notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, trunk upright")
+            tilt = float(np.arccos(min(1.0, pin.Quaternion(found[3:7]).toRotationMatrix()[2, 2])))
+            trunk = "upright" if tilt < LEVEL else f"tilted by {np.degrees(tilt):.2g} degrees"
+            notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, trunk {trunk}")
             return found
     middle = _middle(figure.q, model)
     for share in (0.0, 1.0) if flat else (0.0, *AMID):

@@ -94,14 +94,15 @@ def figures_text(robot: Robot) -> str:
 
 
 def short_text(notes: Notes, robot: Robot | None) -> str:
-    """Return what a reader must know of an import at once: what is wrong in full, the rest by number."""
+    """Return what a reader must know of an import at once: all that is not as the description has it."""
     lines = [figures_text(robot)] if robot is not None else []
-    for kind in (DOUBTS, MENDED, DROPPED, DIFFERS):
+    for kind in (DOUBTS, MENDED, DROPPED, DIFFERS, GUESSED):
         said = notes.said[kind]
         if said:
             lines += [f"{TITLES[kind]}:", *(f"- {text}" for text in said)]
-    counts = [f"{len(notes.said[kind])} {kind}" for kind in (FOUND, GUESSED) if notes.said[kind]]
-    return "\n".join([*lines, f"{', '.join(counts)}, beside tables: see report.md" if counts else ""]).strip() + "\n"
+    if notes.said[FOUND]:
+        lines.append(f"{len(notes.said[FOUND])} found, in addition to tables: see report.md")
+    return "\n".join(lines).strip() + "\n"
 
 
 def report_text(found: Description, robot: Robot | None, tables: list[str]) -> str:

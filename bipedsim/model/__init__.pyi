@@ -1,5 +1,5 @@
 from .chains import Chains
-from .gains import PD_DAMPING, PD_STIFFNESS, drive_gains, joint_gains
+from .gains import HELD, PD_DAMPING, PD_STIFFNESS, drive_gains, joint_gains
 from .hardware import differs, perturbed, read_hardware
 from .inertia import inertia_problem, nearest_inertia
 from .kinematics import at_posture, com_position, foot_poses, inverse_kinematics, standing_posture
@@ -10,15 +10,16 @@ from .posture import place_base, reach, sole_placements, stand, stand_upright
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
 from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
 from .schema import read_robot_config
-from .shapes import Shape, Shapes, located, lowest_point, mesh_path, mesh_triangles, read_shapes
+from .shapes import Shape, Shapes, collada_up_axis, located, lowest_point, mesh_path, mesh_triangles, read_shapes
 from .sides import SIDES, split_side
 from .sole import Sole, checked_polygon, padded_vertices
 from .start import STANDING, start_configuration
-from .urdf import inertia_matrix, inertia_values, read_urdf, welded
+from .urdf import check_numbers, inertia_matrix, inertia_values, read_urdf, welded
 
 __all__ = [
     "CONNECT",
     "DESCRIPTIONS",
+    "HELD",
     "IDEAL",
     "PD_DAMPING",
     "PD_STIFFNESS",
@@ -41,7 +42,9 @@ __all__ = [
     "Sole",
     "StopParams",
     "at_posture",
+    "check_numbers",
     "checked_polygon",
+    "collada_up_axis",
     "com_position",
     "differs",
     "drive_gains",

@@ -9,6 +9,8 @@ from bipedsim.numerics import Array
 
 PD_DAMPING, PD_STIFFNESS = 0.25, 50.0
 """Gains of :func:`joint_gains` by default: a quarter of what is stable by far, and kp / kd [1/s]."""
+HELD = 1e-9
+"""Mobility of a joint over that of the freest one below which nothing moves it."""
 
 
 def joint_gains(
@@ -16,7 +18,7 @@ def joint_gains(
 ) -> tuple[Array, Array]:
     """Return kp [N.m/rad] and kd [N.m.s/rad] (nu,) of an explicit PD that is answered every ``h`` [s].
 
-    kd is in proportion to I_eff = 1 / (M^-1)_ii at the nominal posture, the base free.
+    kd is in proportion to I_eff = 1 / (M^-1)_ii at the nominal posture, the base free. Held joints have none.
 
     Args:
         robot: The robot.
@@ -26,8 +28,12 @@ def joint_gains(
     """
     inverse = inverse_inertia(robot)
     # Joints act on each other, so that all at once are 1.8 to 2.7 times as stiff as one alone.
-    together = float(np.abs(np.linalg.eigvals(inverse / np.diag(inverse))).max())
-    kd = damping / (np.diag(inverse) * h * together)
+    mobility = np.diag(inverse)
+    free = mobility > HELD * mobility.max(initial=0.0)
+    inverse, mobility = inverse[np.ix_(free, free)], mobility[free]
+    together = float(np.abs(np.linalg.eigvals(inverse / mobility)).max(initial=0.0))
+    kd = np.zeros(len(free))
+    kd[free] = damping / (mobility * h * together)
     return stiffness * kd, kd
 
 

@@ -190,7 +190,6 @@ class Robot:
             q = self.closed(q)
         return place_base(self.model, self.soles, q) if self.free_flyer and self.soles else q
 
-
     def closed(self, q: ArrayLike) -> Array:
         """Return ``q`` (nq,) with the joints that have no drive turned so that all loops are closed.
 
@@ -205,7 +204,6 @@ class Robot:
         if not done:
             raise ConfigError(f"{self.name}: {open_loops(equations, self.loops, found)} with the joints where they are")
         return found
-
 
     def check_closed(self, q: Array) -> None:
         """Raise ConfigError where a loop is open at ``q`` (nq,) by more than rounding of a posture."""

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.config import together
 from bipedsim.errors import ConfigError, some
 from bipedsim.model.schema import ShapeConfig
 from bipedsim.numerics import Array
@@ -99,11 +100,12 @@ def read_shapes(
         whole: Keep all vertices of the hulls of meshes; else those that span them to ``COARSE``.
 
     Raises:
-        ConfigError: A size is no positive number, by link.
+        ConfigError: Sizes of shapes that touch are no positive numbers, all of them by link.
     """
     shapes: list[Shape] = []
     odd: list[str] = []
     opened: list[str] = []
+    faults: list[ConfigError] = []
     for link in ElementTree.fromstring(urdf_xml.encode()).findall("link"):
         name = link.get("name", "")
         if not model.existFrame(name, pin.FrameType.BODY):
@@ -116,14 +118,21 @@ def read_shapes(
             continue
         for element in link.findall(tag):
             where = f"{urdf_path}: link {name!r}: <{tag}>"
-            placement = frame.placement * _origin(element, where)
             geometry = element.find("geometry")
             made = None
-            if geometry is not None and len(geometry):
-                made = _made(geometry[0], urdf_path, where, odd, opened, whole)
+            try:
+                placement = frame.placement * _origin(element, where)
+                if geometry is not None and len(geometry):
+                    made = _made(geometry[0], urdf_path, where, odd, opened, whole)
+            except ConfigError as fault:
+                # A shape that is only seen touches nothing.
+                if tag != "visual":
+                    faults.append(fault)
+                odd.append(f"{fault}; it is left out")
             if made is None:
                 continue
             shapes.append(_placed(name, int(frame.parentJoint), placement, made))
+    together(faults)
     if opened:
         odd.append(
             f"{urdf_path}: meshes of <collision> are open, or their triangles are turned one against the other: "
@@ -252,13 +261,13 @@ def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tu
     The hull is reduced, or ``whole``.
 
     Args:
-        path: STL, or what coal reads.
+        path: Of a format that :func:`mesh_triangles` reads.
         scale: Of x, y, z.
         changed: When the file did, so that a new one is read.
     """
     try:
         corners = mesh_triangles(path) * scale
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, ValueError, ImportError) as error:
         return None, f"cannot be read ({error}); the link touches nothing with it", True
     vertices = corners.reshape(-1, 3)
     if len(vertices) < 4 or not np.isfinite(vertices).all():
@@ -301,22 +310,77 @@ _DIRECTIONS = _directions()
 
 
 def mesh_triangles(path: Path) -> Array:
-    """Return the triangles (T, 3, 3) of a mesh in its own units; as a binary STL it is read a hundred times as fast.
+    """Return the triangles (T, 3, 3) of all meshes in a file; a binary STL is read a hundred times as fast as others.
+
+    Collada is in metres, by its own unit; its ``up_axis`` is not followed, as in RViz and Gazebo. Other formats have
+    no unit.
 
     Raises:
-        OSError: The file cannot be read. RuntimeError, ValueError: It is no mesh that coal knows.
+        OSError: The file cannot be read. ValueError: It is no mesh of a format that is known.
     """
-    if path.suffix.lower() == ".stl":
+    suffix = path.suffix.lower()
+    if suffix == ".stl":
         data = path.read_bytes()
         count = int.from_bytes(data[80:84], "little")
         if len(data) == 84 + 50 * count:
             triangle = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("unused", "<u2")])
             return np.frombuffer(data, triangle, count, 84)["corners"].astype(np.float64)
-    import coal
+    if suffix == ".dae":
+        return _collada_triangles(path)
+    import trimesh
 
-    mesh = coal.MeshLoader().load(str(path), np.ones(3))
-    corners = [[triangle[0], triangle[1], triangle[2]] for triangle in map(mesh.tri_indices, range(mesh.num_tris))]
-    return np.array(mesh.vertices())[np.array(corners, dtype=np.intp).reshape(-1, 3)]
+    try:
+        mesh = trimesh.load_mesh(str(path), process=False, skip_materials=True)
+    except OSError:
+        raise
+    except Exception as error:  # readers of many formats, each with errors of its own
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    if not len(mesh.faces):
+        raise ValueError("no triangles in it")
+    return np.asarray(mesh.triangles, dtype=np.float64)
+
+
+def _collada(path: Path) -> Any:
+    import collada
+
+    try:
+        # Broken materials and textures do not matter here.
+        document = collada.Collada(str(path), ignore=[collada.common.DaeError])
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    read = {geometry.id for geometry in document.geometries}
+    named = {element.get("id") for element in document.xmlnode.iter() if str(element.tag).endswith("}geometry")}
+    if named - read:
+        raise ValueError(f"geometry {some(sorted(map(repr, named - read)))}: {document.errors[0]}")
+    return document
+
+
+def _collada_triangles(path: Path) -> Array:
+    """Return the triangles (T, 3, 3) [m] of all geometry in the scene of a Collada file."""
+    document = _collada(path)
+    found = []
+    for kind in ("geometry", "controller"):
+        for bound in document.scene.objects(kind) if document.scene is not None else ():
+            for primitive in bound.primitives():
+                if hasattr(primitive, "triangleset"):
+                    primitive = primitive.triangleset()
+                if getattr(primitive, "vertex", None) is None or np.shape(primitive.vertex_index)[1:] != (3,):
+                    continue  # lines, and what has no positions
+                found.append(primitive.vertex[primitive.vertex_index])
+    if not found:
+        raise ValueError("no triangles in its scene")
+    return np.concatenate(found).astype(np.float64) * (document.assetInfo.unitmeter or 1.0)
+
+
+def collada_up_axis(path: Path) -> str:
+    """Return which axis of a Collada file points up: ``X``, ``Y`` or ``Z``.
+
+    Raises:
+        OSError, ValueError: As :func:`mesh_triangles`.
+    """
+    return str(_collada(path).assetInfo.upaxis or "Y_UP")[0]
 
 
 def _reduced(vertices: Array) -> Array:

@@ -25,6 +25,55 @@ _LINK = "\x1flink"
 TURNS = "continuous"
 """A revolute joint without limits of its position."""
 
+MOVES = (*MOVABLE, TURNS)
+"""Types of joints that move along or about their axis."""
+NUMBERS = {
+    "mass": ("value",),
+    "inertia": INERTIA_KEYS,
+    "limit": ("lower", "upper", "effort", "velocity"),
+    "dynamics": ("damping", "friction"),
+    "mimic": ("multiplier", "offset"),
+}
+"""Attributes of elements of links and joints that are numbers."""
+VECTORS = {"origin": ("xyz", "rpy"), "axis": ("xyz",)}
+"""Attributes that are three numbers."""
+SHORTEST_AXIS = 1e-9
+"""Length below which an axis has no direction."""
+
+
+def check_numbers(root: ElementTree.Element, path: Path) -> None:
+    """Check that all numbers of links and joints are finite numbers, and that axes have a direction.
+
+    Raises:
+        ConfigError: All that is wrong, by link or joint.
+    """
+    faults: list[ConfigError] = []
+    owners = [(link, link.findall("inertial/*")) for link in root.findall("link")]
+    owners += [(joint, list(joint)) for joint in root.findall("joint")]
+    for owner, elements in owners:
+        where = f"{path}: {owner.tag} {owner.get('name')!r}"
+        for element in elements:
+            for key in (key for key in NUMBERS.get(str(element.tag), ()) if element.get(key) is not None):
+                try:
+                    _float(element, key, where)
+                except ConfigError as fault:
+                    faults.append(fault)
+            for key in (key for key in VECTORS.get(str(element.tag), ()) if element.get(key) is not None):
+                text = element.get(key, "")
+                try:
+                    values = np.array([float(word) for word in text.split()])
+                except ValueError:
+                    values = np.full(3, np.nan)
+                if values.shape != (3,) or not np.isfinite(values).all():
+                    said = f"{where}: <{element.tag}> {key} = {text!r} must be three finite numbers"
+                elif element.tag == "axis" and owner.get("type") in MOVES and np.linalg.norm(values) < SHORTEST_AXIS:
+                    said = f"{where}: <axis> xyz = {text!r} has no direction, so that nothing moves; give a unit vector"
+                else:
+                    continue
+                faults.append(ConfigError(said))
+    together(faults)
+
+
 def _float(element: ElementTree.Element, key: str, where: str) -> float:
     text = element.get(key)
     if text is None:
@@ -112,7 +161,7 @@ def _check_joint(
         link = "" if element is None else element.get("link", "")
         if link not in links:
             raise UnknownNameError(f"{end} link", link, links, where)
-    if kind not in (*MOVABLE, TURNS):
+    if kind not in MOVES:
         return
     limit = joint.find("limit")
     if limit is None:
@@ -190,6 +239,10 @@ def read_urdf(
     _replace_inertias(root, inertias or {}, path)
     odd, endless = [], []
     faults: list[ConfigError] = []
+    try:
+        check_numbers(root, path)
+    except ConfigError as fault:
+        faults.append(fault)
     for link in root.findall("link"):
         try:
             odd += _check_inertial(link, path, mend)

@@ -19,7 +19,7 @@ def test_import_then_describe(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().out
     assert "## Guessed, and why" in (folder / "report.md").read_text()
     assert len(printed.splitlines()) < 20, "short: the rest is in the report"
-    assert "guessed, beside tables: see report.md" in printed
+    assert "Guessed, and why:" in printed
     assert f"bipedsim run --robot {folder / 'robot.yaml'}" in printed
     assert {path.name for path in folder.iterdir()} == {"robot.yaml", "report.md", "robot.png"}
     assert main(["import", str(tmp_path / "small.urdf"), "--output", str(folder)]) == EXIT_USAGE

@@ -283,3 +283,83 @@ def test_a_folder_may_have_the_name_of_another_robot(tmp_path: Path, monkeypatch
     assert made.robot is not None
     assert made.robot.nu == 10
     assert "10 driven joints" in made.report
+
+
+def test_all_numbers_that_are_none_and_axes_without_a_direction_are_told_at_once(tmp_path: Path) -> None:
+    text = small_urdf(limit='<limit lower="-2" upper="2" effort="60 Nm" velocity="8"/><dynamics damping="0,01"/>')
+    text = text.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>', 1).replace(
+        '<mass value="10.0"/>', '<mass value="nan"/>'
+    )
+    text = text.replace('<origin xyz="0 0.1 0"/>', '<origin xyz="0 0,1 0"/>', 1)
+    with pytest.raises(ConfigError) as caught:
+        imported(tmp_path, text)
+    said = str(caught.value)
+    for part in ("'60 Nm'", "'0,01'", "'0 0 0'", "'nan'", "'0 0,1 0'", "'left_hip_pitch'", "'pelvis'"):
+        assert part in said
+    assert said.count("'60 Nm'") == 8
+
+
+@pytest.mark.parametrize("axis", ["0 0 0", "0 1", "x y z", "0 inf 0"])
+def test_a_robot_yaml_with_such_an_axis_does_not_load(tmp_path: Path, axis: str) -> None:
+    made = imported(tmp_path, small_urdf())
+    text = (tmp_path / "small.urdf").read_text()
+    (tmp_path / "small.urdf").write_text(text.replace('<axis xyz="0 1 0"/>', f'<axis xyz="{axis}"/>', 1))
+    with pytest.raises(ConfigError, match="left_hip_pitch"):
+        load_robot(made.folder / "robot.yaml")
+
+
+def test_the_axis_of_a_joint_that_is_fixed_means_nothing(tmp_path: Path) -> None:
+    more = '<joint name="w" type="fixed"><parent link="pelvis"/><child link="tip"/><axis xyz="0 0 0"/></joint>'
+    assert imported(tmp_path, small_urdf(more=f'{more}<link name="tip"/>')).robot is not None
+
+
+def test_a_mesh_whose_axes_are_not_followed_is_told(tmp_path: Path) -> None:
+    mesh = '<visual><geometry><mesh filename="foot.dae"/></geometry></visual>'
+    for up, told in (("Y_UP", True), ("Z_UP", False)):
+        (tmp_path / "foot.dae").write_text(
+            '<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1"><asset>'
+            "<created>2020-01-01T00:00:00</created><modified>2020-01-01T00:00:00</modified>"
+            f"<up_axis>{up}</up_axis></asset></COLLADA>"
+        )
+        made = imported(tmp_path, small_urdf(more="", foot=f'<collision><origin xyz="{FOOT}"/>{BOX}</collision>{mesh}'))
+        assert any("foot.dae" in text for text in made.notes.said["guessed"]) == told
+
+
+def test_a_size_that_is_none_of_what_is_only_seen_stops_nothing(tmp_path: Path) -> None:
+    seen = '<visual><geometry><cylinder radius="-0.05" length="0.1"/></geometry></visual>'
+    made = imported(tmp_path, small_urdf(f'<collision><origin xyz="{FOOT}"/>{BOX}</collision>{seen}'))
+    assert made.robot is not None
+    assert any("left_foot" in text and "-0.05" in text for text in made.notes.said["dropped"])
+    touching = f'<collision><geometry><sphere radius="-0.05"/></geometry></collision>{seen}'
+    with pytest.raises(ConfigError) as caught:
+        imported(tmp_path, small_urdf(touching))
+    assert {"left_foot", "right_foot"} <= set(re.findall(r"link '(\w+)'", str(caught.value)))
+
+
+NOTHING = '<inertial><mass value="0"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial>'
+
+
+@pytest.mark.parametrize("inertial", ["", NOTHING])
+def test_a_floating_joint_under_a_world_without_mass_is_the_base(tmp_path: Path, inertial: str) -> None:
+    joint = '<joint name="w" type="floating"><parent link="world"/><child link="pelvis"/></joint>'
+    made = imported(tmp_path, small_urdf(more=f'<link name="world">{inertial}</link>{joint}'))
+    assert made.robot is not None
+    assert made.robot.nu == 10
+
+
+def test_a_package_may_have_suffixes_in_capitals(tmp_path: Path) -> None:
+    (tmp_path / "package" / "robots").mkdir(parents=True)
+    (tmp_path / "package" / "robots" / "Small.URDF").write_text(small_urdf())
+    assert import_robot(tmp_path / "package", tmp_path / "made").robot is not None
+
+
+def test_a_nul_character_is_named_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="NUL character in line 2"):
+        imported(tmp_path, small_urdf() + "\n\0")
+
+
+def test_a_planar_robot_is_told(tmp_path: Path) -> None:
+    made = imported(
+        tmp_path, small_urdf().replace('xyz="0 0.1 0"', 'xyz="0 0 0"').replace('xyz="0 -0.1 0"', 'xyz="0 0 0"')
+    )
+    assert any("one plane" in text for text in made.notes.said["doubts"])

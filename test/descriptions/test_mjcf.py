@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from description_support import small_mjcf, small_urdf
+from description_support import FOOT, small_mjcf, small_urdf
 
 from bipedsim.descriptions import Imported, import_robot
+from bipedsim.model import sole_placements
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -87,7 +88,8 @@ def test_an_mjcf_stands_with_the_numbers_of_its_file(tmp_path: Path) -> None:
     assert robot.position_upper[robot.joint_names.index("left_knee")] == pytest.approx(np.deg2rad(120.0))
     for sole in robot.soles:
         np.testing.assert_allclose(np.ptp(sole.vertices, axis=0), [0.2, 0.1], atol=1e-9)
-        assert sole.friction_static == 0.7
+        # The floor has the default of 1, and of two values the larger counts.
+        assert sole.friction_static == 1.0
     assert any("ball" in text for text in made.notes.said["dropped"])
 
 
@@ -139,3 +141,264 @@ def test_urdf_and_mjcf_of_one_robot_are_compared(tmp_path: Path) -> None:
     assert "masses of bodies" in said
     same = import_robot(tmp_path / "one.urdf", tmp_path / "same", tmp_path / "one.urdf")
     assert same.notes.said["differs"] == []
+
+
+PLAIN = small_mjcf().replace('damping="0.4" armature="0.01" frictionloss="0.2"', "")
+"""The small robot whose joints say nothing of armature, damping and friction losses."""
+
+
+def test_what_a_file_leaves_out_has_the_defaults_of_mjcf(tmp_path: Path) -> None:
+    """Judge: the compiled model, joint by joint."""
+    made = imported(tmp_path, PLAIN)
+    assert made.robot is not None
+    robot, judge = made.robot, mujoco.MjModel.from_xml_string(PLAIN)
+    dofs = [judge.joint(name).dofadr[0] for name in robot.joint_names]
+    np.testing.assert_array_equal(robot.model.armature[robot.idx_v], judge.dof_armature[dofs])
+    np.testing.assert_array_equal(robot.joint_damping[robot.idx_v], judge.dof_damping[dofs])
+    assert (judge.dof_armature == 0.0).all()
+    assert set(robot.hardware["realistic"]["coulomb_friction"].values()) == {0.0}
+    guessed = "\n".join(made.notes.said["guessed"])
+    assert "velocity_limit" in guessed, "which MJCF does not know"
+    assert not any(key in guessed for key in ("armature", "joint_damping", "coulomb_friction"))
+
+
+def test_a_guess_is_named_on_the_screen_with_its_size(tmp_path: Path) -> None:
+    (tmp_path / "small.urdf").write_text(small_urdf())
+    made = import_robot(tmp_path / "small.urdf", tmp_path / "made")
+    assert made.robot is not None
+    assert made.notes.said["guessed"]
+    for said in made.notes.said["guessed"]:
+        assert said in made.short
+    (said,) = [text for text in made.notes.said["guessed"] if text.startswith("armature")]
+    armature = made.robot.model.armature[made.robot.idx_v]
+    assert f"{armature.max():.3g}" in said
+
+
+def test_a_urdf_that_states_its_friction_keeps_it_and_zero_is_a_statement(tmp_path: Path) -> None:
+    limit = '<limit lower="-2" upper="2" effort="60" velocity="8"/>'
+    (tmp_path / "small.urdf").write_text(small_urdf(limit=f'{limit}<dynamics damping="0" friction="0.123456789"/>'))
+    robot = import_robot(tmp_path / "small.urdf", tmp_path / "made").robot
+    assert robot is not None
+    roll, knee = (robot.joint_names.index(name) for name in ("left_hip_roll", "left_knee"))
+    assert robot.joint_damping[robot.idx_v[roll]] == 0.0
+    assert robot.hardware["realistic"]["coulomb_friction"]["(left|right)_hip_roll"] == 0.123456789
+    assert robot.joint_damping[robot.idx_v[knee]] > 0.0, "of which the file says nothing"
+
+
+def test_gears_reflect_by_their_square_and_limits_of_joints_and_actuators_count(tmp_path: Path) -> None:
+    """Judge: what MuJoCo adds to the mass matrix, and the force that it gives to a joint for the largest command."""
+    more = (
+        '<position joint="left_knee" gear="3" kp="12" kv="0.5" forcerange="-7 7" armature="0.02" damping="0.03"/>'
+        '<motor joint="left_hip_roll" gear="-4" ctrlrange="-5 5" armature="0.001"/>'
+        '<motor joint="right_hip_roll" gear="2" ctrlrange="-5 5"/><motor joint="right_hip_roll" ctrlrange="-1 1"/>'
+    )
+    text = small_mjcf().replace('<joint name="right_knee"', '<joint name="right_knee" actuatorfrcrange="-17 17"')
+    for joint in ("left_knee", "left_hip_roll", "right_hip_roll"):
+        text = text.replace(f'<motor joint="{joint}" gear="2" ctrlrange="-30 30"/>', "")
+    text = text.replace("<actuator>", f"<actuator>{more}")
+    made = imported(tmp_path, text)
+    assert made.robot is not None
+    robot, judge = made.robot, mujoco.MjModel.from_xml_string(text)
+    state = mujoco.MjData(judge)
+    mujoco.mj_forward(judge, state)
+    full, bare = np.zeros((judge.nv, judge.nv)), np.zeros((judge.nv, judge.nv))
+    _fill_mass_matrix(judge, state, full)
+    judge.actuator_armature[:] = judge.dof_armature[:] = 0.0
+    mujoco.mj_forward(judge, state)
+    _fill_mass_matrix(judge, state, bare)
+    dofs = [judge.joint(name).dofadr[0] for name in robot.joint_names]
+    np.testing.assert_allclose(robot.model.armature[robot.idx_v], np.diag(full - bare)[dofs], atol=1e-12)
+    state.ctrl[:] = 1e6
+    mujoco.mj_forward(judge, state)
+    np.testing.assert_allclose(robot.effort_limit, np.abs(state.qfrc_actuator[dofs]), rtol=1e-12)
+    assert robot.drive_stiffness["left_knee"] == pytest.approx(9.0 * 12.0)
+    assert robot.drive_damping["left_knee"] == pytest.approx(9.0 * 0.5)
+    state.ctrl[:] = 0.0
+    state.qvel[dofs] = 1.0
+    mujoco.mj_forward(judge, state)
+    np.testing.assert_allclose(robot.joint_damping[robot.idx_v], -state.qfrc_passive[dofs], rtol=1e-12)
+
+
+FLOOR = '<geom name="floor" type="plane" size="1 1 1" {}/>'
+
+
+@pytest.mark.parametrize(
+    ("floor", "foot", "behind"),
+    [
+        ("", "", ""),
+        ('friction="0.3"', 'friction="0.6"', ""),
+        ('friction="0.3" priority="1"', 'friction="0.6"', ""),
+        ('friction="0.9"', 'friction="0.4" priority="2"', ""),
+        ('friction="0.9" condim="1"', 'condim="1"', ""),
+        ('contype="2" conaffinity="2"', 'contype="2" friction="1.5"', ""),
+        ("", 'contype="0" conaffinity="0"', '<pair geom1="floor" geom2="{}" friction="0.6 0.6"/>'),
+        ("", "", '<pair geom1="{}" geom2="floor" friction="0.2 0.2" condim="4"/>'),
+    ],
+    ids=[
+        "default",
+        "larger",
+        "priority of the floor",
+        "of the foot",
+        "frictionless",
+        "masks",
+        "pair",
+        "pair and masks",
+    ],
+)
+def test_the_friction_of_soles_is_that_of_mujoco_s_contacts(tmp_path: Path, floor: str, foot: str, behind: str) -> None:
+    """Judge: the contacts that MuJoCo finds as the robot is let into the floor."""
+    shape = f'<geom name="NAME" type="box" size="0.1 0.05 0.01" pos="{FOOT}" {foot}/>'
+    seen = '<geom type="box" size="0.2 0.2 0.01" contype="0" conaffinity="0" mass="0"/>'
+    text = small_mjcf(FLOOR.format(floor), foot=shape + seen)
+    for side in ("left", "right"):
+        text = text.replace('"NAME"', f'"{side}_sole"', 1)
+    pairs = "".join(behind.format(f"{side}_sole") for side in ("left", "right")) if behind else ""
+    text = text.replace("</actuator>", f"</actuator><contact>{pairs}</contact>")
+    robot = imported(tmp_path, text).robot
+    assert robot is not None
+    judge = mujoco.MjModel.from_xml_string(text)
+    state = mujoco.MjData(judge)
+    state.qpos[2] -= 0.001 + 0.0
+    mujoco.mj_forward(judge, state)
+    touching = {
+        judge.geom(geom).name: 0.0 if contact.dim < 3 else contact.friction[0]
+        for contact in state.contact
+        for geom in (contact.geom1, contact.geom2)
+    }
+    for sole in robot.soles:
+        assert sole.friction_static == sole.friction_dynamic == touching[f"{sole.name}_sole"]
+        np.testing.assert_allclose(np.ptp(sole.vertices, axis=0), [0.2, 0.1], atol=1e-9)
+
+
+TURNS = {
+    "quat": 'quat="0.5 0.5 0.5 0.5"',
+    "euler": 'euler="90 0 90"',
+    "axisangle": 'axisangle="1 0 0 90"',
+    "upside down": 'euler="180 0 0"',
+    "a little": 'euler="0 12 0"',
+}
+
+
+def turned(attribute: str, base: str = "<freejoint/>") -> str:
+    """Return the small robot with the axes of its pelvis turned, and all within turned back: it stands as before."""
+    whole = (
+        mujoco.MjModel.from_xml_string(
+            f'<mujoco><worldbody><body name="b" {attribute}><geom size="0.1"/></body></worldbody></mujoco>'
+        )
+        .body("b")
+        .quat
+    )
+    back = " ".join(f"{v:.17g}" for v in whole * [1, -1, -1, -1])
+    text = small_mjcf(base=base).replace('<body name="pelvis" pos="0 0 0.75">', f'<body name="pelvis" {attribute}>')
+    head, inner = text.split("<worldbody>")
+    first, rest = inner.split("<geom", 1)
+    body, end = rest.rsplit("</body>", 1)
+    return f'{head}<worldbody>{first}<frame quat="{back}"><geom{body}</frame></body>{end}'
+
+
+@pytest.mark.parametrize("attribute", TURNS.values(), ids=TURNS.keys())
+@pytest.mark.parametrize("how", ["body", "frame", "slides", "keyframe"])
+def test_a_robot_that_stands_in_its_file_stands_whatever_the_axes_of_its_root(
+    tmp_path: Path, attribute: str, how: str
+) -> None:
+    """Judge: MuJoCo's places of all bodies over the soles, with the joints as the import has them."""
+    slides = "".join(f'<joint name="t{n}" type="slide" axis="{a}"/>' for n, a in (("x", "1 0 0"), ("y", "0 1 0")))
+    text = turned(attribute, slides if how == "slides" else "<freejoint/>")
+    if how == "frame":
+        text = text.replace(f'<body name="pelvis" {attribute}>', f'<frame {attribute}><body name="pelvis">')
+        text = text.replace("</body>\n    </worldbody>", "</body></frame></worldbody>")
+        assert "</frame></worldbody>" in text
+    if how == "keyframe":
+        quat = mujoco.MjModel.from_xml_string(text).body("pelvis").quat
+        text = text.replace(f'<body name="pelvis" {attribute}>', '<body name="pelvis">')
+        angles = " ".join(["0 -0.4 0.8 -0.4 0"] * 2)
+        key = f'<keyframe><key name="home" qpos="0 0 1 {" ".join(map(str, quat))} {angles}"/></keyframe>'
+        text = text.replace("</mujoco>", f"{key}</mujoco>")
+    robot = imported(tmp_path, text).robot
+    assert robot is not None
+    assert [sole.name for sole in robot.soles] == ["left", "right"]
+    q, data = robot.q_nominal, robot.model.createData()
+    tilt = np.arccos(min(1.0, pin.Quaternion(q[3:7]).toRotationMatrix()[2, 2]))
+    # A keyframe in which the pelvis leans is a posture; anything else says how its axes lie.
+    leaning = np.deg2rad(12.0) if (how, attribute) == ("keyframe", TURNS["a little"]) else 0.0
+    assert tilt == pytest.approx(leaning, abs=0.05)
+    soles = sole_placements(robot.model, data, robot.soles, q)
+    pin.updateFramePlacements(robot.model, data)
+    judge = mujoco.MjModel.from_xml_string(text)
+    state = mujoco.MjData(judge)
+    for name, angle in zip(robot.joint_names, robot.posture, strict=True):
+        state.qpos[judge.joint(name).qposadr[0]] = angle
+    mujoco.mj_kinematics(judge, state)
+    root = pin.SE3(state.body("pelvis").xmat.reshape(3, 3), state.body("pelvis").xpos)
+    ours = data.oMf[robot.model.getFrameId("pelvis")]
+    for name in ("left_shank", "right_foot", "left_foot"):
+        body = pin.SE3(state.body(name).xmat.reshape(3, 3), state.body(name).xpos)
+        mine = data.oMf[robot.model.getFrameId(name)]
+        np.testing.assert_allclose(ours.actInv(mine).homogeneous, root.actInv(body).homogeneous, atol=1e-9)
+    assert soles[0].translation[1] > soles[1].translation[1]
+    assert all(place.rotation[0, 0] > 0.99 for place in soles), "x of the soles is ahead"
+
+
+def test_equalities_that_are_not_active_hold_nothing(tmp_path: Path) -> None:
+    behind = """<equality><connect name="bar" body1="left_foot" body2="left_shank" anchor="0.05 0 0" active="false"/>
+    <joint name="pair" joint1="right_ankle_roll" joint2="right_ankle_pitch" polycoef="0.1 1 0 0 0" active="false"/>
+    </equality>"""
+    made = imported(tmp_path, small_mjcf(behind=behind))
+    assert made.robot is not None
+    assert made.robot.loops == ()
+    assert made.robot.nu == 10
+    dropped = "\n".join(made.notes.said["dropped"])
+    assert "'bar'" in dropped
+    assert "'pair'" in dropped
+
+
+def test_motors_of_ball_joints_are_told(tmp_path: Path) -> None:
+    text = small_mjcf()
+    for side in ("left", "right"):
+        text = text.replace(f'<joint name="{side}_hip_roll" axis="1 0 0"/>', f'<joint name="{side}_ball" type="ball"/>')
+        text = text.replace(f'<joint name="{side}_hip_pitch" axis="0 1 0"/>', "")
+        text = text.replace(f'<motor joint="{side}_hip_roll"', f'<motor name="{side}_m" joint="{side}_ball"')
+        text = text.replace(f'<motor joint="{side}_hip_pitch" gear="2" ctrlrange="-30 30"/>', "")
+    text = text.replace('type="ball"/>', 'type="ball" range="0 100"/>')
+    made = imported(tmp_path, text)
+    assert "left_m, right_m" not in "\n".join(made.notes.said["found"])
+    for side in ("left", "right"):
+        assert any(f"{side}_ball" in said and f"{side}_m" in said for said in made.notes.said["dropped"])
+
+
+def test_a_ball_foot_keeps_its_radius(tmp_path: Path) -> None:
+    made = imported(tmp_path, small_mjcf(foot='<geom size="0.0234" pos="0.03 0 -0.04"/>'))
+    assert made.robot is not None
+    for sole in made.robot.soles:
+        assert (sole.n_vertices, sole.radius) == (1, 0.0234)
+        point = sole.placement_joint_sole.act(np.append(sole.vertices[0], 0.0))
+        np.testing.assert_allclose(point, [0.03, 0.0, -0.04], atol=1e-5)
+
+
+def test_gravity_is_that_of_the_file(tmp_path: Path) -> None:
+    text = small_mjcf().replace("<worldbody>", '<option gravity="0 0 -1.62"/><worldbody>')
+    made = imported(tmp_path, text)
+    assert made.robot is not None
+    np.testing.assert_array_equal(made.robot.model.gravity.linear, [0.0, 0.0, -1.62])
+
+
+def test_a_keyframe_that_does_not_stand_is_told_with_what_moves(tmp_path: Path) -> None:
+    for hip, moved in ((-0.4, False), (-0.8, True)):
+        angles = " ".join([f"0 {hip} 0.8 -0.4 0"] * 2)
+        behind = f'<keyframe><key name="home" qpos="0 0 0.7 1 0 0 0 {angles}"/></keyframe>'
+        made = imported(tmp_path, small_mjcf(behind=behind))
+        assert made.robot is not None
+        apart = max(
+            abs(made.robot.posture[made.robot.joint_names.index(n)] - v)
+            for n, v in (("left_hip_pitch", hip), ("left_knee", 0.8), ("left_ankle_pitch", -0.4))
+        )
+        said = [text for text in made.notes.said["guessed"] if "keyframe 'home'" in text]
+        assert bool(said) == (apart > 0.01)
+        assert bool(said) or not moved
+
+
+def test_a_pair_with_a_floor_of_another_file_is_told(tmp_path: Path) -> None:
+    behind = '<contact><pair geom1="floor" geom2="nowhere"/></contact>'
+    made = imported(tmp_path, small_mjcf(behind=behind))
+    assert made.robot is not None
+    assert any("floor, nowhere" in text for text in made.notes.said["doubts"])

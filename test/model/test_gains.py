@@ -9,7 +9,7 @@ import pytest
 from physics_support import wheel_robot
 
 from bipedsim.errors import ConfigError
-from bipedsim.model import drive_gains, inverse_inertia, joint_gains, load_robot
+from bipedsim.model import drive_gains, gains, inverse_inertia, joint_gains, load_robot
 
 H = 1e-3
 
@@ -25,6 +25,21 @@ def test_the_fastest_mode_of_all_joints_is_as_fast_as_it_should_be(name: str) ->
     robot = load_robot(name)
     _, kd = joint_gains(robot, H, damping=0.3)
     assert np.abs(np.linalg.eigvals(H * inverse_inertia(robot) @ np.diag(kd))).max() == pytest.approx(0.3)
+
+
+def test_joints_that_loops_hold_have_no_gains_and_the_others_those_of_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a joint that cannot move M^-1 has a row of zeros, in rounding or not."""
+    robot = load_robot("biped14")
+    inverse = inverse_inertia(robot)
+    for rounding in (0.0, 1e-17):
+        held = inverse.copy()
+        held[3], held[:, 3] = 0.0, 0.0
+        held[3, 3] = rounding
+        monkeypatch.setattr(gains, "inverse_inertia", lambda _, held=held: held)
+        kp, kd = joint_gains(robot, H, damping=0.3)
+        assert kp[3] == kd[3] == 0.0
+        assert np.isfinite(kp).all()
+        assert np.abs(np.linalg.eigvals(H * held @ np.diag(kd))).max() == pytest.approx(0.3)
 
 
 def test_robot_yaml_has_the_last_word(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scipy.spatial import ConvexHull
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, Shape, load_robot, lowest_point
-from bipedsim.model.shapes import COARSE, located
+from bipedsim.model.shapes import COARSE, collada_up_axis, located, mesh_triangles
 
 URDF = """<robot name="thing"><link name="body"><inertial><mass value="1"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>
@@ -156,3 +156,119 @@ def test_the_lowest_point_is_that_of_all_that_are_looked_at(seed: int, kind: str
         above = lowest + np.array([0.0, 0.0, r])
         assert np.linalg.norm(world - above, axis=1).min() < 0.2 * turns[1], "below a point of the circle"
         np.testing.assert_allclose(lowest_point(pose, point, r, c, frame[:, 2]), lowest, rtol=0.0, atol=1e-14)
+
+
+BOX = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+QUADS = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+
+
+def triangles_of_box(size: tuple[float, float, float], at: tuple[float, float, float]) -> np.ndarray:
+    """Return the triangles (12, 3, 3) of a box."""
+    corners = BOX * size + at
+    return np.array([corners[[q[0], q[k], q[k + 1]]] for q in QUADS for k in (1, 2)])
+
+
+def geometry(name: str, parts: list[tuple[str, np.ndarray]]) -> str:
+    """Return a <geometry> of Collada, each part a primitive: triangles (n, 3, 3) as ``triangles`` or ``polylist``."""
+    points = np.concatenate([corners.reshape(-1, 3) for _, corners in parts])
+    numbers, primitives, start = " ".join(f"{v:.9g}" for v in points.ravel()), "", 0
+    for kind, corners in parts:
+        indices = " ".join(map(str, range(start, start + 3 * len(corners))))
+        start += 3 * len(corners)
+        lengths = f"<vcount>{'3 ' * len(corners)}</vcount>" if kind == "polylist" else ""
+        primitives += (
+            f'<{kind} count="{len(corners)}"><input semantic="VERTEX" source="#{name}v" offset="0"/>{lengths}'
+            f"<p>{indices}</p></{kind}>"
+        )
+    return (
+        f'<geometry id="{name}"><mesh><source id="{name}p"><float_array id="{name}f" count="{points.size}">{numbers}'
+        f'</float_array><technique_common><accessor source="#{name}f" count="{len(points)}" stride="3">'
+        '<param name="X" type="float"/><param name="Y" type="float"/><param name="Z" type="float"/></accessor>'
+        f'</technique_common></source><vertices id="{name}v"><input semantic="POSITION" source="#{name}p"/></vertices>'
+        f"{primitives}</mesh></geometry>"
+    )
+
+
+def collada(path: Path, geometries: str, nodes: str, unit: str = "", up: str = "Z_UP", library: str = "") -> None:
+    """Write a Collada file."""
+    path.write_text(
+        '<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1"><asset>'
+        f"<created>2020-01-01T00:00:00</created><modified>2020-01-01T00:00:00</modified>{unit}<up_axis>{up}</up_axis>"
+        f"</asset><library_geometries>{geometries}</library_geometries>{library}<library_visual_scenes>"
+        f'<visual_scene id="s">{nodes}</visual_scene></library_visual_scenes>'
+        '<scene><instance_visual_scene url="#s"/></scene></COLLADA>'
+    )
+
+
+NODE = '<node><instance_geometry url="#a"/></node>'
+FOOT_PARTS = [((0.1, 0.1, 0.02), (0.05 * k, 0.0, 0.0)) for k in range(4)]
+
+
+@pytest.mark.parametrize(("unit", "metre"), [("", 1.0), ('<unit name="mm" meter="0.001"/>', 1e-3), ("<unit/>", 1.0)])
+def test_all_parts_of_a_collada_file_count_in_its_unit_where_its_nodes_put_them(
+    tmp_path: Path, unit: str, metre: float
+) -> None:
+    """Two geometries, one of two primitives of two kinds, under nodes that scale, move and repeat."""
+    parts = [triangles_of_box(size, at) / metre for size, at in FOOT_PARTS]
+    first = geometry("a", [("triangles", parts[0]), ("polylist", parts[1])])
+    second = geometry("b", [("triangles", parts[2])])
+    # The fourth is the third again, in a node of a library that is twice as coarse, and moved.
+    shared = '<library_nodes><node id="n"><scale>0.5 0.5 0.5</scale>{}</node></library_nodes>'
+    double = geometry("c", [("triangles", 2.0 * triangles_of_box(*FOOT_PARTS[0]) / metre)])
+    nodes = (
+        '<node><instance_geometry url="#a"/></node><node><node><instance_geometry url="#b"/></node></node>'
+        f'<node><translate>{0.15 / metre} 0 0</translate><instance_node url="#n"/></node>'
+    )
+    library = shared.format('<instance_geometry url="#c"/>')
+    collada(tmp_path / "foot.dae", first + second + double, nodes, unit, library=library)
+    found = mesh_triangles(tmp_path / "foot.dae")
+    wanted = np.concatenate([triangles_of_box(size, at) for size, at in FOOT_PARTS])
+    assert found.shape == wanted.shape
+    ordered = [np.array(sorted(map(tuple, np.round(t, 7).reshape(-1, 9) + 0.0))) for t in (found, wanted)]
+    np.testing.assert_allclose(*ordered, atol=1e-6)
+    hull = only(thing(tmp_path, f'<mesh filename="{tmp_path / "foot.dae"}"/>'))
+    np.testing.assert_allclose(np.ptp(hull.points, axis=0), [0.25, 0.02, 0.1], atol=1e-6)
+
+
+def test_the_up_axis_of_a_collada_file_turns_nothing_and_is_known(tmp_path: Path) -> None:
+    """RViz and Gazebo do not turn it either, and robots of both kinds are published for them."""
+    box = triangles_of_box((0.1, 0.2, 0.3), (0.0, 0.0, 0.0))
+    for up in ("Y_UP", "Z_UP"):
+        collada(tmp_path / "box.dae", geometry("a", [("triangles", box)]), NODE, up=up)
+        points = mesh_triangles(tmp_path / "box.dae").reshape(-1, 3)
+        np.testing.assert_allclose(np.ptp(points, axis=0), [0.1, 0.2, 0.3], atol=1e-7)
+        assert collada_up_axis(tmp_path / "box.dae") == up[0]
+
+
+def test_a_geometry_of_a_collada_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    """A foot without one of its parts would be another foot."""
+    box = triangles_of_box((0.1, 0.2, 0.3), (0.0, 0.0, 0.0))
+    broken = geometry("b", [("triangles", box)]).replace("#bv", "#nowhere")
+    nodes = NODE + NODE.replace("#a", "#b")
+    collada(tmp_path / "box.dae", geometry("a", [("triangles", box)]) + broken, nodes)
+    with pytest.raises(ValueError, match="'b'"):
+        mesh_triangles(tmp_path / "box.dae")
+
+
+def test_all_objects_and_materials_of_an_obj_file_count(tmp_path: Path) -> None:
+    """Parts with materials of their own are meshes of their own to many readers."""
+    lines, offset = [], 1
+    for k, (size, at) in enumerate(FOOT_PARTS):
+        lines += [f"v {x} {y} {z}" for x, y, z in BOX * size + at]
+        lines += ["o half" if k == 2 else "", f"usemtl m{k}"]
+        lines += [f"f {' '.join(str(offset + i) for i in quad)}" for quad in QUADS]
+        offset += 8
+    (tmp_path / "foot.obj").write_text("\n".join(["mtllib gone.mtl", *lines]))
+    points = mesh_triangles(tmp_path / "foot.obj").reshape(-1, 3)
+    np.testing.assert_allclose(np.ptp(points, axis=0), [0.25, 0.1, 0.02], atol=1e-7)
+    assert len(mesh_triangles(tmp_path / "foot.obj")) == 48
+
+
+@pytest.mark.parametrize("name", ["x.dae", "x.obj", "x.ply", "x.stl", "x.unknown"])
+def test_a_file_that_is_no_mesh_is_told_by_its_link(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("<not a mesh")
+    robot = thing(tmp_path, f'<mesh filename="{tmp_path / name}"/>')
+    assert not robot.shapes.shapes
+    (said,) = robot.shapes.warnings
+    assert "'body'" in said
+    assert name in said

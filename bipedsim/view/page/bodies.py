@@ -91,7 +91,7 @@ def _look(
     try:
         made = _geometry(geometry[0], urdf_path)
         placement = frame.placement * _origin(element)
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, ValueError, ImportError) as error:
         missing.append(f"{frame.name}: {error}")
         return None
     vertices, faces, smooth = made
@@ -107,7 +107,7 @@ def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Int
     """Return vertices, faces and whether the surface is smooth; the axis of round shapes is z.
 
     Raises:
-        OSError, RuntimeError, ValueError: It is no shape, or its mesh cannot be read.
+        OSError, ValueError, ImportError: It is no shape, or its mesh cannot be read.
     """
     if element.tag == "mesh":
         name = element.get("filename", "")
