@@ -80,6 +80,11 @@ OBJECT_COMPONENTS = (*_POSE, "vx[m/s]", "vy[m/s]", "vz[m/s]", "wx[rad/s]", "wy[r
 """Numbers of an object in each row: its pose in the world, and its velocities in its own axes."""
 
 
+def vertex_labels(n: int) -> tuple[str, ...]:
+    """Return the labels on the topic of the forces at ``n`` vertices: the time, then each force."""
+    return ("t", *(f"v{i}_f{axis}" for i in range(n) for axis in "xyz"))
+
+
 @dataclass(frozen=True)
 class Column:
     """A row of the schema: one array of a recording, which may hold several numbers a tick.

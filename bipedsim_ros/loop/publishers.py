@@ -41,6 +41,9 @@ _SHOWN_LATE_NS, _SHOWN_LAST_NS = NS_PER_S // 5, NS_PER_S
 """How long viewers wait for a tick that has time to spare; and for one that has just enough, before they take it from
 one that has not: where a loop fills its ticks, each message that it is made to send may cost it a command."""
 
+_LOOK_S = 0.2
+"""How long to wait for acknowledgements before looking for subscribers that have died [s]."""
+
 
 class _Told:
     """A topic whose messages are made while somebody listens: later they can be had by nobody.
@@ -163,10 +166,8 @@ class _VertexPublisher:
     """The forces at the vertices of one sole."""
 
     def __init__(self, node: Node, sole: Sole, make: Make) -> None:
-        labels = [f"v{i}_f{axis}" for i in range(sole.n_vertices) for axis in "xyz"]
-        self._topic = _Told(
-            make(node, topics.VERTEX_FORCES, sole.name), conversions.NumbersWriter(("t", *labels)).write
-        )
+        labels = schema.vertex_labels(sole.n_vertices)
+        self._topic = _Told(make(node, topics.VERTEX_FORCES, sole.name), conversions.NumbersWriter(labels).write)
         self.heard = self._topic.heard
 
     def publish(self, forces: Array, t: float) -> None:
@@ -365,21 +366,35 @@ class Publishers:
         """Return how many subscriptions the joint states have."""
         return self._sensors.subscribers()
 
+    @property
+    def names(self) -> list[str]:
+        """The topics that a recorder takes, as they are resolved."""
+        return [one.topic_name for one in self._recordable]
+
     def unheard(self) -> list[str]:
         """Return the topics to which nobody listens, those of tf aside."""
         return [one.topic_name for one in self._recordable if not listeners(self._node, one)]
 
-    def drain(self, seconds: float) -> bool:
+    def drain(self, seconds: float, look: Callable[[], object]) -> bool:
         """Wait until every reliable subscriber has what was published, ``seconds`` at most; return whether all have.
 
         A publisher that goes takes with it what a busy recorder has not fetched yet.
+
+        Args:
+            look: Called now and then while it waits, as :meth:`bipedsim_ros.wire.Departures.look`: a dead subscriber
+                acknowledges nothing.
         """
         deadline = time.monotonic() + seconds
-        acked = True
-        for one in self._recordable:
-            left = max(0, round((deadline - time.monotonic()) * NS_PER_S))
-            acked = one.wait_for_all_acked(Duration(nanoseconds=left)) and acked
-        return acked
+        left = list(self._recordable)
+        while left:
+            wait = min(_LOOK_S, deadline - time.monotonic())
+            if wait < 0.0:
+                return False
+            if left[-1].wait_for_all_acked(Duration(nanoseconds=round(wait * NS_PER_S))):
+                left.pop()
+            else:
+                look()
+        return True
 
     def publish_sensors(self, observation: Observation) -> int:
         """Publish what the robot measures, the controller's trigger last; return when that left [ns]."""

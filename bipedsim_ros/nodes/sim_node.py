@@ -43,7 +43,17 @@ from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.nodes.simulation_services import offer
-from bipedsim_ros.wire import BASE_FRAME, MessageError, TransformsWatch, parse, publisher, relative, requested, topics
+from bipedsim_ros.wire import (
+    BASE_FRAME,
+    Departures,
+    MessageError,
+    TransformsWatch,
+    parse,
+    publisher,
+    relative,
+    requested,
+    topics,
+)
 
 LIVE = (
     *("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness"),
@@ -108,6 +118,10 @@ class SimNode:
             self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate, patient, vertices)
             self._diagnostics = publisher(node, topics.DIAGNOSTICS)
             self._inbox = inbox = Inbox(node, *topics.COMMAND_KINDS)
+            # Only lock step waits for subscribers of all topics, and only real time has no time to look at them all.
+            awaited = () if patient is None else self._publishers.names
+            alone = (topics.JOINT_STATES, *topics.COMMAND_KINDS)
+            self._departures = Departures(node, (*(relative(one.name) for one in alone), *awaited))
             self.loop = SimLoop(
                 sim,
                 params,
@@ -160,7 +174,8 @@ class SimNode:
         finally:
             self._background.stop()
             self._report()
-            if not self._publishers.drain(_DRAIN_S[self._params.clock == "lock_step"]):
+            patience = _DRAIN_S[self._params.clock == "lock_step"]
+            if not self._publishers.drain(patience, self._departures.look):
                 self._node.get_logger().error(
                     "a subscriber had not taken all when the simulation ended: a recorder's bag would lack the end"
                 )
@@ -174,6 +189,7 @@ class SimNode:
         """Release the node."""
         if self._standard_services is not None:
             self._standard_services.destroy()
+        self._departures.close()
         self._node.destroy_node()
 
     def _contact_params(self, parameters: Parameters) -> dict[str, Any]:
@@ -213,6 +229,7 @@ class SimNode:
         self._background.submit(self._tell)
 
     def _tell(self) -> None:
+        self._departures.look()
         self._say_what_is_held()
         if self._transforms is not None and (lacking := self._transforms.look()):
             self._node.get_logger().info(lacking)
@@ -253,6 +270,8 @@ class SimNode:
 
     def _waits_for(self, topic: str) -> bool:
         """Whether to wait for a subscriber of ``topic`` that is behind, as lock step does: its time is its own."""
+        if self._departures.look():
+            return True
         self._node.get_logger().warning(
             f"waiting for a subscriber of {topic} that does not take what was published: the recorder, or another that "
             "asks for reliable delivery; stop it, or let it ask for best effort, if it need not have all",

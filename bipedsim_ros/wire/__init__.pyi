@@ -9,6 +9,7 @@ from .conversions import (
     TwistWriter,
     WrenchReader,
 )
+from .departures import Departures
 from .domains import FIRST, LAST, STANDARD_BASE, ClaimedDomain, free_domain, in_use, participants, ports, surely_empty
 from .endpoints import (
     PatientPublisher,
@@ -61,6 +62,7 @@ __all__ = [
     "ClaimedDomain",
     "CommandReader",
     "CommandWriter",
+    "Departures",
     "Fault",
     "ImpedanceReader",
     "ImpedanceWriter",

@@ -1,7 +1,7 @@
 """Ports of shared memory that a killed process has left: whoever opens one waits for its listeners, who are no more.
 
-Fast DDS takes such a port for dead where its lock file is still there, and else waits: with our profile, in which a
-reader may stand still for long, for 9 s, in which a simulator that wants to send does not tick.
+Fast DDS takes such a port for dead where its lock file is still there, and else waits for one
+second, in which a simulator that wants to send does not tick.
 """
 
 from __future__ import annotations

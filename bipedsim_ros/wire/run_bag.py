@@ -223,7 +223,7 @@ def _things(r: Recording) -> Iterator[_Told]:
         fields = {"pose.pose": states[rows, :7], "twist.twist": states[rows, 7:]}
         yield _headed(topics.OBJECTS, topics.OBJECTS.of("", name), f"{WORLD_FRAME}, {name}", r.t[rows], fields)
     for foot, forces in r.vertex_forces.items():
-        labels = [f"v{i}_f{axis}" for i in range(forces.shape[1]) for axis in "xyz"]
+        labels = names.vertex_labels(forces.shape[1])[1:]
         yield _numbers(topics.VERTEX_FORCES, topics.VERTEX_FORCES.of(foot), labels, r.t, forces)
 
 

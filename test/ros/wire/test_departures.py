@@ -1,0 +1,76 @@
+"""A process that died: its participant leaves at once, over real DDS."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from geometry_msgs.msg import PointStamped
+from recorder_support import RecorderProcess, wait_for
+from ros_support import RosWorld
+
+from bipedsim_ros.wire import Departures, PatientPublisher, topics
+
+pytestmark = pytest.mark.ros
+
+COP = topics.SOLE_COP.of("left")
+LEASE_S = 20.0
+"""How long Fast DDS keeps a participant that has not taken its leave."""
+SENT = 8000  # more than a history holds
+PATIENCE_S, ASKED_S = 2.0, 0.1
+"""How long a dead reader may hold up a publisher, and how often that one asks meanwhile."""
+
+
+def test_a_killed_subscriber_is_gone_long_before_its_lease_ends(ros: RosWorld, tmp_path: Path) -> None:
+    publisher = ros.node.create_publisher(PointStamped, COP, 10)
+    departures = Departures(ros.node, [COP])
+    with RecorderProcess(ros.env, tmp_path / "bag", f"topics:=['{COP}']") as recorder:
+        wait_for(lambda: publisher.get_subscription_count() == 1, "the subscription")
+        assert departures.look() == 0
+        recorder.process.send_signal(signal.SIGSTOP)
+        assert (departures.look(), publisher.get_subscription_count()) == (0, 1), "it lives"
+        begin = time.monotonic()
+        recorder.process.kill()
+        wait_for(lambda: departures.look() == 1, "the end of the process")
+        wait_for(lambda: publisher.get_subscription_count() == 0, "the end of the subscription")
+        assert time.monotonic() - begin < LEASE_S / 2
+    departures.close()
+
+
+def test_a_subscriber_that_takes_its_leave_or_is_new_is_no_departure(ros: RosWorld, tmp_path: Path) -> None:
+    publisher = ros.node.create_publisher(PointStamped, COP, 10)
+    departures = Departures(ros.node, [COP])
+    for k in range(2):
+        with RecorderProcess(ros.env, tmp_path / f"bag{k}", f"topics:=['{COP}']") as recorder:
+            wait_for(lambda: publisher.get_subscription_count() == 1, "the subscription")
+            assert departures.look() == 0, "it is new"
+            assert recorder.finish(signal.SIGINT)[0] == 0
+            wait_for(lambda: publisher.get_subscription_count() == 0, "the end of the subscription")
+            assert departures.look() == 1, "its process has ended, which is nothing new to anybody"
+    departures.close()
+
+
+def test_a_dead_reader_does_not_hold_up_a_publisher_that_loses_nothing(ros: RosWorld, tmp_path: Path) -> None:
+    waited: list[str] = []
+    with RecorderProcess(ros.env, tmp_path / "bag", f"topics:=['{COP}']") as recorder:
+
+        def go_on(topic: str) -> bool:
+            waited.append(topic)
+            departures.look()
+            return len(waited) < LEASE_S / ASKED_S
+
+        publisher = PatientPublisher(ros.node, topics.SOLE_COP, "left", go_on)
+        wait_for(lambda: publisher.get_subscription_count() == 1, "the subscription")
+        departures = Departures(ros.node, [COP])
+        assert departures.look() == 0
+        recorder.process.kill()
+        message = PointStamped()
+        for _ in range(SENT):
+            publisher.publish(message)
+    assert 0 < len(waited) < PATIENCE_S / ASKED_S
+    departures.close()
