@@ -134,6 +134,21 @@ class _Subscription:
     shared: bool = False  # by several publishers, whose numbers nobody can tell apart
 
 
+class _Timeline:
+    """The date when it begins, and from then on the monotonic clock: a wall clock may be set while a bag is written."""
+
+    def __init__(self) -> None:
+        self._begin = time.time_ns() - time.monotonic_ns()
+
+    def now(self) -> int:
+        """Return the time [ns]."""
+        return self._begin + time.monotonic_ns()
+
+    def moved(self) -> int:
+        """Return how far the wall clock is ahead of it [ns]."""
+        return time.time_ns() - self.now()
+
+
 class _DiskThread(threading.Thread):
     """Compress and write chunks; what raises is kept for the main thread."""
 
@@ -204,6 +219,7 @@ class Recorder:
         self.bag = BagWriter(self.path, custom, os.environ.get("ROS_DISTRO", "jazzy"))
         self._disk = _DiskThread(self.bag, self.counts)
         self._disk.start()
+        self._timeline = _Timeline()
         self._held: list[_Arrived] = []
         self._last_log_time = 0
         self._first_at = 0.0
@@ -274,10 +290,14 @@ class Recorder:
 
     def _take(self, source: _Subscription) -> None:
         take, cls, held = source.handle.take_message, source.message_class, self._held
+        now, moved = self._timeline.now(), self._timeline.moved()
         while (taken := take(cls, True)) is not None:
             data, info = taken
+            # DDS stamps what arrives with the wall clock, which may have been set since.
+            received = info["received_timestamp"]
+            arrived = min(received - moved, now) if received else now
             # Who had to be sent again is taken in its turn, after others that had come before it.
-            log_time = source.last = max(info["received_timestamp"] or time.time_ns(), source.last)
+            log_time = source.last = max(arrived, source.last)
             sequence = info["publication_sequence_number"] or 0
             if sequence != source.sequence + 1:
                 self._count_gap(source, sequence)
@@ -331,7 +351,7 @@ class Recorder:
         Raises:
             RecordingError: The disk refused to take more.
         """
-        started, now = time.time_ns(), time.monotonic()
+        started, now = self._timeline.now(), time.monotonic()
         for source in self._subscriptions.values():
             self._take(source)
         self._move_to_bag(started - HOLD_BACK_NS)

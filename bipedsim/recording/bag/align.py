@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,6 +55,7 @@ from bipedsim.recording.schema import (
     WALL_CLOCK_NS,
     Column,
     columns_on,
+    vertex_labels,
 )
 
 ROWS = 1 << 13
@@ -70,6 +71,8 @@ SHOWN = 50 << 20
 MUCH = 1 << 30
 """Bytes of memory beyond which it is said how much is needed."""
 _END = 2**63 - 1
+_LATEST = 9e9
+"""Bound of the times of a run [s]: what is beyond has no stamp in nanoseconds."""
 # The field of messages whose numbers have labels.
 _LABELLED = "data"
 
@@ -216,7 +219,10 @@ class BagRows:
         self._feet: list[str] = []
         self._robot: Robot | None = None
         self._unknown = ""
-        self._description = b""
+        self._descriptions: list[bytes] = []
+        # Messages that were decoded and do not fit what they are about, by topic, and why.
+        self._unfit: Counter[str] = Counter()
+        self._why_unfit: dict[str, str] = {}
         # Of the force plates, by name; and why one has none.
         self._plates: dict[str, PlateGeometry] = {}
         self._no_plates: dict[str, str] = {}
@@ -277,6 +283,10 @@ class BagRows:
             for topic, decoder in self._decoders.items()
             if decoder is not None and decoder.strangers
         ]
+        losses += [
+            f"{topic}: {n} of {self._counts[topic]} messages left out: {self._why_unfit[topic]}"
+            for topic, n in self._unfit.items()
+        ]
         losses += self._unsaid[:1]
         losses += self._no_plates.values()
         if self._late:
@@ -315,12 +325,12 @@ class BagRows:
     def _take(self, topic: str, block: Block) -> None:
         """Decode messages of a topic that belongs into a recording, and let them wait."""
         if topic == ROBOT_DESCRIPTION:
-            self._description = block.messages()[-1].data
+            self._descriptions += [message.data for message in block.messages()]
         if topic == RUN:
             for message in block.messages():
                 try:
-                    self._said.append(dict(json.loads(text(message.data))))
-                except (RecordingError, ValueError, TypeError) as error:
+                    self._said.append(_said_of_run(message.data))
+                except RecordingError as error:
                     self._unsaid.append(f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again")
         # A wall clock may be set back.
         arrived = np.maximum.accumulate(np.maximum(block.log_time, self._now))
@@ -352,12 +362,21 @@ class BagRows:
         table, sound = decoder.take(block.data, block.start, block.size)
         stamp = table.stamp
         if _LABELLED in table.values and topic in self._timed:
-            t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.zeros(len(stamp))
-            sound &= np.isfinite(t)
+            t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.full(len(stamp), np.nan)
+            # NaN where the labels are others, which the decoder counts.
+            timed = np.abs(t) < _LATEST
+            self._leave_out(topic, int((sound & ~timed & ~np.isnan(t)).sum()), "their time is no time of a run")
+            sound &= timed
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
         new = _Table(arrived, stamp, table.values).rows(_as_slice(sound))
         if len(new):
             self._waiting[topic] = _Table.joined([self._waiting[topic], new] if topic in self._waiting else [new])
+
+    def _leave_out(self, topic: str, n: int, why: str) -> None:
+        """Count messages that were decoded and cannot be used."""
+        if n:
+            self._unfit[topic] += n
+            self._why_unfit[topic] = why
 
     def _hand_out(self, until: int) -> None:
         """Give the stretches what arrived before ``until``, or before a reset that is too near to be judged."""
@@ -444,7 +463,8 @@ class BagRows:
                         continue
                     target = getattr(out, column.name)
                     target = target if k is None else target[:, k]
-                    _put(target, at, table, decoder.labels or (), column, out.joint_names)
+                    odd = _put(target, at, table, decoder.labels or (), column, out.joint_names)
+                    self._leave_out(name, odd, f"{column.name} is no {target.dtype} in them")
         # Only what is wanted can be written.
         if self._bag.custom_data.get("ft_sign") == "-1" and out.ankle_wrench.flags.writeable:
             np.negative(out.ankle_wrench, out=out.ankle_wrench)
@@ -495,11 +515,20 @@ class BagRows:
 
     def _put_vertex_forces(self, out: Recording, foot: str, topic: str, at: Any, table: _Table | None) -> None:
         """Add the forces at the vertices of a foot; ``at`` says whose rows its messages are."""
-        if table is not None and self._decoders.get(topic) is not None:
-            numbers = table.values[_LABELLED][:, 1:]
-            forces = np.full((len(out), numbers.shape[1] // 3, 3), np.nan)
-            forces[at] = numbers.reshape(len(numbers), -1, 3)
-            out.vertex_forces[foot] = forces
+        decoder = self._decoders.get(topic)
+        if table is None or decoder is None or decoder.labels is None:
+            return
+        sole = None if self._robot is None else next((one for one in self._robot.soles if one.name == foot), None)
+        n = (len(decoder.labels) - 1) // 3 if sole is None else sole.n_vertices
+        wanted = vertex_labels(n)
+        if decoder.labels != wanted or table.values[_LABELLED].shape[1] != len(wanted):
+            why = f"they name {', '.join(decoder.labels) or 'nothing'}, and not {', '.join(wanted)}"
+            self._unfit[topic] = self._counts[topic] - decoder.failed - decoder.strangers
+            self._why_unfit[topic] = why
+            return
+        forces = np.full((len(out), n, 3), np.nan)
+        forces[at] = table.values[_LABELLED][:, 1:].reshape(len(table), n, 3)
+        out.vertex_forces[foot] = forces
 
     def _put_plan(self, out: Recording, at: Any, table: _Table | None) -> None:
         """Add the plan of a controller to the readouts; ``at`` says whose rows its messages are.
@@ -507,7 +536,7 @@ class BagRows:
         It stands until the next one comes, as in the controller.
         """
         decoder = self._decoders.get(PLAN)
-        if table is None or decoder is None:
+        if table is None or decoder is None or not len(table):
             return
         said = np.arange(len(out))[at]
         newest = np.searchsorted(said, np.arange(len(out)), side="right") - 1
@@ -518,10 +547,11 @@ class BagRows:
 
     def _learn_plate(self, name: str, topic: str, block: Block) -> None:
         """Take what the bag says of a force plate."""
-        try:
-            self._plates[name] = from_json(json.loads(text(block.messages()[-1].data)))
-        except (RecordingError, ConfigError, ValueError, TypeError) as error:
-            self._no_plates[name] = f"{topic}: a message is unreadable ({error}): the plate {name!r} is left out"
+        for message in block.messages():
+            try:
+                self._plates[name] = from_json(_object_in(message.data))
+            except (RecordingError, ConfigError) as error:
+                self._leave_out(topic, 1, str(error))
 
     def _samples(self, rows: _Rows, shift: int) -> dict[str, PlateSignals]:
         """Return what the force plates sampled since the rows before these; ``shift`` is where time begins [ns]."""
@@ -536,7 +566,14 @@ class BagRows:
                 said = f"{PLATE_GEOMETRY.format(plate=name)} {why}: the plate {name!r} is left out"
                 self._no_plates.setdefault(name, said)
                 continue
-            values = rows.all_of(topic, 1 + len(decoder.labels[1:]))
+            values = rows.all_of(topic, len(decoder.labels))
+            if values.shape[1] != len(decoder.labels):
+                why = f"they hold {values.shape[1]} numbers, and name {len(decoder.labels)}"
+                self._leave_out(topic, len(values), why)
+                continue
+            known = np.isfinite(values[:, -1])
+            self._leave_out(topic, int((~known).sum()), f"{CLIPPED} is no number in them")
+            values = values[known]
             clipped = int(values[-1, -1]) if len(values) else 0
             found[name] = PlateSignals(values[:, 0] - shift * 1e-9, geometry, values[:, 1:-1], clipped)
         return found
@@ -569,13 +606,16 @@ class BagRows:
     def _find_robot(self) -> tuple[Robot | None, str]:
         """Return the robot of the bag, or None and why it is unknown."""
         name = self._bag.custom_data.get("robot", "")
-        if not name and self._description:
+        why = "the bag does not name its robot"
+        for description in reversed(self._descriptions):
+            if name:
+                break
             try:
-                name = ElementTree.fromstring(text(self._description)).get("name", "")
+                name = ElementTree.fromstring(text(description)).get("name", "")
             except (ElementTree.ParseError, RecordingError) as error:
-                return None, f"{ROBOT_DESCRIPTION} is no XML ({error})"
+                why = f"{ROBOT_DESCRIPTION} is no XML ({error})"
         if not name:
-            return None, "the bag does not name its robot"
+            return None, why
         try:
             return load_robot(name), ""
         except ConfigError as error:
@@ -732,7 +772,47 @@ def _stops_in(block: Block, arrived: Integers) -> Iterator[_Stop]:
         if key_at.encode() in message.data:
             with suppress(RecordingError, ValueError, OverflowError, KeyError):
                 values = diagnostic_values(message.data)
-                yield _Stop(at, round(float(values[key_at]) * 1e9), values[key_why])
+                t = float(values[key_at])
+                if abs(t) < _LATEST:
+                    yield _Stop(at, round(t * 1e9), values[key_why])
+
+
+def _object_in(message: bytes) -> dict[str, Any]:
+    """Return the JSON object that a std_msgs/String holds.
+
+    Raises:
+        RecordingError: It holds none.
+    """
+    try:
+        found = json.loads(text(message))
+    except (ValueError, RecursionError) as error:
+        raise RecordingError(f"it is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise RecordingError(f"it is no JSON object but {type(found).__name__}")
+    return found
+
+
+def _said_of_run(message: bytes) -> dict[str, Any]:
+    """Return what a message on the topic of the run says.
+
+    Raises:
+        RecordingError: A value that is read here has another type.
+    """
+    said = _object_in(message)
+    period, statistics = said.get("control_dt", 1.0), said.get(STATISTICS, {})
+    about = said.get(ABOUT, {})
+    sound = {
+        "control_dt": isinstance(period, (int, float)) and 0.0 < period < _LATEST,
+        "contact_model": isinstance(said.get("contact_model", ""), str),
+        ABOUT: isinstance(about, dict) and all(isinstance(text, str) for text in about.values()),
+        STATISTICS: isinstance(statistics, dict)
+        and isinstance(duration := statistics.get("duration_s") or 0.0, (int, float))
+        and abs(duration) < _LATEST,
+    }
+    wrong = [name for name, right in sound.items() if not right]
+    if wrong:
+        raise RecordingError(f"{wrong[0]} = {said[wrong[0]]!r}")
+    return said
 
 
 def _as_slice(chosen: Flags) -> Any:
@@ -759,9 +839,14 @@ def _named_in(topic: str, pattern: str) -> str:
 
 def _put(
     target: NDArray[Any], rows: Any, table: _Table, labels: tuple[str, ...], column: Column, joints: Sequence[str]
-) -> None:
-    """Copy a column into the rows of ``target`` that its messages belong to, if they hold it."""
+) -> int:
+    """Copy a column into the rows of ``target`` that its messages belong to, if they hold it.
+
+    Returns:
+        How many messages hold it and cannot be had in the type of ``target``; their rows stay as they are.
+    """
     values = table.values.get(column.field)
+    odd = np.zeros(len(table), dtype=np.bool_)
     if values is not None and column.field == _LABELLED:
         # Bags of before there were labels.
         labels = (labels if len(labels) > 1 else CONTACT_FIELDS)[: values.shape[1]]
@@ -773,10 +858,26 @@ def _put(
             wanted = column.labels_of(owner)
             # A joint of which it does not tell, such as one that a chain turns, stays empty.
             if at.keys() >= set(wanted):
-                some = values[:, [at[label] for label in wanted]]
-                part[rows] = some.reshape(-1, *part.shape[1:]).astype(part.dtype)
-        return
-    if values is None or (column.per == "joint" and values.shape[1] != np.prod(target.shape[1:])):
-        return
-    width = int(np.prod(target.shape[1:]))
-    target[rows] = values[:, :width].reshape(-1, *target.shape[1:]).astype(target.dtype)
+                odd |= _put_numbers(part, rows, values[:, [at[label] for label in wanted]])
+    elif values is not None and not (column.per == "joint" and values.shape[1] != np.prod(target.shape[1:])):
+        odd |= _put_numbers(target, rows, values[:, : int(np.prod(target.shape[1:]))])
+    return int(odd.sum())
+
+
+def _put_numbers(target: NDArray[Any], rows: Any, numbers: Array) -> Flags:
+    """Copy numbers (n, k) into rows of ``target``, as its type; return which (n,) cannot be had in it."""
+    shape, kind = (-1, *target.shape[1:]), target.dtype
+    if kind.kind == "f":
+        target[rows] = numbers.reshape(shape).astype(kind)
+        return np.zeros(len(numbers), dtype=np.bool_)
+    # Truth values are numbers, too, of which all but 0 are true.
+    least, most = (-np.inf, np.inf) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    # Of messages with other labels all numbers are NaN, which the decoder counts.
+    absent = np.isnan(numbers).all(axis=1)
+    odd = np.asarray(~((least <= numbers) & (numbers <= most)).all(axis=1))
+    if not odd.any():
+        target[rows] = numbers.reshape(shape).astype(kind)
+        return odd
+    sound = np.arange(len(target))[rows][~odd]
+    target[sound] = numbers[~odd].reshape(shape).astype(kind)
+    return np.asarray(odd & ~absent)

@@ -52,9 +52,10 @@ class Columns:
 
     Attributes:
         stamp: (n,) header stamps [ns]; of a type without header, zeros.
-        values: Field name to (n, k) array, in the order of the first message's labels; NaN where a message has other
-            labels or another number of values.
-        labels: Joint names of a JointState, labels of a Float64MultiArray, of the first message.
+        values: Field name to (n, k) array, in the order of the labels; NaN where a message has other labels or another
+            number of values.
+        labels: Joint names of a JointState, labels of a Float64MultiArray: of a message of the size that most of the
+            first ones have.
         frames: Every ``frame_id`` that occurs, in the order in which they came.
     """
 
@@ -201,11 +202,11 @@ class Decoder:
         fields: Which of its columns are wanted; all by default.
 
     Attributes:
-        labels: Of the first message; None before it.
+        labels: Of a message of the size that most of the first ones have; None before it.
         frames: Every ``frame_id`` so far.
         failed: Number of messages that are cut short or damaged.
         error: What is wrong with the last of them.
-        strangers: Number of messages that name other joints than the first, whose numbers are left out.
+        strangers: Number of messages that name other joints or hold another number of values, which are left out.
         strange: What the last of them names.
 
     Raises:
@@ -226,7 +227,7 @@ class Decoder:
 
     @property
     def labels(self) -> tuple[str, ...] | None:
-        """Labels of the first message."""
+        """Labels that messages are compared with."""
         return None if self._first is None else self._first.labels
 
     def take(self, data: NDArray[np.uint8], start: Integers, size: Integers) -> tuple[Columns, Any]:
@@ -244,7 +245,7 @@ class Decoder:
             layout = next(known, None)
             some = slice(None)
             if layout is None:
-                at = int(np.argmin(done))
+                at = int(np.argmin(done)) if self._first is not None else _usual(size, done)
                 raw = data[start[at] : start[at] + size[at]].tobytes()
                 try:
                     layout = _layout_of(raw, self._msgtype)
@@ -265,9 +266,9 @@ class Decoder:
             found = read_alike(word, start[some], size[some], *alike, done[some], table[some])
             if found and layout.frame is not None:
                 self.frames.setdefault(layout.frame)
-            if found and self._order(layout) is None:
+            if found and (strange := self._strange(layout)):
                 self.strangers += found
-                self.strange = ", ".join(layout.labels) or "nothing"
+                self.strange = strange
         return self._columns(table, sound), sound
 
     def _offsets(self, layout: _Layout) -> Integers:
@@ -293,6 +294,16 @@ class Decoder:
             return None
         return [given.index(label) for label in wanted]
 
+    def _strange(self, layout: _Layout) -> str:
+        """Return what messages of a layout name, where their numbers are left out; empty where they are not."""
+        assert self._first is not None
+        names = ", ".join(layout.labels) or "nothing"
+        if self._order(layout) is None:
+            return names
+        # Of joint states, which may lack velocities or efforts, the numbers that are there count.
+        count, usual = (one.columns.get("data", (0, "", 0))[2] for one in (layout, self._first))
+        return f"{names} with {count} numbers" if count != usual else ""
+
     def _columns(self, table: Integers, sound: Flags) -> Columns:
         """Return the words of a table as what they are."""
         if self._first is None:
@@ -311,6 +322,13 @@ class Decoder:
             values[name] = numbers[:, here] if kind == "f8" else (table[:, here] & 0xFF).astype(np.float64)
             at += wide
         return Columns(stamp, values, self._first.labels, tuple(self.frames))
+
+
+def _usual(size: Integers, done: Flags) -> int:
+    """Return the first of the messages whose size most have, of those that are not done."""
+    left = np.flatnonzero(~done)
+    _, first, count = np.unique(size[left], return_index=True, return_counts=True)
+    return int(left[first[np.argmax(count)]])
 
 
 def blank(msgtype: str, fixed: Mapping[str, Any], path: str = "") -> Any:

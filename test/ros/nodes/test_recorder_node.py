@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import select
+import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -164,6 +166,27 @@ def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_p
     assert counts["received"] + counts["lost"] == sent
     assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")[-1] == sent - 1
     assert f"{counts['lost']} messages are missing from the bag ({counts['lost']} on /left_foot/cop), as the" in err
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler for the clock of the test")
+def test_a_wall_clock_that_is_set_back_stops_no_writing(ros: RosWorld, tmp_path: Path) -> None:
+    """By an hour, in the process of the recorder alone; what is on disk is there before it ends."""
+    library, clock, bag = tmp_path / "set_back.so", tmp_path / "behind", tmp_path / "bag"
+    source = Path(__file__).parents[2] / "support" / "set_back.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    env = ros.env | {"LD_PRELOAD": str(library), "SET_BACK": str(clock)}
+    name, n = "/left_foot/cop", 20
+    with RecorderProcess(env, bag, f"topics:=['{name}']", program=True) as recorder:
+        publishers = publishers_of(ros.node, {name: PointStamped})
+        for k, behind in enumerate((0, 3600, -3600)):
+            clock.write_text(str(behind))
+            publish(publishers, range(k * n, (k + 1) * n))
+            wait_for(lambda k=k: len(ticks_in(Bag(bag), name)) == (k + 1) * n, f"messages while {behind} s behind")
+        recorder.process.kill()
+    assert ticks_in(Bag(bag), name) == list(range(3 * n))
+    times = [message.log_time for message in Bag(bag).messages[name]]
+    assert times == sorted(times)
+    assert times[-1] - times[0] < 3600 * 10**9 / 2
 
 
 def test_it_says_when_it_has_found_every_publisher(ros: RosWorld, tmp_path: Path) -> None:
