@@ -19,7 +19,7 @@ from bipedsim.cli.options import (
 )
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import to_json
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import BipedSimError, ConfigError, RecordingError
 from bipedsim.view.page import PageParams
 
 if TYPE_CHECKING:
@@ -96,7 +96,11 @@ def main(args: argparse.Namespace) -> int:
 
     def write_partial(recording: Recording, summary: dict[str, Any]) -> None:
         begin_to_write()
-        _write_run(args, settings, recording, summary, left)
+        try:
+            _write_run(args, settings, recording, summary, left)
+        except BipedSimError as error:
+            # The error that ended the run is the one that the command ends with.
+            print(f"bipedsim run: error: {error}", file=sys.stderr)
         why = f"ended by an error at t = {recording.t[-1]:.3f} s"
         print(f"bipedsim run: {why}; the figures and files are of what was simulated until then", file=sys.stderr)
 

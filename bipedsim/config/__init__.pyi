@@ -1,4 +1,15 @@
-from .fields import Polygon, Vector, choices_of, help_of, like, meaning_of, param, part_of, without_prefix
+from .fields import (
+    Polygon,
+    Vector,
+    checked_seed,
+    choices_of,
+    help_of,
+    like,
+    meaning_of,
+    param,
+    part_of,
+    without_prefix,
+)
 from .html import facts
 from .json_text import to_json
 from .plugins import Files, Table
@@ -25,6 +36,7 @@ __all__ = [
     "Table",
     "Vector",
     "check",
+    "checked_seed",
     "choices_of",
     "facts",
     "from_file",

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import operator
 from collections.abc import Mapping
 from typing import Any
+
+from bipedsim.errors import ConfigError, shown
 
 Vector = tuple[float, float, float]
 """Three numbers, in files a list."""
@@ -120,3 +123,22 @@ def help_of(field: dataclasses.Field[Any], default: str | None = None) -> str:
     text = meaning_of(field) + (f" ({', '.join(choices)})" if choices else "")
     default = str(field.default) if default is None else default
     return f"{text}; default {default}" if default else text
+
+
+def checked_seed(seed: Any, name: str = "seed") -> int:
+    """Return a seed of random numbers as an integer.
+
+    Args:
+        seed: An integer of at least 0, one of NumPy too.
+        name: What the message calls it.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    try:
+        number = -1 if isinstance(seed, bool) else operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ConfigError(f"{name} = {shown(seed)} must be an integer of at least 0")
+    return number

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pinocchio as pin
 
+from bipedsim.config import checked_seed
 from bipedsim.errors import ConfigError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
@@ -36,7 +37,8 @@ def tiles(
         friction: As in :class:`Patch`, of floor and tiles.
 
     Raises:
-        ConfigError: A length is not positive and finite, ``tilt`` not from 0 to below pi/4, or there are no tiles.
+        ConfigError: A length is not positive and finite, ``tilt`` not from 0 to below pi/4, there are no tiles, or the
+            seed is no integer of at least 0.
     """
     for name, value in (("height", height), ("size", size)):
         if not (math.isfinite(value) and value > 0.0):
@@ -45,7 +47,7 @@ def tiles(
         raise ConfigError(f"tiles: columns = {columns} and rows = {rows} must be at least 1, start = {start} m finite")
     if not 0.0 <= tilt < 0.25 * math.pi:
         raise ConfigError(f"tiles: tilt = {math.degrees(tilt):g} degrees must be from 0 to below 45")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_seed(seed, "tiles: seed"))
     heights = rng.uniform(0.0, height, (columns, rows))
     leans, headings = rng.uniform(0.0, tilt, (columns, rows)), rng.uniform(-math.pi, math.pi, (columns, rows))
     corners = size * np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])

@@ -6,16 +6,20 @@ standing posture, and nothing that only a simulator knows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
 from gymnasium import Env
 from gymnasium.spaces import Box
+from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
 from bipedsim.analysis import has_fallen
+from bipedsim.config import checked_seed, together
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.ground import get_ground
 from bipedsim.model import (
@@ -48,7 +52,9 @@ class BipedEnv(Env[Numbers, Numbers]):
     **Reward**: the sum of :meth:`rewards`, which a subclass may have otherwise; the terms are in ``info``.
 
     An episode ends (``terminated``) with a fall, as :func:`bipedsim.analysis.fall_time` has it, or where the simulation
-    diverges.
+    diverges: then all terms of the reward are 0, the observation is the last one, and ``info`` has ``diverged``.
+
+    It may be copied and pickled, also in an episode: the copy goes on with the same bits.
 
     Args:
         robot: Name or path of a robot that floats.
@@ -91,6 +97,7 @@ class BipedEnv(Env[Numbers, Numbers]):
         posture: str = "",
         render_mode: str | None = None,
     ) -> None:
+        together([ConfigError(f) for f in _faults(action_scale, start_noise, command, command_range)])
         if render_mode is not None:
             raise ConfigError(f"render_mode = {render_mode!r}: there is none; record a run and look at that")
         self.render_mode = None
@@ -99,13 +106,11 @@ class BipedEnv(Env[Numbers, Numbers]):
             self.robot = at_posture(self.robot, start_configuration(self.robot, posture))
         if not self.robot.free_flyer or not self.robot.nu or not self.robot.soles:
             raise ConfigError(f"{robot!r} has no feet, no drives or no free base: this environment is for bipeds")
-        self.sim = Simulator(
-            self.robot, get_ground(ground), contact_model, physics_dt, control_dt, hardware=hardware
-        )
+        self.sim = Simulator(self.robot, get_ground(ground), contact_model, physics_dt, control_dt, hardware=hardware)
         nu = self.robot.nu
         self.action_scale = action_scale
         self._given_command = command
-        self._range = np.array(command_range)
+        self._range = np.array(command_range, dtype=np.float64)
         self._noise = start_noise
         self.command: Array = np.zeros(3)
         kp, kd = drive_gains(self.robot, physics_dt)
@@ -118,7 +123,10 @@ class BipedEnv(Env[Numbers, Numbers]):
         self.layout = {name: slice(int(end) - n, int(end)) for (name, n), end in zip(parts.items(), ends, strict=True)}
         self._values = np.zeros(int(ends[-1]), dtype=np.float32)
         self.action_space = Box(-1.0, 1.0, (nu,), np.float32)
-        self.observation_space = Box(-np.inf, np.inf, self._values.shape, np.float32)
+        largest = np.full(self._values.shape, np.inf, dtype=np.float32)
+        # What follows from sensors and options has no bounds; a direction and the clipped action do.
+        largest[self.layout["up"]] = largest[self.layout["action"]] = 1.0
+        self.observation_space = Box(-largest, largest, dtype=np.float32)
         self._data = self.robot.model.createData()
         self._upright = np.zeros(3)
         self._height = 0.0
@@ -134,20 +142,24 @@ class BipedEnv(Env[Numbers, Numbers]):
             options: ``command`` (3,), or ``q`` (nq,) and ``v`` (nv,) to begin with.
 
         Raises:
-            ConfigError: An option is none, or the start is not possible.
+            ConfigError: An option is none, the seed is no integer of at least 0, or the start is not possible; nothing
+                has changed.
         """
-        super().reset(seed=seed)
         options = options or {}
         unknown = sorted(options.keys() - {"command", "q", "v"})
         if unknown:
             raise ConfigError(f"options: unknown {', '.join(unknown)}; there are command, q and v")
-        robot, random = self.robot, self.np_random
-        drawn = random.uniform(-self._range, self._range)
         given = options.get("command", self._given_command)
-        self.command = np.array(drawn if given is None else given, dtype=np.float64)
+        together([ConfigError(f) for f in _not_three("options: command", given)] if given is not None else [])
+        robot = self.robot
+        random = deepcopy(self.np_random) if seed is None else np_random(checked_seed(seed))[0]
+        drawn = random.uniform(-self._range, self._range)
         q, v = self._start(random)
         begun = int(random.integers(2**31))
         observation = self.sim.reset(options.get("q", q), options.get("v", v), seed=begun)
+        super().reset(seed=seed)
+        self.np_random.bit_generator.state = random.bit_generator.state
+        self.command = np.array(drawn if given is None else given, dtype=np.float64)
         self.action = np.zeros(robot.nu)
         vertical, self._height = self._pose()
         self._upright = vertical
@@ -171,11 +183,14 @@ class BipedEnv(Env[Numbers, Numbers]):
         """Have the drives keep what ``action`` (nu,) wants for one step.
 
         Raises:
-            ConfigError: It has another shape, or is not finite.
+            ConfigError: It has another shape, or is not finite; nothing has changed.
         """
-        self.action = np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0)
-        if self.action.shape != self.action_space.shape:
-            raise ConfigError(f"action has shape {self.action.shape}, expected {self.action_space.shape}")
+        asked = np.asarray(action, dtype=np.float64)
+        if asked.shape != self.action_space.shape:
+            raise ConfigError(f"action has shape {asked.shape}, expected {self.action_space.shape}")
+        if not np.isfinite(asked).all():
+            raise ConfigError(f"action = {asked.tolist()} is not finite")
+        self.action = np.clip(asked, -1.0, 1.0)
         assert self._asked.position is not None
         self._asked.position[:] = self.robot.posture + self.action_scale * self.action
         diverged = ""
@@ -184,7 +199,9 @@ class BipedEnv(Env[Numbers, Numbers]):
         except DivergenceError as error:
             diverged = str(error)
         fallen = bool(diverged) or self.fallen()
-        terms = self.rewards() if not diverged else {}
+        terms = self.rewards()
+        if diverged:
+            terms = dict.fromkeys(terms, 0.0)
         info: dict[str, Any] = {"rewards": terms, **({"diverged": diverged} if diverged else {})}
         return self._values.copy(), float(sum(terms.values())), fallen, False, info
 
@@ -233,6 +250,29 @@ class BipedEnv(Env[Numbers, Numbers]):
         for name, values in parts.items():
             self._values[self.layout[name]] = values
         return self._values.copy()
+
+
+def _faults(action_scale: Any, start_noise: Any, command: Any, command_range: Any) -> Iterator[str]:
+    """Yield what is wrong with the numbers that an environment is made with."""
+    if not (_is_number(action_scale) and action_scale > 0.0):
+        yield f"action_scale = {action_scale!r} must be a positive number [rad]"
+    if not (_is_number(start_noise) and start_noise >= 0.0):
+        yield f"start_noise = {start_noise!r} must be a number of at least 0 [rad]"
+    if command is not None:
+        yield from _not_three("command", command)
+    yield from _not_three("command_range", command_range, least=0.0)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
+
+
+def _not_three(name: str, given: Any, least: float = -math.inf) -> Iterator[str]:
+    """Yield what is wrong with a velocity, or its bounds."""
+    numbers = list(given) if np.iterable(given) and not isinstance(given, str) else []
+    if len(numbers) != 3 or not all(_is_number(value) and value >= least for value in numbers):
+        low = "" if least < 0.0 else f" of at least {least:g}"
+        yield f"{name} = {given!r} must be three numbers{low}: ahead and to the left [m/s], and turning [rad/s]"
 
 
 def _corners(vertices: Array) -> Array:

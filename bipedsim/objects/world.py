@@ -495,8 +495,9 @@ class World:
         _place(self._boxed)
 
     def _lasting(self) -> dict[str, NDArray[Any]]:
-        b = self.bodies
-        own = {name: getattr(b, name) for name in ("position", "quaternion", "v", "w", "contact")}
+        # Links are placed anew before anybody looks at them.
+        b, free = self.bodies, slice(len(self.free))
+        own = {name: getattr(b, name)[free] for name in ("position", "quaternion", "v", "w", "contact")}
         return own | self._memory._asdict() | {"failed": self._failed}
 
     def twists(self) -> Array:

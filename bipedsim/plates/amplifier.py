@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy  # whose parts it imports when they are first named
 
+from bipedsim.config import checked_seed
 from bipedsim.numerics import Array, box, zeros_of
 from bipedsim.plates.chain import Chain, begin_tick
 from bipedsim.plates.schema import PlateConfig, per_channel
@@ -95,7 +96,12 @@ class Amplifiers:
             c.like[p, a] = next(b for b in range(a + 1) if np.array_equal(c.flow[p, b], A))
 
     def reset(self, seed: int, draw: int) -> None:
-        """Begin anew at t = 0, with the noise of the ``draw``-th reset since ``seed`` was set."""
+        """Begin anew at t = 0, with the noise of the ``draw``-th reset since ``seed`` was set.
+
+        Raises:
+            ConfigError: The seed is no integer of at least 0; nothing has changed.
+        """
+        seed = checked_seed(seed)
         c = self.chain
         for name in _STATE:
             getattr(c, name)[...] = 0

@@ -326,18 +326,28 @@ class Recording(RecordedColumns):
             Args:
                 readouts: The numbers.
                 columns: What else it has, by name of the column; None leaves it empty.
+
+            Raises:
+                ValueError: A readout is no number, or a column has another size; nothing is added.
+                AttributeError: There is no such column; nothing is added.
             """
             if self._n == 0:
                 return
             i, r = self._n - 1, self._recording
-            for name, value in readouts.items():
+            numbers = np.array([*readouts.values()], dtype=np.float64)
+            if numbers.ndim != 1:
+                raise ValueError(f"readouts {', '.join(readouts)} must be one number each")
+            given = [(getattr(r, name), values) for name, values in columns.items() if values is not None]
+            for target, values in given:
+                if np.shape(values) != target.shape[1:]:
+                    raise ValueError(f"a column takes {target.shape[1:]} numbers in a row, and not {np.shape(values)}")
+            for name, value in zip(readouts, numbers, strict=True):
                 column = r.readouts.get(name)
                 if column is None:
                     column = r.readouts[name] = np.full(len(r.t), np.nan)
                 column[i] = value
-            for name, values in columns.items():
-                if values is not None:
-                    getattr(r, name)[i] = values
+            for target, values in given:
+                target[i] = values
 
         def _copy_other(self, at: int, value: Any, row: int) -> None:
             """Copy what a column has in the place of the array of the row before; take it for what later rows have."""

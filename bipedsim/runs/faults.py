@@ -7,7 +7,8 @@ that are left, the controller what the sensors still say. Which ticks are hit fo
 from __future__ import annotations
 
 import math
-from collections import deque
+import zlib
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,11 +17,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from bipedsim.config import from_mapping, is_path, param, read_yaml, yaml_value
+from bipedsim.config import checked_seed, from_mapping, is_path, param, read_yaml, yaml_value
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim.sim import SETPOINT, Observation
+from bipedsim.sim import LIMIT, SETPOINT, Observation
 
 JOINTS, IMU, ANKLES, COMMANDS, DRIVES = "joints", "imu", "ankles", "commands", "drives"
 FIELDS = {
@@ -119,7 +120,9 @@ class FaultSchedule:
         faults: In any order; several act one after the other.
         robot: Whose joints and feet they name.
         control_dt: Time from one tick to the next [s].
-        seed: Of those that hit by chance.
+        seed: Of those that hit by chance. Each fault has random numbers of its own: how often one is asked for leaves
+            the others as they are. They do not depend on its times, its amount or its share, so that a larger share
+            hits all that a smaller one does, and more.
 
     Attributes:
         faults: Those of the run; when empty, nothing of this need be called.
@@ -129,6 +132,7 @@ class FaultSchedule:
 
     Raises:
         UnknownNameError: The robot has no such joint or foot.
+        ConfigError: The seed is no integer of at least 0.
     """
 
     def __init__(self, faults: Sequence[Fault], robot: Robot, control_dt: float, seed: int) -> None:
@@ -140,7 +144,7 @@ class FaultSchedule:
         self.faults = tuple(faults)
         self._robot = robot
         self._dt = control_dt
-        self._seed = seed
+        self._seed = checked_seed(seed)
         self._index: dict[Fault, Any] = {
             fault: robot.joint_names.index(fault.joint)
             if fault.joint
@@ -153,7 +157,7 @@ class FaultSchedule:
 
     def restart(self) -> None:
         """Begin again at t = 0, with the same chances."""
-        self._rng = np.random.default_rng([self._seed, _STREAM])
+        self._chances = self._drawn()
         self._seen = Observation.zeros(self._robot.nu, len(self._robot.soles))
         self._command = np.zeros(self._robot.nu)
         self._kept: dict[Fault, dict[str, Array]] = {}
@@ -164,12 +168,25 @@ class FaultSchedule:
         self.stamp = dict.fromkeys(FIELDS, 0.0)
         self.lost_commands = 0
 
+    def _drawn(self) -> dict[Fault, np.random.Generator]:
+        """Return the random numbers of each fault, by what it is and how many like it are before it."""
+        before: Counter[str] = Counter()
+        chances = {}
+        for fault in self.faults:
+            kind = f"{fault.part} {fault.does} {fault.joint} {fault.foot}"
+            chances[fault] = np.random.default_rng([self._seed, _STREAM, zlib.crc32(kind.encode()), before[kind]])
+            before[kind] += 1
+        return chances
+
+    def _lasts(self, fault: Fault, t: float) -> bool:
+        """Return whether a fault lasts in the tick that begins at ``t``; every fault does in at least one."""
+        return fault.at <= t + 0.5 * self._dt < fault.at + max(fault.duration, self._dt)
+
     def _active(self, t: float, part: str) -> Iterator[Fault]:
         """Yield the faults of ``part`` that act at ``t``, those that come by chance only when they do."""
-        now = t + 0.5 * self._dt
         for fault in self.faults:
-            acts = fault.part == part and fault.at <= now < fault.at + max(fault.duration, self._dt)
-            if acts and (fault.share == 1.0 or self._rng.random() < fault.share):
+            acts = fault.part == part and self._lasts(fault, t)
+            if acts and (fault.share == 1.0 or self._chances[fault].random() < fault.share):
                 yield fault
 
     def sense(self, observation: Observation) -> Observation:
@@ -242,16 +259,17 @@ class FaultSchedule:
         for fault, line in self._lines.items():
             if fault.part == COMMANDS:
                 # Looks at the interval alone: whether one is lost was asked when it came.
-                acting = fault.at <= t + 0.5 * self._dt < fault.at + fault.duration
-                _, value = self._delayed(fault, line, acting, t, np.array(value))
+                _, value = self._delayed(fault, line, self._lasts(fault, t), t, np.array(value))
                 if isinstance(value, dict):
                     value = self._command
         self._command = np.array(value)
         out = self._command.copy()
         for fault in self._active(t, DRIVES):
-            # Of a loop all that makes torque is less, and so is what bounds it.
+            # Of a loop all that makes torque is less, and so is what bounds it, which has no sign.
             share: Any = fault.amount
             out[_MAKES_TORQUE if out.ndim == 2 else ..., self._index[fault]] *= share
+            if out.ndim == 2:
+                out[LIMIT] = np.abs(out[LIMIT])
         return out
 
 

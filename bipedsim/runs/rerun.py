@@ -47,15 +47,18 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
         sim: Its state is where the run begins.
         faults: What fails on purpose.
     """
+    q, v = sim.start
     return {
         "format": FORMAT,
         "versions": {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()},
         **settings_of(sim),
         "control_dt": sim.control_dt,
+        "events": sim.events,
         "seed": sim.seed,
         "draw": sim.draw,
-        "q": sim.q.tolist(),
-        "v": sim.v.tolist(),
+        # As they were given: rotations of length 1 and closed loops, made anew, may differ by a bit.
+        "q": q.tolist(),
+        "v": v.tolist(),
         "ground": {name: array.tolist() for name, array in sim.ground.arrays()._asdict().items()},
         "faults": [str(fault) for fault in faults],
         **({} if sim.objects is None else {"objects": [one.text() for one in sim.objects.configs]}),
@@ -222,6 +225,7 @@ def _begin(
         contact_params=params,
         hardware=changes.hardware or run["hardware"],
         seed=run["seed"],
+        events=run.get("events", True),
         objects=parse_objects(run.get("objects", ())),
         gantry=read_gantry(run.get("gantry", "")),
         force_plates=parse_plates(() if changes.ground else run.get("force_plates", ())),

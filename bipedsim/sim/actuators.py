@@ -124,17 +124,10 @@ def _closed_loop(d: _Drives, j, x, q, v) -> float:
 
 
 @kernel
-def _asked(d: _Drives, q, v) -> bool:
-    """Fill ``command`` and move the line on; return False, nothing done, if a command is not finite."""
+def _asked(d: _Drives, q, v):
+    """Fill ``command`` and move the line on."""
     nu = d.idx_v.shape[0]
     closed = d.closed[0]
-    for j in range(nu):
-        if closed:
-            for i in range(LIMIT):
-                if not np.isfinite(d.newest[i, j]):
-                    return False
-        elif not np.isfinite(d.command[j]):
-            return False
     head = d.head[0]
     for j in range(nu):
         if closed:
@@ -147,15 +140,42 @@ def _asked(d: _Drives, q, v) -> bool:
     if closed:
         for j in range(nu):
             d.command[j] = _closed_loop(d, j, d.line[head], q[d.idx_q[j]], v[d.idx_v[j]])
+
+
+@entry
+def take_finite(values, out):
+    """Copy ``values`` (n,) to ``out``; return False, with nothing copied, if one of them is not finite."""
+    for j in range(out.shape[0]):
+        if not np.isfinite(values[j]):
+            return False
+    for j in range(out.shape[0]):
+        out[j] = values[j]
+    return True
+
+
+@entry
+def _follow(boxed, command):
+    """Take an impedance (6, nu); return False, with nothing done, if a number is not finite or a limit negative."""
+    d = boxed.arrays
+    for j in range(d.idx_v.shape[0]):
+        for i in range(LIMIT):
+            if not np.isfinite(command[i, j]):
+                return False
+        # Infinity is no limit.
+        if not command[LIMIT, j] >= 0.0:
+            return False
+    for i in range(command.shape[0]):
+        for j in range(command.shape[1]):
+            d.newest[i, j] = command[i, j]
+    d.closed[0] = True
     return True
 
 
 @entry
 def _drive(boxed, q, v):
-    """Fill torques and dampers of the step from (q, v); return False, nothing done, if a command is not finite."""
+    """Fill torques and dampers of the step from (q, v)."""
     d = boxed.arrays
-    if not _asked(d, q, v):
-        return False
+    _asked(d, q, v)
     for j in range(d.idx_v.shape[0]):
         now = v[d.idx_v[j]]
         d.effort[j] = _effort(d, j, d.command[j] if d.closed[0] else d.line[d.head[0], EFFORT, j], now)
@@ -163,7 +183,6 @@ def _drive(boxed, q, v):
         if d.coulomb[j] > 0.0:
             d.torque[j] -= _friction(d, j, now)
         d.before[j] = now
-    return True
 
 
 class Actuators:
@@ -249,23 +268,30 @@ class Actuators:
         """The newest command (6, nu) once there was an impedance, rows as in ``SETPOINT``; live."""
         return self._drives.newest
 
-    def follow(self, command: Array) -> None:
-        """Take an impedance (6, nu), rows as in ``SETPOINT``, or once there was one a torque (nu,)."""
-        d = self._drives
-        d.closed[0] = True
-        if command.ndim == 1:
-            d.newest[:] = 0.0
-            d.newest[EFFORT], d.newest[LIMIT] = command, np.inf
-        else:
-            d.newest[:] = command
-
-    def drive(self, q: Array, v: Array) -> bool:
-        """Fill :attr:`effort`, :attr:`torque` and :attr:`damping` for the step from ``q`` (nq,) and ``v`` (nv,).
+    def follow(self, command: Array) -> bool:
+        """Follow an impedance (6, nu) from now on, rows as in ``SETPOINT``.
 
         Returns:
-            False, with nothing done, if the command is not finite.
+            False, with nothing done, if a number is not finite, or a limit is below 0; a limit may be infinite.
         """
-        return bool(_drive(self._box, q, v))
+        return bool(_follow(self._box, np.ascontiguousarray(command)))
+
+    def follow_torque(self, command: Array) -> bool:
+        """Give a torque (nu,) once there was an impedance.
+
+        Returns:
+            False, with nothing done, if a number is not finite.
+        """
+        d = self._drives
+        if not take_finite(np.ascontiguousarray(command), d.newest[EFFORT]):
+            return False
+        d.newest[:EFFORT] = d.newest[EFFORT + 1 : LIMIT] = 0.0
+        d.newest[LIMIT] = np.inf
+        return True
+
+    def drive(self, q: Array, v: Array) -> None:
+        """Fill :attr:`effort`, :attr:`torque` and :attr:`damping` for the step from ``q`` (nq,) and ``v`` (nv,)."""
+        _drive(self._box, q, v)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return a copy of what the next step depends on."""

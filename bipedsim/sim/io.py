@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, shown
 from bipedsim.numerics import Array, zeros_of
 
 LARGEST_PUSH = 1e9
@@ -105,15 +105,19 @@ class Command:
             limit: (nu,) what bounds the torque of each drive [N.m].
 
         Raises:
-            ConfigError: A stiffness has no position.
+            ConfigError: A stiffness has no position, or an array has another size.
         """
         if self.stiffness is not None and self.position is None:
             raise ConfigError("a command with a stiffness needs the position that it is about: Command(position=...)")
-        rows = np.zeros((len(SETPOINT), len(self.tau_joint)))
+        rows = np.zeros((len(SETPOINT), len(limit)))
         parts = (self.position, self.velocity, self.tau_joint, self.stiffness, self.damping, limit)
-        for row, values in zip(rows, parts, strict=True):
+        for name, row, values in zip(SETPOINT, rows, parts, strict=True):
             if values is not None:
-                row[:] = values
+                try:
+                    row[:] = values
+                except (TypeError, ValueError) as error:
+                    said = f"command: {name} = {shown(values)} must be {len(limit)} numbers, one for each joint"
+                    raise ConfigError(said) from error
         return rows
 
 

@@ -6,8 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.config import part_of
-from bipedsim.errors import ConfigError
+from bipedsim.config import checked_seed, part_of
 from bipedsim.model import NoiseParams
 from bipedsim.numerics import Array, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim.io import Observation
@@ -220,17 +219,6 @@ class Noise:
         for name, values in state["arrays"].items():
             getattr(self._chain, name)[...] = values
         return self.observation.take(state["observation"])
-
-
-def checked_seed(seed: int) -> int:
-    """Return ``seed``.
-
-    Raises:
-        ConfigError: It is no integer, or negative.
-    """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ConfigError(f"seed = {seed!r} must be an integer of at least 0")
-    return int(seed)
 
 
 _STATE = ("line", "head", "tilt_bias", "gyro_bias", "accelerometer_bias", "yaw_bias", "wrench_bias")

@@ -90,9 +90,15 @@ class Objects:
             ready(give_contacts, self._boxed)
 
     def check(self, q: Array, v: Array) -> None:
-        """Raise ConfigError where an object lies within the robot at (q, v), by name."""
-        self._place_links(q, v)
-        together([ConfigError(fault) for fault in self.world.overlaps(links=True)])
+        """Raise ConfigError where an object would begin within a robot at (q, v), by name; nothing changes."""
+        before = self.world.state()
+        self.world.reset()
+        try:
+            self._place_links(q, v)
+            faults = self.world.overlaps(links=True)
+        finally:
+            self.world.set_state(before)
+        together([ConfigError(fault) for fault in faults])
 
     def forget_pushes(self) -> None:
         """Forget the pushes of the last step."""

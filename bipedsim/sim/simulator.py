@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from bipedsim.config import checked_seed
 from bipedsim.contact import ContactModel, ContactResult, make_contact_model
 from bipedsim.dynamics import SPEED_LIMIT, Dynamics
-from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
+from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError, shown
 from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, drivers, perturbed, read_hardware
-from bipedsim.numerics import Array, announced
+from bipedsim.numerics import Array, announced, ready
 from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
-from bipedsim.sim.actuators import Actuators
+from bipedsim.sim.actuators import Actuators, take_finite
 from bipedsim.sim.gantry import Gantry, GantryConfig
 from bipedsim.sim.io import LARGEST_PUSH, LIMIT, SETPOINT, Asked, Command, Observation
 from bipedsim.sim.monitors import Monitors
@@ -125,6 +126,8 @@ def whole_ratio(control_dt: float, physics_dt: float) -> int:
 class Simulator:
     """Steps one robot on the ground under joint torques.
 
+    It may be copied and pickled: the copy goes on from this moment with the same bits, without monitors and callbacks.
+
     One step is semi-implicit on the Lie group: v+ from the projected dynamics and the contact impulses, then q+ = q
     integrated by h v+, or by the course of the velocity where contact forces act within the step. Same inputs give the
     same bits.
@@ -167,14 +170,18 @@ class Simulator:
             result and the generalised force (nv,) of the push; both are overwritten by the next step. None by default.
         command: What the drives were asked for in the last control tick; overwritten by the next one.
         on_push: Called with what :meth:`push` is given, when it is accepted. None by default.
+        events: As it was given.
         seed, draw: What all noise since the last reset follows from: the seed, and how many resets it was set before.
+        start: Configuration (nq,) and velocity (nv,) that the last reset was given: with the same, it begins with the
+            same bits.
         monitors: What judges every step, once :meth:`watch` was called.
         objects: The free rigid bodies; None without any.
         gantry: The gantry; None without.
         force_plates: What they measure; None without any.
 
     Raises:
-        ConfigError: The periods do not fit, or a parameter of contact or hardware is wrong.
+        ConfigError: The periods do not fit, the seed is no integer of at least 0, or a parameter of contact or hardware
+            is wrong.
         UnknownNameError: No such contact model, or no such preset of the hardware.
     """
 
@@ -193,13 +200,20 @@ class Simulator:
         gantry: GantryConfig | None = None,
         force_plates: Sequence[PlateConfig] = (),
     ) -> None:
+        contact_params = dict(contact_params or {})
+        self._made_of = (
+            *(robot, ground, contact, physics_dt, control_dt, contact_params, hardware, seed, events),
+            *(tuple(objects), gantry, tuple(force_plates)),
+        )
         self.robot = robot
         self.ground = ground or Ground.flat()
         self.contact_model = contact
-        self.contact_params = dict(contact_params or {})
+        self.contact_params = contact_params
         self.physics_dt = float(physics_dt)
         self.control_dt = self.physics_dt if control_dt is None else float(control_dt)
         self._substeps = whole_ratio(self.control_dt, self.physics_dt)
+        self.events = events
+        self.seed, self.draw = checked_seed(seed), -1
         self.hardware = read_hardware(hardware, robot)
         self.plant = plant = perturbed(robot, self.hardware)
         self._model = plant.model
@@ -229,9 +243,7 @@ class Simulator:
             self.touching = Touching(plant, self._dynamics, self._contact, self.ground, *body, sides)
             if self.objects is not None:
                 self.objects.join(self.touching)
-        self._stepping = Steps(
-            self._model, self._dynamics, self._contact, self.physics_dt, events, self.touching
-        )
+        self._stepping = Steps(self._model, self._dynamics, self._contact, self.physics_dt, events, self.touching)
         self.force_plates: ForcePlates | None = None
         plates = (*self.ground.force_plates, *force_plates)
         if plates:
@@ -241,7 +253,6 @@ class Simulator:
             self.force_plates = ForcePlates(plates, self.ground, *who, self.physics_dt, self.control_dt)
         self._tick = Tick(self._contact.result, self._substeps) if self._substeps > 1 else None
         self._sensors = Sensors(plant)
-        self.seed, self.draw = seed, -1
         self._noise: Noise | None = None
         if differs(self.hardware, NoiseParams):
             self._noise = Noise(self.hardware, self._sensors.observation, self.control_dt, seed)
@@ -266,6 +277,8 @@ class Simulator:
         self._touched = False
         self._stopped = False
         self._acceleration = np.zeros(nv)
+        self._take = ready(take_finite, self._torque, self._torque)
+        self._form: dict[str, Any] = {}
         self._steps = 0
         self._pushes: tuple[_Push, ...] = ()
         self._diverged = ""
@@ -276,6 +289,9 @@ class Simulator:
         self.monitors: Monitors | None = None
         self._report: Callable[[str, str, dict[str, NDArray[Any]]], None] | None = None
         self.reset()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self._made_of, self.start, self.snapshot())
 
     @property
     def t(self) -> float:
@@ -292,39 +308,59 @@ class Simulator:
         """After which share of the last physics step a vertex landed or a joint met its stop in it; 0 without."""
         return self._stepping.landed
 
+    def check_start(self, q: Array | None = None, v: Array | None = None) -> tuple[Array, Array]:
+        """Return the state (nq,), (nv,) that :meth:`reset` would be given by (q, v); nothing changes.
+
+        Raises:
+            ConfigError: ``q`` or ``v`` has the wrong size or is not finite, the quaternion is none, a joint is beyond
+                its stop, a loop is open, something begins in something else, or there is no ground at the origin to
+                stand on.
+        """
+        if q is None:
+            nominal = self.robot.q_nominal
+            q = self.ground.place(nominal) if self.robot.free_flyer else nominal
+        q, v = self._checked_state(q, np.zeros(self._model.nv) if v is None else v)
+        if self.touching is not None:
+            self._check_bodies(q)
+        if self.objects is not None:
+            self.objects.check(self._closed_at(q), v)
+        return q.copy(), v.copy()
+
+    def _checked_state(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return (q, v) as arrays; raise ConfigError where the robot cannot be in this state by itself."""
+        q = self._checked("q", q, self._model.nq)
+        v = self._checked("v", v, self._model.nv)
+        if self.robot.free_flyer and not np.linalg.norm(q[3:7]) > 0.5:
+            raise ConfigError(f"q[3:7] = {q[3:7].tolist()} is no rotation: a quaternion x y z w of length 1 is needed")
+        self._check_limits(q)
+        self.robot.check_closed(q)
+        return q, v
+
+    def _closed_at(self, q: Array) -> Array:
+        """Return ``q`` (nq,) with rotations of length 1 and loops closed."""
+        return self.robot.closed(pin.normalize(self._model, q))
+
     def reset(self, q: Array | None = None, v: Array | None = None, seed: int | None = None) -> Observation:
         """Go back to t = 0, standing on the ground at the origin or at (q, v), and return the first observation.
 
         Every reset draws new biases and new noise, all from the seed; with ``seed`` as a new simulator of this seed.
 
         Raises:
-            ConfigError: The seed is no integer of at least 0, ``q`` or ``v`` has the wrong size or is not finite, the
-                quaternion is none, a joint is beyond its stop, a loop is open, or there is no ground at the origin to
-                stand on.
+            ConfigError: The seed is no integer of at least 0, or :meth:`check_start` refuses (q, v); nothing has
+                changed.
         """
-        if q is None:
-            nominal = self.robot.q_nominal
-            q = self.ground.place(nominal) if self.robot.free_flyer else nominal
-        q = self._checked("q", q, self._model.nq)
-        v = self._checked("v", np.zeros(self._model.nv) if v is None else v, self._model.nv)
-        if self.robot.free_flyer and not np.linalg.norm(q[3:7]) > 0.5:
-            raise ConfigError(f"q[3:7] = {q[3:7].tolist()} is no rotation: a quaternion x y z w of length 1 is needed")
-        self._check_limits(q)
-        self.robot.check_closed(q)
-        if self.touching is not None:
-            self._check_bodies(q)
-        self.q = self.robot.closed(pin.normalize(self._model, q))
-        self.v = v.copy()
+        drawn = (self.seed, self.draw + 1) if seed is None else (checked_seed(seed), 0)
+        self.start = self.check_start(q, v)
+        self.seed, self.draw = drawn
+        self.q, self.v = self._closed_at(self.start[0]), self.start[1].copy()
         self._steps = 0
         self.stop_impulse[:] = self.body_impulse[:] = 0.0
         self.loop_impulse[:] = 0.0
         self._pushes = ()
         self._dynamics.push[:] = 0.0
-        self.seed, self.draw = (self.seed, self.draw + 1) if seed is None else (seed, 0)
         self._diverged = ""
         if self.objects is not None:
             self.objects.world.reset()
-            self.objects.check(self.q, self.v)
         self._contact.reset()
         self._dynamics.reset()
         if self.touching is not None:
@@ -356,7 +392,8 @@ class Simulator:
             The observation; it is overwritten by the next step.
 
         Raises:
-            ConfigError: Wrong size, or something of the command is not finite; the state is untouched.
+            ConfigError: Wrong size, or something of the command is not finite, or a limit is negative; nothing has
+                changed.
             DivergenceError: The state would leave the finite numbers or any sane speed; q, v and t stay at the last
                 good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
@@ -377,16 +414,17 @@ class Simulator:
         """
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
-        # Nearly all that comes is an array, which the assignment below takes whatever its numbers are.
-        if type(command) is not np.ndarray:
+        # Nearly all that comes is an array of numbers.
+        if type(command) is not np.ndarray or command.dtype is not _REAL:
             if isinstance(command, Command):
                 command = command.packed(self.plant.effort_limit) if command.closes_loop else command.tau_joint
-            command = np.asarray(command, dtype=np.float64)
+            command = _numbers("command", command)
         torques = self.command.tau_joint
         if self._closed or command.shape != torques.shape:
             self._follow(command)
-        else:
-            torques[:] = command
+        elif not self._take(np.ascontiguousarray(command), torques):
+            self._checked("tau_joint", command, self.robot.nu)
+        # From here on nothing of the command is refused.
         self._moved = True
         if self._stopped or self._touched:
             self._forget_others()
@@ -402,8 +440,11 @@ class Simulator:
     def _follow(self, asked: Array) -> None:
         """Hand the drives an impedance (6, nu), or torques (nu,) once there was one."""
         if asked.shape != (len(SETPOINT), self.robot.nu):
-            self._checked("tau_joint", asked, self.robot.nu)
-        self._actuators.follow(asked)
+            self._actuators.follow_torque(self._checked("tau_joint", asked, self.robot.nu))
+        elif not self._actuators.follow(asked):
+            for name, row in zip(SETPOINT[:LIMIT], asked, strict=False):
+                self._checked(f"command: {name}", row, self.robot.nu)
+            raise ConfigError(f"command: limit = {asked[LIMIT].tolist()} must be at least 0 for every joint")
         if not self._closed:
             self._loops_closed()
 
@@ -431,8 +472,8 @@ class Simulator:
             dynamics.push[:] = 0.0
         if self.gantry is not None:
             self.gantry.pull(self.q, self.v, dynamics.push)
-        if (self._imperfect or self._closed) and not self._actuators.drive(self.q, self.v):
-            self._refuse(-1.0)
+        if self._imperfect or self._closed:
+            self._actuators.drive(self.q, self.v)
         objects, stepping = self.objects, self._stepping
         if objects is not None:
             objects.begin(self.q, self.v)
@@ -510,11 +551,9 @@ class Simulator:
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""
         if fastest < 0.0:
-            if self._closed:
-                for name, row in zip(SETPOINT[:LIMIT], self._actuators.newest, strict=False):
-                    self._checked(f"command: {name}", row, self.robot.nu)
-            self._checked("tau_joint", self.command.tau_joint, self.robot.nu)
-        self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
+            self._diverged = "the torque that the drives make of the command is not finite"
+        else:
+            self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
         raise DivergenceError(self._diverged, self.t, self.q, self.v)
 
     def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf, after: float = 0.0) -> None:
@@ -532,8 +571,8 @@ class Simulator:
 
         Raises:
             UnknownNameError: The robot has no such frame.
-            ConfigError: The wrench has the wrong size, is not finite or beyond ``LARGEST_PUSH``, or the duration is not
-                positive.
+            ConfigError: The wrench has the wrong size, is not finite or beyond ``LARGEST_PUSH``, the duration is not
+                positive, or ``after`` is negative; nothing has changed.
         """
         wrench = self._checked("push wrench", wrench_world, 6)
         if np.abs(wrench).max() > LARGEST_PUSH:
@@ -544,6 +583,8 @@ class Simulator:
             raise UnknownNameError("frame", name, sorted({*names, *(frame.name for frame in self._model.frames)}))
         if not duration > 0.0:
             raise ConfigError(f"push: duration = {duration} s must be positive")
+        if not after >= 0.0:
+            raise ConfigError(f"push: after = {after} s must be at least 0")
         if name in names:
             frame = -1 - names.index(name)
         else:
@@ -600,6 +641,9 @@ class Simulator:
         """
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
+        return self._snapshot()
+
+    def _snapshot(self) -> Snapshot:
         return Snapshot(
             self._steps,
             (self.seed, self.draw),
@@ -626,10 +670,11 @@ class Simulator:
         """Go back to a snapshot of this simulator and return the observation of that moment.
 
         Raises:
-            ConfigError: A joint is beyond its stop, or a loop is open.
+            ConfigError: It is of another simulation, the state is not finite, a joint is beyond its stop, or a loop is
+                open; nothing has changed.
         """
-        self._check_limits(snapshot.q)
-        self.robot.check_closed(snapshot.q)
+        self._checked_state(snapshot.q, snapshot.v)
+        self._check_form(snapshot)
         self._steps = snapshot.steps
         self.seed, self.draw = snapshot.drawn
         self.q = snapshot.q.copy()
@@ -668,6 +713,20 @@ class Simulator:
         if self._noise is not None and snapshot.noise is not None:
             return self._noise.set_state(snapshot.noise)
         return ideal
+
+    def _check_form(self, snapshot: Snapshot) -> None:
+        """Raise ConfigError for a snapshot that does not have all that those of this simulator have."""
+        if not self._form:
+            # Drives that do what they are asked for have no state until one closes its loop.
+            own = replace(self._snapshot(), actuators=self._actuators.state())
+            self._form = {field.name: getattr(own, field.name) for field in fields(own)}
+            # A third-party contact model may have arrays of any size.
+            self._form["contact"] = dict.fromkeys(own.contact)
+        optional = {"pushes", *(() if self._imperfect or snapshot.actuators is not None else ("actuators",))}
+        for name, own in self._form.items():
+            other = next(_unlike(own, getattr(snapshot, name), name), "") if name not in optional else ""
+            if other:
+                raise ConfigError(f"the snapshot is of another simulation: {other}")
 
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses and the overall CoP, as no robot can measure them."""
@@ -716,17 +775,21 @@ class Simulator:
         Args:
             loops: Those of drives that close their loops, too.
         """
-        before = self.snapshot()
-        self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
-        with announced("landings, falls and objects", 5, at_first=30):
-            # Not in compile_contact: the process beside would have to wait for the kernels of the step.
-            self._dynamics.warm_up()
-            self._stepping.warm_up(self.q, self.v)
-            for part in (self.objects, self.force_plates):
-                if part is not None:
-                    part.warm_up()
-            self.ground_truth()
-        self.restore(before)
+        before, listener = self.snapshot(), self.on_physics_step
+        self.on_physics_step = None
+        try:
+            self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
+            with announced("landings, falls and objects", 5, at_first=30):
+                # Not in compile_contact: the process beside would have to wait for the kernels of the step.
+                self._dynamics.warm_up()
+                self._stepping.warm_up(self.q, self.v)
+                for part in (self.objects, self.force_plates):
+                    if part is not None:
+                        part.warm_up()
+                self.ground_truth()
+        finally:
+            self.restore(before)
+            self.on_physics_step = listener
 
     def compile_contact(self) -> None:
         """Compile the contact model's part of a step, and landings, while another process compiles the rest."""
@@ -758,13 +821,54 @@ class Simulator:
                 )
 
     def _checked(self, name: str, values: Array, size: int) -> Array:
-        array = np.asarray(values, dtype=np.float64)
+        array = _numbers(name, values)
         if array.shape != (size,):
             raise ConfigError(f"{name} has shape {array.shape}; {self.robot.name} needs ({size},)")
         if not np.isfinite(array).all():
             bad = int(np.flatnonzero(~np.isfinite(array))[0])
             raise ConfigError(f"{name}[{bad}] = {array[bad]} is not finite")
         return array
+
+
+def _made_again(cls: type[Simulator], made_of: tuple[Any, ...], start: tuple[Array, Array], now: Snapshot) -> Simulator:
+    """Return a simulator as another one was made, in the state ``now``."""
+    sim = cls(*made_of)
+    sim.restore(now)
+    sim.start = start
+    return sim
+
+
+_REAL = np.dtype(np.float64)
+
+
+def _numbers(name: str, values: Any) -> Array:
+    """Return ``values`` as an array of numbers.
+
+    Raises:
+        ConfigError: They are none.
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} = {shown(values)} is no array of numbers") from error
+
+
+def _unlike(own: Any, other: Any, where: str) -> Iterator[str]:
+    """Yield where ``other`` has another form than ``own``: other keys of mappings, or other sizes of arrays."""
+    if is_dataclass(own) and type(own) is type(other):
+        for field in fields(own):
+            yield from _unlike(getattr(own, field.name), getattr(other, field.name), f"{where}.{field.name}")
+    elif isinstance(own, Mapping) and isinstance(other, Mapping):
+        for key in (*own, *(other.keys() - own.keys())):
+            if key not in own or key not in other:
+                yield f"{where}[{key!r}] is {'missing' if key in own else 'unknown'}"
+            elif own[key] is not None:
+                yield from _unlike(own[key], other[key], f"{where}[{key!r}]")
+    elif isinstance(own, np.ndarray):
+        if not isinstance(other, np.ndarray) or (own.shape, own.dtype) != (other.shape, other.dtype):
+            yield f"{where} is {shown(other)}, expected an array {own.shape} of type {own.dtype}"
+    elif isinstance(own, Mapping) or (own is None) != (other is None):
+        yield f"{where} is {shown(other)}, expected {'nothing' if own is None else type(own).__name__}"
 
 
 def _in_steps(seconds: float, physics_dt: float) -> float:

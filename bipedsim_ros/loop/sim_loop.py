@@ -169,8 +169,9 @@ class SimLoop:
         """Go back to t = 0, at (q, v): (nq,), (nv,); a pause goes on.
 
         Raises:
-            ConfigError: Nobody can be there.
+            ConfigError: Nobody can be there; the run goes on as it was.
         """
+        self._sim.check_start(q, v)
         paused = self._state == "paused"
         self._until_quiet(self._throw_away)
         self._reset(q, v)
@@ -303,8 +304,7 @@ class SimLoop:
 
     def _reset(self, q: Array | None = None, v: Array | None = None) -> None:
         contact = self._sim.contact
-        self._counted_changes += contact.state_changes
-        self._counted_unresolved += contact.unresolved
+        changes, unresolved = contact.state_changes, contact.unresolved
         if q is None:
             q = start_configuration(self._sim.robot, self._params.posture)
             if self._sim.robot.free_flyer:
@@ -312,6 +312,8 @@ class SimLoop:
                 gantry = self._sim.gantry
                 q[2] += self._params.drop_height + (0.0 if gantry is None else gantry.config.clearance)
         self._observation = self._sim.reset(q, v)
+        self._counted_changes += changes
+        self._counted_unresolved += unresolved
         about = {"scenario": self._params.title, "ground": Path(self._params.ground).stem}
         self._publishers.publish_run({**describe_run(self._sim, self._faults.faults), schema.ABOUT: about})
         self._verdict.restart()

@@ -90,6 +90,7 @@ class Parameters:
                 node.undeclare_parameter(name)
         self._unused = set(self._given)
         node.add_on_set_parameters_callback(self._on_set)
+        node.add_post_set_parameters_callback(self._after_set)
 
     def given(self, prefix: str) -> dict[str, Any]:
         """Return the parameters under ``prefix`` that were given from outside, without the prefix."""
@@ -156,7 +157,26 @@ class Parameters:
             raise UnknownNameError("parameter", name, sorted(known), self._where)
 
     def _on_set(self, changes: list[Parameter]) -> SetParametersResult:
-        """Check changes by the rules of the dataclass; nothing is applied unless all of it is sound."""
+        """Check changes by the rules of the dataclass; others may refuse them after this."""
+        try:
+            self._updated(changes)
+        except ConfigError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _after_set(self, changes: list[Parameter]) -> None:
+        """Apply changes that nobody has refused."""
+        for group, values in self._updated(changes):
+            group.values = {name: getattr(values, name) for name in group.values}
+            if group.listener is not None:
+                group.listener(values)
+
+    def _updated(self, changes: list[Parameter]) -> list[tuple[_Group[Any], Any]]:
+        """Return the groups that changes concern, each with what it becomes.
+
+        Raises:
+            ConfigError: A change breaks the rules of the dataclass.
+        """
         updated: list[tuple[_Group[Any], Any]] = []
         for group in self._groups:
             mine = {}
@@ -165,15 +185,8 @@ class Parameters:
                 if parameter.name.startswith(group.prefix) and name in group.live:
                     mine[name] = _to_python(parameter.value)
             if mine:
-                try:
-                    updated.append((group, from_mapping(group.cls, {**group.values, **mine}, self._where)))
-                except ConfigError as error:
-                    return SetParametersResult(successful=False, reason=str(error))
-        for group, values in updated:
-            group.values = {name: getattr(values, name) for name in group.values}
-            if group.listener is not None:
-                group.listener(values)
-        return SetParametersResult(successful=True)
+                updated.append((group, from_mapping(group.cls, {**group.values, **mine}, self._where)))
+        return updated
 
 
 def _is_mapping(kind: Any) -> bool:

@@ -12,6 +12,7 @@ from functools import cache, partial
 import numpy as np
 from tqdm import tqdm
 
+from bipedsim.config import checked_seed
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
@@ -98,7 +99,7 @@ def probe(
         scheduler: Address of a dask scheduler whose workers do it instead.
 
     Raises:
-        ConfigError: The box or the count is empty.
+        ConfigError: The box or the count is empty, or the seed is no integer of at least 0.
         LostWorkersError: Workers of the scheduler died of it, or it is gone.
     """
     centre, widths = np.asarray(centre, dtype=np.float64), np.asarray(widths, dtype=np.float64)
@@ -106,7 +107,7 @@ def probe(
         raise ConfigError(f"widths = {widths.tolist()} must be {len(centre)} positive numbers, one per coordinate")
     if count < 1 or jobs < 1:
         raise ConfigError(f"count = {count} and jobs = {jobs} must be at least 1")
-    starts = centre + widths * np.random.default_rng(seed).uniform(-1.0, 1.0, (count, len(centre)))
+    starts = centre + widths * np.random.default_rng(checked_seed(seed)).uniform(-1.0, 1.0, (count, len(centre)))
     outcome, taken = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     work = 0.0
     follow = partial(_one, pickle.dumps(make), centre=centre, widths=widths, strides=strides)

@@ -64,12 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Find the gait, judge it and print."""
+    from bipedsim.config import checked_seed
     from bipedsim.errors import ConfigError
     from bipedsim_studies.stability.basin import probe
     from bipedsim_studies.stability.families import Steps
     from bipedsim_studies.stability.maps import NoReturnError
     from bipedsim_studies.stability.newton import fixed_point, limit, stability
 
+    checked_seed(args.seed, "--seed")
     gait, slopes = _gait(args), _slopes(args)
     progress = not args.json and sys.stderr.isatty()
     try:

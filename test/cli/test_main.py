@@ -502,6 +502,20 @@ def test_a_run_that_diverges_fails_and_keeps_what_came_before(
     assert len(load_recording(kept)) == 20
 
 
+def test_what_ended_a_run_is_told_also_where_nothing_can_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code and the last error are those of the divergence, and not those of the full disk."""
+    (tmp_path / "full").touch()
+    scenario, file = tmp_path / "blown.yaml", tmp_path / "full" / "run.npz"
+    scenario.write_text("pushes: [{at: 0.02, duration: 0.5, force: [1.0e9, 0.0, 0.0]}]")
+    assert main(["run", "--scenario", str(scenario), "--duration", "0.1", "--output", str(file)]) == EXIT_FAILED
+    out, err = capsys.readouterr()
+    assert "0.02 s" in out, "the figures of what was simulated"
+    lost, ended = err.index(str(file)), err.index("diverged")
+    assert lost < ended
+
+
 def test_figures_of_a_run_that_cannot_be_written_are_printed_all_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

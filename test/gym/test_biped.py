@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,9 @@ pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install
 import gymnasium
 import pinocchio as pin
 from gymnasium.utils.env_checker import check_env
+from state_support import same, traces
 
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.gym import EPISODE_STEPS, ID, BipedEnv
 
 
@@ -124,6 +128,121 @@ def test_going_is_worth_most_at_the_velocity_that_is_wanted(biped: BipedEnv) -> 
 def test_what_cannot_be_is_refused(kwargs: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         BipedEnv(**kwargs)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"action_scale": bad} for bad in (-1.0, 0.0, np.nan, np.inf, "wide")),
+        *({"start_noise": bad} for bad in (-0.1, np.nan)),
+        *({"command": bad} for bad in ((1, 2), (0.0, np.nan, 0.0), "ahead", 1.0, (0.1, 0.2, "left"))),
+        *({"command_range": bad} for bad in ((1,), (0.5, -0.2, 0.5), (np.inf, 0.0, 0.0), None)),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    with pytest.raises(ConfigError) as caught:
+        BipedEnv(**wrong)
+    assert str(caught.value).startswith(name)
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        BipedEnv(action_scale=-1.0, start_noise=-1.0, command=(1, 2), command_range=(1,))  # type: ignore[arg-type]
+    assert all(name in str(caught.value) for name in ("action_scale", "start_noise", "command", "command_range"))
+
+
+def shown(env: BipedEnv) -> dict[str, np.ndarray]:
+    """Return all that an environment shows, and all that its next episodes depend on."""
+    own = {"command": env.command, "action": env.action, "random": np.array(str(env.np_random.bit_generator.state))}
+    return {**traces(env.sim), **own, "seed": np.array(env.np_random_seed)}
+
+
+def test_what_is_refused_changes_no_bit_of_this_and_of_later_episodes() -> None:
+    envs = [BipedEnv(hardware="realistic") for _ in range(2)]
+    nothing = np.zeros(envs[0].robot.nu, np.float32)
+    q = envs[0].robot.q_nominal
+    spoilt = nothing.copy()
+    spoilt[3] = np.nan
+    calls: list[Callable[[BipedEnv], object]] = [
+        lambda env: env.step(spoilt),
+        lambda env: env.step(nothing[1:]),
+        lambda env: env.reset(seed=-1),
+        lambda env: env.reset(seed=1.5),  # type: ignore[arg-type]
+        lambda env: env.reset(seed=9, options={"comand": (0.0, 0.0, 0.0)}),
+        *(
+            lambda env, bad=bad: env.reset(seed=9, options={"command": bad})
+            for bad in ((0.1, np.nan, 0.0), (0.1, 0.2), "ahead")
+        ),
+        *(lambda env, bad=bad: env.reset(options={"q": bad}) for bad in (q[1:], np.full_like(q, np.nan), "upright")),
+        lambda env: env.reset(seed=9, options={"v": np.full(env.robot.model.nv, np.inf)}),
+    ]
+    for env in envs:
+        env.reset(seed=2)
+        env.step(nothing + 0.1)
+    for call in calls:
+        before = shown(envs[0])
+        with pytest.raises(ConfigError):
+            call(envs[0])
+        same(shown(envs[0]), before)
+    for env in envs:
+        env.step(nothing - 0.1)
+        env.reset()
+        env.step(nothing)
+    same(shown(envs[0]), shown(envs[1]))
+
+
+@pytest.mark.parametrize("twin", [deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copied", "pickled"])
+def test_a_copy_goes_on_with_the_same_bits_and_apart(twin: Callable[[BipedEnv], BipedEnv]) -> None:
+    """In the middle of an episode, with the noise and the episodes that come next."""
+    env = BipedEnv(hardware="realistic", start_noise=0.02)
+    env.reset(seed=4)
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-0.3, 0.3, (8, env.robot.nu)).astype(np.float32)
+    for action in actions[:3]:
+        env.step(action)
+    copy = twin(env)
+    same(shown(copy), shown(env))
+    for action in actions[3:]:
+        env.step(action)
+    env.reset()
+    after = shown(env)
+    for action in actions[3:]:
+        copy.step(action)
+    copy.reset()
+    same(shown(copy), after)
+    env.step(actions[0])
+    same(shown(copy), after)
+
+
+def test_an_episode_that_diverges_has_all_terms_and_is_worth_nothing_in_its_last_step() -> None:
+    """So that learners that log each term by its name find it in every step."""
+    env = BipedEnv()
+    env.reset(seed=1)
+    rest = np.zeros(env.robot.nu, np.float32)
+    *_, info = env.step(rest)
+    env.sim.push(np.full(6, 1e9))
+    _, reward, terminated, _, last = env.step(rest)
+    assert terminated
+    assert last["diverged"]
+    assert last["rewards"] == dict.fromkeys(info["rewards"], 0.0)
+    assert reward == 0.0
+    with pytest.raises(DivergenceError):
+        env.sim.snapshot()
+    env.reset(seed=1)
+    env.step(rest)
+
+
+def test_what_has_bounds_is_within_them() -> None:
+    env = BipedEnv(hardware="realistic")
+    space, layout = env.observation_space, env.layout
+    for name, part in layout.items():
+        bound = 1.0 if name in ("up", "action") else np.inf
+        np.testing.assert_array_equal(space.high[part], bound)
+        np.testing.assert_array_equal(space.low[part], -bound)
+    assert space.contains(env.reset(seed=0)[0])
+    for _ in range(30):
+        assert space.contains(env.step(np.full(env.robot.nu, 3.0, np.float32))[0])
 
 
 def test_options_are_checked_by_name(biped: BipedEnv) -> None:

@@ -200,3 +200,31 @@ def test_a_run_in_parts_was_stopped_when_the_first_of_them_says() -> None:
     assert len(whole) == 9
     assert (whole.gave_up_at, whole.gave_up_why) == (0.004, "it leans")
     assert np.isnan(joined(parts[:1]).gave_up_at)
+
+
+def test_what_a_builder_refuses_is_in_no_row() -> None:
+    """Sensors of another robot, a readout that is a word: the rows before and after are as if it had not come."""
+    sim, other = Simulator(load_robot("biped14")), Simulator(load_robot("g1"))
+    builders = [Recording.Builder(sim.robot, 4) for _ in range(2)]
+    rest, foreign = np.zeros(sim.robot.nu), other.step(np.zeros(other.robot.nu))
+    for tick in range(9):
+        observation = sim.step(rest)
+        for builder in builders:
+            if builder is builders[0] and tick % 2:
+                with pytest.raises(ValueError, match="broadcast"):
+                    builder.append(99.0, foreign, sim.contact, sim.ground_truth(), sim.command)
+                for readouts, columns, error in (
+                    ({"good": 9.0, "bad": "word"}, {}, ValueError),
+                    ({"good": 9.0}, {"odometry": np.zeros(3)}, ValueError),
+                    ({"good": 9.0}, {"odometry": np.zeros(7), "nowhere": np.zeros(1)}, AttributeError),
+                    ({"new": [1.0, 2.0]}, {}, ValueError),
+                ):
+                    with pytest.raises(error):
+                        builder.note(readouts, **columns)  # type: ignore[arg-type]
+            builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command)
+            builder.note({"good": float(tick)}, odometry=np.full(7, float(tick)))
+    spoilt, clean = (builder.build() for builder in builders)
+    assert spoilt.readouts.keys() == clean.readouts.keys() == {"good"}
+    np.testing.assert_array_equal(spoilt.readouts["good"], clean.readouts["good"])
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(spoilt, name), getattr(clean, name), err_msg=name)

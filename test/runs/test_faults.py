@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim.runs.faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
+from bipedsim.runs.faults import ANKLES, FIELDS, IMU, JOINTS, POSSIBLE, Fault, FaultSchedule, for_run, read_faults
 from bipedsim.runs.runner import run
-from bipedsim.sim import Observation
+from bipedsim.sim import LIMIT, SETPOINT, Observation
 
 ROBOT = load_robot("biped14")
 DT = 1e-3
@@ -205,3 +207,93 @@ def test_what_is_wrong_is_named(text: str, parts: list[str]) -> None:
 def test_a_joint_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match="did you mean 'l_knee'"):
         FaultSchedule([Fault(part="drives", does="scaled", joint="l_kne", amount=0.5)], ROBOT, DT, 0)
+
+
+LOSSY = Fault(part="imu", does="lost", share=0.3)
+
+
+@settings(max_examples=25)
+@given(
+    others=st.lists(
+        st.sampled_from(
+            [
+                Fault(part="joints", does="lost", share=0.5),
+                Fault(part="ankles", does="nan", share=0.2),
+                Fault(part="drives", does="scaled", amount=0.5, share=0.4),
+                Fault(part="commands", does="lost", share=0.6),
+            ]
+        ),
+        unique=True,
+    ),
+    asked=st.lists(st.integers(0, 3), min_size=40, max_size=40),
+    first=st.booleans(),
+)
+def test_what_else_fails_or_is_asked_for_changes_no_chance(others: list[Fault], asked: list[int], first: bool) -> None:
+    """A command more or less, or another fault, would else decide which messages of a sensor are lost."""
+    alone = [sent[IMU] for _, sent in seen(LOSSY, ticks=40)]
+    schedule = FaultSchedule([LOSSY, *others] if first else [*others, LOSSY], ROBOT, DT, 0)
+    got = []
+    for observation, commands in zip(measured(40), asked, strict=True):
+        schedule.sense(observation)
+        got.append(schedule.sent[IMU])
+        for _ in range(commands):
+            schedule.hears(observation.t)
+        schedule.drive(observation.t, np.zeros(ROBOT.nu))
+    assert got == alone
+
+
+@settings(max_examples=25)
+@given(shares=st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), seed=st.integers(0, 2**40))
+def test_a_larger_share_hits_all_that_a_smaller_one_does(shares: tuple[float, float], seed: int) -> None:
+    """So that two runs with other shares differ by what is lost more, and by nothing else."""
+    few, many = ([sent[IMU] for _, sent in seen(replace(LOSSY, share=x), ticks=60, seed=seed)] for x in sorted(shares))
+    assert all(sent or not also for sent, also in zip(few, many, strict=True))
+
+
+def test_two_faults_of_one_kind_hit_at_different_ticks() -> None:
+    one, other = (Fault(part="joints", does="nan", joint=joint, share=0.5) for joint in ("l_knee", "r_knee"))
+    schedule = FaultSchedule([one, other, Fault(part="imu", does="nan", share=0.5)], ROBOT, DT, 0)
+    hits = []
+    for observation in measured(200):
+        told = schedule.sense(observation)
+        at = [ROBOT.joint_names.index(name) for name in ("l_knee", "r_knee")]
+        hits.append([*np.isnan(told.joint_position[at]), np.isnan(told.imu_orientation[0])])
+    # Independent ones agree in half of the ticks: four standard deviations.
+    agree = np.array(hits).T
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        assert abs((agree[a] == agree[b]).sum() - 100) < 4 * np.sqrt(50)
+
+
+@pytest.mark.parametrize("at", [0.005, 0.0052, 0.0048])
+@pytest.mark.parametrize(("part", "does"), [(part, does) for part, kinds in POSSIBLE.items() for does in kinds])
+def test_a_fault_without_duration_lasts_for_one_tick(part: str, does: str, at: float) -> None:
+    """The one that begins nearest to it: an impulse is a fault, too, and none is dropped between two ticks."""
+    amount = {"late": DT, "offset": 0.5, "scaled": 0.5}.get(does)
+    fault = Fault(part=part, does=does, at=at, duration=0.0, amount=amount)
+    schedule = FaultSchedule([fault], ROBOT, DT, 0)
+    hit = []
+    for k, true in enumerate(measured(10), start=1):
+        told = schedule.sense(true)
+        command = np.full(ROBOT.nu, float(k))
+        heard, given = schedule.hears(k * DT), schedule.drive(k * DT, command)
+        sensed = part not in FIELDS or (schedule.sent[part] and same(told, true, part))
+        if not (sensed and heard and np.array_equal(given, command)):
+            hit.append(k)
+    # What is stuck is as it was measured in its first tick, but for a velocity of joints.
+    assert hit == ([] if does == "stuck" and part != JOINTS else [5])
+
+
+def test_a_drive_that_turns_the_wrong_way_keeps_its_limit() -> None:
+    """Of an impedance every torque changes its sign; a limit below zero would be one that no torque is within."""
+    schedule = FaultSchedule([Fault(part="drives", does="scaled", amount=-0.5)], ROBOT, DT, 0)
+    rows = np.ones((len(SETPOINT), ROBOT.nu))
+    given = schedule.drive(0.0, rows)
+    assert (given[LIMIT] == 0.5).all()
+    for row, name in zip(given[:LIMIT], SETPOINT, strict=False):
+        assert (row == (1.0 if name in ("position", "velocity") else -0.5)).all()
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])
+def test_what_is_no_seed_is_refused(seed: Any) -> None:
+    with pytest.raises(ConfigError):
+        FaultSchedule([LOSSY], ROBOT, DT, seed)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
+from physics_support import standing_torque
 
 from bipedsim.analysis import recorded_configurations
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, RecordingError
+from bipedsim.ground import Ground
 from bipedsim.model import LoopEquations, load_robot, sole_placements
+from bipedsim.numerics import Array
+from bipedsim.objects import ObjectConfig
+from bipedsim.plates import PlateConfig
 from bipedsim.recording import COLUMNS, Recording, load_recording
-from bipedsim.runs.rerun import Changes, rerun
+from bipedsim.runs.rerun import Changes, describe_run, rerun
 from bipedsim.runs.runner import run
+from bipedsim.sim import GantryConfig
+from bipedsim.sim.simulator import Simulator
 
 SCENARIO = """
 controller_params: {mode: squat}
@@ -78,6 +89,77 @@ def test_the_first_bit_that_differs_is_named(tmp_path: Path) -> None:
     first = rerun(recording).first
     assert first is not None
     assert (round(first.t, 6), first.column, first.which) == (0.301, "wrench", f"{recording.feet[1]} fz[N]")
+
+
+def played(sim: Simulator, q: Array, v: Array | None = None, ticks: int = 60) -> Recording:
+    """Return a run of ``sim`` from (q, v), as its file would hold it."""
+    sim.reset(q, v)
+    described = json.loads(json.dumps({**describe_run(sim), "pushes": []}))
+    builder = Recording.Builder(sim.robot, ticks)
+    torque = standing_torque(sim.robot)
+    for _ in range(ticks):
+        observation = sim.step(torque)
+        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command)
+    recording = builder.build()
+    recording.run = described
+    return recording
+
+
+def test_plain_time_stepping_is_repeated_as_such() -> None:
+    """A robot that lands does so at another moment with events, from the first impact on with other bits."""
+    robot = load_robot("biped14")
+    q = robot.q_nominal.copy()
+    q[2] += 0.005
+    recording = played(Simulator(robot, events=False), q)
+    assert recording.wrench[:, :, 2].any()
+    assert rerun(recording).first is None
+    recording.run = {name: value for name, value in recording.run.items() if name != "events"}
+    assert rerun(recording).first is not None, "they have a part in it"
+
+
+@pytest.mark.parametrize("name", ["biped14", "parallel_ankles"])
+def test_a_start_is_repeated_to_the_bit_whose_rotation_is_not_quite_one(name: str) -> None:
+    """Made of length 1 twice, a quaternion is another one in its last bit: so is every number that follows."""
+    robot = load_robot(name)
+    rng, tried = np.random.default_rng(0), 0
+    sim = Simulator(robot)
+    while tried < 3:
+        q = robot.q_nominal.copy()
+        q[2] += 2.5
+        q[3:7] = rng.normal(size=4)
+        once = robot.closed(pin.normalize(robot.model, q))
+        if np.array_equal(robot.closed(pin.normalize(robot.model, once)), once):
+            continue
+        tried += 1
+        assert rerun(played(sim, q, 0.1 * rng.normal(size=robot.model.nv), ticks=5)).first is None
+
+
+def test_a_run_says_all_that_its_simulator_was_made_of() -> None:
+    """Whatever argument is another one, the description is another one: else it could not be repeated."""
+    biped = load_robot("biped14")
+    ball = ObjectConfig(name="ball", shape="ball", radius=0.1, mass=1.0, position=(1.0, 0.0, 0.1))
+    other: dict[str, Any] = {
+        "robot": load_robot("g1"),
+        "ground": Ground.flat(friction_static=0.3, friction_dynamic=0.3),
+        "contact": "ncp",
+        "physics_dt": 5e-4,
+        "control_dt": 2e-3,
+        "contact_params": {"gamma": 0.3},
+        "hardware": "realistic",
+        "seed": 4,
+        "events": False,
+        "objects": [ball],
+        "gantry": GantryConfig(),
+        "force_plates": [PlateConfig(name="plate", size=(2.0, 2.0))],
+    }
+    assert other.keys() == inspect.signature(Simulator).parameters.keys()
+
+    def described(**arguments: Any) -> str:
+        # As text: what is not a number is not equal to itself.
+        return json.dumps(describe_run(Simulator(**{"robot": biped, **arguments})))
+
+    for name, value in other.items():
+        assert described(**{name: value}) == described(**{name: value}) != described(), name
 
 
 def test_a_push_or_a_seed_that_is_forgotten_shows(tmp_path: Path) -> None:

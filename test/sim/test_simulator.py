@@ -6,10 +6,9 @@ import hashlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,17 +18,15 @@ from hypothesis import strategies as st
 from marks import sampled
 from paths import ROOT
 from physics_support import G, standing_torque
+from state_support import among_things, in_a_gantry, same, traces, with_loops
 
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.ground import Ground, Patch
 from bipedsim.model import Robot, load_robot
-from bipedsim.objects import ObjectConfig
-from bipedsim.plates import PlateConfig
 from bipedsim.runs.pushes import Push, PushSchedule
-from bipedsim.sim import GantryConfig
-from bipedsim.sim.simulator import Simulator, Snapshot, whole_ratio
+from bipedsim.sim.simulator import Simulator, whole_ratio
 
 FACE = 9
 ROBOTS = ["biped14", "talos", "g1"]
@@ -411,60 +408,6 @@ def test_a_refused_step_leaves_no_snapshot(biped: Robot) -> None:
     assert np.isfinite(sim.step(standing_torque(biped)).foot_wrench).all()
 
 
-def noise(snapshot: Snapshot) -> dict[str, object]:
-    """Return what was measured with errors, and where the random numbers go on."""
-    if snapshot.noise is None:
-        return {}
-    observation = snapshot.noise["observation"]
-    seen = {name: getattr(observation, name) for name in type(observation).__slots__}
-    return {**seen, "seed": snapshot.noise["seed"], "generator": str(snapshot.noise["generator"])}
-
-
-def traces(sim: Simulator) -> dict[str, np.ndarray]:
-    """Return all that a simulator shows and all that its next step depends on, by name."""
-    truth = sim.ground_truth()
-    effort, taken = sim.joint_loads()
-    snapshot = sim.snapshot()
-    groups: dict[str, dict[str, object]] = {
-        "truth": vars(truth),
-        "contact": sim.contact.arrays(),
-        "memory": snapshot.contact,
-        "footing": snapshot.footing,
-        "observation": {name: getattr(snapshot.observation, name) for name in type(snapshot.observation).__slots__},
-        "drives": snapshot.actuators or {},
-        "noise": noise(snapshot),
-        "own": {"t": sim.t, "q": sim.q, "v": sim.v, "effort": effort, "taken": taken, "pushes": len(snapshot.pushes)},
-        "drawn": {"seed": sim.seed, "draw": sim.draw},
-        "impulses": {"stops": sim.stop_impulse, "loops": sim.loop_impulse, "bodies": sim.body_impulse},
-        "touching": used(snapshot.touching, "used", ("key", "impulse")),
-        "objects": used(snapshot.objects, "points", ("who", "force", "where", "sticking")),
-        "gantry": snapshot.gantry or {},
-        "plates": snapshot.force_plates or {},
-    }
-    return dict(flat(groups))
-
-
-def used(held: Mapping[str, np.ndarray] | None, count: str, rows: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return arrays, of ``rows`` only as many as ``count`` says are in use."""
-    held = held or {}
-    return {name: value[: int(held[count][0])] if name in rows else value for name, value in held.items()}
-
-
-def flat(held: Mapping[str, object], above: str = "") -> Iterator[tuple[str, np.ndarray]]:
-    """Yield all arrays in dictionaries of dictionaries, by the path to each."""
-    for name, value in held.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", np.array(value)
-
-
-def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
-    assert list(one) == list(other)
-    different = [name for name in one if one[name].tobytes() != other[name].tobytes()]
-    assert different == []
-
-
 def stirred(sim: Simulator, seed: int, ticks: int) -> list[dict[str, np.ndarray]]:
     """Run under random torques and pushes of any length; return the traces of the last ticks."""
     rng = np.random.default_rng(seed)
@@ -529,29 +472,6 @@ def test_what_was_run_before_is_forgotten_by_reset_and_by_restore(
         for now, then in zip(stirred(twin, seed, 40), expected, strict=True):
             same(now, then)
     same(*drawn)
-
-
-def among_things(model: str = "one_step") -> Simulator:
-    """Return biped14 on a force plate, with a box at its knees and a ball that comes at it."""
-    box: dict[str, Any] = {"shape": "box", "size": (0.2, 0.6, 0.6), "mass": 0.5, "position": (0.35, 0.0, 0.3)}
-    ball: dict[str, Any] = {"shape": "ball", "radius": 0.1, "mass": 1.0, "position": (-0.8, 0.1, 0.5)}
-    return Simulator(
-        load_robot("biped14"),
-        contact=model,
-        objects=[ObjectConfig(name="box", **box), ObjectConfig(name="ball", velocity=(4.0, 0.0, 2.0), **ball)],
-        force_plates=[PlateConfig(name="plate", size=(2.0, 2.0))],
-    )
-
-
-def in_a_gantry() -> Simulator:
-    """Return g1 on a rope, over a force plate."""
-    plate = PlateConfig(name="plate", size=(2.0, 2.0))
-    return Simulator(load_robot("g1"), gantry=GantryConfig(clearance=0.01), force_plates=[plate])
-
-
-def with_loops() -> Simulator:
-    """Return a robot whose ankles are moved by closed chains."""
-    return Simulator(load_robot("parallel_ankles"))
 
 
 @pytest.mark.parametrize(
