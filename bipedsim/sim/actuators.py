@@ -16,6 +16,7 @@ and missed by d times the error of that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from bipedsim.config import numbers_per_joint
 from bipedsim.model import ActuatorParams, Robot, inverse_inertia
-from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, ready, zeros_of
 from bipedsim.sim.io import DAMPING, EFFORT, LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY
 
 # Damping of the spring about rest, as a share of the critical one.
@@ -247,6 +248,7 @@ class Actuators:
         self.effort = self._drives.effort
         self.torque = self._drives.torque
         self._box = box(self._drives)
+        self._follow: Callable[..., bool] | None = None
 
     def reset(self, v: Array) -> None:
         """Forget all commands: the drives are idle, the robot moves with ``v`` (nv,)."""
@@ -274,7 +276,9 @@ class Actuators:
         Returns:
             False, with nothing done, if a number is not finite, or a limit is below 0; a limit may be infinite.
         """
-        return bool(_follow(self._box, np.ascontiguousarray(command)))
+        if self._follow is None:
+            self._follow = ready(_follow, self._box, self._drives.newest)
+        return self._follow(self._box, np.ascontiguousarray(command, dtype=np.float64))
 
     def follow_torque(self, command: Array) -> bool:
         """Give a torque (nu,) once there was an impedance.

@@ -277,7 +277,8 @@ class Simulator:
         self._touched = False
         self._stopped = False
         self._acceleration = np.zeros(nv)
-        self._take = ready(take_finite, self._torque, self._torque)
+        self._asked, self._shape = self._actuators.command, self._torque.shape
+        self._take = ready(take_finite, self._asked, self._asked)
         self._form: dict[str, Any] = {}
         self._steps = 0
         self._pushes: tuple[_Push, ...] = ()
@@ -419,10 +420,9 @@ class Simulator:
             if isinstance(command, Command):
                 command = command.packed(self.plant.effort_limit) if command.closes_loop else command.tau_joint
             command = _numbers("command", command)
-        torques = self.command.tau_joint
-        if self._closed or command.shape != torques.shape:
+        if self._closed or command.shape != self._shape:
             self._follow(command)
-        elif not self._take(np.ascontiguousarray(command), torques):
+        elif not self._take(command if command.flags.c_contiguous else command.copy(), self._asked):
             self._checked("tau_joint", command, self.robot.nu)
         # From here on nothing of the command is refused.
         self._moved = True

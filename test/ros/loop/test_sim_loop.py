@@ -402,6 +402,61 @@ def test_a_reset_begins_anew_to_the_bit(clock: str, last: Callable[[SimLoop], No
     assert again["stale"] == (clock == "lock_step")
 
 
+@pytest.mark.parametrize("clock", ["real_time", "lock_step"])
+def test_a_start_that_is_refused_leaves_the_run_and_its_commands_alone(clock: str) -> None:
+    """The run goes on to the bit, no command that is on its way is dropped, and nothing is counted twice."""
+    shown = []
+    for wrong in (False, True):
+        said: list[str] = []
+        played, statistics, loop = a_loop(Answering(range(0)), said.append, clock=clock, duration=0.06)
+        q, v = loop._sim.q.copy(), loop._sim.v.copy()
+        q[2] = np.nan
+        refused: list[str] = []
+
+        def ask(loop: SimLoop = loop, q: Any = q, v: Any = v, refused: list[str] = refused) -> None:
+            loop.post(lambda: loop.begin_at(q, v), refused.append)
+
+        if wrong:
+            played.do[30] = ask
+        loop.run(lambda: None)
+        loop.count()
+        assert len(refused) == wrong
+        dropped, counted = statistics.commands_dropped_by_kind, (statistics.state_changes, statistics.unresolved_steps)
+        shown.append((played.told, dropped, counted, statistics.outcome, statistics.missed_commands, said))
+    assert counted[0] > 0
+    assert shown[0] == shown[1]
+
+
+class OnlyWhatComes(Answering):
+    """A controller that answers the joint states that reach it, and no others."""
+
+    def publish_faulty_sensors(self, observation: Any, faults: FaultSchedule) -> int:
+        at = super().publish_faulty_sensors(observation, faults)
+        self._open = faults.sent["joints"]
+        return at
+
+
+@pytest.mark.parametrize("clock", ["real_time", "lock_step"])
+def test_to_joint_states_that_are_lost_on_purpose_no_command_is_missed(clock: str) -> None:
+    """Nobody can answer them: the fault is counted, and not the controller blamed."""
+    lost = Fault("joints", "lost", at=0.02, duration=0.01)
+    played, statistics, loop = a_loop(
+        OnlyWhatComes(range(0)), lambda _text: None, (), (lost,), clock=clock, duration=0.06
+    )
+    loop.run(lambda: None)
+    told = [one[0]["joints"] for one in played.told if isinstance(one, tuple)]
+    assert told.count(False) == 10
+    assert statistics.ticks == 60
+    assert statistics.missed_commands == 0
+    assert statistics.silences == []
+    # Where the controller is to blame, it is.
+    played, statistics, loop = a_loop(
+        OnlyWhatComes(range(40, 45)), lambda _text: None, (), (lost,), clock=clock, duration=0.06
+    )
+    loop.run(lambda: None)
+    assert statistics.missed_commands > 0
+
+
 def test_a_pause_ends_the_wait_for_a_command_and_is_no_miss() -> None:
     """In lock step; and a single step takes the command that came meanwhile."""
     played, statistics, loop = a_loop(Answering(range(5, 9)), clock="lock_step", duration=0.0)

@@ -15,6 +15,7 @@ from paths import ROOT
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import rclpy
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -27,7 +28,7 @@ from bipedsim_ros.nodes.controller_node import ControllerNodeParams
 from bipedsim_ros.nodes.parameters import Parameters, _to_python
 
 pytestmark = pytest.mark.ros
-
+ACCEPTED = SetParametersResult(successful=True)
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,26 @@ def test_live_changes_are_checked_and_told(make: Any) -> None:
     assert not put("count", 4).successful
     assert len(told) == 2
     assert node.get_parameter("speed").value == 4.0
+
+
+def test_what_others_refuse_is_not_applied(make: Any) -> None:
+    """Of several callbacks of a node any may refuse, the last one too, and then all values stay what they were."""
+    node, _ = make()
+    refused = SetParametersResult(successful=False, reason="not now")
+
+    def judge(changes: list[Parameter]) -> SetParametersResult:
+        return refused if changes[0].name == "speed" and node.has_parameter("speed") else ACCEPTED
+
+    node.add_on_set_parameters_callback(judge)
+    # The callback that was added last is asked first.
+    parameters = Parameters(node, "parameters of example")
+    told: list[Example] = []
+    parameters.declare(Example, live=("speed", "name"), listener=told.append, defaults={"speed": 2.0})
+    both = [Parameter(name, value=value) for name, value in (("speed", 4.0), ("name", "right"))]
+    assert not node.set_parameters_atomically(both).successful
+    assert told == []
+    assert node.set_parameters([both[1]])[0].successful
+    assert told == [Example(speed=2.0, name="right")]
 
 
 @pytest.mark.parametrize(("name", "cls"), [("sim_node", SimParams), ("controller_node", ControllerNodeParams)])

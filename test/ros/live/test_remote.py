@@ -1,0 +1,85 @@
+"""What a live page asks of the nodes, on real nodes in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+import rclpy
+from geometry_msgs.msg import Twist
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from bipedsim_ros.live.remote import STANDING, Remote
+from bipedsim_ros.wire import relative, requested, topics
+
+pytestmark = pytest.mark.ros
+
+
+@dataclass
+class Walker:
+    """A node that takes velocities, and the page that sends them."""
+
+    remote: Remote
+    executor: SingleThreadedExecutor
+    heard: list[float] = field(default_factory=list)
+
+    def until(self, holds: Callable[[], bool], act: Callable[[], None] = lambda: None) -> None:
+        end = time.monotonic() + 60.0
+        while not holds():
+            assert time.monotonic() < end, "it never happens"
+            act()
+            self.executor.spin_once(0.01)
+
+
+@pytest.fixture
+def walker(ros_env: dict[str, str]) -> Iterator[Walker]:
+    context = rclpy.Context()
+    context.init()
+    page, robot = (Node(name, context=context, enable_rosout=False) for name in ("page", "robot"))
+    executor = SingleThreadedExecutor(context=context)
+    for node in (page, robot):
+        executor.add_node(node)
+    made = Walker(Remote(page, lambda answer: None), executor)
+    velocity = topics.VELOCITY
+    robot.create_subscription(
+        Twist, relative(velocity.name), lambda message: made.heard.append(message.linear.x), requested(velocity)
+    )
+    made.until(lambda: made.remote.steerable)
+    yield made
+    executor.shutdown()
+    for node in (page, robot):
+        node.destroy_node()
+    context.try_shutdown()
+
+
+def test_a_velocity_is_repeated_until_another_one_is_asked_for(walker: Walker) -> None:
+    """A controller stops when it hears none for a while: one message would be a step or two."""
+    remote = walker.remote
+    remote.look()
+    remote.steer((0.25, 0.0, 0.0))
+    walker.until(lambda: len(walker.heard) >= 3, remote.look)
+    assert walker.heard == [0.25] * len(walker.heard)
+    remote.steer((0.5, 0.0, 0.0))
+    walker.until(lambda: walker.heard.count(0.5) >= 3, remote.look)
+
+
+def test_rest_is_said_some_times_and_then_no_more(walker: Walker) -> None:
+    """So that others may steer; what was sent before it is not sent again."""
+    remote = walker.remote
+    remote.steer((0.25, 0.0, 0.0))
+    remote.look()
+    remote.steer((0.0, 0.0, 0.0))
+    for k in range(4 * STANDING):
+        # Whatever the time is, the next one is due.
+        remote._due = 0.0
+        remote.look()
+        walker.until(lambda k=k: len(walker.heard) > min(k + 1, STANDING))
+    remote.steer((0.125, 0.0, 0.0))
+    walker.until(lambda: 0.125 in walker.heard, remote.look)
+    assert walker.heard[: STANDING + 2] == [0.25, *[0.0] * STANDING, 0.125]
