@@ -104,6 +104,30 @@ def test_the_converter_has_a_range_and_steps() -> None:
     assert amplifiers.clipped == (int((force > 1000.0).sum()),)
 
 
+@pytest.mark.parametrize("bits", [3, 8, 16])
+def test_the_converter_has_as_many_numbers_as_its_bits_say(bits: int) -> None:
+    """From -2^(b-1) to 2^(b-1) - 1, as converters have them: the upper end of the range is none of them."""
+    step = 2.0 * 1000.0 / 2**bits
+    # Also the last half step below the range, and beyond it to both sides; a force down is positive in the channel.
+    force = np.concatenate([np.linspace(-1500.0, 1500.0, 301), 1000.0 - step * np.array([0.6, 0.5, 0.4, 0.0, -0.4])])
+    force = np.concatenate([force, -force])
+    rows, amplifiers = respond(plate(range=1000.0, bits=bits), force)
+    lowest = -(2 ** (bits - 1))
+    codes = np.clip(np.rint(-force / step), lowest, -lowest - 1)
+    np.testing.assert_allclose(rows[1:, 3], codes * step, atol=1e-9)
+    assert rows[:, 3].min() == -1000.0
+    assert rows[:, 3].max() == pytest.approx(1000.0 - step, abs=1e-9)
+    assert amplifiers.clipped == (int((np.abs(force) > 1000.0).sum()) + (abs(force[0]) > 1000.0),)
+
+
+def test_a_range_without_bits_ends_at_its_ends() -> None:
+    force = np.array([-1500.0, -1000.0, 999.0, 1000.0, 1500.0])
+    rows, amplifiers = respond(plate(range=1000.0), force)
+    np.testing.assert_allclose(rows[1:, 3], -np.clip(force, -1000.0, 1000.0), atol=1e-12)
+    # The first step's force is that of t = 0, too.
+    assert amplifiers.clipped == (3,)
+
+
 def test_noise_and_drift_follow_from_seed_and_reset() -> None:
     config = plate(noise=(1.0, 2.0, 3.0, 0.1, 0.2, 0.3), drift=0.5)
     force = np.zeros(4000)

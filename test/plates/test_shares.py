@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq, root
 
 from bipedsim.numerics import Array, call, zeros_of
 from bipedsim.plates import Foot, PlateConfig, Surfaces, add_foot, add_point, clear
@@ -98,8 +99,6 @@ def test_shares_add_up_to_the_foot(drawn: tuple[float, ...], clamped: int, by_ve
 @pytest.mark.parametrize("cop", [(0.0, 0.0), (0.06, 0.01), (0.1, 0.04), (-0.115, -0.055), (0.0, 0.059)])
 def test_pressure_is_that_of_springs_that_cannot_pull(cop: tuple[float, float]) -> None:
     """Brute force: p = max(0, a + b x + c y) found by minimising over a fine grid, and summed up on each side."""
-    from scipy.optimize import root
-
     n = 700
     xs, ys = (np.linspace(lo, hi, n + 1)[:-1] + 0.5 * (hi - lo) / n for lo, hi in ((-0.12, 0.14), (-0.06, 0.06)))
     X, Y = np.meshgrid(xs, ys, indexing="ij")
@@ -204,6 +203,37 @@ def test_an_edge_carries_along_its_line() -> None:
     call(add_foot, s, foot(impulse, clamped=3, vertices=vertices))
     # The pressure falls linearly to zero at 1.5 m: (0.5 / 1.5)^2 of it is beyond 1 m.
     np.testing.assert_allclose(-s.load[:2, 2], [80.0, 10.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("at", [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
+@pytest.mark.parametrize("border", [0.15, 0.5, 0.95])
+def test_a_line_carries_as_springs_that_cannot_pull(at: float, border: float) -> None:
+    """Brute force, with the resultant from one end to the other: p = max(0, cos a + u sin a), u from -1 to 1."""
+    x = (np.arange(20_000) + 0.5) / 20_000
+    u = 2.0 * x - 1.0
+
+    def pressure(angle: float) -> Array:
+        p = np.maximum(0.0, np.cos(angle) + u * np.sin(angle))
+        return p / p.sum()
+
+    p = pressure(brentq(lambda angle: float(pressure(angle) @ x) - at, -0.74 * np.pi, 0.74 * np.pi, xtol=1e-13))
+    vertices = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.3], [0.0, 1.0, 0.3]])
+    plates = (
+        PlateConfig(name="a", size=(border + 1.0, 1.0), position=(0.5 * border - 0.5, 0.0, 0.0)),
+        PlateConfig(name="b", size=(2.0 - border, 1.0), position=(0.5 * border + 1.0, 0.0, 0.0)),
+    )
+    s = surfaces(*plates)
+    force = np.array([0.0, 0.0, 90.0])
+    call(add_foot, s, foot(wrench_at(np.array([at, 0.0, 0.0]), force, 0.0, np.zeros(3)), clamped=3, vertices=vertices))
+    for one, load, here in zip(plates, s.load, (x < border, x >= border), strict=False):
+        g = one.geometry()
+        carried = g.rotation @ load[:3]
+        moment = g.rotation @ load[3:] + np.cross(g.transducer_origin, carried)
+        np.testing.assert_allclose(carried[2], 90.0 * p[here].sum(), atol=1e-5)
+        np.testing.assert_allclose(-moment[1], 90.0 * (p[here] @ x[here]), atol=1e-5)
+    np.testing.assert_allclose(
+        total(s, plates), wrench_at(np.array([at, 0.0, 0.0]), force, 0.0, np.zeros(3)), atol=1e-9
+    )
 
 
 def test_each_vertex_and_each_point_goes_to_the_plate_under_it() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bipedsim.errors import ConfigError
-from bipedsim.plates import PlateGeometry, PlateSignals, as_json, from_json
+from bipedsim.plates import THRESHOLD, PlateGeometry, PlateSignals, as_json, from_json
 
 SQUARE = np.array([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [-1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
 DOWN = np.diag([1.0, -1.0, -1.0])
@@ -53,6 +55,37 @@ def test_every_type_gives_back_who_stands_there(kind: int, drawn: tuple[float, .
     np.testing.assert_allclose(signals.free_moment(axes="plate"), [-5.0 * tz], atol=1e-9)
     assert signals.normal_force()[0] == pytest.approx(700.0)
     assert np.isnan(signals.cop(701.0)).all()
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("on", ["person", "plate"])
+@pytest.mark.parametrize("up", [True, False])
+def test_an_unloaded_plate_has_no_cop(kind: int, on: str, up: bool) -> None:
+    """Up to the threshold, and under a pull, which no person does: NaN, and no warning of a division by zero."""
+    geometry = plate(kind, channels_on=on)
+    if not up:
+        # Some laboratories let z of their plates look up.
+        geometry = replace(geometry, corners=geometry.corners[[1, 0, 3, 2]], offset=-geometry.offset)
+    # Exactly at the threshold there is none; a calibration matrix rounds.
+    at = THRESHOLD if kind != 4 else THRESHOLD - 1e-9
+    normal = np.array([0.0, 1e-9, 19.9, at, 20.1, 700.0, -19.9, -20.1, -700.0])
+    point = geometry.centre + np.array([0.05, -0.1, 0.0])
+    arm = geometry.rotation.T @ (point - geometry.centre)
+    force = np.column_stack([np.zeros((9, 2)), geometry.up * normal])
+    wrench = np.hstack([force, np.cross(geometry.offset + arm, force)])
+    signals = PlateSignals(np.arange(9.0), geometry, geometry.channels(wrench))
+    known = normal > THRESHOLD
+    for values in (signals.cop(), signals.cop(axes="plate"), signals.free_moment()[:, None]):
+        np.testing.assert_array_equal(np.isfinite(values).all(axis=1), known)
+        assert np.isnan(values[~known]).all()
+    np.testing.assert_allclose(signals.cop()[known], [point] * 2, atol=1e-9)
+    np.testing.assert_array_equal(signals.loaded(), known)
+    np.testing.assert_allclose(signals.normal_force(), normal, atol=1e-9)
+    # Without a threshold everything that pushes has one.
+    pushes = normal > 0.0
+    if kind != 1:
+        np.testing.assert_array_equal(np.isfinite(signals.cop(0.0)).all(axis=1), pushes)
+        np.testing.assert_allclose(signals.cop(0.0)[pushes], [point] * 5, atol=1e-6)
 
 
 def test_signs_are_those_of_c3d() -> None:

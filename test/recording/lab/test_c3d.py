@@ -300,7 +300,7 @@ def test_texts_are_counted_in_bytes_and_none_is_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rate", [999.0, 333.333333, 1001.3, 1798.2, 23.976])
-def test_other_readers_find_samples_where_they_are_at_any_rate(rate: float, tmp_path: Path) -> None:
+def test_samples_are_where_they_were_at_any_rate(rate: float, tmp_path: Path) -> None:
     """Rates are 32-bit floats in the file, whose quotient is no whole number; the header's word says how many."""
     plate = a_plate(2)
     t = np.arange(N) / rate
