@@ -59,7 +59,7 @@ class Gait:
         weight: [N].
         ahead: (2,) direction in the world.
         stances: In order of their begin; without those that the record cuts, and those of two feet.
-        notes: What was left out, a line each.
+        notes: What was left out, and what the file says of itself, a line each.
     """
 
     name: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,13 +67,15 @@ def _gait(args: argparse.Namespace, path: Path, name: str) -> Gait:
     from bipedsim.analysis import filtered, find_gait, ideal_plates, load_plates, load_run
     from bipedsim.recording.lab import LAB_SUFFIXES
 
-    ahead, weight = "", float("nan")
+    ahead, weight, said = "", float("nan"), tuple[str, ...]()
     if path.suffix.lower() in LAB_SUFFIXES:
-        plates = list(load_plates(path).plates.values())
+        found = load_plates(path)
+        plates, said = list(found.plates.values()), tuple(f"{name}: {note}" for note in found.notes)
         ahead, weight = args.ahead or "", args.weight if args.weight is not None else weight
     else:
         run = load_run(path)
         plates, weight = list(run.force_plates.values()) or list(ideal_plates(run)), run.weight
     if args.filter is not None:
         plates = [filtered(plate, args.filter) for plate in plates]
-    return find_gait(name, plates, weight, ahead, args.threshold)
+    gait = find_gait(name, plates, weight, ahead, args.threshold)
+    return replace(gait, notes=(*said, *gait.notes))

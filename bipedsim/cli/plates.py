@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from bipedsim.cli.options import add_span, output_beside
@@ -69,11 +70,11 @@ def _run(args: argparse.Namespace) -> int:
         figures["sway"] = sway_figures(*stood)
     with waiting(f"drawing {output}"):
         plot_plates(plates, output, found.recording, args.threshold, str(args.recording))
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr if args.json else sys.stdout)
     if args.json:
         print(to_json(figures))
     else:
-        for note in found.notes:
-            print(f"note: {note}")
         sway = [f"no figures of sway: {stood}"] if isinstance(stood, str) else sway_lines(figures.pop("sway"))
         print("\n".join([*plate_table(figures), *sway, f"wrote {output}"]))
     return 0

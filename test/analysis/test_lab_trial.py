@@ -28,7 +28,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
 from bipedsim.plates import PlateGeometry, PlateSignals
 from bipedsim.recording import Recording
-from bipedsim.recording.lab import read_storage, read_trial, write_csv, write_mat, write_parquet
+from bipedsim.recording.lab import read_storage, read_trial, write_csv, write_forces, write_mat, write_parquet
 from bipedsim.runs import run
 
 
@@ -241,3 +241,20 @@ def test_options_that_do_not_fit_are_refused(
     a_walk()[0].rows(slice(0, 100)).save(tmp_path / "walk.npz")
     assert main(["export", str(tmp_path / "walk.npz"), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_a_reader_mends_is_said_by_every_command_that_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr where stdout is JSON."""
+    recording, _ = a_walk()
+    path = tmp_path / "walk.mot"
+    write_forces(ideal_plates(recording), path, 20.0)
+    lines = path.read_text(encoding="utf-8").split("\n")
+    del lines[lines.index("endheader") + 500]
+    path.write_text("\n".join(line for line in lines if not line.startswith("nRows")), encoding="utf-8")
+    (note,) = read_trial(path).notes
+    for command in (["plates", str(path), "--json"], ["compare-gait", str(path)]):
+        capsys.readouterr()
+        assert main([*command, "-o", str(tmp_path / "a.png")]) == 0
+        assert note in capsys.readouterr().err

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from bipedsim.errors import RecordingError
+from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
 from bipedsim.recording.lab.cells import numbers, read_lines, say_if_uneven, whole_samples
@@ -66,15 +66,20 @@ def write_storage(
 
     Args:
         path: The file, replaced if it exists.
-        names: Of the columns; the first is ``time``.
+        names: Of the columns; the first is ``time``. A blank in one becomes ``_``, as blanks end a name.
         values: (n, columns).
         degrees: Whether angles in it are in degrees; else they are in radians.
         about: Lines for the header that readers skip.
 
     Raises:
+        ConfigError: Two columns have one name.
         RecordingError: The file cannot be written.
     """
     path = Path(path)
+    names = [re.sub(r"\s+", "_", name.strip()) for name in names]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ConfigError(f"{path}: several columns are called {', '.join(doubled)}; rename joints, feet or plates")
     lines = [
         path.stem,
         "version=1",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from lab_support import a_plate
 
-from bipedsim.errors import RecordingError
+from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.recording.lab import (
     Markers,
     loads_xml,
@@ -128,3 +128,16 @@ def test_the_unit_of_points_is_the_one_in_the_header(line: str, scale: float, tm
     (tmp_path / "run.mot").write_text(text.replace("endheader", "units=furlong\nendheader"))
     with pytest.raises(RecordingError, match="furlong"):
         read_forces(tmp_path / "run.mot")
+
+
+def test_a_blank_in_a_name_ends_no_column(tmp_path: Path) -> None:
+    """OpenSim and others read names up to the next blank."""
+    values = np.arange(6.0).reshape(2, 3)
+    write_storage(tmp_path / "run.mot", ["time", "left hip  yaw", " knee "], values)
+    table = read_storage(tmp_path / "run.mot")
+    assert table.names == ("time", "left_hip_yaw", "knee")
+    np.testing.assert_array_equal(table.values, values)
+    with pytest.raises(ConfigError, match="left_hip"):
+        write_storage(tmp_path / "run.mot", ["time", "left hip", "left_hip"], values)
+    with pytest.raises(ConfigError, match="ground_force_l_vx"):
+        write_forces([a_plate(2, "left"), a_plate(2, "l")], tmp_path / "run.mot", 20.0)
