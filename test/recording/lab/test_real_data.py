@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 from bipedsim.analysis import find_gait, stood_still, sway_figures
+from bipedsim.errors import RecordingError
 from bipedsim.recording.lab import read_trial
+from bipedsim.recording.lab.c3d_format import read_content
 
 
 def data(name: str) -> Path:
@@ -65,3 +67,22 @@ def test_two_plates_give_the_cop_of_the_person() -> None:
     assert not isinstance(stood, str)
     np.testing.assert_allclose(stood[0][:, 0], raw["COPNET_X"], atol=1e-5)
     np.testing.assert_allclose(-stood[0][:, 1], raw["COPNET_Z"], atol=1e-5)
+
+
+def test_every_c3d_file_of_the_folder_has_the_samples_that_ezc3d_finds() -> None:
+    """To the bit; such as those of github.com/pyomeca/ezc3d-testFiles and of kineticstoolkit's data/c3d_test_suite."""
+    ezc3d = pytest.importorskip("ezc3d")
+    compared = 0
+    for path in sorted(Path(os.environ.get("BIPEDSIM_LAB_DATA", "none")).rglob("*.c3d")):
+        try:
+            content = read_content(path)
+            data = ezc3d.c3d(str(path))["data"]
+        except (RecordingError, RuntimeError, OSError):
+            # Damaged, without points and samples, or of a processor that ezc3d does not read.
+            continue
+        np.testing.assert_array_equal(content.points, data["points"][:3].transpose(2, 1, 0), err_msg=str(path))
+        if content.analogs.size:
+            np.testing.assert_array_equal(content.analogs, data["analogs"][0].T, err_msg=str(path))
+        compared += 1
+    if not compared:
+        pytest.skip("needs C3D files in the folder BIPEDSIM_LAB_DATA (docs/lab_formats.md)")
