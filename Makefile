@@ -13,12 +13,12 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo test test-long test-all lint format lock clean
+.PHONY: help python setup demo test test-long test-all test-bounds lint format lock clean
 # Installs what setup.py asks for, with the extras named behind it; at once when they are there.
 SETUP = '$(PYTHON)' tools/setup_venv.py
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 python:
 	@command -v '$(PYTHON)' > /dev/null || { \
@@ -33,13 +33,15 @@ setup: python ## install everything, pinned, into .venv (again only when require
 demo: setup ## a robot stands and squats for 12 s; the forces under its feet land in runs/demo
 	@$(BIN)/bipedsim up --demo
 
-# Before all tests, where a source is new: kernels, since a node that has to compile its own keeps a test waiting, and
-# what pytest makes of the test files, which every worker would make for itself.
-.venv/warm: $(wildcard .venv/setup.json) $(shell find bipedsim bipedsim_ros bipedsim_studies test -name '*.py')
+# Before all tests, where a source is new or the cache is empty: kernels, since a node that has to compile its own keeps
+# a test waiting, and what pytest makes of the test files, which every worker would make for itself. The mark is in the
+# cache, so that it goes with it.
+KERNELS := $(or $(NUMBA_CACHE_DIR),bipedsim/numerics/__pycache__/kernels)
+$(KERNELS)/warm: $(wildcard .venv/setup.json) $(shell find bipedsim bipedsim_ros bipedsim_studies test -name '*.py')
 	@$(BIN)/python -m pytest --collect-only -q > /dev/null 2>&1 & $(BIN)/bipedsim warmup && wait
-	@touch $@
+	@mkdir -p $(@D) && touch $@
 
-WARM = $(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory .venv/warm)
+WARM = $(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory $(KERNELS)/warm)
 # Two workers a core: tests of nodes wait for topics and clocks part of their time, and each worker imports everything.
 # nproc counts one core where OMP_NUM_THREADS is 1, as bipedsim likes it.
 ALL_CORES = --numprocesses $(shell expr 2 \* $$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)) --dist worksteal
@@ -60,6 +62,14 @@ test-all: python ## run all tests, also those of studies and long runs
 	@$(SETUP) test
 	@$(WARM)
 	@$(BIN)/python -m pytest $(ALL_CORES) $(PYTEST_ARGS) $(NONE)
+
+# A cache of its own, since every index is checked in these kernels; numba has no such mode for single functions.
+BOUNDS = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR='$(CURDIR)/.venv/bounds'
+test-bounds: python ## run physics and BIPEDSIM_SCENES (200) random scenes with every index checked, some ten minutes
+	@$(SETUP) test
+	@$(BOUNDS) $(BIN)/bipedsim warmup
+	@$(BOUNDS) BIPEDSIM_SCENES=$${BIPEDSIM_SCENES:-200} $(BIN)/python -m pytest $(ALL_CORES) -m "not slow and not ros" \
+	    $(or $(PYTEST_ARGS),$(addprefix test/,physics contact objects sim dynamics ground numerics plates)) $(NONE)
 
 lint: python ## style, types, and which folder may import which
 	@$(SETUP) lint

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key, get_timeout_config_value
+from hang import Patience
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -24,6 +26,7 @@ providers._get_local_constants = lambda: providers._local_constants
 
 STUDIES = Path(__file__).with_name("studies")
 ROS = Path(__file__).with_name("ros")
+PATIENCE: list[Patience] = []
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,6 +47,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             before += len(tests)
     placed.sort(key=lambda place: place[0])
     items[:] = [item for _, tests in placed for item in tests]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have a kernel that compiles never look like a test that hangs."""
+    config = session.config
+    PATIENCE[:] = [Patience(get_timeout_config_value(config), config.stash[fault_handler_stderr_fd_key])]
+
+
+def pytest_runtest_logstart() -> None:
+    """Watch: only a test that runs may hang."""
+    PATIENCE[0].running = True
+
+
+def pytest_runtest_logfinish() -> None:
+    """Watch no longer."""
+    PATIENCE[0].running = False
 
 
 def pytest_collection() -> None:

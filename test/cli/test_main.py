@@ -22,7 +22,7 @@ from bipedsim.errors import EXIT_FAILED, EXIT_USAGE
 from bipedsim.model import ROBOTS
 from bipedsim.recording import export_csv, load_recording
 
-COMPILING = ("compiling the kernels of ", "compiled ")
+COMPILING = ("compiling ", "compiled ")
 """Beginnings of what is said where a kernel is not in the cache yet."""
 
 
@@ -277,7 +277,8 @@ def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on(delay: float) -
         time.sleep(0.02 + delay)
         process.send_signal(signal.SIGINT)
         assert process.wait(240) == 130
-        *before, last = process.stderr.read().splitlines()
+        said = process.stderr.read().splitlines()
+        *before, last = [line for line in said if not line.startswith(COMPILING)]
         assert last == "bipedsim: interrupted"
         # On a fast machine the last delay ends within the run, which says what it has.
         assert all(line.startswith("bipedsim run: interrupted at t = ") for line in before[:1])
@@ -356,13 +357,13 @@ def interrupted_at_250(ticks, **_):
 
 def impatient(canvas, path):
     open(path, "w").write("half of a picture")
-    begin = time.monotonic()
     try:
-        while time.monotonic() < begin + 30.0:
+        for _ in range(10_000):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
+        print("never")
     finally:
-        print("waited", time.monotonic() - begin)
+        print("waited")
 
 made = runner._result
 def again(*run):
@@ -374,8 +375,8 @@ sys.exit(cli.main(["run", "--duration", "10", "--output", {str(output)!r}, "--pl
 """
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert process.returncode == 130
-    assert "waited" in process.stdout, process.stderr
-    assert float(process.stdout.split()[-1]) < 30.0
+    assert process.stdout.endswith("waited\n"), process.stderr
+    assert "never" not in process.stdout
     *_, missing, last = process.stderr.splitlines()
     assert missing == f"bipedsim run: interrupted before all was written: {picture} is missing"
     assert last == "bipedsim: interrupted"

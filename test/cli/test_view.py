@@ -41,10 +41,10 @@ def test_a_page_is_served_to_this_machine_until_it_is_interrupted(walk: Path) ->
         assert line.startswith("biped14")
         # No proxy of the environment is asked.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(found[0], timeout=60) as answer:
+        with opener.open(found[0], timeout=240) as answer:
             assert b"<html" in answer.read()
         os.kill(program.pid, signal.SIGINT)
-        out, err = program.communicate(timeout=60)
+        out, err = program.communicate(timeout=240)
     assert program.returncode == 0, err
     assert line.endswith("(waits for a browser, then plays; Ctrl-C ends)\n")
     assert out.strip() == ""

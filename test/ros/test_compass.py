@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paths import LOCK_STEP
 
 from bipedsim.contact.base import STATE_CHANGES
 from bipedsim.contact.models import CONTACT_MODELS
@@ -164,9 +165,9 @@ def test_many_steps_from_the_disturbed_start(contact: str, steps: int) -> None:
     assert np.abs(found.mid_speeds[1:] - found.mid_speeds[-20:].mean()).max() < 2e-3
 
 
-def over_ros(folder: Path, env: dict[str, str], duration: float, clock: str) -> int:
+def over_ros(folder: Path, env: dict[str, str], duration: float) -> int:
     """Return the state changes of a walk of real nodes at 100 Hz; two for every step."""
-    arguments = ["--robot", "compass", "--controller", "pfl", "--ground", "downhill", "--clock", clock]
+    arguments = ["--robot", "compass", "--controller", "pfl", "--ground", "downhill", *LOCK_STEP]
     arguments += ["--rate", "100", "--duration", str(duration), "--record", str(folder / "run")]
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=600.0)
@@ -179,11 +180,10 @@ def over_ros(folder: Path, env: dict[str, str], duration: float, clock: str) -> 
 @pytest.mark.ros
 def test_the_walker_walks_over_ros(tmp_path: Path, ros_env: dict[str, str]) -> None:
     """From rest the first steps take 2.1, 2.5, 1.9 and 1.7 s."""
-    assert over_ros(tmp_path, ros_env, 7.0, "lock_step") >= 6
+    assert over_ros(tmp_path, ros_env, 7.0) >= 6
 
 
 @pytest.mark.ros
 @pytest.mark.slow
-@pytest.mark.parametrize("clock", ["lock_step", "real_time"])
-def test_a_hundred_steps_over_ros(tmp_path: Path, ros_env: dict[str, str], clock: str) -> None:
-    assert over_ros(tmp_path, ros_env, 135.0, clock) >= 200
+def test_a_hundred_steps_over_ros(tmp_path: Path, ros_env: dict[str, str]) -> None:
+    assert over_ros(tmp_path, ros_env, 135.0) >= 200

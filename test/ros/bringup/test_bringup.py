@@ -177,7 +177,7 @@ def test_log_level_and_remappings_are_those_of_all_nodes() -> None:
 @pytest.mark.ros
 def test_names_log_level_and_state_publisher_reach_the_processes(ros_env: dict[str, str], tmp_path: Path) -> None:
     """The sensors of a remapped robot reach its controller, INFO is not told, and the other package's node runs."""
-    command = [sys.executable, "-m", "bipedsim.cli.main", "up", "--clock", "lock_step", "--duration", "0.2"]
+    command = [sys.executable, "-m", "bipedsim.cli.main", "up", *LOCK_STEP, "--duration", "0.2"]
     command += ["--remap", "imu/data:=/torso/imu joint_states:=limbs", "--log-level", "warn", "--namespace", "r1"]
     env = {**ros_env, "AMENT_PREFIX_PATH": f"{sys.prefix}{os.pathsep}{state_publisher(tmp_path / 'ros')}"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
@@ -498,12 +498,12 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     sampled(
         [
             (
-                ("--controller", "user_controllers:Crash", "--clock", "lock_step"),
+                (*LOCK_STEP, "--controller", "user_controllers:Crash"),
                 1,
                 "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller",
             ),
             (
-                ("--controller", "user_controllers:NotFinite", "--duration", "0.5", "--clock", "lock_step"),
+                (*LOCK_STEP, "--controller", "user_controllers:NotFinite", "--duration", "0.5"),
                 1,
                 "but the controller was stopped at t = 0.000 s: its torque of l_hip_yaw is nan",
             ),

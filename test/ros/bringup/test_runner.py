@@ -253,6 +253,11 @@ def test_where_nothing_was_simulated_nobody_reads_on(tmp_path: Path, monkeypatch
     follower = Follower(tmp_path)
     follower.start()
     reads.wait()
-    threading.Timer(0.1, may_end.set).start()
+    join = follower._thread.join
+    # It ends only once somebody waits for it: a program that does not would be over before.
+    monkeypatch.setattr(follower._thread, "join", lambda: [may_end.set(), join()])
     conclude(BringUp(Arguments(), (), tmp_path), Outcome(2, {}, "controller_node ended (exit code 2)"), follower)
-    assert ended.is_set()
+    waited = ended.is_set()
+    may_end.set()
+    join()
+    assert waited

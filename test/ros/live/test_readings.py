@@ -35,18 +35,19 @@ pytestmark = pytest.mark.ros
 ROBOT = load_robot("biped14")
 
 
-def look(ros: RosWorld, readings: Readings, t: float) -> None:
-    """Take what comes until it is of time ``t`` [s] and nothing more comes."""
+def look(ros: RosWorld, readings: Readings, sim: Simulator) -> None:
+    """Take what comes until it is of the simulator's time: joint states, what only the ground knows, and the command.
+
+    They come one after the other, and each is known by what it holds.
+    """
 
     def there() -> bool:
         readings.take(0.0)
-        return readings.t == pytest.approx(t, abs=1e-9)
+        instant = readings.instant(())
+        same = readings.t == pytest.approx(sim.t, abs=1e-9)
+        return same and np.array_equal(instant.q, sim.q) and instant.joint_command is not None
 
-    ros.until(there, f"messages of t = {t}")
-    # The others of that tick.
-    for _ in range(3):
-        ros.spin(lambda: False, 0.1)
-        readings.take(0.0)
+    ros.until(there, f"messages of t = {sim.t}")
 
 
 def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
@@ -63,11 +64,11 @@ def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     # Of the same tick, whatever came before.
     said = ros.call(Trigger, "/sim_node/step").message
     ticks = round(1000 * float(said.split()[2]))
-    look(ros, readings, 1e-3 * ticks)
     sim = Simulator(ROBOT, get_ground("tiles"))
     sim.reset(sim.ground.place(ROBOT.q_nominal))
     for _ in range(ticks):
         sim.step(np.zeros(ROBOT.nu))
+    look(ros, readings, sim)
     instant, contact = readings.instant(()), sim.contact
     np.testing.assert_array_equal(instant.q, sim.q)
     np.testing.assert_array_equal(instant.v, sim.v)
@@ -79,7 +80,7 @@ def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     np.testing.assert_array_equal(found.ground.arrays().point, sim.ground.arrays().point)
     # Who comes while time stands still is shown the same.
     late = Readings(ros.node, found, 1.0, told.append)
-    look(ros, late, 1e-3 * ticks)
+    look(ros, late, sim)
     np.testing.assert_array_equal(late.instant(()).q, sim.q)
 
 

@@ -178,10 +178,12 @@ def test_named_cores_are_taken_whoever_has_them(claim: str, run: Callable[[Calla
     core = OwnCore(str(one), claim)
     assert run(lambda: core.take(deadlines=True)) == f"on core {one} (cpu_affinity = {one})"
     assert run(lambda: os.sched_getaffinity(0)) == {one}
-    later = threading.Thread(target=time.sleep, args=(0.1,))
+    end = threading.Event()
+    later = threading.Thread(target=end.wait)
     later.start()
     # Whoever named it meant it.
     assert run(core.let_go_of_others) == ""
+    end.set()
     later.join()
     all_of_them = ", ".join(map(str, sorted(CORES)))
     every = OwnCore(all_of_them, claim)

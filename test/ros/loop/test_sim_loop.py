@@ -80,6 +80,11 @@ class Surroundings:
 
     def wake(self) -> None: ...
 
+    def subscribers(self) -> int:
+        return 1
+
+    publishers = subscribers
+
     def publish_sensors(self, _observation: Any) -> int:
         self.sensed.append(self.now)
         return self.now
@@ -142,6 +147,12 @@ def test_a_wake_up_does_not_end_the_wait_for_a_command(clock: str, pushes: bool)
     assert statistics.round_trip.count == 2
     # Each was in hand when it came.
     assert statistics.round_trip.maximum_ns < 300 * US
+
+
+def test_every_answer_to_the_first_state_is_taken_before_time_begins() -> None:
+    """The state at t = 0 is repeated: a second answer to it, 30 ms later, must not count for the state that follows."""
+    played, statistics = run([(50, True), (30_000, True)], clock="lock_step", start="wait_for_command")
+    assert (statistics.ticks, statistics.missed_commands, played.events) == (2, 2, []), "nobody answers the others"
 
 
 def test_a_command_that_does_not_come_is_a_miss() -> None:
@@ -492,11 +503,6 @@ class Connected(Surroundings):
         super().__init__([])
         self.published: list[int] = []
         self.do = deque[Callable[[], None]]()
-
-    def subscribers(self) -> int:
-        return 1
-
-    publishers = subscribers
 
     def publish_sensors(self, _observation: Any) -> int:
         self.published.append(self.now)

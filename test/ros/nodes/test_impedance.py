@@ -24,7 +24,7 @@ STIFF = "user_controllers:Stiff"
 
 def test_lock_step_has_the_bits_of_one_process(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
-    sim = ros.start("sim_node", clock="lock_step", duration=0.3, lock_step_timeout=30.0)
+    sim = ros.start("sim_node", clock="lock_step", duration=0.3)
     ros.until(lambda: states, "the state at t = 0, so that this test is connected before time begins")
     ros.start("controller_node", controller=STIFF, lock_step=True)
     assert ros.ended(sim) == 0
@@ -54,8 +54,6 @@ def test_a_controller_at_50_hz_sends_50_messages_a_second(ros: RosWorld) -> None
     # The first state is repeated, and answered each time, until the simulation begins.
     assert len(impedances) < updates + 10
     assert not torques
-    assert counted["missed_commands"] == 0
-    assert counted["command_timeouts"] == 0
     assert counted["commands_dropped"] == 0
 
 

@@ -29,7 +29,7 @@ def test_lock_step_has_the_bits_of_one_process(ros: RosWorld, tmp_path: Path) ->
     Recurrent(51, 14).save(tmp_path / "policy.onnx")
     file = str(write(tmp_path / "deploy.yaml", deployment(action={"scale": 0.1})))
     states = ros.collect(JointState, "/joint_states")
-    sim = ros.start("sim_node", clock="lock_step", duration=0.2, lock_step_timeout=30.0)
+    sim = ros.start("sim_node", clock="lock_step", duration=0.2)
     ros.until(lambda: states, "the state at t = 0, so that this test is connected before time begins")
     ros.start("controller_node", controller="policy", lock_step=True, policy__file=file)
     assert ros.ended(sim) == 0

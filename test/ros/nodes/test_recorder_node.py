@@ -191,9 +191,15 @@ def test_a_wall_clock_that_is_set_back_stops_no_writing(ros: RosWorld, tmp_path:
 
 def test_it_says_when_it_has_found_every_publisher(ros: RosWorld, tmp_path: Path) -> None:
     wanted = "topics:=['/left_foot/cop', '/imu/data', '/push']"
+    told = ros.collect(DiagnosticArray, "/diagnostics")
+
+    def matched(array: DiagnosticArray) -> str:
+        return next(v.value for v in array.status[0].values if v.key == "matched_topics")
+
     with RecorderProcess(ros.env, tmp_path / "bag", wanted) as recorder:
         publishers_of(ros.node, {"/left_foot/cop": PointStamped})
-        time.sleep(0.1)  # time enough to say it too early
+        # It has looked at the graph with this one in it, more than once.
+        ros.until(lambda: sum(matched(one) == "1" for one in told) > 1, "diagnostics that know of one publisher")
         pipe = recorder.stdout
         assert select.select([pipe], [], [], 0.0)[0] == []
         publishers_of(ros.node, {"/imu/data": Imu})

@@ -52,7 +52,6 @@ def test_a_controller_stands_and_is_recorded(ros: RosWorld, model: str) -> None:
         "sim_node",
         contact_model=model,
         clock="lock_step",
-        lock_step_timeout=30.0,
         duration=1.0,
         wait_for_recorder=True,
         stats_file=str(stats),

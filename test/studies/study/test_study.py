@@ -205,7 +205,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(study: Path, tmp_path: 
     while process.poll() is None and not (journal.exists() and journal.read_text().count("\n") > 2):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=240)
     assert process.returncode == 130, said
     assert "the same command goes on from there" in said
     assert "Traceback" not in said

@@ -36,6 +36,10 @@ SLOWLY = 0.02
 """Speed of the replay: a browser that draws in software on a busy machine must not miss it."""
 
 
+LOOKS: list[bool] = []
+"""What the player of a replay has found each time that it looked whether it is to play."""
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Callable[[str], Tab]]:
     with browser() as open_tab:
@@ -68,12 +72,26 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
 @pytest.fixture
 def played(shown: Shown) -> Iterator[tuple[Page, Replay]]:
     page, replay = open_replay(shown, port=0, speed=SLOWLY)
+    wait = replay._playing.wait
+
+    def waits(seconds: float) -> bool:
+        LOOKS.append(wait(seconds))
+        return LOOKS[-1]
+
+    replay._playing.wait = waits  # type: ignore[method-assign]
     thread = threading.Thread(target=replay.run)
     thread.start()
     yield page, replay
     replay.stop()
     thread.join()
     page.close()
+
+
+def player_looks(times: int, playing: bool) -> None:
+    """Wait until the player has looked so many times whether it is to play, and found that it is, or is not."""
+    end = len(LOOKS) + times
+    while len(LOOKS) < end or LOOKS[-1] != playing:
+        time.sleep(0.01)
 
 
 def local(tab: Tab, address: str) -> bool:
@@ -102,11 +120,11 @@ def test_nothing_is_played_before_a_browser_is_there(played: tuple[Page, Replay]
     page, replay = played
     first = replay.now
     replay.play_when_seen()
-    time.sleep(0.5)
+    player_looks(2, playing=False)
     # Who fetches the page alone is no browser yet.
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(page.address, timeout=60) as answer:
         assert b"<html" in answer.read()
-    time.sleep(0.2)
+    player_looks(2, playing=False)
     assert replay.now == first
     with browser(SMALL) as opened:
         tab = opened(page.address)
@@ -115,7 +133,7 @@ def test_nothing_is_played_before_a_browser_is_there(played: tuple[Page, Replay]
         now, before = replay.now, set(page.server.get_clients())
         tab.page.reload(wait_until="commit")
         tab.wait(lambda: bool(set(page.server.get_clients()) - before), "it is there again")
-        tab.page.wait_for_timeout(300)
+        player_looks(2, playing=False)
         assert replay.now == now, "who comes later does not set going what was paused"
 
 
@@ -124,10 +142,10 @@ def test_nothing_moves_after_a_pause(played: tuple[Page, Replay]) -> None:
     with replay._lock:
         # Somebody else moves the page: the player, told to go on, waits for its turn.
         replay.play()
-        time.sleep(0.3)
+        player_looks(1, playing=True)
         replay.pause()
         now = replay.now
-    time.sleep(0.3)
+    player_looks(2, playing=False)
     assert replay.now == now
 
 

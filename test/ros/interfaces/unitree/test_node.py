@@ -185,8 +185,8 @@ def test_time_may_wait_for_a_button_and_the_first_new_command_behind_it(ros: Ros
     first = program.state()["tick"]
     program.until(lambda s: s["tick"] > first + 100, "the default position is held")
     remote.publish(String(data="A"))
-    program.until(program.pressed(A), "A")
-    ros.spin(lambda: False, 0.1)
+    pressed = program.until(program.pressed(A), "A")
+    program.until(lambda s: s["tick"] > pressed["tick"] + 100, "more of the robot's time with the same command")
     assert not robot.commands, "what was asked for before the button is no answer to it"
     motors["q"] = 0.5
 

@@ -1,0 +1,87 @@
+"""benchmarks/random_bipeds.py: a few of its bipeds, and that its judges see what must not be."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from paths import ROOT
+
+from bipedsim.contact import CONTACT_MODELS
+from bipedsim.sim import Simulator
+
+
+@pytest.fixture(scope="module")
+def bipeds() -> ModuleType:
+    """Return the benchmark."""
+    spec = importlib.util.spec_from_file_location("random_bipeds", ROOT / "benchmarks" / "random_bipeds.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["random_bipeds"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("number", "model"), list(enumerate(CONTACT_MODELS)))
+def test_a_random_biped_falls_as_it_must(bipeds: ModuleType, number: int, model: str) -> None:
+    outcome = bipeds.fall(number, model, 0.6)
+    # How fast this machine is, is not judged here.
+    assert [one for one in outcome.violations if "ms" not in one] == []
+    assert outcome.steps == 600
+
+
+def spoilt(sim: Simulator, spoil: Any) -> Simulator:
+    """Return the simulator, of which ``spoil`` is called after every step."""
+    advance = sim.advance
+
+    def wrong(command: Any) -> Any:
+        contact = advance(command)
+        spoil(sim)
+        return contact
+
+    sim.advance = wrong  # type: ignore[method-assign]
+    return sim
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda sim: sim.v.__imul__(1.002), "above that of the start"),
+        (lambda sim: sim.q.__setitem__(0, np.nan), "not finite"),
+    ],
+)
+def test_the_judges_see_a_simulator_that_is_broken(
+    bipeds: ModuleType, monkeypatch: pytest.MonkeyPatch, spoil: Any, said: str
+) -> None:
+    sound = bipeds.thrown
+    monkeypatch.setattr(bipeds, "thrown", lambda *work: spoilt(sound(*work), spoil))
+    assert any(said in one for one in bipeds.fall(0, "one_step", 0.3).violations)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [({"slowest": 0.051}, "51 ms"), ({"balance": 2e-9}, "momentum off"), ({"rests": True, "depth": 2e-3}, "2.0 mm")],
+)
+def test_a_value_beyond_its_limit_is_a_violation(bipeds: ModuleType, value: dict[str, float], said: str) -> None:
+    assert list(bipeds.violations(bipeds.Outcome(0, "exact"))) == []
+    (violation,) = bipeds.violations(bipeds.Outcome(0, "exact", **value))
+    assert said in violation
+
+
+def test_depths_are_those_of_bodies_that_are_put_into_the_ground(bipeds: ModuleType, tmp_path: Path) -> None:
+    sim = bipeds.thrown(3, "one_step", tmp_path)
+    judge = bipeds.Judge(sim, tmp_path)
+    q = sim.robot.q_nominal.copy()
+    # Upright on its soles, and 2 cm deeper: the boxes of the feet end 6 mm above these.
+    q[2] -= 0.02
+    sim.q[:] = q
+    if sim.objects is not None:
+        sim.objects.world.bodies.position[:, 2] += 10.0
+    depth, where = judge.deepest()
+    assert depth == pytest.approx(0.02 - 0.006, abs=1e-6)
+    assert where in ("l_f_0 in the ground", "r_f_0 in the ground")
