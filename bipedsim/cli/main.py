@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             handled = handled.__context__
         now = time.monotonic()
         # Who asks again because nothing has happened yet wishes nothing new.
-        if number == signal.SIGINT and answered >= wishes and (not wishes or now - latest > SAME_WISH):
+        if number != signal.SIGALRM and answered >= wishes and (not wishes or now - latest > SAME_WISH):
             wishes, latest = wishes + 1, now
         if answered < wishes:
             raise KeyboardInterrupt
@@ -58,7 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         import signal
 
         sys.unraisablehook = unless_interrupted
-        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGALRM)}
+        # What ends a job of a batch system, or a command under `timeout`, keeps as much as Ctrl-C does.
+        heard = signal.SIGINT, signal.SIGTERM, signal.SIGALRM
+        before = {number: signal.signal(number, interrupt) for number in heard}
         try:
             return _answer(argv)
         finally:

@@ -489,9 +489,15 @@ class World:
         return {name: array.copy() for name, array in self._lasting().items()}
 
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go back to what :meth:`state` returned."""
-        for name, array in self._lasting().items():
-            array[:] = state[name]
+        """Go back to what :meth:`state` returned.
+
+        Raises:
+            KeyError: Something is missing; nothing has changed.
+            ValueError: Something has another size; nothing has changed.
+        """
+        pairs = [(array, np.broadcast_to(state[name], array.shape)) for name, array in self._lasting().items()]
+        for array, values in pairs:
+            array[:] = values
         _place(self._boxed)
 
     def _lasting(self) -> dict[str, NDArray[Any]]:

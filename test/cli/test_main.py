@@ -303,8 +303,12 @@ def test_ctrl_c_in_a_destructor_is_not_shown(monkeypatch: pytest.MonkeyPatch) ->
     assert len(shown) == 1, "nobody else is kept from seeing it"
 
 
-def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
-    """And says so before it computes and writes anything, which takes seconds."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path, number: signal.Signals) -> None:
+    """And says so before it computes and writes anything, which takes seconds.
+
+    Batch systems end a job with SIGTERM, and so does `timeout`: what was simulated is worth as much then.
+    """
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"
     # The bar shows that it is on its way.
     code = (
@@ -322,7 +326,7 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == "up\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         printed, complaint = process.communicate(timeout=240)
         assert process.returncode == 130
     recording = load_recording(output)

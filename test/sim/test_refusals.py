@@ -260,3 +260,16 @@ def test_what_is_no_seed_makes_no_simulator(seed: Any) -> None:
     """Also where nothing is noisy: the seed is recorded, and would be refused when the run is repeated."""
     with pytest.raises(ConfigError):
         Simulator(load_robot("biped14"), seed=seed)
+
+
+@pytest.mark.parametrize("name", ["position", "quaternion", "contact", "where", "failed"])
+def test_objects_take_a_state_whole_or_not_at_all(name: str) -> None:
+    """Also by themselves, as a kept step puts them back."""
+    objects = amid_all().objects
+    assert objects is not None
+    before = objects.state()
+    other = {key: values + 1 for key, values in before.items()}
+    for wrong in ({key: values for key, values in other.items() if key != name}, {**other, name: np.zeros((7, 5, 3))}):
+        with pytest.raises((KeyError, ValueError)):
+            objects.set_state(wrong)
+        assert all(np.array_equal(values, before[key]) for key, values in objects.state().items())
