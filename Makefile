@@ -41,6 +41,8 @@ $(KERNELS)/warm: $(wildcard .venv/setup.json) $(shell find bipedsim bipedsim_ros
 	@$(BIN)/python -m pytest --collect-only -q > /dev/null 2>&1 & $(BIN)/bipedsim warmup && wait
 	@mkdir -p $(@D) && touch $@
 
+# Of the studies, those folders whose tests need no extra; see test/conftest.py.
+STUDIES = $(addprefix --ignore=,$(filter-out test/studies/study test/studies/score,$(wildcard test/studies/*)))
 WARM = $(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory $(KERNELS)/warm)
 # Two workers a core: tests of nodes wait for topics and clocks part of their time, and each worker imports everything.
 # nproc counts one core where OMP_NUM_THREADS is 1, as bipedsim likes it.
@@ -51,12 +53,12 @@ NONE = || { code=$$?; [ $$code -ne 5 ] || echo 'make: no test is called so; `.ve
 test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-k name" picks some
 	@$(SETUP) test
 	@$(WARM)
-	@$(BIN)/python -m pytest $(ALL_CORES) -m "not long and not slow and not studies" --ignore=test/studies $(PYTEST_ARGS) $(NONE)
+	@$(BIN)/python -m pytest $(ALL_CORES) -m "not long and not slow and not studies" $(STUDIES) $(PYTEST_ARGS) $(NONE)
 
 test-long: python ## run those that take four to ten seconds of one core each, a minute or two; CI runs them, too
 	@$(SETUP) test
 	@$(WARM)
-	@$(BIN)/python -m pytest $(ALL_CORES) -m "long and not slow and not studies" --ignore=test/studies $(PYTEST_ARGS) $(NONE)
+	@$(BIN)/python -m pytest $(ALL_CORES) -m "long and not slow and not studies" $(STUDIES) $(PYTEST_ARGS) $(NONE)
 
 test-all: python ## run all tests, also those of studies and long runs
 	@$(SETUP) test

@@ -161,6 +161,15 @@ class IncompleteWarning(UserWarning):
     """
 
 
+class ChangedWarning(UserWarning):
+    """A file that a recording came from has changed since: what is read from it now need not fit the recording."""
+
+
+def warn_changed(message: str) -> None:
+    """Report that a file has changed since a recording was made."""
+    warnings.warn(ChangedWarning(message), stacklevel=2)
+
+
 def warn_incomplete(message: str) -> None:
     """Tell that a recording could not be read whole."""
     warnings.warn(IncompleteWarning(message), stacklevel=2)

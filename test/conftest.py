@@ -25,6 +25,8 @@ assert not providers._local_constants
 providers._get_local_constants = lambda: providers._local_constants
 
 STUDIES = Path(__file__).with_name("studies")
+IN_MAKE_TEST = [STUDIES / "study", STUDIES / "score"]
+"""Their tests need no extra and run with the others, except the files that are marked as studies."""
 ROS = Path(__file__).with_name("ros")
 PATIENCE: list[Patience] = []
 
@@ -35,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     They leave cores idle, which others use that run meanwhile; a file stays in one piece, with what its tests share.
     """
     for item in items:
-        if STUDIES in item.path.parents:
+        if STUDIES in item.path.parents and item.path.parent not in IN_MAKE_TEST:
             item.add_marker("studies")
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
     placed = []

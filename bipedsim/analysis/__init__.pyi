@@ -49,7 +49,7 @@ from .plates import (
     world_wrench,
 )
 from .posturography import stood_still, sway_figures, sway_lines
-from .recorded_robot import robot_of
+from .recorded_robot import compare_robot, robot_of
 from .run_summary import RunSummary, with_statistics
 from .summary_text import (
     aligned,
@@ -88,6 +88,7 @@ __all__ = [
     "capture_point",
     "centre_of_pressure",
     "com_motion",
+    "compare_robot",
     "complete_rows",
     "completed",
     "contact_figures",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from bipedsim.errors import BipedSimError
+
 # What a command holds at its end goes with the process; to look through it for garbage takes 0.3 s.
 atexit.register(gc.freeze)
 
@@ -93,6 +95,7 @@ def _answer(argv: Sequence[str] | None) -> int:
         EXIT_INCOMPLETE,
         EXIT_USAGE,
         BipedSimError,
+        ChangedWarning,
         DamagedError,
         DivergenceError,
         IncompleteWarning,
@@ -100,33 +103,42 @@ def _answer(argv: Sequence[str] | None) -> int:
 
     command = "bipedsim"
     told: set[str] = set()
+    incomplete: list[str] = []
 
     def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if not issubclass(category, IncompleteWarning):
+        if not issubclass(category, (IncompleteWarning, ChangedWarning)):
             usual(message, category, *where, **more)
         elif str(message) not in told:
             told.add(str(message))
+            incomplete.extend([str(message)] * issubclass(category, IncompleteWarning))
             print(f"{command}: {message}", file=sys.stderr)
 
     try:
         with warnings.catch_warnings():
             usual = warnings.showwarning
             warnings.simplefilter("always", IncompleteWarning)
+            warnings.simplefilter("always", ChangedWarning)
             warnings.showwarning = tell
             args = make_parser().parse_args(argv)
             give_bars_room()
             command = f"bipedsim {args.command}"
-            return int(args.function(args)) or (EXIT_INCOMPLETE if told else 0)
+            return int(args.function(args)) or (EXIT_INCOMPLETE if incomplete else 0)
     except BipedSimError as error:
         print(f"{command}: error: {error}", file=sys.stderr)
-        if isinstance(error, DivergenceError):
+        if isinstance(error, DivergenceError) or _of_controller(error):
             return EXIT_FAILED
-        return EXIT_INCOMPLETE if told or isinstance(error, DamagedError) else EXIT_USAGE
+        return EXIT_INCOMPLETE if incomplete or isinstance(error, DamagedError) else EXIT_USAGE
     except Exception as error:
         code = _told(error, command)
         if code is None:
             raise
         return code
+
+
+def _of_controller(error: BipedSimError) -> bool:
+    from bipedsim.control import ControllerError
+
+    return isinstance(error, ControllerError)
 
 
 def _told(error: Exception, command: str) -> int | None:

@@ -1,3 +1,4 @@
+from .content import OWN, changes, code_content, digest_of, own_content, package_digest
 from .fields import (
     Polygon,
     Vector,
@@ -30,14 +31,18 @@ from .read import (
 from .run import RunConfig
 
 __all__ = [
+    "OWN",
     "Files",
     "Polygon",
     "RunConfig",
     "Table",
     "Vector",
+    "changes",
     "check",
     "checked_seed",
     "choices_of",
+    "code_content",
+    "digest_of",
     "facts",
     "from_file",
     "from_folder",
@@ -48,6 +53,8 @@ __all__ = [
     "meaning_of",
     "number",
     "numbers_per_joint",
+    "own_content",
+    "package_digest",
     "param",
     "part_of",
     "per_joint",

@@ -161,7 +161,7 @@ def controller_params(name: str, robot: Robot, overrides: Mapping[str, Any] | No
     """
     prefix, cls = find_controller(name)
     where = f"controller {name!r} of {robot.name!r}"
-    if not hasattr(cls, "Params"):
+    if getattr(cls, "Params", None) is None:
         if overrides:
             raise ConfigError(f"{where}: it has no Params, but {', '.join(overrides)} is given")
         return None

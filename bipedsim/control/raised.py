@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from types import CodeType, TracebackType
@@ -10,6 +12,7 @@ from typing import Any
 
 from bipedsim.control import controllers, monitor
 from bipedsim.control.monitor import Guard
+from bipedsim.errors import BipedSimError
 
 # Where the code of a controller is called, and which controller that is, by what is local there.
 _CALLS: dict[CodeType, Callable[[Mapping[str, Any]], str]] = {
@@ -21,6 +24,12 @@ _CALLS: dict[CodeType, Callable[[Mapping[str, Any]], str]] = {
     },
 }
 _NOT_ITS_OWN = (monitor.__file__, importlib.__file__, "<frozen importlib")
+
+_LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/|^<")
+
+
+class ControllerError(BipedSimError):
+    """A controller raised what is no error of bipedsim; the message names controller, error, file and line."""
 
 
 def controller_traceback(error: BaseException) -> str:
@@ -50,3 +59,30 @@ def _own_frames(error: BaseException) -> tuple[TracebackType | None, str]:
 
 def _named(cls: Any) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def raised_line(error: BaseException) -> str:
+    """Return in a line what was raised and where: ``KeyError: 'a' in mine.py:12 (update)``.
+
+    The place is the innermost one in code that belongs neither to Python nor to an installed package, of a controller's
+    own frames if it was a controller that raised it.
+    """
+    own, name = _own_frames(error)
+    frames = traceback.extract_tb(own if own is not None else error.__traceback__)
+    inner = [frame for frame in frames if not is_library(frame.filename)] or list(frames)
+    said = str(error).strip().partition("\n")[0]
+    text = f"{type(error).__name__}{f': {said}' if said else ''}"
+    if inner:
+        text += f" in {_shortest(inner[-1].filename)}:{inner[-1].lineno} ({inner[-1].name})"
+    return f"controller {name}: {text}" if name else text
+
+
+def is_library(filename: str) -> bool:
+    """Return whether a file is one of Python or of an installed package, as far as its path says."""
+    return _LIBRARY.search(filename) is not None
+
+
+def _shortest(path: str) -> str:
+    """Return a path from the current folder, if it is below that."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative

@@ -1,11 +1,12 @@
 from .chains import Chains
+from .content import robot_content
 from .gains import HELD, PD_DAMPING, PD_STIFFNESS, drive_gains, joint_gains
 from .hardware import differs, perturbed, read_hardware
 from .inertia import inertia_problem, nearest_inertia
 from .kinematics import at_posture, com_position, foot_poses, inverse_kinematics, standing_posture
 from .load import RobotReader, load_robot
 from .loops import CONNECT, WELD, Loop, LoopEquations
-from .names import DESCRIPTIONS, ROBOTS
+from .names import DESCRIPTIONS, ROBOTS, robot_file
 from .posture import place_base, reach, sole_placements, stand, stand_upright
 from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
 from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
@@ -71,6 +72,8 @@ __all__ = [
     "read_robot_config",
     "read_shapes",
     "read_urdf",
+    "robot_content",
+    "robot_file",
     "sole_placements",
     "split_side",
     "stability_ratio",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ from bipedsim.model.hardware import check_presets
 from bipedsim.model.inertia import inertia_problem
 from bipedsim.model.loops import Loop, LoopEquations, close
 from bipedsim.model.mjcf import read_equality
-from bipedsim.model.names import DESCRIPTIONS, ROBOTS
+from bipedsim.model.names import DESCRIPTIONS, robot_file
 from bipedsim.model.posture import place_base, stand
 from bipedsim.model.robot import ROUNDED, Robot, has_free_flyer, open_loops, passive_columns
 from bipedsim.model.schema import MEND, FootConfig, RobotConfig, ShapeConfig, read_robot_config, urdf_path
@@ -449,9 +448,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
             f"robot = {str(name_or_path)!r}: a description says neither which bodies are feet nor how it stands; "
             f"`bipedsim import {name_or_path}` writes a folder with a robot.yaml that does"
         )
-    source = ROBOTS.find(name_or_path, "the path of a robot.yaml")
-    if os.path.isdir(source):
-        source = source / "robot.yaml"
+    source = robot_file(name_or_path)
     reader = RobotReader(source)
     config = reader.config
     model, joints, path, xml = reader.read_model()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from bipedsim.config import Files
@@ -12,3 +13,13 @@ ROBOTS = Files(
 """Name to robot.yaml: a new robot is a new folder."""
 DESCRIPTIONS = (".urdf", ".xacro", ".xml", ".mjcf")
 """Suffixes of what `bipedsim import` makes a robot.yaml of."""
+
+
+def robot_file(name_or_path: str | Path) -> Path:
+    """Return the robot.yaml of a name, or of the path of a file or of its folder.
+
+    Raises:
+        UnknownNameError: No such name; the message lists the names.
+    """
+    source = ROBOTS.find(name_or_path, "the path of a robot.yaml")
+    return source / "robot.yaml" if os.path.isdir(source) else source

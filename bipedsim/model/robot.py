@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from bipedsim.config import facts
 from bipedsim.errors import ConfigError
+from bipedsim.model.content import robot_content
 from bipedsim.model.loops import CLOSED, Loop, LoopEquations, close
 from bipedsim.model.posture import place_base
 from bipedsim.model.schema import ShapeConfig
@@ -135,6 +136,14 @@ class Robot:
     def shapes(self) -> Shapes:
         """What its links are like from outside; read when it is first asked for."""
         return read_shapes(self.model, self.urdf_xml, self.urdf_path, self.bodies)
+
+    @cached_property
+    def content(self) -> Mapping[str, str]:
+        """Digests of the files that it was read from, by name; empty for a robot that was made without files."""
+        try:
+            return robot_content(self.source)
+        except (ConfigError, OSError):
+            return {}
 
     @property
     def mass(self) -> float:

@@ -240,8 +240,8 @@ def mesh_path(name: str, urdf_path: Path) -> Path | None:
             roots.append(Path(prefix))
     # A package may lie in a folder of another name, as a clone does.
     inside = rest.partition("/")[2] if scheme == "package" else ""
-    places = [root / rest for root in roots] + [root / inside for root in roots if inside]
-    return next((path for path in places if path.is_file()), None)
+    names = [rest, inside] if inside else [rest]
+    return next((path for name in names for root in roots if (path := root / name).is_file()), None)
 
 
 def located(urdf_xml: str, urdf_path: Path) -> str:

@@ -1,4 +1,5 @@
 from .beside import compiling_beside
+from .content import run_content
 from .faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
 from .names import SCENARIO_FILES
 from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
@@ -55,5 +56,6 @@ __all__ = [
     "replay_step",
     "rerun",
     "run",
+    "run_content",
     "watch",
 ]

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.analysis import compare_robot
+from bipedsim.config import OWN, own_content
 from bipedsim.contact import CONTACT_MODELS, make_contact_model, mode_name
 from bipedsim.dynamics import Dynamics
 from bipedsim.errors import ConfigError, RecordingError
@@ -126,6 +128,8 @@ def settings_of(sim: Simulator) -> dict[str, Any]:
     """Return what ``sim`` was made of but for its ground, as JSON can hold it."""
     return {
         "robot": ROBOTS.kept(sim.robot.source),
+        "robot_content": dict(sim.robot.content),
+        "code": own_content()[OWN],
         "contact_model": sim.contact_model,
         "contact_params": dict(sim.contact_params),
         "hardware": dataclasses.asdict(sim.hardware),
@@ -199,6 +203,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
     except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordingError(f"{path}: no step that a monitor has kept ({error})") from error
     robot = load_robot(name_of_robot)
+    compare_robot(robot, about)
     plant = perturbed(robot, hardware)
     nv = plant.model.nv
     sizes = {"q": plant.model.nq, "v": nv, "torque": plant.nu, "push": nv, "damping": len(plant.joint_damping)}

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.analysis import robot_of
+from bipedsim.config import OWN, own_content
 from bipedsim.errors import DivergenceError, RecordingError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Chains, Robot
@@ -252,6 +253,8 @@ def _begin(
     other = [f"{name} {was} (here {here.get(name)})" for name, was in run["versions"].items() if here.get(name) != was]
     if other:
         notes.append(f"recorded with {', '.join(other)}: bits may differ")
+    elif run.get("code", own_content()[OWN]) != own_content()[OWN]:
+        notes.append("the code of bipedsim has changed since the recording: bits may differ")
     pushes = [{name: push[name] for name in ("t", "wrench", "body", "duration", "after")} for push in run["pushes"]]
     return sim, stepped[:n], total, commands, pushes
 

@@ -23,6 +23,7 @@ from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Robot, load_robot, start_configuration
 from bipedsim.numerics import Array, announced, compile_seconds
 from bipedsim.recording import Recording
+from bipedsim.runs.content import run_content
 from bipedsim.runs.faults import JOINTS, Fault, FaultSchedule, for_run
 from bipedsim.runs.pushes import PushSchedule
 from bipedsim.runs.replay import watch
@@ -319,6 +320,7 @@ def run(
         prepared = settings if isinstance(settings, Prepared) else prepare(settings)
         run = Run(prepared, log, step_file)
         builder = Recording.Builder(prepared.robot, min(prepared.ticks, MADE_ROOM_FOR))
+    run.described["content"] = run_content(vars(prepared.settings).items())
     vertices = VertexForces(run.sim) if vertex_forces else None
     if vertices is not None and vertices.lacking:
         raise ConfigError(f"forces at vertices cannot be recorded of this run: {vertices.lacking}")

@@ -182,7 +182,7 @@ class ControllerNode:
         robot = load_robot(params.robot)
         prefix, cls = find_controller(params.controller)
         own: Any = None
-        if hasattr(cls, "Params"):
+        if getattr(cls, "Params", None) is not None:
             own = parameters.declare(cls.Params, prefix=f"{prefix}.", defaults=robot_params(robot, prefix))
         parameters.refuse_unknown()
         self._params = params

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL.NAME=VALUE",
         help="parameter of one contact model; repeatable",
     )
-    add_options(parser, 1, "so that no model's step times are those of a shared machine")
+    add_options(parser, 1, "so that no model's step times are those of a shared machine", "a run that hangs")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the comparison")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
 
@@ -46,7 +46,9 @@ def main(args: argparse.Namespace) -> int:
 
     jobs, scheduler = asked_jobs(args), args.scheduler
     try:
-        result = compare(settings, args.models or (), args.reference, params, progress, say, jobs, scheduler)
+        result = compare(
+            settings, args.models or (), args.reference, params, progress, say, jobs, scheduler, args.time_limit
+        )
     except KeyboardInterrupt:
         things = f"no table, and no {args.plot}" if args.plot else "no table"
         print(f"bipedsim compare: interrupted before its last run: {things}", file=sys.stderr, flush=True)

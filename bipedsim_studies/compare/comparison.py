@@ -8,13 +8,14 @@ from typing import Any
 
 from bipedsim.config import RunConfig, from_mapping
 from bipedsim.contact import CONTACT_MODELS
+from bipedsim.control import raised_line
 from bipedsim.errors import DivergenceError, UnknownNameError
 from bipedsim.recording import Recording
 from bipedsim.runs import Prepared, prepare, run
 from bipedsim_studies.bench import machine
 from bipedsim_studies.compare.figures import FIGURES, Figures, deviations, own_figures
 from bipedsim_studies.compare.meter import Meter
-from bipedsim_studies.study import Killed, workers
+from bipedsim_studies.study import LIMIT, Killed, Needs, workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,7 @@ def compare(
     say: Callable[[str], None] = lambda _line: None,
     jobs: int = 1,
     scheduler: str = "",
+    limit: float = LIMIT,
 ) -> Comparison:
     """Run ``settings`` under each contact model; one that fails costs the others nothing.
 
@@ -97,6 +99,7 @@ def compare(
         say: Is told what will be run, and which model begins, or on several processes has ended.
         jobs: Processes; with more than one the step times are those of models that share the machine.
         scheduler: Address of a dask scheduler whose workers do it instead.
+        limit: Wall time within which each run must end, where processes do it [s].
 
     Raises:
         UnknownNameError: No such model or parameter, or it is not compared.
@@ -123,7 +126,7 @@ def compare(
             say(f"[{i + 1}/{len(names)}] {names[i]} ...")
             ended[names[i]] = _run(own, progress)
     else:
-        with workers(jobs, scheduler) as pool:
+        with workers(jobs, Needs.of(part for own in runs for part in vars(own).items()), scheduler, limit) as pool:
             for i, found in pool.each(_run, runs):
                 ended[names[i]] = Failed("failed", found.why) if isinstance(found, Killed) else found
                 say(f"[{len(ended)}/{len(names)}] {names[i]}")
@@ -157,5 +160,5 @@ def _run(settings: RunConfig, progress: bool = False) -> Ended | Failed:
     except DivergenceError as error:
         return Failed("diverged", str(error))
     except Exception as error:  # whatever goes wrong in one model must not cost the rows of the others
-        return Failed("failed", f"{type(error).__name__}: {error}")
+        return Failed("failed", raised_line(error))
     return Ended(recording, summary, meter)

@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tolerance", type=float, default=0.02, help="of the impulse, as a share of it (default: %(default)s)"
     )
-    add_options(parser)
+    add_options(parser, piece="the search in a direction")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the polar picture")
     parser.add_argument("--json", action="store_true", help="print the map as JSON and nothing else")
 
@@ -105,6 +105,7 @@ def main(args: argparse.Namespace) -> int:
         scheduler=args.scheduler,
         phases=args.phases,
         limits=StepLimits(args.step_time, args.foot_speed),
+        time_limit=args.time_limit,
     )
     if args.json:
         print(to_json(found.as_json()))

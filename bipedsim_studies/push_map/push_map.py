@@ -15,9 +15,9 @@ from bipedsim.runs import prepare
 from bipedsim_studies.push_map.capture import leg_of
 from bipedsim_studies.push_map.steps import StepLimits, capture_bound
 from bipedsim_studies.push_map.trial import PushKind, Situation, sideways, situations, survives
-from bipedsim_studies.study import Threshold, alive, threshold, workers
+from bipedsim_studies.study import LIMIT, Needs, Threshold, alive, threshold, workers
 
-LIMIT = 3.0
+FASTEST = 3.0
 """No push is tried that would change the robot's velocity by more than this [m/s]."""
 
 
@@ -104,7 +104,7 @@ def _search(asked: tuple[Situation, float], kind: PushKind, tolerance: float) ->
     where, angle = asked
     mass = where.stance.mass
     guess = 0.2 * mass if where.walking else max(where.stance.bound(angle), 0.05 * mass)
-    return threshold(lambda impulse: survives(where, kind, angle, impulse), guess, tolerance, LIMIT * mass)
+    return threshold(lambda impulse: survives(where, kind, angle, impulse), guess, tolerance, FASTEST * mass)
 
 
 def _capture(asked: tuple[Situation, float], kind: PushKind, limits: StepLimits) -> float | None:
@@ -128,6 +128,7 @@ def push_map(
     scheduler: str = "",
     phases: int = 0,
     limits: StepLimits | None = None,
+    time_limit: float = LIMIT,
 ) -> PushMap:
     """Find the largest push that each run recovers from.
 
@@ -143,16 +144,19 @@ def push_map(
         phases: Of the step of a robot that walks, see :func:`situations`; each is a situation, with the bound of
             :func:`capture_bound`.
         limits: Of the steps of that bound.
+        time_limit: Wall time within which each direction must be found [s].
 
     Raises:
         ConfigError: Something in the settings is wrong, or a robot falls without a push.
-        LostWorkersError: Workers of the scheduler died of it, or it is gone.
+        ControllerError: A controller raised something; the message says where, and at which push.
+        LostWorkersError: Workers died of it, or took longer than the limit, or the scheduler is gone.
     """
     legs = []
     for run in runs:
         # A wrong name is told before processes have loaded their kernels.
         legs.append(leg_of(prepare(run).robot, 0).hip_height)
-    with workers(jobs, scheduler) as pool:
+    needs = Needs.of(part for run in runs for part in vars(run).items())
+    with workers(jobs, needs, scheduler, time_limit) as pool:
         found_at = {i: alive(where) for i, where in pool.each(partial(situations, at=at, phases=phases), runs)}
         found = tuple(where for i in range(len(runs)) for where in found_at[i])
         lengths = tuple(legs[i] for i in range(len(runs)) for _ in found_at[i])

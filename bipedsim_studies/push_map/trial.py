@@ -11,6 +11,7 @@ import pinocchio as pin
 
 from bipedsim.analysis import CARRIES, fall_time, rotate
 from bipedsim.config import RunConfig
+from bipedsim.control import ControllerError, controller_traceback, raised_line
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
@@ -118,6 +119,9 @@ def survives(where: Situation, kind: PushKind, angle: float, impulse: float) -> 
         kind: What the push is like.
         angle: Direction, from the heading to the left [rad].
         impulse: Of the push [N.s].
+
+    Raises:
+        ControllerError: The controller raised something.
     """
     prepared = _undisturbed(where.settings)
     change = impulse / prepared.robot.mass
@@ -133,6 +137,13 @@ def survives(where: Situation, kind: PushKind, angle: float, impulse: float) -> 
         recording = _recorded(run, where.at + kind.duration + kind.settle, ROW_TICKS)
     except DivergenceError:
         return False
+    except Exception as error:
+        if not controller_traceback(error):
+            raise
+        pushed = (
+            f"scenario {where.settings.scenario!r}, pushed by {impulse:.4g} N.s at {math.degrees(angle):.0f} degrees"
+        )
+        raise ControllerError(f"{pushed}: {raised_line(error)}") from error
     return not run.guard.fallen and fall_time(recording, prepared.robot) is None
 
 

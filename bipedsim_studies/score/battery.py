@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import bipedsim
-from bipedsim.config import from_file, like, param
+from bipedsim.config import RunConfig, from_file, from_mapping, like, param
 from bipedsim.errors import ConfigError
-from bipedsim_studies.study import Plan, StudyConfig, Trial, make_plan
+from bipedsim.model import robot_content, robot_file
+from bipedsim_studies.study import Needs, Plan, StudyConfig, Trial, digest, make_plan
 
-BATTERY = Path(__file__).parent / "battery_1.yaml"
+BATTERY = Path(__file__).parent / "battery_2.yaml"
 TEST, POINT = "test", "point_of_test"
 """The columns that say which test a trial is of, and which point of its grid."""
 
@@ -65,6 +66,9 @@ class Battery:
 def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
     """Return the trials of a battery.
 
+    Each trial has a seed of its own, by the battery's seed, its test, its point of the grid and its repetition: no two
+    of a battery share noise or draws, and those of two controllers are pairs.
+
     Args:
         path: Its file.
         controller: Parameters of the run that say who is tried, on what: robot, controller, controller_params and more.
@@ -86,7 +90,8 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
             success=test.success,
         )
         try:
-            plans[test.name] = make_plan(study, test.name, path.parent, f"test {test.name!r}")
+            seed_of = partial(_seed, battery.seed, test.name)
+            plans[test.name] = make_plan(study, test.name, path.parent, f"test {test.name!r}", seed_of)
         except ConfigError as error:
             left_out[test.name] = str(error)
     if not plans:
@@ -99,10 +104,41 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
             values = {TEST: name, POINT: trial.point, **trial.values}
             trials.append(replace(trial, index=len(trials), point=points + trial.point, values=values))
         points += plan.grid
-    text = "".join(plan.checksum for plan in plans.values())
-    checksum = hashlib.sha256(text.encode()).hexdigest()
+    parts = tuple(part for plan in plans.values() for part in plan.parts)
     who = f"{controller['controller']} on {controller['robot']}"
     joined = Plan(
-        f"battery {battery.version}", who, (TEST,), points, tuple(trials), bipedsim.__version__, checksum
-    )  # fmt: skip
+        name=f"battery {battery.version}",
+        description=who,
+        grid_names=(TEST,),
+        grid=points,
+        trials=tuple(trials),
+        version=bipedsim.__version__,
+        parts=parts,
+        asked=digest([plan.asked for plan in plans.values()]),
+        conditions=_conditions(battery, trials[0]),
+    )
     return Battery(battery.version, {test.name: test.group for test in battery.tests}, left_out, joined)
+
+
+def _seed(of_battery: int, test: str, chosen: Mapping[str, Any], repetition: int) -> int:
+    """Return the seed of a trial, of 32 bits."""
+    return int(digest([of_battery, test, dict(chosen), repetition])[:8], 16)
+
+
+def _conditions(battery: BatteryConfig, trial: Trial) -> dict[str, str]:
+    """Return what two scores must have in common, as texts: those of :data:`SAME`, and those that are told."""
+    run = from_mapping(RunConfig, trial.run, "run")
+    here = Needs.of(()).content
+    return {
+        "battery": f"version {battery.version} ({digest(asdict(battery))[:8]})",
+        "robot": f"{robot_file(run.robot).parent.name} ({digest(robot_content(run.robot))[:8]})",
+        "contact model": run.contact_model,
+        "contact parameters": str(dict(run.contact_params)),
+        "rate": f"{run.rate:g} Hz",
+        "physics step": "one per tick" if run.physics_dt is None else f"{run.physics_dt:g} s",
+        "simulator": f"bipedsim {bipedsim.__version__} ({digest(dict(here))[:8]})",
+    }
+
+
+SAME = ("battery", "robot")
+"""Conditions without which two scores have no trial in common."""

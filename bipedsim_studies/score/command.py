@@ -42,10 +42,19 @@ def main(args: argparse.Namespace) -> int:
 
     from bipedsim.config import from_folder, to_json
     from bipedsim.errors import EXIT_FAILED, EXIT_OK
-    from bipedsim_studies.score.battery import BATTERY, read_battery
+    from bipedsim_studies.score.battery import BATTERY, TEST, read_battery
     from bipedsim_studies.score.page import table, write_page
-    from bipedsim_studies.score.score import differences, score
-    from bipedsim_studies.study import read_rows, run_study
+    from bipedsim_studies.score.score import compared, differences, score
+    from bipedsim_studies.study import (
+        FAILED,
+        check_figures,
+        error_lines,
+        read_about,
+        read_rows,
+        run_study,
+        same_lines,
+        write_whole,
+    )
 
     jobs = asked_jobs(args)
     tried = {name: getattr(args, name) for name in TRIED if not name.endswith("_params")}
@@ -55,19 +64,24 @@ def main(args: argparse.Namespace) -> int:
     tried["controller_params"] = key_values(args.set, "--set")
     tried["contact_params"] = key_values(args.contact_set, "--contact-set")
     others = read_rows(args.against) if args.against else []
-    battery = read_battery(args.battery or BATTERY, tried)
+    file = args.battery or BATTERY
+    battery = read_battery(file, tried)
+    unlike: list[str] = []
+    if args.against:
+        unlike = compared(battery.plan.conditions, read_about(args.against).get("conditions", {}), str(args.against))
+    check_figures({trial.values[TEST]: trial for trial in battery.plan.trials}.values(), str(file))
     say = (lambda _text: None) if args.json else print
     say(f"battery {battery.version}: {battery.plan.description}, {len(battery.plan.trials)} trials")
     for name, why in battery.left_out.items():
         say(f"left out: {name}: {why}")
-    file = Path(args.robot)
-    robot = file.parent.name if file.name == "robot.yaml" else file.stem
+    described = Path(args.robot)
+    robot = described.parent.name if described.name == "robot.yaml" else described.stem
     short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, robot))
     folder = args.output or Path("runs") / f"score_{short}"
     bar = not args.json and sys.stderr.isatty()
     news = partial(print, file=sys.stderr, flush=True)
     try:
-        results = run_study(battery.plan, folder, jobs, args.scheduler, args.restart, bar, say, news)
+        results = run_study(battery.plan, folder, jobs, args.scheduler, args.restart, bar, say, news, args.time_limit)
     except KeyboardInterrupt:
         print(f"{folder} holds what was done; the same command goes on from there", file=sys.stderr)
         raise
@@ -79,10 +93,16 @@ def main(args: argparse.Namespace) -> int:
         "version": battery.plan.version,
         "of": battery.plan.description,
         "left_out": dict(battery.left_out),
+        "conditions": dict(battery.plan.conditions),
+        "content": dict(battery.plan.needs.content),
         "lines": [asdict(line) for line in lines],
-        "against": {"folder": str(args.against), "lines": [asdict(one) for one in beside]} if others else None,
+        "against": None,
     }
-    (folder / "score.json").write_text(to_json(said) + "\n")
-    page = write_page(folder, battery, lines, beside, str(args.against or ""))
-    print(to_json(said) if args.json else "\n".join([*table(lines, beside), f"wrote {page}"]))
-    return EXIT_FAILED if any(row["outcome"] in ("error", "killed") for row in rows) else EXIT_OK
+    if others:
+        said["against"] = {"folder": str(args.against), "lines": [asdict(one) for one in beside], "unlike": unlike}
+    remarks = [*error_lines(rows), *same_lines(rows)]
+    remarks += [f"warning: not only the controller differs from {args.against}: {text}" for text in unlike]
+    write_whole(folder / "score.json", (to_json(said) + "\n").encode())
+    page = write_page(folder, battery, lines, beside, str(args.against or ""), remarks)
+    print(to_json(said) if args.json else "\n".join([*table(lines, beside), *remarks, f"wrote {page}"]))
+    return EXIT_FAILED if any(row["outcome"] in FAILED for row in rows) else EXIT_OK

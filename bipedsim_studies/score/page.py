@@ -11,6 +11,7 @@ from bipedsim.analysis import aligned
 from bipedsim.view import FOOT_COLOURS, STYLE, picture
 from bipedsim_studies.score.battery import Battery
 from bipedsim_studies.score.score import Difference, Line
+from bipedsim_studies.study import write_whole
 
 HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transport", "remarks")
 
@@ -69,8 +70,27 @@ def plot(title: str, lines: Sequence[Line], path: Path) -> None:
         figure.legend(loc="outside lower center", ncols=len(groups), fontsize=8)
 
 
-def write_page(folder: Path, battery: Battery, lines: Sequence[Line], beside: Sequence[Difference], other: str) -> Path:
-    """Write score.png and score.html into a folder and return the latter."""
+def write_page(
+    folder: Path,
+    battery: Battery,
+    lines: Sequence[Line],
+    beside: Sequence[Difference],
+    other: str,
+    remarks: Sequence[str] = (),
+) -> Path:
+    """Write score.png and score.html into a folder and return the latter.
+
+    Args:
+        folder: Takes both.
+        battery: What was tried.
+        lines: The score.
+        beside: Its difference to another one.
+        other: Folder of that.
+        remarks: Errors and warnings.
+
+    Raises:
+        RecordingError: The disk does not take them.
+    """
     plan = battery.plan
     title = f"Battery {battery.version}: {plan.description}"
     plot(title, lines, folder / "score.png")
@@ -87,10 +107,12 @@ def write_page(folder: Path, battery: Battery, lines: Sequence[Line], beside: Se
             f"<h2>Beside {escape(other)}, on the same seeds</h2>",
             _html_table([heads, *map(_difference_cells, beside)]),
         ]
+    if remarks:
+        parts += ["<h2>Remarks</h2>", f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in remarks)}</ul>"]
     if battery.left_out:
         parts += ["<h2>Left out</h2>", _html_table([("test", "why"), *battery.left_out.items()])]
     page = folder / "score.html"
-    page.write_text(f"{_HEAD.format(title=escape(title))}{''.join(parts)}</body></html>\n", encoding="utf-8")
+    write_whole(page, f"{_HEAD.format(title=escape(title))}{''.join(parts)}</body></html>\n".encode())
     return page
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from bipedsim_studies.score.battery import POINT, TEST
+from bipedsim.errors import ConfigError
+from bipedsim_studies.score.battery import POINT, SAME, TEST
 from bipedsim_studies.study import wilson
 
 ALL = "all"
@@ -95,6 +96,26 @@ class Difference:
     only_second: int
     low: float
     high: float
+
+
+def compared(ours: Mapping[str, str], theirs: Mapping[str, str], folder: str) -> list[str]:
+    """Return what differs beside the controller between two scores, in words.
+
+    Args:
+        ours, theirs: Conditions of both, see :func:`bipedsim_studies.score.battery.read_battery`.
+        folder: That of the other one, for messages.
+
+    Raises:
+        ConfigError: They have no trials in common, as battery or robot differ.
+    """
+    if not theirs:
+        raise ConfigError(f"--against {folder}: it holds no score, or one of an older bipedsim; run that score again")
+    differ = {name: f"{name}: {theirs.get(name)} there, {value} here" for name, value in ours.items()}
+    differ = {name: text for name, text in differ.items() if theirs.get(name) != ours[name]}
+    if any(name in differ for name in SAME):
+        text = "it is of other trials, which cannot be compared one by one"
+        raise ConfigError(f"--against {folder}: {text}: {'; '.join(differ.values())}")
+    return list(differ.values())
 
 
 def differences(

@@ -15,8 +15,9 @@ from tqdm import tqdm
 from bipedsim.config import checked_seed
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers
+from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
-from bipedsim_studies.study import alive, workers
+from bipedsim_studies.study import LIMIT, Needs, alive, workers
 
 STRIDES = 40
 """After so many a walk that neither fell nor settled is undecided."""
@@ -81,6 +82,7 @@ def probe(
     strides: int = STRIDES,
     progress: bool = False,
     scheduler: str = "",
+    limit: float = LIMIT,
 ) -> Basin:
     """Follow ``count`` starts, drawn evenly from a box around a fixed point.
 
@@ -97,6 +99,7 @@ def probe(
         strides: After so many it is given up.
         progress: Show a bar on stderr.
         scheduler: Address of a dask scheduler whose workers do it instead.
+        limit: Wall time within which each start must be followed, where processes do it [s].
 
     Raises:
         ConfigError: The box or the count is empty, or the seed is no integer of at least 0.
@@ -118,7 +121,9 @@ def probe(
             # What a process would compute, and none needs to be started.
             answers: Iterable[tuple[int, tuple[int, int, float]]] = ((i, follow(one)) for i, one in enumerate(starts))
         else:
-            pool = stack.enter_context(workers(jobs, scheduler))
+            of = getattr(make, "__self__", None)
+            needs = Needs.of(vars(of).items() if isinstance(of, Gait) else ())
+            pool = stack.enter_context(workers(jobs, needs, scheduler, limit))
             jobs = pool.jobs
             answers = ((i, alive(answer)) for i, answer in pool.each(follow, list(starts)))
         for i, answer in tqdm(answers, total=count, unit="start", disable=not progress, leave=False):

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="half of their box, for each coordinate or for all [rad, rad/s] (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the starts (default: %(default)s)")
-    add_options(parser)
+    add_options(parser, piece="the walk from a start")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
 
@@ -86,7 +86,7 @@ def main(args: argparse.Namespace) -> int:
         basin = None
         if args.basin is not None:
             start = (gait.map, point.xi, widths, args.basin, args.seed)
-            basin = probe(*start, asked_jobs(args), progress=progress, scheduler=args.scheduler)
+            basin = probe(*start, asked_jobs(args), progress=progress, scheduler=args.scheduler, limit=args.time_limit)
         branches = _branches(gait, slopes, (map, point.xi), progress) if slopes else []
     except NoReturnError as error:
         raise ConfigError(f"no gait: {error}; start nearer (--start), walk more strides first (--settle)") from error

@@ -37,10 +37,11 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.study.config import read_plan
     from bipedsim_studies.study.run_study import run_study
     from bipedsim_studies.study.table import lines_of, points_of
-    from bipedsim_studies.study.trial import ERROR, KILLED
+    from bipedsim_studies.study.trial import FAILED, check_figures
 
     jobs = asked_jobs(args)
     plan = read_plan(args.study)
+    check_figures(plan.trials[:1], str(args.study))
     say = (lambda _text: None) if args.json else print
     count = f"{len(plan.trials)} trials: {plan.grid} points of the grid, {len(plan.trials) // plan.grid} at each"
     say(f"{plan.name}: {count}")
@@ -54,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
     bar = not args.json and sys.stderr.isatty()
     news = partial(print, file=sys.stderr, flush=True)
     try:
-        results = run_study(plan, folder, jobs, args.scheduler, args.restart, bar, say, news)
+        results = run_study(plan, folder, jobs, args.scheduler, args.restart, bar, say, news, args.time_limit)
     except KeyboardInterrupt:
         print(f"{folder} holds what was done; the same command goes on from there", file=sys.stderr)
         raise
@@ -68,4 +69,4 @@ def main(args: argparse.Namespace) -> int:
 
         plot(plan, results.rows, args.plot)
         say(f"wrote {args.plot}")
-    return EXIT_FAILED if any(row["outcome"] in (ERROR, KILLED) for row in results.rows.values()) else EXIT_OK
+    return EXIT_FAILED if any(row["outcome"] in FAILED for row in results.rows.values()) else EXIT_OK

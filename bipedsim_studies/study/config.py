@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from bipedsim.errors import ConfigError, UnknownNameError, shown
 from bipedsim.ground import GROUNDS, Ground, make_ground
 from bipedsim.model import PRESETS
 from bipedsim.runs import SCENARIO_FILES, Prepared, Scenario, get_scenario, prepare
+from bipedsim_studies.study.needs import Needs
 
 PARTS = ("run", "scenario", "ground")
 """What a name that is varied begins with."""
@@ -109,6 +110,73 @@ class Trial:
         return settings, scenario, ground
 
 
+SeedOf = Callable[[Mapping[str, Any], int], int]
+"""From the values of a point of the grid and the number of a repetition to the seed of that trial."""
+
+
+class Trials(Sequence[Trial]):
+    """The trials of a study, in order; each is made when it is asked for.
+
+    Args:
+        study: The study.
+        parts: Run, scenario and ground as mappings.
+        kinds: Name to the list of its values, or to the kind and the numbers of its distribution.
+        seed_of: Seed of each trial; by default that of the study for the first repetition, and so on.
+
+    Attributes:
+        grid: Name to values of what makes up the grid.
+        points: Number of its points.
+    """
+
+    def __init__(
+        self, study: StudyConfig, parts: Mapping[str, Any], kinds: Mapping[str, Any], seed_of: SeedOf | None = None
+    ) -> None:
+        self._study = study
+        self._parts = parts
+        self._seed_of = seed_of or (lambda _chosen, k: study.seed + k)
+        self.grid = {name: kind for name, kind in kinds.items() if isinstance(kind, list)}
+        self._drawn = {name: kind for name, kind in kinds.items() if name not in self.grid}
+        self.points = math.prod(map(len, self.grid.values()))
+
+    def __len__(self) -> int:
+        return self.points * self._study.repeat
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Trial, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Trial | tuple[Trial, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        point, k = divmod(index, self._study.repeat)
+        chosen: dict[str, Any] = {}
+        rest = point
+        for name, values in reversed(self.grid.items()):
+            rest, at = divmod(rest, len(values))
+            chosen[name] = values[at]
+        # In the order of the file.
+        chosen = {name: chosen[name] for name in self.grid}
+        seed = self._seed_of(chosen, k)
+        return self.of({**chosen, **_draws(seed, self._drawn)}, seed, index, point, k)
+
+    def of(self, values: Mapping[str, Any], seed: int, index: int = 0, point: int = 0, repetition: int = 0) -> Trial:
+        """Return a trial with other values than those of its point.
+
+        Raises:
+            ConfigError: A value has no place in run, scenario or ground.
+        """
+        parts = deepcopy(dict(self._parts))
+        parts["run"].setdefault("seed", seed)
+        for name, value in values.items():
+            _set(parts, name, value)
+        study = self._study
+        return Trial(index, point, repetition, values, **parts, bisect=study.bisect, success=study.success)
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """All trials of a study.
@@ -120,16 +188,35 @@ class Plan:
         grid: Number of its points.
         trials: In order.
         version: Of the simulator.
-        checksum: Of all that the results depend on but the machine.
+        parts: Parameters of its runs that may name code or files, and their values.
+        asked: Digest of all parameters that the results depend on.
+        conditions: Name to value of what other results must share to be compared; empty where nobody compares.
     """
 
     name: str
     description: str
     grid_names: tuple[str, ...]
     grid: int
-    trials: tuple[Trial, ...]
+    trials: Sequence[Trial]
     version: str
-    checksum: str
+    parts: tuple[tuple[str, Any], ...]
+    asked: str
+    conditions: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """Code and files that the results depend on, as they are when this is first asked for."""
+        return Needs.of(self.parts)
+
+    @property
+    def checksum(self) -> str:
+        """Digest of all that the results depend on."""
+        return digest([self.asked, dict(self.needs.content)])
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256 of a value as JSON holds it."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def read_plan(path: Path) -> Plan:
@@ -141,7 +228,7 @@ def read_plan(path: Path) -> Plan:
     return make_plan(from_file(StudyConfig, path), path.stem, path.parent, str(path))
 
 
-def make_plan(study: StudyConfig, name: str, folder: Path, where: str) -> Plan:
+def make_plan(study: StudyConfig, name: str, folder: Path, where: str, seed_of: SeedOf | None = None) -> Plan:
     """Return the trials of a study.
 
     Args:
@@ -149,30 +236,32 @@ def make_plan(study: StudyConfig, name: str, folder: Path, where: str) -> Plan:
         name: Its name.
         folder: From where paths in it count.
         where: Its file, for messages.
+        seed_of: Seed of each trial, see :class:`Trials`.
 
     Raises:
         ConfigError: As :func:`read_plan`.
     """
     parts = _parts(study, folder, where)
     kinds = _kinds(study, parts, where)
-    grid = [name for name, kind in kinds.items() if isinstance(kind, list)]
-    drawn = [name for name in kinds if name not in grid]
-    points = list(itertools.product(*(kinds[name] for name in grid)))
-    trials: list[Trial] = []
-    for (point, chosen), k in itertools.product(enumerate(points), range(study.repeat)):
-        draws = _draws(study.seed + k, {name: kinds[name] for name in drawn})
-        values = {**dict(zip(grid, chosen, strict=True)), **draws}
-        mine = deepcopy(parts)
-        mine["run"].setdefault("seed", study.seed + k)
-        for key, value in values.items():
-            _set(mine, key, value)
-        trials.append(Trial(len(trials), point, k, values, **mine, bisect=study.bisect, success=study.success))
-    _check(trials, grid, where)
-    content = [[trial.run, trial.scenario, trial.ground, trial.success] for trial in trials]
+    trials = Trials(study, parts, kinds, seed_of)
+    _check(study, trials, where)
     bisect = None if study.bisect is None else vars(study.bisect)
-    text = json.dumps([bipedsim.__version__, content, bisect], sort_keys=True, default=str)
-    checksum = hashlib.sha256(text.encode()).hexdigest()
-    return Plan(name, study.description, tuple(grid), len(points), tuple(trials), bipedsim.__version__, checksum)
+    seeds = study.seed if seed_of is None else [seed_of({}, 0), study.seed]
+    asked = digest([parts, kinds, study.repeat, seeds, study.success, bisect])
+    named = tuple(_named(parts, kinds))
+    return Plan(
+        name, study.description, tuple(trials.grid), trials.points, trials, bipedsim.__version__, named, asked
+    )  # fmt: skip
+
+
+def _named(parts: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield names and values that may stand for code or files, of all trials."""
+    yield from vars(from_mapping(RunConfig, parts["run"], "run")).items()
+    yield from (("scenario", parts["scenario"]), ("ground", parts["ground"]))
+    for name, kind in kinds.items():
+        for value in kind if isinstance(kind, list) else kind[1]:
+            if not isinstance(value, (int, float)):
+                yield name.rpartition(".")[2], value
 
 
 def _parts(study: StudyConfig, folder: Path, where: str) -> dict[str, Any]:
@@ -246,7 +335,14 @@ def _values(given: Any) -> Any:
             raise UnknownNameError("distribution", str(kind), _DISTRIBUTIONS)
         if not isinstance(numbers, list) or not numbers or len(numbers) != (_DISTRIBUTIONS[kind] or len(numbers)):
             raise ConfigError(f"{kind} takes a list of {_DISTRIBUTIONS[kind] or 'values'}")
-        return kind, numbers if kind == "choice" else _numbers(numbers, kind == "log_uniform")
+        if kind == "choice":
+            return kind, numbers
+        first, last = _numbers(numbers, kind == "log_uniform")
+        if kind == "normal" and last < 0.0:
+            raise ConfigError(f"the deviation {last:g} must not be negative")
+        if kind != "normal" and last < first:
+            raise ConfigError(f"{kind} begins at {first:g}, above its end {last:g}")
+        return kind, [first, last]
     raise ConfigError(
         "give a list of values, {from: A, to: B, count: N} or one distribution: {uniform: [A, B]}, "
         "{log_uniform: [A, B]}, {normal: [MEAN, DEVIATION]}, {choice: [...]}"
@@ -308,23 +404,49 @@ def _index(entries: list[Any], key: str, name: str) -> int:
     return int(key)
 
 
-def _check(trials: Sequence[Trial], grid: Sequence[str], where: str) -> None:
-    """Read all trials; prepare the first one, and for each name of the run the first one with each of its values.
+_CHECKED = 1000
+"""Draws of a normal distribution whose extremes are tried."""
+
+
+def _check(study: StudyConfig, trials: Trials, where: str) -> None:
+    """Read the first trial, then for each name one with each of its values, or with the ends of its range.
+
+    What names parameters of the run is prepared, too: robots, controllers and their parameters are looked at.
 
     Raises:
         ConfigError: What is wrong in them.
     """
-    seen: set[tuple[str, str]] = set()
     faults: dict[str, ConfigError] = {}
-    of_run = [name for name in grid if name.startswith("run.")]
-    for trial in trials:
-        new = {(name, repr(trial.values[name])) for name in of_run} - seen
-        seen |= new
+
+    def look(values: Mapping[str, Any], prepared: bool) -> None:
+        trial = trials.of(values, study.seed)
         try:
-            if new or not trial.index:
-                trial.prepare(None if trial.bisect is None else trial.bisect.guess)
+            if prepared:
+                trial.prepare(None if study.bisect is None else study.bisect.guess)
             else:
                 trial.read()
         except ConfigError as error:
             faults.setdefault(str(error), ConfigError(f"{where}: {error}"))
+
+    if study.repeat > 1 and "seed" in study.run:
+        text = f"{where}: run: seed = {study.run['seed']} would be that of all {study.repeat} repetitions"
+        raise ConfigError(f"{text}, which were then the same run; give `seed` beside `run`")
+    first = trials[0].values
+    look(first, True)
+    for name, given in study.vary.items():
+        of_run = name.startswith("run.")
+        for value in _extremes(name, given, trials):
+            look({**first, name: value}, of_run)
     together(list(faults.values()))
+
+
+def _extremes(name: str, given: Any, trials: Trials) -> list[Any]:
+    """Return values of a name that the first trial does not have: all that are listed, and the ends of a range."""
+    if name in trials.grid:
+        values = trials.grid[name]
+        return [values[-1]] if isinstance(given, Mapping) else values[1:]
+    ((kind, numbers),) = given.items()
+    if kind == "normal":
+        drawn = [trials[i].values[name] for i in range(min(len(trials), _CHECKED))]
+        return [min(drawn), max(drawn)]
+    return list(numbers)

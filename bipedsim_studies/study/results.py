@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import math
 import os
+import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from bipedsim.config import to_json
-from bipedsim.errors import ConfigError, RecordingError, install
+from bipedsim.config import changes, to_json
+from bipedsim.errors import ConfigError, RecordingError, install, some
 from bipedsim_studies.study.config import Plan
+from bipedsim_studies.study.trial import FAILED
 
 JOURNAL, TABLE, ABOUT = "trials.jsonl", "results.parquet", "study.json"
+SYNC = 1.0
+"""Rows are forced onto the disk so often [s], and whenever something is said of them."""
 
 
 class Results:
@@ -27,14 +33,17 @@ class Results:
 
     Attributes:
         rows: Number of the trial to its row, those of an earlier session first.
+        again: How many trials of an earlier session gave no result, and are tried again.
 
     Raises:
-        ConfigError: The folder has results of something else, or of another version.
+        ConfigError: The folder has results of something else, or of other code or files.
     """
 
     def __init__(self, folder: Path, plan: Plan, restart: bool = False) -> None:
         self.folder = folder
         self.rows: dict[int, dict[str, Any]] = {}
+        self.again = 0
+        self._synced = -math.inf
         self._plan = plan
         folder.mkdir(parents=True, exist_ok=True)
         about = folder / ABOUT
@@ -61,27 +70,36 @@ class Results:
             return
         plan = self._plan
         said = {"study": plan.name, "description": plan.description, "trials": len(plan.trials)}
-        about.write_text(to_json(said | {"version": plan.version, "checksum": plan.checksum}) + "\n")
+        said |= {"version": plan.version, "asked": plan.asked, "content": dict(plan.needs.content)}
+        if plan.conditions:
+            said["conditions"] = dict(plan.conditions)
+        write_whole(about, (to_json(said) + "\n").encode())
 
     def __enter__(self) -> Results:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        with contextlib.suppress(OSError):
+            self.sync()
         self._journal.close()
 
     def _continue(self, about: Mapping[str, Any]) -> None:
-        if about.get("checksum") != self._plan.checksum:
-            theirs = f"study {about.get('study')!r} of version {about.get('version')}"
-            raise ConfigError(
-                f"{self.folder} holds results of {theirs}, which is not what would be run now (file or bipedsim was "
-                "changed); give another folder with -o, or --restart"
-            )
+        plan = self._plan
+        theirs = f"{self.folder} holds results of study {about.get('study')!r}"
+        way_out = "--restart runs all trials again, another folder (-o) keeps both"
+        if about.get("asked") != plan.asked:
+            raise ConfigError(f"{theirs}, which asks for other runs than now (its file or options changed); {way_out}")
+        if about.get("content") != dict(plan.needs.content):
+            said = changes(about.get("content", {}), plan.needs.content)
+            raise ConfigError(f"{theirs}, which came from other code or files: {some(said)}; {way_out}")
         path = self.folder / JOURNAL
-        self.rows, whole = _read(path)
+        rows, whole = _read(path)
+        self.rows = {i: row for i, row in rows.items() if row["outcome"] not in FAILED}
+        self.again = len(rows) - len(self.rows)
         os.truncate(path, whole)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Keep a row; it is on the disk when this returns.
+        """Keep a row: at once through the end of this process, through that of the machine after :data:`SYNC`.
 
         Raises:
             RecordingError: The disk does not take it.
@@ -89,14 +107,27 @@ class Results:
         try:
             self._journal.write(json.dumps(row) + "\n")
             self._journal.flush()
+            if time.monotonic() - self._synced > SYNC:
+                self.sync()
         except OSError as error:
-            raise RecordingError(
-                f"{self.folder / JOURNAL}: {error.strerror}; what was written before is kept"
-            ) from error
-        self.rows[row["trial"]] = row
+            raise _unwritten(self.folder / JOURNAL, error) from error
+        self.rows[row["trial"]] = _shared(row)
+
+    def sync(self) -> None:
+        """Force all rows onto the disk.
+
+        Raises:
+            OSError: The disk does not take them.
+        """
+        os.fsync(self._journal.fileno())
+        self._synced = time.monotonic()
 
     def write_table(self) -> Path:
-        """Write all rows that there are, by trial, as Parquet; the same rows give the same bytes."""
+        """Write all rows that there are, by trial, as Parquet; the same rows give the same bytes.
+
+        Raises:
+            RecordingError: The disk does not take it.
+        """
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
@@ -106,10 +137,50 @@ class Results:
         columns = {name: _column([row.get(name) for row in rows]) for name in dict.fromkeys(_names(rows))}
         metadata = {"study": self._plan.name, "version": self._plan.version, "checksum": self._plan.checksum}
         table = pa.table(columns).replace_schema_metadata(metadata)
-        path, new = self.folder / TABLE, self.folder / f".{TABLE}"
-        pq.write_table(table, new, compression="zstd")
-        os.replace(new, path)
+        path = self.folder / TABLE
+        written = pa.BufferOutputStream()
+        pq.write_table(table, written, compression="zstd")
+        try:
+            self.sync()
+        except OSError as error:
+            raise _unwritten(self.folder / JOURNAL, error) from error
+        write_whole(path, written.getvalue().to_pybytes())
         return path
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is on the disk whole, or as it was before.
+
+    Raises:
+        RecordingError: The disk does not take it.
+    """
+    new = path.with_name(f".{path.name}")
+    try:
+        with new.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+
+
+def _unwritten(path: Path, error: OSError) -> RecordingError:
+    return RecordingError(
+        f"{path}: {error.strerror}; what was written before is kept: make room, then repeat the command"
+    )
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """Return what a folder of results says of the study that it is of.
+
+    Raises:
+        ConfigError: It is no such folder, or damaged.
+    """
+    path = folder / ABOUT
+    if not path.is_file():
+        raise ConfigError(f"{folder} is no folder of results: there is no {ABOUT} in it")
+    return _parsed(path.read_bytes(), path)
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
@@ -134,9 +205,14 @@ def _read(path: Path) -> tuple[dict[int, dict[str, Any]], int]:
             if not line.endswith(b"\n"):
                 break
             row = _parsed(line, path)
-            rows[row["trial"]] = row
+            rows[row["trial"]] = _shared(row)
             whole += len(line)
     return rows, whole
+
+
+def _shared(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with names that are in memory once for all rows."""
+    return {sys.intern(name): value for name, value in row.items()}
 
 
 def _parsed(text: bytes, path: Path) -> dict[str, Any]:

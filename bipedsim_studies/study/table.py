@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
 from bipedsim.analysis import aligned
+from bipedsim.errors import some
 from bipedsim_studies.study.config import Plan
 from bipedsim_studies.study.results import wilson
-from bipedsim_studies.study.trial import ERROR, KILLED
+from bipedsim_studies.study.trial import FAILED
 
 WORST = 5
-"""Trials with an error that are named."""
+"""Errors that are named."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,45 @@ def lines_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[str]:
         happened = ", ".join(f"{count} {name}" for name, count in sorted(point.outcomes.items()))
         shares = [f"{share:.1%}", f"{point.low:.1%} to {point.high:.1%}"]
         body.append([*map(short, point.values.values()), str(point.trials), *shares, *found, happened])
-    lines = aligned([heads, *body])
-    wrong = [row for row in rows.values() if row["outcome"] in (ERROR, KILLED)]
-    lines += [f"trial {row['trial']}: {row['outcome']}: {row['why']}" for row in wrong[:WORST]]
-    if len(wrong) > WORST:
-        lines.append(f"and {len(wrong) - WORST} more with an error: see the column why of the table")
+    return [*aligned([heads, *body]), *error_lines(rows.values()), *same_lines(rows.values())]
+
+
+def error_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what went wrong in trials that gave no result: each error once, with the trials in which it occurred."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row in rows:
+        if row["outcome"] in FAILED:
+            groups.setdefault((row["outcome"], row["why"]), []).append(row["trial"])
+    ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[1]))
+    lines = []
+    for (outcome, why), trials in ranked[:WORST]:
+        listed = some([str(trial) for trial in sorted(trials)])
+        lines.append(f"{outcome} in {len(trials)} trial{'s' * (len(trials) > 1)} ({listed}): {why}")
+    if len(ranked) > WORST:
+        count = sum(len(trials) for _, trials in ranked[WORST:])
+        lines.append(f"and {len(ranked) - WORST} other errors in {count} trials: see the column why of the table")
     return lines
+
+
+def same_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a warning if repetitions of a point are the same run, so that their interval says nothing."""
+    points: dict[int, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["outcome"] not in FAILED:
+            points.setdefault(row["point"], []).append(row)
+    same = sum(len(group) > 1 and len({_figures(row) for row in group}) == 1 for group in points.values())
+    if not same:
+        return []
+    where = f"at {same} of {len(points)} points all repetitions have the same figures"
+    way_out = "vary something by a distribution, or take hardware with noise"
+    return [f"warning: {where}, and their intervals mean nothing; {way_out}"]
+
+
+def _figures(row: Mapping[str, Any]) -> str:
+    return repr(sorted((name, value) for name, value in row.items() if name not in _NUMBERS))
+
+
+_NUMBERS = ("trial", "repetition", "seed")
 
 
 def short(value: Any) -> str:

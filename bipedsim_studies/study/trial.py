@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import bipedsim
-from bipedsim.control import failed
-from bipedsim.errors import BipedSimError, DivergenceError
+from bipedsim.config import together
+from bipedsim.control import failed, raised_line
+from bipedsim.errors import BipedSimError, ConfigError, DivergenceError, UnknownNameError
 from bipedsim.runs import run
 from bipedsim_studies.study.config import Trial
-from bipedsim_studies.study.motion import motion_figures
+from bipedsim_studies.study.motion import NAMES, motion_figures
 from bipedsim_studies.study.search import threshold
 
-STOOD, FELL, STOPPED, DIVERGED, ERROR, KILLED = "stayed up", "fell", "stopped", "diverged", "error", "killed"
-"""What becomes of a trial: ``stopped`` by its monitor though it stood; ``killed``: no worker survived it."""
+STOOD, FELL, STOPPED, DIVERGED = "stayed up", "fell", "stopped", "diverged"
+"""What becomes of a trial: ``stopped`` by its monitor though it stood."""
+ERROR, KILLED, TIMED_OUT = "error", "killed", "timed out"
+"""What becomes of a trial that gives no result: ``killed``, no worker survived it; ``timed out``, it never ended."""
+FAILED = (ERROR, KILLED, TIMED_OUT)
+"""They say nothing of the robot; a study that goes on tries them again."""
 LEFT_OUT = ("real_time_factor", "round_trip_us", "lateness_us", "overruns", "missed_commands", "joint_stops")
 """Figures of a summary that no row has: they depend on the machine, or have other names in each run."""
 OF_PHYSICS = ("worst", "steps_beyond")
@@ -40,8 +46,42 @@ def run_trial(trial: Trial) -> dict[str, Any]:
     except BipedSimError as error:
         row |= {"outcome": ERROR, "why": str(error)}
     except Exception as error:  # of a controller of somebody's own
-        row |= {"outcome": ERROR, "why": f"{type(error).__name__}: {error}"}
+        row |= {"outcome": ERROR, "why": raised_line(error)}
     return row
+
+
+def check_figures(trials: Iterable[Trial], where: str) -> None:
+    """See to it that the figures that successes ask for exist; those of a summary are seen in a run of one tick.
+
+    Args:
+        trials: One of each kind.
+        where: Where ``success`` is, for messages.
+
+    Raises:
+        UnknownNameError: There is no such figure.
+        ConfigError: Several are wrong.
+    """
+    faults: dict[str, ConfigError] = {}
+    for trial in trials:
+        asked = [name for name in trial.success if name not in NAMES]
+        if not asked:
+            continue
+        prepared = trial.prepare(None if trial.bisect is None else trial.bisect.guess)
+        try:
+            recording, summary = run(replace(prepared, ticks=1))
+        except Exception:  # whatever it is, it becomes of every trial, and is told with them
+            continue
+        known = [*dict(_flat(summary)), *motion_figures(recording, prepared.scenario.velocity)]
+        for name in asked:
+            # A joint at its limit, say, has an entry only in runs in which that happens.
+            if name not in known and name.partition(".")[0] not in _BY_EVENT:
+                error = UnknownNameError("figure", name, known, f"{where}: success")
+                faults.setdefault(name, error)
+    together(list(faults.values()))
+
+
+_BY_EVENT = ("torque_limited", "torque_swings_hz")
+"""Figures whose parts are named after what happens."""
 
 
 def begin_row(trial: Trial) -> dict[str, Any]:

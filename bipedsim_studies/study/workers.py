@@ -7,19 +7,21 @@ import contextlib
 import logging
 import os
 import pickle
-import platform
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import bipedsim
+from bipedsim.control import ControllerError, controller_traceback, raised_line
 from bipedsim.errors import BipedSimError, ConfigError, install
 from bipedsim.runs import WorkerPool
+from bipedsim_studies.study.limited import LIMIT, Hung, limited, new_token, remove_notes
+from bipedsim_studies.study.needs import Needs
 
 if TYPE_CHECKING:
     import distributed
@@ -31,7 +33,9 @@ LOOK, ALONE = 1.0, 120.0
 """How often it is looked whether workers are missing [s], and how long a study of this machine goes on without any."""
 RETURNS = 15.0
 """A worker that died and is not back after so long [s], on a busy machine, is given up with what would restart it."""
-DIED = "workers died of it, one after the other (out of memory, or a fault in native code)"
+DIED = "workers died of it, one after the other (out of memory, a fault in native code, or --time-limit)"
+AHEAD = 4
+"""Pieces of work for each worker that are handed out before results come; all others are made later."""
 
 
 class LostWorkersError(BipedSimError):
@@ -40,9 +44,15 @@ class LostWorkersError(BipedSimError):
 
 @dataclass(frozen=True)
 class Killed:
-    """What stands for a result that no worker lived to give."""
+    """What stands for a result that no worker lived to give.
+
+    Attributes:
+        why: In words.
+        hung: Whether it took longer than the limit.
+    """
 
     why: str
+    hung: bool = False
 
 
 def alive(result: T | Killed) -> T:
@@ -71,9 +81,50 @@ class Workers(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None: ...
 
-    def each(self, function: Callable[..., T], work: Sequence[Any]) -> Iterator[tuple[int, T | Killed]]:
-        """Call ``function`` on each piece of work; yield its number and the result as they come, in any order."""
+    def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
+        """Call ``function`` on each piece of work; yield its number and the result as they come, in any order.
+
+        Pieces are taken from ``work`` when there is a worker for them.
+        """
         ...
+
+
+@dataclass(frozen=True)
+class _Task:
+    """How a worker handles a piece of work.
+
+    Attributes:
+        function: Is called.
+        needs: Code and files that the worker must have.
+        limit: Wall time within which the call must end [s].
+        token: Names the files in which calls that take longer say where they were.
+    """
+
+    function: Callable[[Any], Any]
+    needs: Needs
+    limit: float
+    token: str
+
+    def __call__(self, number: int, piece: Any) -> Any:
+        """Return what the function returns, or :class:`Killed` where the call has taken too long before.
+
+        Raises:
+            ChangedError: Code or files of this process are other ones.
+            ControllerError: A controller raised something; the message says where.
+            Exception: What else the function raised.
+        """
+        self.needs.check()
+        try:
+            with limited(self.limit, self.token, number):
+                return self.function(piece)
+        except Hung as error:
+            return Killed(str(error), hung=True)
+        except BipedSimError:
+            raise
+        except Exception as error:
+            if controller_traceback(error):
+                raise ControllerError(raised_line(error)) from None
+            raise
 
 
 class Processes:
@@ -81,10 +132,13 @@ class Processes:
 
     Args:
         jobs: How many.
+        needs: Code and files that they must have.
+        limit: Wall time within which a piece of work must end [s].
     """
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, needs: Needs, limit: float = LIMIT) -> None:
         self.jobs = jobs
+        self._needs, self._limit, self._token = needs, limit, new_token()
         self._pool = WorkerPool(jobs)
 
     def __enter__(self) -> Processes:
@@ -94,13 +148,33 @@ class Processes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        return self._pool.__exit__(kind, error, trace)
+        try:
+            return self._pool.__exit__(kind, error, trace)
+        finally:
+            remove_notes(self._token)
 
-    def each(self, function: Callable[..., T], work: Sequence[Any]) -> Iterator[tuple[int, T | Killed]]:
-        """As :meth:`Workers.each`."""
-        pending = {self._pool.submit(function, piece): i for i, piece in enumerate(work)}
-        for job in as_completed(pending):
-            yield pending[job], job.result()
+    def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
+        """As :meth:`Workers.each`.
+
+        Raises:
+            LostWorkersError: A process died, or a piece of work took longer than the limit.
+        """
+        task = _Task(function, self._needs, self._limit, self._token)
+        todo = iter(enumerate(work))
+        pending: dict[Future[Any], int] = {}
+        try:
+            while True:
+                while len(pending) < AHEAD * self.jobs and (one := next(todo, None)) is not None:
+                    pending[self._pool.submit(task, *one)] = one[0]
+                if not pending:
+                    return
+                for job in wait(pending, return_when=FIRST_COMPLETED).done:
+                    result = job.result()
+                    yield pending.pop(job), result
+        except BrokenProcessPool as error:
+            said = [str(hung) for number in pending.values() if (hung := Hung.noted(self._token, number))]
+            why = "; ".join(said) or "a process was killed (out of memory, or a fault in native code)"
+            raise LostWorkersError(f"{why}; the work of all processes ended with it") from error
 
 
 class DaskWorkers:
@@ -109,12 +183,15 @@ class DaskWorkers:
     Args:
         jobs: Processes of this machine.
         scheduler: Address of a dask scheduler, such as ``tcp://10.0.0.1:8786``, whose workers are taken instead.
+        needs: Code and files that they must have.
+        limit: Wall time within which a piece of work must end [s].
 
     Raises:
-        ConfigError: dask.distributed is missing, nobody answers at the address, or workers there have another version.
+        ConfigError: dask.distributed is missing, nobody answers at the address, or workers there have other code.
+        LostWorkersError: Processes could not be started.
     """
 
-    def __init__(self, jobs: int, scheduler: str = "") -> None:
+    def __init__(self, jobs: int, scheduler: str = "", needs: Needs | None = None, limit: float = LIMIT) -> None:
         try:
             import dask
             import distributed
@@ -127,18 +204,23 @@ class DaskWorkers:
             "distributed.scheduler.allowed-failures": TRIES - 1,
             "distributed.deploy.lost-worker-timeout": f"{RETURNS:g}s",
             "distributed.worker.daemon": True,
+            # A worker that dies takes nothing with it but what it works on.
+            "distributed.scheduler.worker-saturation": 1.0,
             "distributed.admin.log-format": "%(message)s",
         }
         self.jobs = jobs
         self._of = scheduler
+        self._needs = Needs.of(()) if needs is None else needs
+        self._limit, self._token = limit, new_token()
         self._cluster: distributed.LocalCluster | None = None
         self._seen = time.monotonic()
         self._stack = contextlib.ExitStack()
+        self._stack.callback(remove_notes, self._token)
         self._stack.enter_context(dask.config.set(settings))
         try:
             if scheduler:
                 self._client = self._stack.enter_context(distributed.Client(scheduler, timeout="10s", name="bipedsim"))
-                self._check_versions()
+                self._check_workers()
             else:
                 # Ctrl-C is answered by the command alone, which ends them; threads that start here inherit the mask.
                 before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -157,61 +239,96 @@ class DaskWorkers:
                 finally:
                     signal.pthread_sigmask(signal.SIG_SETMASK, before)
         except BaseException as error:
-            self._stack.close()
-            if isinstance(error, OSError):
+            self._close()
+            if isinstance(error, BipedSimError) or not isinstance(error, Exception):
+                raise
+            if scheduler and isinstance(error, OSError):
                 text = f"no dask scheduler answers at {scheduler!r} ({error}); start one with `dask scheduler`"
                 raise ConfigError(text) from error
-            raise
+            if scheduler:
+                text = f"the workers at {scheduler!r} do not have this bipedsim ({type(error).__name__}: {error})"
+                raise ConfigError(f"{text}; install it there with its extra study, and start them again") from error
+            text = f"the {jobs} processes could not be started ({type(error).__name__}: {error})"
+            raise LostWorkersError(
+                f"{text}; give the same command again, with fewer --jobs if memory is short"
+            ) from error
 
     def __enter__(self) -> DaskWorkers:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._stack.close()
+        self._close()
 
-    def _check_versions(self) -> None:
+    def _close(self) -> None:
+        # A scheduler that is gone cannot be taken leave of: what it held is lost anyway.
+        with contextlib.suppress(OSError, TimeoutError):
+            self._stack.close()
+
+    def _check_workers(self) -> None:
         """Refuse workers whose results would not be those of this machine."""
-        mine = _version()
-        others = self._client.run(_version)
-        wrong = sorted(f"{address}: {version}" for address, version in others.items() if version != mine)
+        others = self._client.run(self._needs.differences)
+        wrong = [f"{address}: {', '.join(differ)}" for address, differ in sorted(others.items()) if differ]
         if wrong:
-            raise ConfigError(f"workers must have what is here, {mine}; these have not:\n  " + "\n  ".join(wrong))
+            raise ConfigError(
+                "workers must have the code and files of this machine; these differ:\n  " + "\n  ".join(wrong)
+            )
         if not others:
             raise ConfigError(f"the scheduler at {self._of!r} has no workers yet; start some with `dask worker`")
         self.jobs = sum(self._client.nthreads().values())
 
-    def each(self, function: Callable[..., T], work: Sequence[Any]) -> Iterator[tuple[int, T | Killed]]:
+    def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
         """As :meth:`Workers.each`.
 
-        Work of a worker that dies is done again by another one; what :data:`TRIES` of them died of yields
-        :class:`Killed`.
+        Work of a worker that dies is done again by another one; what :data:`TRIES` of them died of, or what takes
+        longer than the limit, yields :class:`Killed`.
 
         Raises:
             LostWorkersError: The scheduler is gone, or all workers of this machine and no other one starts.
+            ChangedError: A worker has other code or files.
             Exception: What the function raised.
         """
         import distributed
 
         # Packed and unpacked by the task: what fails while it is sent or received leaves both sides waiting for ever.
-        futures = self._client.map(_unpack_and_call, [pickle.dumps((function, piece)) for piece in work], pure=False)
-        number = {future.key: i for i, future in enumerate(futures)}
-        completed = distributed.as_completed(futures, with_results=True, raise_errors=False)
+        task = _Task(function, self._needs, self._limit, self._token)
+        todo = iter(enumerate(work))
+        pending: dict[str, int] = {}
+        completed = distributed.as_completed(with_results=True, raise_errors=False)
         self._seen = time.monotonic()
-        while not completed.is_empty():
+
+        def hand_out() -> None:
+            packed: list[tuple[int, bytes]] = []
+            while len(pending) + len(packed) < AHEAD * max(self.jobs, 1) and (one := next(todo, None)) is not None:
+                packed.append((one[0], pickle.dumps((task, *one))))
+            futures = self._client.map(_unpack_and_call, [piece for _, piece in packed], pure=False) if packed else []
+            for (number, _), future in zip(packed, futures, strict=True):
+                pending[future.key] = number
+            completed.update(futures)
+
+        hand_out()
+        while pending:
             if not completed.has_ready():
                 self._wait(completed)
                 continue
             future, result = next(completed)
+            number = pending.pop(future.key)
             # What the future says of itself changes where the worker that holds the result dies after it was sent.
             if isinstance(result, bytes):
-                yield number[future.key], pickle.loads(result)
+                yield number, pickle.loads(result)
             elif isinstance(result, tuple):
                 if not isinstance(result[1], distributed.scheduler.KilledWorker):
                     raise result[1]
-                yield number[future.key], Killed(DIED)
+                yield number, Killed(DIED)
             else:
-                raise LostWorkersError("the scheduler is gone; what is done is kept")
+                raise LostWorkersError(self._gone)
             future.release()
+            hand_out()
+
+    @property
+    def _gone(self) -> str:
+        return (
+            f"the scheduler{self._of and f' at {self._of}'} is gone; what is done is kept, and the same command goes on"
+        )
 
     def _wait(self, completed: distributed.as_completed) -> None:
         """Wait for a result for as long as ``LOOK``, and see to it that there are workers that may give one."""
@@ -219,10 +336,13 @@ class DaskWorkers:
             if not completed.has_ready():
                 completed.thread_condition.wait(LOOK)
         try:
-            there = len(self._client.nthreads())
+            threads = self._client.nthreads()
         except OSError:
             # The scheduler is gone: so say the results that are waited for.
             return
+        there = len(threads)
+        if self._cluster is None:
+            self.jobs = sum(threads.values())
         now = time.monotonic()
         if there:
             self._seen = now
@@ -239,32 +359,32 @@ class DaskWorkers:
 
 
 def _unpack_and_call(packed: bytes) -> bytes:
-    function, piece = pickle.loads(packed)
-    return pickle.dumps(function(piece))
+    task, number, piece = pickle.loads(packed)
+    return pickle.dumps(task(number, piece))
 
 
-def _version() -> str:
-    import numba
-    import numpy
-    import pinocchio
+def workers(jobs: int, needs: Needs, scheduler: str = "", limit: float = LIMIT) -> Workers:
+    """Return processes of this machine, or those of the dask scheduler at an address.
 
-    versions = (("bipedsim", bipedsim.__version__), ("numpy", numpy.__version__), ("numba", numba.__version__))
-    listed = ", ".join(f"{name} {version}" for name, version in (*versions, ("pinocchio", pinocchio.__version__)))
-    return f"{listed}, Python {platform.python_version()} on {platform.machine()}"
-
-
-def workers(jobs: int, scheduler: str = "") -> Workers:
-    """Return processes of this machine, or those of the dask scheduler at an address."""
-    return DaskWorkers(jobs, scheduler) if scheduler else Processes(jobs)
+    Args:
+        jobs: Processes of this machine.
+        needs: Code and files that they must have.
+        scheduler: Address of a dask scheduler.
+        limit: Wall time within which a piece of work must end [s].
+    """
+    return DaskWorkers(jobs, scheduler, needs, limit) if scheduler else Processes(jobs, needs, limit)
 
 
-def add_options(parser: argparse.ArgumentParser, jobs: int | None = None, why: str = "") -> None:
-    """Declare the options that say who does the work: ``jobs`` and ``scheduler``.
+def add_options(
+    parser: argparse.ArgumentParser, jobs: int | None = None, why: str = "", piece: str = "a trial that hangs"
+) -> None:
+    """Declare the options that say who does the work: ``jobs``, ``scheduler`` and ``time_limit``.
 
     Args:
         parser: Takes them.
         jobs: Processes by default; one for each core without it.
         why: Said of that default.
+        piece: What has to end within the time limit.
     """
     said = f"{jobs or 'one for each core'}{why and f', {why}'}"
     parser.add_argument(
@@ -276,6 +396,13 @@ def add_options(parser: argparse.ArgumentParser, jobs: int | None = None, why: s
         metavar="ADDRESS",
         help="of a dask scheduler, such as tcp://10.0.0.1:8786, whose workers do it instead (docs/study.md)",
     )
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        default=LIMIT,
+        metavar="S",
+        help=f"wall time after which {piece} is ended (default: %(default)g)",
+    )
 
 
 def asked_jobs(args: argparse.Namespace) -> int:
@@ -286,6 +413,8 @@ def asked_jobs(args: argparse.Namespace) -> int:
     """
     if args.jobs is not None and args.jobs < 1:
         raise ConfigError(f"--jobs {args.jobs} must be at least 1")
+    if not args.time_limit > 0.0:
+        raise ConfigError(f"--time-limit {args.time_limit:g} s must be above 0")
     return args.jobs or cores()
 
 

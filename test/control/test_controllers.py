@@ -6,6 +6,7 @@ import re
 import warnings
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,14 @@ class PlainParams:
 def test_slips_in_a_controller_and_its_name_are_told_with_the_way_out(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         find_controller(name)
+
+
+def test_a_controller_may_say_that_it_has_no_params(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "without.py").write_text(
+        "class Mine:\n    Params = None\n    def __init__(self, robot, params, dt): self.params = params\n"
+        "    def reset(self, observation): pass\n    def update(self, observation): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert make_controller("without:Mine", loaded("biped14")).params is None  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="gain"):
+        make_controller("without:Mine", loaded("biped14"), {"gain": 1})

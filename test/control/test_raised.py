@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bipedsim.control import Guard, construct, controller_traceback, find_controller, raising_controller
+from bipedsim.control import Guard, construct, controller_traceback, find_controller, raised_line, raising_controller
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim import Command, Observation
 
-OWN = '''
+OWN = """
 def gain(name):
     return {}[name]
 
@@ -35,7 +35,7 @@ class Bad:
 
     def set_velocity(self, vx, vy, wz):
         gain("steered")
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +117,16 @@ def test_what_the_guard_raises_is_not_the_controllers(robot: Robot) -> None:
     assert controller_traceback(caught.value) == ""
     assert raising_controller(caught.value) == ""
     assert controller_traceback(ValueError("raised nowhere")) == ""
+
+
+def test_a_line_names_error_file_and_line(robot: Robot, bad: type[Any], tmp_path: Path) -> None:
+    """The innermost line of the controller's code, also where a library raised it, and not the one that called it."""
+    line = OWN.splitlines().index("    return {}[name]") + 1
+    with pytest.raises(KeyError) as caught:
+        Guard(construct(bad, robot, None, 1e-3), robot).reset(at(robot, 1.0))
+    said = raised_line(caught.value)
+    assert "\n" not in said
+    assert all(part in said for part in ("raises:Bad", "KeyError: 'reset'", f"raises.py:{line} (gain)"))
+    with pytest.raises(ValueError, match="shapes") as theirs:
+        np.ones(2) + np.ones(3)
+    assert "test_raised.py" in raised_line(theirs.value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,14 @@ import pinocchio as pin
 import pytest
 from physics_support import standing_torque
 
-from bipedsim.analysis import recorded_configurations
+from bipedsim.analysis import compare_robot, recorded_configurations
 from bipedsim.cli.main import main
+from bipedsim.config import digest_of
 from bipedsim.config.run import RunConfig
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, RecordingError
+from bipedsim.errors import EXIT_INCOMPLETE, EXIT_USAGE, BipedSimError, ChangedWarning, RecordingError
 from bipedsim.ground import Ground
-from bipedsim.model import LoopEquations, load_robot, sole_placements
+from bipedsim.model import ROBOTS, LoopEquations, load_robot, sole_placements
 from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
@@ -306,3 +309,37 @@ def test_files_that_are_cut_short_end_with_a_line(tmp_path: Path, capsys: pytest
         (tmp_path / "cut.npz").write_bytes(whole[:keep])
         assert main(["replay", str(tmp_path / "cut.npz")]) in (EXIT_USAGE, EXIT_INCOMPLETE)
         assert "cut.npz" in capsys.readouterr().err
+
+
+def test_a_recording_knows_what_it_came_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A robot.yaml that has changed since is reported, by the repetition and by whoever asks for the robot."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROBOTS["biped14"].parent, tmp_path / "mine")
+    first = recorded(tmp_path, robot="mine/robot.yaml")
+    assert first.run["robot_content"]["robot.yaml"] == digest_of(tmp_path / "mine" / "robot.yaml")
+    assert first.run["content"][f"scenario {tmp_path / 'scenario.yaml'}"] == digest_of(tmp_path / "scenario.yaml")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ChangedWarning)
+        assert rerun(first).first is None
+    source = tmp_path / "mine" / "robot.yaml"
+    source.write_text(source.read_text() + "\n# heavier\n")
+    with pytest.warns(ChangedWarning, match=r"robot\.yaml"):
+        rerun(first)
+    notes = len(rerun(recorded(tmp_path)).notes)
+    other = recorded(tmp_path)
+    other.run["code"] = "0" * 64
+    assert len(rerun(other).notes) == notes + 1
+
+
+def test_a_kept_step_knows_its_robot(tmp_path: Path) -> None:
+    shutil.copytree(ROBOTS["biped14"].parent, tmp_path / "mine")
+    source = tmp_path / "mine" / "robot.yaml"
+    robot = load_robot(source)
+    about = {"robot_content": dict(robot.content)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ChangedWarning)
+        compare_robot(load_robot(source), about)
+        compare_robot(load_robot(source), {})
+    source.with_name("robot.urdf").write_text(source.with_name("robot.urdf").read_text() + "\n")
+    with pytest.warns(ChangedWarning, match="URDF"):
+        compare_robot(load_robot(source), about)

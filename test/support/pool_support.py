@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
 from typing import NoReturn
 
+from bipedsim.control import Guard
 from bipedsim.errors import UnknownNameError
+from bipedsim.model import load_robot
+from bipedsim.sim import Observation
+
+_forever = re.compile("(a*)*c")
 
 
 def refuse(name: str) -> NoReturn:
@@ -24,3 +30,29 @@ def dies(work: tuple[str, int]) -> int:
     if (number == 1 and before == 0) or number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return number * number
+
+
+def hangs(_work: int) -> None:
+    """Never return from compiled code, which does not let other threads of Python run."""
+    _forever.match("a" * 100 + "b")
+
+
+class Raises:
+    """A controller with a slip of the pen."""
+
+    def __init__(self, *_made_with: object) -> None:
+        pass
+
+    def reset(self, _observation: Observation) -> None:
+        """Do nothing."""
+
+    def update(self, _observation: Observation) -> NoReturn:
+        """Look for a gain that is not there."""
+        {}["gain"]
+        raise AssertionError
+
+
+def raises(_work: int) -> None:
+    """Let a controller raise what it does."""
+    robot = load_robot("biped14")
+    Guard(Raises(), robot).update(Observation.zeros(robot.nu, len(robot.soles)))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import math
 import shutil
-from importlib.resources import files
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
 
-pytest.importorskip("distributed", reason="dask.distributed (the extra study) is not installed")
-pytest.importorskip("pyarrow", reason="pyarrow (the extra study) is not installed")
-
-from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError
+from bipedsim.model import ROBOTS
 from bipedsim_studies.score.battery import BATTERY, read_battery
-from bipedsim_studies.score.score import differences, paired_interval, score
+from bipedsim_studies.score.score import compared, differences, paired_interval, score
 
 ZMP = {"robot": "biped14", "controller": "zmp", "controller_params": {}}
 SHORT = """
@@ -33,6 +33,7 @@ tests:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("robot", ["biped14", "talos", "g1"])
 def test_the_battery_is_for_any_robot_that_takes_a_velocity(robot: str) -> None:
     battery = read_battery(BATTERY, {**ZMP, "robot": robot})
@@ -42,6 +43,7 @@ def test_the_battery_is_for_any_robot_that_takes_a_velocity(robot: str) -> None:
     assert [trial.index for trial in battery.plan.trials] == list(range(len(battery.plan.trials)))
 
 
+@pytest.mark.long
 def test_who_takes_no_velocity_is_told_and_other_mistakes_too() -> None:
     with pytest.raises(ConfigError, match="has no set_velocity"):
         read_battery(BATTERY, {**ZMP, "controller": "posture"})
@@ -96,29 +98,100 @@ def test_intervals_are_newcombes(counts: tuple[int, int, int, int], expected: tu
     assert paired_interval(*counts) == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_robots_file_counts_from_where_the_command_is_given(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(Path(str(files("bipedsim") / "robots" / "biped14")), tmp_path / "mine")
-    (tmp_path / "short.yaml").write_text(SHORT)
-    monkeypatch.chdir(tmp_path)
-    assert main(["score", "zmp", "--robot", "mine/robot.yaml", "--battery", "short.yaml", "--jobs", "1"]) == 0
-    assert "wrote runs/score_zmp_mine/score.html" in capsys.readouterr().out
+def newcombe(both: int, only_first: int, only_second: int, neither: int) -> tuple[float, float]:
+    """Newcombe's method 10 from its definition: Wilson's limits as roots, phi as a correlation of zeros and ones."""
+    n = both + only_first + only_second + neither
+    pairs = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], [both, only_first, only_second, neither], axis=0)
+    z = 1.959963984540054
+    p1, p2 = pairs.mean(axis=0)
+
+    def limit(p: float, end: float) -> float:
+        # The score test just accepts what is z standard deviations of its own from what was seen.
+        def excess(q: float) -> float:
+            return (p - q) ** 2 - z * z * q * (1.0 - q) / n
+
+        inside = p + math.copysign(1e-9, end - p)
+        return end if p == end else float(brentq(excess, end, inside, xtol=1e-15))
+
+    phi = 0.0
+    if 0 < p1 < 1 and 0 < p2 < 1:
+        phi = float(np.corrcoef(pairs.T)[0, 1])
+        cross = both * neither - only_first * only_second
+        if cross > 0:
+            # Continuity correction: half a trial off the difference of products, but not below nothing.
+            phi *= max(1.0 - n / (2.0 * cross), 0.0)
+    d1, u1, d2, u2 = p1 - limit(p1, 0.0), limit(p1, 1.0) - p1, p2 - limit(p2, 0.0), limit(p2, 1.0) - p2
+    down = math.sqrt(max(d1 * d1 - 2.0 * phi * d1 * u2 + u2 * u2, 0.0))
+    up = math.sqrt(max(u1 * u1 - 2.0 * phi * u1 * d2 + d2 * d2, 0.0))
+    return p1 - p2 - down, p1 - p2 + up
 
 
-def test_a_score_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    battery = tmp_path / "short.yaml"
-    battery.write_text(SHORT)
-    words = ["score", "zmp", "--battery", str(battery), "--jobs", "1"]
-    assert main([*words, "-o", str(tmp_path / "first")]) == 0
-    assert "ALL     6       100.0%" in capsys.readouterr().out
-    assert main([*words, "-o", str(tmp_path / "second"), "--against", str(tmp_path / "first")]) == 0
-    assert "+0.0%" in capsys.readouterr().out
-    tables = [(tmp_path / name / "results.parquet").read_bytes() for name in ("first", "second")]
-    assert tables[0] == tables[1]
-    said = json.loads((tmp_path / "second" / "score.json").read_text())
-    assert said["battery"] == 7
-    assert said["against"]["lines"][-1]["only_first"] == 0
-    page = (tmp_path / "second" / "score.html").read_text()
-    assert "http" not in page
-    assert page.count("<tr>") == (1 + 2 + 2 + 1) * 2
+@settings(max_examples=30)
+@given(st.tuples(*[st.integers(0, 40)] * 4).filter(lambda counts: sum(counts) > 1))
+def test_intervals_are_newcombes_from_its_definition(counts: tuple[int, int, int, int]) -> None:
+    assert paired_interval(*counts) == pytest.approx(newcombe(*counts), abs=1e-7)
+
+
+@pytest.mark.parametrize("counts", [(30, 3, 4, 13), (6, 5, 5, 6), (2, 9, 9, 2)])
+def test_the_correlation_is_corrected_for_continuity(counts: tuple[int, int, int, int]) -> None:
+    """Beyond half a trial, below it, and negative: three branches."""
+    assert paired_interval(*counts) == pytest.approx(newcombe(*counts), abs=1e-9)
+
+
+@pytest.mark.long
+def test_no_two_trials_share_their_luck_and_pairs_do() -> None:
+    """Independent trials are what the intervals count; two controllers get the same ones."""
+    trials = read_battery(BATTERY, ZMP).plan.trials
+    seeds = [trial.run["seed"] for trial in trials]
+    assert len(trials) == 278
+    assert Counter(seeds).most_common(1)[0][1] == 1
+    times = [trial.values.get("scenario.pushes.0.at") for trial in trials]
+    drawn = [time for time in times if time is not None]
+    assert len(set(drawn)) == len(drawn) == 96
+    others = read_battery(BATTERY, {**ZMP, "robot": "talos", "controller_params": {"ramp": 0.2}}).plan.trials
+    assert [trial.values for trial in others] == [trial.values for trial in trials]
+    assert [trial.run["seed"] for trial in others] == seeds
+
+
+def test_the_luck_of_a_trial_is_its_own_whatever_else_a_battery_has(tmp_path: Path) -> None:
+    def seeds(text: str) -> dict[tuple[str, str, int], int]:
+        (tmp_path / "some.yaml").write_text(text)
+        trials = read_battery(tmp_path / "some.yaml", ZMP).plan.trials
+        return {(t.values["test"], repr(t.values), t.repetition): t.run["seed"] for t in trials}
+
+    first = seeds(SHORT)
+    more = seeds(SHORT.replace("tests:", "tests:\n  - {name: new, group: still, scenario: {duration: 0.4}}"))
+    longer = seeds(SHORT.replace("repeat: 2", "repeat: 3"))
+    assert first.items() <= more.items()
+    assert {key: longer[key] for key in first if "pushed" in key[0]}.items() <= first.items()
+    assert not set(first.values()) & set(seeds(SHORT.replace("run:", "seed: 1\nrun:", 1)).values())
+
+
+def conditions(folder: Path, text: str = "", **more: object) -> dict[str, str]:
+    (folder / "some.yaml").write_text(text or SHORT)
+    return dict(read_battery(folder / "some.yaml", {**ZMP, **more}).plan.conditions)
+
+
+def test_only_scores_of_the_same_trials_are_compared(tmp_path: Path) -> None:
+    ours = conditions(tmp_path)
+    assert compared(ours, conditions(tmp_path, controller_params={"ramp": 0.2}), "there") == []
+    shutil.copytree(ROBOTS["biped14"].parent, tmp_path / "biped14")
+    mine = tmp_path / "biped14" / "robot.yaml"
+    assert compared(ours, conditions(tmp_path, robot=str(mine)), "there") == []
+    mine.write_text(mine.read_text() + "\n")
+    others = [
+        {"robot": str(mine)},
+        {"robot": "talos"},
+        {"text": SHORT.replace("0.4", "0.5")},
+        {"text": SHORT.replace("repeat: 2", "repeat: 3")},
+        {"text": SHORT.replace("version: 7", "version: 8")},
+        {"text": SHORT.replace("[0.9, 1.5]", "[0.8, 1.5]")},
+    ]
+    for other in others:
+        with pytest.raises(ConfigError, match=r"robot:|battery:"):
+            compared(ours, conditions(tmp_path, **other), "there")
+    with pytest.raises(ConfigError):
+        compared(ours, {}, "there")
+    for other, name in (({"contact_model": "lcp"}, "contact model"), ({"rate": 500.0}, "rate")):
+        (said,) = compared(ours, conditions(tmp_path, **other), "there")
+        assert said.startswith(name)

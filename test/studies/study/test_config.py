@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 
 from bipedsim.errors import ConfigError
 from bipedsim_studies.study.config import Plan, read_plan
+from bipedsim_studies.study.trial import check_figures
 
 BASE = "run: {scenario: stand, duration: 0.1}\n"
 
@@ -143,3 +145,80 @@ def test_the_checksum_is_of_what_is_run(tmp_path: Path) -> None:
     assert plan(tmp_path, text + "description: other words\n").checksum == first
     assert plan(tmp_path, text + "repeat: 2\n").checksum != first
     assert plan(tmp_path, text + "success: {steps: 0}\n").checksum != first
+
+
+def test_a_million_trials_take_no_memory(tmp_path: Path) -> None:
+    """Each is made when it is asked for, and is what the product of the lists says."""
+    tracemalloc.start()
+    found = plan(
+        tmp_path,
+        "vary: {run.contact_model: [one_step, lcp], ground.flat.friction_static: {from: 0.2, to: 0.8, count: 500},\n"
+        "  scenario.drop_height: {uniform: [0.0, 0.01]}}\nrepeat: 1000\n",
+    )
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(found.trials), found.grid) == (1_000_000, 1000)
+    # Kernels and robots that are loaded for the first time are 10 to 20 MB; the trials were some GB.
+    assert peak < 1e8
+    models, frictions = ["one_step", "lcp"], np.linspace(0.2, 0.8, 500)
+    for index in (0, 1, 999, 1000, 499_999, 500_000, 777_777, 999_999):
+        trial = found.trials[index]
+        model, rest = divmod(index, 500_000)
+        friction, repetition = divmod(rest, 1000)
+        assert (trial.index, trial.point, trial.repetition) == (index, index // 1000, repetition)
+        assert trial.values["run.contact_model"] == models[model]
+        assert trial.values["ground.flat.friction_static"] == pytest.approx(frictions[friction])
+        assert trial.values == found.trials[repetition].values | {
+            name: trial.values[name] for name in ("run.contact_model", "ground.flat.friction_static")
+        }
+    assert [trial.index for trial in found.trials[3:6]] == [3, 4, 5]
+    with pytest.raises(IndexError):
+        found.trials[1_000_000]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "{from: 0.5, to: -0.5, count: 100000}",
+        "{uniform: [-0.1, 0.5]}",
+        "{uniform: [0.5, 0.1]}",
+        "{normal: [0.5, -0.1]}",
+        "{normal: [0.1, 0.2]}",
+        "{choice: [0.1, 0.2, -0.3, 0.4]}",
+        "[0.1, -0.3, 0.4]",
+    ],
+)
+def test_the_ends_of_what_is_varied_are_tried(tmp_path: Path, given: str) -> None:
+    with pytest.raises(ConfigError, match="friction_static"):
+        plan(tmp_path, f"vary: {{ground.flat.friction_static: {given}}}\nrepeat: 20\n")
+
+
+def test_one_seed_for_all_repetitions_is_refused(tmp_path: Path) -> None:
+    """They would be the same run, counted many times."""
+    path = tmp_path / "one.yaml"
+    path.write_text("run: {scenario: stand, duration: 0.1, seed: 5}\nrepeat: 2\n")
+    with pytest.raises(ConfigError, match="seed"):
+        read_plan(path)
+    path.write_text("run: {scenario: stand, duration: 0.1, seed: 5}\nvary: {run.contact_model: [lcp, one_step]}\n")
+    assert [trial.run["seed"] for trial in read_plan(path).trials] == [5, 5]
+
+
+def test_the_checksum_is_of_code_and_files_too(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("flat: {friction_static: 0.123}\n")
+    path = tmp_path / "one.yaml"
+    path.write_text("run: {scenario: stand, ground: ./mine.yaml}\nvary: {run.robot: [biped14, parallel_ankles]}\n")
+    first = read_plan(path)
+    names = set(first.needs.content)
+    assert {"bipedsim", "bipedsim_studies", "robot parallel_ankles: robot.yaml", "robot biped14: robot.yaml"} <= names
+    assert read_plan(path).checksum == first.checksum
+    (tmp_path / "mine.yaml").write_text("flat: {friction_static: 0.124}\n")
+    again = read_plan(path)
+    assert (again.asked, again.checksum == first.checksum) == (first.asked, False)
+
+
+def test_figures_that_a_success_asks_for_exist_before_any_trial_is_run(tmp_path: Path) -> None:
+    for good in ("distance_m: [0, null]", "physics.depth_m.worst: [null, 1]", "travel_x_m: [0, null]"):
+        check_figures(plan(tmp_path, f"success: {{{good}}}\n").trials[:1], "some.yaml")
+    with pytest.raises(ConfigError) as caught:
+        check_figures(plan(tmp_path, "success: {distance: 1, travel_x: 2}\n").trials[:1], "some.yaml")
+    assert all(name in str(caught.value) for name in ("'distance'", "'travel_x'", "some.yaml"))

@@ -35,6 +35,8 @@ from bipedsim_studies.study.table import lines_of
 from bipedsim_studies.study.trial import run_trial
 from bipedsim_studies.study.workers import TRIES, DaskWorkers, Killed, LostWorkersError
 
+pytestmark = pytest.mark.studies
+
 STUDY = """
 description: a push while standing
 run: {scenario: push, duration: 0.3, hardware: realistic}

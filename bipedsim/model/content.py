@@ -1,0 +1,52 @@
+"""Files that a robot is made of, and their digests."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from bipedsim.config import digest_of
+from bipedsim.model.names import robot_file
+from bipedsim.model.schema import read_robot_config, urdf_path
+from bipedsim.model.shapes import mesh_path
+
+_URDF = "URDF"
+_COLLISION = re.compile(rb"<collision\b.*?</collision>", re.DOTALL)
+_MESH = re.compile(rb"""<mesh\b[^>]*?\bfilename=["']([^"']+)["']""")
+
+
+def robot_content(name_or_path: str | Path) -> dict[str, str]:
+    """Return the digests of all files of a robot on which its motion depends, by their names in these files.
+
+    Args:
+        name_or_path: As :func:`bipedsim.model.load_robot` takes it.
+
+    Raises:
+        ConfigError: There is no such robot, robot.yaml cannot be read, or its URDF is not there.
+    """
+    source = robot_file(name_or_path).absolute()
+    files = _described(source, digest_of(source))
+    urdf = files[_URDF]
+    names = {"robot.yaml": source, **files, **_meshes(urdf, digest_of(urdf))}
+    return {name: digest_of(path) for name, path in names.items()}
+
+
+@lru_cache(maxsize=64)
+def _described(source: Path, _digest: str) -> dict[str, Path]:
+    """Return the files that a robot.yaml names; they are looked for once while it stays as it is."""
+    config = read_robot_config(source)
+    loops = {config.loops_from: source.parent / config.loops_from} if config.loops_from else {}
+    return {_URDF: urdf_path(config.urdf, source), **loops}
+
+
+@lru_cache(maxsize=64)
+def _meshes(urdf: Path, _digest: str) -> dict[str, Path]:
+    """Return the meshes with which the links of a URDF collide; those that are not there are left out."""
+    found = {}
+    for collision in _COLLISION.findall(urdf.read_bytes()):
+        for name in map(bytes.decode, _MESH.findall(collision)):
+            path = mesh_path(name, urdf)
+            if path is not None:
+                found[name] = path
+    return found
