@@ -9,7 +9,7 @@ from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare,
 from .scenario import SCENARIOS, Scenario, get_scenario
 from .scenario_host import controller_params_for, no_velocity
 from .velocities import PERIOD_NS, PlanarVelocity, Velocity, VelocitySchedule, parse_velocities
-from .worker_pool import WorkerPool
+from .worker_pool import WorkerPool, without_interrupts
 
 __all__ = [
     "ANKLES",
@@ -58,4 +58,5 @@ __all__ = [
     "run",
     "run_content",
     "watch",
+    "without_interrupts",
 ]

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import TracebackType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Block SIGINT for the processes and threads that start within the context: they inherit that."""
+    # It unblocks SIGINT once it runs, in the thread that needs it first.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerPool(ProcessPoolExecutor):
@@ -31,11 +45,8 @@ class WorkerPool(ProcessPoolExecutor):
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Give away a call; the processes start here and inherit that SIGINT is blocked, from their first import on."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with without_interrupts():
             return super().submit(fn, *args, **kwargs)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

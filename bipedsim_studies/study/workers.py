@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import pickle
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bipedsim.control import ControllerError, controller_traceback, raised_line
 from bipedsim.errors import BipedSimError, ConfigError, install
-from bipedsim.runs import WorkerPool
+from bipedsim.runs import WorkerPool, without_interrupts
 from bipedsim_studies.study.limited import LIMIT, Hung, limited, new_token, remove_notes
 from bipedsim_studies.study.needs import Needs
 
@@ -223,8 +222,7 @@ class DaskWorkers:
                 self._check_workers()
             else:
                 # Ctrl-C is answered by the command alone, which ends them; threads that start here inherit the mask.
-                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-                try:
+                with without_interrupts():
                     cluster = distributed.LocalCluster(
                         n_workers=jobs,
                         threads_per_worker=1,
@@ -236,8 +234,6 @@ class DaskWorkers:
                     )
                     self._cluster = self._stack.enter_context(cluster)
                     self._client = self._stack.enter_context(distributed.Client(cluster))
-                finally:
-                    signal.pthread_sigmask(signal.SIG_SETMASK, before)
         except BaseException as error:
             self._close()
             if isinstance(error, BipedSimError) or not isinstance(error, Exception):
@@ -298,7 +294,11 @@ class DaskWorkers:
 
         def hand_out() -> None:
             packed: list[tuple[int, bytes]] = []
-            while len(pending) + len(packed) < AHEAD * max(self.jobs, 1) and (one := next(todo, None)) is not None:
+            ahead = AHEAD * max(self.jobs, 1)
+            # Many at once: each call costs scheduler and client as much as ten pieces.
+            if len(pending) > ahead // 2:
+                return
+            while len(pending) + len(packed) < ahead and (one := next(todo, None)) is not None:
                 packed.append((one[0], pickle.dumps((task, *one))))
             futures = self._client.map(_unpack_and_call, [piece for _, piece in packed], pure=False) if packed else []
             for (number, _), future in zip(packed, futures, strict=True):

@@ -127,7 +127,7 @@ def test_what_goes_wrong_in_a_trial_is_its_row(study: Path, tmp_path: Path) -> N
     row = run_trial(plan.trials[0])
     assert (row["outcome"], row["success"]) == ("error", False)
     assert "no figure 'no_such_figure'" in row["why"]
-    assert "trial 0: error: success: there is no figure" in "\n".join(lines_of(plan, {0: row}))
+    assert "error in 1 trial (0): success: there is no figure" in "\n".join(lines_of(plan, {0: row}))
 
 
 def test_what_a_dead_worker_had_in_hand_is_done_by_another(tmp_path: Path) -> None:
