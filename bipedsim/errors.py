@@ -125,7 +125,11 @@ class UnknownNameError(ConfigError):
         super().__init__(f"{prefix}unknown {kind} {shown(name)}{hint} Choices: {listed}")
 
 
-class DivergenceError(BipedSimError):
+class FailedError(BipedSimError):
+    """What was asked for failed by no fault of its input; commands end with ``EXIT_FAILED``."""
+
+
+class DivergenceError(FailedError):
     """The state stopped being finite or bounded; holds the last good state.
 
     Attributes:

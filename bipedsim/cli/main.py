@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from bipedsim.errors import BipedSimError
-
 # What a command holds at its end goes with the process; to look through it for garbage takes 0.3 s.
 atexit.register(gc.freeze)
 
@@ -97,7 +95,7 @@ def _answer(argv: Sequence[str] | None) -> int:
         BipedSimError,
         ChangedWarning,
         DamagedError,
-        DivergenceError,
+        FailedError,
         IncompleteWarning,
     )
 
@@ -125,7 +123,7 @@ def _answer(argv: Sequence[str] | None) -> int:
             return int(args.function(args)) or (EXIT_INCOMPLETE if incomplete else 0)
     except BipedSimError as error:
         print(f"{command}: error: {error}", file=sys.stderr)
-        if isinstance(error, DivergenceError) or _of_controller(error):
+        if isinstance(error, FailedError):
             return EXIT_FAILED
         return EXIT_INCOMPLETE if incomplete or isinstance(error, DamagedError) else EXIT_USAGE
     except Exception as error:
@@ -133,12 +131,6 @@ def _answer(argv: Sequence[str] | None) -> int:
         if code is None:
             raise
         return code
-
-
-def _of_controller(error: BipedSimError) -> bool:
-    from bipedsim.control import ControllerError
-
-    return isinstance(error, ControllerError)
 
 
 def _told(error: Exception, command: str) -> int | None:

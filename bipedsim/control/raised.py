@@ -12,7 +12,7 @@ from typing import Any
 
 from bipedsim.control import controllers, monitor
 from bipedsim.control.monitor import Guard
-from bipedsim.errors import BipedSimError
+from bipedsim.errors import FailedError
 
 # Where the code of a controller is called, and which controller that is, by what is local there.
 _CALLS: dict[CodeType, Callable[[Mapping[str, Any]], str]] = {
@@ -28,7 +28,7 @@ _NOT_ITS_OWN = (monitor.__file__, importlib.__file__, "<frozen importlib")
 _LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/|^<")
 
 
-class ControllerError(BipedSimError):
+class ControllerError(FailedError):
     """A controller raised what is no error of bipedsim; the message names controller, error, file and line."""
 
 

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bipedsim.control import ControllerError, controller_traceback, raised_line
-from bipedsim.errors import BipedSimError, ConfigError, install
+from bipedsim.errors import BipedSimError, ConfigError, FailedError, install
 from bipedsim.runs import WorkerPool, without_interrupts
 from bipedsim_studies.study.limited import LIMIT, Hung, limited, new_token, remove_notes
 from bipedsim_studies.study.needs import Needs
@@ -37,7 +37,7 @@ AHEAD = 4
 """Pieces of work for each worker that are handed out before results come; all others are made later."""
 
 
-class LostWorkersError(BipedSimError):
+class LostWorkersError(FailedError):
     """The scheduler of a cluster is gone, and with it what was not yet done; or its workers die of their work."""
 
 
@@ -197,7 +197,8 @@ class DaskWorkers:
         except ImportError as error:
             text = f"studies on many processes need dask.distributed: {install('bipedsim[study]')}"
             raise ConfigError(f"{text} ({error})") from error
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for logger in ("distributed", "distributed.client"):
+            logging.getLogger(logger).setLevel(logging.CRITICAL)
         settings = {
             # What is lost is said by the study, with its trial; a worker that dies is replaced.
             "distributed.scheduler.allowed-failures": TRIES - 1,
