@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import math
@@ -10,8 +11,9 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from bipedsim.config import changes, to_json
 from bipedsim.errors import ConfigError, RecordingError, install, some
@@ -49,7 +51,8 @@ class Results:
         about = folder / ABOUT
         if not about.exists() and any(folder.iterdir()):
             raise ConfigError(f"{folder} is not empty and no study's; give another folder with -o")
-        self._journal: IO[str] = (folder / JOURNAL).open("a", encoding="utf-8")
+        # Without a buffer, of which the end of the process would have to make another attempt on a full disk.
+        self._journal: FileIO = (folder / JOURNAL).open("ab", buffering=0)
         try:
             self._take(about, restart)
         except BaseException:
@@ -105,8 +108,9 @@ class Results:
             RecordingError: The disk does not take it.
         """
         try:
-            self._journal.write(json.dumps(row) + "\n")
-            self._journal.flush()
+            line = (json.dumps(row) + "\n").encode()
+            if self._journal.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if time.monotonic() - self._synced > SYNC:
                 self.sync()
         except OSError as error:
