@@ -6,18 +6,19 @@ sign. What stops a plate from being read is told with what was looked for and wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bipedsim.errors import RecordingError
+from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import CHANNELS, PlateGeometry, PlateSignals
 from bipedsim.recording.lab.c3d_format import C3DContent, Parameters, read_content, unsigned
 from bipedsim.recording.lab.cells import whole_samples
-from bipedsim.recording.lab.mended import moments_in_their_unit, rectangle
+from bipedsim.recording.lab.corrections import fitted_rectangle, with_moment_unit
 from bipedsim.recording.lab.trial import Event, LabTrial, Markers, force_unit, length_unit, moment_unit
 
 LEVEL = 0.9
@@ -52,8 +53,8 @@ def read_c3d(path: Path | str) -> LabTrial:
         units = content.parameters.texts("POINT", "UNITS")
         scale = length_unit(units[0] if units and units[0] else "mm", f"{path}: POINT:UNITS")
         plates = _plates(path, content, scale, notes)
-        turn = _upright(path, plates, notes)
-        signals = tuple(_signals(plates, turn, notes))
+        turn = _upright(path, [plate for plate, _ in plates], notes)
+        signals = tuple(_in_the_world(plate, taken, turn, notes) for plate, taken in plates)
         events = _events(content)
     except (ValueError, IndexError, OverflowError) as error:
         # Damaged bytes may mean anything.
@@ -87,30 +88,15 @@ def _events(content: C3DContent) -> tuple[Event, ...]:
     return tuple(sorted(found, key=lambda event: event.t))
 
 
-@dataclass(frozen=True)
-class _Plate:
-    """A plate in the axes of its file.
-
-    Attributes:
-        geometry: Arguments of :class:`PlateGeometry`.
-        channels: (n, c).
-        t: (n,) [s].
-        taken: Metres of the unit of length that moments were taken to have; None where the file names their unit.
-    """
-
-    geometry: dict[str, Any]
-    channels: Array
-    t: Array
-    taken: float | None
-
-
-def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> list[_Plate]:
+def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> list[tuple[PlateSignals, float | None]]:
     """Return the plates in the axes of the file.
 
+    With each come the metres of the unit of length that its moments were taken to have; None where the file names it.
+
     Raises:
-        RecordingError: There is none, or one that cannot be read.
+        RecordingError: There is none, or some cannot be read; the message has what is wrong with each of them.
     """
-    parameters, analogs = content.parameters, content.analogs
+    parameters = content.parameters
     used = parameters.number("FORCE_PLATFORM", "USED")
     count = int(used or 0)
     labels = parameters.texts("ANALOG", "LABELS")
@@ -121,57 +107,74 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
             f"{'FORCE_PLATFORM:USED = 0' if used is not None else f'the groups {groups}'} and {len(labels)} analog "
             f"channels{': ' + ', '.join(labels[:12]) if labels else ''}"
         )
-    rows = {name: parameters.numbers("FORCE_PLATFORM", name) for name in ("TYPE", "CORNERS", "ORIGIN", "CHANNEL")}
-    missing = [name for name, value in rows.items() if value is None]
+    found = {name: parameters.numbers("FORCE_PLATFORM", name) for name in ("TYPE", "CORNERS", "ORIGIN", "CHANNEL")}
+    missing = [name for name, value in found.items() if value is None]
     if missing:
         raise RecordingError(f"{path}: its {count} force plates lack FORCE_PLATFORM:{', :'.join(missing)}")
-    kinds = np.asarray(rows["TYPE"], dtype=int).ravel()
-    corners = np.asarray(rows["CORNERS"], dtype=np.float64).reshape(3, 4, -1, order="F")
-    origins = np.asarray(rows["ORIGIN"], dtype=np.float64).reshape(3, -1, order="F")
-    places = np.asarray(unsigned(rows["CHANNEL"]), dtype=int)
+    kinds = np.asarray(found["TYPE"], dtype=int).ravel()
+    corners = np.asarray(found["CORNERS"], dtype=np.float64).reshape(3, 4, -1, order="F")
+    origins = np.asarray(found["ORIGIN"], dtype=np.float64).reshape(3, -1, order="F")
+    places = np.asarray(unsigned(found["CHANNEL"]), dtype=int)
     places = places.reshape(places.shape[0], -1, order="F")
-    units = parameters.texts("ANALOG", "UNITS")
-    rate = content.analog_rate
-    if rate <= 0.0:
-        raise RecordingError(f"{path}: damaged: looked for a rate of its force plates above 0 Hz, found {rate:g}")
+    if content.analog_rate <= 0.0:
+        raise RecordingError(f"{path}: damaged: looked for a rate of its force plates above 0 Hz, found 0")
+    if count > min(len(kinds), corners.shape[2], origins.shape[1], places.shape[1]):
+        raise RecordingError(f"{path}: FORCE_PLATFORM:USED counts {count}, TYPE, CORNERS, ORIGIN or CHANNEL fewer")
     zero = _zero_samples(content, notes)
-    result = []
+    plates, wrong = [], []
     for i in range(count):
-        where = f"{path}: force plate {i + 1}"
-        if i >= min(len(kinds), corners.shape[2], origins.shape[1], places.shape[1]):
-            raise RecordingError(f"{where}: FORCE_PLATFORM:USED counts {count}, TYPE, CORNERS, ORIGIN or CHANNEL fewer")
-        kind = int(kinds[i])
-        if kind not in CHANNELS:
-            raise RecordingError(f"{where}: its type is {kind}; known are {', '.join(map(str, CHANNELS))}")
-        wanted = CHANNELS[kind]
-        numbers = places[: len(wanted), i]
-        if len(numbers) < len(wanted) or (numbers < 1).any() or (numbers > analogs.shape[1]).any():
-            raise RecordingError(
-                f"{where}: type {kind} needs the channels {', '.join(wanted)}; FORCE_PLATFORM:CHANNEL gives "
-                f"{numbers.tolist()} of {analogs.shape[1]} analog channels: {', '.join(labels[:16])}"
-            )
-        named = [units[k - 1] if k <= len(units) else "" for k in numbers]
-        channels = analogs[:, numbers - 1] * _scales(where, kind, named, scale)
-        t = np.arange(len(channels)) / rate
-        channels = whole_samples(where, t, channels, notes)
-        geometry: dict[str, Any] = {
-            "name": str(i + 1),
-            "corners": rectangle(str(i + 1), scale * corners[:, :, i].T, notes),
-            "kind": kind,
-            "rate": rate,
-        }
-        offset = scale * origins[:, i]
-        if kind == 3:
-            geometry["half_base"], offset = np.abs(offset[:2]), np.array([0.0, 0.0, offset[2]])
-        elif kind == 4:
-            geometry["calibration"] = _calibration(where, parameters, i, scale)
-        geometry["offset"] = offset
-        if zero is not None:
-            channels = _without_zero(PlateGeometry(**geometry), channels, zero, notes)
-        unsaid = kind == 4 or (kind == 2 and not any(named[3:]))
-        result.append(_Plate(geometry, channels, t, scale if unsaid else None))
+        try:
+            given = scale * corners[:, :, i].T, scale * origins[:, i]
+            plates.append(_plate(content, i, int(kinds[i]), places[:, i], *given, scale, zero, notes))
+        except (RecordingError, ConfigError) as error:
+            wrong.append(str(error))
+    if wrong:
+        raise RecordingError(f"{path}: {'; '.join(wrong)}")
     _say_corrections(parameters, kinds[:count], notes)
-    return result
+    return plates
+
+
+def _plate(
+    content: C3DContent,
+    i: int,
+    kind: int,
+    places: Any,
+    corners: Array,
+    origin: Array,
+    scale: float,
+    zero: slice | None,
+    notes: list[str],
+) -> tuple[PlateSignals, float | None]:
+    """Return a plate, see :func:`_plates`; ``places`` are the numbers of its channels, lengths are in metres."""
+    parameters, analogs, where = content.parameters, content.analogs, f"force plate {i + 1}"
+    if kind not in CHANNELS:
+        raise RecordingError(f"{where}: its type is {kind}; known are {', '.join(map(str, CHANNELS))}")
+    wanted = CHANNELS[kind]
+    numbers = places[: len(wanted)]
+    if len(numbers) < len(wanted) or (numbers < 1).any() or (numbers > analogs.shape[1]).any():
+        raise RecordingError(
+            f"{where}: type {kind} needs the channels {', '.join(wanted)}; FORCE_PLATFORM:CHANNEL gives "
+            f"{numbers.tolist()} of {analogs.shape[1]} analog channels: "
+            f"{', '.join(parameters.texts('ANALOG', 'LABELS')[:16])}"
+        )
+    units = parameters.texts("ANALOG", "UNITS")
+    named = [units[k - 1] if k <= len(units) else "" for k in numbers]
+    channels = analogs[:, numbers - 1] * _scales(where, kind, named, scale)
+    t = np.arange(len(channels)) / content.analog_rate
+    channels = whole_samples(where, t, channels, notes)
+    geometry = PlateGeometry(
+        f"{i + 1}",
+        fitted_rectangle(f"{i + 1}", corners, notes),
+        kind,
+        content.analog_rate,
+        np.array([0.0, 0.0, origin[2]]) if kind == 3 else origin,
+        np.abs(origin[:2]) if kind == 3 else np.zeros(2),
+        _calibration(where, parameters, i, scale) if kind == 4 else np.eye(6),
+    )
+    if zero is not None:
+        channels = _without_zero(geometry, channels, zero, notes)
+    unsaid = kind == 4 or (kind == 2 and not any(named[3:]))
+    return PlateSignals(t, geometry, channels), scale if unsaid else None
 
 
 def _say_corrections(parameters: Parameters, kinds: Any, notes: list[str]) -> None:
@@ -245,23 +248,16 @@ def _calibration(where: str, parameters: Parameters, i: int, scale: float) -> Ar
     return own * np.array([1.0, 1.0, 1.0, scale, scale, scale])[:, None]
 
 
-def _upright(path: Path, plates: list[_Plate], notes: list[str]) -> Array | None:
+def _upright(path: Path, plates: Sequence[PlateSignals], notes: list[str]) -> Array | None:
     """Return what turns the file's axes so that z looks up; None where it does.
 
     Raises:
         RecordingError: Plates lie along no axis, or along several.
     """
-    normals = []
-    for plate in plates:
-        c = plate.geometry["corners"]
-        normal = np.cross(c[0] - c[1], c[0] - c[3])
-        size = float(np.linalg.norm(normal))
-        normals.append(np.abs(normal) / size if size else np.zeros(3))
-    axes = {"XYZ"[int(normal.argmax())] if normal.max() > LEVEL else "" for normal in normals}
+    normals = {plate.geometry.name: np.abs(plate.geometry.rotation[:, 2]) for plate in plates}
+    axes = {"XYZ"[int(normal.argmax())] if normal.max() > LEVEL else "" for normal in normals.values()}
     if len(axes) != 1 or "" in axes:
-        found = "; ".join(
-            f"{one.geometry['name']}: {np.round(n, 3).tolist()}" for one, n in zip(plates, normals, strict=True)
-        )
+        found = "; ".join(f"{name}: {np.round(normal, 3).tolist()}" for name, normal in normals.items())
         raise RecordingError(
             f"{path}: no vertical: looked for one axis of the laboratory along the normals of all force plates, found "
             f"the normals {found}"
@@ -273,27 +269,22 @@ def _upright(path: Path, plates: list[_Plate], notes: list[str]) -> Array | None
     return UPRIGHT[axis]
 
 
-def _signals(plates: list[_Plate], turn: Array | None, notes: list[str]) -> list[PlateSignals]:
-    """Return the plates in the world whose z looks up; what is mended goes to ``notes``."""
-    result = []
-    for plate in plates:
-        channels, t = plate.channels, plate.t
-        geometry = PlateGeometry(**plate.geometry)
-        if turn is not None:
-            geometry = replace(geometry, corners=geometry.corners @ turn.T)
-        if geometry.kind != 1 and geometry.offset[2] * geometry.up < 0.0:
-            # The surface is above the transducers; so ezc3d and others take it.
-            offset = geometry.offset * (np.array([1.0, 1.0, -1.0]) if geometry.kind == 3 else -1.0)
-            geometry = replace(geometry, offset=offset)
-            notes.append(f"force plate {geometry.name}: its ORIGIN has the transducers above the surface: turned round")
-        signals = PlateSignals(t, geometry, channels)
-        normal = signals.normal_force()
-        if len(normal) and -float(normal.min()) > LOADED and -float(normal.min()) > 5.0 * float(normal.max()):
-            geometry = replace(geometry, channels_on="plate")
-            signals = PlateSignals(t, geometry, channels)
-            notes.append(
-                f"force plate {geometry.name}: its channels hold the load on the plate and not the reaction on the "
-                "person, whose sign C3D asks for: turned round"
-            )
-        result.append(signals if plate.taken is None else moments_in_their_unit(signals, plate.taken, notes))
-    return result
+def _in_the_world(signals: PlateSignals, taken: float | None, turn: Array | None, notes: list[str]) -> PlateSignals:
+    """Return a plate in the world whose z looks up; what is corrected goes to ``notes``."""
+    geometry = signals.geometry
+    if turn is not None:
+        geometry = replace(geometry, corners=geometry.corners @ turn.T)
+    if geometry.kind != 1 and geometry.offset[2] * geometry.up < 0.0:
+        # The surface is above the transducers; so ezc3d and others take it.
+        offset = geometry.offset * (np.array([1.0, 1.0, -1.0]) if geometry.kind == 3 else -1.0)
+        geometry = replace(geometry, offset=offset)
+        notes.append(f"force plate {geometry.name}: its ORIGIN has the transducers above the surface: turned round")
+    signals = replace(signals, geometry=geometry)
+    normal = signals.normal_force()
+    if len(normal) and -float(normal.min()) > LOADED and -float(normal.min()) > 5.0 * float(normal.max()):
+        signals = replace(signals, geometry=replace(geometry, channels_on="plate"))
+        notes.append(
+            f"force plate {geometry.name}: its channels hold the load on the plate and not the reaction on the "
+            "person, whose sign C3D asks for: turned round"
+        )
+    return signals if taken is None else with_moment_unit(signals, taken, notes)

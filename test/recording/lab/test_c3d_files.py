@@ -264,6 +264,24 @@ def test_counts_that_contradict_each_other_are_refused_by_name(
         read_trial(path)
 
 
+def test_what_is_wrong_with_each_plate_is_said_at_once(tmp_path: Path) -> None:
+    """Of three plates the first has a type, the second a unit and the third corners that do not exist."""
+
+    def late(groups: Groups) -> None:
+        platform = groups["FORCE_PLATFORM"]
+        platform |= {"USED": 3, "TYPE": np.array([7, 2, 4])}
+        for name in ("CORNERS", "ORIGIN", "CHANNEL", "CAL_MATRIX"):
+            platform[name] = np.concatenate([platform[name]] * 3, axis=-1)
+        platform["CORNERS"][:, :, 2] = np.random.default_rng(0).normal(size=(3, 4)) * 1e12
+        groups["ANALOG"]["UNITS"] = ["furlong"] * 6
+
+    a_file(tmp_path / "trial.c3d", late=late)
+    with pytest.raises(RecordingError) as error:
+        read_trial(tmp_path / "trial.c3d")
+    for word in ("type is 7", "furlong", "rectangle"):
+        assert word in str(error.value)
+
+
 def test_frames_that_no_count_names_are_said(tmp_path: Path) -> None:
     """Such as what a program that cut the file has left behind its end."""
     plate = a_file(tmp_path / "trial.c3d", late=put("POINT", FRAMES=50), last=50)
@@ -373,7 +391,7 @@ def test_a_makers_polynomial_of_the_cop_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("points", "moments"), [("mm", 1.0), ("m", 1e3)])
-def test_a_calibration_whose_moments_have_another_unit_of_length_is_mended_and_said(
+def test_a_calibration_whose_moments_have_another_unit_of_length_is_corrected_with_a_note(
     points: str, moments: float, tmp_path: Path
 ) -> None:
     """N.m beside mm has the CoP 1000 times too near the centre, N.mm beside m as much too far."""

@@ -1,4 +1,4 @@
-"""What files of force plates get wrong, and how it is recognised: measured corners, moments in another unit."""
+"""Corrections of files of force plates: corners that were measured, moments in another unit of length."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateSignals
+from bipedsim.recording.lab.cells import LARGEST
 
 EXACT = 1e-4
 """Share of a plate's size by which corners may be off a rectangle without a note."""
@@ -22,7 +23,7 @@ ARM = 0.03
 are; in a unit that is 1000 times too small they are below."""
 
 
-def rectangle(name: str, corners: Array, notes: list[str]) -> Array:
+def fitted_rectangle(name: str, corners: Array, notes: list[str]) -> Array:
     """Return the rectangle (4, 3) that fits measured corners best; what else they may be is handed through.
 
     Args:
@@ -31,12 +32,10 @@ def rectangle(name: str, corners: Array, notes: list[str]) -> Array:
         notes: Gets how far the corners are off.
     """
     centre = corners.mean(axis=0)
-    x, y = (
-        (corners[0] - corners[1] + corners[3] - corners[2]) / 4.0,
-        (corners[0] - corners[3] + corners[1] - corners[2]) / 4.0,
-    )
+    x = (corners[0] - corners[1] + corners[3] - corners[2]) / 4.0
+    y = (corners[0] - corners[3] + corners[1] - corners[2]) / 4.0
     lengths = np.linalg.norm(x), np.linalg.norm(y)
-    if min(lengths) == 0.0 or not np.isfinite(corners).all():
+    if not np.abs(corners).max() < LARGEST or not abs(x @ y) < MEASURED * lengths[0] * lengths[1]:
         return corners
     # Both sides turn by the same angle until they are at right angles.
     total, difference = x / lengths[0] + y / lengths[1], x / lengths[0] - y / lengths[1]
@@ -53,7 +52,7 @@ def rectangle(name: str, corners: Array, notes: list[str]) -> Array:
     return fitted
 
 
-def moments_in_their_unit(signals: PlateSignals, taken: float, notes: list[str]) -> PlateSignals:
+def with_moment_unit(signals: PlateSignals, taken: float, notes: list[str]) -> PlateSignals:
     """Return signals whose moments are in the unit that has the CoP on the plate, where the file names no unit.
 
     Lengths in C3D files are in one unit, and moments should have it, too: laboratories also write N.m beside mm. Then
