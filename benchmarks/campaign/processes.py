@@ -211,14 +211,15 @@ def trials(args: argparse.Namespace) -> Iterator[Trial]:
         for _ in range(count if node in NODES else count // 4 or 1):
             ended = r"bipedsim up: .*recorder_node|bipedsim up: .*\bNODE\b .*SIGKILL".replace("NODE", node)
             told = ended if node in NODES else ""
-            yield Trial(
-                f"SIGKILL {node}", kill(node, moment()), (1,) if told else (-9,), told, record=recorded(node)
-            )
+            yield Trial(f"SIGKILL {node}", kill(node, moment()), (1,) if told else (-9,), told, record=recorded(node))
     for node in NODES:
         for _ in range(count):
             # Stopped before or after the run, or for less than a timeout, it does no harm: nothing need be told.
             yield Trial(
-                f"SIGSTOP, SIGCONT {node}", pause(node, moment(), rng.uniform(*PAUSE_S)), (0,), "",
+                f"SIGSTOP, SIGCONT {node}",
+                pause(node, moment(), rng.uniform(*PAUSE_S)),
+                (0,),
+                "",
                 record=recorded(node),
             )
     for node, told in (
@@ -232,16 +233,28 @@ def trials(args: argparse.Namespace) -> Iterator[Trial]:
         yield Trial(f"full disk, {size}", nothing, (1,), full, lambda f, size=size: disk(f, size))
     yield Trial("full disk from the start", nothing, (1, 2), full, lambda f: disk(f, "64k", filled=True))
     yield Trial(
-        "full disk for temporary files", nothing, (0,), "",
-        lambda f: disk(f, "64k", filled=True), lambda f: {"TMPDIR": str(f / "disk")},
+        "full disk for temporary files",
+        nothing,
+        (0,),
+        "",
+        lambda f: disk(f, "64k", filled=True),
+        lambda f: {"TMPDIR": str(f / "disk")},
     )
     yield Trial(
-        "full disk for logs", nothing, (0,), "", lambda f: disk(f, "64k", filled=True),
+        "full disk for logs",
+        nothing,
+        (0,),
+        "",
+        lambda f: disk(f, "64k", filled=True),
         lambda f: {"HOME": str(f / "disk")},
     )
     yield Trial("read-only folder", nothing, (2,), closed, lambda f: disk(f, "1m", read_only=True))
     yield Trial(
-        "read-only home", nothing, (0,), "", lambda f: disk(f, "1m", read_only=True),
+        "read-only home",
+        nothing,
+        (0,),
+        "",
+        lambda f: disk(f, "1m", read_only=True),
         lambda f: {"HOME": str(f / "disk")},
     )
     yield Trial("folder removed amid the run", remove(1.0), (1,), r"run/bag: the bag cannot be .*No such file")
@@ -273,9 +286,12 @@ def _run_in(trial: Trial, domain: int, folder: Path) -> dict[str, Any]:
     command += ["--duration", f"{DURATION_S}", "--rate", f"{RATE}", "--rate-check", "warn"]
     env = {
         **os.environ,
-        "ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "OMP_NUM_THREADS": "1",
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "OMP_NUM_THREADS": "1",
         # Shared memory outlives a SIGKILL.
-        "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", _MARK: folder.name,
+        "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
+        _MARK: folder.name,
         **extra,
     }
     log = folder / OUTPUT
@@ -318,8 +334,15 @@ def _run_in(trial: Trial, domain: int, folder: Path) -> dict[str, Any]:
     if bag.startswith("cannot"):
         faults.append(f"bag: {bag}")
     return {
-        "what": trial.what, "exit_code": code, "took_s": round(took, 1), **done,
-        "said": told or _last(said), "bag": bag, "loss_s": loss, "faults": faults, "output": said if faults else "",
+        "what": trial.what,
+        "exit_code": code,
+        "took_s": round(took, 1),
+        **done,
+        "said": told or _last(said),
+        "bag": bag,
+        "loss_s": loss,
+        "faults": faults,
+        "output": said if faults else "",
     }
 
 

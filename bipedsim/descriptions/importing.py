@@ -49,6 +49,8 @@ FRICTION = 0.45
 """Of soles, where nobody says."""
 LEAST_SHIFT = 1e-3
 """Of the ZMP, below which none is written [m]."""
+LACKING = 1e-3
+"""Width [m] of what is missing of a sole that is told."""
 MOVED = 0.01
 """Angle [rad] from which a posture is another one than that of its keyframe."""
 
@@ -321,6 +323,11 @@ class _Import:
             f"foot {leg.side!r}: joint {model.names[joint]!r}, {len(leg.joints)} joints from the base; sole from "
             f"{said} ({sole.how}): {shape}, {size[0]:.3g} x {size[1]:.3g} m"
         )
+        if sole.lacks > LACKING:
+            self.notes.guessed(
+                f"foot {leg.side!r}: its sole of {len(corners)} corners lacks up to {1e3 * sole.lacks:.2g} mm of the "
+                "outline of its shapes"
+            )
         names = [f.name for f in links]
         stated = [value for name in names for value in self.found.sole_friction.get(name, [])]
         friction = min(stated, default=FRICTION)

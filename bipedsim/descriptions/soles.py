@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -11,7 +11,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from bipedsim.descriptions.legs import outline
 from bipedsim.model import Shape, Sole
-from bipedsim.numerics import Array, convex_hull, simplify
+from bipedsim.numerics import Array, convex_hull
 
 FLAT = 4e-3
 """Points within this height [m] of the lowest one are of the sole: rubber, rounding of edges and of meshes."""
@@ -21,7 +21,8 @@ PREFERRED = 0.85
 """Share of the largest area that a sole square to the robot or to its link may have, and be preferred."""
 LEAST_LYING = 0.3
 """Sine of the angle to the vertical above which a capsule may lie on the ground."""
-MOST_CORNERS = 8
+CUT, MOST_CORNERS = 8e-4, 16
+"""Width [m] of what a polygon may lack of a sole, and corners of the polygon; the number comes first."""
 POINT = 0.06
 """Length of a sole over that of the leg below which the foot is a point."""
 NARROW = 6e-3
@@ -37,12 +38,14 @@ class FoundSole:
         vertices: (N, 2) [m] in it.
         radius: Of the ball of a point foot [m].
         how: In words, what it is the outline of.
+        lacks: Largest distance [m] from the polygon to what it leaves out of the outline.
     """
 
     placement: pin.SE3
     vertices: Array
     radius: float
     how: str
+    lacks: float = 0.0
 
     @property
     def area(self) -> float:
@@ -78,7 +81,7 @@ def find_sole(
     assert best is not None
     kinds = sorted({shape.kind for shape in shapes})
     sole = best[1]
-    return FoundSole(sole.placement, sole.vertices, sole.radius, f"{len(shapes)} x {'/'.join(kinds)}, {sole.how}")
+    return replace(sole, how=f"{len(shapes)} x {'/'.join(kinds)}, {sole.how}")
 
 
 def _directions(
@@ -126,11 +129,16 @@ def _flat(shapes: Sequence[Shape], normal: Array, ahead: Array, how: str, least:
     vertices = outline_of(flat)
     if np.ptp(vertices, axis=0).max() < least:
         vertices = vertices.mean(axis=0)[None]
+    lacks = 0.0
+    if len(vertices) > 2:
+        edges = np.roll(vertices, -1, axis=0) - vertices
+        out = np.column_stack([edges[:, 1], -edges[:, 0]]) / np.linalg.norm(edges, axis=1)[:, None]
+        lacks = float((np.einsum("ij,kij->ki", out, flat[:, None] - vertices)).max())
     radius = float(radii[chosen].max()) if len(vertices) == 1 else 0.0
     if len(vertices) == 1 and radius > 0.0:
         # robot.yaml has the middle of the ball for the vertex; it touches a radius below.
         placement = placement * pin.SE3(np.eye(3), np.array([0.0, 0.0, radius]))
-    return FoundSole(placement, vertices, radius, how)
+    return FoundSole(placement, vertices, radius, how, lacks)
 
 
 def _underside(shape: Shape, normal: Array) -> Array:
@@ -159,27 +167,30 @@ def outline_of(flat: Array) -> Array:
         return np.array(ends if ends[0, 0] >= ends[1, 0] else ends[::-1])
     work = np.ascontiguousarray(np.unique(np.round(flat, 5), axis=0))
     count = convex_hull(work, len(work), np.zeros((2 * len(work) + 2, 2)))
-    count = simplify(work, count, MOST_CORNERS)
-    corners = np.array(work[:count])
-    return _without_needless(corners)
+    return _few(np.array(work[:count]))
 
 
-def _without_needless(corners: Array) -> Array:
-    """Drop corners that add less than half a percent of the area, or lie within 2 mm of the one before."""
-    whole = _area(corners)
-    while len(corners) > 3:
-        cut = [_area(np.roll(corners, -i, axis=0)[[0, 1, -1]]) for i in range(len(corners))]
-        near = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1) < 2e-3
-        worst = int(np.argmin(cut)) if not near.any() else int(np.flatnonzero(near)[0])
-        if cut[worst] > 0.005 * whole and not near.any():
+def _few(corners: Array) -> Array:
+    """Return a convex polygon (N, 2) with fewer corners; it cuts off ``CUT`` at most if they are few enough by then.
+
+    Corners go one after the other, each time the one without which the polygon cuts off least of the whole one.
+    """
+    kept, count = list(range(len(corners))), len(corners)
+
+    def cut(i: int) -> float:
+        """Return how far [m] corners between the neighbours of the i-th one are outside without it."""
+        first, last = kept[i - 1], kept[(i + 1) % len(kept)]
+        between = corners[(first + 1 + np.arange((last - first - 1) % count)) % count] - corners[first]
+        x, y = corners[last] - corners[first]
+        return float(np.abs(between @ [y, -x]).max() / np.hypot(x, y))
+
+    while len(kept) > 3:
+        cuts = [cut(i) for i in range(len(kept))]
+        least = int(np.argmin(cuts))
+        if cuts[least] > CUT and len(kept) <= MOST_CORNERS:
             break
-        corners = np.delete(corners, worst, axis=0)
-    return corners
-
-
-def _area(corners: Array) -> float:
-    x, y = corners.T
-    return 0.5 * abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1)))
+        del kept[least]
+    return corners[kept]
 
 
 def upright_sole(sole: Sole, place: pin.SE3, ahead: Array) -> tuple[pin.SE3, Array]:

@@ -10,13 +10,17 @@ import pinocchio as pin
 import pytest
 import yaml
 from description_support import BOX, FOOT, small_urdf
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial import ConvexHull
 
 import bipedsim
 from bipedsim.config import RunConfig
 from bipedsim.descriptions import Imported, import_robot
 from bipedsim.descriptions.doubts import find_doubts
+from bipedsim.descriptions.soles import find_sole
 from bipedsim.errors import ConfigError
-from bipedsim.model import load_robot, sole_placements
+from bipedsim.model import Shape, load_robot, sole_placements
 from bipedsim.runs import run
 
 
@@ -363,3 +367,25 @@ def test_a_planar_robot_is_told(tmp_path: Path) -> None:
         tmp_path, small_urdf().replace('xyz="0 0.1 0"', 'xyz="0 0 0"').replace('xyz="0 -0.1 0"', 'xyz="0 0 0"')
     )
     assert any("one plane" in text for text in made.notes.said["doubts"])
+
+
+@given(
+    st.lists(st.tuples(st.floats(-0.15, 0.15), st.floats(-0.06, 0.06)), min_size=3, max_size=60),
+    st.floats(0.0, 6.3),
+)
+def test_a_sole_lacks_little_of_its_outline_and_says_how_much(points: list[tuple[float, float]], turn: float) -> None:
+    """Judge: the hull of the points, of which no point is farther outside the sole than it says."""
+    flat = np.array(points) @ np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    shape = Shape("foot", 1, "hull", np.column_stack([flat, np.zeros(len(flat))]))
+    found = find_sole([shape], np.array([0.0, 0.0, -1.0]), np.array([1.0, 0.0, 0.0]), [], 0.8)
+    assert found is not None
+    if len(found.vertices) < 3:
+        return
+    hull = ConvexHull(found.vertices)
+    assert len(hull.vertices) == len(found.vertices) <= 16
+    outside = float((flat @ hull.equations[:, :2].T + hull.equations[:, 2]).max())
+    assert outside == pytest.approx(found.lacks, abs=1e-9)
+    whole = ConvexHull(np.round(flat, 5))
+    assert outside < 1e-3 or len(whole.vertices) > 16
+    inside = found.vertices @ whole.equations[:, :2].T + whole.equations[:, 2]
+    assert inside.max() < 1e-9, "no corner is where the foot is not"
