@@ -151,6 +151,11 @@ class _Reading:
         self._postures()
         self._world()
         self._left_out()
+        if self.out.sole_friction and not self.floors and not self.paired:
+            self.notes.guessed(
+                "friction of feet: that of their own shapes, as the file has no floor; with one MuJoCo takes the "
+                "larger of both values"
+            )
         return self.out
 
     @property

@@ -296,8 +296,15 @@ def turned(attribute: str, base: str = "<freejoint/>") -> str:
     return f'{head}<worldbody>{first}<frame quat="{back}"><geom{body}</frame></body>{end}'
 
 
-@pytest.mark.parametrize("attribute", TURNS.values(), ids=TURNS.keys())
-@pytest.mark.parametrize("how", ["body", "frame", "slides", "keyframe"])
+@pytest.mark.parametrize(
+    ("how", "attribute"),
+    [
+        *(("body", attribute) for attribute in TURNS.values()),
+        *((how, TURNS["quat"]) for how in ("frame", "slides", "keyframe")),
+        ("keyframe", TURNS["upside down"]),
+        ("keyframe", TURNS["a little"]),
+    ],
+)
 def test_a_robot_that_stands_in_its_file_stands_whatever_the_axes_of_its_root(
     tmp_path: Path, attribute: str, how: str
 ) -> None:
@@ -373,6 +380,14 @@ def test_a_ball_foot_keeps_its_radius(tmp_path: Path) -> None:
         assert (sole.n_vertices, sole.radius) == (1, 0.0234)
         point = sole.placement_joint_sole.act(np.append(sole.vertices[0], 0.0))
         np.testing.assert_allclose(point, [0.03, 0.0, -0.04], atol=1e-5)
+
+
+def test_without_a_floor_the_feet_keep_their_friction_and_that_is_told(tmp_path: Path) -> None:
+    for floor, friction in (("", 0.7), (FLOOR.format('friction="0.1"'), 0.7), (FLOOR.format('friction="0.9"'), 0.9)):
+        made = imported(tmp_path, small_mjcf(floor))
+        assert made.robot is not None
+        assert {sole.friction_static for sole in made.robot.soles} == {friction}
+        assert any("no floor" in text for text in made.notes.said["guessed"]) == (not floor)
 
 
 def test_gravity_is_that_of_the_file(tmp_path: Path) -> None:
