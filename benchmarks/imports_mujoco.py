@@ -34,7 +34,7 @@ from bipedsim.model import Robot, Sole, located, read_hardware
 LIST = Path(__file__).with_name("imports_mujoco.yaml")
 SAME = 1e-9
 """Difference that is rounding, relative to the largest value and at least of one unit."""
-LIMITS = {"sole plane": 1e-3, "sole outline": 1e-3, "posture": 0.01}
+LIMITS = {"sole plane": 1e-3, "sole outline": 1e-3, "posture": 0.01, "keyframe": 0.01}
 """The same of places of soles [m] and of joints of the posture [rad]."""
 HUGE = 1e6
 """Command that is beyond all limits of actuators."""
@@ -66,6 +66,7 @@ SAID = {
     "sole plane": "sole from",
     "sole outline": "its sole",
     "posture": "posture",
+    "keyframe": "keyframe",
 }
 """Quantity to what a line must contain that reports a difference in it."""
 
@@ -294,7 +295,11 @@ class Comparison:
         key = next((keys[name] for name in STANDING if name in keys), None)
         qpos = m.qpos0 if key is None else m.key_qpos[key]
         for name, angle in zip(self.robot.joint_names, self.robot.posture, strict=True):
-            yield "posture", name, abs(float(qpos[m.jnt_qposadr[self.joints[name]]] - angle))
+            yield (
+                "posture" if key is None else "keyframe",
+                name,
+                abs(float(qpos[m.jnt_qposadr[self.joints[name]]] - angle)),
+            )
 
 
 def relative(ours: Any, theirs: Any) -> float:
@@ -369,7 +374,8 @@ def is_said(quantity: str, name: str, screen: str) -> bool:
     wanted = re.compile(SAID[quantity])
     joint = name.split(" ")[0]
     return any(
-        wanted.search(line) and (joint in line or "all joints" in line or " more" in line or quantity == "posture")
+        wanted.search(line)
+        and (joint in line or "all joints" in line or " more" in line or quantity in ("posture", "keyframe"))
         for line in screen.splitlines()
         if line.startswith("- ")
     )
@@ -437,7 +443,7 @@ def table(rows: list[dict[str, Any]], machine: str) -> str:
         ("mass", "com", "inertia"),
         ("armature", "damping", "friction", "effort", "range", "gains"),
         ("sole plane", "sole outline"),
-        ("posture",),
+        ("posture", "keyframe"),
     )
     for row in read:
         cells = []
