@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from pathlib import Path
 
@@ -37,12 +38,13 @@ def main(args: argparse.Namespace) -> int:
     print(f"wrote {made.folder} in {time.perf_counter() - started:.1f} s")
     if made.robot is None:
         return EXIT_FAILED
-    command = f"bipedsim run --robot {made.folder / 'robot.yaml'}"
+    file = shlex.quote(str(made.folder / "robot.yaml"))
+    command = f"bipedsim run --robot {file}"
     if made.stands:
         print(command)
     elif made.robot.free_flyer and made.robot.nu:
         print("it cannot stand by itself on points or blades: a gantry holds it until a controller of yours does")
         print(f"{command} --gantry hang")
     else:
-        print(f"bipedsim describe {made.folder / 'robot.yaml'}")
+        print(f"bipedsim describe {file}")
     return EXIT_OK

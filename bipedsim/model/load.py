@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -446,7 +447,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     if str(name_or_path).lower().endswith(DESCRIPTIONS):
         raise ConfigError(
             f"robot = {str(name_or_path)!r}: a description says neither which bodies are feet nor how it stands; "
-            f"`bipedsim import {name_or_path}` writes a folder with a robot.yaml that does"
+            f"`bipedsim import {shlex.quote(str(name_or_path))}` writes a folder with a robot.yaml that does"
         )
     source = robot_file(name_or_path)
     reader = RobotReader(source)

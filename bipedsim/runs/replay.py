@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 import tempfile
 import zipfile
 import zlib
@@ -54,7 +55,8 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
                 file = path or _new_file(f"bipedsim_step_{sim.robot.name}_{sim.contact_model}_")
                 save_step(file, sim, begun)
                 kept.append(file)
-            where = f"; `bipedsim replay {kept[0]}` takes the first such step again under every contact model"
+            command = shlex.join(["bipedsim", "replay", str(kept[0])])
+            where = f"; `{command}` takes the first such step again under every contact model"
         except OSError as error:
             where = f"; the step could not be kept in {path or tempfile.gettempdir()} ({error.strerror})"
         log(f"contact model {sim.contact_model}: {said}{where}")

@@ -236,7 +236,7 @@ def plan(
     contact_params = without_prefix(contact_params or {}, arguments.contact_model)
     sim |= {f"{arguments.contact_model}.{name}": value for name, value in contact_params.items()}
     if scenario is not None:
-        sim = {"title": Path(arguments.scenario).stem, **_start_and_pushes(scenario, arguments.robot), **sim}
+        sim = {"title": arguments.scenario, **_start_and_pushes(scenario, arguments.robot), **sim}
         if scenario.faults:
             sim["faults"] = f"[{', '.join(fault.text() for fault in for_run(scenario.faults, arguments.faults))}]"
     if run_folder is not None:

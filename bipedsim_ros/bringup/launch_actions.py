@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -86,7 +87,7 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
         begun.append(True)
         return others
 
-    hint = LogInfo(msg=f"recording; afterwards: bipedsim plot {bringup.run_folder / 'bag'}")
+    hint = LogInfo(msg=f"recording; afterwards: bipedsim plot {shlex.quote(str(bringup.run_folder / 'bag'))}")
     return [*notes, RegisterEventHandler(OnProcessIO(target_action=recorder, on_stdout=begin)), hint, recorder]
 
 

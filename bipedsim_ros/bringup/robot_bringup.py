@@ -7,6 +7,7 @@ that ran on the simulator runs on the robot with the same arguments.
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -106,5 +107,5 @@ def main(args: argparse.Namespace) -> int:
         if outcome.failed:
             print(f"bipedsim control: {outcome.failed}", file=sys.stderr)
         if folder is not None and not discard_empty(folder, only_of_nodes):
-            say(f"wrote {folder / 'bag'}; look at it with: bipedsim plot {folder / 'bag'}")
+            say(f"wrote {folder / 'bag'}; look at it with: bipedsim plot {shlex.quote(str(folder / 'bag'))}")
     return outcome.exit_code

@@ -480,7 +480,10 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
     try:
         result, recording = summarise(bringup, statistics, follower)
     except KeyboardInterrupt:
-        print(f"bipedsim up: no summary: `bipedsim summary {bringup.run_folder}` makes it", file=sys.stderr)
+        print(
+            f"bipedsim up: no summary: `bipedsim summary {shlex.quote(str(bringup.run_folder))}` makes it",
+            file=sys.stderr,
+        )
         raise
     except BipedSimError as error:
         # What ended the run early explains what is missing from its recording.
@@ -499,7 +502,10 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
             written.append(folder / "summary.json")
         except OSError as error:
             reason = f"{folder / 'summary.json'} cannot be written ({error.strerror})"
-            print(f"bipedsim up: {reason}; make room, then `bipedsim summary {folder}` makes it", file=sys.stderr)
+            print(
+                f"bipedsim up: {reason}; make room, then `bipedsim summary {shlex.quote(str(folder))}` makes it",
+                file=sys.stderr,
+            )
     _report(result, late_matters=not outcome.failed)
     for path in written:
         say(f"wrote {path}")
@@ -510,7 +516,7 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
         try:
             plot(recording, folder / "forces.png")
         except KeyboardInterrupt:
-            print(f"bipedsim up: no picture: `bipedsim plot {folder}` draws it", file=sys.stderr)
+            print(f"bipedsim up: no picture: `bipedsim plot {shlex.quote(str(folder))}` draws it", file=sys.stderr)
             raise
         except BipedSimError as error:
             if outcome.exit_code == 0:

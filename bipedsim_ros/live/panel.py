@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from queue import SimpleQueue
@@ -21,7 +22,7 @@ from bipedsim_ros.live.remote import CONTROLLER, SIM, Answer, Remote
 from bipedsim_ros.live.steering import Steering, TeleopParams
 from bipedsim_ros.wire import topics
 
-SHOWN = ("push_timeout", "real_time_factor", "clock")
+SHOWN = ("push_timeout", "real_time_factor", "clock", "title", "ground")
 """Parameters of sim_node that the page shows."""
 STATUS_ID, ANSWER_ID, COMMAND_ID = "bipedsim-status", "bipedsim-answer", "bipedsim-command"
 """Ids of elements of the page, for who reads it by machine."""
@@ -66,6 +67,7 @@ class Panel:
         self._paused = False
         self._push_timeout = math.nan
         self._controller: dict[str, Any] = {}
+        self._sim: dict[str, Any] = {}
         self._asked_sim = self._asked_controller = False
         self._status_text = ""
         self._q: Array = found.robot.q_nominal
@@ -238,6 +240,8 @@ class Panel:
             self._asked_sim = False
 
     def _take_sim(self, values: Mapping[str, Any]) -> None:
+        self._sim = dict(values)
+        self._show_command()
         if "push_timeout" in values:
             self._push_timeout = float(values["push_timeout"])
             self._lasts.value = self._push_timeout
@@ -322,22 +326,29 @@ class Panel:
 
     def _show_command(self) -> None:
         about = self._found.run.get(schema.ABOUT, {})
+        # What pictures call a file is its name alone; the node that was given it knows where it is.
         words = {
             "robot": self._controller.get("robot") or self._found.robot.name,
             "controller": self._controller.get("controller", ""),
-            "scenario": about.get("scenario", ""),
-            "ground": about.get("ground", ""),
+            "scenario": self._sim.get("title", about.get("scenario", "")),
+            "ground": self._sim.get("ground", about.get("ground", "")),
             "contact-model": self._model.value,
             "hardware": self._hardware.value,
             "record": "runs/next" if self._record.value else "",
         }
-        line = " ".join(["bipedsim up --view", *(f"--{name} {word}" for name, word in words.items() if word)])
+        line = command_of(words)
         self._command.content = (
             f'<div style="{_STYLE}">end this one (Ctrl-C), then<br><code id="{COMMAND_ID}">{escape(line)}</code></div>'
         )
 
 
 _LOOP, _COMMANDS = "bipedsim: loop", "bipedsim: commands"
+
+
+def command_of(words: Mapping[str, str]) -> str:
+    """Return the command that starts a run with these options, as a shell takes it; empty ones are left out."""
+    given = [part for name, word in words.items() if word for part in (f"--{name}", word)]
+    return shlex.join(["bipedsim", "up", "--view", *given])
 
 
 def _told(text: str) -> str:

@@ -15,7 +15,9 @@ from bipedsim.errors import BipedSimError, ConfigError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.objects import ObjectConfig, parse_objects
+from bipedsim.recording import schema
 from bipedsim.runs import patches_of
+from bipedsim.view.page import pushes_at
 from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.wire import MessageError, parse, relative, topics
 
@@ -119,12 +121,16 @@ class Presence:
         """Take in what a simulator says: at every reset what it runs, and each push."""
         try:
             said = json.loads(parse(data, String, MOST_RUN).data)
-        except (MessageError, ValueError) as error:
+            if not isinstance(said, dict) or not isinstance(said.get(schema.ABOUT, {}), dict):
+                raise ValueError("it is no JSON object that tells of a run")
+            if "push" in said:
+                # Whether it can be shown.
+                push = said["push"]
+                pushes_at({"pushes": [push]}, push["t"] + push["after"])
+        except (MessageError, ValueError, TypeError, KeyError, RecursionError) as error:
             self._tell(f"message on {topics.RUN.name} dropped: {error}")
             return
-        if not isinstance(said, dict):
-            return
-        if isinstance(said.get("push"), dict):
+        if "push" in said:
             self.pushes = [*self.pushes[1 - MOST_PUSHES :], said["push"]]
         elif "robot" in said:
             self.pushes = []

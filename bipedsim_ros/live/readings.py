@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,10 @@ class Readings:
     def forget(self) -> None:
         """Forget what was said, as another robot of the same looks may come."""
         self._base, self._bodies, self.t = None, None, np.nan
+        for one in fields(self._observation):
+            values = getattr(self._observation, one.name)
+            if isinstance(values, np.ndarray):
+                values.fill(0.0)
         self._imu_came = self._commanded = self.fallen = False
         self._begin_ns = 0
         self._wrench.fill(np.nan)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bipedsim.analysis import Verdict
+from bipedsim.config import is_path
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
@@ -43,6 +44,11 @@ _WAKE_NS = 200_000
 _DRAIN_NS = 400_000_000
 _REQUEST_TIMEOUT_S = 10.0
 _RECORDER_PATIENCE_NS = 10 * NS_PER_S
+
+
+def _name_of(given: str) -> str:
+    """Return what pictures call something that is a name or a file."""
+    return Path(given).stem if is_path(given) else given
 
 
 @dataclass
@@ -314,7 +320,7 @@ class SimLoop:
         self._observation = self._sim.reset(q, v)
         self._counted_changes += changes
         self._counted_unresolved += unresolved
-        about = {"scenario": self._params.title, "ground": Path(self._params.ground).stem}
+        about = {"scenario": _name_of(self._params.title), "ground": _name_of(self._params.ground)}
         self._publishers.publish_run({**describe_run(self._sim, self._faults.faults), schema.ABOUT: about})
         self._verdict.restart()
         self._commands.clear()

@@ -121,7 +121,9 @@ class SimParams:
         "deadlines; any, or some as in '2' or '2,3'",
     )
     duration: float = like(RunConfig, "duration", 0.0, "simulated time after which everything ends; 0 is never")
-    title: str = param("", "what runs, such as the name of a scenario: for the titles of pictures of the recording")
+    title: str = param(
+        "", "what runs, such as the name or file of a scenario: for the titles of pictures of the recording"
+    )
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
 
     def problems(self) -> Iterator[str]:

@@ -19,6 +19,7 @@ from bipedsim.view.page import figures
 from bipedsim.view.page.bodies import FINEST
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import LAYERS
+from bipedsim.view.page.own_origin import only_own_pages
 from bipedsim.view.page.params import LOCAL, PORT, PageParams
 from bipedsim.view.page.scene import OPACITY, Scene
 from bipedsim.view.page.state import State
@@ -110,7 +111,7 @@ class Page:
         try:
             _check_host(host)
             # It prints a box of its own.
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), only_own_pages(host):
                 self.server: Any = viser.ViserServer(host=host, port=port, label=title or robot.name, verbose=False)
         except (OSError, RuntimeError) as error:
             raise ConfigError(f"no page at {host}, port {port}: {error}; take another one (--host, --port)") from error

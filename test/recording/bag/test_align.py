@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import shutil
 import struct
 import threading
@@ -80,6 +81,20 @@ def test_a_topic_out_of_step_does_not_shift_the_others(tmp_path: Path) -> None:
     assert (r.mode[:20] == -1).all()
     np.testing.assert_array_equal(r.wrench[20:, 0, 2], np.arange(20, 50))
     assert "recovered 240 whole messages" in r.notes[0]
+
+
+@pytest.mark.parametrize(("duration", "missing"), [(0.060, 11), (0.049, 0), (None, 0)])
+def test_rows_that_are_missing_at_the_end_are_counted(tmp_path: Path, duration: float | None, missing: int) -> None:
+    """The last joint states are of 0.049 s; how long the run was its simulator says."""
+
+    def said(**values: object) -> tuple[str, str, bytes]:
+        return RUN, "std_msgs/msg/String", serialise("std_msgs/msg/String", data=json.dumps(values))
+
+    end = [] if duration is None else [said(statistics={"duration_s": duration})]
+    write_bag(tmp_path / "bag", [said(control_dt=1e-3), *bag_messages(range(50)), *end]).close()
+    recording = load_recording(tmp_path / "bag")
+    counts = [tuple(map(int, re.findall(r"\d+", note))) for note in recording.notes if "rows are missing" in note]
+    assert counts == ([(missing, 50 + missing)] if missing else [])
 
 
 def test_a_reset_starts_another_stretch(tmp_path: Path) -> None:
@@ -353,9 +368,7 @@ def load_stamp(raw: bytes) -> int:
 
 
 @pytest.mark.parametrize("lag", [0, 13])
-def test_rows_come_out_the_same_however_they_are_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lag: int
-) -> None:
+def test_rows_come_out_the_same_however_they_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lag: int) -> None:
     """Blocks of a few rows, a recorder's clock of seconds, topics that come late and resets at any place."""
     messages = [*bag_messages(range(80)), *bag_messages(range(45)), *bag_messages(range(120))]
     for i in range(len(messages), 0, -7):
@@ -539,9 +552,7 @@ def test_how_much_memory_a_run_takes_is_said_before(
     load_recording(tmp_path / "bag")
     assert "all columns of 50 rows take 0.0 GB of memory; --from and --to read a part" in capsys.readouterr().err
     monkeypatch.setattr(align.BagRows, "expected_rows", 10**12)
-    with pytest.raises(
-        RecordingError, match=r"1000000000000 rows take .* GB of memory, and .* GB are free: read"
-    ):
+    with pytest.raises(RecordingError, match=r"1000000000000 rows take .* GB of memory, and .* GB are free: read"):
         load_recording(tmp_path / "bag")
     assert len(load_recording(tmp_path / "bag", start=0.0, stop=0.01)) == 11
 

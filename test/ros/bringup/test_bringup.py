@@ -231,7 +231,7 @@ def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("hardware: {preset: realistic, command_delay: 0.003}\ncontroller_params: {n_steps: 3}")
     sim, controller = plan({"scenario": str(path)}).nodes
-    assert sim.parameters == {"title": "mine", "hardware": "{preset: realistic, command_delay: 0.003}"}
+    assert sim.parameters == {"title": str(path), "hardware": "{preset: realistic, command_delay: 0.003}"}
     assert controller.parameters == {"posture.n_steps": 3}
 
 

@@ -50,6 +50,16 @@ def look(ros: RosWorld, readings: Readings, sim: Simulator) -> None:
     ros.until(there, f"messages of t = {sim.t}")
 
 
+def forgets_all(readings: Readings, new: Readings) -> None:
+    """Have readings forget, after which they say what new ones say."""
+    readings.forget()
+    said, says = vars(readings.instant(())), vars(new.instant(()))
+    assert said.keys() == says.keys()
+    for name, value in said.items():
+        np.testing.assert_equal(value, says[name], err_msg=name)
+    np.testing.assert_equal((readings.t, readings.fallen, readings.health), (new.t, new.fallen, new.health))
+
+
 def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     told: list[str] = []
     ros.start("sim_node", start="immediately", timeout_mode="zero", real_time_factor=0.1, ground="tiles")
@@ -82,6 +92,7 @@ def test_an_instant_is_that_of_the_simulator_to_the_bit(ros: RosWorld) -> None:
     late = Readings(ros.node, found, 1.0, told.append)
     look(ros, late, sim)
     np.testing.assert_array_equal(late.instant(()).q, sim.q)
+    forgets_all(late, Readings(ros.node, found, 1.0, told.append))
 
 
 def test_a_push_is_shown_while_it_acts(ros: RosWorld) -> None:
@@ -173,6 +184,14 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
     ros.until(lambda: known(True) and readings.instant(()).estimated, "odometry")
     assert readings.instant(()).q[:3].tolist() == [3.0, 0.0, 0.9]
     assert readings.instant(()).notes == ()
+    # Of another robot that comes it says nothing that this one said; a wall clock begins anew, too.
+    state.header.stamp.sec = 2_000_000_000
+    ros.until(lambda: known(True) and 0.0 <= readings.t < 1000.0, "stamps of a wall clock")
+    readings.fallen = True
+    forgets_all(readings, Readings(node, found, -1.0, warned.append))
+    state.header.stamp.sec += 10_000
+    ros.until(lambda: known(True), "the next robot")
+    assert 0.0 <= readings.t < 1000.0
 
     # What lacks a joint, or is no message, is told and does no harm.
     state.name, state.position, state.velocity = names[1:], state.position[1:], state.velocity[1:]

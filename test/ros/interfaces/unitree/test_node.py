@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +127,40 @@ def test_a_program_waits_for_states_frees_the_joints_and_drives_them(ros: RosWor
     ticks = [int(program.until(lambda s: True, "a state")["tick"])]
     robot.measure(400)
     program.until(lambda s: s["tick"] >= ticks[0] + 400, "the robot's own time", send=False)
+
+
+def test_where_the_robots_time_begins_anew_its_program_begins_anew(ros: RosWorld) -> None:
+    """After a reset of the simulator: the clock goes on, and free joints begin nothing."""
+    robot = Robot(ros)
+    program = robot.program
+    program.command.values["mode_machine"] = program.state()["mode_machine"]
+
+    def received() -> int:
+        values = {pair.key: pair.value for array in robot.diagnostics[-1:] for pair in array.status[0].values}
+        return int(values.get("commands", 0))
+
+    def sent_until(condition: Callable[[], Any], what: str) -> None:
+        def again() -> bool:
+            program.send()
+            return bool(condition())
+
+        ros.until(again, what)
+
+    program.command.values["motor_cmd"]["kp"] = 50.0
+    sent_until(lambda: robot.commands, "a command on the ROS topic")
+    robot.measure(400)
+    before = int(program.until(lambda s: s["tick"] >= 400, "the robot's own time", send=False)["tick"])
+    robot.measure(0)
+    after = program.until(lambda s: s["tick"] > before + 50, "that its clock goes on while time stands", send=False)
+    assert int(after["tick"]) > before
+    # As deploy_real.py has it until START: the joints are free.
+    program.command.values["motor_cmd"]["kp"] = 0.0
+    ros.until(lambda: robot.diagnostics, "what it counts")
+    already, passed = received(), len(robot.commands)
+    sent_until(lambda: received() > already + 3, "commands that were received")
+    assert len(robot.commands) == passed
+    program.command.values["motor_cmd"]["kp"] = 50.0
+    sent_until(lambda: len(robot.commands) > passed, "a command on the ROS topic again")
 
 
 def test_what_is_wrong_is_told_counted_and_never_passed_on(ros: RosWorld) -> None:
