@@ -24,6 +24,8 @@ STATES = 4
 """Of an axis: deflection and its rate, output of the filter and its rate."""
 TERMS, NORM = 16, 0.25
 """Of the series of the exponential, and what its argument is halved to."""
+MOST_HALVINGS = 1100
+"""A finite number is no larger."""
 ALIGNED = 1e-9
 """A sample this near to the end of a step, as a share of it, is at its end."""
 
@@ -103,7 +105,7 @@ def exponential(A: Array, t: float, out: Array, power: Array, work: Array) -> No
             row += abs(A[i, j] * t)
         largest = max(largest, row)
     halvings = 0
-    while largest > NORM:
+    while largest > NORM and halvings < MOST_HALVINGS:
         largest *= 0.5
         halvings += 1
     scale = t / 2.0**halvings
@@ -245,7 +247,7 @@ def advance(c: Chain) -> None:
             c.taken[p] = 1
         at = 0.0
         strike = c.when[0] * c.h if strikes else np.inf
-        while True:
+        for _ in range(c.out.shape[1] + 1):
             due = c.taken[p] * c.period[p] - t0
             if due > c.h * (1.0 + ALIGNED):
                 break

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.compliant.linearisation import Linearised
-from bipedsim.contact.time_stepping import fill_velocities, measure, onto_cone, solve_cones
+from bipedsim.contact.time_stepping import fill_velocities, measure, onto_cone, solve_more_cones
 from bipedsim.contact.vertices import friction, normal_compliance, tangential_compliance
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import Array, Flags, assign, kernel
@@ -112,7 +112,7 @@ def _solve_active(p: Projection, m: Linearised) -> float:
         for i in range(p.n_vertices[k]):
             assign(m.substeps.force[k, i], (0.0, 0.0, 0.0))
     _fill_cones(p, m, m.active)
-    solve_cones(p.G, q)
+    solve_more_cones(p.G, q)
     n = 0
     for k in range(m.closed.shape[0]):
         for i in range(p.n_vertices[k]):

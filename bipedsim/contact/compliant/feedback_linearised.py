@@ -27,7 +27,16 @@ from bipedsim.contact.compliant.linearisation import (
     resolve,
     spread,
 )
-from bipedsim.contact.compliant.substeps import Substeps, begin_substep, crossing, is_closed, next_stage, start, substep
+from bipedsim.contact.compliant.substeps import (
+    MOST_EVENTS,
+    Substeps,
+    begin_substep,
+    crossing,
+    is_closed,
+    next_stage,
+    start,
+    substep,
+)
 from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.contact.vertices import VertexModel, begin, friction, write_result
 from bipedsim.dynamics import Projection
@@ -35,9 +44,9 @@ from bipedsim.numerics import is_doubtful, kernel, solve_cholesky, solve_pseudo_
 
 RESOLUTION = 0.2
 """Largest rate of the wanted motion times the substep."""
-CONES_SOLVED, CONE_ITERATIONS = 1e-6, 10000
-"""Residual to which a cone problem is solved, and the iterations that it may take: in one drop of some 500 more than
-2000."""
+CONES_SOLVED, CONE_ITERATIONS = 1e-6, 4000
+"""Residual to which cone problems are solved, and the iterations that all of a step may take together: in one drop of
+some 500 one problem takes more than 2000. When they are used up, the best forces so far act."""
 
 
 @kernel
@@ -69,7 +78,8 @@ def _forces(p: Projection, m: Linearised) -> int:
     pulled = saturated = False
     agreed_before = m.agreed[0]
     m.agreed[0] = True
-    while True:
+    # Each solve but the last lets a vertex go.
+    for _ in range(m.active.size + 1):
         rows = patterns(p, m)
         regular = True
         if rows > 0:
@@ -101,11 +111,13 @@ def feedback_linearised(p: Projection, m: Linearised):
     begin(p, s)
     start(p, c)
     h = s.h
-    longest = h / max(np.ceil(h * max(m.params.k_v, np.sqrt(m.params.k_p)) / RESOLUTION), 1.0)
+    count = max(int(np.ceil(h * max(m.params.k_v, np.sqrt(m.params.k_p)) / RESOLUTION)), 1)
+    longest = h / count
     m.agreed[0] = True
+    m.cones.used[0] = 0
     solves = 0
     t = 0.0
-    while t < h:
+    for _ in range(MOST_EVENTS + count + 1):
         rest = h - t
         dt = substep(p, c, longest, rest)
         begin_substep(c)
@@ -118,11 +130,13 @@ def feedback_linearised(p: Projection, m: Linearised):
                 _sticks(p, m)
                 dt = crossing(p, c, dt)
             next_stage(p, c, stage, dt)
-        t = h if dt == rest else t + dt
+        if dt == rest:
+            break
+        t += dt
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
             s.touching[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
-    write_result(p, s, solves, not m.agreed[0])
+    write_result(p, s, solves, not m.agreed[0] or c.events[0] >= MOST_EVENTS)
 
 
 class FeedbackLinearised(VertexModel):
@@ -137,6 +151,4 @@ class FeedbackLinearised(VertexModel):
         sizes, substeps = {"K": n_feet, "N": widest}, Substeps.of_feet(self.contacts)
         self._act_within(substeps.impulse, substeps.late)
         cones = ConeProblem.of_feet(n_feet, n_feet * widest, CONES_SOLVED, CONE_ITERATIONS)
-        return zeros_of(
-            Linearised, sizes, params=self.params, contacts=self.contacts, substeps=substeps, cones=cones
-        )
+        return zeros_of(Linearised, sizes, params=self.params, contacts=self.contacts, substeps=substeps, cones=cones)

@@ -482,14 +482,12 @@ def resolve(p: Projection, m: Linearised, regular: bool) -> int:
         p, m: See :class:`Projection` and :class:`Linearised`; forces are those of :func:`spread`.
         regular: Whether the feet move independently.
     """
-    solves = 0
     for k in range(m.active.shape[0]):
         for i in range(p.n_vertices[k]):
             m.slides[k, i] = m.saturated[k, i]
-    while True:
+    for solves in range(1, m.params.resolves + 1):
         rows = _fields(p, m)
         _solve_coupled(m, rows, regular)
-        solves += 1
         more = False
         for k in range(m.active.shape[0]):
             for i in range(p.n_vertices[k]):
@@ -516,6 +514,5 @@ def resolve(p: Projection, m: Linearised, regular: bool) -> int:
                     more = True
         if not more:
             return solves
-        if solves == m.params.resolves:
-            m.agreed[0] = False
-            return solves
+    m.agreed[0] = False
+    return m.params.resolves

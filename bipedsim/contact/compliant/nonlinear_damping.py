@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from bipedsim.config import param
 from bipedsim.contact.base import Promises
 from bipedsim.contact.compliant.substeps import (
+    MOST_EVENTS,
     Substeps,
     begin_substep,
     move_on,
@@ -285,7 +286,7 @@ def nonlinear_damping(p: Projection, m: Bristles):
     count = min(wanted, m.params.max_substeps)
     h = s.h
     t = 0.0
-    while t < h:
+    for _ in range(MOST_EVENTS + count + 1):
         rest = h - t
         dt = substep(p, c, h / count, rest)
         begin_substep(c)
@@ -298,8 +299,10 @@ def nonlinear_damping(p: Projection, m: Bristles):
                 _sum_up(p, m, k)
             move_on(p, c, stage, dt)
         _settle(p, m, dt)
-        t = h if dt == rest else t + dt
-    write_result(p, s, 1, wanted > count)
+        if dt == rest:
+            break
+        t += dt
+    write_result(p, s, 1, wanted > count or c.events[0] >= MOST_EVENTS)
 
 
 class NonlinearDamping(VertexModel):

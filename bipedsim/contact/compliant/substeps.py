@@ -17,12 +17,14 @@ import numpy as np
 
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics import Projection
-from bipedsim.numerics import Array, assign, kernel, zeros_of
+from bipedsim.numerics import Array, Integers, assign, kernel, zeros_of
 
 CLOSED = 1e-12
 """A vertex this near to the ground [m] has arrived."""
 SHORTEST = 1e-6
 """Shortest substep, as a share of the step."""
+MOST_EVENTS = 50
+"""Substeps of one step that end where a vertex arrives or leaves, at most; falls of whole robots have up to eleven."""
 LEAVING = 1e-9
 """A vertex at the ground that rises faster than this [m/s] is leaving it."""
 
@@ -44,6 +46,7 @@ class Substeps(NamedTuple):
         height, velocity, arm: Of the vertices at the stage: (K, N) [m], (K, 3, N) [m/s], (K, 3, N) off the sole origin.
         force: (K, N, 3) on the vertices at the stage, ground axes [N]. force_sum: (K, 3, N) weighted over the stages.
         impulses: (K, N, 3) of the vertices since the beginning of the step [N.s]; cleared by whoever owns them.
+        events: (1,) substeps of the step that ended where a vertex arrived or left.
     """
 
     h: float
@@ -66,6 +69,7 @@ class Substeps(NamedTuple):
     force: Annotated[Array, "K", "N", 3]
     force_sum: Annotated[Array, "K", 3, "N"]
     impulses: Annotated[Array, "K", "N", 3]
+    events: Annotated[Integers, 1]
 
     @classmethod
     def of_feet(cls, contacts: VertexContacts) -> Substeps:
@@ -77,6 +81,7 @@ class Substeps(NamedTuple):
 @kernel
 def start(p: Projection, c: Substeps):
     """Put the feet where the step begins."""
+    c.events[0] = 0
     for r in range(c.drive.shape[0]):
         c.drive[r] = (p.w_free[r] - p.w_before[r]) / c.h + p.bias[r]
         c.shift[r] = 0.0
@@ -126,18 +131,25 @@ def place(p: Projection, c: Substeps):
 def substep(p: Projection, c: Substeps, longest: float, rest: float) -> float:
     """Return how long the next substep is [s]: until the next vertex arrives or leaves at most.
 
+    Forces under which vertices arrive and leave in turn without an end are followed for ``MOST_EVENTS`` of these; the
+    substeps after them do not end there, and the step counts as unresolved.
+
     Args:
         p, c: See :class:`Projection` and :class:`Substeps`.
         longest: Most that the force law allows [s].
         rest: What is left of the step [s].
     """
     dt = min(longest, rest)
+    if c.events[0] >= MOST_EVENTS:
+        return rest if rest - dt < SHORTEST * c.h else dt
     for k in range(c.height.shape[0]):
         for i in range(p.n_vertices[k]):
             height = c.height[k, i]
             ahead = c.velocity[k, 2, i] * dt
             if (CLOSED < height < -ahead) or (-ahead < height < -CLOSED):
                 dt = max(-height / c.velocity[k, 2, i], SHORTEST * c.h)
+    if dt < min(longest, rest):
+        c.events[0] += 1
     return rest if rest - dt < SHORTEST * c.h else dt
 
 
@@ -202,6 +214,9 @@ def crossing(p: Projection, c: Substeps, dt: float) -> float:
     at the end of it only, it would arrive faster than it left.
     """
     _sum_up(p, c)
+    whole = dt
+    if c.events[0] >= MOST_EVENTS:
+        return dt
     for k in range(c.height.shape[0]):
         ax = _acceleration(p, c, 6 * k + 3)
         ay = _acceleration(p, c, 6 * k + 4)
@@ -222,6 +237,8 @@ def crossing(p: Projection, c: Substeps, dt: float) -> float:
             t = -(v + root) / a if v > 0.0 else 2.0 * z / (root - v)
             if 0.0 < t < dt:
                 dt = max(t, SHORTEST * c.h)
+    if dt < whole:
+        c.events[0] += 1
     return dt
 
 

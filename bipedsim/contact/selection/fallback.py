@@ -49,21 +49,27 @@ def _solve_vertices(p: Projection, s: Selection) -> bool:
     """Solve for the impulses of all vertices; return whether these are a solution."""
     _fill_vertices(p, s)
     _fill_free(p.w_free, s)
-    slips = True
     solved = False
-    while slips:
+    # Each solve but the last gives a point dynamic friction.
+    for _ in range(s.cones.points[0] + 1):
         solved = solve_cones(p.G, s.cones)
         s.result.counters[CANDIDATES] += 1
-        slips = _take_dynamic(p, s)
+        if not _take_dynamic(p, s):
+            break
     return solved
 
 
 @kernel
-def impact_of_vertices(p: Projection, s: Selection) -> None:
-    """Fill ``s.trial.impact`` with what takes the velocities before the step to the wanted ones, of all vertices."""
+def impact_of_vertices(p: Projection, s: Selection) -> bool:
+    """Fill ``s.trial.impact`` with what takes the velocities before the step to the wanted ones, of all vertices.
+
+    Returns:
+        Whether that was solved.
+    """
     _fill_free(p.w_before, s)
-    solve_cones(p.G, s.cones)
+    solved: bool = solve_cones(p.G, s.cones)
     _sum_up(s, s.trial.impact)
+    return solved
 
 
 @kernel

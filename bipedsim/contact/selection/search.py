@@ -72,7 +72,7 @@ def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
     n_choices = feet + 1
     # The longest list of neighbours has N entries.
     widest = max(s.scratch.perfect.shape[0], 3)
-    while True:
+    for _ in range(n_choices + feet * widest + 1):
         step = queue.cursor[source]
         if choices_only and step >= n_choices:
             return False
@@ -95,6 +95,7 @@ def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
             mode[foot] = other
         if _is_new(mode, queue.tested, count):
             return True
+    return False
 
 
 @kernel
@@ -104,14 +105,13 @@ def search(p: Projection, s: Selection) -> bool:
     feet = mode.shape[0]
     for k in range(feet):
         mode[k] = present[k]
-    count = 0
-    while True:
+    for before in range(s.settings.candidates):
         solve(p, s)
         if judge(p, s):
             return True
         choose(p, s)
-        _remember(p, s, count)
-        count += 1
+        _remember(p, s, before)
+        count = before + 1
         if count == s.settings.candidates:
             return False
         if count == ORDINARY:
@@ -120,6 +120,7 @@ def search(p: Projection, s: Selection) -> bool:
                 continue
         if not _next_candidate(p, s, count):
             return False
+    return False
 
 
 @kernel
@@ -150,7 +151,7 @@ def _next_candidate(p: Projection, s: Selection, count) -> bool:
     for i in range(count):
         if _correct(p, s, count - 1 - i, count, True):
             return True
-    while True:
+    for _ in range(count + 1):
         top = -1
         for c in range(count):
             if s.queue.open[c] and (top < 0 or _better(s.queue, c, top)):
@@ -160,3 +161,4 @@ def _next_candidate(p: Projection, s: Selection, count) -> bool:
         if _correct(p, s, top, count, False):
             return True
         s.queue.open[top] = False
+    return False

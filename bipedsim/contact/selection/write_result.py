@@ -12,11 +12,14 @@ from bipedsim.numerics import kernel
 
 
 @kernel
-def _split_impact(p: Projection, s: Selection):
+def _split_impact(p: Projection, s: Selection) -> bool:
     """Fill ``s.trial.impact``: the impulse that takes the velocities before the step to the wanted ones.
 
     The rest of the impulse, which is linear in the two, answers the forces that act over the step. A landing takes two
     steps: the first closes the gap, the second stops what was left of the velocity for that.
+
+    Returns:
+        Whether that impulse was found.
     """
     landed_before = s.state.landed[0]
     gained = False
@@ -28,12 +31,12 @@ def _split_impact(p: Projection, s: Selection):
     s.state.landed[0] = gained
     if not (gained or landed_before) or p.parted[0]:
         s.trial.impact[:, :] = 0.0
-        return
+        return True
     if s.trial.pointwise[0]:
-        impact_of_vertices(p, s)
-        return
+        return impact_of_vertices(p, s)
     multipliers(p, s, p.w_before)
     spread(s.scratch, s.trial.impact)
+    return True
 
 
 @kernel
@@ -57,7 +60,7 @@ def _bits(mode, n) -> int:
 @kernel
 def write_result(p: Projection, s: Selection, violated: bool):
     """Make the candidate that was solved last the state, and write what it means."""
-    _split_impact(p, s)
+    split = _split_impact(p, s)
     trial, r = s.trial, s.result
     changes = 0
     for k in range(trial.mode.shape[0]):
@@ -71,4 +74,4 @@ def write_result(p: Projection, s: Selection, violated: bool):
             r.wrench[k, a] /= s.settings.h
         to_sole(p.rotation[k], trial.impact[k], r.impact[k])
         write_pressure(k, p, r, trial.cop[k, 0], trial.cop[k, 1])
-    count_step(r, changes, violated)
+    count_step(r, changes, violated or not split)

@@ -42,6 +42,12 @@ def solve_cones(G, q: ConeProblem) -> bool:
         q: The problem: points, foot, arm, mu, mobility, g, scale and f are given.
     """
     q.used[0] = 0
+    return solve_more_cones(G, q)
+
+
+@kernel
+def solve_more_cones(G, q: ConeProblem) -> bool:
+    """Do as :func:`solve_cones` with the iterations that the problems before left: ``q.used`` goes on from there."""
     q.residual[0] = np.inf
     q.best[:, :] = 0.0
     newton(G, q, PROXIMAL, False)

@@ -322,7 +322,9 @@ def lcp(p: Projection, model: Vertices):
     solves = 0
     turns = 0
     m.figures[:] = 0.0
-    while True:
+    count, ended = 0, False
+    # Each try but the last takes a vertex in, has one slide, turns a pyramid or leaves a level.
+    for _ in range(2 * m.active.size + _TURNS + _NOTHING + 1):
         count = _gather(p, s, m, level)
         if count > 0 and level < _NOTHING:
             solves += 1
@@ -342,15 +344,19 @@ def lcp(p: Projection, model: Vertices):
                 continue
             if _break_loose(p, s, m, count):
                 continue
+        ended = True
         break
     gained = _settle(s, m, count, level)
     wanted = (gained or m.landed[0]) and not p.parted[0]
-    if wanted and count > 0 and level < _NOTHING and _attempt(p, m, s.h, level, p.w_before, False):
-        # What takes the velocities before the step to those wanted; the rest answers the forces over the step.
-        for a in range(count):
-            assign(s.impacts[m.points.foot[a], m.vertex[a]], m.points.f[a])
+    if wanted and count > 0 and level < _NOTHING:
+        if _attempt(p, m, s.h, level, p.w_before, False):
+            # What takes the velocities before the step to those wanted; the rest answers the forces over the step.
+            for a in range(count):
+                assign(s.impacts[m.points.foot[a], m.vertex[a]], m.points.f[a])
+        else:
+            ended = False
     m.landed[0] = gained
-    write_result(p, s, solves, level > _ALL)
+    write_result(p, s, solves, level > _ALL or not ended)
 
 
 @kernel

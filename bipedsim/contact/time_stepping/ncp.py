@@ -201,13 +201,14 @@ def ncp(p: Projection, model: Cones):
             q.enough[0] = POLISHED_PART
             _guess(s, q)
             begin_with_guess(p.G, q, PROXIMAL)
-        slipping = True
-        while slipping:
+        # Each solve but the last gives a point dynamic friction.
+        for _ in range(q.points[0] + 1):
             solved = solve_cones(p.G, q)
             solves += 1
             used += q.used[0]
             residual = q.residual[0]
-            slipping = _take_dynamic(p, q)
+            if not _take_dynamic(p, q):
+                break
     else:
         solved = _let_go(q)
     gained = _take_state(s, t, q)
