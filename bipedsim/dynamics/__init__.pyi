@@ -7,13 +7,14 @@ from .loops import Loops
 from .pairs import Pairs, approach, closest
 from .projection import Projection, edge_lines
 from .rows import impose
-from .step import LANDS, TOUCHES, CompiledContact, Dynamics
+from .step import FLIES, LANDS, TOUCHES, CompiledContact, Dynamics
 from .stops import Stops, keep_within
 from .support import NEW_PLANE, UNCHANGED, Foothold
 from .tree import SPEED_LIMIT, Tree, add_wrenches
 from .views import live_motions, live_poses, live_rows
 
 __all__ = [
+    "FLIES",
     "LANDS",
     "NEW_PLANE",
     "SPEED_LIMIT",

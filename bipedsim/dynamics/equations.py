@@ -12,7 +12,20 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.dynamics.joints import FLOATS, Joints, move, place, span
-from bipedsim.numerics import Array, Integers, Three, cross, entry, kernel, point_acceleration, turn, zeros_of
+from bipedsim.numerics import (
+    Array,
+    Integers,
+    Three,
+    accumulate,
+    add_wrench,
+    cross,
+    entry,
+    kernel,
+    point_acceleration,
+    point_velocity,
+    turn,
+    zeros_of,
+)
 
 Six = tuple[float, float, float, float, float, float]
 
@@ -140,7 +153,12 @@ def _weigh(e: Equations, j: int) -> None:
     f = needs(s, j, c, inertia)
     for a in range(6):
         e.load[j, a] = f[a]
-    out = e.composite[j]
+    _begin_composite(e.composite[j], m, c, inertia)
+
+
+@kernel
+def _begin_composite(out: Array, m: float, c: Three, inertia: Six) -> None:
+    """Fill mass, first moment and inertia (10,) at ``origin`` with those of one body."""
     out[0] = m
     out[1], out[2], out[3] = m * c[0], m * c[1], m * c[2]
     out[4] = inertia[0] + m * (c[1] * c[1] + c[2] * c[2])
@@ -199,6 +217,40 @@ def fill(e: Equations, q: Array, v: Array) -> None:
     mass = e.composite[0, 0]
     for a in range(3):
         e.com[a] = s.origin[a] + e.composite[0, 1 + a] / mass
+
+
+@kernel
+def gather_momentum(e: Equations, q: Array, v: Array, momentum: Array) -> None:
+    """Fill the momentum of all bodies at (q, v), and ``com`` and ``composite`` of joint 0, that of the whole tree.
+
+    Poses and motions of the joints are filled on the way, M and nle are not.
+
+    Args:
+        e: See :class:`Equations`.
+        q, v: (nq,), (nv,).
+        momentum: (6,) linear [N.s], and angular about ``com`` [N.m.s], in the axes of the world.
+    """
+    s, whole = e.joints, e.composite[0]
+    place(s, q)
+    for a in range(10):
+        whole[a] = 0.0
+    for a in range(6):
+        momentum[a] = 0.0
+    for j in range(1, s.parent.shape[0]):
+        span(s, j)
+        move(s, j, v)
+        c, inertia, m, twist = lever(s, j), turned_inertia(s, j), s.mass[j], s.twists[j]
+        u = point_velocity(twist, c)
+        add_wrench(momentum, (m * u[0], m * u[1], m * u[2]), c)
+        accumulate(momentum[3:], _times(inertia, (twist[3], twist[4], twist[5])))
+        _begin_composite(e.composite[j], m, c, inertia)
+        for a in range(10):
+            whole[a] += e.composite[j, a]
+    c = (whole[1] / whole[0], whole[2] / whole[0], whole[3] / whole[0])
+    moment = cross(c, momentum)
+    for a in range(3):
+        momentum[3 + a] -= moment[a]
+        e.com[a] = s.origin[a] + c[a]
 
 
 @entry

@@ -62,6 +62,7 @@ class Loops(NamedTuple):
         rows: (M, nv) g of the last part of a step, which change the error by g v in time.
         error: (M,) of the loops where it began [m, rad]. bias: (M,) G' v [m/s^2, rad/s^2].
         impulse: (M,) of the loops on their second bodies in it, along the axes of the first frame [N.s, N.m.s].
+        ahead: (1,) time from where the part began to the moment at which the velocity after it is tangent [s].
         axes, other: (3, 3) work.
         change: (nv,) of the configuration that closes the loops.
     """
@@ -81,6 +82,7 @@ class Loops(NamedTuple):
     error: Annotated[Array, "M"]
     bias: Annotated[Array, "M"]
     impulse: Annotated[Array, "M"]
+    ahead: Annotated[Array, 1]
     axes: Annotated[Array, 3, 3]
     other: Annotated[Array, 3, 3]
     change: Annotated[Array, "v"]
@@ -175,30 +177,46 @@ def _find_bias(o: Loops, k: int, n: int, t: Tree) -> None:
 
 
 @kernel
-def hold_loops(o: Loops, t: Tree, p: Projection, v: Array, part: int) -> None:
+def hold_loops(o: Loops, t: Tree, p: Projection, v: Array, part: int, aloft: bool) -> None:
     """Eliminate the loops, as the first rows of ``t``, in this part of a step; after its projection.
 
     Args:
         o, t, p: See :class:`Loops`, :class:`Tree` and :class:`Projection`.
         v: (nv,) where the part begins.
         part: Of the step.
+        aloft: Whether the robot was in flight in the step before, and so probably is in this one.
     """
-    r, n, h = t.rows, 0, t.h
     _find_errors(o, t.poses)
+    # In an impact the velocity is that of its moment; in the rest after it, of forces within the step and in flight, it
+    # is that of where the part ends, and not of half a step before.
+    at_end = part in (WITHIN, REST) or aloft
+    fill_loops(o, t, v, 0.0 if part == IMPACT else t.h if at_end else 0.5 * t.h)
+    keep_whole(t, p)
+    take_off(t, p, 0)
+
+
+@kernel
+def fill_loops(o: Loops, t: Tree, v: Array, ahead: float) -> None:
+    """Make the loops the first rows of ``t``, orthonormal ones; after :func:`bipedsim.dynamics.tree.factor`.
+
+    Args:
+        o, t: See :class:`Loops` and :class:`Tree`.
+        v: (nv,) before the step.
+        ahead: See :class:`Loops`.
+    """
+    r, n = t.rows, 0
+    o.ahead[0] = ahead
     for k in range(o.size.shape[0]):
         turn_axes(t.poses[o.first[k]], o.first_R[k], o.axes)
         at = act(t.poses[o.second[k]], o.second_p[k])
         _fill_rows(o, k, n, o.first_chain[k], o.first_length[k], -1.0, at, t.J_rows)
         _fill_rows(o, k, n, o.second_chain[k], o.second_length[k], 1.0, at, t.J_rows)
-        if part != IMPACT:
+        if ahead > 0.0:
             _find_bias(o, k, n, t)
         n += o.size[k]
     for m in range(n):
         for i in range(v.shape[0]):
             r.Q[m, i] = o.rows[m, i]
-        # In an impact the velocity is that of its moment; in the rest after it, and of forces within the step, it is
-        # that of where the part begins, and not of half a step before.
-        ahead = 0.0 if part == IMPACT else h if part in (WITHIN, REST) else 0.5 * h
         r.goal[m] = -ahead * o.bias[m]
         r.goal_late[m] = -0.5 * ahead * o.bias[m]
     r.used[0] = n
@@ -212,8 +230,6 @@ def hold_loops(o: Loops, t: Tree, p: Projection, v: Array, part: int) -> None:
             r.size[m] = largest
         n += o.size[k]
     orthonormalise(r, 0)
-    keep_whole(t, p)
-    take_off(t, p, 0)
 
 
 @kernel
@@ -223,28 +239,20 @@ def read_loops(o: Loops, t: Tree) -> None:
         o.impulse[m] = t.rows.impulse[m]
 
 
-@entry
-def _shut(loops: Any, tree: Any, poses: Array) -> float:
-    """Fill ``change``, which closes the loops at ``poses`` (joints, 12); return the largest error [m or rad].
+@kernel
+def meet(o: Loops, t: Tree, wanted: Array, scale: float) -> None:
+    """Fill ``change`` with the smallest x that has G x = ``scale`` times ``wanted`` (M,), and leaves stops that carry.
 
-    It is the least one in the metric of the kinetic energy where the last part of a step began, and leaves joints that
-    stand at their stops.
+    It is the smallest in the metric of the kinetic energy. Rows are those of the last part of a step.
     """
-    o, t = loops.arrays, tree.arrays
     r, x = t.rows, o.change
-    _find_errors(o, poses)
-    largest = 0.0
-    for m in range(o.error.shape[0]):
-        largest = max(largest, abs(o.error[m]))
-    if not largest > SHUT:
-        return largest
     for i in range(x.shape[0]):
         x[i] = 0.0
     for n in range(r.used[0]):
         if r.R[n, n] == 0.0:
             r.shift[n] = 0.0
             continue
-        lacks = -o.error[n] if n < o.error.shape[0] else 0.0
+        lacks = scale * wanted[n] if n < wanted.shape[0] else 0.0
         for m in range(n):
             lacks -= r.R[m, n] * r.shift[m]
         r.shift[n] = lacks / r.R[n, n]
@@ -255,6 +263,23 @@ def _shut(loops: Any, tree: Any, poses: Array) -> float:
         for d in range(t.depth[i] - 1):
             total -= t.L[i, d] * x[t.ancestors[i, d]]
         x[i] = total * t.inverse[i]
+
+
+@entry
+def _shut(loops: Any, tree: Any, poses: Array) -> float:
+    """Fill ``change``, which closes the loops at ``poses`` (joints, 12); return the largest error [m or rad].
+
+    It is the least one in the metric of the kinetic energy where the last part of a step began, and leaves joints that
+    stand at their stops.
+    """
+    o, t = loops.arrays, tree.arrays
+    _find_errors(o, poses)
+    largest = 0.0
+    for m in range(o.error.shape[0]):
+        largest = max(largest, abs(o.error[m]))
+    if not largest > SHUT:
+        return largest
+    meet(o, t, o.error, -1.0)
     return largest
 
 
@@ -264,10 +289,14 @@ class Closing:
     Args:
         model: Of the robot.
         loops, tree: Of its dynamics.
+
+    Attributes:
+        failed: Whether the last call left a loop open.
     """
 
     def __init__(self, model: pin.Model, loops: Loops, tree: Tree) -> None:
         self._model, self._loops = model, loops
+        self.failed = False
         self._boxes = box(loops), box(tree)
         self._data = model.createData()
         self._poses = live_poses(self._data, model.njoints)
@@ -278,9 +307,11 @@ class Closing:
         A part has left less than the third power of the step; Newton's method with the rows of its beginning needs one
         or two iterations.
         """
+        self.failed = True
         for _ in range(ITERATIONS):
             pin.forwardKinematics(self._model, self._data, q)
             if not _shut(*self._boxes, self._poses) > SHUT:
+                self.failed = False
                 break
             q = pin.integrate(self._model, q, self._loops.change)
         return q

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bipedsim.dynamics import tree as kernels
 from bipedsim.dynamics.bodies import Bodies, anything_near, touches_ground
 from bipedsim.dynamics.equations import Equations, fill_equations
-from bipedsim.dynamics.flight import Flight, Momentum, look_ahead, slide
+from bipedsim.dynamics.flight import Airborne, Flight, look_ahead
 from bipedsim.dynamics.joints import place_joints
 from bipedsim.dynamics.landing import (
     CLOSED,
@@ -153,14 +153,16 @@ class _Step(NamedTuple):
     contact: CompiledContact
 
 
-REFUSED, LANDS, NEAR, OTHERS, LATE, TOUCHES, CLOSE = -1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0
+REFUSED, LANDS, NEAR, OTHERS, LATE, TOUCHES, CLOSE, FLIES = -1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0, -9.0
 """What a step returns that was not taken: torques are not finite; a vertex lands in it, or a joint arrives at its stop;
 a joint is near its stop, before a contact model that is not compiled was asked; other stops carry than were tried, and
 the same, where no joint was near and nothing of the contact's memory was kept; a body other than a sole would get into
-the ground; and one is close to it, before the contact model was asked."""
-FIRST, MORE, FIRM, ASK, ASK_AGAIN, SOLVED = range(6)
+the ground; one is close to it, before the contact model was asked; and no foot carries: :meth:`Dynamics.fly` takes the
+step."""
+FIRST, MORE, FIRM, ASK, ASK_AGAIN, SOLVED, GIVEN = range(7)
 """Tries of a step: the first, further ones with other stops, those in which what carries goes on to; to ask the contact
-model alone, for the first time or once more; and where the stops were solved with all that touches."""
+model alone, for the first time or once more; where the stops were solved with all that touches; and where impulses are
+given from outside."""
 TRIES, MANY = 20, 5
 """Tries before all sets of so many of those stops are tried that carried in one of them, and before they are firm."""
 
@@ -172,7 +174,7 @@ def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float)
         return REFUSED
     a.projection.parted[0] = part in (IMPACT, REST)
     if a.loops.size.shape[0] > 0:
-        hold_loops(a.loops, a.tree, a.projection, v, part)
+        hold_loops(a.loops, a.tree, a.projection, v, part, a.flight.aloft[0])
     if part == WITHIN:
         kernels.fill_bias(a.tree, a.foothold, a.projection)
     elif part == WHOLE:
@@ -208,7 +210,7 @@ def _hold(a: Any, q: Array, v: Array, part: int, attempt: int) -> None:
 @kernel
 def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, attempt: int) -> float:
     """Bring the impulses of a part of the step back to joint space."""
-    aloft = part != UNSPLIT
+    aloft = part != UNSPLIT and attempt < SOLVED
     for k in range(impulse.shape[0]):
         aloft = aloft and impulse[k, 2] == 0.0
     a.flight.aloft[0] = aloft
@@ -225,7 +227,6 @@ def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, att
     if attempt == SOLVED:
         if part != WITHIN and passes_others(a.stops, a.tree, q, v):
             return OTHERS
-        keep_within(a.stops, a.tree, q)
     elif judge(a.stops, a.tree, a.projection, impulse, q, v, part, aloft, attempt == FIRM, first) != STANDS:
         if a.stops.near[0]:
             return OTHERS
@@ -234,7 +235,7 @@ def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, att
         return LATE
     if part == IMPACT:
         return fastest
-    if part == WHOLE and _events(a, impulse):
+    if part == WHOLE and _events(a, impulse, aloft):
         if aloft:
             look_ahead(a.flight, a.tree, v)
         return LANDS
@@ -248,17 +249,19 @@ def _end(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, att
         return fastest
     if aloft:
         look_ahead(a.flight, a.tree, v)
+        return FLIES
     if part == WITHIN:
         kernels.take_within(a.tree, v)
-        return fastest
-    kernels.take(a.tree, v)
-    if aloft:
-        slide(a.flight, a.tree)
+    else:
+        kernels.take(a.tree, v)
+    if a.stops.near[0] or attempt == SOLVED:
+        # What is solved to a tolerance, or to rounding of large impulses, may end beyond a limit by that.
+        keep_within(a.stops, a.tree, q)
     return fastest
 
 
 @kernel
-def _events(a: Any, impulse: Array) -> bool:
+def _events(a: Any, impulse: Array, aloft: bool) -> bool:
     """Whether a vertex lands or a joint arrives at its stop within the step; if so, fill when the first one does."""
     landing = a.landing
     lands = landing.lifted[0] > 0 and arrives(a.projection, landing, a.tree.h, impulse)
@@ -266,8 +269,7 @@ def _events(a: Any, impulse: Array) -> bool:
     if first <= 1.0 and not (lands and landing.share[0] <= first):
         landing.share[0] = landing.together[0] = first
         landing.touching[0] = RESTING
-        # Joints are half a step ahead of their velocities in flight, too; the robot as a whole is corrected there.
-        landing.lag[0] = 0.5
+        landing.lag[0] = 0.0 if aloft else 0.5
         lands = True
     gather(a.stops, landing.share[0])
     return lands
@@ -409,8 +411,8 @@ class Dynamics:
         self.com = self.equations.com
         self.sole_origins = self.foothold.sole_origin
         self.ground_axes = self.foothold.axes
-        self._momentum = Momentum(robot, self.tree, self.com)
-        self.flight = self._momentum.flight
+        self._airborne = Airborne(robot, self.tree, self.stops, self.loops, self.com)
+        self.flight = self._airborne.flight
         self._closing = Closing(robot.model, self.loops, self.tree) if robot.loops else None
         self._filled, self._joints = box(self.equations), box(self.equations.joints)
         nothing = np.zeros(self._model.nq), np.zeros(self._model.nv)
@@ -459,7 +461,7 @@ class Dynamics:
                 velocity within the step.
         """
         part, late = (UNSPLIT, impulse) if late is None else (WITHIN, late)
-        return float(_advance(self._projected, self._q, v, impulse, late, part, FIRST))
+        return float(_advance(self._projected, self._q, v, impulse, late, part, GIVEN))
 
     def step(
         self, q: Array, v: Array, tau_joint: Array, contact: Contact, split: bool = True, flies: bool = True
@@ -472,8 +474,8 @@ class Dynamics:
             flies: Whether to keep the momentum in flight.
 
         Returns:
-            As :meth:`advance`, and ``REFUSED`` for torques that are not finite, or ``LANDS``; ``v`` then stays as it
-            is, too. What arrives there, ``landing`` says, and ``change`` how the step would change v without it.
+            As :meth:`advance`, and ``REFUSED`` for torques that are not finite, ``LANDS`` or ``FLIES``; ``v`` then
+            stays as it is, too. What arrives, ``landing`` says, and ``change`` how the step changes v but for that.
         """
         self._fill(q, v)
         if contact is not self._contact:
@@ -483,6 +485,17 @@ class Dynamics:
         if not flies:
             self.flight.aloft[0] = False
         return fastest
+
+    def fly(self, q: Array, v: Array, tau_joint: Array) -> float:
+        """Take the step that :meth:`step` found to be one in flight.
+
+        Args:
+            q, v, tau_joint: As of :meth:`step`.
+
+        Returns:
+            As :meth:`advance`.
+        """
+        return self._airborne.fly(q, v, tau_joint)
 
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration at the end of the last step, which takes the way ``displacement`` from ``q`` (nq,).
@@ -500,10 +513,14 @@ class Dynamics:
         """Return ``q`` (nq,), which the last part of a step leads to, with its loops closed."""
         return q if self._closing is None else self._closing.closed(q)
 
+    @property
+    def left_open(self) -> bool:
+        """Whether the last :meth:`move` or :meth:`closed` could not close all loops."""
+        return self._closing is not None and self._closing.failed
+
     def correct(self, q: Array, v: Array) -> None:
         """Keep momentum where the last step, in flight, has ended: at (q, v), (nq,), (nv,), changed in place."""
-        if self.flight.free:
-            self._momentum.correct(q, v)
+        self._airborne.correct(q, v)
 
     def impact(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
         """Let the contact model stop at once what arrives at ``q``; fill ``change``, and leave ``v``.
@@ -641,6 +658,7 @@ class Dynamics:
     def warm_up(self) -> None:
         """Load or compile what steps need that :meth:`step` does not: of bodies that touch, stops, and landings."""
         vector, impulse = self.change, np.zeros((len(self.sole_origins), 6))
+        self._airborne.ready()
         ready(_project, self._projected, vector, vector, vector, WITHIN, 1.0)
         ready(_advance, self._projected, vector, vector, impulse, impulse, WITHIN, FIRST)
         if self._step is not None:
@@ -649,8 +667,9 @@ class Dynamics:
             ready(_hold_again, self._projected, vector, vector, WITHIN, FIRST)
 
     def reset(self) -> None:
-        """Forget what the feet stand on, and which stops carry."""
+        """Forget what the feet stand on, whether they do, and which stops carry."""
         self.stops.held[:] = 0
+        self.flight.aloft[0] = False
         feet = self.foothold
         feet.patch[:] = -1
         feet.second[:] = -1
@@ -679,6 +698,7 @@ class Dynamics:
         f, p = self.foothold, self.projection
         return {
             "stops": self.stops.held,
+            "aloft": self.flight.aloft,
             "patch": f.patch,
             "second": f.second,
             "passing": f.passing,

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.dynamics.landing import IMPACT, LAST, NEVER, REST, TOGETHER, WHOLE, WITHIN
+from bipedsim.dynamics.landing import IMPACT, LAST, NEVER, TOGETHER, WHOLE, WITHIN
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.tree import Tree
 from bipedsim.model import Robot
@@ -188,7 +188,7 @@ def fill_rows(s: Stops, t: Tree, q: Array, v: Array, part: int, first: int) -> N
 
 
 @kernel
-def _reads(s: Stops, t: Tree, first: int) -> float:
+def read_stops(s: Stops, t: Tree, first: int) -> float:
     """Read what every stop did from the rows, which begin at ``first``; return the largest impulse."""
     largest, n = 0.0, first
     for j in range(s.idx_q.shape[0]):
@@ -237,10 +237,10 @@ def judge(
     Returns:
         ``STANDS`` or ``AGAIN``. Which joints arrive within the whole step, ``arrivals`` says.
     """
-    pulls = PULLS * _reads(s, t, first) if s.near[0] else np.inf
+    pulls = PULLS * read_stops(s, t, first) if s.near[0] else np.inf
     if part == WHOLE:
         s.arrivals[0] = 0
-    way = 0.5 * s.span[0] / t.h if part == REST and aloft else 1.0
+    way = 0.5 * s.span[0] / t.h if aloft else 1.0
     for j in range(s.idx_q.shape[0]):
         side, i, angle = s.held[j], s.idx_v[j], q[s.idx_q[j]]
         after = v[i] + t.x[i]
@@ -267,7 +267,7 @@ def judge(
             # On its way back by the end of the step: it turned at the limit.
             t.step[i] = side * gap
         elif part == WHOLE and side * v[i] > s.slow:
-            _arrive(s, j, side, gap, side * v[i], side * t.x[i])
+            _arrive(s, j, side, gap, side * v[i], side * t.x[i], aloft)
         else:
             s.held[j] = side
             return AGAIN
@@ -296,21 +296,30 @@ def passes_others(s: Stops, t: Tree, q: Array, v: Array) -> bool:
 
 @kernel
 def keep_within(s: Stops, t: Tree, q: Array) -> None:
-    """End the way of a step whose stops were solved with all that touches at the limits of the joints."""
+    """End the way of a step at the limits of the joints at most."""
     for j in range(s.idx_q.shape[0]):
         i, angle = s.idx_v[j], q[s.idx_q[j]]
         t.step[i] = min(max(t.step[i], s.lower[j] - angle), s.upper[j] - angle)
 
 
 @kernel
-def _arrive(s: Stops, j: int, side: int, gap: float, speed: float, change: float) -> None:
-    """Note when a joint arrives: where the step has gone on with its velocity of half a step ago."""
+def end_at_limits(s: Stops, t: Tree, q: Array, v: Array) -> None:
+    """End the way of a step in flight from (q, v) at limits that stops hold, and elsewhere within all limits."""
+    for j in range(s.idx_q.shape[0]):
+        if s.held[j] != 0:
+            t.step[s.idx_v[j]] = t.h * _goal(s, j, s.held[j], q, v, WITHIN, t.h)[1]
+    keep_within(s, t, q)
+
+
+@kernel
+def _arrive(s: Stops, j: int, side: int, gap: float, speed: float, change: float, aloft: bool) -> None:
+    """Note when a joint arrives: its velocity is that of half a step ago, and in flight that of the moment."""
     if s.arrivals[0] == 0:
         for other in range(s.arrival.shape[0]):
             s.arrival[other] = NEVER
     h = s.span[0]
-    # gap = h s (speed + (1 + s) / 2 change)
-    slope = h * (speed + 0.5 * change)
+    # gap = h s (speed + (1 + s) / 2 change), in flight h s (speed + s / 2 change)
+    slope = h * (speed if aloft else speed + 0.5 * change)
     square = slope * slope + 2.0 * h * change * gap
     root = np.sqrt(max(square, 0.0)) + slope
     s.side[j] = side

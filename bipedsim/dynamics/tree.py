@@ -76,7 +76,7 @@ class Tree(NamedTuple):
 
 
 @kernel
-def _factor(t: Tree, share: float) -> None:
+def factor(t: Tree, damping: Array, share: float) -> None:
     """Factor M + share h diag(damping) = L^T L into the packed rows ``L`` and the inverse of its diagonal."""
     ancestors, depth, L = t.ancestors, t.depth, t.L
     nv = depth.shape[0]
@@ -84,7 +84,7 @@ def _factor(t: Tree, share: float) -> None:
         last = depth[k] - 1
         for p in range(last + 1):
             L[k, p] = t.M_rows[k, ancestors[k, p]]
-        L[k, last] += share * t.h * t.damping[k]
+        L[k, last] += share * t.h * damping[k]
     for k in range(nv - 1, -1, -1):
         last = depth[k] - 1
         root = np.sqrt(L[k, last])
@@ -155,7 +155,7 @@ def place_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
 
 
 @kernel
-def _drive(t: Tree, v: Array, tau_joint: Array, share: float) -> None:
+def drive(t: Tree, v: Array, tau_joint: Array, share: float) -> None:
     """Fill z = L^-T share h (push - nle - D v + tau), of all that acts but contact."""
     z, h = t.z, share * t.h
     for i in range(v.shape[0]):
@@ -255,8 +255,8 @@ def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, sha
         if not np.isfinite(tau_joint[j]):
             return False
     t.rows.used[0] = 0
-    _factor(t, share)
-    _drive(t, v, tau_joint, share)
+    factor(t, t.damping, share)
+    drive(t, v, tau_joint, share)
     feet = t.leaf.shape[0]
     for k in range(feet):
         locate_foot(k, t, f)
@@ -417,8 +417,14 @@ def change(t: Tree, impulse: Array, late: bool, v: Array) -> float:
     add_wrenches(t, impulse, x)
     if t.rows.used[0] > 0:
         impose(t.rows, x, late)
+    return solve_change(t, x, v)
+
+
+@kernel
+def solve_change(t: Tree, x: Array, v: Array) -> float:
+    """Replace ``x`` (nv,) by L^-1 x; return the largest |v + x|, NaN if any is not finite."""
     largest = 0.0
-    for i in range(nv):
+    for i in range(x.shape[0]):
         total = x[i]
         for d in range(t.depth[i] - 1):
             total -= t.L[i, d] * x[t.ancestors[i, d]]

@@ -38,6 +38,7 @@ from .spatial import (
     to_quaternion,
     turn,
     turn_axes,
+    turn_quaternion,
 )
 from .zeros import zeros_of
 
@@ -107,5 +108,6 @@ __all__ = [
     "to_quaternion",
     "turn",
     "turn_axes",
+    "turn_quaternion",
     "zeros_of",
 ]

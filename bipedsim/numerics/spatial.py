@@ -154,6 +154,22 @@ def exp3(phi: Vector, scale: float, out: Array) -> None:
 
 
 @kernel
+def turn_quaternion(quaternion: Array, phi: Vector, out: Array) -> None:
+    """Fill ``out`` (4,), apart, with the unit quaternion x y z w turned by the vector phi [rad] in its own axes."""
+    angle = math.sqrt(phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2])
+    share = 0.5 - angle * angle / 48.0 if angle < 1e-4 else math.sin(0.5 * angle) / angle
+    x, y, z, w = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
+    a, b, c, d = share * phi[0], share * phi[1], share * phi[2], math.cos(0.5 * angle)
+    out[0] = w * a + x * d + y * c - z * b
+    out[1] = w * b + y * d + z * a - x * c
+    out[2] = w * c + z * d + x * b - y * a
+    out[3] = w * d - x * a - y * b - z * c
+    length = math.sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2] + out[3] * out[3])
+    for i in range(4):
+        out[i] /= length
+
+
+@kernel
 def rotation_error(R: Array, goal: Array) -> Three:
     """Return the vector that turns R into ``goal``, both (3, 3), for small angles and in the axes that both are in.
 

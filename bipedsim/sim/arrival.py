@@ -142,8 +142,8 @@ def _finish(boxed: Any, q: Array, v: Array) -> float:
         t.acceleration[i] = (a.after[i] - v[i]) / t.h
         v[i] = a.after[i]
         largest = max(largest, abs(v[i]))
-    if ahead < 1.0 and s.near[0]:
-        # Joints that are slow end at their limits, in flight, where nothing else minds.
+    if s.near[0]:
+        # In flight joints that are slow end at their limits; else it is rounding that is taken off.
         keep_within(s, t, q)
     return largest
 

@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.contact import UNRESOLVED, ContactModel, Parts
-from bipedsim.dynamics import LANDS, SPEED_LIMIT, TOUCHES, Dynamics
+from bipedsim.dynamics import FLIES, LANDS, SPEED_LIMIT, TOUCHES, Dynamics
 from bipedsim.numerics import Array, box
 from bipedsim.sim.arrival import UNSOUND, Arrival, Calls
 from bipedsim.touch import Touching
@@ -98,8 +98,11 @@ class Steps:
         d = self._dynamics
         unresolved = self._counters[UNRESOLVED]
         fastest = d.step(q, v, torque, self._contact, self._events, self._events)
-        if fastest == TOUCHES:
-            return self._touch(q, v, torque, judge)
+        if fastest < 0.0:
+            if fastest == TOUCHES:
+                return self._touch(q, v, torque, judge)
+            if fastest == FLIES:
+                return self._fly(q, v, torque, judge)
         self.stopped = False
         if self._near[0] or self._chained:
             self._note_stops(self._fixed[0] > 0)
@@ -107,11 +110,24 @@ class Steps:
         if self._landed and self._counters[UNRESOLVED] > unresolved and self._stops.arrivals[0] == 0:
             # Without the vertices that may land, no set may be left that holds the others: three of four are none.
             d.take_back(self._contact)
-            fastest = self._unsplit(q, v, torque, False)
-        elif self._landed:
+            return self._unsplit(q, v, torque, False, judge)
+        if self._landed:
             return self._land(q, v, torque, judge)
         if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
             judge(q, v, 1.0)
+        return fastest
+
+    def _fly(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> float:
+        """Take a step in flight; ``judge`` sees it as it was found, without the middle that it then is given."""
+        d = self._dynamics
+        self._landed = False
+        if judge is not None:
+            d.acceleration[:] = d.change / self._h
+            judge(q, v + d.change, 1.0)
+        fastest = d.fly(q, v, torque)
+        self.stopped = False
+        if self._near[0] or self._chained:
+            self._note_stops(self._fixed[0] > 0)
         return fastest
 
     def _goes_on(self) -> bool:
@@ -139,14 +155,18 @@ class Steps:
             judge(q, v, 1.0)
         return fastest
 
-    def _unsplit(self, q: Array, v: Array, torque: Array, flies: bool) -> float:
+    def _unsplit(self, q: Array, v: Array, torque: Array, flies: bool, judge: Judge | None) -> float:
         """Take a step as a whole in the end that was begun in parts; ``flies`` if it should keep momentum in flight."""
         self._landed = self.stopped = False
         fastest = self._dynamics.step(q, v, torque, self._contact, split=False, flies=flies)
         if fastest == TOUCHES:
-            return self._touch(q, v, torque, None)
+            return self._touch(q, v, torque, judge)
+        if fastest == FLIES:
+            return self._fly(q, v, torque, judge)
         if self._near[0] or self._chained:
             self._note_stops(self._fixed[0] > 0)
+        if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
+            judge(q, v, 1.0)
         return fastest
 
     def _note_stops(self, acted: bool) -> None:
@@ -165,6 +185,8 @@ class Steps:
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration (nq,) at the end of the step from ``q``; see :meth:`Dynamics.move`."""
         self._q = after = self._dynamics.move(self._place if self._landed else q, v)
+        if self._chained and self._dynamics.left_open:
+            self._parts.fail()
         return after
 
     def _look_at(self, q: Array, v: Array) -> None:
@@ -186,7 +208,6 @@ class Steps:
         calls.strike(boxed)
         calls.finish(boxed, q, end)
         calls.take_back(boxed)
-        self._dynamics.correct(q.copy(), end)
         if self._touching is not None:
             self._touching.warm_up()
 
@@ -229,16 +250,15 @@ class Steps:
                 return self._touch(q, v, torque, judge)
         # No answer to the impact alone: the gap is closed within the step, as of a vertex that is put down.
         self._parts.again()
-        fastest = self._unsplit(q, v, torque, stops)
-        if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
-            judge(q, v, 1.0)
-        return fastest
+        return self._unsplit(q, v, torque, stops, judge)
 
     def _from_landing(self, q: Array, v: Array, torque: Array, behind: float, judge: Judge | None) -> float:
         """Go from the first part over the landing to the end of the step; velocities are ``behind`` until then."""
         d, boxed, calls, a = self._dynamics, self._boxed, self._calls(), self._arrival
         calls.depart(boxed, behind)
         self._place = place = d.closed(pin.integrate(self._model, q, a.way))
+        if self._chained and d.left_open:
+            self._parts.fail()
         fastest = d.impact(place, a.after, torque, self._contact)
         if not 0.0 <= fastest < SPEED_LIMIT:
             return fastest

@@ -45,6 +45,15 @@ def test_products_are_those_of_numpy(seed: int) -> None:
     assert_allclose(out, A @ B, atol=1e-14)
 
 
+@given(SEEDS, st.sampled_from([0.0, 1e-6, 1.0, 10.0]))
+@fast
+def test_a_quaternion_is_turned_in_its_own_axes(seed: int, size: float) -> None:
+    begun, phi, out = Rotation.random(random_state=seed), size * _vectors(seed, 3), np.empty(4)
+    spatial.turn_quaternion(begun.as_quat(), phi, out)
+    assert_allclose(Rotation.from_quat(out).as_matrix(), (begun * Rotation.from_rotvec(phi)).as_matrix(), atol=1e-14)
+    assert_allclose(out @ out, 1.0, atol=1e-15)
+
+
 @given(SEEDS)
 @fast
 def test_a_pose_takes_points_vectors_and_axes_along(seed: int) -> None:

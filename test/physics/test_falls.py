@@ -139,7 +139,7 @@ def check_balance(done: Followed) -> None:
     assert figures["momentum_error"]["worst"] < 1e-10
     assert figures["contact_work_J"]["worst"] <= 1e-9
     assert done.depth.max() < 1e-4
-    assert done.beyond.max() < 1e-6
+    assert done.beyond.max() < 1e-15
 
 
 @pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL))

@@ -18,7 +18,7 @@ from physics_support import G, box_robot, rectangle, special_robot
 from rocking_theory import CRITICAL, HEIGHT, REACH, WIDTH, housner
 from theory import MODELS, THEORY, Theory
 
-from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED
+from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED, ContactResult
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
@@ -316,3 +316,42 @@ def test_the_parts_of_a_landing_are_solved_once_each(model: str) -> None:
     sim.advance(np.zeros(robot.nu))
     assert (sim.contact.impact[:, 2] > 1.0).all()
     assert sim.contact.candidates <= (2 if model in BOUNCING else 4)
+
+
+@pytest.mark.parametrize("model", VELOCITY_LEVEL)
+def test_a_second_arrival_in_the_same_step_closes_the_gap(model: str, tmp_path: Path) -> None:
+    """A box comes down tilted, without friction: the impact of one edge turns the other one down before the step ends.
+
+    Newton and Euler say what the first impact does. The second edge gets the velocity that closes its gap in a whole
+    step, for what is left of this one: it ends above the ground, never below, and lands in the next step.
+    """
+    robot, h, speed, half = box_robot(tmp_path, rectangle(0.3, 0.2)), 2e-3, 1.5, 0.15
+    tilt, first = np.arcsin(2.5e-3 / (2.0 * half)), 0.9e-3
+    turned = pin.utils.rotate("y", tilt)
+    sim = Simulator(robot, Ground.slope(0.0, friction_static=0.0), contact=model, physics_dt=h)
+    place = np.array([0.0, 0.0, first + half * np.sin(tilt)])
+    sim.reset(pin.SE3ToXYZQUAT(pin.SE3(turned, place)), [*(turned.T @ [0.0, 0.0, -speed]), 0.0, 0.0, 0.0])
+    begun = robot.mass * speed
+    push = begun / (1.0 + robot.mass * half**2 / 0.02)
+    late = speed - push / robot.mass + push * half**2 / 0.02
+    arrives = first / speed + 2.5e-3 / late
+    assert first / speed < 0.5 * h
+    assert 0.8 * h < arrives < h
+
+    def edges() -> np.ndarray:
+        attitude = pin.Quaternion(sim.q[3:]).matrix()
+        return np.array([(sim.q[:3] + attitude @ [x, 0.0, 0.0])[2] for x in (half, -half)])
+
+    def pressed(contact: ContactResult) -> float:
+        return float(contact.impulse[0, 2])
+
+    total = pressed(sim.advance(NOTHING))
+    assert sim.arrived == pytest.approx(first / speed / h, rel=0.02)
+    assert edges()[0] == pytest.approx(0.0, abs=5e-6)
+    assert edges()[1] == pytest.approx(sim.arrived * 2.5e-3, rel=0.02)
+    for _ in range(3):
+        total += pressed(sim.advance(NOTHING))
+        assert edges().min() > -1e-9
+    np.testing.assert_allclose(sim.v[2:], 0.0, atol=1e-3)
+    assert total == pytest.approx(begun + robot.weight * 4.0 * h, rel=1e-3)
+    assert sim.contact.unresolved == 0
