@@ -21,7 +21,7 @@ FASTEST = 30.0
 CLOSE = 0.01
 """Nor is one that is this far from it [m]."""
 OF_SOLE = 0.005
-"""Points of a foot's link that are no higher above the plane of its sole [m] belong to the sole."""
+"""Points of a foot's link that are no farther from the plane of its sole [m] belong to the sole."""
 SUNK = 0.03
 """A point deeper than this below a patch with a region is under it or beside it [m]."""
 PASSES = 1e-12
@@ -108,7 +108,7 @@ def _touches(robot: Robot, shape: Shape, k: int) -> bool:
             along = into.rotation @ shape.axis
             across = shape.ring * np.sqrt(max(1.0 - along[2] ** 2, 0.0))
             height = (into.rotation @ shape.points[k] + into.translation)[2] - shape.radius - across
-            if height < OF_SOLE - sole.radius:
+            if abs(height + sole.radius) < OF_SOLE:
                 return False
     return True
 

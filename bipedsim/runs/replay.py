@@ -242,7 +242,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
 
         def judge(q: Array, v_next: Array, share: float, monitors: Monitors = monitors) -> None:
             nonlocal seen
-            seen |= monitors.look(1, q, v_next, share)
+            seen |= monitors.look(1, q, v_next, share, q is begun["q"])
 
         steps = Steps(plant.model, dynamics, contact, h, touching=touching)
         if objects is not None:

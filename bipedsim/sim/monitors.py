@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numba import float64, int64
+from numba import boolean, float64, int64
 
 from bipedsim.contact import (
     RECOVERY,
@@ -196,7 +196,7 @@ def _momentum(m: _Monitored, v: Array, share: float) -> float:
 
 
 @kernel
-def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> float:
+def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float, begins: bool) -> float:
     """Note what foot ``k``, which ends the step with the velocities ``w`` (6,), did; return how deep it began [m]."""
     p, r, h = m.projection, m.result, m.tree.h
     f = r.impulse[k]
@@ -222,7 +222,8 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float) -> floa
             nearest = near
         if min(z, near) < PUSHES:
             low, high = min(low, z), max(high, z)
-    _note(m, DEPTH, deepest, k, t)
+    if begins:
+        _note(m, DEPTH, deepest, k, t)
     if f[2] > 0.0:
         _note(m, GAP, nearest, k, t)
     if f[2] > BALANCED * m.weight * h and p.rotation[k, 2, 2] > LEVEL:
@@ -250,10 +251,11 @@ def _look_at_stops(m: _Monitored, contact: float, t: float) -> None:
 
 
 @entry
-def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
+def _check(boxed: Any, steps: int, q: Array, v: Array, share: float, begins: bool) -> int:
     """Judge the step number ``steps`` from (q, before) to ``v``; return the monitors that it is the first to violate.
 
-    ``before`` and ``held`` are kept where there are such.
+    ``before`` and ``held`` are kept where there are such. Where a part of a step begins, no state of the robot is:
+    joint limits and depths are judged where a step ``begins``.
     """
     m = boxed.arrays
     p, r = m.projection, m.result
@@ -269,7 +271,7 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
         for a in range(6):
             # Against the same step without contact, exact at any length of the step.
             work += 0.5 * f[a] * (p.w_free[6 * k + a] + w[a])
-        depth = _look_at_foot(m, k, w, t)
+        depth = _look_at_foot(m, k, w, t, begins)
         # A spring that is left faster than it follows has no force for a while, and is not yet slack.
         touching = touching or f[2] != 0.0 or depth > 0.0
         allowed += f[2] * min(depth / m.tree.h, RECOVERY)
@@ -283,10 +285,11 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float) -> int:
         m.stored[0] = max(m.stored[0] - work, 0.0) if touching else 0.0
         work = gain
     _note(m, WORK, work - allowed, 0, t)
-    for j in range(m.idx_q.shape[0]):
-        angle = q[m.idx_q[j]]
-        below, above = m.lower[j] - angle, angle - m.upper[j]
-        _note(m, JOINT, below if below > above else above, j, t)
+    if begins:
+        for j in range(m.idx_q.shape[0]):
+            angle = q[m.idx_q[j]]
+            below, above = m.lower[j] - angle, angle - m.upper[j]
+            _note(m, JOINT, below if below > above else above, j, t)
     if m.new[0] == 0:
         for i in range(v.shape[0]):
             m.before[i] = v[i]
@@ -318,12 +321,13 @@ class Monitors:
     Attributes:
         before: (nv,) velocity from which the next step begins, or began the one that was the first to violate a limit.
         held: (S,) the stops that carried in the step before it, see :class:`bipedsim.dynamics.Stops`.
-        look: ``look(steps, q, v, share)`` judges the step from the configuration q (nq,) to the velocity v (nv,),
-            number ``steps`` since reset, for whose ``share`` more than contact acts; it returns the monitors that the
-            step is the first to violate, bit i for number i of :data:`MONITORS`.
+        look: ``look(steps, q, v, share, begins)`` judges the step from the configuration q (nq,) to the velocity v
+            (nv,), number ``steps`` since reset, for whose ``share`` more than contact acts; ``begins`` if it begins at
+            q, and not a part of it. It returns the monitors that the step is the first to violate, bit i for number i
+            of :data:`MONITORS`.
     """
 
-    look: Callable[[int, Array, Array, float], int]
+    look: Callable[[int, Array, Array, float, bool], int]
 
     def __init__(
         self,
@@ -364,7 +368,8 @@ class Monitors:
         self.before, self.held = self._monitored.before, self._monitored.held
         boxed = box(self._monitored)
         # Called as what was compiled: to look up for which types takes as long as the monitors themselves.
-        self.look = partial(_check.compile((boxed.type, int64, float64[::1], float64[::1], float64)), boxed)
+        types = (boxed.type, int64, float64[::1], float64[::1], float64, boolean)
+        self.look = partial(_check.compile(types), boxed)
 
     def restart(self, v: Array) -> None:
         """Forget what was found; the next step begins with the velocity ``v`` (nv,)."""

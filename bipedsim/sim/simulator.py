@@ -129,8 +129,8 @@ class Simulator:
     It may be copied and pickled: the copy goes on from this moment with the same bits, without monitors and callbacks.
 
     One step is semi-implicit on the Lie group: v+ from the projected dynamics and the contact impulses, then q+ = q
-    integrated by h v+, or by the course of the velocity where contact forces act within the step. Same inputs give the
-    same bits.
+    integrated by h v+, or by the course of the velocity where contact forces act within the step. In flight it is the
+    midpoint rule. Same inputs give the same bits.
 
     Args:
         robot: What is simulated.
@@ -529,7 +529,7 @@ class Simulator:
     def _judge(self, q: Array, v: Array, share: float) -> None:
         """Have the monitors look at a step, or a part of one, from ``q`` to ``v``."""
         assert self.monitors is not None
-        new = self.monitors.look(self._steps + 1, q, v, share)
+        new = self.monitors.look(self._steps + 1, q, v, share, q is self.q)
         if new:
             self._tell(self.monitors, new)
 
@@ -813,10 +813,14 @@ class Simulator:
         """Raise ConfigError where a body begins in ground or another one at ``q`` (nq,): it would be thrown out."""
         assert self.touching is not None
         for where, depths in (("the ground", self.touching.depths(q)), ("each other", self.touching.overlaps(q))):
-            said = [f"{name} {1e3 * depth:.3g} mm" for name, depth in depths.items() if depth > BODY_IN_GROUND]
-            if said:
+            deep = [name for name, depth in depths.items() if depth > BODY_IN_GROUND]
+            if deep:
+                said = ", ".join(f"{name} {1e3 * depths[name]:.3g} mm" for name in deep)
+                soled = {sole.joint_id for sole in self.plant.soles}
+                of_feet = any(shape.joint_id in soled for shape in self.plant.shapes.shapes if shape.name in deep)
+                feet = "put the soles where these feet end (`placement`), " if of_feet else ""
                 raise ConfigError(
-                    f"{self.robot.name} begins with bodies in {where}: {', '.join(said)}; begin elsewhere, give these "
+                    f"{self.robot.name} begins with bodies in {where}: {said}; begin elsewhere, {feet}give these "
                     "links other shapes under `bodies` in robot.yaml, or take hardware whose body_contact is false"
                 )
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from bipedsim.dynamics import Dynamics
 from bipedsim.dynamics.bodies import touches_ground
+from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, call
+from bipedsim.sim import Simulator
 
 H = 1e-3
 
@@ -55,3 +59,46 @@ def test_a_body_touches_where_one_of_its_points_does(name: str, angle: float) ->
         assert touches == (ahead < 0.0), f"the lowest point ends at {1e3 * ahead} mm"
         found.append(touches)
     assert 15 < sum(found) < 85
+
+
+@pytest.mark.parametrize(("up", "left"), [(0.0, 0), (0.004, 0), (-0.004, 0), (0.006, 8), (0.05, 8), (-0.006, 8)])
+def test_only_points_near_the_plane_of_a_sole_are_left_to_it(up: float, left: int) -> None:
+    """The lowest corners of each foot of biped14, a box, touch the ground themselves where its sole is elsewhere."""
+    robot = sole_moved(load_robot("biped14"), up)
+    d = Dynamics(robot, Ground.flat(), H, shapes=robot.shapes.shapes)
+    pin.forwardKinematics(robot.model, data := robot.model.createData(), robot.q_nominal)
+    feet = {sole.joint_id for sole in robot.soles}
+    joints = d.bodies.joint[d.bodies.body]
+    lowest = [data.oMi[int(j)].act(point)[2] for j, point in zip(joints, d.bodies.point, strict=True) if j in feet]
+    assert sum(abs(z + up) < 1e-6 for z in lowest) == left
+
+
+def sole_moved(robot: Robot, up: float) -> Robot:
+    """Return a robot whose soles are higher on its feet by ``up`` [m], standing on them."""
+    shift = pin.SE3(np.eye(3), np.array([0.0, 0.0, up]))
+    soles = tuple(replace(s, placement_joint_sole=s.placement_joint_sole * shift) for s in robot.soles)
+    q = robot.q_nominal.copy()
+    q[2] -= up
+    return replace(robot, soles=soles, q_nominal=q)
+
+
+def test_a_sole_far_above_the_end_of_its_foot_is_no_start() -> None:
+    """It had stood with its feet 50 mm in the ground, without a word; nearer ones are pushed out."""
+    robot = load_robot("biped14")
+    with pytest.raises(ConfigError) as said:
+        Simulator(sole_moved(robot, 0.05))
+    assert all(robot.model.frames[i].name in str(said.value) for i in foot_frames(robot))
+    sim = Simulator(sole_moved(robot, 0.007))
+    assert sim.touching is not None
+    before = max(sim.touching.depths(sim.q).values())
+    for _ in range(50):
+        sim.advance(np.zeros(robot.nu))
+    assert before > 5e-3
+    assert max(sim.touching.depths(sim.q).values(), default=0.0) < before
+
+
+def foot_frames(robot: Robot) -> list[int]:
+    """Return the frames of the links whose shapes are the feet."""
+    feet = {sole.joint_id for sole in robot.soles}
+    names = {shape.name for shape in robot.shapes.shapes if shape.joint_id in feet}
+    return [robot.model.getFrameId(name, pin.FrameType.BODY) for name in names]

@@ -125,7 +125,7 @@ class Judge:
         self.balance = 0.0
         sim.monitors = self  # type: ignore[assignment]
 
-    def look(self, _steps: int, q: Array, v: Array, share: float) -> int:
+    def look(self, _steps: int, q: Array, v: Array, share: float, _begins: bool) -> int:
         """Take in a part from ``q``, which ends with ``v``."""
         before = v - self._book.h * self._sim._dynamics.acceleration
         after, free = self._book.kinetic(q, before, v, self.tau, share)
