@@ -17,7 +17,7 @@ import numpy as np
 
 from bipedsim.contact import ConeProblem, solve_points, target_height_velocity
 from bipedsim.dynamics import Bodies, Projection, Stops, Tree, add_wrenches, impose
-from bipedsim.numerics import Array, Integers, cross, entry, kernel, mul, mul_t, point_velocity
+from bipedsim.numerics import Array, Flags, Integers, cross, entry, kernel, mul, mul_t, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, Objects
 
 STICKS = 1.0 - 1e-9
@@ -44,7 +44,8 @@ class Coupling(NamedTuple):
         z: (nv,) of the robot in a step without contacts. G, free: (6K, 6K), (6K,) what the feet see of that. seen:
             (6K,) the latter with the contacts.
         V: (3C, 6K) what is held of W, orthonormal.
-        xi, along: (n,), (3C,) work. A, rhs, x, rows, order: Work of the solver.
+        xi, along: (n,), (3C,) work. slips: (C,) which contacts slip under load. A, rhs, x, rows, order: Work of the
+            solver.
         force: (nv,) generalised impulse of the contacts [N.s, N.m.s].
         gained: (1,) kinetic energy that they gave, beside the same step without any contact, the feet's work taken as
             in a step that has them; less what taking overlaps back may give [J].
@@ -72,6 +73,7 @@ class Coupling(NamedTuple):
     xi: Annotated[Array, "n"]
     along: Annotated[Array, "3C"]
     seen: Annotated[Array, "6K"]
+    slips: Annotated[Flags, "C"]
     A: Annotated[Array, "3C", "3C"]
     rhs: Annotated[Array, "3C"]
     x: Annotated[Array, "3C"]
@@ -224,7 +226,7 @@ def _add_feet(s: Coupling, impulse: Array) -> None:
         s.xi[i] = s.z[i]
     add_wrenches(s.tree, impulse, s.xi)
     if s.tree.rows.used[0] > 0:
-        impose(s.tree.rows, s.xi, False)
+        impose(s.tree.rows, s.xi[: s.z.shape[0]], False)
 
 
 @entry
@@ -392,12 +394,13 @@ def solve(boxed: Any, impulse: Array) -> bool:
 
 @kernel
 def _take_dynamic(s: Coupling) -> bool:
-    """Give dynamic friction to loaded contacts that slip with more; return whether there was one."""
+    """Say which loaded contacts slip, and give them dynamic friction; return whether one of them had more."""
     q, c = s.problem, s.contacts
     slow = ZERO_SPEED * q.tolerance * q.scale[0]
     found = False
     for m in range(c.used[0]):
-        if q.mu[m] > c.mu_slips[m] and q.f[m, 2] > 0.0 and np.hypot(q.u[m, 0], q.u[m, 1]) > slow:
+        s.slips[m] = q.f[m, 2] > 0.0 and np.hypot(q.u[m, 0], q.u[m, 1]) > slow
+        if s.slips[m] and q.mu[m] > c.mu_slips[m]:
             q.mu[m] = c.mu_slips[m]
             found = True
     return found
@@ -413,7 +416,7 @@ def finish(boxed: Any, impulse: Array) -> bool:
     for i in range(nv):
         s.xi[i] = s.z[i]
     if t.rows.used[0] > 0:
-        impose(t.rows, s.xi, False)
+        impose(t.rows, s.xi[:nv], False)
     gained = 0.0
     for k in range(impulse.shape[0]):
         for a in range(6):

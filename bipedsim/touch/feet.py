@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
-
 from bipedsim.contact import ContactResult, mode_of, to_sole, write_mode, write_pressure
 from bipedsim.dynamics import Foothold, Projection
 from bipedsim.numerics import Array, Flags, Integers, add_wrench, entry, mul, point_velocity, zeros_of
@@ -67,8 +65,17 @@ def add_vertices(boxed: Any) -> bool:
 
 
 @entry
-def take_vertices(boxed: Any, impulses: Array) -> None:
-    """Turn ``impulses`` (C, 3) at the contacts into those of the feet, and take the vertices out of the contacts."""
+def take_vertices(boxed: Any, impulses: Array, slips: Flags) -> None:
+    """Turn ``impulses`` (C, 3) at the contacts into those of the feet, and take the vertices out of the contacts.
+
+    A foot slides if one of its loaded vertices slips. Its force alone does not tell: between dynamic and static
+    friction it sticks.
+
+    Args:
+        boxed: A :class:`FeetAsPoints`.
+        impulses: (C, 3) in the axes of the contacts [N.s].
+        slips: (C,) which contacts slip.
+    """
     s = boxed.arrays
     p, r = s.projection, s.result
     per_step = 1.0 / s.h
@@ -94,7 +101,7 @@ def take_vertices(boxed: Any, impulses: Array) -> None:
             s.touching[i] = f[2] > 0.0
             if s.touching[i] and i < 63:
                 bits |= 1 << i
-                slides = slides or np.hypot(f[0], f[1]) >= p.mu_dynamic[k] * f[2]
+                slides = slides or slips[s.taken[k, i]]
             if i < r.vertex_forces.shape[1]:
                 for a in range(3):
                     r.vertex_forces[k, i, a] = f[a] * per_step

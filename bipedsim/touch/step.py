@@ -212,7 +212,7 @@ class Touching:
         fill_rows(boxed, self._v)
         fill_delassus(boxed)
         solved = solve(boxed, self._nothing)
-        take_vertices(self._boxed_feet, self._problem.f)
+        take_vertices(self._boxed_feet, self._problem.f, self._coupling.slips)
         self._problem.points[0] = self.contacts.used[0]
         lean_on(boxed, self._points.impulse)
         if self._contact.late is not None:
@@ -277,7 +277,7 @@ class Touching:
     def warm_up(self) -> None:
         """Load or compile the kernels."""
         room = add_vertices(self._boxed_feet)
-        take_vertices(self._boxed_feet, self._problem.f)
+        take_vertices(self._boxed_feet, self._problem.f, self._coupling.slips)
         show_alone(self._boxed)
         lean_on(self._boxed, self._nothing)
         rebound(self._boxed, self._nothing)

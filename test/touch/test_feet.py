@@ -1,0 +1,59 @@
+"""Feet as points among the other contacts: whether they stick or slip is what they do, not how hard they are held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from bipedsim.ground import Ground
+from bipedsim.model import load_robot
+from bipedsim.objects import ObjectConfig
+from bipedsim.sim import Simulator
+
+STATIC, DYNAMIC = 0.6, 0.3
+
+
+def slips(sim: Simulator, q: np.ndarray) -> list[list[float]]:
+    """Return how fast the loaded vertices of each foot slide where a step from ``q`` has ended [m/s]."""
+    model, data = sim.robot.model, sim.robot.model.createData()
+    pin.forwardKinematics(model, data, q, sim.v)
+    found = []
+    for k, sole in enumerate(sim.robot.soles):
+        body, twist = data.oMi[sole.joint_id], data.v[sole.joint_id]
+        bits = int(sim.contact.clamped[k])
+        arms = [sole.placement_joint_sole.act(np.array([*xy, 0.0])) for xy in sole.vertices]
+        loaded = [arm for i, arm in enumerate(arms) if bits >> i & 1]
+        speeds = [body.rotation @ (twist.linear + np.cross(twist.angular, arm)) for arm in loaded]
+        found.append([float(np.hypot(u[0], u[1])) for u in speeds])
+    return found
+
+
+@pytest.mark.parametrize("model", ["one_step", "ncp"])
+def test_a_foot_slides_if_and_only_if_a_loaded_vertex_slips(model: str) -> None:
+    """A robot that runs into a crate; its feet stick with more than dynamic friction, and are no sliding ones then."""
+    robot = load_robot("biped14")
+    size = (0.3, 0.5, 0.3)
+    crate = ObjectConfig(
+        name="crate", shape="box", mass=20.0, size=size, position=(0.3, 0.0, 0.15), friction_static=0.8
+    )
+    ground = Ground.flat(friction_static=STATIC, friction_dynamic=DYNAMIC)
+    sim = Simulator(robot, ground, contact=model, objects=[crate])
+    sim.push(np.array([0.2830017542472282, 0.061588157947298744, 0.0, 0.0, 0.0, 0.0]) * robot.weight, duration=0.4)
+    assert sim.touching is not None
+    seen, beyond, before = 0, 0, 0
+    for _ in range(330):
+        q = sim.q.copy()
+        sim.step(600.0 * (robot.q_nominal[robot.idx_q] - q[robot.idx_q]) - 20.0 * sim.v[robot.idx_v])
+        as_points, before = sim.touching.as_points > before, sim.touching.as_points
+        if not as_points:
+            continue
+        for k, speeds in enumerate(slips(sim, q)):
+            if not speeds:
+                continue
+            seen += 1
+            assert bool(sim.contact.sliding[k]) == (max(speeds) > 1e-5), (k, speeds)
+            x, y, z = sim.touching._points.last[k].T
+            beyond += max(speeds) <= 1e-5 and bool((np.hypot(x, y) > 1.01 * DYNAMIC * z).any())
+    assert seen > 10
+    assert beyond > 0, "a vertex has to stick with more than dynamic friction"
