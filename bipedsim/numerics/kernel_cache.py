@@ -3,7 +3,8 @@
 numba looks at the bytes of the file that holds a function: it compiles anew after an edit of a comment, and does not
 notice the edit of a function or a constant that comes from another file. Here the key is the code itself: instructions
 and constants of the function and of every function that it calls, the values of the globals that they use, and the
-compiler. Docstrings, comments and line numbers are no part of it.
+compiler with its settings (``NUMBA_BOUNDSCHECK``, ``NUMBA_OPT`` ...). Docstrings, comments and line numbers are no part
+of it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,21 @@ _GLOBAL_SHIFT = 1 if sys.version_info >= (3, 11) else 0
 # What comes with the compiler, whose versions are part of every key.
 _FOREIGN = frozenset({"builtins", "math", "cmath", "numba", "numpy", "llvmlite", "typing"})
 _COMPILER = f"{sys.implementation.cache_tag} numba {numba.__version__} numpy {np.__version__} inner"
+_SETTINGS = (
+    "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT",
+    "DEBUG_JIT",
+    "DEBUG_NRT",
+    "EXTEND_VARIABLE_LIFETIMES",
+    "FULL_TRACEBACKS",
+    "LLVM_REFPRUNE_FLAGS",
+    "LLVM_REFPRUNE_PASS",
+    "LOOP_VECTORIZE",
+    "OPT",
+    "SLP_VECTORIZE",
+    "USING_SVML",
+)
+"""Settings of numba that change machine code. Processor and features are part of ``codegen.magic_tuple()``."""
 
 
 class KernelType(types.Type):
@@ -218,6 +234,12 @@ def cache_folder(source: Path) -> Path:
     return base / "bipedsim" / "kernels"
 
 
+def _compiler(codegen: Any) -> str:
+    """Return a digest of the compiler, its settings and the machine that it compiles for."""
+    settings = [(name, repr(getattr(config, name, None))) for name in _SETTINGS]
+    return hashlib.sha256(repr((_COMPILER, codegen.magic_tuple(), settings)).encode()).hexdigest()[: _SHOWN // 2]
+
+
 def share_missing(caches: Sequence[KernelCache]) -> float:
     """Return of what share of some functions no version is kept, for whatever arguments; 0 where there are none.
 
@@ -262,8 +284,10 @@ class KernelCache(_Cache):
         return str(cache_folder(self._source))
 
     def _keeps(self, code: str) -> bool:
-        """Return whether a version of this code is kept."""
-        return any(cache_folder(self._source).glob(f"{self._name}-*-{code[:_SHOWN]}.nbc"))
+        """Return whether a version of this code is kept for this compiler and machine."""
+        context: Any = self._kernel.targetctx
+        compiler = _compiler(context.codegen())
+        return any(cache_folder(self._source).glob(f"{self._name}-{compiler}*-{code[:_SHOWN]}.nbc"))
 
     def enable(self) -> None:
         """Read and write files."""
@@ -279,16 +303,16 @@ class KernelCache(_Cache):
             path.unlink(missing_ok=True)
 
     def _path(self, signature: Any, codegen: Any) -> Path:
-        """Return the file: name, what it is compiled for (types and machine), and the digest of the code."""
+        """Return the file, named by function, compiler and machine, types of the arguments, and digest of the code."""
         arguments = _arguments(signature)
-        target = repr((_COMPILER, [str(kind) for kind in arguments], codegen.magic_tuple(), config.OPT))
         code = digest(self._kernel)
         brought = [found for kind in arguments for found in _kernels_in(kind)]
         if brought:
             code += "".join(digest(found.kernel()) for found in brought)
             code = hashlib.sha256(code.encode()).hexdigest()
-        target = hashlib.sha256(target.encode()).hexdigest()
-        return cache_folder(self._source) / f"{self._name}-{target[:_SHOWN]}-{code[:_SHOWN]}.nbc"
+        types_of = hashlib.sha256(repr([str(kind) for kind in arguments]).encode()).hexdigest()
+        target = _compiler(codegen) + types_of[:_SHOWN]
+        return cache_folder(self._source) / f"{self._name}-{target}-{code[:_SHOWN]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the version for the signature ``sig`` if there is one or another process just makes it, else None."""

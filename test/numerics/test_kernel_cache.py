@@ -10,9 +10,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
+from numba.core import config as numba_config
 
 from bipedsim.numerics import kernel_cache
 
@@ -82,11 +84,19 @@ class Package:
         importlib.invalidate_caches()
         return {name: importlib.import_module(f"{self.folder.name}.{name}") for name in KERNELS}
 
+    def kernels(self) -> dict[str, Any]:
+        """Return the kernels that are loaded."""
+        return {
+            name: getattr(sys.modules[f"{self.folder.name}.{file}"], name)
+            for file, names in KERNELS.items()
+            for name in names
+        }
+
     def run(self) -> tuple[float, set[str]]:
         """Return what the kernels compute, after a check against the interpreter, and which had to be compiled."""
         modules = self.load()
         compiled = modules["top"].all_of_it(1.0), modules["other"].alone(1.0)
-        functions = {name: getattr(modules[file], name) for file, names in KERNELS.items() for name in names}
+        functions = self.kernels()
         for file, names in KERNELS.items():
             for name in names:
                 setattr(modules[file], name, functions[name].py_func)
@@ -137,6 +147,45 @@ def test_an_edit_compiles_what_depends_on_it(package: Package, edit: str) -> Non
     package.edit(*change)
     assert package.run()[1] == expected
     assert package.run()[1] == set()
+
+
+SETTINGS = {
+    "BOUNDSCHECK": 0 if numba_config.BOUNDSCHECK else 1,
+    "OPT": numba_config._OptLevel("1"),
+    "SLP_VECTORIZE": 1,
+    "DEBUGINFO_DEFAULT": 1,
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_other_settings_of_the_compiler_are_other_code(
+    package: Package, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both stay: whoever goes to and fro between them compiles once."""
+    value, _ = package.run()
+    package.load()
+    caches = [function._cache for function in package.kernels().values()]
+    assert kernel_cache.share_missing(caches) == 0.0
+    with monkeypatch.context() as set_:
+        assert getattr(kernel_cache.config, name) != SETTINGS[name]
+        set_.setattr(kernel_cache.config, name, SETTINGS[name])
+        assert kernel_cache.share_missing(caches) == 1.0, "a promise of few seconds would be false"
+        assert package.run() == (value, EVERYTHING)
+        assert package.run() == (value, set())
+    assert package.run() == (value, set())
+
+
+def test_a_kernel_kept_without_checks_of_bounds_is_not_taken_where_they_are_asked_for(package: Package) -> None:
+    package.load()["leaf"].look_up(1)
+    folder = package.folder.parent
+    code = (
+        f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+        "from kernels_under_test.top import look_up\nlook_up(1), look_up(2)"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "NUMBA_BOUNDSCHECK": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith("IndexError: index is out of bounds")
 
 
 def test_edits_one_after_the_other_are_never_stale(package: Package) -> None:
