@@ -60,5 +60,14 @@ def test_the_worst_stretch_counts_and_short_ones_do_not() -> None:
     assert motion_figures(run, [])["velocity_error"] is None
 
 
+@pytest.mark.parametrize(("first", "second"), [(0.6, 0.3), (0.3, 0.6)])
+def test_the_worst_stretch_counts_wherever_it_is(first: float, second: float) -> None:
+    run = walked(0.3, 0.1, seconds=9.0)
+    steps = [Velocity(at=0.0, vx=first, wz=0.1), Velocity(at=4.5, vx=second, wz=0.1)]
+    assert motion_figures(run, steps)["velocity_error"] == pytest.approx(0.5, abs=1e-6)
+    turns = [Velocity(at=0.0, vx=0.3, wz=first / 3.0), Velocity(at=4.5, vx=0.3, wz=second / 3.0)]
+    assert motion_figures(run, turns)["turn_error"] == pytest.approx(0.5, abs=1e-3)
+
+
 def test_whole_turns_are_counted() -> None:
     assert motion_figures(walked(0.0, 2.0), [])["turned_rad"] == pytest.approx(12.0, rel=1e-3)

@@ -15,7 +15,7 @@ import pytest
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim_studies.study.config import Plan, read_plan
 from bipedsim_studies.study.results import ABOUT, JOURNAL, Results, read_rows, write_whole
-from bipedsim_studies.study.table import error_lines, same_lines
+from bipedsim_studies.study.table import error_lines, lines_of, points_of, same_lines
 from bipedsim_studies.study.trial import FAILED, begin_row
 
 
@@ -130,3 +130,13 @@ def test_repetitions_that_are_the_same_run_are_told(study: Path) -> None:
     assert same_lines([*same[:2], row(plan, 2, steps=5)]) == []
     assert same_lines([same[0]]) == []
     assert replace(plan, name="other").checksum == plan.checksum
+
+
+def test_what_was_bisected_is_the_mean_of_the_trials_that_had_a_success(study: Path) -> None:
+    study.write_text(study.read_text() + "bisect: {name: run.rate, guess: 500}\n")
+    plan = read_plan(study)
+    rows = {i: row(plan, i, **{"run.rate": value}) for i, value in enumerate((4.0, 6.0))}
+    rows[2] = row(plan, 2, success=False, **{"run.rate": 0.0})
+    (point,) = points_of(plan, rows)
+    assert (list(point.found), point.successes, point.trials) == ([4.0, 6.0], 2, 3)
+    assert "5 +- 1.4" in lines_of(plan, rows)[1]
