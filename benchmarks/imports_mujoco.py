@@ -68,7 +68,7 @@ SAID = {
     "posture": "posture",
     "keyframe": "keyframe",
 }
-"""Quantity to what a line must contain that reports a difference in it."""
+"""Quantity to the pattern of a line that reports a difference in it."""
 
 
 def compiled(file: Path) -> tuple[mujoco.MjModel, bool]:
@@ -158,7 +158,7 @@ class Comparison:
         return frame * pin.SE3(d.xmat[self.root].reshape(3, 3), d.xpos[self.root]).inverse()
 
     def _bodies(self, q: np.ndarray) -> Iterator[tuple[str, str, float]]:
-        """Compare what each joint carries, in the world of ``q`` (nq,)."""
+        """Compare the bodies that each joint carries, in the world of ``q`` (nq,)."""
         m, d, to = self.m, self.d, self.set_configuration(q)
         for joint in range(1, self.pin.njoints):
             theirs = pin.Inertia.Zero()
@@ -175,7 +175,7 @@ class Comparison:
                 yield "inertia", name, relative(ours.inertia, theirs.inertia)
 
     def _joints(self) -> Iterator[tuple[str, str, float]]:
-        """Compare joints and drives: what MuJoCo's model does with a velocity, an angle and a command."""
+        """Compare joints and drives with the forces of MuJoCo's model under a velocity, an angle and a command."""
         m, d, robot, dofs = self.m, self.d, self.robot, self.dofs
         names = robot.joint_names
         mujoco.mj_resetData(m, d)
@@ -246,7 +246,7 @@ class Comparison:
         return found[0], np.where(found[0] > 0.0, found[1], 0.0)
 
     def _sole(self, sole: Sole) -> Iterator[tuple[str, str, float]]:
-        """Compare a sole with the shapes of its foot: where they are lowest, and what of them is there."""
+        """Compare a sole with the lowest points of the shapes of its foot."""
         m, d = self.m, self.d
         to = self.set_configuration(self.robot.q_nominal)
         place = (self.data.oMi[sole.joint_id] * sole.placement_joint_sole).inverse() * to
@@ -264,14 +264,14 @@ class Comparison:
     def _sole_friction(self, sole: Sole, touching: list[int]) -> Iterator[tuple[str, str, float]]:
         """Compare the friction of a sole with that of MuJoCo's contacts between foot and floor."""
         m, d = self.m, self.d
-        floors = [g for g in range(m.ngeom) if m.geom_type[g] == PLANE and not m.geom_bodyid[g]]
+        floors = [g for g in range(m.ngeom) if m.geom_type[g] == PLANE and not m.body_weldid[m.geom_bodyid[g]]]
         if not floors:
             theirs = [0.0 if m.geom_condim[g] < 3 else float(m.geom_friction[g, 0]) for g in touching]
         else:
             to = self.set_configuration(self.robot.q_nominal)
             kept = m.geom_pos[floors].copy()
             plane = self.data.oMi[sole.joint_id] * sole.placement_joint_sole
-            # The floor comes to the foot: 2 mm above its lowest point, whatever the joints of the base are.
+            # The floor moves to 2 mm above the lowest point of the foot, so that the joints of the base do not matter.
             normal = to.rotation.T @ np.array([0.0, 0.0, 1.0])
             m.geom_pos[floors] = to.inverse().act(plane.translation + np.array([0.0, 0.0, 0.002 - sole.radius]))
             quats = m.geom_quat[floors].copy()
@@ -346,10 +346,10 @@ def surface(m: mujoco.MjModel, d: mujoco.MjData, geom: int) -> np.ndarray:
 
 
 def outline_apart(sole: Sole, points: np.ndarray, lowest: float) -> float:
-    """Return how far [m] a sole is from the outline of what is lowest.
+    """Return the distance [m] between a sole and the outline of the lowest points of its foot.
 
-    No corner may be outside the outline of what is within 5 mm of the lowest point, and nothing that is within 0.01 mm
-    of it outside the sole.
+    No corner may be outside the outline of all points within 5 mm of the lowest one, and no point within 0.01 mm of it
+    outside the sole.
     """
     corners = sole.vertices
     near = points[points[:, 2] < lowest + 5e-3][:, :2]
@@ -382,7 +382,7 @@ def is_said(quantity: str, name: str, screen: str) -> bool:
 
 
 def compared(row: dict[str, Any], sources: Path, folder: Path) -> dict[str, Any]:
-    """Return what the comparison of one file found."""
+    """Return the result of the comparison of one file."""
     file = sources / row["from"].replace("/", "+") / row["file"]
     out: dict[str, Any] = {
         "name": row["name"],

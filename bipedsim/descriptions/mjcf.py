@@ -55,7 +55,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
 
 
 def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
-    """Delete from a specification what names files, shapes or bodies that are not there."""
+    """Delete elements of a specification that name missing files, shapes or bodies."""
     base = Path(spec.modelfiledir or file.parent)
     geoms, bodies = {geom.name for geom in spec.geoms}, {body.name for body in spec.bodies}
     loose = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
@@ -110,7 +110,7 @@ def _turn(rotation: Array) -> pin.SE3:
 
 
 def _tilt(one: Array, other: Array) -> float:
-    """Return the angle [rad] between what is up under two rotations (3, 3) from body to world."""
+    """Return the angle [rad] between the vertical as two rotations (3, 3) from body to world have it."""
     return float(np.arccos(np.clip(one[2] @ other[2], -1.0, 1.0)))
 
 
@@ -215,8 +215,8 @@ class _Reading:
     def _base_link(self) -> None:
         """Add an upright link above a root body whose own axes are tilted as the robot stands.
 
-        The root of the URDF has to be upright, as controllers and monitors measure its tilt. The standing keyframe says
-        how the root body is turned where it says something else than the body itself.
+        The root of the URDF has to be upright, as controllers and monitors measure its tilt. A standing keyframe counts
+        if it turns the root body by more than 45 degrees from the pose that the body has in the tree.
         """
         at_zero = self._attitude()
         keys = {plain(self._name("key", k)): k for k in range(self.m.nkey)}
@@ -226,7 +226,7 @@ class _Reading:
             turned = at_zero
         up = np.arccos(np.clip(turned[2, 2], -1.0, 1.0))
         if up < STEEP:
-            # Its z axis is meant to be up: where it looks is left out, so that x of the base stays its own x.
+            # Its z axis is meant to be up. The heading is left out, so that x of the base remains its own x.
             yaw = np.arctan2(turned[1, 0], turned[0, 0])
             turned = pin.rpy.rpyToMatrix(0.0, 0.0, -float(yaw)) @ turned
         self.upright = turned
@@ -351,7 +351,7 @@ class _Reading:
             low, high = m.jnt_range[joint]
             ElementTree.SubElement(element, "limit", lower=f"{low:.12g}", upper=f"{high:.12g}")
         dof = int(m.jnt_dofadr[joint])
-        # What an actuator has of it, it has where it turns: a gear reflects it by its square.
+        # A gear reflects armature and damping of an actuator by its square.
         armature, damping = (
             float(dofs[dof]) + sum(gear**2 * float(of[i]) for i, gear in self.actuators.get(joint, ()))
             for dofs, of in (
@@ -520,7 +520,7 @@ class _Reading:
         return affine and float(self.m.actuator_biasprm[actuator, 1]) < 0.0
 
     def _effort(self, actuator: int, gear: float) -> float:
-        """Return the limit [N.m or N] of what an actuator gives to its joint; inf of one without a limit."""
+        """Return the largest force [N.m or N] of an actuator on its joint; inf of one without a limit."""
         m, name = self.m, f"actuator {self._name('actuator', actuator)!r}"
         most = np.inf
         if m.actuator_forcelimited[actuator]:
@@ -612,7 +612,7 @@ class _Reading:
             self.out.attitudes[name] = pin.rpy.rpyToMatrix(0.0, 0.0, -float(yaw)) @ base
 
     def _world(self) -> None:
-        """Take gravity, and tell what else of the world acts on the robot."""
+        """Take gravity, and report all other forces of the world on the robot."""
         m = self.m
         x, y, z = (float(value) for value in m.opt.gravity)
         if m.opt.disableflags & int(self.mj.mjtDisableBit.mjDSBL_GRAVITY):
