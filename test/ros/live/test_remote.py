@@ -30,7 +30,7 @@ class Walker:
     heard: list[float] = field(default_factory=list)
 
     def until(self, holds: Callable[[], bool], act: Callable[[], None] = lambda: None) -> None:
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + 240.0
         while not holds():
             assert time.monotonic() < end, "it never happens"
             act()

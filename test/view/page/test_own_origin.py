@@ -34,7 +34,7 @@ def opened(page: Page, host: str, origin: str | None) -> Any:
     with socket.create_connection(("127.0.0.1", page.port)) as one:
         protocols: Any = [f"viser-v{viser.__version__}"]
         with connect(f"ws://{host}:{page.port}", sock=one, origin=origin, subprotocols=protocols) as found:  # type: ignore[arg-type]
-            return found.recv(timeout=60.0)
+            return found.recv(timeout=240.0)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", socket.gethostname()])
