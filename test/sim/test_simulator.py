@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -276,6 +277,34 @@ def test_bad_torques_never_touch_the_state(biped: Robot, bad: np.ndarray) -> Non
     np.testing.assert_array_equal(sim.q, before[0])
     np.testing.assert_array_equal(sim.v, before[1])
     assert sim.t == before[2]
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_a_command_may_be_part_of_any_array(biped: Robot, rows: int) -> None:
+    """Every second number of a larger one, a column, single precision, whole numbers, a list: the numbers count."""
+    rng = np.random.default_rng(2)
+    numbers = np.rint(rng.uniform(0.0, 9.0, (rows, biped.nu)))
+    plain = numbers[0] if rows == 1 else numbers
+    wide, tall = np.full((rows, 2 * biped.nu), np.nan), np.full((biped.nu, rows + 3), np.nan)
+    wide[:, ::2], tall[:, 1 : rows + 1] = numbers, numbers.T
+    forms: list[Any] = [
+        wide[0, ::2] if rows == 1 else wide[:, ::2],
+        tall[:, 1] if rows == 1 else tall[:, 1 : rows + 1].T,
+    ]
+    forms += [
+        np.asfortranarray(plain),
+        plain.astype(np.float32),
+        plain.astype(np.int64),
+        plain.tolist(),
+        plain[::-1][::-1],
+    ]
+    sims = [Simulator(biped) for _ in range(2)]
+    for form in forms:
+        for sim, command in zip(sims, (plain, form), strict=True):
+            sim.reset()
+            sim.step(command)
+            sim.step(command)
+        same(traces(sims[0]), traces(sims[1]))
 
 
 def test_divergence_keeps_the_last_good_state(biped: Robot) -> None:
