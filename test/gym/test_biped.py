@@ -16,6 +16,7 @@ pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install
 import gymnasium
 import pinocchio as pin
 from gymnasium.utils.env_checker import check_env
+from gymnasium.utils.seeding import np_random
 from state_support import same, traces
 
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
@@ -190,6 +191,18 @@ def test_what_is_refused_changes_no_bit_of_this_and_of_later_episodes() -> None:
         env.reset()
         env.step(nothing)
     same(shown(envs[0]), shown(envs[1]))
+
+
+def test_later_episodes_go_on_with_the_random_numbers_of_the_seed() -> None:
+    """As Gymnasium has it: a seed once, and then every reset draws what comes next."""
+    env = BipedEnv()
+    rng, nu = np_random(6)[0], env.robot.nu
+    for seed in (6, None, None):
+        env.reset(seed=seed)
+        np.testing.assert_array_equal(env.command, rng.uniform([-0.5, -0.2, -0.5], [0.5, 0.2, 0.5]))
+        rng.normal(size=2 * nu)
+        rng.integers(2**31)
+        assert env.np_random.bit_generator.state == rng.bit_generator.state
 
 
 @pytest.mark.parametrize("twin", [deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copied", "pickled"])

@@ -258,6 +258,10 @@ def test_two_faults_of_one_kind_hit_at_different_ticks() -> None:
         told = schedule.sense(observation)
         at = [ROBOT.joint_names.index(name) for name in ("l_knee", "r_knee")]
         hits.append([*np.isnan(told.joint_position[at]), np.isnan(told.imu_orientation[0])])
+    weak = [Fault(part="drives", does="scaled", amount=amount, share=0.5) for amount in (0.5, 0.25)]
+    schedule = FaultSchedule(weak, ROBOT, DT, 0)
+    left = {float(schedule.drive(k * DT, np.ones(ROBOT.nu))[0]) for k in range(60)}
+    assert left == {1.0, 0.5, 0.25, 0.125}, "neither, one, the other, both"
     # Independent ones agree in half of the ticks: four standard deviations.
     agree = np.array(hits).T
     for a, b in ((0, 1), (0, 2), (1, 2)):
