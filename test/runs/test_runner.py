@@ -121,3 +121,10 @@ def test_forces_at_vertices_that_nobody_knows_are_refused_with_the_way_out() -> 
         run(RunConfig(duration=0.01), vertex_forces=True)
     with pytest.raises(ConfigError, match="patches of its ground are tilted"):
         run(RunConfig(contact_model="lcp", ground="slope", scenario="slope", duration=0.01), vertex_forces=True)
+
+
+@pytest.mark.parametrize("ticks", [29, 57, 58])
+def test_a_duration_has_all_its_ticks(ticks: int) -> None:
+    """Such durations times the rate are just below a whole number."""
+    assert ticks / 100.0 * 100.0 < ticks
+    assert prepare(RunConfig(duration=ticks / 100.0, rate=100.0)).ticks == ticks
