@@ -222,3 +222,12 @@ def test_figures_that_a_success_asks_for_exist_before_any_trial_is_run(tmp_path:
     with pytest.raises(ConfigError) as caught:
         check_figures(plan(tmp_path, "success: {distance: 1, travel_x: 2}\n").trials[:1], "some.yaml")
     assert all(name in str(caught.value) for name in ("'distance'", "'travel_x'", "some.yaml"))
+
+
+def test_draws_of_two_names_have_nothing_to_do_with_each_other(tmp_path: Path) -> None:
+    same = "{uniform: [0.2, 0.8]}"
+    found = plan(
+        tmp_path, f"vary: {{ground.flat.friction_static: {same}, scenario.drop_height: {same}}}\nrepeat: 300\n"
+    )
+    values = np.array([list(trial.values.values()) for trial in found.trials])
+    assert stats.pearsonr(*values.T).pvalue > 1e-3
