@@ -185,15 +185,16 @@ def fill_rows(boxed: Any, v: Array) -> bool:
 
 
 @entry
-def rebound(boxed: Any, impulse: Array) -> None:
+def rebound(boxed: Any, impulse: Array, lag: float) -> None:
     """Have what meets within the step, and rebounds, leave as after an impact at the moment at which it meets.
 
-    Velocities of the robot are those of half a step ago, as its positions go with the velocity at the end of the step
-    (:mod:`bipedsim.sim.steps`); those of objects are of the moment.
+    Velocities of objects are those of the moment.
 
     Args:
         boxed: A :class:`Coupling`.
         impulse: (K, 6) of the feet in the step without these contacts.
+        lag: Share of a step by which the velocities of the robot are behind: half a step, as its positions go with the
+            velocity at the end of the step (:mod:`bipedsim.sim.steps`), and nothing in flight.
     """
     s = boxed.arrays
     t, c = s.tree, s.contacts
@@ -206,16 +207,16 @@ def rebound(boxed: Any, impulse: Array) -> None:
         robot = 0.0
         for i in range(t.z.shape[0]):
             robot += s.Y[3 * m + 2, i] * s.xi[i]
-        # After the share x of the step they meet: gap / h + x (u + robot / 2) + x^2 (robot + own) / 2 = 0.
-        slope, gap = u + 0.5 * robot, c.gap[m] / t.h
+        # After the share x of the step they meet: gap / h + x (u + lag robot) + x^2 (robot + own) / 2 = 0.
+        slope, gap = u + lag * robot, c.gap[m] / t.h
         square = slope * slope - 2.0 * (robot + own) * gap
         if not (square >= 0.0 and slope < 0.0):
             continue
         x = 2.0 * gap / (np.sqrt(square) - slope)
-        arrives = u + (0.5 + x) * robot + x * own
+        arrives = u + (lag + x) * robot + x * own
         if x < 1.0 and arrives < -s.slow:
             c.late[m] = 1.0 - x
-            s.rebound[m] = -c.restitution[m] * arrives + (0.5 - x) * robot + (1.0 - x) * own
+            s.rebound[m] = -c.restitution[m] * arrives + (1.0 - lag - x) * robot + (1.0 - x) * own
             s.target[m, 2] = max(s.target[m, 2], s.rebound[m])
 
 

@@ -175,7 +175,8 @@ class Touching:
         fill_delassus(boxed)
         if self._bounces:
             show_alone(boxed)
-            rebound(boxed, ask())
+            impulse = ask()
+            rebound(boxed, impulse, 0.0 if self._dynamics.flight.aloft[0] else 0.5)
             self._result.counters[UNRESOLVED] = unresolved
         solve(boxed, guess)
         lean_on(boxed, guess)
@@ -231,7 +232,7 @@ class Touching:
         bounces = fill_rows(self._boxed, self._still)
         fill_delassus(self._boxed)
         if bounces:
-            rebound(self._boxed, self._nothing)
+            rebound(self._boxed, self._nothing, 0.5)
         solved = solve(self._boxed, self._nothing)
         finish(self._boxed, self._nothing)
         return bool(solved)
@@ -280,7 +281,7 @@ class Touching:
         take_vertices(self._boxed_feet, self._problem.f, self._coupling.slips)
         show_alone(self._boxed)
         lean_on(self._boxed, self._nothing)
-        rebound(self._boxed, self._nothing)
+        rebound(self._boxed, self._nothing, 0.5)
         give(self._boxed)
         find_on_ground(self._ground, self._still)
         find_pairs(self._ground, self._still)
