@@ -8,14 +8,16 @@ import numpy as np
 
 from bipedsim.numerics import Array, Integers, assign, cross, kernel
 
-MOST_PAIRS, MOST_POINTS = 64, 512
-"""Pairs that may be near each other at once, and points of them all."""
+PAIRS, POINTS = 64, 512
+"""Pairs that may be near each other at once, and points of them all, that there is room for at first."""
 WORLD = -1
 """Stands for the ground as a body."""
 
 
 class Contacts(NamedTuple):
-    """P pairs and M points at most. A pair is solved for as a foot is: as the twist of one body relative to the other.
+    """P pairs and M points at most; World makes room for more. A pair is solved for as a foot is.
+
+    So its velocity is the twist of one body relative to the other.
 
     Attributes:
         pairs, points: (1,) how many there are. lost: (1,) points for which there was no room.
@@ -26,6 +28,7 @@ class Contacts(NamedTuple):
         restitution: (P,) Newton's coefficient.
         pair: (M,) pair of each point. where: (M, 3) in the world [m]. gap: (M,) between the bodies there [m].
         mu: (M, 2) static and dynamic friction.
+        own: (M,) body of which it is a point, as a corner is; ``WORLD`` where it goes round on the bodies that touch.
         moving: (M, 3) velocity of the place where they touch, which need not be that of any material [m/s].
         bend: (M,) what the gap gains because the normal turns [m/s^2].
         key: (M,) which corner or the like of a pair it is: a point keeps it from step to step.
@@ -47,6 +50,7 @@ class Contacts(NamedTuple):
     where: Annotated[Array, "M", 3]
     gap: Annotated[Array, "M"]
     mu: Annotated[Array, "M", 2]
+    own: Annotated[Integers, "M"]
     moving: Annotated[Array, "M", 3]
     bend: Annotated[Array, "M"]
     key: Annotated[Integers, "M"]
@@ -96,6 +100,7 @@ def add_point(c: Contacts, p: int, point, gap: float, key: int) -> int:
     assign(c.where[m], point)
     c.gap[m] = gap
     c.bend[m] = 0.0
+    c.own[m] = WORLD
     c.key[m] = key
     c.loaded[m] = 0
     c.sticking[m] = 1
@@ -116,6 +121,19 @@ class Memory(NamedTuple):
     force: Annotated[Array, "M", 3]
     where: Annotated[Array, "M", 3]
     sticking: Annotated[Integers, "M"]
+
+
+@kernel
+def copy_memory(source: Memory, target: Memory) -> None:
+    """Copy what is kept of the points of the last part; the target has room for it."""
+    target.points[0] = source.points[0]
+    for n in range(source.points[0]):
+        for a in range(5):
+            target.who[n, a] = source.who[n, a]
+        for a in range(3):
+            target.force[n, a] = source.force[n, a]
+            target.where[n, a] = source.where[n, a]
+        target.sticking[n] = source.sticking[n]
 
 
 @kernel

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bipedsim.numerics import Array
 from bipedsim.objects.shapes import Shape
 
@@ -34,6 +36,11 @@ class FreeBody:
     ground_restitution: float
     pose: Array
     twist: Array
+
+    @property
+    def reach(self) -> float:
+        """How far from its centre of mass any point of it is [m]."""
+        return max(float(np.linalg.norm(shape.centre - self.com)) + shape.bound for shape in self.shapes)
 
 
 @dataclass(frozen=True, eq=False)

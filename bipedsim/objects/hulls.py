@@ -113,7 +113,8 @@ def _meet(a: Near, found: Array) -> None:
         least = min(least, gap)
         if gap <= a.reach[0]:
             key = a.keys[k] + (65536 if whose == 1 else 0)
-            m_k = put(a, p, a.polygon[k], gap, key, velocity(a.bodies, sh.body[incident], a.polygon[k]))
+            body = sh.body[incident]
+            m_k = put(a, p, a.polygon[k], gap, key, velocity(a.bodies, body, a.polygon[k]), body)
             if m_k >= 0:
                 turn_normal(a, m_k, cross(a.bodies.w[sh.body[reference]], a.contacts.axes[p, 2]))
     # Where they meet beside the face.
@@ -192,13 +193,10 @@ class Hulls:
     """Asks coal where pairs of shapes meet.
 
     Args:
-        near: The side of the kernels. boxed: The same in a box.
         shapes: What they are.
     """
 
-    def __init__(self, near: Near, boxed: Box, shapes: Sequence[Shape]) -> None:
-        self._near = near
-        self._boxed = boxed
+    def __init__(self, shapes: Sequence[Shape]) -> None:
         self._cores = [_core(shape) for shape in shapes]
         self._poses = coal.Transform3s(), coal.Transform3s()
         self._request = coal.DistanceRequest()
@@ -206,13 +204,13 @@ class Hulls:
         self._result = coal.DistanceResult()
         self._found: Array = np.zeros(11)
 
-    def warm_up(self) -> None:
+    def warm_up(self, boxed: Box) -> None:
         """Load or compile what :meth:`add` needs."""
-        ready(_add, self._boxed, self._found)
+        ready(_add, boxed, self._found)
 
-    def add(self) -> None:
-        """Add the contacts of all pairs that ``look`` left to ask for."""
-        near, found, result = self._near, self._found, self._result
+    def add(self, near: Near, boxed: Box) -> None:
+        """Add the contacts of all pairs that ``look`` left to ask for to ``near``, which is in ``boxed``."""
+        found, result = self._found, self._result
         for i, j in near.ask[: near.asked[0]].tolist():
             for pose, s in zip(self._poses, (i, j), strict=True):
                 pose.setRotation(near.shapes.R[s])
@@ -224,4 +222,4 @@ class Hulls:
             found[2:5] = result.normal
             found[5:8] = result.getNearestPoint1()
             found[8:11] = result.getNearestPoint2()
-            _add(self._boxed, found)
+            _add(boxed, found)

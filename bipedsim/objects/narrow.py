@@ -126,8 +126,8 @@ def begin_pair(a: Near, i: int, j: int, n) -> int:
 
 
 @kernel
-def put(a: Near, p: int, point, gap: float, key: int, moving) -> int:
-    """Add a point of a pair of bodies, at a place that moves with ``moving`` (3,)."""
+def put(a: Near, p: int, point, gap: float, key: int, moving, own: int = WORLD) -> int:
+    """Add a point of a pair, at a place that moves with ``moving`` (3,), or is a point of the body ``own``."""
     c = a.contacts
     m = add_point(c, p, point, gap, key)
     if m < 0:
@@ -142,6 +142,7 @@ def put(a: Near, p: int, point, gap: float, key: int, moving) -> int:
     if second != WORLD:
         c.mu[m, 0] = min(c.mu[m, 0], s.mu_static[second])
         c.mu[m, 1] = min(c.mu[m, 1], s.mu_dynamic[second])
+    c.own[m] = own
     assign(c.moving[m], moving)
     return m
 
@@ -292,7 +293,7 @@ def _on_plane(a: Near, i: int, g: int) -> None:
         for k in range(sh.n_vertices[i]):
             point = corner(sh, i, k)
             moving = velocity(a.bodies, sh.body[i], point)
-            p = _touch(a, p, i, g, point, _height(ground, g, point), k, moving)
+            p = _touch(a, p, i, g, point, _height(ground, g, point), k, moving, sh.body[i])
 
 
 @kernel
@@ -332,7 +333,9 @@ def _patch_under(ground: GroundArrays, g: int, point) -> int:
 
 
 @kernel
-def _touch(a: Near, p: int, i: int, g: int, point, gap: float, key: int, moving, over: int = -1) -> int:
+def _touch(
+    a: Near, p: int, i: int, g: int, point, gap: float, key: int, moving, own: int = WORLD, over: int = -1
+) -> int:
     """Add a point of shape ``i`` on the plane of ``g`` to pair ``p``, which is begun where it is -1; return the pair.
 
     Points that are far from it, over none of its patches, or under a bounded one, are left out. ``over`` is the patch
@@ -354,7 +357,7 @@ def _touch(a: Near, p: int, i: int, g: int, point, gap: float, key: int, moving,
             for d in range(3):
                 c.axes[p, k, d] = ground.rotation[g, d, k]
         c.restitution[p] = a.surface.ground_restitution[body]
-    m = put(a, p, point, gap, key, moving)
+    m = put(a, p, point, gap, key, moving, own)
     if m >= 0 and not np.isnan(ground.mu_static[patch]):
         c.mu[m, 0] = ground.mu_static[patch]
         c.mu[m, 1] = ground.mu_dynamic[patch]
@@ -411,7 +414,8 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
             v[2] + u * d_rate[2] + o * e_rate[2],
         )
         key = 4 * k + (2 if followed else 0) + (1 if side > 0.0 else 0)
-        p = _touch(a, p, i, g, point, _height(a.ground, g, point), key, moving)
+        own = WORLD if followed else sh.body[i]
+        p = _touch(a, p, i, g, point, _height(a.ground, g, point), key, moving, own)
 
 
 @kernel
@@ -537,4 +541,5 @@ def _face_on_patches(a: Near, i: int, g: int, n) -> None:
             count = clip(a, count, out, level, e)
         for m in range(count):
             moving = velocity(a.bodies, a.shapes.body[i], a.polygon[m])
-            p = _touch(a, p, i, g, a.polygon[m], _height(ground, g, a.polygon[m]), 65536 * k + a.keys[m], moving, k)
+            height, body = _height(ground, g, a.polygon[m]), a.shapes.body[i]
+            p = _touch(a, p, i, g, a.polygon[m], height, 65536 * k + a.keys[m], moving, body, k)

@@ -50,19 +50,13 @@ class ObjectConfig:
     )
     rpy: Vector = param((0.0, 0.0, 0.0), "its attitude at the start, by roll, pitch, yaw", unit="rad")
     velocity: Vector = param((0.0, 0.0, 0.0), "of that point, in world axes", unit="m/s", low=-100.0, high=100.0)
-    angular_velocity: Vector = param(
-        (0.0, 0.0, 0.0), "in world axes at the start", unit="rad/s", low=-1000.0, high=1000.0
-    )
+    angular_velocity: Vector = param((0.0, 0.0, 0.0), "in world axes at the start", unit="rad/s", low=-1e5, high=1e5)
     friction_static: float = param(0.6, "Coulomb friction while sticking", low=0.0, high=10.0)
-    friction_dynamic: float | None = param(
-        None, "the same while sliding; default friction_static", low=0.0, high=10.0
-    )
+    friction_dynamic: float | None = param(None, "the same while sliding; default friction_static", low=0.0, high=10.0)
     restitution: float = param(
         0.0, "Newton's coefficient with other bodies: of two, the smaller one counts", low=0.0, high=1.0
     )
-    ground_restitution: float | None = param(
-        None, "the same with the ground; default restitution", low=0.0, high=1.0
-    )
+    ground_restitution: float | None = param(None, "the same with the ground; default restitution", low=0.0, high=1.0)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong between the keys."""
@@ -82,8 +76,7 @@ class ObjectConfig:
             yield "inertia: that of a URDF is in the file"
         if self.friction_dynamic is not None and self.friction_dynamic > self.friction_static:
             yield (
-                f"friction_dynamic = {self.friction_dynamic} must not be above "
-                f"friction_static = {self.friction_static}"
+                f"friction_dynamic = {self.friction_dynamic} must not be above friction_static = {self.friction_static}"
             )
         if self.inertia is not None:
             least, middle, most = sorted(self.inertia)

@@ -53,7 +53,7 @@ def _fill_objects(a: Sides) -> None:
     for i in range(b.mass.shape[0]):
         for r in range(3):
             for c in range(r + 1):
-                total = b.mobility[i, r, c]
+                total = b.mobility_free[i, r, c]
                 for k in range(c):
                     total -= a.L[r, k] * a.L[c, k]
                 a.L[r, c] = np.sqrt(total) if r == c else total / a.L[c, c]

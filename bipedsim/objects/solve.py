@@ -8,14 +8,20 @@ import numpy as np
 
 from bipedsim.contact import RECOVERY
 from bipedsim.contact.time_stepping import ConeProblem, solve_cones
-from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, point_velocity
-from bipedsim.objects.bodies import Bodies
+from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, mul_t, point_velocity
+from bipedsim.objects.bodies import Bodies, finish_body, fly, is_round
 from bipedsim.objects.contacts import WORLD, Contacts
 
 GAMMA = 0.2
 """Share of a penetration that a step takes back, as under the contact models of the feet."""
 ZERO_SPEED = 10.0
 """A point slower than this many times the tolerance sticks."""
+
+
+FAST = 0.3
+"""Angle [rad] by which a body turns in a part that is too far for forces that are found for its middle."""
+CORRECTIONS = 4
+"""Solutions that are corrected by how bodies turn, at most: each adds an order in h."""
 
 
 class Rows(NamedTuple):
@@ -27,6 +33,8 @@ class Rows(NamedTuple):
         twist: (P, 6) relative twists without impulses, in the axes of the pair.
         shift: (P, 2, 3) how far the arms of both bodies get until the middle of the part, mean over the points [m].
         which: (M,) contact point of each point of the problem.
+        wanted: (M,) normal velocity that each of them is to have at least [m/s].
+        off: (M, 3) by how much the linear problem is off the velocity at the end of the part, in the axes of the pair.
     """
 
     chosen: Annotated[Integers, "P"]
@@ -36,6 +44,8 @@ class Rows(NamedTuple):
     twist: Annotated[Array, "P", 6]
     shift: Annotated[Array, "P", 2, 3]
     which: Annotated[Integers, "M"]
+    wanted: Annotated[Array, "M"]
+    off: Annotated[Array, "M", 3]
 
 
 class Solve(NamedTuple):
@@ -46,6 +56,7 @@ class Solve(NamedTuple):
         h: Step of the simulation [s].
         G: (6K, 6K) Delassus matrix of the relative twists.
         unresolved: (1,) problems that ended above the tolerance.
+        given: (1,) energy that taking overlaps back may have given in the step [J].
     """
 
     bodies: Bodies
@@ -55,6 +66,7 @@ class Solve(NamedTuple):
     h: float
     G: Array
     unresolved: Integers
+    given: Array
 
 
 @kernel
@@ -92,8 +104,14 @@ def _fill_shifts(a: Solve, s: float) -> None:
 
 
 @kernel
-def _fill_rows(a: Solve, k: int) -> None:
-    """Fill the Jacobians of chosen pair ``k``: linear and angular rows of the relative twist at its origin."""
+def _fill_rows(a: Solve, k: int, mobility: Array) -> None:
+    """Fill the Jacobians of chosen pair ``k``: linear and angular rows of the relative twist at its origin.
+
+    Args:
+        a: Where to.
+        k: Number of the pair.
+        mobility: (N, 3, 3) inverse inertia of all bodies in world axes.
+    """
     b = a.bodies
     c = a.contacts
     p = a.rows.chosen[k]
@@ -115,18 +133,25 @@ def _fill_rows(a: Solve, k: int) -> None:
                 J[x, 3 + d] = sign * arm[d]
                 J[3 + x, 3 + d] = sign * axis[d]
         for row in range(6):
-            turned = mul(b.mobility[i], J[row, 3:])
+            turned = mul(mobility[i], J[row, 3:])
             for d in range(3):
                 B[row, d] = J[row, d] / b.mass[i]
                 B[row, 3 + d] = turned[d]
 
 
 @kernel
-def _fill_delassus(a: Solve) -> None:
+def _fill_delassus(a: Solve, mobility: Array) -> None:
+    """Fill rows and Delassus matrix; twists are taken at a point that is active, as the plane of the pair is there."""
     c = a.contacts
     n = a.rows.number[0]
     for k in range(n):
-        _fill_rows(a, k)
+        p = a.rows.chosen[k]
+        for m in range(c.points[0]):
+            if c.pair[m] == p and c.active[m]:
+                assign(c.origin[p], c.where[m])
+                break
+    for k in range(n):
+        _fill_rows(a, k, mobility)
     for k in range(n):
         for m in range(k + 1):
             for x in range(6):
@@ -230,11 +255,19 @@ def _mobility(G, first: int, r) -> float:
 
 @kernel
 def solve_part(a: Solve, s: float) -> None:
-    """Find the finite forces at the active points of the chosen pairs over ``s`` seconds, and add their impulses."""
+    """Find the finite forces at the active points of the chosen pairs over ``s`` seconds, and add their impulses.
+
+    The problem is linear in the impulses; what bodies do that turn is not. A solution says how they turn, and the
+    problem is solved again with what it was off by, while that becomes less. Of bodies that turn too far in the part
+    for that, the contacts act at its beginning.
+    """
     c = a.contacts
     q = a.cone
+    if _turns_far(a, s):
+        _strike(a, s)
+        return
     _fill_shifts(a, s)
-    _fill_delassus(a)
+    _fill_delassus(a, a.bodies.mobility_free)
     _fill_points(a)
     for k in range(a.rows.number[0]):
         _fill_twist(a, k, a.bodies.v_free, a.bodies.w_free)
@@ -244,12 +277,177 @@ def solve_part(a: Solve, s: float) -> None:
         for x in range(3):
             q.f[n, x] = s * c.force[m, x]
         z = c.gap[m]
-        q.g[n, 2] -= min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
+        a.rows.wanted[n] = min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
+        q.g[n, 2] -= a.rows.wanted[n]
     _add_drift(a, s)
+    acts = _solve(a)
+    before = np.inf
+    for _ in range(CORRECTIONS):
+        off = _fill_off(a, s) if acts else 0.0
+        if off <= q.tolerance * q.scale[0] or not off < 0.5 * before:
+            break
+        before = off
+        _take_back(a)
+        for n in range(q.points[0]):
+            for x in range(3):
+                q.g[n, x] += a.rows.off[n, x]
+        acts = _solve(a)
+    for n in range(q.points[0]):
+        m = a.rows.which[n]
+        if c.gap[m] < 0.0:
+            a.given[0] += q.f[n, 2] * a.rows.wanted[n]
+        for x in range(3):
+            c.force[m, x] = q.f[n, x] / s
+
+
+@kernel
+def _turns_far(a: Solve, s: float) -> bool:
+    """Whether a body of the chosen pairs turns far in ``s`` seconds; balls are the same however they turn."""
+    b = a.bodies
+    for k in range(a.rows.number[0]):
+        for side in range(2):
+            i = _body(a.contacts, a.rows.chosen[k], side)
+            if i == WORLD or is_round(b, i):
+                continue
+            if s * np.sqrt(b.w[i, 0] ** 2 + b.w[i, 1] ** 2 + b.w[i, 2] ** 2) > FAST:
+                return True
+    return False
+
+
+@kernel
+def _strike(a: Solve, s: float) -> None:
+    """Have the active points of the chosen pairs act at once, where a part of ``s`` seconds begins, and stop there.
+
+    That takes energy, however the bodies turn. They get as much speed away from each other as gravity takes back until
+    the middle of the part: so they do not sink.
+    """
+    b = a.bodies
+    c = a.contacts
+    q = a.cone
+    _fill_present(a)
+    for n in range(q.points[0]):
+        m = a.rows.which[n]
+        q.f[n, :] = 0.0
+        z = c.gap[m]
+        a.rows.wanted[n] = min(-GAMMA * z / a.h, RECOVERY) if z < 0.0 else -z / s
+        q.g[n, 2] -= a.rows.wanted[n]
+        for side in range(2):
+            i = _body(c, c.pair[m], side)
+            if i != WORLD:
+                axis = c.axes[c.pair[m], 2]
+                for x in range(3):
+                    q.g[n, 2] += (0.5 - side) * axis[x] * (b.v_free[i, x] - b.v[i, x])
     _solve(a)
     for n in range(q.points[0]):
+        m = a.rows.which[n]
+        a.given[0] += q.f[n, 2] * max(a.rows.wanted[n], 0.0)
         for x in range(3):
-            c.force[a.rows.which[n], x] = q.f[n, x] / s
+            c.force[m, x] = q.f[n, x] / s
+    for k in range(a.rows.number[0]):
+        for side in range(2):
+            i = _body(c, a.rows.chosen[k], side)
+            if i == WORLD:
+                continue
+            torque = mul(b.mobility[i], b.impulse[i, 3:])
+            for x in range(3):
+                b.v[i, x] += b.impulse[i, x] / b.mass[i]
+                b.w[i, x] += torque[x]
+            for x in range(6):
+                b.contact[i, x] += b.impulse[i, x]
+                b.impulse[i, x] = 0.0
+            fly(b, i, s)
+
+
+@kernel
+def _take_back(a: Solve) -> None:
+    """Take the impulses of all bodies of the chosen pairs back."""
+    for k in range(a.rows.number[0]):
+        for side in range(2):
+            i = _body(a.contacts, a.rows.chosen[k], side)
+            if i != WORLD:
+                a.bodies.impulse[i, :] = 0.0
+
+
+@kernel
+def _fill_off(a: Solve, s: float) -> float:
+    """Fill by how much the solution is off the velocities at the end of the part; return the largest of it [m/s].
+
+    Along the plane of a pair it is the mean: no two points of turning bodies could stick else.
+    """
+    b = a.bodies
+    c = a.contacts
+    q = a.cone
+    for k in range(a.rows.number[0]):
+        for side in range(2):
+            i = _body(c, a.rows.chosen[k], side)
+            if i != WORLD:
+                finish_body(b, i, 1.0, s)
+    largest = 0.0
+    for k in range(a.rows.number[0]):
+        p = a.rows.chosen[k]
+        mean = (0.0, 0.0)
+        count = 0
+        for n in range(q.points[0]):
+            if q.foot[n] == k:
+                u = mul(c.axes[p], _end_velocity(a, a.rows.which[n], s))
+                off = a.rows.off[n]
+                for x in range(3):
+                    off[x] = u[x] - q.u[n, x]
+                off[2] += s * c.bend[a.rows.which[n]] - a.rows.wanted[n]
+                mean = (mean[0] + off[0], mean[1] + off[1])
+                count += 1
+        for n in range(q.points[0]):
+            if q.foot[n] == k:
+                for x in range(2):
+                    a.rows.off[n, x] = mean[x] / count
+                for x in range(3):
+                    largest = max(largest, abs(a.rows.off[n, x]))
+    return largest
+
+
+@kernel
+def _end_velocity(a: Solve, m: int, s: float) -> tuple[float, float, float]:
+    """Return the relative velocity at contact point ``m`` at the end of the part, in the world [m/s]."""
+    b = a.bodies
+    c = a.contacts
+    p = c.pair[m]
+    own = c.own[m]
+    place = (0.0, 0.0, 0.0)
+    if own != WORLD:
+        x = b.position[own]
+        r = mul(b.R_end[own], mul_t(b.R[own], (c.where[m, 0] - x[0], c.where[m, 1] - x[1], c.where[m, 2] - x[2])))
+        place = _at_end(b, own, s)
+        place = (place[0] + r[0], place[1] + r[1], place[2] + r[2])
+    total = (0.0, 0.0, 0.0)
+    for side in range(2):
+        i = _body(c, p, side)
+        if i == WORLD:
+            continue
+        x, u = b.position[i], c.moving[m]
+        r = (
+            c.where[m, 0] - x[0] + s * (u[0] - b.v[i, 0]),
+            c.where[m, 1] - x[1] + s * (u[1] - b.v[i, 1]),
+            c.where[m, 2] - x[2] + s * (u[2] - b.v[i, 2]),
+        )
+        if own != WORLD:
+            centre = _at_end(b, i, s)
+            r = (place[0] - centre[0], place[1] - centre[1], place[2] - centre[2])
+        turning = cross(b.w_end[i], r)
+        sign = 1.0 - 2.0 * side
+        total = (
+            total[0] + sign * (b.v_end[i, 0] + turning[0]),
+            total[1] + sign * (b.v_end[i, 1] + turning[1]),
+            total[2] + sign * (b.v_end[i, 2] + turning[2]),
+        )
+    return total
+
+
+@kernel
+def _at_end(b: Bodies, i: int, s: float) -> tuple[float, float, float]:
+    """Return where the centre of mass of body ``i`` is at the end of a part in which its velocity is linear [m]."""
+    x, v, u = b.position[i], b.v[i], b.v_end[i]
+    half = 0.5 * s
+    return x[0] + half * (v[0] + u[0]), x[1] + half * (v[1] + u[1]), x[2] + half * (v[2] + u[2])
 
 
 @kernel
@@ -279,6 +477,20 @@ def _add_drift(a: Solve, s: float) -> None:
 
 
 @kernel
+def _fill_present(a: Solve) -> None:
+    """Fill the problem of the active points of the chosen pairs where the bodies are, with their velocities."""
+    q = a.cone
+    for k in range(a.rows.number[0]):
+        a.rows.shift[k, :, :] = 0.0
+    _fill_delassus(a, a.bodies.mobility)
+    _fill_points(a)
+    for k in range(a.rows.number[0]):
+        _fill_twist(a, k, a.bodies.v, a.bodies.w)
+    for n in range(q.points[0]):
+        assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
+
+
+@kernel
 def solve_impact(a: Solve, slow: float) -> None:
     """Find the impulses of an impact at the active points of the chosen pairs.
 
@@ -286,13 +498,8 @@ def solve_impact(a: Solve, slow: float) -> None:
     """
     c = a.contacts
     q = a.cone
-    a.rows.shift[:, :, :] = 0.0
-    _fill_delassus(a)
-    _fill_points(a)
-    for k in range(a.rows.number[0]):
-        _fill_twist(a, k, a.bodies.v, a.bodies.w)
+    _fill_present(a)
     for n in range(q.points[0]):
-        assign(q.g[n], point_velocity(a.rows.twist[q.foot[n]], q.arm[n]))
         q.f[n, :] = 0.0
         if q.g[n, 2] < -slow:
             q.g[n, 2] += c.restitution[c.pair[a.rows.which[n]]] * q.g[n, 2]
@@ -300,8 +507,12 @@ def solve_impact(a: Solve, slow: float) -> None:
 
 
 @kernel
-def _solve(a: Solve) -> None:
-    """Solve the problem, take dynamic friction where points slip, and add the impulses to the bodies."""
+def _solve(a: Solve) -> bool:
+    """Solve the problem, take dynamic friction where points slip, and add the impulses to the bodies.
+
+    Returns:
+        Whether there was anything to solve: not where nothing approaches.
+    """
     q = a.cone
     c = a.contacts
     # What 1 m/s^2 brings in a step, at least.
@@ -315,11 +526,10 @@ def _solve(a: Solve) -> None:
     slow = ZERO_SPEED * q.tolerance * scale
     if not needed:
         q.f[:, :] = 0.0
-        return
-    again = True
-    while again:
-        if not solve_cones(a.G, q):
-            a.unresolved[0] += 1
+        return False
+    # Each solution that is not the last one gives dynamic friction to a point.
+    for _ in range(q.points[0] + 1):
+        solved = solve_cones(a.G, q)
         again = False
         for n in range(q.points[0]):
             m = a.rows.which[n]
@@ -328,6 +538,10 @@ def _solve(a: Solve) -> None:
                 q.mu[n] = c.mu[m, 1]
                 again = True
             c.sticking[m] = 0 if slips else 1
+        if not solved:
+            a.unresolved[0] += 1
+        if not (again and solved):
+            break
     b = a.bodies
     for n in range(q.points[0]):
         m = a.rows.which[n]
@@ -349,3 +563,4 @@ def _solve(a: Solve) -> None:
             for x in range(3):
                 b.impulse[i, x] += sign * world[x]
                 b.impulse[i, 3 + x] += sign * torque[x]
+    return True

@@ -12,17 +12,16 @@ still approaches, slowly or without restitution, is stopped for all pairs at onc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.time_stepping import ConeProblem
-from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.numerics import Array, Box, Integers, assign, box, entry, exp3, mul, mul_t, product, ready, zeros_of
-from bipedsim.objects.bodies import Bodies, finish, fly, kick, kinetic_energy, move, note, place
-from bipedsim.objects.contacts import MOST_PAIRS, MOST_POINTS, WORLD, Contacts, Memory, recall, remember
+from bipedsim.objects.bodies import Bodies, fastest, finish, fly, kick, kinetic_energy, move, note, place
+from bipedsim.objects.contacts import PAIRS, POINTS, WORLD, Contacts, Memory, copy_memory, recall, remember
 from bipedsim.objects.free_body import FreeBody, Link
 from bipedsim.objects.hulls import Hulls
 from bipedsim.objects.narrow import CAP, Near, Surface, look
@@ -36,6 +35,9 @@ from bipedsim.touch import Objects
 
 TOLERANCE, ITERATIONS = 1e-8, 5000
 """Residual of the cone problems that counts as solved, and iterations of one of them at most."""
+LARGE, FEW = 8, 80
+"""Problems of more pairs than this have few iterations, so that a step ends in time. ADMM, whose matrix costs the
+fourth power of their number, is not reached in so many."""
 MOST_EVENTS = 10
 """Moments in a step at which something meets; what meets after these is closed within the step."""
 MOST_IMPACTS = 200
@@ -46,8 +48,8 @@ HARDEST = 100.0
 """Acceleration of a link [m/s^2] that is reckoned with in saying what may touch."""
 STICKS = 1e-6
 """A point on a link that is slower sticks [m/s]."""
-FASTEST = 1e3
-"""Velocity [m/s, rad/s] with which a step is not taken."""
+FASTEST = 1e4
+"""Speed [m/s] of the fastest point of a body, its centre and its spin taken together, with which no step is taken."""
 OVERLAP = 1e-6
 """How deep bodies may begin in each other [m]: postures are rounded."""
 LEFT_OVER = 1e-12
@@ -83,25 +85,21 @@ def _solve_part(boxed: Any, s: float) -> None:
 
 
 @entry
-def _end(boxed: Any, memory: Any, s: float, fastest: Array) -> float:
-    """Take the bodies to where the next ones meet, or to the end of the part; return how far that is [s]."""
+def _end(boxed: Any, memory: Any, s: float, reach: Array, worst: Array) -> float:
+    """Take the bodies to where the next ones meet, or to the end of the part; return how far that is [s].
+
+    It is less than 0 where one gets too fast: they stay then. ``worst`` (2,) is which, and its speed [m/s].
+    """
     a = boxed.arrays
     b = a.bodies
-    finish(b, 1.0)
+    finish(b, 1.0, s)
     until = arrival(b, a.contacts, s)
     if until < s:
         for i in range(b.mass.shape[0]):
             fly(b, i, until)
-        finish(b, until / s)
-    largest = 0.0
-    for i in range(b.mass.shape[0]):
-        for x in range(3):
-            for u in (b.v_end[i, x], b.w_end[i, x]):
-                # Also where it is not finite.
-                if not abs(u) <= largest:
-                    largest = abs(u)
-    fastest[0] = largest
-    if not largest < FASTEST:
+        finish(b, until / s, until)
+    worst[0], worst[1] = fastest(b, reach)
+    if not worst[1] < FASTEST:
         return -1.0
     note(b, until / s)
     move(b, until)
@@ -196,25 +194,41 @@ def _put_back(boxed: Any, s: float) -> None:
 
 
 @entry
-def _arrive(boxed: Any, memory: Any, after: Array, impulses: Array, velocities: Array, late: Array, s: float) -> float:
-    """Take all bodies to the end of a step of ``s`` seconds that ends with the velocities ``after`` (N, 6)."""
+def _arrive(
+    boxed: Any,
+    memory: Any,
+    after: Array,
+    impulses: Array,
+    velocities: Array,
+    late: Array,
+    s: float,
+    reach: Array,
+    worst: Array,
+) -> bool:
+    """Take all bodies to the end of a step of ``s`` seconds that ends with the velocities ``after`` (N, 6).
+
+    Returns:
+        Whether it was taken: not where a body gets too fast. ``worst`` (2,) is which, and its speed [m/s].
+    """
     b = boxed.arrays.bodies
     c = boxed.arrays.contacts
-    largest = 0.0
+    n = 0
+    for m in range(c.points[0]):
+        if c.active[m]:
+            for side in range(2):
+                i = c.first[c.pair[m]] if side == 0 else c.second[c.pair[m]]
+                if 0 <= i < b.mass.shape[0]:
+                    b.at_end[i] = late[n] if b.at_end[i] == 0.0 else min(b.at_end[i], late[n])
+            n += 1
     for i in range(b.mass.shape[0]):
+        turned = (after[i, 3] - b.w_free[i, 0], after[i, 4] - b.w_free[i, 1], after[i, 5] - b.w_free[i, 2])
+        assign(b.impulse[i, 3:], mul(b.R_free[i], mul(b.inertia[i], mul_t(b.R_free[i], turned))))
         for x in range(3):
-            b.v_end[i, x] = after[i, x]
-            b.w_end[i, x] = after[i, 3 + x]
-            b.contact[i, x] = b.mass[i] * (after[i, x] - b.v_free[i, x])
-            for u in (after[i, x], after[i, 3 + x]):
-                # Also where it is not finite.
-                if not abs(u) <= largest:
-                    largest = abs(u)
-            # For now, the change of the velocity.
-            b.contact[i, 3 + x] = after[i, 3 + x] - b.w_free[i, x]
-        assign(b.contact[i, 3:], mul(b.R[i], mul(b.inertia[i], mul_t(b.R[i], b.contact[i, 3:]))))
-    if not largest < FASTEST:
-        return largest
+            b.impulse[i, x] = b.mass[i] * (after[i, x] - b.v_free[i, x])
+    finish(b, 1.0, s)
+    worst[0], worst[1] = fastest(b, reach)
+    if not worst[1] < FASTEST:
+        return False
     n = 0
     for m in range(c.points[0]):
         assign(c.force[m], (0.0, 0.0, 0.0))
@@ -222,14 +236,71 @@ def _arrive(boxed: Any, memory: Any, after: Array, impulses: Array, velocities: 
             for x in range(3):
                 c.force[m, x] = impulses[n, x] / s
             c.sticking[m] = 1 if np.hypot(velocities[n, 0], velocities[n, 1]) < STICKS else 0
-            for side in range(2):
-                i = c.first[c.pair[m]] if side == 0 else c.second[c.pair[m]]
-                if 0 <= i < b.mass.shape[0]:
-                    b.at_end[i] = late[n] if b.at_end[i] == 0.0 else min(b.at_end[i], late[n])
             n += 1
+    b.contact[:, :] = 0.0
+    note(b, 1.0)
     move(b, s)
     remember(c, memory.arrays)
-    return largest
+    return True
+
+
+def _principal(inertia: Array) -> tuple[Array, Array]:
+    """Return principal moments (3,), the first two the most alike, and their axes (3, 3) as columns, right-handed."""
+    if np.count_nonzero(inertia - np.diag(np.diagonal(inertia))) == 0:
+        moments, axes = np.diagonal(inertia).copy(), np.eye(3)
+    else:
+        moments, axes = np.linalg.eigh(inertia)
+    unlike = [abs(moments[(k + 1) % 3] - moments[(k + 2) % 3]) / moments.max() for k in range(3)]
+    last = int(np.argmin(unlike))
+    order = [(last + 1) % 3, (last + 2) % 3, last]
+    axes = axes[:, order]
+    axes[:, 2] *= np.sign(np.linalg.det(axes))
+    return moments[order], axes
+
+
+class Kept(NamedTuple):
+    """The state where a step began, to go back to; see :class:`Bodies`."""
+
+    memory: Memory
+    position: Annotated[Array, "N", 3]
+    quaternion: Annotated[Array, "N", 4]
+    v: Annotated[Array, "N", 3]
+    w: Annotated[Array, "N", 3]
+    contact: Annotated[Array, "N", 6]
+
+
+@entry
+def _keep(boxed: Any, memory: Any, kept: Any) -> None:
+    """Keep the state where a step begins."""
+    b = boxed.arrays.bodies
+    k = kept.arrays
+    copy_memory(memory.arrays, k.memory)
+    for i in range(b.mass.shape[0]):
+        assign(k.position[i], b.position[i])
+        assign(k.v[i], b.v[i])
+        assign(k.w[i], b.w[i])
+        for x in range(4):
+            k.quaternion[i, x] = b.quaternion[i, x]
+        for x in range(6):
+            k.contact[i, x] = b.contact[i, x]
+            b.contact[i, x] = 0.0
+
+
+@entry
+def _go_back(boxed: Any, memory: Any, kept: Any) -> None:
+    """Go back to where a step began."""
+    b = boxed.arrays.bodies
+    k = kept.arrays
+    copy_memory(k.memory, memory.arrays)
+    for i in range(b.mass.shape[0]):
+        assign(b.position[i], k.position[i])
+        assign(b.v[i], k.v[i])
+        assign(b.w[i], k.w[i])
+        for x in range(4):
+            b.quaternion[i, x] = k.quaternion[i, x]
+        for x in range(6):
+            b.contact[i, x] = k.contact[i, x]
+    place(b)
 
 
 class World:
@@ -246,9 +317,9 @@ class World:
         names: Of the bodies.
         links: As they were given.
         bodies: Their state.
-        contacts: Who was near whom in the last part of the last step.
+        sides: What :func:`give_contacts` takes, once :meth:`meet` was called.
+        given: (1,) energy that taking overlaps back may have given in the last step [J].
         ahead: (1,) how long after the begin of the step [s] contacts are as they were found.
-        unresolved: Problems that no solution was found for; the best impulses were taken.
     """
 
     def __init__(
@@ -274,12 +345,10 @@ class World:
         for i, body in enumerate(free):
             b.mass[i] = body.mass
             b.inertia[i] = body.inertia
-            b.inverse[i] = np.linalg.inv(body.inertia)
+            b.moments[i], b.principal[i] = _principal(body.inertia)
         pairs = len(shapes) * (len(shapes) - 1) // 2
         flat = Shapes.of(shapes, np.vstack([coms, np.zeros((len(links), 3))]))
         corners = max(flat.faces.shape[2], CAP) + patches.region.shape[1] + max(flat.faces.shape[2], CAP)
-        self.contacts = zeros_of(Contacts, {"P": MOST_PAIRS, "M": MOST_POINTS})
-        self._memory = zeros_of(Memory, {"M": MOST_POINTS})
         surface = Surface(
             np.array([*(body.friction_static for body in free), *(link.friction for link in links)]),
             np.array([*(body.friction_dynamic for body in free), *(link.friction for link in links)]),
@@ -294,25 +363,45 @@ class World:
             shapes=flat,
             surface=surface,
             ground=patches,
-            contacts=self.contacts,
+            contacts=zeros_of(Contacts, {"P": PAIRS, "M": POINTS}),
         )
-        self._boxed = box(self._near)
-        self._kept = box(self._memory)
-        self._hulls = Hulls(self._near, self._boxed, [shape for _, shape in shapes])
-        self._chosen: Integers = np.zeros(MOST_PAIRS, dtype=np.int64)
-        self._taken: Integers = np.zeros(MOST_PAIRS, dtype=np.int64)
+        self._hulls = Hulls([shape for _, shape in shapes])
+        self._reach = np.array([body.reach for body in free])
         self._count: Integers = np.zeros(1, dtype=np.int64)
-        self._fastest: Array = np.zeros(1)
+        self._worst: Array = np.zeros(2)
         self._failed: Integers = np.zeros(1, dtype=np.int64)
+        self.given: Array = np.zeros(1)
         self.ahead: Array = np.zeros(1)
-        self._solves: dict[tuple[int, int], Box] = {}
-        self._rows = zeros_of(Rows, {"P": MOST_PAIRS, "M": MOST_POINTS}, chosen=self._chosen, number=self._count)
+        self._meeting: tuple[Touches, Objects] | None = None
+        self._memory = zeros_of(Memory, {"M": POINTS})
+        self._make_room(PAIRS, POINTS)
         self.reset()
+
+    def _make_room(self, pairs: int, points: int) -> None:
+        """Make arrays for so many pairs and points; what is kept of the last part stays."""
+        count, memory = len(self.free), self._memory
+        self._near = near = self._near._replace(contacts=zeros_of(Contacts, {"P": pairs, "M": points}))
+        self._memory = zeros_of(Memory, {"M": points})
+        copy_memory.py_func(memory, self._memory)
+        self._boxed, self._kept = box(near), box(self._memory)
+        self._before = box(zeros_of(Kept, {"N": count}, memory=zeros_of(Memory, {"M": points})))
+        self._chosen: Integers = np.zeros(pairs, dtype=np.int64)
+        self._taken: Integers = np.zeros(pairs, dtype=np.int64)
+        self._solves: dict[tuple[int, int], Box] = {}
+        self._rows = zeros_of(Rows, {"P": pairs, "M": points}, chosen=self._chosen, number=self._count)
+        self.sides: Box | None = None
+        if self._meeting is not None:
+            self.meet(*self._meeting)
+
+    @property
+    def contacts(self) -> Contacts:
+        """Who was near whom in the last part of the last step."""
+        return self._near.contacts
 
     @property
     def unresolved(self) -> int:
-        """Problems that no solution was found for; the best impulses were taken."""
-        return int(self._failed[0])
+        """Problems and rotations that no solution was found for; the best ones were taken."""
+        return int(self._failed[0] + self.bodies.rough[0])
 
     def reset(self) -> None:
         """Go back to the start."""
@@ -327,23 +416,35 @@ class World:
             b.v[i] = body.twist[:3] + np.cross(body.twist[3:], arm)
         b.force[:] = b.torque[:] = b.contact[:] = 0.0
         self._memory.points[0] = 0
-        self._failed[0] = 0
+        self._failed[0] = b.rough[0] = 0
 
-    def step(self) -> float:
-        """Make a step; return the largest velocity, which is not below the limit where the state was left as it was."""
+    def step(self) -> str:
+        """Make a step, all of it or none; return why none was made, nothing if one was."""
         left = h = self._h
-        self.bodies.contact[:] = 0.0
+        _keep(self._boxed, self._kept, self._before)
+        counted = self.bodies.rough[0], self._failed[0]
+        self.given[0] = 0.0
         for event in range(MOST_EVENTS + 1):
             self._find(left)
             if self._impacts():
                 self._find(left)
             went = self._part(left, event == MOST_EVENTS)
             if went < 0.0:
-                return float(self._fastest[0])
+                _go_back(self._boxed, self._kept, self._before)
+                self.bodies.rough[0], self._failed[0] = counted
+                return self._refusal()
             left -= went
             if left <= LEFT_OVER * h:
                 break
-        return float(self._fastest[0])
+        return ""
+
+    def _refusal(self) -> str:
+        """Return why no step was made."""
+        which, speed = self._worst.tolist()
+        name = self.names[int(which)]
+        if not np.isfinite(speed):
+            return f"the velocity of object {name!r} is not finite"
+        return f"a point of object {name!r} reached {speed:.3g} m/s, more than {FASTEST:g}"
 
     def warm_up(self) -> None:
         """Load or compile what the first contact needs; nothing moves."""
@@ -357,7 +458,9 @@ class World:
             (_begin, boxed, h, slow, False),
             (_gather, boxed, self._taken, self._chosen),
             (_solve_part, solve, h),
-            (_end, boxed, kept, h, self._fastest),
+            (_end, boxed, kept, h, self._reach, self._worst),
+            (_keep, boxed, kept, self._before),
+            (_go_back, boxed, kept, self._before),
         ]
         if self.links:
             rows = np.zeros((1, 3))
@@ -366,11 +469,11 @@ class World:
                 (_first_hit, boxed, slow, h),
                 (_put_ahead, boxed, h),
                 (_put_back, boxed, h),
-                (_arrive, boxed, kept, np.zeros((1, 6)), rows, rows, np.zeros(1), h),
+                (_arrive, boxed, kept, np.zeros((1, 6)), rows, rows, np.zeros(1), h, self._reach, self._worst),
             ]
         for function, *arguments in calls:
             ready(function, *arguments)
-        self._hulls.warm_up()
+        self._hulls.warm_up(boxed)
 
     def see(self, link: int, position: Array, R: Array, v: Array, w: Array) -> None:
         """Place a link: origin (3,) [m] and attitude (3, 3) of its joint in the world, and both velocities (3,)."""
@@ -410,14 +513,15 @@ class World:
         _look_at_links(self._boxed, self._h)
         return bool((c.active[:points] & (np.maximum(c.first[pairs], c.second[pairs]) >= free)).any())
 
-    def sides(self, contacts: Touches, objects: Objects) -> Box:
-        """Return what :func:`give_contacts` takes: these bodies, and the contacts of a robot with its ``objects``."""
+    def meet(self, contacts: Touches, objects: Objects) -> None:
+        """Have the contacts of a robot, with its ``objects``, take those of these bodies from now on."""
+        self._meeting = contacts, objects
         joints = np.array([link.joint for link in self.links], dtype=np.int64)
         given = {"near": self._near, "contacts": contacts, "objects": objects, "joints": joints, "ahead": self.ahead}
-        return box(zeros_of(Sides, {"M": MOST_POINTS}, **given))
+        self.sides = box(zeros_of(Sides, {"M": self.contacts.pair.shape[0]}, **given))
 
-    def arrive(self, after: Array, impulses: Array, velocities: Array, late: Array) -> float:
-        """Take a step whose contacts somebody else has solved.
+    def arrive(self, after: Array, impulses: Array, velocities: Array, late: Array) -> str:
+        """Take a step whose contacts somebody else has solved, all of it or none.
 
         Args:
             after: (N, 6) velocities at the end, of the centres of mass and angular, in the world.
@@ -427,20 +531,26 @@ class World:
         Returns:
             As :meth:`step`.
         """
-        return float(_arrive(self._boxed, self._kept, after, impulses, velocities, late, self._h))
+        solved = after, impulses, velocities, late
+        return "" if _arrive(self._boxed, self._kept, *solved, self._h, self._reach, self._worst) else self._refusal()
 
     def press(self, plates: Box) -> None:
         """Add what the ground did in the last step to the surfaces of force plates."""
         press(self._boxed, plates, self._h)
 
     def _find(self, left: float) -> None:
-        """Look for contacts of the coming ``left`` seconds."""
-        if _look(self._boxed, left):
-            self._hulls.add()
+        """Look for contacts of the coming ``left`` seconds, and make room for them if there is none."""
+        self._look(left)
+        while self.contacts.lost[0]:
+            pairs, points = len(self.contacts.first), len(self.contacts.pair)
+            self._make_room(2 * pairs, 2 * points)
+            self._look(left)
         if self.contacts.points[0]:
             _recall(self._boxed, self._kept)
-        if self.contacts.lost[0]:
-            raise ConfigError(f"more than {MOST_PAIRS} pairs or {MOST_POINTS} points of objects are near each other")
+
+    def _look(self, left: float) -> None:
+        if _look(self._boxed, left):
+            self._hulls.add(self._near, self._boxed)
 
     def _impacts(self) -> bool:
         """Have all that touches and approaches collide; return whether anything did."""
@@ -466,16 +576,19 @@ class World:
             while count := _gather(self._boxed, taken, chosen):
                 self._count[0] = count
                 _solve_part(self._solve_of(count), left)
-        return float(_end(self._boxed, self._kept, left, self._fastest))
+        return float(_end(self._boxed, self._kept, left, self._reach, self._worst))
 
     def _solve_of(self, pairs: int) -> Box:
         """Return what it takes to solve for so many pairs; made when it is first needed."""
         points = 1 << max(int(self.contacts.points[0]) - 1, 3).bit_length()
         key = pairs, points
         if key not in self._solves:
-            cone = ConeProblem.of_feet(pairs, points, TOLERANCE, ITERATIONS)
+            iterations = ITERATIONS if pairs <= LARGE else FEW
+            cone = ConeProblem.of_feet(pairs, points, TOLERANCE, iterations)
             G = np.zeros((6 * pairs, 6 * pairs))
-            self._solves[key] = box(Solve(self.bodies, self.contacts, cone, self._rows, self._h, G, self._failed))
+            self._solves[key] = box(
+                Solve(self.bodies, self.contacts, cone, self._rows, self._h, G, self._failed, self.given)
+            )
         return self._solves[key]
 
     def poses(self) -> Array:
@@ -495,16 +608,32 @@ class World:
             KeyError: Something is missing; nothing has changed.
             ValueError: Something has another size; nothing has changed.
         """
-        pairs = [(array, np.broadcast_to(state[name], array.shape)) for name, array in self._lasting().items()]
-        for array, values in pairs:
+        points = len(state["who"])
+        own = [(array, np.broadcast_to(state[name], array.shape)) for name, array in self._own().items()]
+        kept = {
+            name: np.broadcast_to(state[name], (points, *array.shape[1:]))
+            for name, array in self._memory._asdict().items()
+            if name != "points"
+        }
+        if points > len(self._memory.who):
+            self._make_room(points, points)
+        for array, values in own:
             array[:] = values
+        self._memory.points[0] = points
+        for name, values in kept.items():
+            getattr(self._memory, name)[:points] = values
         _place(self._boxed)
 
     def _lasting(self) -> dict[str, NDArray[Any]]:
+        points = int(self._memory.points[0])
+        kept = {name: array[:points] for name, array in self._memory._asdict().items() if name != "points"}
+        return self._own() | kept
+
+    def _own(self) -> dict[str, NDArray[Any]]:
         # Links are placed anew before anybody looks at them.
         b, free = self.bodies, slice(len(self.free))
         own = {name: getattr(b, name)[free] for name in ("position", "quaternion", "v", "w", "contact")}
-        return own | self._memory._asdict() | {"failed": self._failed}
+        return own | {"failed": self._failed, "rough": b.rough}
 
     def twists(self) -> Array:
         """Return the velocities (N, 6) of the bodies' frames, linear and angular, in their own axes."""

@@ -40,6 +40,8 @@ class Objects:
         names: Theirs.
         world: What moves them.
         sides: What the robot's contacts see of them.
+        robot_v: (nv,) velocity of the robot where the step began.
+        unresolved: Whether the last step has no solution within the tolerance, where the objects took it alone.
 
     Raises:
         ConfigError: A name is given twice or that of a frame of the robot, or something begins within something else.
@@ -69,17 +71,19 @@ class Objects:
         self._model, self._data = robot.model, robot.model.createData()
         self._touching: Touching | None = None
         self._state: tuple[Array, Array] = np.zeros(0), np.zeros(0)
+        self.robot_v: Array = np.zeros(robot.model.nv)
+        self.unresolved = False
         self._met: bool | None = None
         self._coupled = False
         self._first = 0
         # Balls around the robot's base and the objects: while they do not meet, nobody looks closer.
         self._span = _span(robot) if links else -np.inf
-        self._bounds = [self._span + REACH + _bound(one) for one in self.world.free]
+        self._bounds = [self._span + REACH + one.reach for one in self.world.free]
 
     def join(self, touching: Touching) -> None:
         """Have the robot's contacts know of the objects."""
         self._touching = touching
-        self._boxed = self.world.sides(touching.contacts, self.sides)
+        self.world.meet(touching.contacts, self.sides)
         touching.wanted = self._meet
         touching.finders.append(self._add)
 
@@ -87,7 +91,7 @@ class Objects:
         """Load or compile what the first contact needs; nothing moves."""
         self.world.warm_up()
         if self._touching is not None:
-            ready(give_contacts, self._boxed)
+            ready(give_contacts, self.world.sides)
 
     def check(self, q: Array, v: Array) -> None:
         """Raise ConfigError where an object would begin within a robot at (q, v), by name; nothing changes."""
@@ -109,14 +113,19 @@ class Objects:
     def begin(self, q: Array, v: Array) -> None:
         """Begin a step, in which the robot is at (q, v): (nq,), (nv,)."""
         self._state = q, v
+        self.robot_v[:] = v
         self._met = None
         self._coupled = False
 
-    def end(self) -> float:
-        """Take the step; return the largest velocity, which is not below the limit where none was taken."""
+    def end(self) -> str:
+        """Take the step, all of it or none; return why none was taken, nothing if it was."""
         touching = self._touching
         if not self._coupled or touching is None:
-            return self.world.step()
+            before = self.world.unresolved
+            refused = self.world.step()
+            self.unresolved = self.world.unresolved > before
+            return refused
+        self.unresolved = False
         c = touching.contacts
         rows = slice(self._first, int(c.used[0]))
         return self.world.arrive(self.sides.after, c.impulse[rows], c.velocity[rows], c.late[rows])
@@ -168,9 +177,7 @@ class Objects:
         self._coupled = self._meet()
         if not self._coupled:
             return
-        self._first = give_contacts(self._boxed)
-        if self.world.contacts.lost[0]:
-            raise ConfigError("objects: more points touch at once than there is room for; take fewer")
+        self._first = give_contacts(self.world.sides)
 
     def poses(self) -> Array:
         """Return the poses (M, 7) in the world: position [m], quaternion x y z w."""
@@ -208,11 +215,6 @@ def _span(robot: Robot) -> float:
         for shape in robot.shapes.shapes
     ]
     return max(sizes)
-
-
-def _bound(one: FreeBody) -> float:
-    """Return how far from its centre of mass any point of an object is [m]."""
-    return max(float(np.linalg.norm(shape.centre - one.com)) + shape.bound for shape in one.shapes)
 
 
 def _links(robot: Robot, friction: float) -> list[Link]:

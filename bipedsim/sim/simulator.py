@@ -480,11 +480,15 @@ class Simulator:
         fastest = stepping.take(self.q, self.v, self._torque, self._judge if self.monitors else None)
         if not 0.0 <= fastest < SPEED_LIMIT:
             self._refuse(fastest)
-        self.q = stepping.move(self.q, self.v)
+        q = stepping.move(self.q, self.v)
         if objects is not None:
-            fastest = objects.end()
-            if not 0.0 <= fastest < SPEED_LIMIT:
-                self._refuse(fastest)
+            refused = objects.end()
+            if refused:
+                self.v[:] = objects.robot_v
+                self._diverge(refused)
+            if objects.unresolved:
+                stepping.count_unresolved()
+        self.q = q
         if stepping.stopped:
             self._add_stops()
         if stepping.touched:
@@ -551,9 +555,12 @@ class Simulator:
     def _refuse(self, fastest: float) -> NoReturn:
         """Raise what the dynamics found wrong with a step that it did not take."""
         if fastest < 0.0:
-            self._diverged = "the torque that the drives make of the command is not finite"
-        else:
-            self._diverged = "a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}"
+            self._diverge("the torque that the drives make of the command is not finite")
+        self._diverge("a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}")
+
+    def _diverge(self, reason: str) -> NoReturn:
+        """Raise that the state would diverge; it stays as it was before the step."""
+        self._diverged = reason
         raise DivergenceError(self._diverged, self.t, self.q, self.v)
 
     def push(self, wrench_world: Array, body: str | None = None, duration: float = np.inf, after: float = 0.0) -> None:

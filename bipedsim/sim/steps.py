@@ -200,6 +200,10 @@ class Steps:
                 raise ValueError(f"{name} has to be an array of {size} numbers of type float64 in one piece")
         self._q, self._v = q, v
 
+    def count_unresolved(self) -> None:
+        """Count that the last step has no solution, of what is not the robot's."""
+        self._parts.fail()
+
     def warm_up(self, q: Array, v: Array) -> None:
         """Load or compile what the first landing and the first flight need, as of a step from (q, v)."""
         boxed, calls, end = self._boxed, self._calls(), v.copy()

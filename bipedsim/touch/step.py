@@ -30,8 +30,9 @@ from bipedsim.touch.coupling import (
 from bipedsim.touch.feet import add_vertices, feet_as_points, take_vertices
 from bipedsim.touch.find import add_passed, find_on_ground, find_pairs, find_stops
 
-CAPACITY = 96
-"""Contacts at most that a step holds."""
+CAPACITY, PER_OBJECT, MOST_OF_OBJECTS = 96, 8, 256
+"""Contacts at most that a step holds: without objects, for each object more, and for all objects more. Where there are
+others, the step counts as unresolved."""
 ROUNDS, PATIENCE = 40, 5
 """Rounds of feet and other contacts at most, and how many may pass without halving what is off, before the feet are
 points like all others."""
@@ -100,13 +101,14 @@ class Touching:
         self._links = [shape.name for shape in robot.shapes.shapes]
         tree, projection = dynamics.tree, dynamics.projection
         nv = len(tree.z)
-        self.contacts = Contacts.of_size(CAPACITY)
         self.objects = Objects.of_number(0) if objects is None else objects
-        self._problem = ConeProblem.of_feet(0, CAPACITY, TOLERANCE, ITERATIONS)
+        capacity = CAPACITY + min(PER_OBJECT * len(self.objects.position), MOST_OF_OBJECTS)
+        self.contacts = Contacts.of_size(capacity)
+        self._problem = ConeProblem.of_feet(0, capacity, TOLERANCE, ITERATIONS)
         gravity = float(np.linalg.norm(tree.gravity))
         self._coupling = zeros_of(
             Coupling,
-            {"C": CAPACITY, "v": nv, "n": nv + 6 * len(self.objects.position), "K": len(tree.leaf)},
+            {"C": capacity, "v": nv, "n": nv + 6 * len(self.objects.position), "K": len(tree.leaf)},
             tree=tree,
             projection=projection,
             bodies=dynamics.bodies,

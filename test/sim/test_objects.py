@@ -11,7 +11,7 @@ import pytest
 from paths import BODIES
 from theory import MODELS, THEORY, Theory
 
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.objects import ObjectConfig, World
 from bipedsim.sim.simulator import Simulator
@@ -270,3 +270,54 @@ def test_starts_within_something_and_names_of_frames_are_refused() -> None:
         Simulator(robot, objects=[ball(position=(0.0, 0.1, 0.25))])
     with pytest.raises(ConfigError, match="frame"):
         Simulator(robot, objects=[ball(name="base_link")])
+
+
+def test_a_fast_ball_hits_once() -> None:
+    """50 g at 80 m/s, which leaves with 1500 rad/s: the robot gets what the ball loses, and is left alone then."""
+    sim = Simulator(
+        load_robot("biped14"),
+        objects=[ball(mass=0.05, radius=0.02, position=(1.0, 0.1, 0.25), velocity=(-80.0, 0.0, 0.0), restitution=0.5)],
+    )
+    assert sim.objects is not None
+    b = sim.objects.world.bodies
+    got = []
+    for k in range(60):
+        sim.step(held(sim))
+        if sim.body_impulse.any():
+            got.append(sim.body_impulse.sum(axis=0))
+            lost = 0.05 * (np.array([-80.0, 0.0, 0.0]) - b.v[0] - [0.0, 0.0, G * H * (k + 1)])
+            np.testing.assert_allclose(got[-1], lost, atol=1e-9)
+    assert len(got) == 1
+    assert 4.0 <= np.linalg.norm(got) <= 6.1
+
+
+def test_what_diverges_is_named_and_nothing_has_moved() -> None:
+    sim = Simulator(load_robot("biped14"), objects=[ball(), ball(name="other", position=(5.0, 1.0, 0.1))])
+    assert sim.objects is not None
+    for _ in range(5):
+        sim.step(held(sim))
+    sim.push(np.array([3e7, 0.0, 0.0, 0.0, 0.0, 0.0]), "other", duration=1e-3)
+    before = sim.t, sim.q.tobytes(), sim.v.tobytes(), sim.objects.states().tobytes()
+    for _ in range(2):
+        with pytest.raises(DivergenceError, match="other"):
+            sim.step(held(sim))
+        assert before == (sim.t, sim.q.tobytes(), sim.v.tobytes(), sim.objects.states().tobytes())
+    sim.reset()
+    sim.step(held(sim))
+
+
+def test_thirty_objects_on_the_ground_leave_room_for_one_that_hits_the_robot() -> None:
+    """All contacts are one problem in that step: 4 points of each crate."""
+    keys: dict[str, Any] = {"shape": "box", "size": (0.2, 0.2, 0.2), "radius": None}
+    crates = [ball(name=f"c{i}", position=(5.0 + 0.5 * (i % 6), 0.5 * (i // 6), 0.1), **keys) for i in range(30)]
+    sim = Simulator(
+        load_robot("biped14"), objects=[ball(position=(0.32, 0.1, 0.25), velocity=(-3.0, 0.0, 0.0)), *crates]
+    )
+    assert sim.objects is not None
+    for _ in range(60):
+        sim.step(held(sim))
+    assert sim.touching is not None
+    assert sim.contact.unresolved == 0
+    places = sim.objects.poses()[1:]
+    np.testing.assert_allclose(places[:, 2], 0.1, atol=1e-9)
+    assert abs(sim.objects.twists()[0, 0] + 3.0) > 0.5, "the ball has hit"

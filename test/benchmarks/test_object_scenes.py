@@ -1,0 +1,29 @@
+"""A few scenes of the benchmark of free objects, which judges every step of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def scenes() -> ModuleType:
+    """Return the benchmark."""
+    spec = importlib.util.spec_from_file_location("object_scenes", ROOT / "benchmarks" / "object_scenes.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["object_scenes"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("number", [4, 8, 9, 10])
+def test_a_random_scene_keeps_its_balances_and_is_repeated_to_the_bit(scenes: ModuleType, number: int) -> None:
+    found = scenes.run(number, seed=0, seconds=0.4, slowest=np.inf)
+    assert not found.faults
+    assert found.unresolved == 0
