@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare", type=Path, metavar="FILE", help="another description of the robot: the report says what differs"
     )
-    parser.add_argument("--replace", action="store_true", help="write into a folder that is there already")
+    parser.add_argument("--replace", action="store_true", help="write files anew that are there already")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -45,6 +45,8 @@ from bipedsim.model import (
 )
 from bipedsim.numerics import Array
 
+ALWAYS = ("robot.yaml", "report.md")
+"""Files that every import writes."""
 FRICTION = 0.45
 """Of soles, where nobody says."""
 LEAST_SHIFT = 1e-3
@@ -89,10 +91,10 @@ def import_robot(
         file: The description.
         folder: Where to write; by default a folder with the name of the robot, here.
         other: Another description of the robot, of which the report says in what they differ.
-        replace: Whether a folder that is there already may be written into.
+        replace: Whether files that are there already may be written anew.
 
     Raises:
-        ConfigError: The description cannot be read, or the folder is there already.
+        ConfigError: The description cannot be read, or a file that the import writes is there already.
     """
     file = Path(file)
     if not file.exists():
@@ -100,9 +102,14 @@ def import_robot(
     with tempfile.TemporaryDirectory(prefix="bipedsim_import_") as work:
         found = read_description(file, Path(work))
         target = Path(folder) if folder is not None else Path(found.name)
-        if target.exists() and (not target.is_dir() or any(target.iterdir())) and not replace:
-            raise ConfigError(f"{target}: is there already; name another folder with --output, or give --replace")
         _write_made(found)
+        written = _written(Path(work))
+        there = [str(target / path) for path in written if (target / path).exists()]
+        if target.is_file():
+            raise ConfigError(f"{target} is a file; name a folder with --output")
+        if there and not replace:
+            said = "there already; name another folder with --output, or give --replace"
+            raise ConfigError(f"{', '.join(there)}: {said}")
         config, lines = _Import(found, Path(work)).config()
         if other is not None:
             second = read_description(Path(other), Path(work) / "other")
@@ -112,11 +119,9 @@ def import_robot(
         target.mkdir(parents=True, exist_ok=True)
         if found.made:
             config["urdf"] = found.path.name
-        for made in Path(work).iterdir():
-            if made.name == "meshes":
-                shutil.copytree(made, target / "meshes", dirs_exist_ok=True)
-            elif made.suffix == ".urdf":
-                shutil.copy(made, target / made.name)
+        for path in written[len(ALWAYS) :]:
+            (target / path).parent.mkdir(exist_ok=True)
+            shutil.copy(Path(work) / path, target / path)
     (target / "robot.yaml").write_text(yaml_text(config, found), encoding="utf-8")
     robot = None
     try:
@@ -131,6 +136,12 @@ def import_robot(
     text = report_text(found, robot, lines)
     (target / "report.md").write_text(text, encoding="utf-8")
     return Imported(target, robot, found.notes, text, short_text(found.notes, robot))
+
+
+def _written(work: Path) -> list[Path]:
+    """Return the files that an import writes, relative to its folder; those after ``ALWAYS`` are in ``work``."""
+    made = [*work.glob("*.urdf"), *(path for path in work.glob("meshes/**/*") if path.is_file())]
+    return [*map(Path, ALWAYS), *(path.relative_to(work) for path in made)]
 
 
 def _write_made(found: Description) -> None:

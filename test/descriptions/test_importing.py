@@ -232,11 +232,16 @@ def test_a_package_is_searched_for_the_robot(tmp_path: Path) -> None:
     assert any("others there" in text and "hand.urdf" in text for text in made.notes.said["guessed"])
 
 
-def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "small.urdf").write_text(small_urdf())
-    import_robot(tmp_path / "small.urdf", tmp_path / "made")
-    with pytest.raises(ConfigError, match=r"is there already.*--replace"):
-        import_robot(tmp_path / "small.urdf", tmp_path / "made")
+def test_no_file_that_is_there_is_written_anew(tmp_path: Path) -> None:
+    source = tmp_path / "small.urdf"
+    source.write_text(small_urdf())
+    import_robot(source, tmp_path)  # next to the description, which is no file that the import writes
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ConfigError, match=r"robot\.yaml.*report\.md.*--replace"):
+        import_robot(source, tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    with pytest.raises(ConfigError, match="is a file"):
+        import_robot(source, source)
     with pytest.raises(ConfigError, match="no such file"):
         import_robot(tmp_path / "smal.urdf", tmp_path / "other")
 
