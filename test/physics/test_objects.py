@@ -104,6 +104,24 @@ def test_eulers_disc_rolls_on_steadily() -> None:
     assert abs(coarse[0]) > 3.5 * abs(fine[0])
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_tossed_coin_gains_no_energy(seed: int) -> None:
+    """It tumbles, rolls on its rim and settles, for 6 s: only overlaps that are taken back give energy, and little."""
+    rng = np.random.default_rng(seed)
+    coin = {"shape": "cylinder", "radius": 0.012, "length": 0.002, "mass": 0.007, "friction_static": 0.4}
+    motion = {"rpy": tuple(rng.uniform(-3.0, 3.0, 3)), "velocity": (*rng.uniform(-0.5, 0.5, 2), 1.0)}
+    motion |= {"angular_velocity": tuple(rng.uniform(-60.0, 60.0, 3))}
+    w = world(coin | motion | {"position": (0.0, 0.0, 0.3)})
+    begun = most = energy(w)
+    for _ in range(6000):
+        assert not w.step()
+        now = energy(w)
+        assert now <= most + 3e-3 * begun
+        most = min(most, now)
+    assert now < 0.1 * begun
+    assert w.unresolved == 0
+
+
 def test_a_box_that_turns_about_a_corner_that_sticks_keeps_its_energy() -> None:
     """A cube that falls over its corner, all three axes turning: the error is of second order or better."""
 
