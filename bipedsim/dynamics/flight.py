@@ -10,6 +10,7 @@ dynamics that exactly preserve energy and momentum", Int. J. Numer. Methods Eng.
 
 Friction of joints is implicit: D acts on v + theta dv, with theta = (1 + r) / (2 + r) and r = h D over the inertia that
 the joint moves. That is of second order where r is small, and leaves 1 / (1 + r + r^2 / 2) of the velocity in any case.
+Drives with friction of their own keep theta = 1, as in stance.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ class Course(NamedTuple):
         equations, middle, chains: The equations of motion, the tree and the loops in the middle of the step; then the
             equations are those at its end.
         q, v: (nq,), (nv,) in the middle.
+        viscous: (nv,) friction of the joints themselves, without that of drives [N.m.s/rad].
         theta, implicit: (nv,) share of the change of the velocity on which friction acts, and damping times that.
         turned: (1,) whether the base turns with the mean of the velocities before and after.
         before: (3,) angular velocity of the base where the step begins [rad/s].
@@ -109,6 +111,7 @@ class Course(NamedTuple):
     chains: Loops
     q: Annotated[Array, "q"]
     v: Annotated[Array, "v"]
+    viscous: Annotated[Array, "v"]
     theta: Annotated[Array, "v"]
     implicit: Annotated[Array, "v"]
     turned: Annotated[Flags, 1]
@@ -195,7 +198,10 @@ def _fly(boxed: Any, q: Array, v: Array, tau_joint: Array) -> float:
     _go_halfway(c, q, v)
     fill(c.equations, c.q, c.v)
     for i in range(v.shape[0]):
-        c.theta[i] = 1.0 / (2.0 - h * t.damping[i] * t.inverse[i] * t.inverse[i])
+        c.theta[i] = 1.0
+        # A drive makes its friction linear about the velocity at the end of the step, where it has to act.
+        if t.damping[i] == c.viscous[i]:
+            c.theta[i] = 1.0 / (2.0 - h * t.damping[i] * t.inverse[i] * t.inverse[i])
         c.implicit[i] = c.theta[i] * t.damping[i]
     factor(b, c.implicit, 1.0)
     drive(b, v, tau_joint, 1.0)
@@ -387,6 +393,7 @@ class Airborne:
             equations=equations,
             middle=tree._replace(**there),
             chains=loops._replace(**{name: np.zeros_like(getattr(loops, name)) for name in of_loops}),
+            viscous=robot.joint_damping.copy(),
         )
         self._boxed: Box = box(self._course)
         self._fly: Callable[..., float] = _fly

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.time_stepping import ConeProblem
+from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.numerics import Array, Box, Integers, assign, box, entry, exp3, mul, mul_t, product, ready, zeros_of
 from bipedsim.objects.bodies import Bodies, fastest, finish, fly, kick, kinetic_energy, move, note, place
@@ -608,13 +609,8 @@ class World:
             KeyError: Something is missing; nothing has changed.
             ValueError: Something has another size; nothing has changed.
         """
-        points = len(state["who"])
-        own = [(array, np.broadcast_to(state[name], array.shape)) for name, array in self._own().items()]
-        kept = {
-            name: np.broadcast_to(state[name], (points, *array.shape[1:]))
-            for name, array in self._memory._asdict().items()
-            if name != "points"
-        }
+        own, kept = self._fitting(state)
+        points = len(kept["who"])
         if points > len(self._memory.who):
             self._make_room(points, points)
         for array, values in own:
@@ -623,6 +619,26 @@ class World:
         for name, values in kept.items():
             getattr(self._memory, name)[:points] = values
         _place(self._boxed)
+
+    def check_state(self, state: dict[str, NDArray[Any]]) -> None:
+        """Raise ConfigError where :meth:`set_state` would refuse ``state``; nothing changes."""
+        try:
+            self._fitting(state)
+        except (KeyError, ValueError) as error:
+            raise ConfigError(f"the state is not one of these objects: {error}") from error
+
+    def _fitting(
+        self, state: dict[str, NDArray[Any]]
+    ) -> tuple[list[tuple[NDArray[Any], NDArray[Any]]], dict[str, NDArray[Any]]]:
+        """Return the own arrays, each with its new values, and the new values of the memory by name."""
+        points = len(state["who"])
+        own = [(array, np.broadcast_to(state[name], array.shape)) for name, array in self._own().items()]
+        kept = {
+            name: np.broadcast_to(state[name], (points, *array.shape[1:]))
+            for name, array in self._memory._asdict().items()
+            if name != "points"
+        }
+        return own, kept
 
     def _lasting(self) -> dict[str, NDArray[Any]]:
         points = int(self._memory.points[0])

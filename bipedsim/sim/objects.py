@@ -195,6 +195,10 @@ class Objects:
         """Return a copy of all that the next step depends on."""
         return self.world.state()
 
+    def check_state(self, state: dict[str, NDArray[Any]]) -> None:
+        """Raise ConfigError where :meth:`set_state` would refuse ``state``; nothing changes."""
+        self.world.check_state(state)
+
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Go back to what :meth:`state` returned."""
         self.world.set_state(state)

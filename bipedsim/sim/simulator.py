@@ -729,11 +729,16 @@ class Simulator:
             self._form = {field.name: getattr(own, field.name) for field in fields(own)}
             # A third-party contact model may have arrays of any size.
             self._form["contact"] = dict.fromkeys(own.contact)
+            if own.objects is not None:
+                # It has as many contacts as there are; the objects check their sizes themselves.
+                self._form["objects"] = dict.fromkeys(own.objects)
         optional = {"pushes", *(() if self._imperfect or snapshot.actuators is not None else ("actuators",))}
         for name, own in self._form.items():
             other = next(_unlike(own, getattr(snapshot, name), name), "") if name not in optional else ""
             if other:
                 raise ConfigError(f"the snapshot is of another simulation: {other}")
+        if self.objects is not None and snapshot.objects is not None:
+            self.objects.check_state(snapshot.objects)
 
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses and the overall CoP, as no robot can measure them."""

@@ -16,7 +16,6 @@ COUNTED_ELSEWHERE = {
     ("bipedsim.numerics.polygons", "simplify"): "each round removes a vertex",
     ("bipedsim.view.thinned", "_keep_extremes"): "goes on to the next stretch, whose rows are counted",
     ("bipedsim.touch.coupling", "solve"): "each call but the last gives a contact dynamic friction",
-    ("bipedsim.objects.solve", "_solve"): "each round but the last gives a contact dynamic friction",
 }
 """Loops whose limit a reader finds in what they call, and why they end."""
 

@@ -41,7 +41,7 @@ def traces(sim: Simulator) -> dict[str, np.ndarray]:
         "drawn": {"seed": sim.seed, "draw": sim.draw},
         "impulses": {"stops": sim.stop_impulse, "loops": sim.loop_impulse, "bodies": sim.body_impulse},
         "touching": used(snapshot.touching, "used", ("key", "impulse")),
-        "objects": used(snapshot.objects, "points", ("who", "force", "where", "sticking")),
+        "objects": snapshot.objects or {},
         "gantry": snapshot.gantry or {},
         "plates": snapshot.force_plates or {},
     }
