@@ -35,7 +35,7 @@ CAPACITY, PER_OBJECT, MOST_OF_OBJECTS = 96, 8, 256
 others, the step counts as unresolved."""
 ROUNDS, PATIENCE = 40, 5
 """Rounds of feet and other contacts at most, and how many may pass without halving what is off, before the feet are
-points like all others."""
+points like all others. They are at once where their model has no answer."""
 FITS = 1e-7
 """Feet and others fit together where a round moves the feet by this share of the speeds that contact changes."""
 BEYOND = 1e-7
@@ -183,9 +183,11 @@ class Touching:
         solve(boxed, guess)
         lean_on(boxed, guess)
         most = 1 if self._waits > 0 else ROUNDS
-        self.rounds, stalled, best, fits = 0, 0, np.inf, False
-        while not fits and self.rounds < most and stalled < PATIENCE:
+        self.rounds, stalled, best, fits, answered = 0, 0, np.inf, False, True
+        # A model without an answer takes its longest, and takes as long in the next round.
+        while not fits and answered and self.rounds < most and stalled < PATIENCE:
             impulse = ask()
+            answered = self._result.unresolved == unresolved
             solved = solve(boxed, impulse)
             off = lean_on(boxed, impulse)
             fits = off <= FITS * scale[0]
@@ -194,7 +196,7 @@ class Touching:
             self.rounds += 1
         self._waits = max(self._waits - 1, 0)
         beyond = bool((self._result.friction_used > 1.0 + BEYOND).any())
-        if not fits or beyond or self._result.unresolved > unresolved:
+        if not fits or beyond or not answered:
             if most == ROUNDS:
                 self._waits = WAITS
             solved = self._solve_as_points()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
+from bipedsim.contact import UNRESOLVED
 from bipedsim.ground import Ground
 from bipedsim.model import load_robot
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim import Simulator
+from bipedsim.touch import Touching
 
 STATIC, DYNAMIC = 0.6, 0.3
 
@@ -29,9 +33,8 @@ def slips(sim: Simulator, q: np.ndarray) -> list[list[float]]:
     return found
 
 
-@pytest.mark.parametrize("model", ["one_step", "ncp"])
-def test_a_foot_slides_if_and_only_if_a_loaded_vertex_slips(model: str) -> None:
-    """A robot that runs into a crate; its feet stick with more than dynamic friction, and are no sliding ones then."""
+def pushed_into_a_crate(model: str) -> Simulator:
+    """Return a robot that a push is to drive into a crate."""
     robot = load_robot("biped14")
     size = (0.3, 0.5, 0.3)
     crate = ObjectConfig(
@@ -40,6 +43,14 @@ def test_a_foot_slides_if_and_only_if_a_loaded_vertex_slips(model: str) -> None:
     ground = Ground.flat(friction_static=STATIC, friction_dynamic=DYNAMIC)
     sim = Simulator(robot, ground, contact=model, objects=[crate])
     sim.push(np.array([0.2830017542472282, 0.061588157947298744, 0.0, 0.0, 0.0, 0.0]) * robot.weight, duration=0.4)
+    return sim
+
+
+@pytest.mark.parametrize("model", ["one_step", "ncp"])
+def test_a_foot_slides_if_and_only_if_a_loaded_vertex_slips(model: str) -> None:
+    """Its feet stick with more than dynamic friction, and are no sliding ones then."""
+    sim = pushed_into_a_crate(model)
+    robot = sim.robot
     assert sim.touching is not None
     seen, beyond, before = 0, 0, 0
     for _ in range(330):
@@ -57,3 +68,31 @@ def test_a_foot_slides_if_and_only_if_a_loaded_vertex_slips(model: str) -> None:
             beyond += max(speeds) <= 1e-5 and bool((np.hypot(x, y) > 1.01 * DYNAMIC * z).any())
     assert seen > 10
     assert beyond > 0, "a vertex has to stick with more than dynamic friction"
+
+
+def test_a_model_without_an_answer_is_not_asked_again_in_that_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes its longest when it finds none; the feet are points at once, and the step has an answer."""
+    solve = Touching.solve
+
+    def without_answer(touching: Touching, ask: Callable[[], np.ndarray]) -> np.ndarray:
+        def asked() -> np.ndarray:
+            impulse = ask()
+            # As a model does that has found none, off in every round, so that feet and others do not fit.
+            touching._result.counters[UNRESOLVED] += 1
+            return rng.uniform(0.5, 1.5) * impulse
+
+        return solve(touching, asked)
+
+    rng = np.random.default_rng(1)
+    monkeypatch.setattr(Touching, "solve", without_answer)
+    sim = pushed_into_a_crate("one_step")
+    touching, robot = sim.touching, sim.robot
+    assert touching is not None
+    for _ in range(330):
+        touching._waits = 0  # each of the steps may ask often
+        sim.step(600.0 * (robot.q_nominal[robot.idx_q] - sim.q[robot.idx_q]) - 20.0 * sim.v[robot.idx_v])
+        assert touching.rounds <= 1
+        if touching.as_points > 10:
+            break
+    assert touching.as_points > 10
+    assert sim.contact.unresolved == 0
