@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from bipedsim_studies.study.workers import add_options, asked_jobs
+from bipedsim_studies.study.options import add_options, asked_jobs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

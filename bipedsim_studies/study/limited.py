@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bipedsim.control import is_library
-
 LIMIT = 900.0
 """Wall time within which a piece of work must end, by default [s]."""
 _PREFIX = "bipedsim_hung"
@@ -75,6 +73,8 @@ def _note(token: str, number: int) -> Path:
 
 def _described(text: str) -> str:
     """Return what a traceback of all threads says of the one with the call: the innermost line of nobody's library."""
+    from bipedsim.control import is_library
+
     first = text.partition("\n")[0]
     seconds = re.search(r"\((.*?)\)", first)
     threads = re.split(r"^(?:Current thread|Thread) .*$", text, flags=re.MULTILINE)[1:]

@@ -52,7 +52,10 @@ def test_the_example_of_a_help_text_is_a_command(name: str) -> None:
         make_parser().parse_args(words)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["compare", "--help"], ["reproduce", "--help"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], *([name, "--help"] for name in ("run", "compare", "reproduce", "study", "score"))],
+)
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
     code = f"""
 import sys

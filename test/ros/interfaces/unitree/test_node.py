@@ -66,14 +66,14 @@ class Robot:
         self.program = Program(domain)
         self.measure(0)
 
-    def measure(self, ms: int) -> None:
-        """Publish what is measured at a time: position k / 100 of the k-th motor."""
+    def measure(self, ms: int, effort: float = 1.5) -> None:
+        """Publish what is measured at a time: position k / 100 of the k-th motor, and the same effort of all."""
         imu = Imu()
         imu.orientation.w, imu.linear_acceleration.z = 1.0, 9.81
         self._imu.publish(imu)
         names = MOTORS[::-1]
         position = [MOTORS.index(name) / 100 for name in names]
-        state = JointState(name=names, position=position, velocity=[0.0] * 29, effort=[1.5] * 29)
+        state = JointState(name=names, position=position, velocity=[0.0] * 29, effort=[effort] * 29)
         state.header.stamp.nanosec = ms * 1_000_000
         self._states.publish(state)
 
@@ -134,33 +134,50 @@ def test_where_the_robots_time_begins_anew_its_program_begins_anew(ros: RosWorld
     robot = Robot(ros)
     program = robot.program
     program.command.values["mode_machine"] = program.state()["mode_machine"]
+    motors = program.command.values["motor_cmd"]
+    sent = 0
 
     def received() -> int:
         values = {pair.key: pair.value for array in robot.diagnostics[-1:] for pair in array.status[0].values}
         return int(values.get("commands", 0))
 
+    def passed() -> list[Any]:
+        return [np.array(command.data).reshape(5, 29) for command in robot.commands]
+
     def sent_until(condition: Callable[[], Any], what: str) -> None:
+        """Send commands whose first position is their number."""
+
         def again() -> bool:
+            nonlocal sent
+            sent += 1
+            motors["q"][0] = sent
             program.send()
             return bool(condition())
 
         ros.until(again, what)
 
-    program.command.values["motor_cmd"]["kp"] = 50.0
+    def measured(effort: float) -> Callable[[Any], bool]:
+        return lambda state: bool(state["motor_state"]["tau_est"][0] == effort)
+
+    motors["kp"] = 50.0
     sent_until(lambda: robot.commands, "a command on the ROS topic")
-    robot.measure(400)
-    before = int(program.until(lambda s: s["tick"] >= 400, "the robot's own time", send=False)["tick"])
-    robot.measure(0)
-    after = program.until(lambda s: s["tick"] > before + 50, "that its clock goes on while time stands", send=False)
-    assert int(after["tick"]) > before
+    # None that drives a joint is under way when time begins anew.
+    ros.until(lambda: passed()[-1][0, 0] == sent, "the last of these commands")
+    robot.measure(400, effort=2.5)
+    before = int(program.until(measured(2.5), "the robot's own time", send=False)["tick"])
+    assert before > 400
+    robot.measure(0, effort=3.5)
+    after = int(program.until(measured(3.5), "that time has begun anew", send=False)["tick"])
+    assert after > before
+    program.until(lambda s: s["tick"] > after + 50, "that its clock goes on while time stands", send=False)
     # As deploy_real.py has it until START: the joints are free.
-    program.command.values["motor_cmd"]["kp"] = 0.0
-    ros.until(lambda: robot.diagnostics, "what it counts")
-    already, passed = received(), len(robot.commands)
-    sent_until(lambda: received() > already + 3, "commands that were received")
-    assert len(robot.commands) == passed
-    program.command.values["motor_cmd"]["kp"] = 50.0
-    sent_until(lambda: len(robot.commands) > passed, "a command on the ROS topic again")
+    motors["kp"] = 0.0
+    driving = sent
+    sent_until(lambda: received() > driving + 3, "commands that were received")
+    motors["kp"] = 50.0
+    free = range(driving + 1, sent + 1)
+    sent_until(lambda: passed()[-1][0, 0] > free[-1], "a command on the ROS topic again")
+    assert not [number for command in passed() if (number := int(command[0, 0])) in free]
 
 
 def test_what_is_wrong_is_told_counted_and_never_passed_on(ros: RosWorld) -> None:
