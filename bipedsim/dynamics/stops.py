@@ -268,6 +268,9 @@ def judge(
             t.step[i] = side * gap
         elif part == WHOLE and side * v[i] > s.slow:
             _arrive(s, j, side, gap, side * v[i], side * t.x[i], aloft)
+        elif aloft and side * v[i] <= s.slow and side * (after - _goal(s, j, side, q, v, part, t.h)[0]) <= 0.0:
+            # As there: the stop would pull. In flight the way of slow joints ends at their limits.
+            continue
         else:
             s.held[j] = side
             return AGAIN

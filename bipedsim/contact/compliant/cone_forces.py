@@ -17,6 +17,8 @@ from bipedsim.contact.vertices import friction, normal_compliance, tangential_co
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import Array, Flags, assign, kernel
 
+MOST_ITERATIONS = 200000
+"""Iterations that the cone problems of a step may take together; when they are used up, the best forces so far act."""
 SOLVED = 1e-4
 """Residual that counts as solved, forces inside their cones; mostly it is solved to rounding."""
 ROUNDING = 1e-9
@@ -112,7 +114,11 @@ def _solve_active(p: Projection, m: Linearised) -> float:
         for i in range(p.n_vertices[k]):
             assign(m.substeps.force[k, i], (0.0, 0.0, 0.0))
     _fill_cones(p, m, m.active)
+    # Near the end of what the step may take, a problem gets what is left of that.
+    begun = max(0, m.spent[0] + q.iterations - MOST_ITERATIONS)
+    q.used[0] = begun
     solve_more_cones(p.G, q)
+    m.spent[0] += q.used[0] - begun
     n = 0
     for k in range(m.closed.shape[0]):
         for i in range(p.n_vertices[k]):

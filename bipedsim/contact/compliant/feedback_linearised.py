@@ -44,9 +44,9 @@ from bipedsim.numerics import is_doubtful, kernel, solve_cholesky, solve_pseudo_
 
 RESOLUTION = 0.2
 """Largest rate of the wanted motion times the substep."""
-CONES_SOLVED, CONE_ITERATIONS = 1e-6, 4000
-"""Residual to which cone problems are solved, and the iterations that all of a step may take together: in one drop of
-some 500 one problem takes more than 2000. When they are used up, the best forces so far act."""
+CONES_SOLVED, CONE_ITERATIONS = 1e-6, 10000
+"""Residual to which a cone problem is solved, and the iterations that it may take: in one drop of some 500 more than
+2000."""
 
 
 @kernel
@@ -114,7 +114,7 @@ def feedback_linearised(p: Projection, m: Linearised):
     count = max(int(np.ceil(h * max(m.params.k_v, np.sqrt(m.params.k_p)) / RESOLUTION)), 1)
     longest = h / count
     m.agreed[0] = True
-    m.cones.used[0] = 0
+    m.spent[0] = 0
     solves = 0
     t = 0.0
     for _ in range(MOST_EVENTS + count + 1):

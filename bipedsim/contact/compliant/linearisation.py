@@ -54,6 +54,7 @@ class Linearised(NamedTuple):
         params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
         cones: The same as a cone problem, for what the linear equations do not answer.
+        spent: (1,) iterations of the cone problems of the step so far.
         closed: (K, N) whether a vertex is in contact in this substep.
         active: (K, N) whether it takes part at this stage: those in contact, without those that would be pulled.
         centre: (K, 3) mean of the active vertices from the sole origin, ground axes [m].
@@ -78,6 +79,7 @@ class Linearised(NamedTuple):
     contacts: VertexContacts
     substeps: Substeps
     cones: ConeProblem
+    spent: Annotated[Integers, 1]
     closed: Annotated[Flags, "K", "N"]
     active: Annotated[Flags, "K", "N"]
     centre: Annotated[Array, "K", 3]

@@ -47,7 +47,7 @@ def solve_cones(G, q: ConeProblem) -> bool:
 
 @kernel
 def solve_more_cones(G, q: ConeProblem) -> bool:
-    """Do as :func:`solve_cones` with the iterations that the problems before left: ``q.used`` goes on from there."""
+    """Do as :func:`solve_cones` with the iterations that ``q.used`` leaves: it goes on from there."""
     q.residual[0] = np.inf
     q.best[:, :] = 0.0
     newton(G, q, PROXIMAL, False)
