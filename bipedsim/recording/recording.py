@@ -290,6 +290,9 @@ class Recording(RecordedColumns):
                 objects: Where the free objects were.
                 force_plates: What they measured; always the same.
                 vertex_forces: Of each foot those at its vertices (N, 3) in the sole frame [N].
+
+            Raises:
+                ValueError: A quantity has another size than its column; nothing is added.
             """
             i, r = self._n, self._recording
             if i == len(r.t):
@@ -303,7 +306,7 @@ class Recording(RecordedColumns):
                     if (target := others[at]) is None or value is None:
                         self._copy_other(at, value, i)
                     else:
-                        target[i] = value
+                        target[i] = self._checked(at, value, target)
             self._copy_rows(self._where, i)
             if objects is not None:
                 for name, state in zip(objects.names, objects.states(), strict=True):
@@ -356,7 +359,7 @@ class Recording(RecordedColumns):
                 return
             target = self._targets[at]
             target = self._begin(at) if target is None else target
-            target[row] = value
+            target[row] = self._checked(at, value, target)
             self._changes[at] += 1
             same = isinstance(value, np.ndarray) and (value.dtype, value.shape) == (target.dtype, target.shape[1:])
             whole = same and value.flags.c_contiguous and target.flags.c_contiguous
@@ -364,6 +367,13 @@ class Recording(RecordedColumns):
                 self._sources[at], self._where[at, 0] = value, value.ctypes.data
             else:
                 self._others[at] = target
+
+        def _checked(self, at: int, value: Any, target: Array) -> Any:
+            """Return ``value``; raise ValueError unless it has the size of a row: numpy would repeat a single number."""
+            if np.shape(value) != target.shape[1:]:
+                name = self._names[at]
+                raise ValueError(f"{name}: a row has {target.shape[1:]} numbers, and not {np.shape(value)}")
+            return value
 
         def _aimed(self) -> list[Array | None]:
             """Return the arrays that a row goes to; None for those that nothing was written to yet."""

@@ -203,7 +203,7 @@ def test_a_run_in_parts_was_stopped_when_the_first_of_them_says() -> None:
 
 
 def test_what_a_builder_refuses_is_in_no_row() -> None:
-    """Sensors of another robot, a readout that is a word: the rows before and after are as if it had not come."""
+    """Sensors of another robot, a single number, a readout that is a word: no row before or after differs."""
     sim, other = Simulator(load_robot("biped14")), Simulator(load_robot("g1"))
     builders = [Recording.Builder(sim.robot, 4) for _ in range(2)]
     rest, foreign = np.zeros(sim.robot.nu), other.step(np.zeros(other.robot.nu))
@@ -211,8 +211,10 @@ def test_what_a_builder_refuses_is_in_no_row() -> None:
         observation = sim.step(rest)
         for builder in builders:
             if builder is builders[0] and tick % 2:
-                with pytest.raises(ValueError, match="broadcast"):
-                    builder.append(99.0, foreign, sim.contact, sim.ground_truth(), sim.command)
+                single = replace(observation, joint_velocity=np.array([9.0]))
+                for refused in (foreign, single, replace(observation, joint_position=np.float64(9.0))):
+                    with pytest.raises(ValueError):
+                        builder.append(99.0, refused, sim.contact, sim.ground_truth(), sim.command)
                 for readouts, columns, error in (
                     ({"good": 9.0, "bad": "word"}, {}, ValueError),
                     ({"good": 9.0}, {"odometry": np.zeros(3)}, ValueError),
