@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import os
 import signal
@@ -65,16 +66,15 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         return EXIT_USAGE
     node: RunnableNode | None = None
 
-    interrupted = False
-
     def on_signal(_number: int, _frame: Any) -> None:
-        nonlocal interrupted
-        first, interrupted = not interrupted, True
         if node is not None:
             node.stop()
-        elif first:
-            # Compiling kernels may take a while yet; nobody who wants the node gone should wait for it.
-            raise KeyboardInterrupt
+            return
+        # Compiling kernels may still take a while, and an exception would leave a half-made node whose destruction
+        # crashes now and then. The flush fails where the signal has interrupted a print.
+        with contextlib.suppress(RuntimeError):
+            sys.stdout.flush()
+        os._exit(EXIT_OK)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
@@ -82,20 +82,14 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
     warnings.showwarning = lambda message, *_: _logger(node, name).warning(str(message))
     try:
         node = make()
-        # Library code that the signal came upon may have swallowed the exception.
-        return EXIT_OK if interrupted else node.run()
+        return node.run()
     except ConfigError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return EXIT_USAGE
     except BipedSimError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return EXIT_FAILED
-    except KeyboardInterrupt:
-        return EXIT_OK
     except Exception as error:
-        # ... or have turned it into another one.
-        if interrupted and node is None:
-            return EXIT_OK
         if not (raised := controller_traceback(error)):
             raise
         who = f"what the controller {raising_controller(error)} raised"
