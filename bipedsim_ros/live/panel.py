@@ -20,6 +20,7 @@ from bipedsim.view.page import Page
 from bipedsim_ros.live.presence import Found
 from bipedsim_ros.live.remote import CONTROLLER, SIM, Answer, Remote
 from bipedsim_ros.live.steering import Steering, TeleopParams
+from bipedsim_ros.loop import SimParams
 from bipedsim_ros.wire import topics
 
 SHOWN = ("push_timeout", "real_time_factor", "clock", "title", "ground")
@@ -112,7 +113,12 @@ class Panel:
             "Impulse [N.s]", round(0.1 * robot.mass, 1), min=0.0, step=0.1, hint="0.1 m/s of the whole robot at first"
         )
         self._lasts = gui.add_number(
-            "Lasts [s]", 0.1, min=0.001, max=10.0, step=0.001, hint="push_timeout of sim_node, for all pushes"
+            "Lasts [s]",
+            SimParams.push_timeout,
+            min=0.001,
+            max=10.0,
+            step=0.001,
+            hint="push_timeout of sim_node, for all pushes",
         )
         self._later(self._lasts.on_update, self._change_lasts)
         push = gui.add_button("Push")

@@ -48,6 +48,32 @@ def test_a_urdf_stands_without_a_hand_edit(tmp_path: Path) -> None:
     assert summary["foot_drift_m"] < 1e-6
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_imus_that_nearest_to_the_root_is_taken(order: int, tmp_path: Path) -> None:
+    places = {"imu_of_pelvis": "pelvis", "imu_of_foot": "left_foot"}
+    more = "".join(
+        f'<link name="{name}"/><joint name="{name}_fixed" type="fixed"><parent link="{link}"/><child link="{name}"/>'
+        "</joint>"
+        for name, link in list(places.items())[::order]
+    )
+    made = imported(tmp_path, small_urdf(more=more))
+    assert yaml.safe_load((made.folder / "robot.yaml").read_text())["imu"]["frame"] == "imu_of_pelvis"
+    assert any("imu_of_foot" in said for said in made.notes.said["guessed"])
+
+
+@pytest.mark.parametrize("moved", ["0.02 0 -0.35", "0 0.02 -0.35", "0 0 -0.37"])
+def test_a_joint_that_another_description_has_elsewhere_is_told(moved: str, tmp_path: Path) -> None:
+    text = small_urdf()
+    knee = '<child link="left_shank"/><origin xyz="0 0 -0.35"/>'
+    assert knee in text
+    (tmp_path / "one.urdf").write_text(text)
+    (tmp_path / "other.urdf").write_text(text.replace(knee, knee.replace("0 0 -0.35", moved)))
+    made = import_robot(tmp_path / "one.urdf", tmp_path / "made", tmp_path / "other.urdf")
+    said = next(said for said in made.notes.said["differs"] if said.startswith("places"))
+    assert "left_knee by 0.02 m" in said
+    assert "right_knee" not in said
+
+
 def test_our_own_robots_come_back_from_their_urdf_alone(tmp_path: Path) -> None:
     folder = Path(bipedsim.__file__).parent / "robots" / "biped14"
     own = load_robot("biped14")

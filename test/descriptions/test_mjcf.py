@@ -346,6 +346,21 @@ def test_a_robot_that_stands_in_its_file_stands_whatever_the_axes_of_its_root(
     assert all(place.rotation[0, 0] > 0.99 for place in soles), "x of the soles is ahead"
 
 
+def test_the_upright_base_of_a_tilted_root_looks_along_x_of_the_root(tmp_path: Path) -> None:
+    """Judge: up in the axes of the root body as MuJoCo has it, and x of the root seen from above the base."""
+    text = turned('euler="0 12 20"')
+    robot = imported(tmp_path, text).robot
+    assert robot is not None
+    data = robot.model.createData()
+    pin.framesForwardKinematics(robot.model, data, pin.neutral(robot.model))
+    root = data.oMf[robot.model.getFrameId("pelvis")].rotation
+    judge = mujoco.MjModel.from_xml_string(text)
+    state = mujoco.MjData(judge)
+    mujoco.mj_kinematics(judge, state)
+    np.testing.assert_allclose(root[2], state.body("pelvis").xmat.reshape(3, 3)[2], atol=1e-9)
+    assert np.arctan2(root[1, 0], root[0, 0]) == pytest.approx(0.0, abs=1e-9)
+
+
 def test_equalities_that_are_not_active_hold_nothing(tmp_path: Path) -> None:
     behind = """<equality><connect name="bar" body1="left_foot" body2="left_shank" anchor="0.05 0 0" active="false"/>
     <joint name="pair" joint1="right_ankle_roll" joint2="right_ankle_pitch" polycoef="0.1 1 0 0 0" active="false"/>

@@ -39,3 +39,15 @@ def test_a_unit_of_the_cop_that_is_not_known_is_refused(tmp_path: Path) -> None:
     (tmp_path / "trial.txt").write_text(a_table("furlong"), encoding="utf-8")
     with pytest.raises(RecordingError, match="furlong"):
         read_trial(tmp_path / "trial.txt")
+
+
+@pytest.mark.parametrize(("unit", "metres"), [("m", 1.0), ("cm", 1e-2), ("mm", 1e-3)])
+def test_a_plate_of_unknown_size_is_as_large_as_its_cop_goes_far(unit: str, metres: float, tmp_path: Path) -> None:
+    # 450 N at 0.45 m along x: the default plate of 0.6 m is too small for it.
+    rows = [[t, 0.0, 0.0, 450.0, 0.0, -0.45 * 450.0, 0.0, 0.45 / metres] for t in (0.0, 0.01, 0.02)]
+    lines = [f"Time[s]\tFx[N]\tFy[N]\tFz[N]\tMx[Nm]\tMy[Nm]\tMz[Nm]\tCOPx[{unit}]"]
+    lines += ["\t".join(map(str, row)) for row in rows]
+    (tmp_path / "far.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    plate = read_trial(tmp_path / "far.txt").plates[0]
+    np.testing.assert_allclose(plate.cop()[:, 0], 0.45, atol=1e-12)
+    assert 0.45 <= plate.geometry.corners[:, 0].max() <= 0.6

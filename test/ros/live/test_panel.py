@@ -1,8 +1,10 @@
-"""The command of the next run, as a shell reads it."""
+"""The controls of a live page, and the command of the next run as a shell reads it."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
@@ -12,7 +14,13 @@ pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bipedsim.ground import Ground
+from bipedsim.model import load_robot
+from bipedsim.view.page import Page
+from bipedsim_ros.live import Found, Panel, TeleopParams
 from bipedsim_ros.live.panel import command_of
+from bipedsim_ros.live.remote import Answer, Remote
+from bipedsim_ros.loop import SimParams
 
 WORDS = st.dictionaries(st.sampled_from(["robot", "controller", "scenario", "ground", "record"]), st.text(max_size=12))
 
@@ -22,3 +30,26 @@ def test_a_shell_reads_back_what_was_meant(words: dict[str, str]) -> None:
     line = shlex.split(command_of(words))
     assert line[:3] == ["bipedsim", "up", "--view"]
     assert dict(zip(line[3::2], line[4::2], strict=True)) == {f"--{name}": word for name, word in words.items() if word}
+
+
+@pytest.fixture(scope="module")
+def panel() -> Iterator[Panel]:
+    """The controls of a page whose simulator has not answered yet."""
+    robot, ground = load_robot("biped14"), Ground.flat()
+    page = Page(robot, ground, port=0)
+    found = Found(robot, ground, run={"robot": "biped14"})
+    yield Panel(page, found, cast(Remote, None), TeleopParams())
+    page.close()
+
+
+def test_a_push_lasts_as_long_as_the_simulator_has_it_by_default(panel: Panel) -> None:
+    assert panel._lasts.value == SimParams().push_timeout
+
+
+def test_time_stands_after_a_pause_and_one_step_and_goes_on_after_the_others(panel: Panel) -> None:
+    for asked, label in (("Pause", "Resume"), ("Resume", "Pause"), ("One step", "Resume"), ("Reset", "Pause")):
+        panel.answered(Answer(asked, False, "it was refused"))
+        panel.answered(Answer("Push", True, "it was done"))
+        assert panel._pause.label != label
+        panel.answered(Answer(asked, True, "it was done"))
+        assert panel._pause.label == label

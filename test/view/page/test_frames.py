@@ -117,6 +117,18 @@ def test_a_controller_that_was_stopped_is_told_with_its_reason_from_then_on(robo
     assert told == "the controller was stopped at t = 0.300 s"
 
 
+def test_an_object_whose_shape_is_not_in_the_recording_is_left_out_and_told(robot: Robot) -> None:
+    recording = moving(robot, 30.0, 0.5)
+    state = np.array([1.0, 0.0, 0.1, *np.zeros(3), 1.0, *np.zeros(6)])
+    recording.objects.update({name: np.tile(state, (len(recording), 1)) for name in ("ball", "crate")})
+    recording.run["objects"] = ['{"name": "ball", "shape": "ball", "mass": 1.0, "radius": 0.1}']
+    frames = frames_of(recording, robot)
+    assert [one.name for one in frames.objects] == ["ball"]
+    told = [note for note in frames.notes if "crate" in note]
+    assert len(told) == 1
+    assert "ball" not in told[0]
+
+
 def test_pushes_are_shown_while_they_last() -> None:
     pushes = [
         {"t": 1.0, "after": 0.0005, "duration": 0.1, "body": None, "wrench": [10.0, 0.0, 0.0, 0.0, 0.0, 0.0]},

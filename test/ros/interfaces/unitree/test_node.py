@@ -66,14 +66,14 @@ class Robot:
         self.program = Program(domain)
         self.measure(0)
 
-    def measure(self, ms: int, effort: float = 1.5) -> None:
+    def measure(self, ms: int, effort: float = 1.5, joints: int = 29) -> None:
         """Publish what is measured at a time: position k / 100 of the k-th motor, and the same effort of all."""
         imu = Imu()
         imu.orientation.w, imu.linear_acceleration.z = 1.0, 9.81
         self._imu.publish(imu)
-        names = MOTORS[::-1]
+        names = MOTORS[::-1][:joints]
         position = [MOTORS.index(name) / 100 for name in names]
-        state = JointState(name=names, position=position, velocity=[0.0] * 29, effort=[effort] * 29)
+        state = JointState(name=names, position=position, velocity=[0.0] * joints, effort=[effort] * joints)
         state.header.stamp.nanosec = ms * 1_000_000
         self._states.publish(state)
 
@@ -166,6 +166,12 @@ def test_where_the_robots_time_begins_anew_its_program_begins_anew(ros: RosWorld
     robot.measure(400, effort=2.5)
     before = int(program.until(measured(2.5), "the robot's own time", send=False)["tick"])
     assert before > 400
+    # A message that repeats a time begins nothing; the next one, which is dropped and counted, says that it was read.
+    robot.measure(400)
+    robot.measure(401, joints=28)
+    ros.until(lambda: robot.dropped("joints"), "that the message behind the repeated one was read")
+    motors["kp"], freed = 0.0, sent
+    sent_until(lambda: passed()[-1][0, 0] > freed, "a command that frees the joints in the middle of the run")
     robot.measure(0, effort=3.5)
     after = int(program.until(measured(3.5), "that time has begun anew", send=False)["tick"])
     assert after > before
