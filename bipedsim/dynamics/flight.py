@@ -48,10 +48,10 @@ from bipedsim.numerics import (
     zeros_of,
 )
 
-ITERATIONS = 10
-"""Of the attitude at the end of a step; each leaves a share h |w| of the error."""
-SETTLED = 1e-15
-"""Change of the angular velocity [rad/s], beside the velocity itself, that is rounding."""
+ITERATIONS = 50
+"""Largest number of iterations of the attitude at the end of a step; each leaves a share h |w| / 2 of the error."""
+SETTLED, FOUND = 1e-15, 1e-9
+"""Change of the angular velocity in an iteration, relative to the velocity, that is rounding, and that is an answer."""
 ROUNDED = 1e-9
 """Axes whose product is no larger are across each other."""
 
@@ -239,22 +239,27 @@ def _fly(boxed: Any, q: Array, v: Array, tau_joint: Array) -> float:
 
 
 @entry
-def _correct(boxed: Any, q: Array, v: Array) -> None:
+def _correct(boxed: Any, q: Array, v: Array) -> bool:
     """Move the robot at the end (q, v) of a step as a whole to the wanted place and velocity, in place.
 
     Its acceleration, which an IMU feels, goes with the velocity.
+
+    Returns:
+        Whether the attitude was found.
     """
     c = boxed.arrays
     gather_momentum(c.equations, q, v, c.sum)
+    found = True
     if c.flight.angular == 3:
-        _correct_base(c, q, v)
+        found = _correct_base(c, q, v)
     else:
         _correct_slides(c, q, v)
     c.turned[0] = False
+    return found
 
 
 @kernel
-def _correct_base(c: Course, q: Array, v: Array) -> None:
+def _correct_base(c: Course, q: Array, v: Array) -> bool:
     """Do as :func:`_correct` with a free-flyer: in the axes of its base, in which the robot keeps its inertia."""
     f, t, com = c.flight, c.tree, c.equations.com
     from_quaternion(q[3:7], c.R)
@@ -265,6 +270,7 @@ def _correct_base(c: Course, q: Array, v: Array) -> None:
     for a in range(3):
         assign(c.axes[a], c.R[a])
     last = (0.0, 0.0, 0.0)
+    found = not c.turned[0]
     for n in range(ITERATIONS + 1):
         wanted = mul_t(c.axes, f.spin)
         for a in range(3):
@@ -275,6 +281,7 @@ def _correct_base(c: Course, q: Array, v: Array) -> None:
         for a in range(3):
             change = max(change, abs(c.turn[a] - last[a]))
             size = max(size, abs(v[3 + a]))
+        found = found or (n > 0 and change <= FOUND * size)
         if not c.turned[0] or n == ITERATIONS or (n > 0 and change <= SETTLED * size):
             break
         last = (c.turn[0], c.turn[1], c.turn[2])
@@ -294,6 +301,7 @@ def _correct_base(c: Course, q: Array, v: Array) -> None:
         q[a] = f.place[a] + place[a]
     for a in range(4):
         q[3 + a] = c.turning[a]
+    return found
 
 
 @kernel
@@ -397,7 +405,7 @@ class Airborne:
         )
         self._boxed: Box = box(self._course)
         self._fly: Callable[..., float] = _fly
-        self._correct: Callable[..., None] = _correct
+        self._correct: Callable[..., bool] = _correct
 
     def ready(self) -> None:
         """Load or compile both kernels."""
@@ -413,10 +421,9 @@ class Airborne:
         """
         return self._fly(self._boxed, q, v, tau_joint)
 
-    def correct(self, q: Array, v: Array) -> None:
-        """Correct the end (q, v) of a step in place: (nq,), (nv,)."""
-        if self.flight.linear > 0:
-            self._correct(self._boxed, q, v)
+    def correct(self, q: Array, v: Array) -> bool:
+        """Correct the end (q, v) of a step in place, (nq,) and (nv,); return whether the attitude was found."""
+        return self.flight.linear == 0 or self._correct(self._boxed, q, v)
 
 
 def _root(robot: Robot) -> tuple[int, int, int]:

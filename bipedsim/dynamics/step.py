@@ -363,6 +363,7 @@ class Dynamics:
         bodies, pairs: Which of the robot's bodies are near the ground, and which near each other.
         repeated: Whether the contact model was asked for the last part without a stop that carried.
         unresolved: Whether no set of stops was found for it of which all push.
+        misplaced: Whether the last :meth:`move` or :meth:`closed` left a loop open, or found no attitude in flight.
         displacement: (nv,) way of the last step: h v+, or the course of the velocity for forces that act within it.
         com: (3,) centre of mass in the world at the beginning of the last step [m].
         sole_origins: (K, 3) the same of the soles [m].
@@ -400,7 +401,7 @@ class Dynamics:
         self.stops = Stops.of_joints(robot, joints, stops.stop_restitution, physics_dt)
         self.bodies = Bodies.of_robot(robot, shapes, self.foothold.ground, physics_dt)
         self.pairs = Pairs.of_robot(robot, shapes, self.bodies.reach)
-        self.repeated = self.unresolved = False
+        self.repeated = self.unresolved = self.misplaced = False
         self.push = self.tree.push
         self.acceleration = self.tree.acceleration
         self.displacement = self.tree.step
@@ -502,25 +503,19 @@ class Dynamics:
 
         Where no foot carried, it is such that momentum is kept, and ``v`` (nv,) is changed in place to that effect.
         """
-        after: Array = pin.integrate(self._model, q, self.displacement)
-        if self._closing is not None:
-            after = self._closing.closed(after)
-        if self._aloft[0]:
-            self.correct(after, v)
+        after = self.closed(pin.integrate(self._model, q, self.displacement))
+        if self._aloft[0] and not self._airborne.correct(after, v):
+            self.misplaced = True
         return after
 
     def closed(self, q: Array) -> Array:
         """Return ``q`` (nq,), which the last part of a step leads to, with its loops closed."""
-        return q if self._closing is None else self._closing.closed(q)
-
-    @property
-    def left_open(self) -> bool:
-        """Whether the last :meth:`move` or :meth:`closed` could not close all loops."""
-        return self._closing is not None and self._closing.failed
-
-    def correct(self, q: Array, v: Array) -> None:
-        """Keep momentum where the last step, in flight, has ended: at (q, v), (nq,), (nv,), changed in place."""
-        self._airborne.correct(q, v)
+        if self._closing is None:
+            self.misplaced = False
+            return q
+        q = self._closing.closed(q)
+        self.misplaced = self._closing.failed
+        return q
 
     def impact(self, q: Array, v: Array, tau_joint: Array, contact: Contact) -> float:
         """Let the contact model stop at once what arrives at ``q``; fill ``change``, and leave ``v``.

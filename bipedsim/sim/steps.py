@@ -185,7 +185,7 @@ class Steps:
     def move(self, q: Array, v: Array) -> Array:
         """Return the configuration (nq,) at the end of the step from ``q``; see :meth:`Dynamics.move`."""
         self._q = after = self._dynamics.move(self._place if self._landed else q, v)
-        if self._chained and self._dynamics.left_open:
+        if self._dynamics.misplaced:
             self._parts.fail()
         return after
 
@@ -261,7 +261,7 @@ class Steps:
         d, boxed, calls, a = self._dynamics, self._boxed, self._calls(), self._arrival
         calls.depart(boxed, behind)
         self._place = place = d.closed(pin.integrate(self._model, q, a.way))
-        if self._chained and d.left_open:
+        if d.misplaced:
             self._parts.fail()
         fastest = d.impact(place, a.after, torque, self._contact)
         if not 0.0 <= fastest < SPEED_LIMIT:

@@ -220,3 +220,18 @@ def test_a_robot_that_a_loop_holds_to_the_world_is_not_in_free_flight() -> None:
         sim.advance(np.zeros(robot.nu))
         np.testing.assert_allclose(sim.q[:3], begun[:3], atol=1e-12)
     assert energy(robot, data, sim) == pytest.approx(before, abs=0.05)
+
+
+@pytest.mark.parametrize(("speed", "found"), [(200.0, True), (3000.0, False)])
+def test_an_attitude_that_is_not_found_is_counted(tmp_path: Path, speed: float, found: bool) -> None:
+    """Where a robot turns by radians in a step, the iteration does not converge: energy is wrong, and the step says so."""
+    robot = box_robot(tmp_path, [[0.1, 0.1], [-0.1, 0.1], [-0.1, -0.1], [0.1, -0.1]], inertia=INERTIA)
+    sim = Simulator(robot, physics_dt=1e-3)
+    q = robot.q_nominal.copy()
+    q[2] += 50.0
+    begun = speed * np.array([0.3, 0.8, 0.5])
+    sim.reset(q, [0, 0, 0, *begun])
+    for _ in range(20):
+        sim.advance(np.zeros(0))
+    assert (INERTIA @ sim.v[3:] ** 2 == pytest.approx(INERTIA @ begun**2, rel=1e-8)) == found
+    assert (sim.contact.unresolved == 0) == found
