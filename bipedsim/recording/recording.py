@@ -369,7 +369,7 @@ class Recording(RecordedColumns):
                 self._others[at] = target
 
         def _checked(self, at: int, value: Any, target: Array) -> Any:
-            """Return ``value``; raise ValueError unless it has the size of a row: numpy would repeat a single number."""
+            """Return ``value``; raise ValueError unless it has the size of a row: numpy would repeat one number."""
             if np.shape(value) != target.shape[1:]:
                 name = self._names[at]
                 raise ValueError(f"{name}: a row has {target.shape[1:]} numbers, and not {np.shape(value)}")

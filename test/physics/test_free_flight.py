@@ -224,7 +224,7 @@ def test_a_robot_that_a_loop_holds_to_the_world_is_not_in_free_flight() -> None:
 
 @pytest.mark.parametrize(("speed", "found"), [(200.0, True), (3000.0, False)])
 def test_an_attitude_that_is_not_found_is_counted(tmp_path: Path, speed: float, found: bool) -> None:
-    """Where a robot turns by radians in a step, the iteration does not converge: energy is wrong, and the step says so."""
+    """Where a robot turns by radians in a step, the iteration does not converge: energy is wrong, and it is counted."""
     robot = box_robot(tmp_path, [[0.1, 0.1], [-0.1, 0.1], [-0.1, -0.1], [0.1, -0.1]], inertia=INERTIA)
     sim = Simulator(robot, physics_dt=1e-3)
     q = robot.q_nominal.copy()
