@@ -212,8 +212,9 @@ def test_what_a_builder_refuses_is_in_no_row() -> None:
         for builder in builders:
             if builder is builders[0] and tick % 2:
                 single = replace(observation, joint_velocity=np.array([9.0]))
-                for refused in (foreign, single, replace(observation, joint_position=np.float64(9.0))):
-                    with pytest.raises(ValueError):
+                number = replace(observation, joint_position=np.float64(9.0))
+                for refused, error in ((foreign, ValueError), (single, ValueError), (number, ValueError)):
+                    with pytest.raises(error):
                         builder.append(99.0, refused, sim.contact, sim.ground_truth(), sim.command)
                 for readouts, columns, error in (
                     ({"good": 9.0, "bad": "word"}, {}, ValueError),
