@@ -55,7 +55,7 @@ test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-
 	@$(WARM)
 	@$(BIN)/python -m pytest $(ALL_CORES) -m "not long and not slow and not studies" $(STUDIES) $(PYTEST_ARGS) $(NONE)
 
-test-long: python ## run those that take four to ten seconds of one core each, a minute or two; CI runs them, too
+test-long: python ## run those that take three to ten seconds of one core each, some minutes; CI runs them, too
 	@$(SETUP) test
 	@$(WARM)
 	@$(BIN)/python -m pytest $(ALL_CORES) -m "long and not slow and not studies" $(STUDIES) $(PYTEST_ARGS) $(NONE)

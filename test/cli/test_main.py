@@ -303,6 +303,7 @@ def test_ctrl_c_in_a_destructor_is_not_shown(monkeypatch: pytest.MonkeyPatch) ->
     assert len(shown) == 1, "nobody else is kept from seeing it"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path, number: signal.Signals) -> None:
     """And says so before it computes and writes anything, which takes seconds.

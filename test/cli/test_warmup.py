@@ -8,6 +8,7 @@ from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE
 
 
+@pytest.mark.long
 def test_what_is_named_is_compiled_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["warmup", "one_step", "posture"]) == 0
     lines = capsys.readouterr().out.splitlines()

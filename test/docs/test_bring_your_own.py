@@ -209,6 +209,7 @@ QUICK = (a_class, a_policy, an_agent)
 """Ways without nodes of their own, each of which takes ten seconds to come up."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "row",
     [pytest.param(row, marks=() if WAYS.get(has(row)) in QUICK else pytest.mark.slow, id=has(row)) for row in TABLE],

@@ -151,6 +151,7 @@ def fallen(name: str, model: str, seconds: float, **hardware: object) -> tuple[R
     return robot, sim, said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "model"),
     [("biped14", model) for model in VELOCITY_LEVEL]

@@ -142,6 +142,7 @@ def check_balance(done: Followed) -> None:
     assert done.beyond.max() < 1e-15
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", sampled(VELOCITY_LEVEL))
 def test_a_pushed_biped_falls_and_comes_to_rest(model: str) -> None:
     check(fall("biped14", model, 3.0), rises=2e-3)

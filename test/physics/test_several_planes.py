@@ -125,6 +125,7 @@ def test_both_planes_are_landed_on_in_one_step(brick: Robot, model: str) -> None
     assert np.abs(sim.q - lay).max() < 1e-3
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(
     model=st.sampled_from(["exact", "one_step"]),

@@ -72,6 +72,7 @@ def test_falls_over_the_front_edges(name: str) -> None:
         assert sole.vertices[clamped, 0].min() >= np.sort(sole.vertices[:, 0])[-2] - 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sampled(["talos", "biped14", "g1", "icub"]))
 def test_falls_and_lies_on_its_bodies(name: str) -> None:
     """The columns say what carries it, and which joints are at their stops; the summary says the same."""

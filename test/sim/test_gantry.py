@@ -94,6 +94,7 @@ def test_who_fell_is_taken_up_again_from_where_it_lies() -> None:
     assert sim.contact.wrench[:, 2].sum() < 0.02 * ROBOT.weight
 
 
+@pytest.mark.long
 def test_it_lifts_straight_up_from_where_the_robot_lies() -> None:
     """The rope is fixed above the trunk that fell away from its first place, and takes the load without a jerk."""
     sim = hung(speed=0.3)

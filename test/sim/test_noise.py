@@ -174,6 +174,7 @@ def bits(seed: int, resets: int = 1, ticks: int = 40, params: NoiseParams = REAL
     return hashlib.sha256(b"".join(flat(noise.measure()).tobytes() for _ in range(ticks))).hexdigest()
 
 
+@pytest.mark.long
 def test_a_seed_decides_every_bit_in_every_process() -> None:
     here = [bits(5), bits(5, resets=2), bits(6)]
     assert len(set(here)) == 3

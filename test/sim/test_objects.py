@@ -221,6 +221,7 @@ def test_a_leg_hits_a_ball_when_and_where_it_gets_there() -> None:
         assert np.linalg.norm(swung(1e-3, at) - exact) < 0.1
 
 
+@pytest.mark.long
 def test_a_walker_under_pfl_walks_up_to_a_ball_and_kicks_it() -> None:
     """One kick of ``reproduce adubredu walk_and_kick``; its studies have the others."""
     found = walk_and_kick.kick(90.0, after=0.02)

@@ -186,6 +186,7 @@ def test_repeats_are_bit_identical(biped: Robot) -> None:
     np.testing.assert_array_equal(first, controlled(Simulator(biped), 700, mode="squat"))
 
 
+@pytest.mark.long
 def test_other_processes_get_the_same_bits() -> None:
     program = (
         "import hashlib, numpy as np; from bipedsim.model import load_robot; from bipedsim.sim import Simulator\n"

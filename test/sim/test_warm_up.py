@@ -85,6 +85,7 @@ print(sorted(name for name, n in loaded().items() if n > before.get(name, 0)))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["models", "one_step", "objects", "python"])
 def test_nothing_is_left_to_be_compiled_in_the_loop(kind: str) -> None:
     env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "support")}

@@ -184,6 +184,7 @@ def test_settling_times_are_a_closed_form_on_the_curve_and_homogeneous(power: fl
     assert abs(x) < 1e-5
 
 
+@pytest.mark.long
 def test_errors_end_at_the_settling_time_and_stay_ended(arm: Robot) -> None:
     """Both joints, coupled as they are; under ``pfl`` with the same effort at the start they never end."""
     power, scale = 0.6, 0.15

@@ -58,6 +58,7 @@ class Run:
         return self
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STANDING)
 def test_stands_quietly_for_ten_seconds(name: str) -> None:
     robot = loaded(name)

@@ -171,6 +171,7 @@ def test_fifty_steps_at_full_speed(name: str, speed: float, seconds: float) -> N
     assert rows.speed[-1] < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "speed"), sampled([("g1", 0.8), ("talos", 0.9)]))
 def test_who_does_not_swing_arms_and_waist_against_the_legs_comes_off_the_plan(name: str, speed: float) -> None:
     """At full speed: quick steps may catch it, but it falls or needs them."""

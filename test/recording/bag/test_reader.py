@@ -278,6 +278,7 @@ def test_chunk_indexes_point_at_their_message_indexes(tmp_path: Path) -> None:
     assert first == chunk.chunk_start_offset + chunk.chunk_length
 
 
+@pytest.mark.long
 def test_the_indexes_of_many_chunks_take_little_memory_and_are_all_there(tmp_path: Path) -> None:
     bag = BagWriter(tmp_path / "bag")
     channels = [bag.add_topic(topic(f"/wrench_{i}", WRENCH)) for i in range(20)]

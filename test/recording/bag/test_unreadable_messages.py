@@ -166,6 +166,7 @@ def of_topics(run: Recording) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(spoilt_bags())
 def test_what_others_publish_spoils_nothing_else(whole: Recording, bag: tuple[str, list[Message]]) -> None:

@@ -492,6 +492,7 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
     assert "already holds a bag" in second.output
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
@@ -527,6 +528,7 @@ def test_failures_end_the_bringup_and_are_named(
     assert said in up.output.splitlines()[-1] if "ended" in said else said in up.output
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_a_command_of_another_size_is_told_once(tmp_path: Path, ros_env: dict[str, str]) -> None:
     """And what follows from it, that no command came to any topic, not at all."""
@@ -538,6 +540,7 @@ def test_a_command_of_another_size_is_told_once(tmp_path: Path, ros_env: dict[st
     assert "was held for" not in up.output
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.parametrize(
     ("arguments", "code"),
@@ -642,6 +645,7 @@ def test_a_simulator_that_nobody_commands_says_what_it_waits_for(tmp_path: Path,
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_what_is_given_wins_over_the_file(tmp_path: Path, ros_env: dict[str, str]) -> None:
     text = "sim_node:\n  ros__parameters:\n    rate: 200.0\n    start: immediately\n    clock: as_fast_as_possible\n"

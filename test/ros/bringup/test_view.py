@@ -40,6 +40,7 @@ def test_what_is_of_a_robot_that_is_up_is_not_taken_with_a_recording(
     assert f"{option[0]}: of a robot that is up, which bipedsim view shows without walk.npz" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path: Path) -> None:
     log = tmp_path / "said.txt"

@@ -79,6 +79,7 @@ def test_the_simulator_under_a_controller_keeps_the_contract(ros: RosWorld) -> N
     assert {"listeners", "QoS", "round trip", "effort"} <= commands
 
 
+@pytest.mark.long
 def test_faults_of_a_graph_are_found(ros: RosWorld) -> None:
     best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
     latched = QoSProfile(
@@ -127,6 +128,7 @@ def test_that_no_robot_is_up_is_told_once(ros: RosWorld) -> None:
     assert "ROS_DOMAIN_ID" in out
 
 
+@pytest.mark.long
 def test_a_simulator_that_holds_the_start_is_named_once(ros: RosWorld) -> None:
     ros.start("sim_node", clock="lock_step")
     states = ros.collect(JointState, "/joint_states")

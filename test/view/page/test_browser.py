@@ -116,6 +116,7 @@ def foot_points(shown: Shown, instant: Instant, k: int) -> tuple[np.ndarray, np.
     return pose.act(np.array([*instant.cop[k], 0.0])), pose.rotation @ instant.wrench[k, :3]
 
 
+@pytest.mark.long
 def test_nothing_is_played_before_a_browser_is_there(played: tuple[Page, Replay]) -> None:
     page, replay = played
     first = replay.now
