@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -364,6 +365,15 @@ def test_a_start_with_links_in_each_other_is_refused_by_name(tmp_path: Path) -> 
     with pytest.raises(ConfigError, match=r"in each other: one and two \d+ mm;.*body_contact"):
         sim.reset(np.array([-0.15, 0.15]))
     Simulator(arms(tmp_path), hardware={"body_contact": False}).reset(np.array([-0.15, 0.15]))
+
+
+@pytest.mark.parametrize(("depth", "refused"), [(0.009, False), (0.011, True)])
+def test_a_start_may_be_a_centimetre_deep(tmp_path: Path, depth: float, refused: bool) -> None:
+    """Of arms 0.2 m apart and 0.05 m thick that lean towards each other by the same angle, the ends meet first."""
+    angle = np.arcsin((0.1 + depth) / 1.6)
+    sim = Simulator(arms(tmp_path))
+    with pytest.raises(ConfigError) if refused else nullcontext():
+        sim.reset(np.array([-angle, angle]))
 
 
 def test_pairs_need_capsules_and_bodies_links(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sys
 from importlib.resources import files
@@ -96,6 +97,17 @@ def test_a_robot_has_the_same_content_wherever_it_is(folder: Path) -> None:
 
     shutil.copytree(folder / "mine", folder / "copy")
     assert of("mine/robot.yaml") == of("copy") != of("biped14")
+
+
+@pytest.mark.parametrize("name", ["controller", "contact_model"])
+def test_a_class_of_another_distribution_counts_though_its_name_says_no_module(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "content_mine", raising=False)
+    cls = importlib.import_module("content_mine").Mine
+    monkeypatch.setattr("bipedsim.runs.content.find_controller", lambda named: (named, cls))
+    monkeypatch.setattr("bipedsim.runs.content.CONTACT_MODELS", {"mine": cls})
+    assert {"content_mine", "content_gains"} <= set(run_content([(name, "mine")]))
 
 
 def test_own_names_bring_their_files_and_the_simulator_counts(folder: Path) -> None:

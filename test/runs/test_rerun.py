@@ -184,6 +184,24 @@ def test_what_if(tmp_path: Path) -> None:
     assert rerun(recording, Changes(ground="flat")).first is None, "it was flat"
 
 
+def test_force_plates_are_there_again_unless_the_ground_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = recorded(tmp_path, 'force_plates: [{name: "floor", size: [2.0, 2.0]}]')
+    plates: list[list[str]] = []
+
+    class Noted(Simulator):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            plates.append(list(self.force_plates.names) if self.force_plates else [])
+
+    monkeypatch.setitem(rerun.__globals__, "Simulator", Noted)
+    again, elsewhere = rerun(recording), rerun(recording, Changes(ground="flat"))
+    assert again.first is elsewhere.first is None
+    assert plates == [["floor"], []]
+    assert [len(done.notes) for done in (again, elsewhere)] == [0, 1]
+
+
 def test_a_robots_measured_torques_are_commands(tmp_path: Path) -> None:
     recording = recorded(tmp_path)
     of_a_robot = replace(recording, run={}, joint_command=np.full_like(recording.joint_command, np.nan))

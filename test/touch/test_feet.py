@@ -65,6 +65,8 @@ def test_a_foot_slides_if_and_only_if_a_loaded_vertex_slips(model: str) -> None:
             seen += 1
             assert bool(sim.contact.sliding[k]) == (max(speeds) > 1e-5), (k, speeds)
             x, y, z = sim.touching._points.last[k].T
+            bits = int(sim.contact.clamped[k])
+            assert [bool(bits >> i & 1) for i in range(len(z))] == (z > 0.0).tolist()
             beyond += max(speeds) <= 1e-5 and bool((np.hypot(x, y) > 1.01 * DYNAMIC * z).any())
     assert seen > 10
     assert beyond > 0, "a vertex has to stick with more than dynamic friction"
