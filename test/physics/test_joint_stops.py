@@ -83,6 +83,40 @@ def test_without_gravity_a_rod_goes_to_and_fro_as_newton_says(tmp_path: Path, mo
     np.testing.assert_allclose(angles, expected, atol=1e-9)
 
 
+AFLOAT = """<robot name="afloat"><link name="hub"><inertial><origin xyz="0 0 0"/><mass value="2"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+<link name="rod"><inertial><origin xyz="0 0 0"/><mass value="1"/>
+<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="0.05"/></inertial></link>
+<joint name="hinge" type="revolute"><parent link="hub"/><child link="rod"/><origin xyz="0 0 0"/>
+<axis xyz="0 1 0"/><limit lower="-1" upper="{upper!r}" effort="100" velocity="50"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(("speed", "acceleration", "shift"), [(0.1, 50.0, 0.25), (1.1, -50.0, -0.25)])
+def test_in_flight_a_joint_that_is_driven_bounces_where_its_parabola_meets_the_limit(
+    tmp_path: Path, speed: float, acceleration: float, shift: float
+) -> None:
+    """Hub and rod turn about their common centre of mass; the limit is just beyond, or before, the end of a step."""
+    h, before = 1e-3, 10
+
+    def at(t: float) -> float:
+        return speed * t + 0.5 * acceleration * t**2
+
+    upper = at(before * h) + shift * h**2 * abs(acceleration)
+    (tmp_path / "pendulum.urdf").write_text(AFLOAT.format(upper=upper))
+    (tmp_path / "robot.yaml").write_text(
+        YAML.format(gravity=0.0).replace("root: fixed", "root: free_flyer").replace("frame: rod, v", "frame: hub, v")
+    )
+    robot = load_robot(tmp_path / "robot.yaml")
+    sim = Simulator(robot, hardware={"stop_restitution": 1.0})
+    sim.reset(np.array([0.0, 0.0, 5.0, 0.0, 0.0, 0.0, 1.0, 0.0]), np.array([*np.zeros(6), speed]))
+    for _ in range(2 * before):
+        sim.advance(np.array([acceleration / (1.0 / 0.1 + 1.0 / 0.05)]))
+    touch = (np.sqrt(speed**2 + 2.0 * acceleration * upper) - speed) / acceleration
+    left = 2 * before * h - touch
+    expected = upper - (speed + acceleration * touch) * left + 0.5 * acceleration * left**2
+    assert sim.q[7] == pytest.approx(expected, abs=1e-8)
+
+
 @cache
 def fallen(restitution: float, impacts: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the times of the impacts of a pendulum let go at 0.9 rad [s], and how high it swings after each [rad]."""

@@ -290,6 +290,36 @@ def test_a_cylinder_on_its_side_slides_and_rolls_at_two_thirds() -> None:
     np.testing.assert_allclose(w.bodies.w[0], [0.0, 40.0 / 3.0, 0.0], atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("tilt", "height", "spin"),
+    [(1.27, 0.055, (0.0, 11.0, 3.0)), (0.02, 0.0035, (0.0, 1.0, 30.0)), (0.3, 0.1, (3.0, 1.0, 5.0))],
+    ids=["on its rim", "nearly flat", "dropped"],
+)
+def test_a_coin_rolls_alike_in_all_directions(tilt: float, height: float, spin: tuple[float, ...]) -> None:
+    """A scene that is turned about the vertical stays the same scene."""
+
+    def rolled(yaw: float) -> tuple[np.ndarray, np.ndarray]:
+        turn = pin.rpy.rpyToMatrix(0.0, 0.0, yaw)
+        keys = {"shape": "cylinder", "radius": 0.05, "length": 0.004, "rpy": (tilt, 0.0, yaw), "friction_static": 0.3}
+        motion = {"velocity": tuple(turn @ [0.3, 0.0, 0.0]), "angular_velocity": tuple(turn @ spin)}
+        w = world(keys | motion | {"position": (0.0, 0.0, height)})
+        run(w, 0.3)
+        return turn.T @ w.bodies.position[0], turn.T @ w.bodies.R[0]
+
+    for yaw in (0.5 * np.pi, -2.0):
+        for one, other in zip(rolled(0.0), rolled(yaw), strict=True):
+            np.testing.assert_allclose(other, one, atol=1e-6)
+
+
+@pytest.mark.parametrize("roll", [0.0, np.pi])
+def test_a_cylinder_slides_as_far_on_either_cap(roll: float) -> None:
+    keys = {"shape": "cylinder", "radius": 0.2, "length": 0.1, "friction_static": 0.3, "rpy": (roll, 0.0, 0.0)}
+    w = world(keys | {"position": (0.0, 0.0, 0.05), "velocity": (2.0, 0.0, 0.0)})
+    run(w, 1.0)
+    np.testing.assert_allclose(w.bodies.position[0], [2.0**2 / (2.0 * 0.3 * G), 0.0, 0.05], atol=1e-6)
+    np.testing.assert_allclose(w.bodies.R[0, :, 2], [0.0, 0.0, np.cos(roll)], atol=1e-9)
+
+
 @pytest.mark.parametrize("yaw", [0.0, 0.4, np.pi / 4])
 def test_a_brick_slides_straight_and_as_far_as_friction_lets_it(yaw: float) -> None:
     speed = 2.0
@@ -384,6 +414,28 @@ def test_a_lossy_cradle_passes_on_what_each_impact_leaves() -> None:
     assert w.bodies.v[-1, 0] == pytest.approx(((1.0 + e) / 2.0) ** 4, abs=1e-12)
     assert w.bodies.v[:, 0].sum() == pytest.approx(1.0, abs=1e-12)
     assert (np.diff(w.bodies.v[:, 0]) > -1e-9).all()
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.5])
+def test_a_ball_slides_on_a_far_heavier_one_until_its_weight_no_longer_holds_it(speed: float) -> None:
+    """Without friction it leaves at cos a = 2 / 3 + v^2 / (3 g r); until then it neither sinks in nor lifts off."""
+    r = 0.6
+    smooth = {"friction_static": 0.0}
+    heavy = smooth | {"mass": 9e3, "radius": 0.5, "position": (0.0, 0.0, 0.5)}
+    w = world(heavy, smooth | {"mass": 0.01, "radius": 0.1, "position": (0.0, 0.0, 1.1), "velocity": (speed, 0.0, 0.0)})
+    leaves = 2.0 / 3.0 + speed**2 / (3.0 * G * r)
+    upright = 1.0
+    while upright > leaves + 0.02:
+        assert not w.step()
+        apart = w.bodies.position[1] - w.bodies.position[0]
+        distance = float(np.linalg.norm(apart))
+        upright = apart[2] / distance
+        assert distance == pytest.approx(r, abs=1e-7)
+    while upright > leaves - 0.1:
+        assert not w.step()
+        apart = w.bodies.position[1] - w.bodies.position[0]
+        upright = apart[2] / float(np.linalg.norm(apart))
+    assert np.linalg.norm(apart) > r + 1e-4
 
 
 def test_what_is_symmetric_stays_so() -> None:
@@ -527,6 +579,23 @@ def test_two_balls_meet_as_newton_and_coulomb_say(seed: int, e: float, mu: float
     across = np.linalg.norm(impulse - hit * n)
     # The normal turned a little on the way together.
     assert across <= (mu + 0.02) * abs(hit) + 1e-9
+
+
+@pytest.mark.parametrize("speed", [2000.0, 2800.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rod_that_turns_by_radians_in_a_step_gains_no_energy(seed: int, speed: float) -> None:
+    """It is thrown down flat, turning about the vertical; forces of the middle of a step are not those of a moment."""
+    rng = np.random.default_rng(seed)
+    rod = {"shape": "box", "size": (0.2, 0.02, 0.02), "position": (0.0, 0.0, 0.12)}
+    velocity = rng.uniform(-2.0, 2.0, 3) - [0.0, 0.0, 3.0]
+    keys = {"velocity": tuple(velocity), "friction_static": rng.uniform(0.2, 1.0)}
+    w = world(rod | keys | {"angular_velocity": (0.0, 0.0, speed)})
+    most = energy(w)
+    for _ in range(200):
+        assert not w.step()
+        most += float(w.given[0])
+        assert energy(w) <= most + 1e-8
+        most = min(most, energy(w))
 
 
 @settings(max_examples=8, deadline=None)
