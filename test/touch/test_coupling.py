@@ -14,7 +14,7 @@ from bipedsim.sim import Simulator
 
 @pytest.mark.parametrize("speed", [3.0, -20.0])
 def test_a_ball_that_a_linkage_hits_leaves_with_its_speed(tmp_path: Path, speed: float) -> None:
-    """A smooth plastic impact on the end of the crank while the chain turns: both have one velocity along the normal."""
+    """A smooth plastic impact on the end of the crank while the chain turns: both have one velocity along its way."""
     angle, radius, step = 0.5, 0.05, 1e-4
     bodies = {"rod": [{"kind": "sphere", "radius": radius}], "crank": [], "rocker": [], "ceiling": []}
     robot = linkage(tmp_path, gravity=0.0, bodies=bodies)
