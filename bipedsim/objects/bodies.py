@@ -35,6 +35,8 @@ SUB_TURN, MOST_SUB_TURNS = 0.1, 1000
 """Angle [rad] of a sub-step of the free rotation of a body without symmetry at most, and how many sub-steps at most."""
 SYMMETRIC = 1e-12
 """Two moments of inertia are the same up to this share."""
+FAST = 0.3
+"""Angle [rad] by which a body turns in a part that is too far for forces that are found for its middle."""
 STAGES = (
     0.39216144400731413928,
     0.33259913678935943860,
@@ -223,6 +225,13 @@ def is_round(b: Bodies, i: int) -> bool:
 
 
 @kernel
+def turns_far(b: Bodies, i: int, s: float) -> bool:
+    """Whether body ``i`` turns far in ``s`` seconds; a ball is the same however it turns."""
+    w = b.w[i]
+    return s * np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2) > FAST and not is_round(b, i)
+
+
+@kernel
 def finish_body(b: Bodies, i: int, share: float, s: float) -> None:
     """Fill how body ``i`` ends a part of ``s`` seconds in which ``share`` of its impulses act.
 
@@ -279,18 +288,32 @@ def fastest(b: Bodies, reach) -> tuple[int, float]:
 
 
 @kernel
-def move(b: Bodies, s: float) -> None:
-    """Take all bodies to the end of a part of ``s`` seconds that :func:`finish` has filled.
+def _way(b: Bodies, i: int, a: int, s: float) -> float:
+    """Return how far body ``i`` gets along axis ``a`` in a part of ``s`` seconds that :func:`finish` has filled [m].
 
     Velocities go linearly from beginning to end, and the way is their mean: of second order, and in flight exact.
     """
+    if b.at_end[i] == 1.0:
+        return s * b.v_end[i, a]
+    way = 0.5 * s * (b.v[i, a] + b.v_end[i, a])
+    if b.at_end[i] > 0.0:
+        way += s * (b.at_end[i] - 0.5) * (b.v_end[i, a] - b.v_free[i, a])
+    return way
+
+
+@kernel
+def end_position(b: Bodies, i: int, s: float) -> tuple[float, float, float]:
+    """Return where the centre of mass of body ``i`` is at the end of a part of ``s`` seconds [m]."""
+    x = b.position[i]
+    return x[0] + _way(b, i, 0, s), x[1] + _way(b, i, 1, s), x[2] + _way(b, i, 2, s)
+
+
+@kernel
+def move(b: Bodies, s: float) -> None:
+    """Take all bodies to the end of a part of ``s`` seconds that :func:`finish` has filled."""
     for i in range(b.mass.shape[0]):
-        half = s * b.at_end[i] if b.at_end[i] > 0.0 else 0.5 * s
+        assign(b.position[i], end_position(b, i, s))
         for a in range(3):
-            way = s * b.v_end[i, a] if b.at_end[i] == 1.0 else 0.5 * s * (b.v[i, a] + b.v_end[i, a])
-            if b.at_end[i] > 0.0 and b.at_end[i] != 1.0:
-                way += (half - 0.5 * s) * (b.v_end[i, a] - b.v_free[i, a])
-            b.position[i, a] += way
             b.v[i, a] = b.v_end[i, a]
             b.w[i, a] = b.w_end[i, a]
         to_quaternion(b.R_end[i], b.quaternion[i])

@@ -25,12 +25,13 @@ class Contacts(NamedTuple):
         shapes: (P, 2) which shapes of theirs, or -1 and a plane of the ground.
         axes: (P, 3, 3) t1, t2, n as rows in the world; n points from the second to the first.
         origin: (P, 3) where the relative twist is taken, world [m].
+        turn: (P, 3) rate of the normal [1/s].
         restitution: (P,) Newton's coefficient.
         pair: (M,) pair of each point. where: (M, 3) in the world [m]. gap: (M,) between the bodies there [m].
         mu: (M, 2) static and dynamic friction.
         own: (M,) body of which it is a point, as a corner is; ``WORLD`` where it goes round on the bodies that touch.
-        moving: (M, 3) velocity of the place where they touch, which need not be that of any material [m/s].
-        bend: (M,) what the gap gains because the normal turns [m/s^2].
+        moving: (M, 3) velocity of the place where they touch, which need not be that of any material [m/s]. bow: (M, 3)
+            its acceleration as it goes round, beyond that of the bodies [m/s^2].
         key: (M,) which corner or the like of a pair it is: a point keeps it from step to step.
         loaded: (M,) whether it carried in the last part. sticking: (M,) whether its friction is static.
         force: (M, 3) of the last part, in the axes of the pair, and of this one once it is solved [N].
@@ -45,6 +46,7 @@ class Contacts(NamedTuple):
     shapes: Annotated[Integers, "P", 2]
     axes: Annotated[Array, "P", 3, 3]
     origin: Annotated[Array, "P", 3]
+    turn: Annotated[Array, "P", 3]
     restitution: Annotated[Array, "P"]
     pair: Annotated[Integers, "M"]
     where: Annotated[Array, "M", 3]
@@ -52,7 +54,7 @@ class Contacts(NamedTuple):
     mu: Annotated[Array, "M", 2]
     own: Annotated[Integers, "M"]
     moving: Annotated[Array, "M", 3]
-    bend: Annotated[Array, "M"]
+    bow: Annotated[Array, "M", 3]
     key: Annotated[Integers, "M"]
     loaded: Annotated[Integers, "M"]
     sticking: Annotated[Integers, "M"]
@@ -72,6 +74,7 @@ def open_pair(c: Contacts, first: int, second: int, shape: int, other: int) -> i
     c.second[p] = second
     c.shapes[p, 0] = shape
     c.shapes[p, 1] = other
+    assign(c.turn[p], (0.0, 0.0, 0.0))
     return p
 
 
@@ -99,8 +102,8 @@ def add_point(c: Contacts, p: int, point, gap: float, key: int) -> int:
     c.pair[m] = p
     assign(c.where[m], point)
     c.gap[m] = gap
-    c.bend[m] = 0.0
     c.own[m] = WORLD
+    assign(c.bow[m], (0.0, 0.0, 0.0))
     c.key[m] = key
     c.loaded[m] = 0
     c.sticking[m] = 1

@@ -13,16 +13,35 @@ import coal
 import numpy as np
 
 from bipedsim.numerics import Array, Box, assign, cross, entry, kernel, ready
-from bipedsim.objects.narrow import MARGIN, Near, begin_pair, clip, fill_face, lowest_on_rim, put, turn_normal, velocity
+from bipedsim.objects.crossing import SLOPES, WORSE, cross_shapes, move_crossing
+from bipedsim.objects.narrow import (
+    CAP,
+    CAPPED,
+    DEEPER,
+    MARGIN,
+    Near,
+    begin_pair,
+    clip,
+    fill_face,
+    fill_rim,
+    follow_rim,
+    lowest_on_rim,
+    put,
+    velocity,
+)
 from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, corner
 
-AS_GOOD, NEARLY = 1e-5, 0.05
+AS_GOOD, NEARLY = 1e-6, 0.05
 """A face parts two shapes as well as another direction does if that leaves no more room between them [m] than this and
 this share of the distance: edges that are nearly in line part overlapping boxes a little better, in any direction."""
 CORE = 0.005
 """Shapes are made smaller by this share of what they measure at least, for coal."""
 BESIDE = -1
 """Key of a point that is on no face."""
+AS_FOUND, FIRST_FACE, SECOND_FACE, CROSSING = range(4)
+"""What parts two shapes: the normal that coal found, a face of either, or what they have where they cross."""
+FAR = 0.2
+"""Angle [rad] by which the normal of a crossing may turn in what is left of a step: farther, and it is not followed."""
 FIRST = 1e-9
 """The second shape's face is taken where it leaves this much more room [m]."""
 
@@ -49,6 +68,11 @@ def _dot(a, b) -> float:
 
 
 @kernel
+def _minus(a, b) -> tuple[float, float, float]:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@kernel
 def _flat_normal(a: Near, i: int, d, out) -> bool:
     """Fill ``out`` with the normal of the face of shape ``i`` that looks most along ``d``; False if none is flat."""
     sh = a.shapes
@@ -69,8 +93,12 @@ def _flat_normal(a: Near, i: int, d, out) -> bool:
 
 
 @kernel
-def _meet(a: Near, found: Array) -> None:
-    """Add the pair that coal has found: shapes i and j, normal from i to j, and a point of each."""
+def _part(a: Near, found: Array) -> tuple[int, float]:
+    """Find the direction that parts the two shapes that coal was asked for: shapes i and j, normal, a point of each.
+
+    Returns:
+        What has it: ``FIRST_FACE`` or ``SECOND_FACE``, ``CROSSING``, or ``AS_FOUND``; and the room between both [m].
+    """
     sh = a.shapes
     i = int(found[0])
     j = int(found[1])
@@ -83,28 +111,58 @@ def _meet(a: Near, found: Array) -> None:
     own = a.own
     other = a.other
     best = -np.inf
-    whose = 0
+    whose = AS_FOUND
     if _flat_normal(a, j, back, other):
         best = -_farthest(sh, i, (-other[0], -other[1], -other[2])) - _farthest(sh, j, other)
-        whose = 2
+        whose = SECOND_FACE
     if _flat_normal(a, i, n, own):
         room = -_farthest(sh, j, (-own[0], -own[1], -own[2])) - _farthest(sh, i, own)
         if room > best + FIRST:
             best = room
-            whose = 1
-    enough = AS_GOOD + NEARLY * abs(distance)
-    if whose == 0 or best < distance - enough:
-        _meet_at_point(a, i, j, back, distance, found)
-        return
-    reference = j if whose == 2 else i
-    incident = i if whose == 2 else j
-    m = other if whose == 2 else own
-    if best > a.reach[0]:
-        return
-    sign = 1.0 if whose == 2 else -1.0
+            whose = FIRST_FACE
+    if best >= distance:
+        return whose, best
+    better = AS_FOUND
+    for slope in SLOPES:
+        if cross_shapes(a.crossing, sh, i, j, back, found[5:8], found[8:11], slope):
+            m = a.crossing.normal
+            room = -_farthest(sh, j, m) - _farthest(sh, i, (-m[0], -m[1], -m[2]))
+            if room >= distance - WORSE:
+                better = CROSSING
+                distance = room
+                break
+    return (whose if best >= distance - _enough(distance) else better), max(best, distance)
+
+
+@kernel
+def _enough(distance: float) -> float:
+    return AS_GOOD + NEARLY * abs(distance)
+
+
+@kernel
+def _meet(a: Near, found: Array) -> float:
+    """Add the pair that coal has found, see :func:`_part`; return the room between the two [m]."""
+    sh = a.shapes
+    i = int(found[0])
+    j = int(found[1])
+    whose, room = _part(a, found)
+    if room > a.reach[0]:
+        return room
+    if whose in (AS_FOUND, CROSSING):
+        _meet_at_point(a, i, j, room, found, whose == CROSSING)
+        return room
+    reference = j if whose == SECOND_FACE else i
+    incident = i if whose == SECOND_FACE else j
+    m = a.other if whose == SECOND_FACE else a.own
+    sign = 1.0 if whose == SECOND_FACE else -1.0
     p = begin_pair(a, i, j, (sign * m[0], sign * m[1], sign * m[2]))
     if p < 0:
-        return
+        return room
+    assign(a.contacts.turn[p], cross(a.bodies.w[sh.body[reference]], a.contacts.axes[p, 2]))
+    followed = capped = False
+    if sh.kind[incident] == CYLINDER:
+        followed = fill_rim(a, incident, m, cross(a.bodies.w[sh.body[reference]], m))
+        capped = abs(_dot(a.rim[0], m)) >= CAPPED
     level = _farthest(sh, reference, m)
     count = _clipped(a, reference, incident, m)
     least = np.inf
@@ -112,14 +170,28 @@ def _meet(a: Near, found: Array) -> None:
         gap = _dot(a.polygon[k], m) - level
         least = min(least, gap)
         if gap <= a.reach[0]:
-            key = a.keys[k] + (65536 if whose == 1 else 0)
+            key = a.keys[k] + (65536 if whose == FIRST_FACE else 0)
             body = sh.body[incident]
             m_k = put(a, p, a.polygon[k], gap, key, velocity(a.bodies, body, a.polygon[k]), body)
-            if m_k >= 0:
-                turn_normal(a, m_k, cross(a.bodies.w[sh.body[reference]], a.contacts.axes[p, 2]))
+            if m_k >= 0 and followed:
+                _follow(a, incident, m_k, a.keys[k], capped)
     # Where they meet beside the face.
-    if least > distance + enough and distance <= a.reach[0]:
-        _put_between(a, p, i, j, distance, found)
+    if least > room + _enough(room):
+        _put_between(a, p, i, j, room, found)
+    return room
+
+
+@kernel
+def _follow(a: Near, i: int, m: int, key: int, capped: bool) -> None:
+    """Have the corner ``key`` of a face of cylinder ``i``, contact point ``m``, go round, unless a cap is cut there."""
+    radius, half = a.shapes.size[i, 0], a.shapes.size[i, 1]
+    if capped and key < CAP:
+        side = 1.0 if _dot(_minus(a.contacts.where[m], a.shapes.p[i]), a.rim[0]) >= 0.0 else -1.0
+        angle = side * 2.0 * np.pi * key / CAP
+        follow_rim(a, i, m, (side * half, radius * np.cos(angle), radius * np.sin(angle)))
+    elif not capped:
+        along = _dot(_minus(a.contacts.where[m], a.shapes.p[i]), a.rim[0])
+        follow_rim(a, i, m, (along, radius, 0.0))
 
 
 @kernel
@@ -145,13 +217,21 @@ def _clipped(a: Near, reference: int, incident: int, m) -> int:
 
 
 @kernel
-def _meet_at_point(a: Near, i: int, j: int, back, distance: float, found: Array) -> None:
-    """Add the pair of shapes that meet at one point: edges that cross, a rim on something round."""
-    if distance > a.reach[0]:
+def _meet_at_point(a: Near, i: int, j: int, room: float, found: Array, crossing: bool) -> None:
+    """Add the pair of shapes that meet at one point: where they cross, or else where coal has found them."""
+    x = a.crossing
+    sh = a.shapes
+    n = x.normal if crossing else a.back
+    p = begin_pair(a, i, j, n)
+    if p < 0:
         return
-    p = begin_pair(a, i, j, back)
-    if p >= 0:
-        _put_between(a, p, i, j, distance, found)
+    if not crossing or not move_crossing(x, a.bodies, sh.body[i], sh.body[j], FAR / a.left[0]):
+        _put_between(a, p, i, j, room, found)
+        return
+    assign(a.contacts.turn[p], x.rate)
+    out = x.round[0] + 0.5 * room
+    point = (x.at[0, 0] - out * n[0], x.at[0, 1] - out * n[1], x.at[0, 2] - out * n[2])
+    put(a, p, point, room, BESIDE, x.moving)
 
 
 @kernel
@@ -165,10 +245,16 @@ def _put_between(a: Near, p: int, i: int, j: int, distance: float, found: Array)
 
 
 @entry
-def _add(boxed: Any, found: Array) -> None:
+def _add(boxed: Any, found: Array, q: int) -> None:
     a = boxed.arrays
     a.reach[0] = MARGIN + a.shapes.sweep[int(found[0])] + a.shapes.sweep[int(found[1])]
-    _meet(a, found)
+    a.room[q] = _meet(a, found)
+
+
+@entry
+def _room(boxed: Any, found: Array) -> float:
+    _, room = _part(boxed.arrays, found)
+    return room
 
 
 def _core(shape: Shape) -> Any:
@@ -205,21 +291,38 @@ class Hulls:
         self._found: Array = np.zeros(11)
 
     def warm_up(self, boxed: Box) -> None:
-        """Load or compile what :meth:`add` needs."""
-        ready(_add, boxed, self._found)
+        """Load or compile what :meth:`add` and :meth:`spare` need."""
+        ready(_add, boxed, self._found, 0)
+        ready(_room, boxed, self._found)
 
     def add(self, near: Near, boxed: Box) -> None:
         """Add the contacts of all pairs that ``look`` left to ask for to ``near``, which is in ``boxed``."""
+        for q, (i, j) in enumerate(near.ask[: near.asked[0]].tolist()):
+            self._ask(near, i, j)
+            _add(boxed, self._found, q)
+
+    def spare(self, near: Near, boxed: Box, least: float, first: bool) -> float:
+        """Return ``least``, or how much less room [m] a pair that ``near`` has to ``check`` has where it is now.
+
+        Pairs that have enough room at the ``first`` end of a part that is tried are not checked at earlier ones.
+        """
+        for q in np.flatnonzero(near.check[: near.asked[0]]).tolist():
+            self._ask(near, *near.ask[q].tolist())
+            spare = _room(boxed, self._found) - min(near.room[q], 0.0) + DEEPER
+            least = min(least, spare)
+            if first:
+                near.check[q] = spare < 0.0
+        return least
+
+    def _ask(self, near: Near, i: int, j: int) -> None:
+        """Fill what coal says about shapes ``i`` and ``j``."""
         found, result = self._found, self._result
-        for i, j in near.ask[: near.asked[0]].tolist():
-            for pose, s in zip(self._poses, (i, j), strict=True):
-                pose.setRotation(near.shapes.R[s])
-                pose.setTranslation(near.shapes.p[s])
-            result.clear()
-            found[0], found[1] = i, j
-            one, two = self._cores[i], self._cores[j]
-            coal.distance(one, self._poses[0], two, self._poses[1], self._request, result)
-            found[2:5] = result.normal
-            found[5:8] = result.getNearestPoint1()
-            found[8:11] = result.getNearestPoint2()
-            _add(boxed, found)
+        for pose, s in zip(self._poses, (i, j), strict=True):
+            pose.setRotation(near.shapes.R[s])
+            pose.setTranslation(near.shapes.p[s])
+        result.clear()
+        found[0], found[1] = i, j
+        coal.distance(self._cores[i], self._poses[0], self._cores[j], self._poses[1], self._request, result)
+        found[2:5] = result.normal
+        found[5:8] = result.getNearestPoint1()
+        found[8:11] = result.getNearestPoint2()

@@ -8,9 +8,10 @@ import numpy as np
 
 from bipedsim.ground import UNDERSIDE, GroundArrays, is_beside
 from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, mul_t
-from bipedsim.objects.bodies import Bodies
+from bipedsim.objects.bodies import Bodies, turns_far
 from bipedsim.objects.contacts import WORLD, Contacts, add_point, fill_axes, open_pair
-from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shapes, carry, corner
+from bipedsim.objects.crossing import Crossing
+from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shapes, carry, carry_to_end, corner
 
 MARGIN = 1e-3
 """Points farther apart than this [m], beside the way that they may go in a step, are left out."""
@@ -18,8 +19,15 @@ MOMENT = 1e-7
 """Time [s] over which changes of normals are differences."""
 FLAT_RIM = 1e-2
 """Sine of the tilt below which a rim lies flat: which of its points is the lowest says nothing then."""
-ROUND = 0.2
-"""Angle [rad] by which the lowest point of a rim may go round in a part of a step: farther, and it is not followed."""
+ROUND, SHARES = 0.15, 6
+"""Angle [rad] by which the lowest point of a rim may go round in a part of a step, and by how many times as much in the
+time that is left: farther, and it is not followed."""
+DEEPER = 1e-5
+"""How much deeper shapes may get in a part of a step than its contacts say [m]; it ends earlier else."""
+LEVEL = 1e-4
+"""Sine of the tilt below which the corners of a cap are those of its own axes."""
+CAPPED = 0.7
+"""Cosine between the axis of a cylinder and a direction from which on a cap looks along it, and not the side."""
 CORNERS, CAP = 8, 16
 """Corners of the polygon that stands for a cap of a cylinder that is flat on the ground, and on a face."""
 
@@ -38,10 +46,15 @@ class Near(NamedTuple):
 
     Attributes:
         links: (1,) whether links are looked at, too.
-        ask: (Q, 2) shapes that may be near each other and have no closed form. asked: (1,) how many.
-        span: (1,) how long the coming part lasts [s].
+        ask: (Q, 2) shapes that may be near each other and have no closed form. asked: (1,) how many. room: (Q,) between
+            them [m]. check: (Q,) which are to be looked at where the part ends.
+        left: (1,) what is left of the step [s]. span: (1,) how long the coming part may be for rims to be followed [s].
+        whole: (1,) whether the part is to take all that is left.
         reach: (1,) how far apart points of the present pair may be [m].
+        crossing: Work of a pair that meets at one point.
         polygon, spare, side: (C, 3) work. keys, spare_keys: (C,) work. back, own, other: (3,) work.
+        rim, rim_rate: (3, 3) axes of a frame of rims, as rows, and how they change [1/s]. longest: (1,) part in which
+            these are good [s].
     """
 
     bodies: Bodies
@@ -49,16 +62,24 @@ class Near(NamedTuple):
     surface: Surface
     ground: GroundArrays
     contacts: Contacts
+    crossing: Crossing
     links: Annotated[Integers, 1]
     ask: Annotated[Integers, "Q", 2]
     asked: Annotated[Integers, 1]
+    room: Annotated[Array, "Q"]
+    check: Annotated[Integers, "Q"]
+    left: Annotated[Array, 1]
     span: Annotated[Array, 1]
+    whole: Annotated[Integers, 1]
     reach: Annotated[Array, 1]
     polygon: Annotated[Array, "C", 3]
     spare: Annotated[Array, "C", 3]
     keys: Annotated[Integers, "C"]
     spare_keys: Annotated[Integers, "C"]
     side: Annotated[Array, "C", 3]
+    rim: Annotated[Array, 3, 3]
+    rim_rate: Annotated[Array, 3, 3]
+    longest: Annotated[Array, 1]
     back: Annotated[Array, 3]
     own: Annotated[Array, 3]
     other: Annotated[Array, 3]
@@ -73,7 +94,7 @@ def look(a: Near, s: float) -> None:
     c.points[0] = 0
     c.lost[0] = 0
     a.asked[0] = 0
-    a.span[0] = s
+    a.left[0] = a.span[0] = s
     carry(a.bodies, sh, s)
     free = a.bodies.mass.shape[0]
     for i in range(sh.body.shape[0]):
@@ -148,16 +169,6 @@ def put(a: Near, p: int, point, gap: float, key: int, moving, own: int = WORLD) 
 
 
 @kernel
-def turn_normal(a: Near, m: int, rate) -> None:
-    """Say that the normal of contact point ``m`` changes by ``rate`` (3,) a second."""
-    c = a.contacts
-    p = c.pair[m]
-    one = velocity(a.bodies, c.first[p], c.where[m])
-    two = velocity(a.bodies, c.second[p], c.where[m])
-    c.bend[m] = rate[0] * (one[0] - two[0]) + rate[1] * (one[1] - two[1]) + rate[2] * (one[2] - two[2])
-
-
-@kernel
 def velocity(b: Bodies, i: int, point):
     """Return the velocity of the material point of body ``i`` at ``point`` (3,) in the world [m/s]."""
     if i == WORLD:
@@ -198,9 +209,8 @@ def _put_ball(a: Near, i: int, j: int, n, rate, gap: float) -> None:
     r = sh.size[i, 0] + 0.5 * gap
     u = velocity(a.bodies, sh.body[i], sh.p[i])
     point = (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2])
-    m = put(a, p, point, gap, 0, (u[0] - r * rate[0], u[1] - r * rate[1], u[2] - r * rate[2]))
-    if m >= 0:
-        turn_normal(a, m, rate)
+    assign(a.contacts.turn[p], rate)
+    put(a, p, point, gap, 0, (u[0] - r * rate[0], u[1] - r * rate[1], u[2] - r * rate[2]))
 
 
 @kernel
@@ -297,6 +307,57 @@ def _on_plane(a: Near, i: int, g: int) -> None:
 
 
 @kernel
+def spare_room(a: Near, s: float) -> float:
+    """Take the shapes to where a part of ``s`` seconds ends; return how much room is left there until it is cut [m].
+
+    It is less than 0 where the rim of a cylinder is deeper in the ground than its contacts say.
+    """
+    sh = a.shapes
+    b = a.bodies
+    c = a.contacts
+    carry_to_end(b, sh, s)
+    least = np.inf
+    for p in range(c.pairs[0]):
+        i = c.shapes[p, 0]
+        if c.second[p] != WORLD or sh.kind[i] != CYLINDER or turns_far(b, c.first[p], s):
+            continue
+        before = 0.0
+        followed = False
+        for m in range(c.points[0]):
+            if c.pair[m] == p:
+                before = min(before, c.gap[m])
+                followed = c.own[m] == WORLD
+        if not followed:
+            continue
+        g = -1 - c.shapes[p, 1]
+        n = c.axes[p, 2]
+        R = sh.R[i]
+        down = (-n[0], -n[1], -n[2])
+        low = lowest_on_rim(sh, i, down)
+        end = -sh.size[i, 1] if R[0, 2] * n[0] + R[1, 2] * n[1] + R[2, 2] * n[2] > 0.0 else sh.size[i, 1]
+        radius = sh.size[i, 0]
+        point = (
+            sh.p[i, 0] + end * R[0, 2] + radius * low[0],
+            sh.p[i, 1] + end * R[1, 2] + radius * low[1],
+            sh.p[i, 2] + end * R[2, 2] + radius * low[2],
+        )
+        if _patch_under(a.ground, g, point) >= 0:
+            least = min(least, _height(a.ground, g, point) - before + DEEPER)
+    return least
+
+
+@kernel
+def mark_pairs(a: Near, s: float) -> None:
+    """Mark the pairs that coal was asked for and that move enough in ``s`` seconds to be deeper at the end."""
+    sh = a.shapes
+    b = a.bodies
+    for q in range(a.asked[0]):
+        i, j = a.ask[q, 0], a.ask[q, 1]
+        moves = sh.sweep[i] + sh.sweep[j] > max(a.room[q], 0.0) + DEEPER
+        a.check[q] = moves and not turns_far(b, sh.body[i], s) and not turns_far(b, sh.body[j], s)
+
+
+@kernel
 def _is_beside(ground: GroundArrays, g: int, circles: Array, sh: Shapes, i: int) -> bool:
     """Return whether no point of shape ``i`` is over or under what the circle of patch ``g`` is around."""
     x, y, z = sh.p[i]
@@ -365,57 +426,91 @@ def _touch(
 
 
 @kernel
+def fill_rim(a: Near, i: int, n, turn) -> bool:
+    """Fill the frame of the rims of cylinder ``i`` over a plane with the normal ``n`` (3,) that turns by ``turn`` (3,).
+
+    Its axes are that of the cylinder, that to the lowest points of the rims, and one at right angles to both.
+
+    Returns:
+        Whether the frame goes round with the lowest points; else it is one of the cylinder.
+    """
+    R = a.shapes.R[i]
+    w = a.bodies.w[a.shapes.body[i]]
+    axis = (R[0, 2], R[1, 2], R[2, 2])
+    c = _dot(axis, n)
+    turning = cross(w, axis)
+    fast = np.sqrt(_dot(turning, turning)) + np.sqrt(_dot(turn, turn))
+    sine = np.sqrt(max(1.0 - c * c, 0.0))
+    followed = sine > FLAT_RIM and fast * a.left[0] < ROUND * sine * (1 if a.whole[0] else SHARES)
+    d = lowest_on_rim(a.shapes, i, (-n[0], -n[1], -n[2])) if sine > LEVEL else (R[0, 0], R[1, 0], R[2, 0])
+    d_rate = cross(w, d)
+    if followed:
+        # As the axis and the plane turn, d = (c axis - n) / sine goes round.
+        rate = _dot(turning, n) + _dot(axis, turn)
+        back = c * rate / (sine * sine)
+        d_rate = (
+            (rate * axis[0] + c * turning[0] - turn[0]) / sine + back * d[0],
+            (rate * axis[1] + c * turning[1] - turn[1]) / sine + back * d[1],
+            (rate * axis[2] + c * turning[2] - turn[2]) / sine + back * d[2],
+        )
+    one, two = cross(turning, d), cross(axis, d_rate)
+    for k, v in enumerate((axis, d, cross(axis, d))):
+        assign(a.rim[k], v)
+    for k, v in enumerate((turning, d_rate, (one[0] + two[0], one[1] + two[1], one[2] + two[2]))):
+        assign(a.rim_rate[k], v)
+    a.longest[0] = ROUND * sine / max(fast, 1e-9) if followed else np.inf
+    return followed
+
+
+@kernel
+def follow_rim(a: Near, i: int, m: int, at) -> None:
+    """Have contact point ``m`` go round on cylinder ``i``, whose frame is filled; ``at`` (3,) is where it is in it."""
+    c = a.contacts
+    c.own[m] = WORLD
+    assign(c.moving[m], velocity(a.bodies, a.shapes.body[i], a.shapes.p[i]))
+    for k in range(3):
+        rate = a.rim_rate[k]
+        # Unit vectors that turn are pulled back.
+        pull = _dot(rate, rate)
+        for x in range(3):
+            c.moving[m, x] += at[k] * rate[x]
+            c.bow[m, x] -= at[k] * pull * a.rim[k, x]
+    a.span[0] = min(a.span[0], a.longest[0])
+
+
+@kernel
 def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
     """Add the lowest point of each rim, and of a lower rim those at right angles to it and across.
 
     Of a cap that lies flat, or whose lowest point goes round too fast, corners that stay where they are.
     """
     sh = a.shapes
-    R = sh.R[i]
     radius, half = sh.size[i, 0], sh.size[i, 1]
-    axis = (R[0, 2], R[1, 2], R[2, 2])
-    c = axis[0] * n[0] + axis[1] * n[1] + axis[2] * n[2]
-    turning = cross(a.bodies.w[sh.body[i]], axis)
-    fast = np.sqrt(turning[0] ** 2 + turning[1] ** 2 + turning[2] ** 2)
-    sine = np.sqrt(max(1.0 - c * c, 0.0))
-    followed = sine > FLAT_RIM and fast * a.span[0] < ROUND * sine
-    # d and e, at right angles to the axis and each other, and how they change.
-    d = (R[0, 0], R[1, 0], R[2, 0])
-    d_rate = cross(a.bodies.w[sh.body[i]], d)
-    if followed:
-        # The lowest points go round the rims as the axis turns: d = (c axis - n) / sine.
-        d = lowest_on_rim(sh, i, (-n[0], -n[1], -n[2]))
-        rate = turning[0] * n[0] + turning[1] * n[1] + turning[2] * n[2]
-        back = c * rate / (sine * sine)
-        d_rate = (
-            (rate * axis[0] + c * turning[0]) / sine + back * d[0],
-            (rate * axis[1] + c * turning[1]) / sine + back * d[1],
-            (rate * axis[2] + c * turning[2]) / sine + back * d[2],
-        )
-    e = cross(axis, d)
-    one = cross(turning, d)
-    two = cross(axis, d_rate)
-    e_rate = (one[0] + two[0], one[1] + two[1], one[2] + two[2])
-    lower = -1.0 if c >= 0.0 else 1.0
+    followed = fill_rim(a, i, n, (0.0, 0.0, 0.0))
+    lower = -half if _dot(a.rim[0], n) >= 0.0 else half
     count = 4 if followed else CORNERS
     p = -1
     for k in range(count + 1):
         # The last one is on the upper rim.
-        side = -lower if k == count else lower
-        u = radius * np.cos(2.0 * np.pi * k / count)
-        o = radius * np.sin(2.0 * np.pi * k / count)
-        end = side * half
-        cap = (sh.p[i, 0] + end * axis[0], sh.p[i, 1] + end * axis[1], sh.p[i, 2] + end * axis[2])
-        point = (cap[0] + u * d[0] + o * e[0], cap[1] + u * d[1] + o * e[1], cap[2] + u * d[2] + o * e[2])
-        v = velocity(a.bodies, sh.body[i], cap)
-        moving = (
-            v[0] + u * d_rate[0] + o * e_rate[0],
-            v[1] + u * d_rate[1] + o * e_rate[1],
-            v[2] + u * d_rate[2] + o * e_rate[2],
+        end = -lower if k == count else lower
+        at = (end, radius * np.cos(2.0 * np.pi * k / count), radius * np.sin(2.0 * np.pi * k / count))
+        x = sh.p[i]
+        point = (
+            x[0] + at[0] * a.rim[0, 0] + at[1] * a.rim[1, 0] + at[2] * a.rim[2, 0],
+            x[1] + at[0] * a.rim[0, 1] + at[1] * a.rim[1, 1] + at[2] * a.rim[2, 1],
+            x[2] + at[0] * a.rim[0, 2] + at[1] * a.rim[1, 2] + at[2] * a.rim[2, 2],
         )
-        key = 4 * k + (2 if followed else 0) + (1 if side > 0.0 else 0)
-        own = WORLD if followed else sh.body[i]
-        p = _touch(a, p, i, g, point, _height(a.ground, g, point), key, moving, own)
+        key = 4 * k + (2 if followed else 0) + (1 if end > 0.0 else 0)
+        m = a.contacts.points[0]
+        moving = velocity(a.bodies, sh.body[i], point)
+        p = _touch(a, p, i, g, point, _height(a.ground, g, point), key, moving, sh.body[i])
+        if followed and a.contacts.points[0] > m:
+            follow_rim(a, i, m, at)
+
+
+@kernel
+def _dot(a, b) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
@@ -466,7 +561,7 @@ def _cylinder_face(a: Near, i: int, d) -> int:
     along = axis[0] * d[0] + axis[1] * d[1] + axis[2] * d[2]
     u = lowest_on_rim(sh, i, d)
     side = 1.0 if along >= 0.0 else -1.0
-    if abs(along) < 0.7:
+    if abs(along) < CAPPED:
         for k in range(2):
             end = side * half * (1.0 - 2.0 * k)
             for x in range(3):

@@ -7,7 +7,7 @@ import numpy as np
 from bipedsim.numerics import kernel
 from bipedsim.objects.bodies import Bodies, fly
 from bipedsim.objects.contacts import WORLD, Contacts
-from bipedsim.objects.solve import drift
+from bipedsim.objects.solve import bend, drift
 
 TOUCHING = 1e-7
 """Points no farther apart [m] touch."""
@@ -131,7 +131,7 @@ def arrival(b: Bodies, c: Contacts, s: float) -> float:
         if c.active[m]:
             continue
         u = speed(b, c, m, b.v, b.w)
-        turning = drift(b, c, m, c.axes[c.pair[m], 2]) + c.bend[m]
+        turning = drift(b, c, m, c.axes[c.pair[m], 2]) + bend(b, c, m)
         end = speed(b, c, m, b.v_end, b.w_end) + s * turning
         square = u * u - 2.0 * (end - u) / s * c.gap[m]
         if square < 0.0:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers, accumulate, assign, kernel, mul, product, zeros_of
-from bipedsim.objects.bodies import Bodies
+from bipedsim.objects.bodies import Bodies, end_position
 
 BALL, BOX, CYLINDER, HULL = range(4)
 """Kinds of shapes."""
@@ -187,6 +187,25 @@ def carry(b: Bodies, sh: Shapes, s: float) -> None:
         pull = np.sqrt(b.gravity[0] ** 2 + b.gravity[1] ** 2 + b.gravity[2] ** 2)
         push = np.sqrt(b.force[k, 0] ** 2 + b.force[k, 1] ** 2 + b.force[k, 2] ** 2) / b.mass[k]
         sh.sweep[i] = s * (speed + spin * away + s * (pull + push))
+
+
+@kernel
+def carry_to_end(b: Bodies, sh: Shapes, s: float) -> None:
+    """Take the shapes of bodies to the end of a part of ``s`` seconds, and fill how far its points get at most [m]."""
+    for i in range(sh.body.shape[0]):
+        k = sh.body[i]
+        if k >= b.mass.shape[0]:
+            continue
+        assign(sh.p[i], end_position(b, k, s))
+        arm = mul(b.R_end[k], sh.centre[i])
+        accumulate(sh.p[i], arm)
+        product(b.R_end[k], sh.rotation[i], sh.R[i])
+        away = np.sqrt(arm[0] ** 2 + arm[1] ** 2 + arm[2] ** 2) + sh.bound[i]
+        before = np.sqrt(b.v[k, 0] ** 2 + b.v[k, 1] ** 2 + b.v[k, 2] ** 2)
+        before += away * np.sqrt(b.w[k, 0] ** 2 + b.w[k, 1] ** 2 + b.w[k, 2] ** 2)
+        after = np.sqrt(b.v_end[k, 0] ** 2 + b.v_end[k, 1] ** 2 + b.v_end[k, 2] ** 2)
+        after += away * np.sqrt(b.w_end[k, 0] ** 2 + b.w_end[k, 1] ** 2 + b.w_end[k, 2] ** 2)
+        sh.sweep[i] = s * max(before, after)
 
 
 @kernel

@@ -8,8 +8,8 @@ import numpy as np
 
 from bipedsim.contact import RECOVERY
 from bipedsim.contact.time_stepping import ConeProblem, solve_cones
-from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, mul_t, point_velocity
-from bipedsim.objects.bodies import Bodies, finish_body, fly, is_round
+from bipedsim.numerics import Array, Integers, assign, cross, exp3, kernel, mul, mul_t, point_velocity
+from bipedsim.objects.bodies import Bodies, end_position, finish_body, fly, turns_far
 from bipedsim.objects.contacts import WORLD, Contacts
 
 GAMMA = 0.2
@@ -18,8 +18,6 @@ ZERO_SPEED = 10.0
 """A point slower than this many times the tolerance sticks."""
 
 
-FAST = 0.3
-"""Angle [rad] by which a body turns in a part that is too far for forces that are found for its middle."""
 CORRECTIONS = 4
 """Solutions that are corrected by how bodies turn, at most: each adds an order in h."""
 
@@ -31,7 +29,8 @@ class Rows(NamedTuple):
         chosen: (P,) the pairs. number: (1,) how many.
         J, B: (P, 2, 6, 6) Jacobians of both sides of a pair, and M^-1 J^T, by rows.
         twist: (P, 6) relative twists without impulses, in the axes of the pair.
-        shift: (P, 2, 3) how far the arms of both bodies get until the middle of the part, mean over the points [m].
+        axes: (P, 3, 3) axes of the pairs at the moment at which the impulses act.
+        half: (1,) when that is after the begin of the part [s].
         which: (M,) contact point of each point of the problem.
         wanted: (M,) normal velocity that each of them is to have at least [m/s].
         off: (M, 3) by how much the linear problem is off the velocity at the end of the part, in the axes of the pair.
@@ -42,7 +41,8 @@ class Rows(NamedTuple):
     J: Annotated[Array, "P", 2, 6, 6]
     B: Annotated[Array, "P", 2, 6, 6]
     twist: Annotated[Array, "P", 6]
-    shift: Annotated[Array, "P", 2, 3]
+    axes: Annotated[Array, "P", 3, 3]
+    half: Annotated[Array, 1]
     which: Annotated[Integers, "M"]
     wanted: Annotated[Array, "M"]
     off: Annotated[Array, "M", 3]
@@ -75,32 +75,40 @@ def _body(c: Contacts, p: int, side: int) -> int:
 
 
 @kernel
-def _arm(a: Solve, k: int, side: int, i: int, point):
-    """Return the arm from body ``i`` of chosen pair ``k`` to ``point`` (3,), in the middle of the part [m]."""
-    x = a.bodies.position[i]
-    d = a.rows.shift[k, side]
-    return point[0] - x[0] + d[0], point[1] - x[1] + d[1], point[2] - x[2] + d[2]
+def _arm(a: Solve, i: int, point):
+    """Return the arm from body ``i`` to ``point`` (3,), both at the moment at which the impulses act [m]."""
+    x, v = a.bodies.position[i], a.bodies.v[i]
+    half = a.rows.half[0]
+    return point[0] - x[0] - half * v[0], point[1] - x[1] - half * v[1], point[2] - x[2] - half * v[2]
 
 
 @kernel
-def _fill_shifts(a: Solve, s: float) -> None:
-    """Fill how far the arms of the chosen pairs get in half of ``s`` seconds: forces act in the middle of the part."""
-    b = a.bodies
+def _place_of(a: Solve, m: int):
+    """Return where contact point ``m`` is at the moment at which its impulse acts, world [m]."""
+    return place_after(a.contacts, m, a.rows.half[0])
+
+
+@kernel
+def place_after(c: Contacts, m: int, s: float):
+    """Return where contact point ``m`` gets in ``s`` seconds while its bodies go on as they are, world [m]."""
+    x, u, w = c.where[m], c.moving[m], c.bow[m]
+    t = 0.5 * s * s
+    return x[0] + s * u[0] + t * w[0], x[1] + s * u[1] + t * w[1], x[2] + s * u[2] + t * w[2]
+
+
+@kernel
+def _fill_axes(a: Solve, half: float) -> None:
+    """Have the impulses act ``half`` seconds after the begin of the part, and fill the axes of the pairs there."""
     c = a.contacts
+    a.rows.half[0] = half
     for k in range(a.rows.number[0]):
         p = a.rows.chosen[k]
-        for side in range(2):
-            shift = a.rows.shift[k, side]
-            shift[:] = 0.0
-            i = _body(c, p, side)
-            count = 0
-            for m in range(c.points[0]):
-                if i != WORLD and c.pair[m] == p and c.active[m]:
-                    for x in range(3):
-                        shift[x] += c.moving[m, x] - b.v[i, x]
-                    count += 1
-            for x in range(3):
-                shift[x] *= 0.5 * s / max(count, 1)
+        axes, turn = c.axes[p], c.turn[p]
+        turns = half > 0.0 and (turn[0] != 0.0 or turn[1] != 0.0 or turn[2] != 0.0)
+        if turns:
+            exp3(cross(axes[2], turn), half, a.bodies.A)
+        for x in range(3):
+            assign(a.rows.axes[k, x], mul(a.bodies.A, axes[x]) if turns else (axes[x, 0], axes[x, 1], axes[x, 2]))
 
 
 @kernel
@@ -124,9 +132,9 @@ def _fill_rows(a: Solve, k: int, mobility: Array) -> None:
         if i == WORLD:
             continue
         sign = 1.0 - 2.0 * side
-        r = _arm(a, k, side, i, c.origin[p])
+        r = _arm(a, i, c.origin[p])
         for x in range(3):
-            axis = c.axes[p, x]
+            axis = a.rows.axes[k, x]
             arm = cross(r, axis)
             for d in range(3):
                 J[x, d] = sign * axis[d]
@@ -148,7 +156,7 @@ def _fill_delassus(a: Solve, mobility: Array) -> None:
         p = a.rows.chosen[k]
         for m in range(c.points[0]):
             if c.pair[m] == p and c.active[m]:
-                assign(c.origin[p], c.where[m])
+                assign(c.origin[p], _place_of(a, m))
                 break
     for k in range(n):
         _fill_rows(a, k, mobility)
@@ -209,6 +217,22 @@ def drift(b: Bodies, c: Contacts, m: int, axis) -> float:
 
 
 @kernel
+def bend(b: Bodies, c: Contacts, m: int) -> float:
+    """Return what the normal velocity of point ``m`` gains because the normal turns, at constant velocities [m/s^2]."""
+    p = c.pair[m]
+    total = 0.0
+    for side in range(2):
+        i = _body(c, p, side)
+        if i == WORLD:
+            continue
+        x = b.position[i]
+        turning = cross(b.w[i], (c.where[m, 0] - x[0], c.where[m, 1] - x[1], c.where[m, 2] - x[2]))
+        for d in range(3):
+            total += (1.0 - 2.0 * side) * c.turn[p, d] * (b.v[i, d] + turning[d])
+    return total
+
+
+@kernel
 def _fill_points(a: Solve) -> None:
     """Fill the points of the problem but for their velocities."""
     c = a.contacts
@@ -222,8 +246,8 @@ def _fill_points(a: Solve) -> None:
                 continue
             a.rows.which[n] = m
             q.foot[n] = k
-            r = (c.where[m, 0] - c.origin[p, 0], c.where[m, 1] - c.origin[p, 1], c.where[m, 2] - c.origin[p, 2])
-            assign(q.arm[n], mul(c.axes[p], r))
+            x, o = _place_of(a, m), c.origin[p]
+            assign(q.arm[n], mul(a.rows.axes[k], (x[0] - o[0], x[1] - o[1], x[2] - o[2])))
             # All in one plane: points of different heights could not stick while a gap is closed.
             q.arm[n, 2] = 0.0
             q.mu[n] = c.mu[m, 0] if c.sticking[m] else c.mu[m, 1]
@@ -263,10 +287,10 @@ def solve_part(a: Solve, s: float) -> None:
     """
     c = a.contacts
     q = a.cone
-    if _turns_far(a, s):
+    if _any_turns_far(a, s):
         _strike(a, s)
         return
-    _fill_shifts(a, s)
+    _fill_axes(a, 0.5 * s)
     _fill_delassus(a, a.bodies.mobility_free)
     _fill_points(a)
     for k in range(a.rows.number[0]):
@@ -301,15 +325,12 @@ def solve_part(a: Solve, s: float) -> None:
 
 
 @kernel
-def _turns_far(a: Solve, s: float) -> bool:
-    """Whether a body of the chosen pairs turns far in ``s`` seconds; balls are the same however they turn."""
-    b = a.bodies
+def _any_turns_far(a: Solve, s: float) -> bool:
+    """Whether a body of the chosen pairs turns far in ``s`` seconds."""
     for k in range(a.rows.number[0]):
         for side in range(2):
             i = _body(a.contacts, a.rows.chosen[k], side)
-            if i == WORLD or is_round(b, i):
-                continue
-            if s * np.sqrt(b.w[i, 0] ** 2 + b.w[i, 1] ** 2 + b.w[i, 2] ** 2) > FAST:
+            if i != WORLD and turns_far(a.bodies, i, s):
                 return True
     return False
 
@@ -334,7 +355,7 @@ def _strike(a: Solve, s: float) -> None:
         for side in range(2):
             i = _body(c, c.pair[m], side)
             if i != WORLD:
-                axis = c.axes[c.pair[m], 2]
+                axis = a.rows.axes[q.foot[n], 2]
                 for x in range(3):
                     q.g[n, 2] += (0.5 - side) * axis[x] * (b.v_free[i, x] - b.v[i, x])
     _solve(a)
@@ -384,16 +405,16 @@ def _fill_off(a: Solve, s: float) -> float:
                 finish_body(b, i, 1.0, s)
     largest = 0.0
     for k in range(a.rows.number[0]):
-        p = a.rows.chosen[k]
         mean = (0.0, 0.0)
         count = 0
         for n in range(q.points[0]):
             if q.foot[n] == k:
-                u = mul(c.axes[p], _end_velocity(a, a.rows.which[n], s))
+                u = mul(a.rows.axes[k], _end_velocity(a, a.rows.which[n], s))
                 off = a.rows.off[n]
                 for x in range(3):
                     off[x] = u[x] - q.u[n, x]
-                off[2] += s * c.bend[a.rows.which[n]] - a.rows.wanted[n]
+                # With the velocity of the begin the gap stays, as the mean of both velocities takes the bodies along.
+                off[2] += 0.5 * s * bend(b, c, a.rows.which[n]) - a.rows.wanted[n]
                 mean = (mean[0] + off[0], mean[1] + off[1])
                 count += 1
         for n in range(q.points[0]):
@@ -416,21 +437,17 @@ def _end_velocity(a: Solve, m: int, s: float) -> tuple[float, float, float]:
     if own != WORLD:
         x = b.position[own]
         r = mul(b.R_end[own], mul_t(b.R[own], (c.where[m, 0] - x[0], c.where[m, 1] - x[1], c.where[m, 2] - x[2])))
-        place = _at_end(b, own, s)
+        place = end_position(b, own, s)
         place = (place[0] + r[0], place[1] + r[1], place[2] + r[2])
     total = (0.0, 0.0, 0.0)
     for side in range(2):
         i = _body(c, p, side)
         if i == WORLD:
             continue
-        x, u = b.position[i], c.moving[m]
-        r = (
-            c.where[m, 0] - x[0] + s * (u[0] - b.v[i, 0]),
-            c.where[m, 1] - x[1] + s * (u[1] - b.v[i, 1]),
-            c.where[m, 2] - x[2] + s * (u[2] - b.v[i, 2]),
-        )
+        x, v, at = b.position[i], b.v[i], place_after(c, m, s)
+        r = at[0] - x[0] - s * v[0], at[1] - x[1] - s * v[1], at[2] - x[2] - s * v[2]
         if own != WORLD:
-            centre = _at_end(b, i, s)
+            centre = end_position(b, i, s)
             r = (place[0] - centre[0], place[1] - centre[1], place[2] - centre[2])
         turning = cross(b.w_end[i], r)
         sign = 1.0 - 2.0 * side
@@ -443,45 +460,36 @@ def _end_velocity(a: Solve, m: int, s: float) -> tuple[float, float, float]:
 
 
 @kernel
-def _at_end(b: Bodies, i: int, s: float) -> tuple[float, float, float]:
-    """Return where the centre of mass of body ``i`` is at the end of a part in which its velocity is linear [m]."""
-    x, v, u = b.position[i], b.v[i], b.v_end[i]
-    half = 0.5 * s
-    return x[0] + half * (v[0] + u[0]), x[1] + half * (v[1] + u[1]), x[2] + half * (v[2] + u[2])
-
-
-@kernel
 def _add_drift(a: Solve, s: float) -> None:
-    """Add what the points get in ``s`` seconds because bodies turn, beyond what their arms in the middle bring.
+    """Add what the velocities of the points gain from the middle to the end of ``s`` seconds because bodies turn.
 
     Along the plane of a pair it is the mean: no two points of turning bodies could stick else.
     """
     c = a.contacts
     q = a.cone
     for k in range(a.rows.number[0]):
-        p = a.rows.chosen[k]
-        for x in range(3):
+        axes = a.rows.axes[k]
+        for x in range(2):
             mean = 0.0
             count = 0
             for n in range(q.points[0]):
                 if q.foot[n] == k:
-                    mean += drift(a.bodies, c, a.rows.which[n], c.axes[p, x])
+                    mean += drift(a.bodies, c, a.rows.which[n], axes[x])
                     count += 1
-            mean /= max(count, 1)
             for n in range(q.points[0]):
                 if q.foot[n] == k:
-                    own = mean
-                    if x == 2:
-                        own = drift(a.bodies, c, a.rows.which[n], c.axes[p, x]) + c.bend[a.rows.which[n]]
-                    q.g[n, x] += s * (own - 0.5 * mean)
+                    q.g[n, x] += 0.5 * s * mean / count
+        for n in range(q.points[0]):
+            if q.foot[n] == k:
+                m = a.rows.which[n]
+                q.g[n, 2] += 0.5 * s * (drift(a.bodies, c, m, axes[2]) + bend(a.bodies, c, m))
 
 
 @kernel
 def _fill_present(a: Solve) -> None:
     """Fill the problem of the active points of the chosen pairs where the bodies are, with their velocities."""
     q = a.cone
-    for k in range(a.rows.number[0]):
-        a.rows.shift[k, :, :] = 0.0
+    _fill_axes(a, 0.0)
     _fill_delassus(a, a.bodies.mobility)
     _fill_points(a)
     for k in range(a.rows.number[0]):
@@ -546,7 +554,7 @@ def _solve(a: Solve) -> bool:
     for n in range(q.points[0]):
         m = a.rows.which[n]
         p = c.pair[m]
-        A = c.axes[p]
+        A = a.rows.axes[q.foot[n]]
         f = q.f[n]
         world = (
             A[0, 0] * f[0] + A[1, 0] * f[1] + A[2, 0] * f[2],
@@ -558,7 +566,7 @@ def _solve(a: Solve) -> bool:
             if i == WORLD:
                 continue
             sign = 1.0 - 2.0 * side
-            r = _arm(a, q.foot[n], side, i, c.where[m])
+            r = _arm(a, i, _place_of(a, m))
             torque = cross(r, world)
             for x in range(3):
                 b.impulse[i, x] += sign * world[x]

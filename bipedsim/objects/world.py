@@ -20,12 +20,27 @@ from numpy.typing import NDArray
 from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
-from bipedsim.numerics import Array, Box, Integers, assign, box, entry, exp3, mul, mul_t, product, ready, zeros_of
+from bipedsim.numerics import (
+    Array,
+    Box,
+    Integers,
+    assign,
+    box,
+    entry,
+    exp3,
+    kernel,
+    mul,
+    mul_t,
+    product,
+    ready,
+    zeros_of,
+)
 from bipedsim.objects.bodies import Bodies, fastest, finish, fly, kick, kinetic_energy, move, note, place
 from bipedsim.objects.contacts import PAIRS, POINTS, WORLD, Contacts, Memory, copy_memory, recall, remember
+from bipedsim.objects.crossing import Crossing
 from bipedsim.objects.free_body import FreeBody, Link
 from bipedsim.objects.hulls import Hulls
-from bipedsim.objects.narrow import CAP, Near, Surface, look
+from bipedsim.objects.narrow import CAP, DEEPER, Near, Surface, look, mark_pairs, spare_room
 from bipedsim.objects.parts import TOUCHING, arrival, begin_part, gather, pick, speed, touches
 from bipedsim.objects.pressing import press
 from bipedsim.objects.shapes import Shapes
@@ -41,6 +56,12 @@ LARGE, FEW = 8, 80
 fourth power of their number, is not reached in so many."""
 MOST_EVENTS = 10
 """Moments in a step at which something meets; what meets after these is closed within the step."""
+CUT, MOST_CUTS = 5e-7, 10
+"""How deep shapes are where a part ends earlier, and how exactly that is found [m]; tries at most."""
+MOST_EARLY = 4
+"""Parts of a step that end earlier at most."""
+SHORTEST = 1e-3
+"""Share of a part that is left where it ends earlier, at least."""
 MOST_IMPACTS = 200
 """Impacts with restitution at one moment, before all that is left is plastic."""
 SLOW = 0.5
@@ -86,26 +107,55 @@ def _solve_part(boxed: Any, s: float) -> None:
 
 
 @entry
-def _end(boxed: Any, memory: Any, s: float, reach: Array, worst: Array) -> float:
-    """Take the bodies to where the next ones meet, or to the end of the part; return how far that is [s].
+def _until(boxed: Any, s: float) -> float:
+    """Fill how a part of ``s`` seconds ends, or where the next bodies meet if that is earlier; return when [s]."""
+    b = boxed.arrays.bodies
+    finish(b, 1.0, s)
+    until = arrival(b, boxed.arrays.contacts, s)
+    if until < s:
+        _finish_early(b, s, until)
+    return until
 
-    It is less than 0 where one gets too fast: they stay then. ``worst`` (2,) is which, and its speed [m/s].
+
+@kernel
+def _finish_early(b: Bodies, s: float, until: float) -> None:
+    """Fill how a part of ``s`` seconds ends after ``until`` of them."""
+    for i in range(b.mass.shape[0]):
+        fly(b, i, until)
+    finish(b, until / s, until)
+
+
+@entry
+def _spare(boxed: Any, until: float) -> float:
+    a = boxed.arrays
+    spare = spare_room(a, until)
+    mark_pairs(a, until)
+    return spare
+
+
+@entry
+def _spare_early(boxed: Any, s: float, until: float) -> float:
+    a = boxed.arrays
+    _finish_early(a.bodies, s, until)
+    return spare_room(a, until)
+
+
+@entry
+def _end(boxed: Any, memory: Any, s: float, until: float, reach: Array, worst: Array) -> bool:
+    """Take the bodies to the end of a part of ``s`` seconds that ends after ``until`` of them.
+
+    Returns:
+        Whether they have got there: they stay where one gets too fast. ``worst`` (2,) is which, and its speed [m/s].
     """
     a = boxed.arrays
     b = a.bodies
-    finish(b, 1.0, s)
-    until = arrival(b, a.contacts, s)
-    if until < s:
-        for i in range(b.mass.shape[0]):
-            fly(b, i, until)
-        finish(b, until / s, until)
     worst[0], worst[1] = fastest(b, reach)
     if not worst[1] < FASTEST:
-        return -1.0
+        return False
     note(b, until / s)
     move(b, until)
     remember(a.contacts, memory.arrays)
-    return until
+    return True
 
 
 @entry
@@ -270,37 +320,34 @@ class Kept(NamedTuple):
     contact: Annotated[Array, "N", 6]
 
 
+@kernel
+def _copy_state(source: Any, target: Any, count: int) -> None:
+    """Copy the state of so many bodies, of which either side may be :class:`Bodies` or :class:`Kept`."""
+    for i in range(count):
+        assign(target.position[i], source.position[i])
+        assign(target.v[i], source.v[i])
+        assign(target.w[i], source.w[i])
+        for x in range(4):
+            target.quaternion[i, x] = source.quaternion[i, x]
+        for x in range(6):
+            target.contact[i, x] = source.contact[i, x]
+
+
 @entry
 def _keep(boxed: Any, memory: Any, kept: Any) -> None:
     """Keep the state where a step begins."""
     b = boxed.arrays.bodies
-    k = kept.arrays
-    copy_memory(memory.arrays, k.memory)
-    for i in range(b.mass.shape[0]):
-        assign(k.position[i], b.position[i])
-        assign(k.v[i], b.v[i])
-        assign(k.w[i], b.w[i])
-        for x in range(4):
-            k.quaternion[i, x] = b.quaternion[i, x]
-        for x in range(6):
-            k.contact[i, x] = b.contact[i, x]
-            b.contact[i, x] = 0.0
+    copy_memory(memory.arrays, kept.arrays.memory)
+    _copy_state(b, kept.arrays, b.mass.shape[0])
+    b.contact[:, :] = 0.0
 
 
 @entry
 def _go_back(boxed: Any, memory: Any, kept: Any) -> None:
     """Go back to where a step began."""
     b = boxed.arrays.bodies
-    k = kept.arrays
-    copy_memory(k.memory, memory.arrays)
-    for i in range(b.mass.shape[0]):
-        assign(b.position[i], k.position[i])
-        assign(b.v[i], k.v[i])
-        assign(b.w[i], k.w[i])
-        for x in range(4):
-            b.quaternion[i, x] = k.quaternion[i, x]
-        for x in range(6):
-            b.contact[i, x] = k.contact[i, x]
+    copy_memory(kept.arrays.memory, memory.arrays)
+    _copy_state(kept.arrays, b, b.mass.shape[0])
     place(b)
 
 
@@ -365,6 +412,7 @@ class World:
             surface=surface,
             ground=patches,
             contacts=zeros_of(Contacts, {"P": PAIRS, "M": POINTS}),
+            crossing=zeros_of(Crossing, {}),
         )
         self._hulls = Hulls([shape for _, shape in shapes])
         self._reach = np.array([body.reach for body in free])
@@ -373,6 +421,7 @@ class World:
         self._failed: Integers = np.zeros(1, dtype=np.int64)
         self.given: Array = np.zeros(1)
         self.ahead: Array = np.zeros(1)
+        self._early = 0
         self._meeting: tuple[Touches, Objects] | None = None
         self._memory = zeros_of(Memory, {"M": POINTS})
         self._make_room(PAIRS, POINTS)
@@ -425,11 +474,14 @@ class World:
         _keep(self._boxed, self._kept, self._before)
         counted = self.bodies.rough[0], self._failed[0]
         self.given[0] = 0.0
+        self._early = 0
         for event in range(MOST_EVENTS + 1):
+            last = event == MOST_EVENTS
+            self._near.whole[0] = last
             self._find(left)
             if self._impacts():
                 self._find(left)
-            went = self._part(left, event == MOST_EVENTS)
+            went = self._part(float(self._near.span[0]), last)
             if went < 0.0:
                 _go_back(self._boxed, self._kept, self._before)
                 self.bodies.rough[0], self._failed[0] = counted
@@ -459,7 +511,10 @@ class World:
             (_begin, boxed, h, slow, False),
             (_gather, boxed, self._taken, self._chosen),
             (_solve_part, solve, h),
-            (_end, boxed, kept, h, self._reach, self._worst),
+            (_until, boxed, h),
+            (_spare, boxed, h),
+            (_spare_early, boxed, h, h),
+            (_end, boxed, kept, h, h, self._reach, self._worst),
             (_keep, boxed, kept, self._before),
             (_go_back, boxed, kept, self._before),
         ]
@@ -499,7 +554,7 @@ class World:
         self.ahead[0] = ahead
         if ahead > 0.0:
             _put_ahead(self._boxed, ahead)
-        self._near.links[0] = 1
+        self._near.links[0] = self._near.whole[0] = 1
         self._find(self._h)
         self._near.links[0] = 0
         if ahead > 0.0:
@@ -577,7 +632,33 @@ class World:
             while count := _gather(self._boxed, taken, chosen):
                 self._count[0] = count
                 _solve_part(self._solve_of(count), left)
-        return float(_end(self._boxed, self._kept, left, self._reach, self._worst))
+        until = float(_until(self._boxed, left))
+        if not last and self._early < MOST_EARLY:
+            until = self._cut(left, until)
+        return until if _end(self._boxed, self._kept, left, until, self._reach, self._worst) else -1.0
+
+    def _cut(self, left: float, until: float) -> float:
+        """Return ``until`` [s], or an earlier end of a part of ``left`` seconds: where shapes get deeper than contacts.
+
+        Contacts are those of the begin of the part: what two shapes have at another point is found in this way.
+        """
+        near, boxed, aim = self._near, self._boxed, DEEPER - CUT
+        spare = self._hulls.spare(near, boxed, float(_spare(boxed, until)), True)
+        if spare >= 0.0:
+            return until
+        self._early += 1
+        # By false position (the Illinois algorithm).
+        early, late, above, below, side, shortest = 0.0, until, CUT, spare - aim, 0, SHORTEST * until
+        for _ in range(MOST_CUTS):
+            until = max((early * below - late * above) / (below - above), shortest)
+            over = self._hulls.spare(near, boxed, float(_spare_early(boxed, left, until)), False) - aim
+            if abs(over) <= 0.5 * CUT or (until == shortest and over < 0.0):
+                break
+            if over < 0.0:
+                late, below, above, side = until, over, above * (0.5 if side < 0 else 1.0), -1
+            else:
+                early, above, below, side = until, over, below * (0.5 if side > 0 else 1.0), 1
+        return until
 
     def _solve_of(self, pairs: int) -> Box:
         """Return what it takes to solve for so many pairs; made when it is first needed."""

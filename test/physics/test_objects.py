@@ -598,16 +598,15 @@ def test_a_rod_that_turns_by_radians_in_a_step_gains_no_energy(seed: int, speed:
         most = min(most, energy(w))
 
 
-@settings(max_examples=8, deadline=None)
-@given(st.integers(0, 10**6))
-def test_nothing_that_tumbles_gains_energy_or_sinks(seed: int) -> None:
+def heap(seed: int) -> World:
+    """Return a box, a cylinder and a ball, thrown onto each other."""
     rng = np.random.default_rng(seed)
     kinds = (
         {"shape": "box", "size": tuple(rng.uniform(0.05, 0.3, 3))},
         {"shape": "cylinder", "radius": rng.uniform(0.03, 0.15), "length": rng.uniform(0.05, 0.3)},
         {"shape": "ball", "radius": rng.uniform(0.03, 0.15)},
     )
-    things = [
+    things: list[dict[str, Any]] = [
         kinds[k]
         | {
             "mass": rng.uniform(0.2, 3.0),
@@ -620,17 +619,38 @@ def test_nothing_that_tumbles_gains_energy_or_sinks(seed: int) -> None:
         }
         for i, k in enumerate(rng.permutation(3))
     ]
-    w = world(*things)
-    most = energy(w)
-    weight = w.bodies.mass.sum() * G
+    return world(*things)
+
+
+def risen_and_deep(w: World) -> tuple[float, float]:
+    """Return the largest rise of energy beyond what overlaps gave [J], and the largest depth [m], in 1.5 s."""
+    most, risen, deepest = energy(w), 0.0, 0.0
     for _ in range(1500):
         assert not w.step()
         now = energy(w)
-        # Taking an overlap back gives energy, and that much of it is known.
+        # Where bodies overlap, contact has taken energy, and gives it back: so much of it is known.
         most += float(w.given[0])
-        assert now <= most + 2e-5 * weight
+        risen = max(risen, now - most)
         most = min(most, now)
         lowest = w.contacts.gap[: w.contacts.points[0]]
-        # Edges that cross are followed from step to step only.
-        assert not len(lowest) or lowest.min() > -4e-3
+        deepest = min(deepest, float(lowest.min()) if len(lowest) else 0.0)
     assert np.isfinite(w.poses()).all()
+    return risen, deepest
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6))
+def test_nothing_that_tumbles_gains_energy_or_sinks(seed: int) -> None:
+    w = heap(seed)
+    risen, deepest = risen_and_deep(w)
+    assert risen <= 2e-5 * w.bodies.mass.sum() * G
+    assert deepest > -3e-3
+
+
+@pytest.mark.parametrize("seed", [9, 38, 85, 87, 97, 99, 110, 115, 149, 169, 189])
+def test_heaps_that_had_been_deep_or_had_gained_energy_do_not(seed: int) -> None:
+    """They had been up to 3.1 mm deep, and had gained the work of the weight over 0.3 mm beyond what overlaps gave."""
+    w = heap(seed)
+    risen, deepest = risen_and_deep(w)
+    assert risen <= 2e-5 * w.bodies.mass.sum() * G
+    assert deepest > -1e-4

@@ -14,6 +14,7 @@ from bipedsim.model import load_robot
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim import Simulator
 from bipedsim.touch import Touching
+from bipedsim.touch.step import BEYOND
 
 STATIC, DYNAMIC = 0.6, 0.3
 
@@ -42,7 +43,7 @@ def pushed_into_a_crate(model: str) -> Simulator:
     )
     ground = Ground.flat(friction_static=STATIC, friction_dynamic=DYNAMIC)
     sim = Simulator(robot, ground, contact=model, objects=[crate])
-    sim.push(np.array([0.2830017542472282, 0.061588157947298744, 0.0, 0.0, 0.0, 0.0]) * robot.weight, duration=0.4)
+    sim.push(np.array([0.33, -0.1, 0.0, 0.0, 0.0, 0.0]) * robot.weight, duration=0.4)
     return sim
 
 
@@ -97,4 +98,32 @@ def test_a_model_without_an_answer_is_not_asked_again_in_that_step(monkeypatch: 
         if touching.as_points > 10:
             break
     assert touching.as_points > 10
+    assert sim.contact.unresolved == 0
+
+
+@pytest.mark.parametrize(("share", "points"), [(0.5, False), (2.0, True)])
+def test_feet_beyond_their_cone_become_points(monkeypatch: pytest.MonkeyPatch, share: float, points: bool) -> None:
+    """A model that fits the others, with more friction than its feet can have, counts as one that does not agree."""
+    solve = Touching.solve
+    solved: list[bool] = []
+
+    def with_more_friction(touching: Touching, ask: Callable[[], np.ndarray]) -> np.ndarray:
+        def asked() -> np.ndarray:
+            impulse = ask()
+            touching._result.friction_used[:] = 1.0 + share * BEYOND
+            return impulse
+
+        before = touching.as_points
+        impulse = solve(touching, asked)
+        solved.append(touching.as_points > before)
+        x, y, z = touching._points.last.reshape(-1, 3).T
+        assert not solved[-1] or (np.hypot(x, y) <= STATIC * z + 1e-9).all()
+        return impulse
+
+    monkeypatch.setattr(Touching, "solve", with_more_friction)
+    sim = pushed_into_a_crate("one_step")
+    robot = sim.robot
+    while len(solved) < 20:
+        sim.step(600.0 * (robot.q_nominal[robot.idx_q] - sim.q[robot.idx_q]) - 20.0 * sim.v[robot.idx_v])
+    assert all(solved) == points
     assert sim.contact.unresolved == 0

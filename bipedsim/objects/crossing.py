@@ -1,0 +1,269 @@
+"""Shapes that meet at one point: edges that cross, a rim on something round, a corner on a side.
+
+coal finds such a point to some micrometres and its normal to the square root of that, whatever the step. So each shape
+is taken for what it has there: a corner, a straight edge or the axis of a side, or a rim. The two points of these that
+are nearest to each other follow from Newton's method, and how they and the normal move from the same equations: with
+unit tangents t1, t2 and d = x1 - x2, both d . t1 and d . t2 remain zero.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul_t
+from bipedsim.objects.bodies import Bodies
+from bipedsim.objects.shapes import BALL, CYLINDER, Shapes, corner
+
+CORNER, EDGE, RIM = range(3)
+"""What a shape has at a point."""
+SLOPES = 1e-2, 1e-6
+"""Slopes against the plane of contact up to which an edge is taken to lie in it: the first that leads to a point."""
+ROUNDS, NEAR = 10, 1e-14
+"""Iterations at most, and the share of the bound of the shapes at which they end."""
+PARALLEL = 1e-6
+"""Square of the sine between two tangents below which they do not cross."""
+WORSE = 1e-9
+"""Room between the shapes [m] that a point may have less than the one that it was found from."""
+
+
+class Crossing(NamedTuple):
+    """What two shapes have where they meet, by side, and how that moves.
+
+    Attributes:
+        kind: (2,) ``CORNER``, ``EDGE`` or ``RIM``.
+        start: (2, 3) a corner, an end of an edge, or the centre of a rim [m].
+        along: (2, 3) unit vector of an edge, or of the axis of a rim.
+        length: (2,) of an edge, or the radius of a rim [m].
+        round: (2,) how far what is rounded reaches beyond that [m].
+        at: (2, 3) the nearest points [m]. tangent: (2, 3). curve: (2, 3) how the tangent changes on the way [1/m].
+        way: (2,) rates at which the points go along the tangents [m/s].
+        normal, rate: (3,) from the second shape to the first, and how it changes [1/s].
+        moving: (3,) velocity of the point midway between both [m/s].
+    """
+
+    kind: Annotated[Integers, 2]
+    start: Annotated[Array, 2, 3]
+    along: Annotated[Array, 2, 3]
+    length: Annotated[Array, 2]
+    round: Annotated[Array, 2]
+    at: Annotated[Array, 2, 3]
+    tangent: Annotated[Array, 2, 3]
+    curve: Annotated[Array, 2, 3]
+    way: Annotated[Array, 2]
+    normal: Annotated[Array, 3]
+    rate: Annotated[Array, 3]
+    moving: Annotated[Array, 3]
+
+
+@kernel
+def _dot(a, b) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel
+def _minus(a, b) -> tuple[float, float, float]:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@kernel
+def _plus(a, s: float, b) -> tuple[float, float, float]:
+    """Return a + s b."""
+    return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
+
+
+@kernel
+def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: float) -> None:
+    """Fill what shape ``i`` has farthest along ``d`` (3,), and the point of it that is nearest to ``point`` (3,)."""
+    x.kind[side] = CORNER
+    x.round[side] = 0.0
+    x.length[side] = 0.0
+    R = sh.R[i]
+    if sh.kind[i] == BALL:
+        assign(x.start[side], sh.p[i])
+        x.round[side] = sh.size[i, 0]
+    elif sh.kind[i] == CYLINDER:
+        axis = (R[0, 2], R[1, 2], R[2, 2])
+        across = _dot(axis, d)
+        half = sh.size[i, 1]
+        assign(x.along[side], axis)
+        if abs(across) <= slope:
+            x.kind[side] = EDGE
+            x.round[side] = sh.size[i, 0]
+            x.length[side] = 2.0 * half
+            assign(x.start[side], _plus(sh.p[i], -half, axis))
+        else:
+            x.kind[side] = RIM
+            x.length[side] = sh.size[i, 0]
+            assign(x.start[side], _plus(sh.p[i], half if across > 0.0 else -half, axis))
+    else:
+        local = mul_t(R, d)
+        best = second = -np.inf
+        one = two = 0
+        for k in range(sh.n_vertices[i]):
+            far = _dot(sh.vertices[i, k], local)
+            if far > best:
+                second, two = best, one
+                best, one = far, k
+            elif far > second:
+                second, two = far, k
+        # Of the corners of a convex body, the two that are farthest have an edge in common.
+        first = corner(sh, i, one)
+        edge = _minus(corner(sh, i, two), first)
+        length = np.sqrt(_dot(edge, edge))
+        assign(x.start[side], first)
+        if best - second <= slope * length:
+            x.kind[side] = EDGE
+            x.length[side] = length
+            assign(x.along[side], (edge[0] / length, edge[1] / length, edge[2] / length))
+    start, along = x.start[side], x.along[side]
+    if x.kind[side] == CORNER:
+        assign(x.at[side], start)
+        assign(x.tangent[side], (0.0, 0.0, 0.0))
+        assign(x.curve[side], (0.0, 0.0, 0.0))
+        return
+    r = _minus(point, start)
+    s = _dot(r, along)
+    if x.kind[side] == EDGE:
+        assign(x.at[side], _plus(start, s, along))
+        assign(x.tangent[side], along)
+        assign(x.curve[side], (0.0, 0.0, 0.0))
+        return
+    r = _plus(r, -s, along)
+    out = np.sqrt(_dot(r, r))
+    if out < 1e-6 * x.length[side]:
+        # Straight above the centre, where no point of the rim is nearer than another.
+        r = (R[0, 0], R[1, 0], R[2, 0])
+        out = 1.0
+    _put_on_rim(x, side, (r[0] / out, r[1] / out, r[2] / out))
+
+
+@kernel
+def _put_on_rim(x: Crossing, side: int, outward) -> None:
+    """Put the point of a rim at the unit vector ``outward`` (3,) from its centre."""
+    radius = x.length[side]
+    assign(x.at[side], _plus(x.start[side], radius, outward))
+    assign(x.tangent[side], cross(x.along[side], outward))
+    assign(x.curve[side], (-outward[0] / radius, -outward[1] / radius, -outward[2] / radius))
+
+
+@kernel
+def _go(x: Crossing, side: int, s: float) -> None:
+    """Take the point of one side along its curve by ``s`` [m]."""
+    if x.kind[side] == EDGE:
+        assign(x.at[side], _plus(x.at[side], s, x.along[side]))
+    elif x.kind[side] == RIM:
+        radius = x.length[side]
+        c, o = np.cos(s / radius), np.sin(s / radius)
+        u, t = x.curve[side], x.tangent[side]
+        _put_on_rim(x, side, (o * t[0] - c * radius * u[0], o * t[1] - c * radius * u[1], o * t[2] - c * radius * u[2]))
+
+
+@kernel
+def _solve_ways(x: Crossing, d, one: float, two: float) -> bool:
+    """Fill the ways along both tangents that change d . t1 and d . t2 by so much; False if these are parallel."""
+    curved_1 = 1.0 + _dot(d, x.curve[0]) if x.kind[0] != CORNER else 1.0
+    curved_2 = _dot(d, x.curve[1]) - 1.0 if x.kind[1] != CORNER else -1.0
+    both = _dot(x.tangent[0], x.tangent[1])
+    # The tangent of a corner is zero, and so is its part of these equations.
+    determinant = curved_1 * curved_2 + both * both
+    if not determinant < -PARALLEL:
+        return False
+    x.way[0] = (one * curved_2 + both * two) / determinant
+    x.way[1] = (curved_1 * two - both * one) / determinant
+    return True
+
+
+@kernel
+def cross_shapes(x: Crossing, sh: Shapes, i: int, j: int, n, one, two, slope: float) -> bool:
+    """Fill the points of shapes ``i`` and ``j`` that are nearest to each other, and the normal from ``j`` to ``i``.
+
+    Args:
+        x: Where to.
+        sh: All shapes.
+        i, j: The two.
+        n: (3,) about the normal. one, two: (3,) about the points [m].
+        slope: Up to which an edge lies in the plane of contact.
+
+    Returns:
+        Whether they meet at one point.
+    """
+    _fill_feature(x, 0, sh, i, (-n[0], -n[1], -n[2]), one, slope)
+    _fill_feature(x, 1, sh, j, n, two, slope)
+    small = NEAR * (sh.bound[i] + sh.bound[j])
+    for _ in range(ROUNDS):
+        d = _minus(x.at[0], x.at[1])
+        if not _solve_ways(x, d, -_dot(d, x.tangent[0]), -_dot(d, x.tangent[1])):
+            return False
+        _go(x, 0, x.way[0])
+        _go(x, 1, x.way[1])
+        if abs(x.way[0]) + abs(x.way[1]) <= small:
+            break
+    for side in range(2):
+        if x.kind[side] == EDGE:
+            s = _dot(_minus(x.at[side], x.start[side]), x.along[side])
+            if s < 0.0 or s > x.length[side]:
+                return False
+    d = _minus(x.at[0], x.at[1])
+    sharp = x.round[0] == 0.0 and x.round[1] == 0.0
+    across = d
+    if x.kind[0] != CORNER and x.kind[1] != CORNER:
+        across = cross(x.tangent[0], x.tangent[1])
+    elif sharp:
+        # Where a corner meets an edge or a corner there is no normal.
+        return False
+    length = np.sqrt(_dot(across, across))
+    if not length > small:
+        return False
+    if _dot(across, n) < 0.0:
+        length = -length
+    assign(x.normal, (across[0] / length, across[1] / length, across[2] / length))
+    return True
+
+
+@kernel
+def distance(x: Crossing) -> float:
+    """Return the distance of the two shapes along the normal [m]."""
+    return _dot(_minus(x.at[0], x.at[1]), x.normal) - x.round[0] - x.round[1]
+
+
+@kernel
+def _velocity(b: Bodies, i: int, point) -> tuple[float, float, float]:
+    turning = cross(b.w[i], _minus(point, b.position[i]))
+    return _plus(b.v[i], 1.0, turning)
+
+
+@kernel
+def move_crossing(x: Crossing, b: Bodies, first: int, second: int, fastest: float) -> bool:
+    """Fill how the normal and the point midway between the nearest points move, from the motion of both bodies.
+
+    Returns:
+        Whether that is determined, and the normal turns by no more than ``fastest`` [rad/s].
+    """
+    d = _minus(x.at[0], x.at[1])
+    u = _velocity(b, first, x.at[0])
+    v = _velocity(b, second, x.at[1])
+    turned_1, turned_2 = cross(b.w[first], x.tangent[0]), cross(b.w[second], x.tangent[1])
+    apart = _minus(u, v)
+    one = -_dot(apart, x.tangent[0]) - _dot(d, turned_1)
+    two = -_dot(apart, x.tangent[1]) - _dot(d, turned_2)
+    if not _solve_ways(x, d, one, two):
+        return False
+    u = _plus(u, x.way[0], x.tangent[0])
+    v = _plus(v, x.way[1], x.tangent[1])
+    if x.kind[0] != CORNER and x.kind[1] != CORNER:
+        turned_1 = _plus(turned_1, x.way[0], x.curve[0])
+        turned_2 = _plus(turned_2, x.way[1], x.curve[1])
+        across = cross(x.tangent[0], x.tangent[1])
+        change = _plus(cross(turned_1, x.tangent[1]), 1.0, cross(x.tangent[0], turned_2))
+    else:
+        across = d
+        change = _minus(u, v)
+    length = _dot(across, x.normal)
+    assign(x.rate, _plus(change, -_dot(change, x.normal), x.normal))
+    for k in range(3):
+        x.rate[k] /= length
+    out = x.round[0] + 0.5 * distance(x)
+    assign(x.moving, _plus(u, -out, x.rate))
+    return _dot(x.rate, x.rate) <= fastest * fastest
