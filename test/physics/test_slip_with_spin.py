@@ -14,7 +14,7 @@ from bipedsim.numerics import Array
 from bipedsim.sim.simulator import Simulator
 
 MU = 0.4
-H = 2.5e-4
+DEFAULT, H = 1e-3, 2.5e-4
 NOTHING = np.zeros(0)
 pytestmark = pytest.mark.parametrize("model", SELECTION_MODELS)
 
@@ -45,16 +45,16 @@ def coulomb(vertices: Array, spread: float, v: Array) -> tuple[Array, float]:
     return found.y[:3, -1], float(found.t[-1])
 
 
-def slide(folder: Path, model: str, vertices: Array, spread: float, v: Array) -> tuple[Array, float]:
-    """Return the same of the simulator."""
+def slide(folder: Path, model: str, vertices: Array, spread: float, v: Array, h: float = H) -> tuple[Array, float]:
+    """Return the same of the simulator, at a step of ``h`` [s]."""
     inertia = (0.5 * spread, 0.5 * spread, spread)
     robot = box_robot(folder, vertices.tolist(), mass=1.0, height=0.0, inertia=inertia, mu_s=MU, mu_d=MU)
-    sim = Simulator(robot, contact=model, physics_dt=H)
+    sim = Simulator(robot, contact=model, physics_dt=h)
     sim.reset(np.eye(7)[6], np.array([v[0], v[1], 0.0, 0.0, 0.0, v[2]]))
     turn = 0.0
     while np.abs(sim.v).max() > 1e-7 and sim.t < 20.0:
         sim.advance(NOTHING)
-        turn += sim.v[5] * H
+        turn += sim.v[5] * h
     assert sim.contact.unresolved <= 2
     return np.array([sim.q[0], sim.q[1], turn]), sim.t
 
@@ -68,10 +68,20 @@ def test_a_disc_of_32_vertices(
 ) -> None:
     disc, start = np.array(regular_polygon(32, 0.1)), np.array([v, 0.0, w])
     there, lasted = slide(tmp_path, model, disc, 0.005, start)
-    assert [np.hypot(*there[:2]), there[2], lasted] == pytest.approx([distance, turn, time], rel=5e-3, abs=1e-9)
+    assert [np.hypot(*there[:2]), there[2], lasted] == pytest.approx([distance, turn, time], rel=3e-3, abs=1e-9)
     if v > 0.0:
         expected, after = coulomb(disc, 0.005, start)
         assert [np.hypot(*expected[:2]), expected[2], after] == pytest.approx([distance, turn, time], rel=1e-3)
+
+
+def test_the_way_of_a_disc_has_an_error_of_first_order(tmp_path: Path, model: str) -> None:
+    """At 0.3 m/s and 20 rad/s it is 1.0 % too long at the step that is the default, and a quarter of it at 0.25 ms."""
+    disc, start = np.array(regular_polygon(32, 0.1)), np.array([0.3, 0.0, 20.0])
+    expected, _ = coulomb(disc, 0.005, start)
+    way = np.hypot(*expected[:2])
+    coarse, fine = (np.hypot(*slide(tmp_path, model, disc, 0.005, start, h)[0][:2]) / way - 1.0 for h in (DEFAULT, H))
+    assert coarse == pytest.approx(0.0101, abs=3e-4)
+    assert coarse == pytest.approx(4.0 * fine, rel=0.05)
 
 
 @pytest.mark.parametrize("bodies", [4, pytest.param(50, marks=pytest.mark.slow)])
