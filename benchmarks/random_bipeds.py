@@ -28,7 +28,7 @@ from tqdm import tqdm
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import load_robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import STEP_BUDGET, Array
 from bipedsim.objects import ObjectConfig
 from bipedsim.runs import WorkerPool
 from bipedsim.sim import MONITORS, Simulator
@@ -60,6 +60,7 @@ class Outcome:
         number, model: Which.
         steps, unresolved: Physics steps, and those without an answer.
         slowest: CPU time of the slowest step [s].
+        operations: The most that a step took of its budget. spent: Steps that took more than half of it.
         balance: Largest momentum error of a step that was taken whole, as a share of its largest term.
         gain: Largest energy above that of the start, as a share of it.
         rests: Whether everything rested at the end.
@@ -72,6 +73,8 @@ class Outcome:
     steps: int = 0
     unresolved: int = 0
     slowest: float = 0.0
+    operations: int = 0
+    spent: int = 0
     balance: float = 0.0
     gain: float = 0.0
     rests: bool = False
@@ -311,6 +314,8 @@ def fall(number: int, model: str, seconds: float = SECONDS) -> Outcome:
             outcome.violations.append(f"diverged at {sim.t:.3f} s: {error}")
             break
         times[k] = time.process_time() - begun
+        outcome.operations = max(outcome.operations, sim.operations)
+        outcome.spent += sim.operations > 0.5 * STEP_BUDGET
         if sim.arrived == 0.0:
             outcome.balance = max(outcome.balance, float(worst[0]))
         worst[0] = max(worst[0], before)
@@ -369,8 +374,8 @@ def violations(outcome: Outcome) -> Iterator[str]:
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """Return a row for each contact model."""
-    titles = ["model", "bipeds", "steps", "unresolved", "slowest step [ms]", "momentum", "energy above the start"]
-    titles += ["at rest", "depth at rest [mm]", "with violations"]
+    titles = ["model", "bipeds", "steps", "unresolved", "slowest step [ms]", "budget used", "momentum"]
+    titles += ["energy above the start", "at rest", "depth at rest [mm]", "with violations"]
     rows = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
     for model in dict.fromkeys(one.model for one in outcomes):
         of = [one for one in outcomes if one.model == model]
@@ -381,6 +386,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
             sum(one.steps for one in of),
             sum(one.unresolved for one in of),
             f"{1e3 * max(one.slowest for one in of):.1f}",
+            f"{max(one.operations for one in of) / STEP_BUDGET:.0%}",
             f"{max(one.balance for one in of):.1e}",
             f"{max(one.gain for one in of):.2%}",
             len(rest),

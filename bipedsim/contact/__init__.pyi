@@ -15,7 +15,7 @@ from .modes import (
 from .parts import Parts, Sums, add_part, begin_parts, end_parts
 from .selection.candidate import centre_of_pressure
 from .time_stepping.cone_problem import ConeProblem
-from .time_stepping.points import solve_points
+from .time_stepping.points import find_parts, solve_points
 from .vertices import mode_of
 from .write_result import for_kernels, to_sole, write_mode, write_pressure
 
@@ -41,6 +41,7 @@ __all__ = [
     "contact_params",
     "distance_outside",
     "end_parts",
+    "find_parts",
     "for_kernels",
     "make_contact_model",
     "mode_masks",

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.model import Sole, padded_vertices
-from bipedsim.numerics import Array, Flags, Integers, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, unlimited, zeros_of
 
 
 class Projection(NamedTuple):
@@ -38,6 +38,8 @@ class Projection(NamedTuple):
         lifted: (K, N) added to the height of a vertex [m]: models leave out one that is lifted, else it is 0.
         parted: (1,) whether this is the impact or the rest of a step in which something arrived: nobody asks what of
             the impulse of these parts is impact, so that models need not find out.
+        budget: (1,) operations that the solves of this step may still take; see :mod:`bipedsim.numerics.budget`. It is
+            unlimited, unless whoever takes the steps sets it at the beginning of each.
     """
 
     G: Annotated[Array, "6K", "6K"]
@@ -58,6 +60,7 @@ class Projection(NamedTuple):
     n_previous: Annotated[Integers, "K"]
     lifted: Annotated[Array, "K", "N"]
     parted: Annotated[Flags, 1]
+    budget: Annotated[Integers, 1]
 
     @classmethod
     def of_soles(cls, soles: tuple[Sole, ...], capacity: int = 1) -> Projection:
@@ -73,6 +76,7 @@ class Projection(NamedTuple):
             mu_static=np.array([sole.friction_static for sole in soles]),
             mu_dynamic=np.array([sole.friction_dynamic for sole in soles]),
             radius=np.array([sole.radius for sole in soles]),
+            budget=unlimited(),
         )
         for k, sole in enumerate(soles):
             found.edges[k, : counts[k]] = edge_lines(sole.vertices)

@@ -1,6 +1,7 @@
 from .arrays import Array, Flags, Indices, Integers, is_finite
 from .blend import quintic
 from .boxing import Box, box
+from .budget import STEP_BUDGET, unlimited
 from .calls import call
 from .cholesky import solve_positive_definite
 from .compile_time import compile_seconds
@@ -8,10 +9,12 @@ from .hull import clamp, margin, move_inside, reach, to_edge
 from .jit import announced, entry, kernel, on_compiling, ready
 from .kept import Kept, copy_rows, keep, kept, put_back
 from .linear import (
+    eliminate,
     factor_pivoted,
     is_doubtful,
     solve_cholesky,
     solve_dense,
+    solve_eliminated,
     solve_factored,
     solve_least_norm,
     solve_pseudo_inverse,
@@ -44,6 +47,7 @@ from .zeros import zeros_of
 
 __all__ = [
     "MERGE",
+    "STEP_BUDGET",
     "Array",
     "Box",
     "Flags",
@@ -68,6 +72,7 @@ __all__ = [
     "cross",
     "cut",
     "drop_straight",
+    "eliminate",
     "entry",
     "exp3",
     "factor_pivoted",
@@ -97,6 +102,7 @@ __all__ = [
     "simplify",
     "solve_cholesky",
     "solve_dense",
+    "solve_eliminated",
     "solve_factored",
     "solve_least_norm",
     "solve_positive_definite",
@@ -109,5 +115,6 @@ __all__ = [
     "turn",
     "turn_axes",
     "turn_quaternion",
+    "unlimited",
     "zeros_of",
 ]

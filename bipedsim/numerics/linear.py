@@ -198,11 +198,22 @@ def solve_dense(A, b, n, x, rows, columns):
 
     Rows that depend on the others (a straight knee, a foot that a short chain cannot move) get no multiplier.
     """
+    rank = eliminate(A, n, rows, columns)
+    solve_eliminated(A, b, n, rank, x, rows, columns)
+    return rank
+
+
+@kernel
+def eliminate(A, n, rows, columns) -> int:
+    """Factor A of size ``n`` in place with complete pivoting, for :func:`solve_eliminated`; return the rank.
+
+    Args:
+        A: (>= n, >= n), overwritten. rows, columns: (>= n,) order of elimination.
+    """
     largest = 0.0
     for i in range(n):
         columns[i] = i
         rows[i] = i
-        x[i] = 0.0
         for j in range(n):
             largest = max(largest, abs(A[i, j]))
     rank = n
@@ -224,16 +235,28 @@ def solve_dense(A, b, n, x, rows, columns):
         pivot = A[rows[k], columns[k]]
         for i in range(k + 1, n):
             f = A[rows[i], columns[k]] / pivot
+            A[rows[i], columns[k]] = f
             if f != 0.0:
                 for j in range(k + 1, n):
                     A[rows[i], columns[j]] -= f * A[rows[k], columns[j]]
+    return rank
+
+
+@kernel
+def solve_eliminated(A, b, n, rank, x, rows, columns) -> None:
+    """Solve with what :func:`eliminate` made of A; ``b`` (>= n,) is overwritten, ``x`` (>= n,) is filled."""
+    for k in range(rank):
+        for i in range(k + 1, n):
+            f = A[rows[i], columns[k]]
+            if f != 0.0:
                 b[rows[i]] -= f * b[rows[k]]
+    for k in range(n):
+        x[k] = 0.0
     for k in range(rank - 1, -1, -1):
         total = b[rows[k]]
         for j in range(k + 1, rank):
             total -= A[rows[k], columns[j]] * x[columns[j]]
         x[columns[k]] = total / A[rows[k], columns[k]]
-    return rank
 
 
 @kernel

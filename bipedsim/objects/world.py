@@ -21,6 +21,7 @@ from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.numerics import (
+    STEP_BUDGET,
     Array,
     Box,
     Integers,
@@ -33,6 +34,7 @@ from bipedsim.numerics import (
     mul_t,
     product,
     ready,
+    unlimited,
     zeros_of,
 )
 from bipedsim.objects.bodies import Bodies, fastest, finish, fly, kick, kinetic_energy, move, note, place
@@ -51,9 +53,6 @@ from bipedsim.touch import Objects
 
 TOLERANCE, ITERATIONS = 1e-8, 5000
 """Residual of the cone problems that counts as solved, and iterations of one of them at most."""
-LARGE, FEW = 8, 80
-"""Problems of more pairs than this have few iterations, so that a step ends in time. ADMM, whose matrix costs the
-fourth power of their number, is not reached in so many."""
 MOST_EVENTS = 10
 """Moments in a step at which something meets; what meets after these is closed within the step."""
 CUT, MOST_CUTS = 5e-7, 10
@@ -64,6 +63,8 @@ SHORTEST = 1e-3
 """Share of a part that is left where it ends earlier, at least."""
 MOST_IMPACTS = 200
 """Impacts with restitution at one moment, before all that is left is plastic."""
+LOOKING = 20_000
+"""Operations of the budget of a step that an impact takes beside its solution."""
 SLOW = 0.5
 """What arrives with less than gravity adds in so many steps does not bounce."""
 HARDEST = 100.0
@@ -360,6 +361,8 @@ class World:
         physics_dt: Step h [s].
         gravity: (3,) [m/s^2].
         links: Bodies of a robot, which :meth:`see` places.
+        budget: (1,) of a step in which other things are solved as well, which sets it at its beginning; see
+            :mod:`bipedsim.numerics.budget`. Without one each step here has its own.
 
     Attributes:
         names: Of the bodies.
@@ -377,11 +380,14 @@ class World:
         physics_dt: float,
         gravity: Array,
         links: Sequence[Link] = (),
+        budget: Integers | None = None,
     ) -> None:
         self.free = tuple(free)
         self.links = tuple(links)
         self.names = tuple(body.name for body in free)
         self._h = physics_dt
+        self._shared = budget is not None
+        self._budget = unlimited() if budget is None else budget
         count = len(free)
         patches = ground.arrays()
         all_of_them: list[FreeBody | Link] = [*free, *links]
@@ -453,6 +459,11 @@ class World:
         """Problems and rotations that no solution was found for; the best ones were taken."""
         return int(self._failed[0] + self.bodies.rough[0])
 
+    @property
+    def operations(self) -> int:
+        """What the solves of the last step took of its budget of ``STEP_BUDGET``, where it was taken here."""
+        return STEP_BUDGET - int(self._budget[0])
+
     def reset(self) -> None:
         """Go back to the start."""
         b = self.bodies
@@ -475,6 +486,8 @@ class World:
         counted = self.bodies.rough[0], self._failed[0]
         self.given[0] = 0.0
         self._early = 0
+        if not self._shared:
+            self._budget[0] = STEP_BUDGET
         for event in range(MOST_EVENTS + 1):
             last = event == MOST_EVENTS
             self._near.whole[0] = last
@@ -614,15 +627,26 @@ class World:
         if not self.contacts.points[0]:
             return False
         for number in range(MOST_IMPACTS + 1):
-            plastic = number == MOST_IMPACTS
+            spent = self._budget[0] <= 0
+            plastic = number == MOST_IMPACTS or spent
             count = _pick(self._boxed, np.inf if plastic else slow, slow, chosen)
             if count == 0:
                 return number > 0
-            self._count[0] = abs(count)
-            _impact(self._solve_of(abs(count)), slow if count > 0 else np.inf)
+            self._failed[0] += spent
+            self._collide(chosen[: abs(count)].copy(), slow if count > 0 else np.inf)
             if count < 0:
                 return True
         return True
+
+    def _collide(self, pairs: Integers, slow: float) -> None:
+        """Have the ``pairs`` (n,) collide, those that hang together at once."""
+        taken, chosen = self._taken, self._chosen
+        self._budget[0] -= LOOKING
+        taken[:] = 1
+        taken[pairs] = 0
+        while count := _gather(self._boxed, taken, chosen):
+            self._count[0] = count
+            _impact(self._solve_of(count), slow)
 
     def _part(self, left: float, last: bool) -> float:
         """Make a part of the step of at most ``left`` seconds, to the next event; return how long it was."""
@@ -665,8 +689,7 @@ class World:
         points = 1 << max(int(self.contacts.points[0]) - 1, 3).bit_length()
         key = pairs, points
         if key not in self._solves:
-            iterations = ITERATIONS if pairs <= LARGE else FEW
-            cone = ConeProblem.of_feet(pairs, points, TOLERANCE, iterations)
+            cone = ConeProblem.of_feet(pairs, points, TOLERANCE, ITERATIONS, budget=self._budget)
             G = np.zeros((6 * pairs, 6 * pairs))
             self._solves[key] = box(
                 Solve(self.bodies, self.contacts, cone, self._rows, self._h, G, self._failed, self.given)

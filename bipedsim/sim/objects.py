@@ -17,7 +17,7 @@ from bipedsim.config import together
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
-from bipedsim.numerics import Array, Box, ready
+from bipedsim.numerics import Array, Box, Integers, ready
 from bipedsim.objects import FreeBody, Link, ObjectConfig, World, check_names, give_contacts, parts_of
 from bipedsim.touch import Contacts, Touching
 from bipedsim.touch import Objects as Sides
@@ -34,6 +34,7 @@ class Objects:
         robot: Whom they may meet.
         ground, physics_dt: Of the simulation.
         friction: Of the robot's bodies; None where objects pass through them.
+        budget: (1,) of the steps of the robot, which begin before those of the objects; None without such steps.
 
     Attributes:
         configs: As they were given.
@@ -48,7 +49,13 @@ class Objects:
     """
 
     def __init__(
-        self, configs: Sequence[ObjectConfig], robot: Robot, ground: Ground, physics_dt: float, friction: float | None
+        self,
+        configs: Sequence[ObjectConfig],
+        robot: Robot,
+        ground: Ground,
+        physics_dt: float,
+        friction: float | None,
+        budget: Integers | None = None,
     ) -> None:
         taken = {frame.name for frame in robot.model.frames}
         faults = list(check_names(configs))
@@ -65,7 +72,7 @@ class Objects:
             except ConfigError as error:
                 faults.append(str(error))
         together([ConfigError(fault) for fault in faults])
-        self.world = World(bodies, ground, physics_dt, gravity, links)
+        self.world = World(bodies, ground, physics_dt, gravity, links, budget)
         together([ConfigError(fault) for fault in self.world.overlaps()])
         self.sides = Sides.of_number(len(self.configs))
         self._model, self._data = robot.model, robot.model.createData()

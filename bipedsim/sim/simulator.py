@@ -16,7 +16,7 @@ from bipedsim.dynamics import SPEED_LIMIT, Dynamics
 from bipedsim.errors import ConfigError, DivergenceError, UnknownNameError, shown
 from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, ActuatorParams, NoiseParams, Robot, differs, drivers, perturbed, read_hardware
-from bipedsim.numerics import Array, announced, ready
+from bipedsim.numerics import STEP_BUDGET, Array, announced, ready
 from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
 from bipedsim.sim.actuators import Actuators, take_finite
@@ -234,7 +234,8 @@ class Simulator:
             from bipedsim.sim.objects import Objects
 
             friction = self.hardware.body_friction if shapes else None
-            self.objects = Objects(objects, robot, self.ground, self.physics_dt, friction)
+            budget = self._dynamics.projection.budget
+            self.objects = Objects(objects, robot, self.ground, self.physics_dt, friction, budget)
         self.gantry = None if gantry is None else Gantry(gantry, robot, self.physics_dt, self._substeps)
         self.touching: Touching | None = None
         if shapes:
@@ -303,6 +304,11 @@ class Simulator:
     def contact(self) -> ContactResult:
         """What the ground did over the last control tick; overwritten by the next one."""
         return self._contact.result if self._tick is None else self._tick.result
+
+    @property
+    def operations(self) -> int:
+        """What the solvers of the last physics step took of its budget, ``STEP_BUDGET`` of :mod:`bipedsim.numerics`."""
+        return STEP_BUDGET - int(self._dynamics.projection.budget[0])
 
     @property
     def arrived(self) -> float:

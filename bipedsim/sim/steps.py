@@ -18,7 +18,7 @@ import pinocchio as pin
 
 from bipedsim.contact import UNRESOLVED, ContactModel, Parts
 from bipedsim.dynamics import FLIES, LANDS, SPEED_LIMIT, TOUCHES, Dynamics
-from bipedsim.numerics import Array, box
+from bipedsim.numerics import STEP_BUDGET, Array, box
 from bipedsim.sim.arrival import UNSOUND, Arrival, Calls
 from bipedsim.touch import Touching
 
@@ -78,6 +78,7 @@ class Steps:
         self._counters, self._fixed = contact.result.counters.data, dynamics.tree.rows.used.data
         self._near, self._acted = dynamics.stops.near.data, arrival.stopped.data
         self._share, self._lag = dynamics.landing.share.data, dynamics.landing.lag.data
+        self._budget = dynamics.projection.budget.data
 
     def take(self, q: Array, v: Array, torque: Array, judge: Judge | None = None) -> float:
         """Move ``v`` to the end of a step from (q, v); :meth:`move` then says where it ends.
@@ -91,6 +92,7 @@ class Steps:
         Returns:
             As :meth:`Dynamics.step`.
         """
+        self._budget[0] = STEP_BUDGET
         if q is not self._q or v is not self._v:
             self._look_at(q, v)
         if (self.touched or self._meets) and self._goes_on():

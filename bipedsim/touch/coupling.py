@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.contact import ConeProblem, solve_points, target_height_velocity
+from bipedsim.contact import ConeProblem, find_parts, solve_points, target_height_velocity
 from bipedsim.dynamics import Bodies, Projection, Stops, Tree, add_wrenches, impose
 from bipedsim.numerics import Array, Flags, Integers, cross, entry, kernel, mul, mul_t, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, Objects
@@ -44,7 +44,8 @@ class Coupling(NamedTuple):
         z: (nv,) of the robot in a step without contacts. G, free: (6K, 6K), (6K,) what the feet see of that. seen:
             (6K,) the latter with the contacts.
         V: (3C, 6K) what is held of W, orthonormal.
-        xi, along: (n,), (3C,) work. slips: (C,) which contacts slip under load. A, rhs, x, rows, order: Work of the
+        xi, along: (n,), (3C,) work. slips: (C,) which contacts slip under load.
+        reaches: (C,) whether the feet notice the parts of the problem, by number. A, rhs, x, rows, order: Work of the
             solver.
         force: (nv,) generalised impulse of the contacts [N.s, N.m.s].
         gained: (1,) kinetic energy that they gave, beside the same step without any contact, the feet's work taken as
@@ -74,6 +75,7 @@ class Coupling(NamedTuple):
     along: Annotated[Array, "3C"]
     seen: Annotated[Array, "6K"]
     slips: Annotated[Flags, "C"]
+    reaches: Annotated[Flags, "C"]
     A: Annotated[Array, "3C", "3C"]
     rhs: Annotated[Array, "3C"]
     x: Annotated[Array, "3C"]
@@ -239,8 +241,9 @@ def fill_delassus(boxed: Any) -> None:
     for i in range(n):
         for j in range(i + 1):
             total = 0.0
-            for k in range(s.Y.shape[1]):
-                total += s.Y[i, k] * s.Y[j, k]
+            if _together(s, i // 3, j // 3):
+                for k in range(s.Y.shape[1]):
+                    total += s.Y[i, k] * s.Y[j, k]
             s.D[i, j] = total
     for i in range(n):
         for k in range(t.leaf.shape[0]):
@@ -277,8 +280,25 @@ def fill_delassus(boxed: Any) -> None:
         largest = max(largest, q.mobility[m])
         for a in range(3):
             q.f[m, a] = c.impulse[m, a]
+    find_parts(s.D, q)
     for m in range(c.used[0]):
         q.mobility[m] = max(q.mobility[m], 1e-12 * largest)
+        s.reaches[m] = False
+    for m in range(c.used[0]):
+        for row in range(3 * m, 3 * m + 3):
+            for a in range(size):
+                if s.W[row, a] != 0.0:
+                    s.reaches[q.foot[m]] = True
+
+
+@kernel
+def _together(s: Coupling, m: int, k: int) -> bool:
+    """Whether the contacts ``m`` and ``k`` have the robot or an object in common."""
+    c = s.contacts
+    robot = max(c.a[m], c.b[m]) > WORLD and max(c.a[k], c.b[k]) > WORLD
+    first = c.a[m] < WORLD and (c.a[m] == c.a[k] or c.a[m] == c.b[k])
+    second = c.b[m] < WORLD and (c.b[m] == c.a[k] or c.b[m] == c.b[k])
+    return robot or first or second
 
 
 @entry
@@ -304,6 +324,7 @@ def lean_on(boxed: Any, impulse: Array) -> float:
             shown += p.G[a, b] * flat[b]
         off = max(off, abs(seen - shown))
     n = _hold_what_carries(s)
+    q.budget[0] -= n * (n * (n // 6 + size // 2) + size * size)
     for a in range(size):
         total = s.seen[a]
         for b in range(size):
@@ -322,7 +343,7 @@ def _hold_what_carries(s: Coupling) -> int:
     q, size = s.problem, s.seen.shape[0]
     n = 0
     for m in range(q.points[0]):
-        if not q.f[m, 2] > 0.0:
+        if not (q.f[m, 2] > 0.0 and s.reaches[q.foot[m]]):
             continue
         sticks = np.hypot(q.f[m, 0], q.f[m, 1]) < STICKS * q.mu[m] * q.f[m, 2]
         for a in range(0 if sticks else 2, 3):
@@ -387,9 +408,12 @@ def solve(boxed: Any, impulse: Array) -> bool:
     q.scale[0] = scale
     for m in range(c.used[0]):
         q.mu[m] = c.mu[m]
-    solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows, s.order)
-    while _take_dynamic(s):
+    solved = False
+    # Each solve but the last gives a contact dynamic friction.
+    for _ in range(c.used[0] + 1):
         solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows, s.order)
+        if not _take_dynamic(s):
+            break
     return solved
 
 

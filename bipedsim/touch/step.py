@@ -104,7 +104,8 @@ class Touching:
         self.objects = Objects.of_number(0) if objects is None else objects
         capacity = CAPACITY + min(PER_OBJECT * len(self.objects.position), MOST_OF_OBJECTS)
         self.contacts = Contacts.of_size(capacity)
-        self._problem = ConeProblem.of_feet(0, capacity, TOLERANCE, ITERATIONS)
+        limits = TOLERANCE, ITERATIONS
+        self._problem = ConeProblem.of_feet(0, capacity, *limits, budget=projection.budget)
         gravity = float(np.linalg.norm(tree.gravity))
         self._coupling = zeros_of(
             Coupling,
@@ -173,7 +174,10 @@ class Touching:
     def solve(self, ask: Callable[[], Array]) -> Array:
         """Solve what touches together with the contact model; see :class:`bipedsim.dynamics.step.Coupling`."""
         boxed, scale, guess = self._boxed, self._problem.scale, self._impulse
-        unresolved = self._unresolved
+        unresolved, budget = self._unresolved, self._problem.budget
+        # For feet that are points in the end.
+        aside = int(budget[0]) // 2
+        budget[0] -= aside
         fill_delassus(boxed)
         if self._bounces:
             show_alone(boxed)
@@ -185,7 +189,7 @@ class Touching:
         most = 1 if self._waits > 0 else ROUNDS
         self.rounds, stalled, best, fits, answered = 0, 0, np.inf, False, True
         # A model without an answer takes its longest, and takes as long in the next round.
-        while not fits and answered and self.rounds < most and stalled < PATIENCE:
+        while not fits and answered and self.rounds < most and stalled < PATIENCE and budget[0] > 0:
             impulse = ask()
             answered = self._result.unresolved == unresolved
             solved = solve(boxed, impulse)
@@ -194,6 +198,7 @@ class Touching:
             stalled = 0 if off < 0.5 * best else stalled + 1
             best = min(off, best)
             self.rounds += 1
+        budget[0] = max(int(budget[0]), 0) + aside
         self._waits = max(self._waits - 1, 0)
         beyond = bool((self._result.friction_used > 1.0 + BEYOND).any())
         if not fits or beyond or not answered:

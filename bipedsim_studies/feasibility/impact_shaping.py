@@ -14,7 +14,7 @@ import numpy as np
 from bipedsim.contact import mode_name
 from bipedsim.contact.selection import Exact, ExactParams
 from bipedsim.dynamics import Projection, edge_lines
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, unlimited
 from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Slide, Slip, held_vertices
 from bipedsim_studies.feasibility.foot_rule import IMPULSES
 from bipedsim_studies.feasibility.support import TOUCHES, Support
@@ -154,4 +154,5 @@ def _bare_impact(support: Support, v: Array, gained: Array | None, touches: floa
         n_previous=np.zeros(K, dtype=np.int64),
         lifted=np.zeros((K, widest)),
         parted=np.zeros(1, dtype=np.bool_),
+        budget=unlimited(),
     )

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from paths import ROOT
 
+from bipedsim.numerics import STEP_BUDGET
+
 
 @pytest.fixture(scope="module")
 def scenes() -> ModuleType:
@@ -27,3 +29,15 @@ def test_a_random_scene_keeps_its_balances_and_is_repeated_to_the_bit(scenes: Mo
     found = scenes.run(number, seed=0, seconds=0.4, slowest=np.inf)
     assert not found.faults
     assert found.unresolved == 0
+
+
+@pytest.mark.parametrize("number", [46, 89])
+def test_impacts_of_many_objects_take_a_small_part_of_the_budget(scenes: ModuleType, number: int) -> None:
+    """All that touched had collided in one problem, of up to 21 pairs: these scenes had steps of 60 ms."""
+    world = scenes.world_of(scenes.scene(number, 0))
+    most = 0
+    for _ in range(1000):
+        assert not world.step()
+        most = max(most, world.operations)
+    assert 0 < most < STEP_BUDGET // 10
+    assert world.unresolved == 0

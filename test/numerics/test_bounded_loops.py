@@ -10,12 +10,11 @@ import pytest
 from house_support import modules
 
 COUNTED_ELSEWHERE = {
-    ("bipedsim.contact.time_stepping.cone_solver", "solve_more_cones"): "its blocks count in q.used up to q.iterations",
+    ("bipedsim.contact.time_stepping.cone_solver", "solve_cones"): "its blocks count in q.used up to q.iterations",
     ("bipedsim.contact.time_stepping.points", "solve_points"): "its blocks count in q.used up to q.iterations",
     ("bipedsim.contact.time_stepping.lcp_problem", "spread"): "goes on to the next foot, whose contacts are counted",
     ("bipedsim.numerics.polygons", "simplify"): "each round removes a vertex",
     ("bipedsim.view.thinned", "_keep_extremes"): "goes on to the next stretch, whose rows are counted",
-    ("bipedsim.touch.coupling", "solve"): "each call but the last gives a contact dynamic friction",
 }
 """Loops whose limit a reader finds in what they call, and why they end."""
 

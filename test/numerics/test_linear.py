@@ -25,6 +25,22 @@ def _room(n: int) -> tuple[Array, Array]:
     return np.zeros((n, n)), np.zeros(n)
 
 
+@given(SIZES, st.integers(0, 8), SEEDS)
+@fast
+def test_a_matrix_is_eliminated_once_for_many_right_sides(n: int, rank: int, seed: int) -> None:
+    A, b = _system(n, min(rank, n), seed)
+    generator = np.random.default_rng(seed)
+    rows, columns = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    factors = A.copy()
+    found = linear.eliminate(factors, n, rows, columns)
+    for right in (b, A @ b, generator.normal(size=n)):
+        x, expected, work = np.zeros(n), np.zeros(n), A.copy()
+        order = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        assert linear.solve_dense(work, right.copy(), n, expected, *order) == found
+        linear.solve_eliminated(factors, right.copy(), n, found, x, rows, columns)
+        np.testing.assert_array_equal(x, expected)
+
+
 @given(SIZES, SEEDS)
 @fast
 def test_positive_definite_equations(n: int, seed: int) -> None:

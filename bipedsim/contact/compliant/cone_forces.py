@@ -12,13 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.compliant.linearisation import Linearised
-from bipedsim.contact.time_stepping import fill_velocities, measure, onto_cone, solve_more_cones
+from bipedsim.contact.time_stepping import fill_velocities, measure, onto_cone, solve_cones
 from bipedsim.contact.vertices import friction, normal_compliance, tangential_compliance
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import Array, Flags, assign, kernel
 
-MOST_ITERATIONS = 200000
-"""Iterations that the cone problems of a step may take together; when they are used up, the best forces so far act."""
 SOLVED = 1e-4
 """Residual that counts as solved, forces inside their cones; mostly it is solved to rounding."""
 ROUNDING = 1e-9
@@ -110,15 +108,10 @@ def _solve_active(p: Projection, m: Linearised) -> float:
     Returns how far they are from solving that of all vertices in contact.
     """
     q = m.cones
-    for k in range(m.closed.shape[0]):
-        for i in range(p.n_vertices[k]):
-            assign(m.substeps.force[k, i], (0.0, 0.0, 0.0))
+    # What solved the problem before is near: stages and steps differ little.
+    _copy_forces(m.warm, m.substeps.force)
     _fill_cones(p, m, m.active)
-    # Near the end of what the step may take, a problem gets what is left of that.
-    begun = max(0, m.spent[0] + q.iterations - MOST_ITERATIONS)
-    q.used[0] = begun
-    solve_more_cones(p.G, q)
-    m.spent[0] += q.used[0] - begun
+    solve_cones(p.G, q)
     n = 0
     for k in range(m.closed.shape[0]):
         for i in range(p.n_vertices[k]):
@@ -127,6 +120,8 @@ def _solve_active(p: Projection, m: Linearised) -> float:
                 onto_cone(q.f[n], q.mu[n])
                 assign(m.substeps.force[k, i], (q.f[n, 0], q.f[n, 1], q.f[n, 2]))
                 n += 1
+            else:
+                assign(m.substeps.force[k, i], (0.0, 0.0, 0.0))
     _fill_cones(p, m, m.closed)
     fill_velocities(p.G, q)
     return measure(q)
@@ -137,7 +132,7 @@ def solve_as_cones(p: Projection, m: Linearised) -> bool:
     """Fill the vertex forces with those of the cone problem, inside their cones; return whether they solve it.
 
     Where all vertices together lead to no end, what leave at the best forces are left out; then each is tried alone:
-    vertices that only just leave are what the solver goes round.
+    vertices that only just leave are what the solver goes round. Where the budget of the step is used up, the best act.
     """
     least = np.inf
     # -2 all, -1 those that push, else one.
@@ -153,9 +148,11 @@ def solve_as_cones(p: Projection, m: Linearised) -> bool:
         if residual < least:
             least = residual
             _copy_forces(m.substeps.force, m.kept)
-        if least <= SOLVED:
+        if least <= SOLVED or p.budget[0] <= 0:
             break
     _copy_forces(m.kept, m.substeps.force)
+    if least <= SOLVED:
+        _copy_forces(m.kept, m.warm)
     return least <= SOLVED
 
 

@@ -13,11 +13,15 @@ is the one printed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bipedsim.contact.base import Promises
 from bipedsim.contact.compliant.cone_forces import is_sound, solve_as_cones
 from bipedsim.contact.compliant.linearisation import (
+    LEAST_NORM,
     SLOW,
     FeedbackLinearisedParams,
     Linearised,
@@ -39,7 +43,7 @@ from bipedsim.contact.compliant.substeps import (
 )
 from bipedsim.contact.time_stepping import ConeProblem
 from bipedsim.contact.vertices import VertexModel, begin, friction, write_result
-from bipedsim.dynamics import Projection
+from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import is_doubtful, kernel, solve_cholesky, solve_pseudo_inverse, zeros_of
 
 RESOLUTION = 0.2
@@ -84,16 +88,18 @@ def _forces(p: Projection, m: Linearised) -> int:
         regular = True
         if rows > 0:
             solves += 1
+            p.budget[0] -= rows * rows * rows
             lacking(p, m, rows)
             regular = solve_cholesky(m.A, m.rhs, rows, m.L, m.y) and not is_doubtful(m.A, rows, m.L)
             if not regular:
+                p.budget[0] -= LEAST_NORM * rows * rows * rows
                 solve_pseudo_inverse(m.A, m.rhs, rows, m.L, m.work, m.y)
         saturated = spread(p, m)
         if m.params.resolves == 0:
             break
         if saturated:
             solves += resolve(p, m, regular)
-        if not let_go(m):
+        if not let_go(m) or p.budget[0] <= 0:
             break
         pulled = True
     if m.params.resolves > 0 and (pulled or saturated) and not (m.agreed[0] and is_sound(p, m)):
@@ -114,10 +120,14 @@ def feedback_linearised(p: Projection, m: Linearised):
     count = max(int(np.ceil(h * max(m.params.k_v, np.sqrt(m.params.k_p)) / RESOLUTION)), 1)
     longest = h / count
     m.agreed[0] = True
-    m.spent[0] = 0
+    for k in range(m.members.shape[0]):
+        if p.changed[k] != UNCHANGED:
+            m.warm[k] = 0.0
     solves = 0
     t = 0.0
     for _ in range(MOST_EVENTS + count + 1):
+        if p.budget[0] <= 0:
+            c.events[0] = MOST_EVENTS
         rest = h - t
         dt = substep(p, c, longest, rest)
         begin_substep(c)
@@ -136,7 +146,8 @@ def feedback_linearised(p: Projection, m: Linearised):
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
             s.touching[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
-    write_result(p, s, solves, not m.agreed[0] or c.events[0] >= MOST_EVENTS)
+    unresolved = not m.agreed[0] or c.events[0] >= MOST_EVENTS or p.budget[0] <= 0
+    write_result(p, s, solves, unresolved)
 
 
 class FeedbackLinearised(VertexModel):
@@ -150,5 +161,9 @@ class FeedbackLinearised(VertexModel):
     def _arrays_of(self, n_feet: int, widest: int) -> Linearised:
         sizes, substeps = {"K": n_feet, "N": widest}, Substeps.of_feet(self.contacts)
         self._act_within(substeps.impulse, substeps.late)
-        cones = ConeProblem.of_feet(n_feet, n_feet * widest, CONES_SOLVED, CONE_ITERATIONS)
+        limits = CONES_SOLVED, CONE_ITERATIONS
+        cones = ConeProblem.of_feet(n_feet, n_feet * widest, *limits, budget=self._projection.budget)
         return zeros_of(Linearised, sizes, params=self.params, contacts=self.contacts, substeps=substeps, cones=cones)
+
+    def _memory(self) -> dict[str, NDArray[Any]]:
+        return super()._memory() | {"warm": self.arrays.warm}

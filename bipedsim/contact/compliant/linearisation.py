@@ -33,6 +33,8 @@ THIN = 1e-6
 """A set of vertices narrower than this [m] has no width."""
 SLOW = 1e-3
 """Slip [m/s] below which friction is static and has no direction of its own."""
+LEAST_NORM = 30
+"""Operations of a solution of least norm beside n^3 for n rows, by which it is weighted."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,6 @@ class Linearised(NamedTuple):
         params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
         cones: The same as a cone problem, for what the linear equations do not answer.
-        spent: (1,) iterations of the cone problems of the step so far.
         closed: (K, N) whether a vertex is in contact in this substep.
         active: (K, N) whether it takes part at this stage: those in contact, without those that would be pulled.
         centre: (K, 3) mean of the active vertices from the sole origin, ground axes [m].
@@ -66,7 +67,8 @@ class Linearised(NamedTuple):
         A, L, work, rhs, y: R G R^T and its solution.
         wanted, normal: (K, N, 2), (K, N) tangential and normal forces before saturation [N].
         lacks: (K, N, 3) wanted minus free acceleration of the active vertices [m/s^2].
-        kept: (K, N, 3) the best forces of the cone problem so far [N].
+        kept: (K, N, 3) the best forces of the cone problem so far [N]. warm: (K, N, 3) those that solved the last one
+            [N], which the next one begins with.
         saturated, slides, sticking: (K, N), (K, N), (N,) whether friction is saturated at first, in the end, and not.
         direction: (K, N, 2) of the friction of those that slide.
         field: (6K, 3) fields of vertex forces over the ground: a + b x + c y upright, (a - c y, b + c x) along it.
@@ -79,7 +81,6 @@ class Linearised(NamedTuple):
     contacts: VertexContacts
     substeps: Substeps
     cones: ConeProblem
-    spent: Annotated[Integers, 1]
     closed: Annotated[Flags, "K", "N"]
     active: Annotated[Flags, "K", "N"]
     centre: Annotated[Array, "K", 3]
@@ -98,6 +99,7 @@ class Linearised(NamedTuple):
     normal: Annotated[Array, "K", "N"]
     lacks: Annotated[Array, "K", "N", 3]
     kept: Annotated[Array, "K", "N", 3]
+    warm: Annotated[Array, "K", "N", 3]
     saturated: Annotated[Flags, "K", "N"]
     slides: Annotated[Flags, "K", "N"]
     sticking: Annotated[Flags, "N"]
@@ -452,12 +454,14 @@ def _fields(p: Projection, m: Linearised) -> int:
 @kernel
 def _solve_coupled(m: Linearised, rows: int, regular: bool):
     """Solve for the coefficients ``y`` of the fields; of least norm where the feet do not move independently."""
+    m.cones.budget[0] -= rows * rows * rows
     for i in range(rows):
         m.moved[i] = m.rhs[i]
         for j in range(rows):
             m.L[i, j] = m.coupled[i, j]
     if regular and solve_dense(m.L, m.moved, rows, m.y, m.order, m.foot_order) == rows:
         return
+    m.cones.budget[0] -= LEAST_NORM * rows * rows * rows
     # y = B^T (B B^T)^+ b
     for i in range(rows):
         for j in range(i + 1):

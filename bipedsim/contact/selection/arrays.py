@@ -179,8 +179,13 @@ class Selection(NamedTuple):
     mixing: Mixing
 
     @classmethod
-    def of_feet(cls, n_feet: int, widest: int, result: ContactResult, settings: Settings) -> Selection:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most, which write into ``result``."""
+    def of_feet(
+        cls, n_feet: int, widest: int, result: ContactResult, settings: Settings, budget: Integers | None = None
+    ) -> Selection:
+        """Return the arrays for ``n_feet`` of ``widest`` vertices at most, which write into ``result``.
+
+        ``budget`` (1,) is that of the step, unlimited where none is given.
+        """
         sizes = {"K": n_feet, "N": widest, "C": max(settings.candidates, 1)}
         return cls(
             settings=settings,
@@ -190,7 +195,7 @@ class Selection(NamedTuple):
             scratch=zeros_of(Scratch, sizes),
             mixing=zeros_of(Mixing, {"X": 3 * n_feet, "M": TURNS_KEPT}),
             queue=zeros_of(Queue, sizes),
-            cones=ConeProblem.of_feet(n_feet, n_feet * widest, CONES_SOLVED, CONE_ITERATIONS),
+            cones=ConeProblem.of_feet(n_feet, n_feet * widest, CONES_SOLVED, CONE_ITERATIONS, budget=budget),
         )
 
 

@@ -27,6 +27,8 @@ from bipedsim.numerics import (
     solve_singular,
 )
 
+# Operations of a solve of given frictions beside n^3 for n rows, by n.
+RESPONSE = 280
 SLIP_ITERATIONS = 60
 SLIP_TOLERANCE = 1e-10
 # The friction of a foot that pulls need not be known as well by this factor.
@@ -417,6 +419,7 @@ def _respond(p: Projection, s: Selection):
         rows = Rows(scratch.T[k], scratch.F[k], scratch.b[k], scratch.r_vj[k])
         scratch.rows[k] = constraints(foot, slip, rows)
         scratch.whole[k] = scratch.rows[k] == 6
+    p.budget[0] -= 6 * feet * (36 * feet * feet + RESPONSE)
     multipliers(p, s, p.w_free)
     spread(scratch, trial.impulse)
     for r in range(6 * feet):
@@ -494,6 +497,8 @@ def _find_slips(p: Projection, s: Selection) -> bool:
     for _ in range(NEWTON_TURNS):
         if moved <= SLIP_TOLERANCE or drift <= SLOW:
             return True
+        if p.budget[0] <= 0:
+            return False
         for i in range(size):
             e.best[i] = e.tried[i]
             e.least[i] = e.miss[i]
@@ -594,6 +599,9 @@ def _solve_from(p: Projection, s: Selection, remembered: bool):
         forget_turns(s.mixing)
         trial.converged[0] = False
         for turn in range(iterations):
+            # Where the budget of the step is used up, the first turn is the last one.
+            if turn > 0 and p.budget[0] <= 0:
+                break
             _respond(p, s)
             moved, drift = _turn_slips(p, s)
             if moved <= SLIP_TOLERANCE or (turn >= PATIENCE and drift <= SLOW):

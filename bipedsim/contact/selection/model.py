@@ -24,7 +24,7 @@ class SelectionModel(CompiledModel):
     def __init__(self, projection: Projection, settings: Settings) -> None:
         feet, widest = projection.vertices.shape[:2]
         super().__init__(projection, ContactResult.empty(feet))
-        self.arrays = Selection.of_feet(feet, widest, self.result, settings)
+        self.arrays = Selection.of_feet(feet, widest, self.result, settings, projection.budget)
 
     @property
     def pointwise(self) -> int:

@@ -100,12 +100,27 @@ def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
 
 @kernel
 def search(p: Projection, s: Selection) -> bool:
-    """Solve for candidates until one violates nothing, and return whether one was found."""
+    """Solve for candidates until one violates nothing, and return whether one was found.
+
+    Half of the budget of the step is left for single vertices.
+    """
+    aside = p.budget[0] // 2
+    p.budget[0] -= aside
+    found: bool = _search(p, s)
+    p.budget[0] = max(p.budget[0], 0) + aside
+    return found
+
+
+@kernel
+def _search(p: Projection, s: Selection) -> bool:
+    """Do as :func:`search` with all of the budget."""
     mode, present = s.trial.mode, s.state.present
     feet = mode.shape[0]
     for k in range(feet):
         mode[k] = present[k]
     for before in range(s.settings.candidates):
+        if before > 0 and p.budget[0] <= 0:
+            return False
         solve(p, s)
         if judge(p, s):
             return True

@@ -15,25 +15,36 @@ from bipedsim.contact.time_stepping.cone_problem import (
     multiply,
     multiply_blocks,
 )
-from bipedsim.numerics import assign, kernel, point_velocity, solve_dense
+from bipedsim.numerics import assign, eliminate, kernel, point_velocity, solve_eliminated
 
 ADMM_BLOCK = 50
 """Iterations of ADMM between two tries of Newton."""
 RELAXATION = 1.6
 """Over-relaxation of ADMM."""
+PER_POINT = 100
+"""Operations of an iteration for each point, beside two products of 6K rows."""
 BALANCE_EVERY, UNBALANCED, BALANCE = 10, 5.0, 3.0
 """Every so many iterations, where primal and dual residual differ by this factor, the penalty changes by that one."""
+
+
+@kernel
+def matrix_cost(q: ConeProblem) -> int:
+    """Return how many operations the matrix of ADMM takes."""
+    size = q.rhs.shape[0]
+    return 2 * size * size * (size + 3)
 
 
 @kernel
 def _fill_admm_matrix(G, q: ConeProblem):
     """Fill W = (rho + G S)^-1 G, the inverse of rho + D by Woodbury's identity, S = J^T J in scaled units."""
     size = q.rhs.shape[0]
+    q.budget[0] -= matrix_cost(q)
+    multiply_blocks(G, q.S, 1.0 / q.rho[0], q.A)
+    rank = eliminate(q.A, size, q.rows, q.columns)
     for j in range(size):
-        multiply_blocks(G, q.S, 1.0 / q.rho[0], q.A)
         for i in range(size):
             q.rhs[i] = G[i, j] / q.rho[0]
-        solve_dense(q.A, q.rhs, size, q.twist, q.rows, q.columns)
+        solve_eliminated(q.A, q.rhs, size, rank, q.twist, q.rows, q.columns)
         for i in range(size):
             q.W[i, j] = q.twist[i]
 
@@ -117,13 +128,14 @@ def admm(G, q: ConeProblem, damping):
                 factor = BALANCE
             elif dual > UNBALANCED * primal:
                 factor = 1.0 / BALANCE
-            if factor != 1.0:
+            if factor != 1.0 and q.budget[0] > matrix_cost(q):
                 q.rho[0] *= factor
                 _fill_admm_matrix(G, q)
                 for m in range(q.points[0]):
                     for a in range(3):
                         q.y[m, a] /= factor
     q.used[0] += ADMM_BLOCK
+    q.budget[0] -= ADMM_BLOCK * (2 * q.rhs.shape[0] ** 2 + PER_POINT * q.points[0])
     for m in range(q.points[0]):
         by = 1.0 / np.sqrt(q.mobility[m])
         for a in range(3):

@@ -32,6 +32,10 @@ EASE, LEAST_PROXIMAL = 0.2, 1e-11
 move load between them at a rate that goes with its inverse."""
 NEWTON_STEPS = 25
 """Newton steps at most before others go on."""
+WIDE = 48
+"""Rows beyond which pivots are looked for in one column only."""
+PER_POINT = 300
+"""Operations of a step for each point."""
 STALLED, STALLED_SOLVED = 8, 2
 """Newton steps that may pass without halving the residual, and how many once the tolerance is met."""
 POLISHED = 1e-14
@@ -201,13 +205,16 @@ def _newton_step(G, q: ConeProblem):
     _fill_step(G, q)
     multiply_blocks(G, q.H, 1.0, q.A)
     size = q.rhs.shape[0]
+    q.budget[0] -= size * size * (size // 3 + 6) + PER_POINT * q.points[0]
     # Looking for pivots in the whole matrix takes longer than all the rest; problems far from their start need many
     # steps, and those near it keep their bits.
-    if q.enough[0] > 0.0 and factor_pivoted(q.A, size, q.rows):
+    in_rows = q.enough[0] > 0.0 or size > WIDE
+    if in_rows and factor_pivoted(q.A, size, q.rows):
         solve_factored(q.A, size, q.rows, q.rhs, q.twist)
     else:
-        if q.enough[0] > 0.0:
+        if in_rows:
             multiply_blocks(G, q.H, 1.0, q.A)
+        q.budget[0] -= size * size * size
         solve_dense(q.A, q.rhs, size, q.twist, q.rows, q.columns)
     _take_twist(q)
 
@@ -273,6 +280,6 @@ def newton(G, q: ConeProblem, proximal, patient):
         else:
             stalled = 0
         before = min(now, before)
-        if now <= max(POLISHED, q.enough[0]) or q.used[0] >= q.iterations:
+        if now <= max(POLISHED, q.enough[0]) or q.used[0] >= q.iterations or q.budget[0] <= 0:
             return
         _newton_step(G, q)

@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.numerics import Array, Flags, Integers, add_wrench, assign, kernel, point_velocity, zeros_of
+from bipedsim.numerics import Array, Flags, Integers, add_wrench, assign, kernel, point_velocity, unlimited, zeros_of
 
 LEAVES, STICKS, SLIPS = range(3)
 """What a point does: it carries nothing, it stays where it is, or it carries all friction against its slip."""
@@ -47,6 +47,7 @@ class ConeProblem(NamedTuple):
         proximal: (1,) weight of the proximal term.
         guess: (N,) what each point is thought to do, ``LEAVES``, ``STICKS`` or ``SLIPS``, where Newton's method is to
             begin with that. enough: (1,) residual with which it ends; 0 is rounding.
+        budget: (1,) operations that this problem and all others of the step may still take together.
         H, A, rhs, rows, columns: (K, 6, 6), (6K, 6K), (6K,), (6K,), (6K,) work.
     """
 
@@ -87,12 +88,22 @@ class ConeProblem(NamedTuple):
     rhs: Annotated[Array, "6K"]
     rows: Annotated[Integers, "6K"]
     columns: Annotated[Integers, "6K"]
+    budget: Annotated[Integers, 1]
 
     @classmethod
-    def of_feet(cls, n_feet: int, n_points: int, tolerance: float, iterations: int, sides: int = 0) -> ConeProblem:
-        """Return an empty problem for ``n_points`` at most on ``n_feet``."""
+    def of_feet(
+        cls,
+        n_feet: int,
+        n_points: int,
+        tolerance: float,
+        iterations: int,
+        sides: int = 0,
+        budget: Integers | None = None,
+    ) -> ConeProblem:
+        """Return an empty problem for ``n_points`` at most on ``n_feet``; without a ``budget`` of its own only."""
         half = np.pi / max(sides, 1)
-        given = {"sides": sides, "half": np.array([np.cos(half), np.sin(half)])}
+        budget = unlimited() if budget is None else budget
+        given = {"sides": sides, "half": np.array([np.cos(half), np.sin(half)]), "budget": budget}
         return zeros_of(cls, {"K": n_feet, "N": n_points}, tolerance=tolerance, iterations=iterations, **given)
 
 
@@ -161,6 +172,14 @@ def copy_points(source, target):
     for m in range(source.shape[0]):
         for a in range(3):
             target[m, a] = source[m, a]
+
+
+@kernel
+def set_aside(q: ConeProblem) -> int:
+    """Take half of what is left of the budget of the step away, and return it: for all problems after this one."""
+    aside: int = max(q.budget[0], 0) // 2
+    q.budget[0] -= aside
+    return aside
 
 
 @kernel

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from bipedsim.contact.time_stepping.cone_admm import admm, onto_cone, start_admm
+from bipedsim.contact.time_stepping.cone_admm import admm, matrix_cost, onto_cone, start_admm
 from bipedsim.contact.time_stepping.cone_newton import newton
-from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, fill_velocities, let_go, measure
+from bipedsim.contact.time_stepping.cone_problem import (
+    ConeProblem,
+    copy_points,
+    fill_velocities,
+    let_go,
+    measure,
+    set_aside,
+)
 from bipedsim.contact.time_stepping.cone_sweeps import sweep
 from bipedsim.numerics import kernel
 
@@ -35,26 +42,22 @@ RESTART = 24
 def solve_cones(G, q: ConeProblem) -> bool:
     """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
 
-    ``q.f`` and ``q.u`` are the best that was found, ``q.residual`` says how good. Never NaN for finite input.
+    ``q.f`` and ``q.u`` are the best that was found, ``q.residual`` says how good. Never NaN for finite input. It
+    takes half of what is left of the budget of the step at most, and makes some sweeps where nothing is left.
 
     Args:
         G: (6K, 6K) Delassus matrix of the feet.
         q: The problem: points, foot, arm, mu, mobility, g, scale and f are given.
     """
     q.used[0] = 0
-    return solve_more_cones(G, q)
-
-
-@kernel
-def solve_more_cones(G, q: ConeProblem) -> bool:
-    """Do as :func:`solve_cones` with the iterations that ``q.used`` leaves: it goes on from there."""
     q.residual[0] = np.inf
     q.best[:, :] = 0.0
+    aside = set_aside(q)
     newton(G, q, PROXIMAL, False)
     _sweep_and_try(G, q)
     block = 0
     damping = 1.0
-    while q.residual[0] > q.tolerance and q.used[0] < q.iterations:
+    while q.residual[0] > q.tolerance and q.used[0] < q.iterations and q.budget[0] > matrix_cost(q):
         if block % RESTART == 0:
             attempt = block // RESTART
             damping = 1.0
@@ -68,6 +71,7 @@ def solve_more_cones(G, q: ConeProblem) -> bool:
         newton(G, q, PROXIMAL * MILDER ** (block % 4), False)
         block += 1
     _end_in_cones(G, q)
+    q.budget[0] = max(q.budget[0], 0) + aside
     return q.residual[0] <= q.tolerance
 
 
@@ -76,7 +80,8 @@ def _sweep_and_try(G, q: ConeProblem):
     """Sweep over the contacts until Newton's method ends what that began, ``SWEPT`` times at most."""
     copy_points(q.best, q.z)
     for block in range(SWEPT):
-        if q.residual[0] <= q.tolerance or q.used[0] >= q.iterations:
+        # The first sweeps are made in any case: they take little, and near a solution they get.
+        if q.residual[0] <= q.tolerance or q.used[0] >= q.iterations or (block > 0 and q.budget[0] <= 0):
             return
         # From where the sweeps were, whatever Newton made of it.
         copy_points(q.z, q.f)

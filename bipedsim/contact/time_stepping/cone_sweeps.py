@@ -12,6 +12,8 @@ from bipedsim.numerics import Array, kernel, point_velocity
 
 SWEEPS = 10
 """Sweeps over all contacts between two tries of Newton."""
+PER_POINT = 60
+"""Operations of a sweep for each point, beside those for the velocities of all feet."""
 RIGID = 1e-12
 """Least mobility [1/kg] that is divided by."""
 
@@ -41,6 +43,7 @@ def sweep(G: Array, q: ConeProblem) -> None:
                     row[k] * x + row[k + 1] * y + row[k + 2] * n + row[k + 3] * tx + row[k + 4] * ty + row[k + 5] * tz
                 )
     q.used[0] += SWEEPS
+    q.budget[0] -= SWEEPS * q.points[0] * (6 * q.twist.shape[0] + PER_POINT)
 
 
 @kernel

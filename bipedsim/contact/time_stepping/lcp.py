@@ -236,13 +236,14 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists, guessed) -> bool:
         for again in range(_TRIES):
             q.used[0] = 0
             newton(p.G, q, PROXIMAL * _MILDER**again, False)
-            if q.residual[0] <= q.tolerance:
+            if q.residual[0] <= q.tolerance or q.budget[0] <= 0:
                 break
             copy_points(q.best, q.f)
             if again % 2 == 0:
                 q.f[:, :] = 0.0
-        # Into the pyramids and back out of the ground it may grow by as much again.
-        if not q.residual[0] <= 0.5 * TOLERANCE and not _pivot(p, m, level):
+        # Into the pyramids and back out of the ground it may grow by as much again. Where the budget of the step is
+        # used up, the best that was found acts.
+        if not q.residual[0] <= 0.5 * TOLERANCE and not _pivot(p, m, level) and q.budget[0] > 0:
             return False
         copy_points(q.best, q.f)
     for a in range(q.points[0]):
@@ -334,6 +335,8 @@ def lcp(p: Projection, model: Vertices):
         else:
             _let_go(p, m)
         _take(s, m, count)
+        if m.points.budget[0] <= 0:
+            break
         for i in range(m.w_next.shape[0]):
             m.w_next[i] = p.w_free[i] + m.points.twist[i]
         if _choose(p, s, m, m.w_next, -_NEAR):
@@ -356,7 +359,7 @@ def lcp(p: Projection, model: Vertices):
         else:
             ended = False
     m.landed[0] = gained
-    write_result(p, s, solves, level > _ALL or not ended)
+    write_result(p, s, solves, level > _ALL or not ended or m.points.budget[0] <= 0)
 
 
 @kernel
@@ -385,7 +388,7 @@ class Lcp(VertexModel):
     kernel = lcp
 
     def _arrays_of(self, n_feet: int, widest: int) -> Vertices:
-        return Vertices(self.contacts, LcpContacts.of_feet(n_feet, widest, self.params))
+        return Vertices(self.contacts, LcpContacts.of_feet(n_feet, widest, self.params, self._projection.budget))
 
     @property
     def residual(self) -> float:

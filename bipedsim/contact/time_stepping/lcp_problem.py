@@ -71,8 +71,8 @@ class LcpContacts(NamedTuple):
     work: LcpWork
 
     @classmethod
-    def of_feet(cls, n_feet: int, widest: int, params: LcpParams) -> LcpContacts:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most."""
+    def of_feet(cls, n_feet: int, widest: int, params: LcpParams, budget: Integers) -> LcpContacts:
+        """Return the arrays for ``n_feet`` of ``widest`` vertices at most, and the ``budget`` (1,) of a step."""
         most = n_feet * widest
         return zeros_of(
             cls,
@@ -80,8 +80,8 @@ class LcpContacts(NamedTuple):
             params=params,
             corners=pyramid(params.sides),
             anchors=Anchors.of_feet(n_feet, widest),
-            points=ConeProblem.of_feet(n_feet, most, 0.1 * TOLERANCE, _STEPS, params.sides),
-            work=LcpWork.of_size(most * (params.sides + 2)),
+            points=ConeProblem.of_feet(n_feet, most, 0.1 * TOLERANCE, _STEPS, params.sides, budget),
+            work=LcpWork.of_size(most * (params.sides + 2), budget),
         )
 
 

@@ -280,7 +280,8 @@ class Ncp(VertexModel):
 
     def _arrays_of(self, n_feet: int, widest: int) -> Cones:
         friction = Friction.of_feet(n_feet, widest, self.params)
-        problem = ConeProblem.of_feet(n_feet, n_feet * widest, self.params.tolerance, self.params.iterations)
+        limits = self.params.tolerance, self.params.iterations
+        problem = ConeProblem.of_feet(n_feet, n_feet * widest, *limits, budget=self._projection.budget)
         return Cones(self.contacts, friction, problem)
 
     @property

@@ -19,23 +19,64 @@ from bipedsim.contact.time_stepping.cone_newton import (
     STALLED_SOLVED,
     linearise,
 )
-from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, measure
+from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, measure, set_aside
 from bipedsim.contact.time_stepping.cone_solver import MILDER, PROXIMAL, SOFTER
 from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
 from bipedsim.numerics import Array, Integers, factor_pivoted, kernel, solve_factored
+
+PER_POINT = 60
+"""Operations of a step or a sweep for each point, beside those for all others."""
+
+
+@kernel
+def find_parts(D: Array, q: ConeProblem) -> None:
+    """Number the parts of the problem that have nothing to do with each other, in ``q.foot`` of each point."""
+    n = q.points[0]
+    q.budget[0] -= 9 * n * n
+    for m in range(n):
+        q.foot[m] = -1
+    parts = 0
+    for first in range(n):
+        if q.foot[first] >= 0:
+            continue
+        q.foot[first] = parts
+        q.guess[0] = first
+        count, done = 1, 0
+        while done < count:
+            m = q.guess[done]
+            done += 1
+            for k in range(n):
+                if q.foot[k] < 0 and _acts(D, m, k):
+                    q.foot[k] = parts
+                    q.guess[count] = k
+                    count += 1
+        parts += 1
+
+
+@kernel
+def _acts(D: Array, m: int, k: int) -> bool:
+    """Whether an impulse at point ``k`` moves point ``m``."""
+    for a in range(3):
+        for b in range(3):
+            if D[3 * m + a, 3 * k + b] != 0.0:
+                return True
+    return False
 
 
 @kernel
 def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> bool:
     """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
 
-    ``q.f`` and ``q.u`` are the best that was found, ``q.residual`` says how good. Never NaN for finite input.
+    ``q.f`` and ``q.u`` are the best that was found, ``q.residual`` says how good. Never NaN for finite input. It
+    takes half of what is left of the budget of the step at most, and makes some sweeps where nothing is left.
 
     Args:
         D: (>= 3n, >= 3n) velocities of the points for impulses at them [1/kg].
-        q: The problem: points, mu, mobility, g, scale and f are given; feet and arms are not used.
+        q: The problem: points, mu, mobility, g, scale and f are given, and in foot the part that each belongs to, see
+            :func:`find_parts`. Arms are not used.
         A, rhs, x, rows, order: Work of the size of D.
     """
+    aside = set_aside(q)
     q.used[0] = 0
     q.residual[0] = np.inf
     for m in range(q.points[0]):
@@ -44,16 +85,23 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
     _newton(D, q, PROXIMAL, A, rhs, x, rows, order)
     block = 0
     copy_points(q.best, q.z)
-    while q.residual[0] > q.tolerance and q.used[0] < q.iterations:
+    # The first sweeps are made in any case: they take little, and near a solution they get.
+    while q.residual[0] > q.tolerance and q.used[0] < q.iterations and (block == 0 or q.budget[0] > 0):
         # From where the sweeps were, whatever Newton made of it.
         copy_points(q.z, q.f)
         _sweep(D, q)
         copy_points(q.f, q.z)
         _newton(D, q, SOFTER * MILDER ** (block % 2), A, rhs, x, rows, order)
         block += 1
+    copy_points(q.best, q.f)
+    fill_speeds(D, q)
+    left = q.residual[0] * q.scale[0]
     for m in range(q.points[0]):
-        for a in range(3):
-            q.f[m, a] = q.best[m, a]
+        load = q.mobility[m] * q.f[m, 2]
+        if load <= left and q.u[m, 2] > load:
+            # A point that leaves carries nothing, not what the residual allows for.
+            for a in range(3):
+                q.f[m, a] = 0.0
         onto_cone(q.f[m], q.mu[m])
     fill_speeds(D, q)
     now = measure(q)
@@ -64,6 +112,7 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
             for a in range(3):
                 q.f[m, a] = q.best[m, a]
         fill_speeds(D, q)
+    q.budget[0] = max(q.budget[0], 0) + aside
     return q.residual[0] <= q.tolerance
 
 
@@ -102,28 +151,46 @@ def _newton(
         else:
             stalled = 0
         before = min(now, before)
-        if now <= POLISHED or q.used[0] >= q.iterations:
+        if now <= POLISHED or q.used[0] >= q.iterations or q.budget[0] <= 0:
             return
         _step(D, q, A, rhs, x, rows, order)
 
 
 @kernel
 def _step(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> None:
-    """Make one Newton step: speeds (1 + D C) x = -D c, then f of each point from its own.
+    """Make one Newton step: speeds (1 + D C) x = -D c, then f of each point from its own, part by part.
 
     Points that are open have no part in the system: their impulses vanish whatever x is.
     """
-    n, size = q.points[0], 0
+    n = q.points[0]
+    parts = 0
     for m in range(n):
+        parts = max(parts, q.foot[m] + 1)
         linearise(q, m)
         by = 1.0 / q.mobility[m]
         for a in range(3):
             q.c[m, a] *= by
             for b in range(3):
                 q.C[m, a, b] *= by
-        if q.C[m, 2, 2] != 0.0:
+    q.budget[0] -= 18 * n * n + PER_POINT * n
+    for m in range(n):
+        for a in range(3):
+            q.f[m, a] -= q.c[m, a]
+    for part in range(parts):
+        _solve_part(D, q, part, A, rhs, x, rows, order)
+
+
+@kernel
+def _solve_part(
+    D: Array, q: ConeProblem, part: int, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers
+) -> None:
+    """Take from the impulses of the points of a ``part`` what goes with the speeds of a Newton step."""
+    n, size = q.points[0], 0
+    for m in range(n):
+        if q.foot[m] == part and q.C[m, 2, 2] != 0.0:
             rows[size] = m
             size += 1
+    q.budget[0] -= 9 * size * size * (size + 4)
     for j in range(size):
         for a in range(3):
             row = D[3 * rows[j] + a]
@@ -137,11 +204,9 @@ def _step(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Intege
                 for b in range(3):
                     A[3 * j + a, 3 * k + b] = d0 * q.C[m, 0, b] + d1 * q.C[m, 1, b] + d2 * q.C[m, 2, b]
             A[3 * j + a, 3 * j + a] += 1.0
-    if factor_pivoted(A, 3 * size, order):
-        solve_factored(A, 3 * size, order, rhs, x)
-    for m in range(n):
-        for a in range(3):
-            q.f[m, a] -= q.c[m, a]
+    if not factor_pivoted(A, 3 * size, order):
+        return
+    solve_factored(A, 3 * size, order, rhs, x)
     for j in range(size):
         m = rows[j]
         for a in range(3):
@@ -165,3 +230,4 @@ def _sweep(D: Array, q: ConeProblem) -> None:
             own = D[i : i + 3, i : i + 3]
             q.f[m, 0], q.f[m, 1], q.f[m, 2] = solve_point(own, q.f[m], q.mu[m], u0, u1, u2)
     q.used[0] += SWEEPS
+    q.budget[0] -= SWEEPS * n * (9 * n + PER_POINT)

@@ -14,6 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.numerics.arrays import Array, Flags, Integers
+from bipedsim.numerics.budget import unlimited
 from bipedsim.numerics.jit import entry, kernel
 from bipedsim.numerics.zeros import zeros_of
 
@@ -44,6 +45,7 @@ class LcpWork(NamedTuple):
         wanted: (2n + 1,), tied: (n,) marks. kept: (n,) the best basis so far.
         inside, pivot_columns: (n,) basic z; columns of ``factor`` in the order of elimination.
         factor: (n, n) LU of the block of the basis. order: (n,) its rows. right, step: (n,).
+        budget: (1,) multiplications that pivots may still take; see :mod:`bipedsim.numerics.budget`.
     """
 
     M: Annotated[Array, "n", "n"]
@@ -70,12 +72,14 @@ class LcpWork(NamedTuple):
     order: Annotated[Integers, "n"]
     right: Annotated[Array, "n"]
     step: Annotated[Array, "n"]
+    budget: Annotated[Integers, 1]
 
     @classmethod
-    def of_size(cls, n: int) -> LcpWork:
-        """Return room for problems of up to ``n`` unknowns."""
+    def of_size(cls, n: int, budget: Integers | None = None) -> LcpWork:
+        """Return room for problems of up to ``n`` unknowns, of an unlimited ``budget`` where none is given."""
         sizes = {"n": n, "t": n + 2, "m": 2 * n + 1}
-        return zeros_of(cls, sizes, rows=np.ones(n), columns=np.ones(n), unit=np.ones(1))
+        budget = unlimited() if budget is None else budget
+        return zeros_of(cls, sizes, rows=np.ones(n), columns=np.ones(n), unit=np.ones(1), budget=budget)
 
 
 @kernel

@@ -58,6 +58,7 @@ def _begin(w: LcpWork, n: int) -> None:
 @kernel
 def _exchange(w: LcpWork, n: int, r: int, s: int) -> None:
     """Let the variable of column ``s`` enter the basis for that of row ``r``."""
+    w.budget[0] -= n * (n + 2)
     top = w.table[r]
     inverse = 1.0 / top[s]
     for c in range(n + 2):
@@ -90,6 +91,8 @@ def _refresh(w: LcpWork, n: int) -> bool:
             missing += 1
     _begin(w, n)
     for _ in range(missing):
+        if w.budget[0] <= 0:
+            return False
         best = _SINGULAR
         r = -1
         s = -1
@@ -198,7 +201,7 @@ def _follow(w: LcpWork, n: int, limit: int, strict: bool, refreshed: bool) -> in
     entering = n + row
     fresh = False
     made = 0
-    while made < limit:
+    while made < limit and w.budget[0] > 0:
         if refreshed and not fresh:
             fresh = _refresh(w, n)
             if not fresh:
@@ -233,6 +236,8 @@ def _follow(w: LcpWork, n: int, limit: int, strict: bool, refreshed: bool) -> in
 def solve(w: LcpWork, n: int, limit: int, warm: bool) -> int:
     """Solve the problem of size ``n`` in ``w``; return SOLVED, RAY, LIMIT or INACCURATE.
 
+    LIMIT or INACCURATE are also what it ends with where ``w.budget`` is used up.
+
     Args:
         limit: Most pivots of one try.
         warm: Whether ``w.basis`` is tried first.
@@ -249,7 +254,7 @@ def solve(w: LcpWork, n: int, limit: int, warm: bool) -> int:
         least = np.inf
         for attempt in range(_TRIES):
             # Fresh tableaus take long, and are for what nothing else solves.
-            if attempt > 2 and least <= TOLERANCE:
+            if (attempt > 2 and least <= TOLERANCE) or w.budget[0] <= 0:
                 break
             # Another covering vector goes another way: worth a try where rounding, not the problem, ended the first.
             ones = attempt in (1, 4)

@@ -278,3 +278,28 @@ def test_what_a_solve_that_ends_early_leaves_on_a_point_that_leaves_is_cleared(e
     call(let_go, q)
     assert (q.f[0] == 0.0).all()
     np.testing.assert_array_equal(q.f[1:], before[1:])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+def test_a_problem_takes_half_of_the_budget_at_most(share: float) -> None:
+    """What is cut short is the best so far; what is not is what it was, to the bit."""
+    rng = np.random.default_rng(1)
+    cut = 0
+    for _ in range(30):
+        q, G, _ = two_points(rng, 10.0 ** rng.uniform(-8.0, -7.0))
+        begun = q.f.copy()
+        before = int(q.budget[0])
+        assert call(solve_cones, G, q)
+        took, alone = before - int(q.budget[0]), q.f.copy()
+        assert took > 0
+        given = int(share * 2.0 * took) + 2
+        q.budget[0], q.f[:] = given, begun
+        solved = call(solve_cones, G, q)
+        assert np.isfinite(q.f).all()
+        assert int(q.budget[0]) >= given // 2
+        if share == 1.0:
+            assert solved
+            np.testing.assert_array_equal(q.f, alone)
+        cut += not solved
+        assert solved == (q.residual[0] <= TOLERANCE)
+    assert (cut > 0) == (share < 1.0)

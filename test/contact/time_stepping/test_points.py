@@ -1,0 +1,89 @@
+"""Point contacts on whatever bodies: what is left where the solver ends at its tolerance, or its budget."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from bipedsim.contact.time_stepping.cone_problem import ConeProblem
+from bipedsim.contact.time_stepping.points import solve_points
+from bipedsim.numerics import Array, Integers, box, entry
+
+POINTS = 8
+
+
+class Room(NamedTuple):
+    """A problem, its matrix, and room to solve it."""
+
+    problem: ConeProblem
+    D: Array
+    A: Array
+    rhs: Array
+    x: Array
+    rows: Integers
+    order: Integers
+
+
+@entry
+def _solve(boxed: Any) -> bool:
+    a = boxed.arrays
+    return solve_points(a.D, a.problem, a.A, a.rhs, a.x, a.rows, a.order)
+
+
+def problem(rng: np.random.Generator, tolerance: float) -> tuple[ConeProblem, Array]:
+    """Return points of two bodies, of which some leave, and their Delassus matrix: of less rank than it has rows."""
+    J = rng.normal(size=(3 * POINTS, 12))
+    D = J @ J.T
+    q = ConeProblem.of_feet(0, POINTS, tolerance, 1000)
+    q.points[0] = POINTS
+    q.mu[:] = rng.uniform(0.2, 1.5, POINTS)
+    q.mobility[:] = np.diagonal(D).reshape(POINTS, 3).mean(axis=1)
+    q.g[:] = (J @ rng.normal(size=12)).reshape(POINTS, 3)
+    q.scale[0] = np.abs(q.g).max()
+    return q, D
+
+
+def solve(q: ConeProblem, D: Array) -> bool:
+    """Solve it, with room of its size."""
+    n = 3 * POINTS
+    whole = np.zeros((2, n), dtype=np.int64)
+    return bool(_solve(box(Room(q, D, np.zeros((n, n)), np.zeros(n), np.zeros(n), whole[0], whole[1]))))
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
+def test_a_point_that_leaves_carries_nothing(tolerance: float) -> None:
+    """However far from rounding the solver has ended."""
+    rng = np.random.default_rng(0)
+    left = 0
+    for _ in range(200):
+        q, D = problem(rng, tolerance)
+        if not solve(q, D):
+            continue
+        np.testing.assert_allclose(q.u, (D @ q.f.ravel()).reshape(-1, 3) + q.g, atol=1e-12 * q.scale[0])
+        leaves = q.u[:, 2] > 2.0 * tolerance * q.scale[0]
+        assert (q.f[leaves] == 0.0).all()
+        left += int(leaves.sum())
+    assert left > 200
+
+
+def test_a_budget_cuts_short_and_leaves_half() -> None:
+    rng = np.random.default_rng(0)
+    cut = 0
+    for _ in range(100):
+        q, D = problem(rng, 1e-8)
+        before = int(q.budget[0])
+        solve(q, D)
+        took, alone = before - int(q.budget[0]), q.f.copy()
+        for given in (0, took // 20, 2 * took + 2):
+            q.f[:] = 0.0
+            q.budget[0] = given
+            solved = solve(q, D)
+            assert solved == (q.residual[0] <= q.tolerance)
+            assert np.isfinite(q.f).all()
+            assert (np.hypot(q.f[:, 0], q.f[:, 1]) <= q.mu * q.f[:, 2] * (1.0 + 1e-9) + 1e-12).all()
+            assert int(q.budget[0]) >= given // 2
+            cut += not solved
+        np.testing.assert_array_equal(q.f, alone)
+    assert cut > 50
