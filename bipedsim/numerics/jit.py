@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from numba import njit, typeof
+from numba.core.types import unliteral
 
 from bipedsim.numerics.compile_time import compile_seconds
 from bipedsim.numerics.inner import KernelCompiler
@@ -101,6 +102,15 @@ def _how_long(least: float, most: float) -> str:
     return f"about {seconds:.0f} s" if seconds < _LONG else "1 to 2 minutes"
 
 
+def _without_literals(fold: Callable[..., Any], args: Any, kws: Any) -> Any:
+    """Return what numba's ``fold`` does, of types without values: else each constant argument compiles a kernel again.
+
+    The optimiser sees the constants anyway, since callers are linked with what they call.
+    """
+    signature, types = fold(args, kws)
+    return signature, tuple(map(unliteral, types))
+
+
 def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles with ``options``, and keeps what it compiled."""
 
@@ -110,6 +120,7 @@ def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             **{"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler, **options}
         )(function)
         made._cache = KernelCache(made, partial(_announce, function.__module__))
+        made._compiler.fold_argument_types = partial(_without_literals, made._compiler.fold_argument_types)
         _caches.append(made._cache)
         return made
 

@@ -102,3 +102,18 @@ def test_a_kernel_cannot_allocate() -> None:
 
     with pytest.raises(NumbaError, match="Only accept returning of array passed into the function"):
         greedy(3)
+
+
+@jit.kernel
+def _shifted(x: float, by: int, double: bool) -> float:
+    return 2.0 * (x + by) if double else x + by
+
+
+@jit.entry
+def _shifted_twice(x: float) -> float:
+    return _shifted(_shifted(x, 1, True), by=2, double=False)
+
+
+def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with() -> None:
+    assert _shifted_twice(3.0) == 10.0
+    assert len(_shifted.signatures) == 1
