@@ -58,7 +58,7 @@ def warm_up(names: Sequence[str] = ()) -> Iterator[tuple[int, int, str]]:
             raise UnknownNameError("contact model, controller or hardware", name, _choices())
     wanted = list(dict.fromkeys(names or [*_COMPILED, *CONTACT_MODELS, HARDWARE[0]]))
     # What several of them need is compiled by one while others wait: more processes than cores keep all cores busy.
-    with WorkerPool(min(2 * len(os.sched_getaffinity(0)), len(wanted))) as pool:
+    with WorkerPool(min(3 * len(os.sched_getaffinity(0)), len(wanted))) as pool:
         jobs = [pool.submit(_compile, name) for name in wanted]
         for done, job in enumerate(as_completed(jobs), start=1):
             yield done, len(wanted), job.result()

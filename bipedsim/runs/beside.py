@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,7 +28,7 @@ def compiling_beside(contact: str) -> Iterator[None]:
     def begin() -> None:
         # It has nothing to say: whatever keeps it from compiling, this process says when it comes to the same kernel.
         quiet = subprocess.DEVNULL
-        command = [sys.executable, "-m", "bipedsim.runs.beside", contact]
+        command = [sys.executable, "-m", "bipedsim.runs.beside", contact, str(os.getpid())]
         processes.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
 
     try:
@@ -44,5 +47,13 @@ def _compile(contact: str) -> None:
     sim.watch(lambda name, said, begun: None)
 
 
+def _end_with(parent: int) -> None:
+    """End this process once it is no longer a child of the process ``parent``, however that has ended."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(0)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with, args=[int(sys.argv[2])], daemon=True).start()
     _compile(sys.argv[1])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,12 +47,49 @@ def test_it_begins_with_the_first_kernel_and_ends_with_the_context(
         some(1.0)
         some(1)
         (helper,) = _children() - before
-        assert b"bipedsim.runs.beside\0one_step" in Path(f"/proc/{helper}/cmdline").read_bytes()
+        assert f"bipedsim.runs.beside\0one_step\0{os.getpid()}".encode() in Path(f"/proc/{helper}/cmdline").read_bytes()
     assert _children() == before
     with compiling_beside("one_step"):
         some(2.0)
         assert _children() == before, "nothing had to be compiled"
     kernel_cache.cache_folder.cache_clear()
+
+
+KILLED = """
+import os, signal, sys
+from bipedsim.numerics import kernel
+from bipedsim.runs import compiling_beside
+
+@kernel
+def some(x):
+    return x + 3.0
+
+with compiling_beside("one_step"):
+    some(1.0)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def _compiles_for(parent: int) -> bool:
+    """Whether a process compiles beside the process ``parent``."""
+    command = f"bipedsim.runs.beside\0one_step\0{parent}\0".encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes().endswith(command):
+                return True
+    return False
+
+
+def test_it_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    """What it has to compile would take it a minute or more."""
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    process = subprocess.Popen([sys.executable, script], env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)})
+    assert process.wait() == -signal.SIGKILL
+    patience = time.monotonic() + 30.0
+    while _compiles_for(process.pid):
+        assert time.monotonic() < patience
+        time.sleep(0.1)
 
 
 @pytest.mark.slow
@@ -59,7 +99,8 @@ def test_it_compiles_what_the_run_needs(tmp_path: Path) -> None:
     def kept() -> set[str]:
         return {path.name for path in tmp_path.glob("*.nbc")}
 
-    subprocess.run([sys.executable, "-m", "bipedsim.runs.beside", "nonlinear_damping"], env=env, check=True)
+    command = [sys.executable, "-m", "bipedsim.runs.beside", "nonlinear_damping", str(os.getpid())]
+    subprocess.run(command, env=env, check=True)
     beside = kept()
     subprocess.run([sys.executable, "-c", RUN], env=env, check=True)
     late = {name.partition("-")[0] for name in kept() - beside}
