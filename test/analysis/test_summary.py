@@ -91,6 +91,7 @@ def test_what_became_of_the_robot_is_told_in_words_and_readouts_have_units() -> 
     assert verdict == "biped14 fell at 2.5 s: no commands from 1.5 s"
 
 
+@pytest.mark.long
 def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,6 +84,7 @@ def test_a_fall_is_that_of_the_recording_and_has_a_reason() -> None:
     assert summary["verdict"].startswith(f"fell at {fell:.1f} s: tipping over the edge")
 
 
+@pytest.mark.long
 def test_scripts_learn_of_a_fall_by_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     fall = ["run", "--scenario", "toe_fall", "--duration", "6", "--json"]
     assert main(fall) == 0

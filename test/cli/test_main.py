@@ -32,6 +32,7 @@ def summary_of(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, obje
     return result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("robot", ["biped14", "talos", "g1"])
 def test_standing_carries_the_weight_and_nothing_moves(robot: str, capsys: pytest.CaptureFixture[str]) -> None:
     summary = summary_of(capsys, "--robot", robot, "--duration", "10")
@@ -90,6 +91,7 @@ def test_what_a_run_was_is_said_before_it_is_drawn(
     assert len(load_recording(run)) == 50
 
 
+@pytest.mark.long
 def test_a_run_longer_than_a_block_is_exported_like_one_that_is_held_whole(tmp_path: Path) -> None:
     r = standing(40_000)
     r.save(tmp_path / "run.npz")
@@ -345,6 +347,7 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path, number: sign
     assert "".join(line for line in lines if line not in said) == end + "bipedsim: interrupted\n"
 
 
+@pytest.mark.long
 def test_ctrl_c_again_ends_at_once_and_says_what_is_missing(tmp_path: Path) -> None:
     """Within a second it is the same wish: ``timeout -s INT`` sends two signals at once."""
     output, picture = tmp_path / "run.npz", tmp_path / "run.png"

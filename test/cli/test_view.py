@@ -31,6 +31,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_page_is_served_to_this_machine_until_it_is_interrupted(walk: Path) -> None:
     command = [sys.executable, "-m", "bipedsim.cli.main", "view", str(walk), "--port", "0", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:

@@ -49,6 +49,7 @@ def test_what_takes_long_is_seen_at_a_terminal(tmp_path: Path, columns: int) -> 
     assert seen_at_a_terminal(tmp_path, columns, "run", "--duration", "0.2", "--json") == ""
 
 
+@pytest.mark.long
 def test_a_pipe_sees_nothing_of_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bipedsim.cli.main", "run", "--duration", "0.1", "--plot", "a.png"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -104,16 +104,20 @@ def test_a_kernel_cannot_allocate() -> None:
         greedy(3)
 
 
-@jit.kernel
-def _shifted(x: float, by: int, double: bool) -> float:
-    return 2.0 * (x + by) if double else x + by
+def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path))
+    kernel_cache.cache_folder.cache_clear()
 
+    @jit.kernel
+    def shifted(x, by, double):
+        return 2.0 * (x + by) if double else x + by
 
-@jit.entry
-def _shifted_twice(x: float) -> float:
-    return _shifted(_shifted(x, 1, True), by=2, double=False)
+    @jit.entry
+    def shifted_twice(x):
+        return shifted(shifted(x, 1, True), by=2, double=False)
 
-
-def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with() -> None:
-    assert _shifted_twice(3.0) == 10.0
-    assert len(_shifted.signatures) == 1
+    assert shifted_twice(3.0) == 10.0
+    assert len(shifted.signatures) == 1
+    kernel_cache.cache_folder.cache_clear()

@@ -124,6 +124,7 @@ def test_a_linkage_moves_as_its_one_coordinate_does(tmp_path: Path, model: str) 
     assert errors[2] < 0.3 * errors[1]
 
 
+@pytest.mark.long
 def test_a_minute_of_swinging_keeps_loop_and_energy(tmp_path: Path) -> None:
     """The loop stays closed, and does no work: what is lost or gained is less than in a chain that is open."""
     robot = linkage(tmp_path)

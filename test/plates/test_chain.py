@@ -128,6 +128,7 @@ def test_a_range_without_bits_ends_at_its_ends() -> None:
     assert amplifiers.clipped == (3,)
 
 
+@pytest.mark.long
 def test_noise_and_drift_follow_from_seed_and_reset() -> None:
     config = plate(noise=(1.0, 2.0, 3.0, 0.1, 0.2, 0.3), drift=0.5)
     force = np.zeros(4000)

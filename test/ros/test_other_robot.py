@@ -192,6 +192,7 @@ START = 3.0
 """More time [s] than a walk needs to begin: hold, shift, and acceleration at 0.4 m/s^2."""
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.parametrize("run", sampled(RUNS), ids=lambda run: f"{run.robot} {run.controller}")
 def test_the_same_controller_process_moves_the_other_robot(ros: RosWorld, run: Run) -> None:

@@ -51,6 +51,7 @@ def energy(sim: Simulator) -> float:
     return float(kinetic + pin.computePotentialEnergy(ROBOT.model, data, sim.q))
 
 
+@pytest.mark.long
 def test_at_rest_the_rope_carries_the_weight_straight_above_the_com() -> None:
     sim = hung()
     start = com(sim.q)
@@ -144,6 +145,7 @@ def test_a_snapshot_holds_it_and_finer_steps_change_little() -> None:
     np.testing.assert_allclose(fine.q[:3], sim.q[:3], atol=2e-3)
 
 
+@pytest.mark.long
 def test_a_recorded_run_is_simulated_again_to_the_bit() -> None:
     gantry = "{clearance: 0.02, lower_at: 0.2, release_at: 0.9}"
     recording, summary = run(RunConfig(robot="g1", duration=2.4, gantry=gantry))

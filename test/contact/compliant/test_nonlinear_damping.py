@@ -261,6 +261,7 @@ def energies(brick: Robot, throw: Throw, h: float, exponent: float) -> np.ndarra
     return np.array(found)
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(
     throw=st.builds(Throw, turn=triples(0.5), linear=triples(1.5), angular=triples(4.0)),

@@ -56,6 +56,7 @@ def differences(name: str, scenario: str, seconds: float) -> tuple[int, Counter[
     return steps, differing, better
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["biped14", *(pytest.param(name, marks=pytest.mark.slow) for name in ("talos", "g1"))])
 @pytest.mark.parametrize("scenario", sorted(name for name, entry in SCENARIOS.items() if entry.controller == "posture"))
 def test_one_step_chooses_what_exact_chooses(name: str, scenario: str) -> None:

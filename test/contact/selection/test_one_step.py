@@ -104,6 +104,7 @@ def test_slow_lift_never_reclamps_and_never_pulls(box: Robot) -> None:
     assert set(modes[switch:]) == {0}
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(
     tilt=st.tuples(st.floats(-0.5, 0.5), st.floats(-0.5, 0.5)),

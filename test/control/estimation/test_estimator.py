@@ -42,6 +42,7 @@ def norm(rows: Any) -> Any:
     return np.linalg.norm(rows, axis=-1)
 
 
+@pytest.mark.long
 def test_ideal_sensors_follow_ten_metres_to_a_third_of_a_millimetre() -> None:
     log = walk()
     assert log.q[-1, 0] > 9.5

@@ -124,6 +124,7 @@ def sliding_variable(run: Track, slope: float) -> np.ndarray:
     return rate + slope * run.error
 
 
+@pytest.mark.long
 def test_the_surface_is_reached_in_the_time_that_reach_says(arm: Robot) -> None:
     """s falls by ``reach`` per second down to the layer and decays exponentially in it: a closed form."""
     slope, reach, layer = 5.0, 8.0, 0.2
@@ -205,6 +206,7 @@ def test_a_layer_that_is_crossed_within_a_tick_is_refused(arm: Robot) -> None:
         make_controller("sliding", arm, {"reach": 100.0, "layer": 0.05}, 1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TRACKING)
 def test_a_biped_stands_and_squats(biped14: Robot, name: str) -> None:
     """Both feet stay faces that stick, and joints go where they should with the constraint of the feet in the model."""

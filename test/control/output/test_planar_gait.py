@@ -188,6 +188,7 @@ def test_it_walks_twenty_steps_and_returns_when_pushed() -> None:
     assert measured("hurmuzlu2001", "planar_gait", "pushed by") > 0.01
 
 
+@pytest.mark.long
 def test_partial_linearisation_walks_as_well(biped: Robot) -> None:
     sim = Simulator(biped)
     observation = sim.reset()

@@ -588,6 +588,7 @@ def test_an_interrupt_ends_all_nodes(tmp_path: Path, ros_env: dict[str, str], du
     assert (tmp_path / "run" / "bag" / "metadata.yaml").is_file() == simulated
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_an_interrupt_before_the_first_tick_is_told_as_one(tmp_path: Path, ros_env: dict[str, str]) -> None:
     """As soon as a node is there: the simulator still loads."""

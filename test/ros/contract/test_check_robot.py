@@ -117,6 +117,7 @@ def test_faults_of_a_graph_are_found(ros: RosWorld) -> None:
     assert wrong["/left_foot_ft/wrench", "type"]["found"] == "geometry_msgs/msg/PoseStamped"
 
 
+@pytest.mark.long
 def test_that_no_robot_is_up_is_told_once(ros: RosWorld) -> None:
     checker = bipedsim(ros, "check-robot", "biped14")
     ros.until(lambda: checker.poll() is not None, "the end of check-robot")

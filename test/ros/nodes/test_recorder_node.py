@@ -39,6 +39,7 @@ from bipedsim_ros.wire import topics
 pytestmark = pytest.mark.ros
 
 
+@pytest.mark.long
 def test_nothing_is_lost_at_a_kilohertz_and_others_can_read_it(ros: RosWorld, tmp_path: Path) -> None:
     n = 2000
     with RecorderProcess(ros.env, tmp_path / "bag", program=True) as recorder:

@@ -88,6 +88,7 @@ def test_a_node_ends_with_the_process_that_started_it(
     assert name not in ros.node.get_node_names()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "ready", "compiled"),
     [
