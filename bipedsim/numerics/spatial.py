@@ -34,6 +34,18 @@ def accumulate(out: Array, v: Vector) -> None:
 
 
 @kernel
+def minus(a: Vector, b: Vector) -> Three:
+    """Return a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@kernel
+def dot(a: Vector, b: Vector) -> float:
+    """Return a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel
 def cross(a: Vector, b: Vector) -> Three:
     """Return a x b."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul_t
+from bipedsim.numerics import Array, Integers, assign, cross, dot, kernel, minus, mul_t
 from bipedsim.objects.bodies import Bodies
 from bipedsim.objects.shapes import BALL, CYLINDER, Shapes, corner
 
@@ -58,16 +58,6 @@ class Crossing(NamedTuple):
 
 
 @kernel
-def _dot(a, b) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@kernel
-def _minus(a, b) -> tuple[float, float, float]:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-@kernel
 def _plus(a, s: float, b) -> tuple[float, float, float]:
     """Return a + s b."""
     return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
@@ -85,7 +75,7 @@ def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: f
         x.round[side] = sh.size[i, 0]
     elif sh.kind[i] == CYLINDER:
         axis = (R[0, 2], R[1, 2], R[2, 2])
-        across = _dot(axis, d)
+        across = dot(axis, d)
         half = sh.size[i, 1]
         assign(x.along[side], axis)
         if abs(across) <= slope:
@@ -102,7 +92,7 @@ def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: f
         best = second = -np.inf
         one = two = 0
         for k in range(sh.n_vertices[i]):
-            far = _dot(sh.vertices[i, k], local)
+            far = dot(sh.vertices[i, k], local)
             if far > best:
                 second, two = best, one
                 best, one = far, k
@@ -110,8 +100,8 @@ def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: f
                 second, two = far, k
         # Of the corners of a convex body, the two that are farthest have an edge in common.
         first = corner(sh, i, one)
-        edge = _minus(corner(sh, i, two), first)
-        length = np.sqrt(_dot(edge, edge))
+        edge = minus(corner(sh, i, two), first)
+        length = np.sqrt(dot(edge, edge))
         assign(x.start[side], first)
         if best - second <= slope * length:
             x.kind[side] = EDGE
@@ -123,15 +113,15 @@ def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: f
         assign(x.tangent[side], (0.0, 0.0, 0.0))
         assign(x.curve[side], (0.0, 0.0, 0.0))
         return
-    r = _minus(point, start)
-    s = _dot(r, along)
+    r = minus(point, start)
+    s = dot(r, along)
     if x.kind[side] == EDGE:
         assign(x.at[side], _plus(start, s, along))
         assign(x.tangent[side], along)
         assign(x.curve[side], (0.0, 0.0, 0.0))
         return
     r = _plus(r, -s, along)
-    out = np.sqrt(_dot(r, r))
+    out = np.sqrt(dot(r, r))
     if out < 1e-6 * x.length[side]:
         # Straight above the centre, where no point of the rim is nearer than another.
         r = (R[0, 0], R[1, 0], R[2, 0])
@@ -163,9 +153,9 @@ def _go(x: Crossing, side: int, s: float) -> None:
 @kernel
 def _solve_ways(x: Crossing, d, one: float, two: float) -> bool:
     """Fill the ways along both tangents that change d . t1 and d . t2 by so much; False if these are parallel."""
-    curved_1 = 1.0 + _dot(d, x.curve[0]) if x.kind[0] != CORNER else 1.0
-    curved_2 = _dot(d, x.curve[1]) - 1.0 if x.kind[1] != CORNER else -1.0
-    both = _dot(x.tangent[0], x.tangent[1])
+    curved_1 = 1.0 + dot(d, x.curve[0]) if x.kind[0] != CORNER else 1.0
+    curved_2 = dot(d, x.curve[1]) - 1.0 if x.kind[1] != CORNER else -1.0
+    both = dot(x.tangent[0], x.tangent[1])
     # The tangent of a corner is zero, and so is its part of these equations.
     determinant = curved_1 * curved_2 + both * both
     if not determinant < -PARALLEL:
@@ -193,8 +183,8 @@ def cross_shapes(x: Crossing, sh: Shapes, i: int, j: int, n, one, two, slope: fl
     _fill_feature(x, 1, sh, j, n, two, slope)
     small = NEAR * (sh.bound[i] + sh.bound[j])
     for _ in range(ROUNDS):
-        d = _minus(x.at[0], x.at[1])
-        if not _solve_ways(x, d, -_dot(d, x.tangent[0]), -_dot(d, x.tangent[1])):
+        d = minus(x.at[0], x.at[1])
+        if not _solve_ways(x, d, -dot(d, x.tangent[0]), -dot(d, x.tangent[1])):
             return False
         _go(x, 0, x.way[0])
         _go(x, 1, x.way[1])
@@ -202,10 +192,10 @@ def cross_shapes(x: Crossing, sh: Shapes, i: int, j: int, n, one, two, slope: fl
             break
     for side in range(2):
         if x.kind[side] == EDGE:
-            s = _dot(_minus(x.at[side], x.start[side]), x.along[side])
+            s = dot(minus(x.at[side], x.start[side]), x.along[side])
             if s < 0.0 or s > x.length[side]:
                 return False
-    d = _minus(x.at[0], x.at[1])
+    d = minus(x.at[0], x.at[1])
     sharp = x.round[0] == 0.0 and x.round[1] == 0.0
     across = d
     if x.kind[0] != CORNER and x.kind[1] != CORNER:
@@ -213,10 +203,10 @@ def cross_shapes(x: Crossing, sh: Shapes, i: int, j: int, n, one, two, slope: fl
     elif sharp:
         # Where a corner meets an edge or a corner there is no normal.
         return False
-    length = np.sqrt(_dot(across, across))
+    length = np.sqrt(dot(across, across))
     if not length > small:
         return False
-    if _dot(across, n) < 0.0:
+    if dot(across, n) < 0.0:
         length = -length
     assign(x.normal, (across[0] / length, across[1] / length, across[2] / length))
     return True
@@ -225,12 +215,12 @@ def cross_shapes(x: Crossing, sh: Shapes, i: int, j: int, n, one, two, slope: fl
 @kernel
 def distance(x: Crossing) -> float:
     """Return the distance of the two shapes along the normal [m]."""
-    return _dot(_minus(x.at[0], x.at[1]), x.normal) - x.round[0] - x.round[1]
+    return dot(minus(x.at[0], x.at[1]), x.normal) - x.round[0] - x.round[1]
 
 
 @kernel
 def _velocity(b: Bodies, i: int, point) -> tuple[float, float, float]:
-    turning = cross(b.w[i], _minus(point, b.position[i]))
+    turning = cross(b.w[i], minus(point, b.position[i]))
     return _plus(b.v[i], 1.0, turning)
 
 
@@ -241,13 +231,13 @@ def move_crossing(x: Crossing, b: Bodies, first: int, second: int, fastest: floa
     Returns:
         Whether that is determined, and the normal turns by no more than ``fastest`` [rad/s].
     """
-    d = _minus(x.at[0], x.at[1])
+    d = minus(x.at[0], x.at[1])
     u = _velocity(b, first, x.at[0])
     v = _velocity(b, second, x.at[1])
     turned_1, turned_2 = cross(b.w[first], x.tangent[0]), cross(b.w[second], x.tangent[1])
-    apart = _minus(u, v)
-    one = -_dot(apart, x.tangent[0]) - _dot(d, turned_1)
-    two = -_dot(apart, x.tangent[1]) - _dot(d, turned_2)
+    apart = minus(u, v)
+    one = -dot(apart, x.tangent[0]) - dot(d, turned_1)
+    two = -dot(apart, x.tangent[1]) - dot(d, turned_2)
     if not _solve_ways(x, d, one, two):
         return False
     u = _plus(u, x.way[0], x.tangent[0])
@@ -259,11 +249,11 @@ def move_crossing(x: Crossing, b: Bodies, first: int, second: int, fastest: floa
         change = _plus(cross(turned_1, x.tangent[1]), 1.0, cross(x.tangent[0], turned_2))
     else:
         across = d
-        change = _minus(u, v)
-    length = _dot(across, x.normal)
-    assign(x.rate, _plus(change, -_dot(change, x.normal), x.normal))
+        change = minus(u, v)
+    length = dot(across, x.normal)
+    assign(x.rate, _plus(change, -dot(change, x.normal), x.normal))
     for k in range(3):
         x.rate[k] /= length
     out = x.round[0] + 0.5 * distance(x)
     assign(x.moving, _plus(u, -out, x.rate))
-    return _dot(x.rate, x.rate) <= fastest * fastest
+    return dot(x.rate, x.rate) <= fastest * fastest

@@ -12,7 +12,7 @@ from typing import Any
 import coal
 import numpy as np
 
-from bipedsim.numerics import Array, Box, assign, cross, entry, kernel, ready
+from bipedsim.numerics import Array, Box, assign, cross, dot, entry, kernel, minus, ready
 from bipedsim.objects.crossing import SLOPES, WORSE, cross_shapes, move_crossing
 from bipedsim.objects.narrow import (
     CAP,
@@ -50,26 +50,16 @@ FIRST = 1e-9
 def _farthest(sh: Shapes, i: int, d) -> float:
     """Return how far shape ``i`` reaches along ``d`` (3,) [m]."""
     if sh.kind[i] == BALL:
-        return _dot(sh.p[i], d) + sh.size[i, 0]
+        return dot(sh.p[i], d) + sh.size[i, 0]
     if sh.kind[i] == CYLINDER:
         R = sh.R[i]
         along = R[0, 2] * d[0] + R[1, 2] * d[1] + R[2, 2] * d[2]
-        across = _dot(lowest_on_rim(sh, i, d), d)
-        return _dot(sh.p[i], d) + abs(along) * sh.size[i, 1] + sh.size[i, 0] * across
+        across = dot(lowest_on_rim(sh, i, d), d)
+        return dot(sh.p[i], d) + abs(along) * sh.size[i, 1] + sh.size[i, 0] * across
     most = -np.inf
     for k in range(sh.n_vertices[i]):
-        most = max(most, _dot(corner(sh, i, k), d))
+        most = max(most, dot(corner(sh, i, k), d))
     return most
-
-
-@kernel
-def _dot(a, b) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@kernel
-def _minus(a, b) -> tuple[float, float, float]:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 @kernel
@@ -162,12 +152,12 @@ def _meet(a: Near, found: Array) -> float:
     followed = capped = False
     if sh.kind[incident] == CYLINDER:
         followed = fill_rim(a, incident, m, cross(a.bodies.w[sh.body[reference]], m))
-        capped = abs(_dot(a.rim[0], m)) >= CAPPED
+        capped = abs(dot(a.rim[0], m)) >= CAPPED
     level = _farthest(sh, reference, m)
     count = _clipped(a, reference, incident, m)
     least = np.inf
     for k in range(count):
-        gap = _dot(a.polygon[k], m) - level
+        gap = dot(a.polygon[k], m) - level
         least = min(least, gap)
         if gap <= a.reach[0]:
             key = a.keys[k] + (65536 if whose == FIRST_FACE else 0)
@@ -186,11 +176,11 @@ def _follow(a: Near, i: int, m: int, key: int, capped: bool) -> None:
     """Have the corner ``key`` of a face of cylinder ``i``, contact point ``m``, go round, unless a cap is cut there."""
     radius, half = a.shapes.size[i, 0], a.shapes.size[i, 1]
     if capped and key < CAP:
-        side = 1.0 if _dot(_minus(a.contacts.where[m], a.shapes.p[i]), a.rim[0]) >= 0.0 else -1.0
+        side = 1.0 if dot(minus(a.contacts.where[m], a.shapes.p[i]), a.rim[0]) >= 0.0 else -1.0
         angle = side * 2.0 * np.pi * key / CAP
         follow_rim(a, i, m, (side * half, radius * np.cos(angle), radius * np.sin(angle)))
     elif not capped:
-        along = _dot(_minus(a.contacts.where[m], a.shapes.p[i]), a.rim[0])
+        along = dot(minus(a.contacts.where[m], a.shapes.p[i]), a.rim[0])
         follow_rim(a, i, m, (along, radius, 0.0))
 
 
@@ -210,9 +200,9 @@ def _clipped(a: Near, reference: int, incident: int, m) -> int:
         ez = side[f, 2] - side[e, 2]
         # Outward: edge x normal, faces being counter-clockwise from outside.
         out = (ey * m[2] - ez * m[1], ez * m[0] - ex * m[2], ex * m[1] - ey * m[0])
-        length = np.sqrt(_dot(out, out))
+        length = np.sqrt(dot(out, out))
         out = (out[0] / length, out[1] / length, out[2] / length)
-        left = clip(a, left, out, _dot(out, side[e]), e)
+        left = clip(a, left, out, dot(out, side[e]), e)
     return left
 
 

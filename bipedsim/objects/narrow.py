@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.ground import UNDERSIDE, GroundArrays, is_beside
-from bipedsim.numerics import Array, Integers, assign, cross, kernel, mul, mul_t
+from bipedsim.numerics import Array, Integers, assign, cross, dot, kernel, mul, mul_t
 from bipedsim.objects.bodies import Bodies, turns_far
 from bipedsim.objects.contacts import WORLD, Contacts, add_point, fill_axes, open_pair
 from bipedsim.objects.crossing import Crossing
@@ -437,16 +437,16 @@ def fill_rim(a: Near, i: int, n, turn) -> bool:
     R = a.shapes.R[i]
     w = a.bodies.w[a.shapes.body[i]]
     axis = (R[0, 2], R[1, 2], R[2, 2])
-    c = _dot(axis, n)
+    c = dot(axis, n)
     turning = cross(w, axis)
-    fast = np.sqrt(_dot(turning, turning)) + np.sqrt(_dot(turn, turn))
+    fast = np.sqrt(dot(turning, turning)) + np.sqrt(dot(turn, turn))
     sine = np.sqrt(max(1.0 - c * c, 0.0))
     followed = sine > FLAT_RIM and fast * a.left[0] < ROUND * sine * (1 if a.whole[0] else SHARES)
     d = lowest_on_rim(a.shapes, i, (-n[0], -n[1], -n[2])) if sine > LEVEL else (R[0, 0], R[1, 0], R[2, 0])
     d_rate = cross(w, d)
     if followed:
         # As the axis and the plane turn, d = (c axis - n) / sine goes round.
-        rate = _dot(turning, n) + _dot(axis, turn)
+        rate = dot(turning, n) + dot(axis, turn)
         back = c * rate / (sine * sine)
         d_rate = (
             (rate * axis[0] + c * turning[0] - turn[0]) / sine + back * d[0],
@@ -471,7 +471,7 @@ def follow_rim(a: Near, i: int, m: int, at) -> None:
     for k in range(3):
         rate = a.rim_rate[k]
         # Unit vectors that turn are pulled back.
-        pull = _dot(rate, rate)
+        pull = dot(rate, rate)
         for x in range(3):
             c.moving[m, x] += at[k] * rate[x]
             c.bow[m, x] -= at[k] * pull * a.rim[k, x]
@@ -487,7 +487,7 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
     sh = a.shapes
     radius, half = sh.size[i, 0], sh.size[i, 1]
     followed = fill_rim(a, i, n, (0.0, 0.0, 0.0))
-    lower = -half if _dot(a.rim[0], n) >= 0.0 else half
+    lower = -half if dot(a.rim[0], n) >= 0.0 else half
     count = 4 if followed else CORNERS
     p = -1
     for k in range(count + 1):
@@ -506,11 +506,6 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
         p = _touch(a, p, i, g, point, _height(a.ground, g, point), key, moving, sh.body[i])
         if followed and a.contacts.points[0] > m:
             follow_rim(a, i, m, at)
-
-
-@kernel
-def _dot(a, b) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel

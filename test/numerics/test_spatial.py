@@ -33,6 +33,8 @@ def _pose(seed: int) -> tuple[pin.SE3, Array]:
 def test_products_are_those_of_numpy(seed: int) -> None:
     A, B = _vectors(seed, 2, 3, 3)
     a, b, out = _vectors(seed, 3, 3)
+    assert_allclose(spatial.minus(a, b), a - b, atol=0.0)
+    assert_allclose(spatial.dot(a, b), a @ b, atol=1e-14)
     assert_allclose(spatial.cross(a, b), np.cross(a, b), atol=1e-14)
     assert_allclose(spatial.mul(A, b), A @ b, atol=1e-14)
     assert_allclose(spatial.mul_t(A, b), A.T @ b, atol=1e-14)
