@@ -1,7 +1,7 @@
-"""A limit to what the solvers of one step may take, as a count of operations: never as a time.
+"""Limit the work of the solvers in one physics step.
 
-All solvers that iterate share one array (1,), subtract what they take, and stop where nothing is left. So the same
-steps follow on every machine, however slow it is.
+The limit is a number of operations and not a time, so that every machine computes the same step. All iterative solvers
+share one array (1,). Each subtracts the operations that it needs and stops when none are left.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.numerics.arrays import Integers
 
 STEP_BUDGET = 20_000_000
-"""Operations, multiplications mostly, that all solves of one step may take."""
+"""Operations, mostly multiplications, that all solvers may use in one step."""
 UNLIMITED = 2**62
 """A budget that is never used up; each solver still has its own limit of iterations."""
 

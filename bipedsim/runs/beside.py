@@ -48,7 +48,7 @@ def _compile(contact: str) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process once it is no longer a child of the process ``parent``, however that has ended."""
+    """End this process when the process ``parent`` ends, also when that is killed."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(0)
