@@ -78,12 +78,14 @@ test-bounds: python ## run physics and BIPEDSIM_SCENES (200) random scenes with 
 lint: python ## style, types, and which folder may import which
 	@$(SETUP) lint
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/mypy
 
-format: python ## let ruff mend what it can
+format: python ## format the code and let ruff fix the faults that it can
 	@$(SETUP) lint
 	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
 
 lock: setup ## pin anew what setup.py asks for; UPGRADE=--upgrade takes newer versions
 	@UPGRADE='$(UPGRADE)' sh tools/lock.sh

@@ -17,7 +17,6 @@ NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "tele
 RUN_SCRIPT = '#!/bin/sh\nexec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"\n'
 
 
-
 def ros_wheels(rclpy: str, messages: str, rosgraph: str) -> "list[str]":
     """Return a distribution of ROS 2 as wheels, which exist for this platform only, by versions of its packages."""
     common = ("diagnostic-msgs", "geometry-msgs", "nav-msgs", "sensor-msgs", "std-msgs", "std-srvs", "trajectory-msgs")
@@ -65,7 +64,7 @@ def version() -> str:
     text = Path(NAME, "__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
     if found is None:
-        raise RuntimeError(f"{NAME}/__init__.py has no line __version__ = \"...\"")
+        raise RuntimeError(f'{NAME}/__init__.py has no line __version__ = "..."')
     return found.group(1)
 
 

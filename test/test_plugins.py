@@ -25,7 +25,7 @@ ENTRY_POINTS = {
     "bipedsim.topics": {"payload": "walkabout.topics:PAYLOAD"},
 }
 
-IDLE = '''
+IDLE = """
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,21 +49,21 @@ class Idle:
 
     def update(self, observation):
         return Command(np.zeros(self.robot.nu))
-'''
+"""
 
-COMMANDS = '''
+COMMANDS = """
 from bipedsim.cli import Command
 
 GREET = Command("say hello", "Say hello to somebody who is named.", "walkabout.greet")
-'''
+"""
 
-TOPICS = '''
+TOPICS = """
 from bipedsim_ros.wire import Topic
 
 PAYLOAD = Topic("/payload", "std_msgs/msg/Float64", "what carries it", "its mass [kg]")
-'''
+"""
 
-GREET = '''
+GREET = """
 from bipedsim.errors import ConfigError
 
 
@@ -77,7 +77,7 @@ def main(args):
         raise ConfigError("nobody is not there")
     print(f"hello {args.name}, {args.mood}")
     return 7
-'''
+"""
 
 
 def install(folder: Path, package: str, entry_points: dict[str, dict[str, str]]) -> None:

@@ -1,8 +1,8 @@
 """Make robot.urdf of biped14, parallel_ankles and planar_biped from anthropometric tables.
 
-    python tools/anthropometry.py biped14 > bipedsim/robots/biped14/robot.urdf
-    python tools/anthropometry.py parallel_ankles > bipedsim/robots/parallel_ankles/robot.urdf
-    python tools/anthropometry.py planar_biped > bipedsim_studies/bodies/planar_biped/robot.urdf
+python tools/anthropometry.py biped14 > bipedsim/robots/biped14/robot.urdf
+python tools/anthropometry.py parallel_ankles > bipedsim/robots/parallel_ankles/robot.urdf
+python tools/anthropometry.py planar_biped > bipedsim_studies/bodies/planar_biped/robot.urdf
 """
 
 from __future__ import annotations

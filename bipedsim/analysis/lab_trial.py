@@ -179,9 +179,7 @@ def filter_text(cutoff: float | None, order: int) -> str:
     """Return what a header says of a filter."""
     if cutoff is None:
         return "none"
-    return (
-        f"Butterworth low-pass, {cutoff:g} Hz, order {order}, forwards and backwards, of forces and moments"
-    )
+    return f"Butterworth low-pass, {cutoff:g} Hz, order {order}, forwards and backwards, of forces and moments"
 
 
 def lab_table(

@@ -214,9 +214,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="Simulate two-legged robots with feet that stick, with your controller in the loop.",
     )
     parser.add_argument("--version", action="version", version=f"bipedsim {__version__}")
-    commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", parser_class=CommandParser
-    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
     for name in COMMANDS:
         try:
             command = COMMANDS[name]

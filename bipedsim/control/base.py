@@ -104,8 +104,7 @@ def checked(command: Any, observation: Observation) -> Command:
             values = getattr(command, name)
             if values is not None and (not isinstance(values, np.ndarray) or values.shape != shape):
                 raise ConfigError(
-                    f"{RETURNED}a {name} of shape {np.shape(values)}; it must be None or an "
-                    f"array of shape {shape}"
+                    f"{RETURNED}a {name} of shape {np.shape(values)}; it must be None or an array of shape {shape}"
                 )
             if values is not None and name in ("stiffness", "damping") and (values < 0.0).any():
                 raise ConfigError(f"{RETURNED}a {name} of {values.min():g}; it is at least 0")

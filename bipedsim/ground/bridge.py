@@ -176,7 +176,14 @@ def still_lies_on(R: Array, p: Array, axes: Array, origin: Array, work: SupportW
 
 @kernel
 def _corners(
-    R: Array, p: Array, vertices: Array, n: int, present: int, second: int, ground: GroundArrays, work: SupportWork,
+    R: Array,
+    p: Array,
+    vertices: Array,
+    n: int,
+    present: int,
+    second: int,
+    ground: GroundArrays,
+    work: SupportWork,
 ) -> int:
     """Fill ``work.corner`` and ``work.owner`` with the corners of all parts under the sole; return their number."""
     total = 0

@@ -45,6 +45,7 @@ NARROW = 0.24
 """Axes that take less of the width have fewer ticks, whose numbers would touch."""
 _MARKERS = {".": "circle", "o": "circle", "x": "x", "s": "square", "^": "triangle"}
 
+
 def import_bokeh() -> Any:
     """Return bokeh.
 
@@ -96,9 +97,7 @@ def write_interactive(figure: Figure, path: Path, title: str) -> None:
     parts = [f'<div style="{places[name]}">{div}</div>' for name, div in divs.items()]
     parts += [_words(figure, text) for text in _texts(figure)]
     parts += [_key(figure, legend) for legend in _legends(figure)]
-    bar = (
-        f'<p class="bar"><button id="{RESET_ID}" onclick="{escape(_RESET)}">show all</button> {escape(HINT)}</p>'
-    )
+    bar = f'<p class="bar"><button id="{RESET_ID}" onclick="{escape(_RESET)}">show all</button> {escape(HINT)}</p>'
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><style>{_STYLE}</style>'

@@ -397,4 +397,3 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         upward = np.concatenate([shown[..., 2], total[:, None]], axis=1)
         for ax, values, share in zip(axes, (upward, shown[..., 0], shown[..., 1]), SEEN, strict=True):
             _cut_peaks(ax, recording.t, values, share * recording.weight)
-

@@ -35,10 +35,6 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-
-
-
-
 PARAMETER_HEAD = ["name", "default", "unit", "meaning"]
 
 

@@ -17,7 +17,6 @@ NOTHING = np.zeros(0)
 H = 1e-3
 
 
-
 @pytest.fixture(scope="module")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     return box_robot(tmp_path_factory.mktemp("box"), rectangle(0.3, 0.2), mu_s=0.5, mu_d=0.4)
@@ -68,9 +67,10 @@ def test_a_box_slides_off_a_table_and_comes_to_rest_on_the_floor(box: Robot, mod
         # Semi-implicit Euler alone gains (g h)^2 m / 2 a step in free fall.
         assert data.mechanical_energy <= energy + 1e-4
         energy = data.mechanical_energy
-        corners = sim.q[:3] + pin.Quaternion(sim.q[3:7]).matrix().dot(
-            np.column_stack([box.soles[0].vertices, np.zeros(4)]).T
-        ).T
+        corners = (
+            sim.q[:3]
+            + pin.Quaternion(sim.q[3:7]).matrix().dot(np.column_stack([box.soles[0].vertices, np.zeros(4)]).T).T
+        )
         assert corners[:, 2].min() > -1e-4
     assert sim.q[0] > 0.15
 

@@ -17,7 +17,6 @@ MASS = 2.0
 NOTHING = np.zeros(0)
 
 
-
 @pytest.fixture(scope="module")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     return box_robot(tmp_path_factory.mktemp("box"), rectangle(0.3, 0.2), mass=MASS)

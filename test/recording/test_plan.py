@@ -15,9 +15,17 @@ def test_a_plan_is_read_from_readouts() -> None:
     assert plan_of({"zmp_margin": 0.1}) is None
     plan = plan_of(
         {
-            "plan_com_x": 1.0, "plan_com_y": 2.0, "plan_com_z": 0.9, "plan_zmp_x": 0.5, "plan_zmp_y": 0.1,
-            "plan_step_1_x": 0.3, "plan_step_1_y": 0.1, "plan_step_1_yaw": 0.2, "plan_step_1_foot": 1.0,
-            "plan_step_2_x": np.nan, "plan_step_2_y": np.nan,
+            "plan_com_x": 1.0,
+            "plan_com_y": 2.0,
+            "plan_com_z": 0.9,
+            "plan_zmp_x": 0.5,
+            "plan_zmp_y": 0.1,
+            "plan_step_1_x": 0.3,
+            "plan_step_1_y": 0.1,
+            "plan_step_1_yaw": 0.2,
+            "plan_step_1_foot": 1.0,
+            "plan_step_2_x": np.nan,
+            "plan_step_2_y": np.nan,
         }
     )
     assert plan is not None

@@ -23,6 +23,7 @@ from bipedsim_studies.compare.meter import Meter
 H = 1e-3
 INERTIA, EFFORT, SPEED = 0.1, 20.0, 5.0
 
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     return wheel_robot(tmp_path_factory.mktemp("wheel"), INERTIA, EFFORT, SPEED)

@@ -25,6 +25,7 @@ from bipedsim.sim import Command, Simulator
 H = 1e-3
 INERTIA, EFFORT = 0.1, 20.0
 
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     return wheel_robot(tmp_path_factory.mktemp("wheel"), INERTIA, EFFORT, 50.0)

@@ -176,9 +176,7 @@ def ankle_wrenches(contract: Contract) -> list[Any]:
     """Return what the ankles feel when each foot carries half the weight at the middle of its sole."""
     robot, data = contract.robot, _placements(contract)
     result = []
-    for sole, joint, placement in zip(
-        robot.soles, robot.ankle_joint_ids, robot.placement_joint_ankle, strict=True
-    ):
+    for sole, joint, placement in zip(robot.soles, robot.ankle_joint_ids, robot.placement_joint_ankle, strict=True):
         centre = (data.oMi[sole.joint_id] * sole.placement_joint_sole).act(np.append(sole.centre, 0.0))
         up = np.array([0.0, 0.0, 0.5 * robot.weight])
         total = pin.Force(up, np.cross(centre, up))

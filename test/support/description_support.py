@@ -90,9 +90,7 @@ def small_mjcf(floor: str = "", foot: str = "", behind: str = "", base: str = "<
             {foot}</body></body></body></body>"""
         )
     motors = "".join(
-        f'<motor joint="{side}_{joint}" gear="2" ctrlrange="-30 30"/>'
-        for side in ("left", "right")
-        for joint, _ in LEG
+        f'<motor joint="{side}_{joint}" gear="2" ctrlrange="-30 30"/>' for side in ("left", "right") for joint, _ in LEG
     )
     return f"""<mujoco model="small"><compiler angle="degree"/>
     <default><joint range="-115 115" damping="0.4" armature="0.01" frictionloss="0.2"/>

@@ -89,9 +89,7 @@ class Bookkeeper:
         inertial = self._mass * (self._data.acom[0] - share * self._gravity)
         return float(np.linalg.norm(ground + (0.0 if push is None else push) - inertial))
 
-    def kinetic(
-        self, q: Array, v: Array, v_next: Array, tau_joint: Array, share: float = 1.0
-    ) -> tuple[float, float]:
+    def kinetic(self, q: Array, v: Array, v_next: Array, tau_joint: Array, share: float = 1.0) -> tuple[float, float]:
         """Return the kinetic energy [J] after the step, and what it would be if no contact had acted.
 
         ``share`` is that of the step in which the rest acts.

@@ -36,9 +36,7 @@ ALL = QoSProfile(depth=20_000, reliability=ReliabilityPolicy.RELIABLE)
 class NodeUnderTest:
     """A node as a child process, a module of ours or a script, with its output in a file."""
 
-    def __init__(
-        self, module: str | Path, parameters: Mapping[str, Any], env: Mapping[str, str], folder: Path
-    ) -> None:
+    def __init__(self, module: str | Path, parameters: Mapping[str, Any], env: Mapping[str, str], folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         params_file = folder / "parameters.yaml"
         params_file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")

@@ -42,14 +42,16 @@ def test_all_that_setup_py_asks_for_is_pinned() -> None:
 
 
 def test_uv_installs_from_where_pip_would(tool: ModuleType) -> None:
-    listing = "\n".join([
-        ":env:.find-links='/media/wheels /srv/wheels'",
-        ":env:.no-input='1'",
-        "global.index-url='https://one.example/simple'",
-        "global.trusted-host='one.example'",
-        "install.index-url='https://two.example/simple'",
-        "freeze.timeout='10'",
-    ])
+    listing = "\n".join(
+        [
+            ":env:.find-links='/media/wheels /srv/wheels'",
+            ":env:.no-input='1'",
+            "global.index-url='https://one.example/simple'",
+            "global.trusted-host='one.example'",
+            "install.index-url='https://two.example/simple'",
+            "freeze.timeout='10'",
+        ]
+    )
     settings = tool.settings_of_uv(listing, {"PATH": "/usr/bin"})
     assert settings == {
         "PATH": "/usr/bin",

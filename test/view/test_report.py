@@ -100,7 +100,7 @@ def test_runs_come_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixtu
     for name, model in names.items():
         gathered = RunSummary()
         gathered.add(load_run(tmp_path / f"{name}.npz"))
-        assert f"<td>{name}</td><td class=\"said\">{gathered.figures()['verdict']}</td>" in text
+        assert f'<td>{name}</td><td class="said">{gathered.figures()["verdict"]}</td>' in text
         assert f"<td>{model}</td>" in text
         assert f"bipedsim replay {tmp_path / name}.npz" in text
     assert "two - one" in text

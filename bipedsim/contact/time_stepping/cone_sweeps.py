@@ -64,9 +64,7 @@ def _own(G: Array, q: ConeProblem, m: int) -> None:
 
 
 @kernel
-def solve_point(
-    own: Array, f: Array, mu: float, u0: float, u1: float, u2: float
-) -> tuple[float, float, float]:
+def solve_point(own: Array, f: Array, mu: float, u0: float, u1: float, u2: float) -> tuple[float, float, float]:
     """Return the impulse of a point that moves with (u0, u1, u2) under ``f``: normal first, then friction towards rest.
 
     Args:

@@ -179,9 +179,7 @@ class PostureController:
         """Return the torques of one tick; the arrays are reused by the next one."""
         a_up = _targets(self._drive, observation.t - self._t0)
         static = self._no_support if self._support is None else self._support.torque(observation, a_up, self._aim.plan)
-        _torque(
-            self._drive, observation.joint_position, observation.joint_velocity, static, self._command.tau_joint
-        )
+        _torque(self._drive, observation.joint_position, observation.joint_velocity, static, self._command.tau_joint)
         return self._command
 
 

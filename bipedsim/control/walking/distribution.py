@@ -211,9 +211,7 @@ def _rows(sole: Sole, params: DistributionParams) -> Array:
     if corners is None:
         raise ConfigError(f"edge = {params.edge} m leaves nothing of the sole of foot {sole.name!r}")
     mu = params.friction / np.sqrt(2.0)
-    ratios = np.array(
-        [[fx, fy, y, -x, x * fy - y * fx] for x, y in corners for fx in (mu, -mu) for fy in (mu, -mu)]
-    )
+    ratios = np.array([[fx, fy, y, -x, x * fy - y * fx] for x, y in corners for fx in (mu, -mu) for fy in (mu, -mu)])
     scale = np.abs(ratios).max(axis=0)
     facets = scipy.spatial.ConvexHull(ratios / scale).equations
     # A facet that is no simplex comes in several parts.

@@ -59,9 +59,7 @@ def add_ground(scene: Any, root: str, ground: Ground, soles: tuple[Sole, ...], l
                 scene.add_mesh_simple(f"{name}/face", flat, fan, color=colour, side="double", cast_shadow=False)
             )
             ring = np.stack([flat, np.roll(flat, -1, axis=0)], axis=1)
-            layers["ground"].see(
-                scene.add_line_segments(f"{name}/border", ring, rgb(SURFACE_COLOUR), thickness=0.006)
-            )
+            layers["ground"].see(scene.add_line_segments(f"{name}/border", ring, rgb(SURFACE_COLOUR), thickness=0.006))
         middle = (0.0, 0.0) if region is None else tuple(region.mean(axis=0))
         layers["names"].see(scene.add_label(f"{name}/name", patch_text(patch, soles), position=(*middle, 0.02)))
 

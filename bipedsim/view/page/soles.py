@@ -89,8 +89,7 @@ class Soles:
             share = tenth / 10.0
             foot.cone.vertices, foot.cone.faces = vertices.astype(np.float32), faces.astype(np.uint32)
             foot.cone.color = tuple(
-                round((1.0 - share) * a + share * b)
-                for a, b in zip(rgb(FORCE_COLOUR), rgb(LIMIT_COLOUR), strict=True)
+                round((1.0 - share) * a + share * b) for a, b in zip(rgb(FORCE_COLOUR), rgb(LIMIT_COLOUR), strict=True)
             )
         # The node hangs on the sole, the cone stands on the ground.
         turn = state.soles[k].rotation.T @ patch.rotation_world_patch

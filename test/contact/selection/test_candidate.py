@@ -42,9 +42,7 @@ def gain(robot: Robot, model: str, q: np.ndarray, v: np.ndarray) -> tuple[float,
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_a_set_that_breaks_its_own_constraints_is_not_taken(tmp_path: Path, model: str) -> None:
     case: dict[str, Any] = json.loads(Path(__file__).with_name("energy_gain.json").read_text())
-    robot = box_robot(
-        tmp_path, case["sole_vertices"], case["mass"], case["com"][2], case["inertia_diag"], 2.0, 2.0
-    )
+    robot = box_robot(tmp_path, case["sole_vertices"], case["mass"], case["com"][2], case["inertia_diag"], 2.0, 2.0)
     added, sim = gain(robot, model, np.array(case["q"]), np.array(case["v"]))
     assert added <= 0.0
     assert np.abs(sim.v).max() < 10.0

@@ -147,7 +147,10 @@ def test_rviz_shows_what_is_up_where_it_is_installed(tmp_path: Path, monkeypatch
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefixes}{os.pathsep}{sys.prefix}")
     node = plan({"rviz": True}).nodes[-1]
     assert (node.package, node.executable, node.optional, node.parameters) == (
-        "rviz2", "rviz2", True, {"use_sim_time": True}
+        "rviz2",
+        "rviz2",
+        True,
+        {"use_sim_time": True},
     )
     assert (node.arguments[0], Path(node.arguments[1]).name, node.remappings) == ("-d", "bipedsim.rviz", ())
     config = Path(node.arguments[1]).resolve()

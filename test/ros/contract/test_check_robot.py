@@ -82,9 +82,7 @@ def test_the_simulator_under_a_controller_keeps_the_contract(ros: RosWorld) -> N
 @pytest.mark.long
 def test_faults_of_a_graph_are_found(ros: RosWorld) -> None:
     best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-    latched = QoSProfile(
-        depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-    )
+    latched = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     node = ros.node
     states = node.create_publisher(JointState, "/joint_states", best_effort)
     node.create_publisher(Imu, "/torso/imu", 10)

@@ -95,7 +95,6 @@ class PlayedRobot:
         self.world.spin(lambda: False, 0.1)
         return np.array(self.commands[-1].data)
 
-
     def answer_only(self, t_ms: int) -> None:
         """Publish a state without an IMU, and wait for the command."""
         count = len(self.commands)

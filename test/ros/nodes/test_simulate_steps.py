@@ -71,4 +71,3 @@ def test_others_are_served_between_steps_and_one_may_cancel_them(ros: RosWorld, 
 
     ros.until(cancelled, "an end of the steps")
     assert 0 < calls[0] <= task.result() == len(taken) < count
-

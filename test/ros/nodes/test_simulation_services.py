@@ -99,9 +99,7 @@ def test_the_action_takes_steps_with_feedback_and_can_be_cancelled(ros: RosWorld
         feedback.clear()
         sent = client.send_goal_async(
             SimulateSteps.Goal(steps=steps),
-            feedback_callback=lambda one: feedback.append(
-                (one.feedback.completed_steps, one.feedback.remaining_steps)
-            ),
+            feedback_callback=lambda one: feedback.append((one.feedback.completed_steps, one.feedback.remaining_steps)),
         )
         ros.until(sent.done, "an answer to the goal")
         return sent.result()

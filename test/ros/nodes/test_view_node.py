@@ -254,8 +254,10 @@ def test_a_body_is_clicked_and_dragged_and_the_next_run_is_told(
         slider = tab.page.locator(f"label:has-text('{label} [')").locator("xpath=ancestor::*[descendant::input][1]")
         slider.get_by_role("slider").first.press("End")
         live.until(
-            lambda most=most, label=label: velocities
-            and (velocities[-1].linear.y if label == "Left" else velocities[-1].angular.z) == pytest.approx(most),
+            lambda most=most, label=label: (
+                velocities
+                and (velocities[-1].linear.y if label == "Left" else velocities[-1].angular.z) == pytest.approx(most)
+            ),
             f"the slider {label}",
         )
     live.press("Stop walking")

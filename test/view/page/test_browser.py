@@ -151,9 +151,7 @@ def test_nothing_moves_after_a_pause(played: tuple[Page, Replay]) -> None:
 
 
 @pytest.mark.slow
-def test_replay_follows_the_reader(
-    opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
-) -> None:
+def test_replay_follows_the_reader(opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]) -> None:
     page, replay = played
     tab = opened(page.address + CAMERA)
     assert tab.text(TIME_ID) == f"t = {shown.frames.t[0]:.3f} s"
