@@ -107,7 +107,7 @@ def test_settings_of_robots_are_those_of_robot_yaml() -> None:
 
 
 def test_pages_of_contact_models_have_one_shape() -> None:
-    titles = ["Equations", "Parameters", "Good at", "Bad at", "Cost", "When to choose it"]
+    titles = ["When to choose it", "Parameters", "Good at", "Bad at", "Cost", "Equations"]
     overview = (ROOT / "docs" / "contact_models.md").read_text(encoding="utf-8")
     assert re.findall(r"\[`(\w+)`\]\(contact_models/\1\.md\)", overview) == list(CONTACT_MODELS)
     for model in CONTACT_MODELS:
