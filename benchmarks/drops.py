@@ -34,6 +34,7 @@ from bipedsim.numerics import Array, box, entry, keep, kept, put_back
 from bipedsim.numerics import Kept as Copies
 from bipedsim.runs import WorkerPool
 from bipedsim.sim import Simulator
+from bipedsim.sim.participant import Hooks
 
 STEP = 1e-3
 BATCH = 50
@@ -211,8 +212,8 @@ class Judge:
 
     def __init__(self, sim: Simulator) -> None:
         self._sim = sim
-        self._contact = cast(Any, sim._contact)
-        arrays = *self._contact._memory().values(), *sim.contact.arrays().values(), *sim._dynamics.memory()
+        self._contact = cast(Any, sim.solver)
+        arrays = *self._contact._memory().values(), *sim.contact.arrays().values(), *sim.dynamics.memory()
         self._begun, self._ended = box(_Memory(kept(arrays))), box(_Memory(kept(arrays)))
         self._q, self._v = sim.q, sim.v.copy()
         self._before = 0
@@ -234,7 +235,7 @@ class Judge:
         """
         if without_set(self._contact) == self._before:
             return []
-        sim, contact, dynamics, stepping = self._sim, self._contact, self._sim._dynamics, self._sim._stepping
+        sim, contact, dynamics, stepping = self._sim, self._contact, self._sim.dynamics, self._sim.stepper
         found: list[float] = []
 
         def ask(p: Projection) -> ContactResult:
@@ -245,14 +246,16 @@ class Judge:
             return result
 
         q, v, solve = sim.q, sim.v.copy(), contact.solve
-        seen, step, remembers = sim.monitors, dynamics._step, stepping._remembers
-        sim.q, sim._steps, sim.monitors = self._q, sim._steps - 1, None
+        hooks, step, remembers = sim._hooks, dynamics._step, stepping._remembers
+        sim.q, sim.step_count = self._q, sim.step_count - 1
+        # The monitors have seen this step.
+        sim._hooks = Hooks.of([one for one in sim.participants.values() if one is not sim.monitors])
         sim.v[:] = self._v
         _remember(self._ended)
         _recall(self._begun)
         dynamics._step, stepping._remembers, contact.solve = None, True, ask
         sim.advance(NOTHING)
-        dynamics._step, stepping._remembers, sim.monitors = step, remembers, seen
+        dynamics._step, stepping._remembers, sim._hooks = step, remembers, hooks
         del contact.solve
         off = max(np.abs(q - sim.q).max(), np.abs(v - sim.v).max())
         if not off < SAME * max(1.0, np.abs(v).max()):
@@ -282,7 +285,7 @@ def drop(model: str, number: int, seconds: float) -> Drop:
         stopped = str(error)
     beyond = {name: figure["worst"] for name, figure in monitors.figures().items() if figure["steps_beyond"]}
     sides = sim.robot.soles[0].n_vertices
-    unresolved, pointwise = sim.contact.unresolved, without_set(sim._contact) - sim.contact.unresolved
+    unresolved, pointwise = sim.contact.unresolved, without_set(sim.solver) - sim.contact.unresolved
     return Drop(model, number, sides, mu, steps, unresolved, pointwise, errors, most, beyond, stopped)
 
 

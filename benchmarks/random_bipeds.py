@@ -316,7 +316,7 @@ def fall(number: int, model: str, seconds: float = SECONDS) -> Outcome:
         times[k] = time.process_time() - begun
         outcome.operations = max(outcome.operations, sim.operations)
         outcome.spent += sim.operations > 0.5 * STEP_BUDGET
-        if sim.arrived == 0.0:
+        if sim.stepper.landed == 0.0:
             outcome.balance = max(outcome.balance, float(worst[0]))
         worst[0] = max(worst[0], before)
         outcome.steps = k + 1

@@ -52,14 +52,14 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
             return
         try:
             if not kept:
-                file = path or _new_file(f"bipedsim_step_{sim.robot.name}_{sim.contact_model}_")
+                file = path or _new_file(f"bipedsim_step_{sim.robot.name}_{sim.config.contact}_")
                 save_step(file, sim, begun)
                 kept.append(file)
             command = shlex.join(["bipedsim", "replay", str(kept[0])])
             where = f"; `{command}` takes the first such step again under every contact model"
         except OSError as error:
             where = f"; the step could not be kept in {path or tempfile.gettempdir()} ({error.strerror})"
-        log(f"contact model {sim.contact_model}: {said}{where}")
+        log(f"contact model {sim.config.contact}: {said}{where}")
 
     return sim.watch(report)
 
@@ -119,7 +119,7 @@ def _objects_again(
         ]
         if wrong:
             raise ConfigError(f"{path}: {', '.join(wrong)} of the objects do not fit them: the file is damaged")
-        objects.set_state(given)
+        objects.world.set_state(given)
         objects.world.bodies.force[:], objects.world.bodies.torque[:] = given["force"], given["torque"]
         return objects
 
@@ -132,8 +132,8 @@ def settings_of(sim: Simulator) -> dict[str, Any]:
         "robot": ROBOTS.kept(sim.robot.source),
         "robot_content": dict(sim.robot.content),
         "code": own_content()[OWN],
-        "contact_model": sim.contact_model,
-        "contact_params": dict(sim.contact_params),
+        "contact_model": sim.config.contact,
+        "contact_params": dict(sim.config.contact_params),
         "hardware": dataclasses.asdict(sim.hardware),
         "physics_dt": sim.physics_dt,
     }

@@ -54,7 +54,7 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
         "versions": {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()},
         **settings_of(sim),
         "control_dt": sim.control_dt,
-        "events": sim.events,
+        "events": sim.config.events,
         "seed": sim.seed,
         "draw": sim.draw,
         # As they were given: rotations of length 1 and closed loops, made anew, may differ by a bit.

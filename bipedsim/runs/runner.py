@@ -225,7 +225,7 @@ class Run:
         self.command = self._torque = np.zeros(robot.nu)
         self.verdict = Verdict(sim, tuple(map(str, prepared.faults)))
         self.monitors = watch(sim, log, step_file)
-        if log is not None and sim.touching is not None:
+        if log is not None and sim.reactions.touching is not None:
             for warning in robot.shapes.warnings:
                 log(warning)
         with _announced(settings):
@@ -238,7 +238,7 @@ class Run:
         self.verdict.warm_up()
         self.observation = sim.reset(_start(prepared))
         self.described = {**describe_run(sim, prepared.faults), "pushes": []}
-        sim.on_push = lambda *push: self.described["pushes"].append(describe_push(sim.t, *push))
+        sim.pushes.on_push = lambda *push: self.described["pushes"].append(describe_push(sim.t, *push))
         self.verdict.restart()
         guard.reset(self.observation)
         self._steer()

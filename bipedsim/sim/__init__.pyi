@@ -3,8 +3,11 @@ from .gantry import GANTRY_ACTIONS, HANG, Gantry, GantryConfig, read_gantry
 from .io import LARGEST_PUSH, LIMIT, MEASURED, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command, Observation
 from .monitors import JOINT, MONITORS, Monitors
 from .objects import Objects
-from .simulator import GroundTruth, Simulator, Snapshot, whole_ratio
+from .participant import Participant
+from .simulator import Simulator, SimulatorConfig, whole_ratio
+from .snapshot import Snapshot
 from .steps import Steps
+from .truth import GroundTruth
 from .vertex_forces import VertexForces
 
 __all__ = [
@@ -28,7 +31,9 @@ __all__ = [
     "Monitors",
     "Objects",
     "Observation",
+    "Participant",
     "Simulator",
+    "SimulatorConfig",
     "Snapshot",
     "Steps",
     "VertexForces",

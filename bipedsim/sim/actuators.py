@@ -17,15 +17,21 @@ and missed by d times the error of that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.config import numbers_per_joint
-from bipedsim.model import ActuatorParams, Robot, inverse_inertia
+from bipedsim.errors import ConfigError
+from bipedsim.model import ActuatorParams, HardwareParams, Robot, differs, inverse_inertia
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, ready, zeros_of
-from bipedsim.sim.io import DAMPING, EFFORT, LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY
+from bipedsim.sim.checks import checked_vector, numbers
+from bipedsim.sim.io import DAMPING, EFFORT, LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command
+from bipedsim.sim.participant import Participant
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
 
 # Damping of the spring about rest, as a share of the critical one.
 _DAMPING = 0.5
@@ -186,17 +192,19 @@ def _drive(boxed, q, v):
         d.before[j] = now
 
 
-class Actuators:
+_REAL = np.dtype(np.float64)
+
+
+class Actuators(Participant):
     """The drives of one robot.
 
     Args:
         robot: The plant.
         params: See :class:`ActuatorParams`.
         physics_dt: Step h [s].
-        ideal: Whether they do what they are asked for, so that ``command``, ``effort`` and ``torque`` are one array,
-            and :meth:`drive` need only be called once a loop is closed.
 
     Attributes:
+        asked: The command of the last tick; the next one overwrites it.
         command: (nu,) newest torque [N.m], written by the simulator; once a loop is closed, what the loops asked for in
             the last step.
         effort: (nu,) torque of the drives in the last step, before friction [N.m].
@@ -205,8 +213,13 @@ class Actuators:
         delay: Time from a command to its torque [s], a whole number of steps.
     """
 
-    def __init__(self, robot: Robot, params: ActuatorParams, physics_dt: float, ideal: bool = False) -> None:
+    name = "drives"
+
+    def __init__(self, robot: Robot, params: HardwareParams, physics_dt: float) -> None:
         nu = robot.nu
+        self._robot = robot
+        # Ideal drives give what they are asked for: until one closes its loop there is nothing to compute.
+        self._ideal = ideal = not differs(params, ActuatorParams)
         torque = np.zeros(nu)
         one = {"command": torque, "effort": torque, "torque": torque} if ideal else {}
 
@@ -249,9 +262,61 @@ class Actuators:
         self.torque = self._drives.torque
         self._box = box(self._drives)
         self._follow: Callable[..., bool] | None = None
+        self.asked = Asked(self.command)
+        self._shape = self.command.shape
+        self._closed = False
+        self._take = ready(take_finite, self.command, self.command)
 
-    def reset(self, v: Array) -> None:
-        """Forget all commands: the drives are idle, the robot moves with ``v`` (nv,)."""
+    def take(self, command: Array | Command) -> None:
+        """Take the command of a control tick; see :meth:`Simulator.step`.
+
+        Raises:
+            ConfigError: It has a wrong size, a value is not finite, or a limit is negative; nothing has changed.
+        """
+        # Nearly all commands are arrays of numbers.
+        if type(command) is not np.ndarray or command.dtype is not _REAL:
+            if isinstance(command, Command):
+                command = command.packed(self._robot.effort_limit) if command.closes_loop else command.tau_joint
+            command = numbers("command", command)
+        if self._closed or command.shape != self._shape:
+            self._take_setpoint(command)
+        elif not self._take(command if command.flags.c_contiguous else command.copy(), self.command):
+            checked_vector("tau_joint", command, self._robot.nu, self._robot.name)
+
+    def _take_setpoint(self, asked: Array) -> None:
+        """Take an impedance (6, nu), or torques (nu,) once there was an impedance."""
+        nu, name = self._robot.nu, self._robot.name
+        if asked.shape != (len(SETPOINT), nu):
+            self.follow_torque(checked_vector("tau_joint", asked, nu, name))
+        elif not self.follow(asked):
+            for row_name, row in zip(SETPOINT[:LIMIT], asked, strict=False):
+                checked_vector(f"command: {row_name}", row, nu, name)
+            raise ConfigError(f"command: limit = {asked[LIMIT].tolist()} must be at least 0 for every joint")
+        if not self._closed:
+            self._note_loops()
+
+    def _note_loops(self) -> None:
+        """Note whether the drives close their loops."""
+        self._closed = self.closed
+        self.asked.setpoint = self.newest.T if self._closed else None
+
+    def before_step(self, sim: Simulator) -> None:
+        """Compute the torques of the coming step."""
+        if self._closed or not self._ideal:
+            self.drive(sim.q, sim.v)
+
+    def loads(self, v: Array) -> tuple[Array, Array]:
+        """Return the torque of the drives (nu,) in the last step, and the share lost to friction (nv,) [N.m]."""
+        lost = self.damping * v
+        lost[self._robot.idx_v] += self.effort - self.torque
+        return self.effort.copy(), lost
+
+    def reset(self, sim: Simulator) -> None:
+        """Forget all commands: the drives are idle, and the robot moves with ``sim.v``."""
+        self.start(sim.v)
+
+    def start(self, v: Array) -> None:
+        """Forget all commands: the drives are idle, and the robot moves with ``v`` (nv,)."""
         d = self._drives
         for array in (d.line, d.head, d.closed, d.command, d.effort, d.torque, d.deflection, d.reach):
             array[:] = 0
@@ -259,6 +324,7 @@ class Actuators:
         d.line[:, LIMIT] = np.inf
         d.before[:] = v[d.idx_v]
         d.damping[:] = self._viscous
+        self._note_loops()
 
     @property
     def closed(self) -> bool:
@@ -301,10 +367,11 @@ class Actuators:
         """Return a copy of what the next step depends on."""
         return {name: getattr(self._drives, name).copy() for name in _STATE}
 
-    def set_state(self, state: dict[str, NDArray[Any]]) -> None:
+    def set_state(self, state: dict[str, NDArray[Any]], sim: Simulator) -> None:
         """Restore what :meth:`state` returned."""
         for name in _STATE:
             getattr(self._drives, name)[...] = state[name]
+        self._note_loops()
 
 
 _STATE = ("line", "head", "closed", "newest", "command", "effort", "torque", "before", "deflection", "reach", "damping")

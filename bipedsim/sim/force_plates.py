@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,11 @@ from bipedsim.plates import (
     clear,
 )
 from bipedsim.sim.objects import Objects
+from bipedsim.sim.participant import Participant
 from bipedsim.touch import WORLD, Contacts, Touching
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
 
 
 class _Plates(NamedTuple):
@@ -90,7 +94,7 @@ def _advance(boxed: Any) -> None:
     advance(boxed.arrays.chain)
 
 
-class ForcePlates:
+class ForcePlates(Participant):
     """The force plates of a simulation.
 
     Args:
@@ -110,6 +114,8 @@ class ForcePlates:
         ConfigError: A plate lacks what it needs, a name is given twice, plates lie over each other, or a plate is not
             flush with the ground; all faults at once.
     """
+
+    name = "force_plates"
 
     def __init__(
         self,
@@ -143,19 +149,30 @@ class ForcePlates:
         if self._others is not None:
             ready(_add_others, self._others)
 
-    def step(self, landed: float, touched: bool) -> None:
-        """Take in the physics step that was made last.
+    def reset(self, sim: Simulator) -> None:
+        """Draw offsets and noise of a new run."""
+        self.amplifiers.reset(sim.seed, sim.draw)
 
-        Args:
-            landed: After which share of it feet landed; 0 where it was taken as a whole.
-            touched: Whether more than the soles had a part in it.
-        """
-        _add_feet(self._boxed, landed)
-        if touched and self._others is not None:
+    def begin_tick(self, sim: Simulator) -> None:
+        """Forget the samples of the last tick."""
+        self.amplifiers.begin()
+
+    def after_step(self, sim: Simulator) -> None:
+        """Sample the physics step that was made last."""
+        _add_feet(self._boxed, sim.stepper.landed)
+        if sim.stepper.touched and self._others is not None:
             _add_others(self._others)
         if self._objects is not None:
             self._objects.press(self._surfaces)
         _advance(self._boxed)
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of what the next samples depend on."""
+        return self.amplifiers.state()
+
+    def set_state(self, state: dict[str, Any], sim: Simulator) -> None:
+        """Restore what :meth:`state` returned."""
+        self.amplifiers.set_state(state)
 
     @property
     def loads(self) -> Array:

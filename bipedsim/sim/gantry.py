@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,6 +19,10 @@ from bipedsim.config import from_mapping, param, yaml_value
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
+from bipedsim.sim.participant import Participant
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
 
 HANG = "hang"
 """The text for a gantry that waits until somebody lowers it."""
@@ -80,7 +84,7 @@ def read_gantry(given: str | Mapping[str, Any], where: str = "gantry") -> Gantry
     return from_mapping(GantryConfig, value, where)
 
 
-class Gantry:
+class Gantry(Participant):
     """The rope of one robot, fixed on the heaviest body beside the legs, straight above the CoM as the robot stands.
 
     Pulled from L to l, it gives T = max(0, k (l - L) + c l'), and as long as it does, damps swaying and turning in
@@ -100,6 +104,9 @@ class Gantry:
     Raises:
         ConfigError: The root of the robot is fixed to the world.
     """
+
+    name = "gantry"
+    adds_force = True
 
     def __init__(self, config: GantryConfig, robot: Robot, dt: float, substeps: int) -> None:
         if not robot.free_flyer:
@@ -126,10 +133,10 @@ class Gantry:
         self._length = self._felt = 0.0
         self._fading = -1
 
-    def reset(self, q: Array) -> None:
-        """Hold the robot where it is in the configuration ``q`` (nq,), at rest, with all of its weight."""
+    def reset(self, sim: Simulator) -> None:
+        """Hold the robot where it is, at rest, with all of its weight."""
         self.doing, self._steps, self._fading = HANG, 0, -1
-        self._anchor = self._above(q) + self._rope * _UP
+        self._anchor = self._above(sim.q) + self._rope * _UP
         self._length, self._felt = self._rope - SAG, self._weight
         self.force[:] = 0.0, 0.0, self._weight
 
@@ -169,8 +176,8 @@ class Gantry:
         """Whether it has not let go."""
         return self._left() > 0.0
 
-    def begin_tick(self) -> None:
-        """Begin a control tick."""
+    def begin_tick(self, sim: Simulator) -> None:
+        """Start the mean force of a control tick."""
         self.force[:] = 0.0 if self.holds else np.nan
 
     def _left(self) -> float:
@@ -179,8 +186,9 @@ class Gantry:
             return 1.0
         return max(0.0, 1.0 - (self._steps - self._fading) * self._dt / FADING)
 
-    def pull(self, q: Array, v: Array, push: Array) -> None:
-        """Add what it does in the coming physics step to the generalised force ``push`` (nv,), and go on by one."""
+    def before_step(self, sim: Simulator) -> None:
+        """Add the force of the rope in the coming physics step to ``sim.dynamics.push``."""
+        q = sim.q
         config, now = self.config, self._steps * self._dt
         # Times are those of the scenario, in which nobody has asked for anything else.
         for at, action, after in ((config.lower_at, LOWER, HANG), (config.release_at, RELEASE, LOWERED)):
@@ -191,7 +199,7 @@ class Gantry:
         left = self._left()
         if left == 0.0:
             return
-        pin.forwardKinematics(self._model, self._data, q, v)
+        pin.forwardKinematics(self._model, self._data, q, sim.v)
         place, twist = self._data.oMi[self._joint], self._data.v[self._joint]
         away = self._anchor - place.act(self._point)
         velocity = place.rotation @ (twist.linear + np.cross(twist.angular, self._point))
@@ -204,7 +212,8 @@ class Gantry:
         force = (left * tension) * along - (share * self._sway) * (velocity + stretching * along)
         local = place.rotation.T @ force
         torque = np.cross(self._point, local) - (share * self._turn) * twist.angular
-        push += pin.computeJointJacobian(self._model, self._data, q, self._joint).T @ np.concatenate([local, torque])
+        jacobian = pin.computeJointJacobian(self._model, self._data, q, self._joint)
+        sim.dynamics.push[:] += jacobian.T @ np.concatenate([local, torque])
         self.force += force / self._substeps
         self._felt += min(1.0, self._dt / _FELT) * (tension - self._felt)
         if self.doing == LOWER and self._felt > CARRIED * self._weight:
@@ -227,8 +236,8 @@ class Gantry:
             "force": self.force.copy(),
         }
 
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
+    def set_state(self, state: Mapping[str, Any], sim: Simulator) -> None:
+        """Restore what :meth:`state` returned."""
         self.doing, self._steps, self._fading = state["doing"], state["steps"], state["fading"]
         self._anchor = state["anchor"].copy()
         self._length, self._felt = state["length"], state["felt"]

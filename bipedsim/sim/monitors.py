@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numba import boolean, float64, int64
+from numpy.typing import NDArray
 
 from bipedsim.contact import (
     RECOVERY,
@@ -26,7 +27,11 @@ from bipedsim.contact import (
 from bipedsim.dynamics import Dynamics, Foothold, Loops, Projection, Stops, Tree
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, zeros_of
+from bipedsim.sim.participant import Participant
 from bipedsim.touch import Touching
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
 
 BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT, STOP_WORK, STOP_PULL, LOOP = range(11)
 MONITORS = (
@@ -309,7 +314,10 @@ def _after(m: _Monitored, row: int) -> float:
     return total
 
 
-class Monitors:
+Report = Callable[[str, str, dict[str, NDArray[Any]]], None]
+
+
+class Monitors(Participant):
     """The monitors of one simulation; nothing in them grows with it.
 
     Args:
@@ -317,6 +325,7 @@ class Monitors:
         dynamics, contact: Its dynamics and its contact model.
         torque: (nu,) what the dynamics take as the joints' torques [N.m], live.
         touching: All contacts but those of the soles, if there may be any.
+        report: Called once for each kind of violation since reset; see :meth:`Simulator.watch`.
 
     Attributes:
         before: (nv,) velocity from which the next step begins, or began the one that was the first to violate a limit.
@@ -327,6 +336,7 @@ class Monitors:
             of :data:`MONITORS`.
     """
 
+    name = "monitors"
     look: Callable[[int, Array, Array, float, bool], int]
 
     def __init__(
@@ -336,7 +346,9 @@ class Monitors:
         contact: ContactModel,
         torque: Array,
         touching: Touching | None = None,
+        report: Report | None = None,
     ) -> None:
+        self._report = report
         self._plant = plant
         self._stopped = dynamics.stopped_joints
         promises: Promises = getattr(contact, "promises", Promises())
@@ -370,6 +382,37 @@ class Monitors:
         # Called as what was compiled: to look up for which types takes as long as the monitors themselves.
         types = (boxed.type, int64, float64[::1], float64[::1], float64, boolean)
         self.look = partial(_check.compile(types), boxed)
+
+    def reset(self, sim: Simulator) -> None:
+        """Forget the violations of the last run."""
+        self.restart(sim.v)
+
+    def judge(self, sim: Simulator, q: Array, v: Array, share: float) -> None:
+        """Examine a step, or a part of one, and report new violations."""
+        new = self.look(sim.step_count + 1, q, v, share, q is sim.q)
+        if not new:
+            return
+        begun: dict[str, NDArray[Any]] = {
+            "q": sim.q.copy(),
+            "v": self.before.copy(),
+            "torque": sim.drives.torque.copy(),
+            "push": sim.dynamics.push.copy(),
+            "damping": sim.drives.damping.copy(),
+            "held": self.held.copy(),
+        }
+        self.go_on(sim.v)
+        assert self._report is not None
+        for name, text in self.described(new):
+            self._report(name, text, begun)
+
+    def after_step(self, sim: Simulator) -> None:
+        """Update the velocity if the step ended with another one than :meth:`judge` got."""
+        if sim.stepper.unseen:
+            self.go_on(sim.v)
+
+    def set_state(self, state: None, sim: Simulator) -> None:
+        """Continue from the state of ``sim``; what was found before stays."""
+        self.go_on(sim.v)
 
     def restart(self, v: Array) -> None:
         """Forget what was found; the next step begins with the velocity ``v`` (nv,)."""

@@ -7,7 +7,7 @@ robot's contacts and theirs are one problem (:class:`bipedsim.touch.Touching`), 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,14 +19,18 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Box, Integers, ready
 from bipedsim.objects import FreeBody, Link, ObjectConfig, World, check_names, give_contacts, parts_of
+from bipedsim.sim.participant import Participant
 from bipedsim.touch import Contacts, Touching
 from bipedsim.touch import Objects as Sides
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
 
 REACH = 0.5
 """How much nearer robot and object may come in a step [m]: at 250 m/s and 2 ms."""
 
 
-class Objects:
+class Objects(Participant):
     """The objects of a simulation.
 
     Args:
@@ -47,6 +51,9 @@ class Objects:
     Raises:
         ConfigError: A name is given twice or that of a frame of the robot, or something begins within something else.
     """
+
+    name = "objects"
+    changes_form = True
 
     def __init__(
         self,
@@ -100,12 +107,12 @@ class Objects:
         if self._touching is not None:
             ready(give_contacts, self.world.sides)
 
-    def check(self, q: Array, v: Array) -> None:
-        """Raise ConfigError where an object would begin within a robot at (q, v), by name; nothing changes."""
+    def check_start(self, sim: Simulator, q: Array, v: Array) -> None:
+        """Raise ConfigError with the names of objects that would start within the robot at (q, v)."""
         before = self.world.state()
         self.world.reset()
         try:
-            self._place_links(q, v)
+            self._place_links(sim.closed_at(q), v)
             faults = self.world.overlaps(links=True)
         finally:
             self.world.set_state(before)
@@ -117,15 +124,32 @@ class Objects:
         b.force[:] = 0.0
         b.torque[:] = 0.0
 
+    def reset(self, sim: Simulator) -> None:
+        """Put the objects where they start."""
+        self.world.reset()
+
+    def before_step(self, sim: Simulator) -> None:
+        """Start a step with the robot at the state of ``sim``."""
+        self.begin(sim.q, sim.v)
+
     def begin(self, q: Array, v: Array) -> None:
-        """Begin a step, in which the robot is at (q, v): (nq,), (nv,)."""
+        """Start a step with the robot at (q, v): (nq,), (nv,)."""
         self._state = q, v
         self.robot_v[:] = v
         self._met = None
         self._coupled = False
 
+    def after_step(self, sim: Simulator) -> None:
+        """Take the step of the objects, or refuse the whole step."""
+        refused = self.end()
+        if refused:
+            sim.q, sim.v[:] = self._state[0], self.robot_v
+            sim.refuse(refused)
+        if self.unresolved:
+            sim.stepper.count_unresolved()
+
     def end(self) -> str:
-        """Take the step, all of it or none; return why none was taken, nothing if it was."""
+        """Take the step, all of it or none; return why it was refused, an empty text if it was taken."""
         touching = self._touching
         if not self._coupled or touching is None:
             before = self.world.unresolved
@@ -206,8 +230,9 @@ class Objects:
         """Raise ConfigError where :meth:`set_state` would refuse ``state``; nothing changes."""
         self.world.check_state(state)
 
-    def set_state(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go back to what :meth:`state` returned."""
+    def set_state(self, state: dict[str, NDArray[Any]], sim: Simulator) -> None:
+        """Restore what :meth:`state` returned."""
+        self.forget_pushes()
         self.world.set_state(state)
 
 

@@ -99,7 +99,7 @@ class SimLoop:
         self._params = params
         self._pushes = pushes
         self._faults = faults
-        sim.on_push = lambda *push: publishers.publish_run({"push": describe_push(sim.t, *push)})
+        sim.pushes.on_push = lambda *push: publishers.publish_run({"push": describe_push(sim.t, *push)})
         if sim.gantry is not None:
             sim.gantry.on_action = lambda *said: publishers.publish_run({"gantry_action": describe_action(*said)})
         self._inbox = inbox

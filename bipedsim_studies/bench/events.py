@@ -167,6 +167,10 @@ def _steps(
         torque = drive(observation).copy()
         last = [*last[-LEAD:], (simulator.snapshot(), torque)]
         observation = simulator.step(torque)
-        found = simulator.body_impulse.any() if kind == "bodies" else kind == STANDING or simulator.arrived > 0.0
+        found = (
+            simulator.reactions.body_impulse.any()
+            if kind == "bodies"
+            else kind == STANDING or simulator.stepper.landed > 0.0
+        )
         if found and len(last) > LEAD:
             yield Moment(last[0][0], tuple(torque for _, torque in last))

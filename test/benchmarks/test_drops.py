@@ -94,8 +94,8 @@ def test_the_judges_see_a_model_that_is_broken(
 
     def let_go(model: str, number: int) -> tuple[Any, float]:
         sim, mu = sound(model, number)
-        sim._contact = sim._stepping._contact = Spoilt(sim._contact, drives)
-        sim._stepping._remembers = True
+        sim.solver = sim.stepper._contact = Spoilt(sim.solver, drives)
+        sim.stepper._remembers = True
         return sim, mu
 
     done = drops.drop("one_step", 337, 0.2)
@@ -171,8 +171,8 @@ def test_a_vertex_that_cannot_be_held_with_its_neighbour_does_not_sink_freely(
 def test_the_judge_of_forces_knows_coulomb(drops: ModuleType) -> None:
     """A brick that slides: what brakes it is right, and what is beside that by 3 %, pulls or lets it sink is not."""
     sim, _ = drops.let_go("one_step", 3)
-    p = sim._dynamics.projection
-    while not sim.contact.sliding.any() or sim._dynamics.landing.lifted[0]:
+    p = sim.dynamics.projection
+    while not sim.contact.sliding.any() or sim.dynamics.landing.lifted[0]:
         sim.advance(drops.NOTHING)
     right = sim.contact.impulse.copy()
     load = right[:, 2].max()

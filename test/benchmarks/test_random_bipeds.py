@@ -107,5 +107,5 @@ def test_feet_that_leave_as_points_do_not_push(bipeds: ModuleType, tmp_path: Pat
     sim = bipeds.thrown(9, "exact", tmp_path)
     for _ in range(970):
         sim.advance(np.zeros(sim.robot.nu))
-    assert sim.touching.as_points > 0
+    assert sim.reactions.touching.as_points > 0
     assert sim.monitors.figures()["push_gap_m"]["steps_beyond"] == 0

@@ -54,13 +54,13 @@ def test_a_landing_that_is_tried_again_begins_as_if_it_had_not_been_tried(model:
     q = pin.integrate(robot.model, robot.q_nominal, np.eye(robot.model.nv)[3:5].T @ [0.04, 0.03])
     q[2] += 0.03
     sim.reset(q)
-    impact, begun, again = sim._dynamics.impact, [], 0
+    impact, begun, again = sim.dynamics.impact, [], 0
 
     def noted(*args: Any) -> float:
-        begun.append(sim._contact.state())
+        begun.append(sim.solver.state())
         return impact(*args)
 
-    sim._dynamics.impact = noted  # type: ignore[method-assign]
+    sim.dynamics.impact = noted  # type: ignore[method-assign]
     for tick in range(110):
         begun.clear()
         sim.advance(np.zeros(robot.nu))

@@ -89,12 +89,12 @@ def test_a_sole_far_above_the_end_of_its_foot_is_no_start() -> None:
         Simulator(sole_moved(robot, 0.05))
     assert all(robot.model.frames[i].name in str(said.value) for i in foot_frames(robot))
     sim = Simulator(sole_moved(robot, 0.007))
-    assert sim.touching is not None
-    before = max(sim.touching.depths(sim.q).values())
+    assert sim.reactions.touching is not None
+    before = max(sim.reactions.touching.depths(sim.q).values())
     for _ in range(50):
         sim.advance(np.zeros(robot.nu))
     assert before > 5e-3
-    assert max(sim.touching.depths(sim.q).values(), default=0.0) < before
+    assert max(sim.reactions.touching.depths(sim.q).values(), default=0.0) < before
 
 
 def foot_frames(robot: Robot) -> list[int]:

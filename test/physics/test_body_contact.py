@@ -73,7 +73,7 @@ def test_a_box_slides_as_coulomb_says(tmp_path: Path, model: str, friction: floa
     assert np.hypot(*sim.q[:2]) == pytest.approx(way, abs=speed * H)
     assert sim.q[1] / sim.q[0] == pytest.approx(0.5, rel=1e-6)
     np.testing.assert_allclose(sim.v, 0.0, atol=1e-8)
-    assert sim.body_impulse[1, 2] == pytest.approx(robot.weight * H, rel=1e-7)
+    assert sim.reactions.body_impulse[1, 2] == pytest.approx(robot.weight * H, rel=1e-7)
     assert sim.contact.unresolved == 0
 
 
@@ -138,7 +138,7 @@ def fallen(name: str, model: str, seconds: float, **hardware: object) -> tuple[R
 
     def note(monitor: str, text: str, begun: object) -> None:
         # What a model does with its feet alone is not asked here.
-        if sim.touching is not None and sim.touching.carries:
+        if sim.reactions.touching is not None and sim.reactions.touching.carries:
             said.append(text)
 
     sim.watch(note)
@@ -167,8 +167,8 @@ def test_a_fallen_robot_comes_to_rest_on_the_ground(name: str, model: str) -> No
     for _ in range(200):
         drop = -0.01 * robot.effort_limit * sim.v[robot.idx_v]
         sim.advance(np.clip(drop, -robot.effort_limit, robot.effort_limit))
-        force = sim.body_impulse.sum(axis=0)
-        feet = sum(axes @ f[:3] for axes, f in zip(sim._dynamics.ground_axes, sim.contact.impulse, strict=True))
+        force = sim.reactions.body_impulse.sum(axis=0)
+        feet = sum(axes @ f[:3] for axes, f in zip(sim.dynamics.ground_axes, sim.contact.impulse, strict=True))
         after = momentum(robot, sim)
         gravity = np.array([0.0, 0.0, -robot.weight * H])
         np.testing.assert_allclose(after - before, force + feet + gravity, atol=1e-8 * robot.weight)
@@ -185,7 +185,7 @@ def test_a_fallen_robot_comes_to_rest_on_the_ground(name: str, model: str) -> No
     assert np.abs(sim.v - begun).max() / (200 * H) < 0.1
     assert (force + feet)[2] / H == pytest.approx(robot.weight, abs=1e-3 * robot.weight)
     assert np.diff(energies).max() < 1e-6 * robot.weight
-    verts = sim.touching.depths(sim.q) if sim.touching else {}
+    verts = sim.reactions.touching.depths(sim.q) if sim.reactions.touching else {}
     assert max(verts.values(), default=0.0) < 1e-5
     limits = np.maximum(robot.position_lower - sim.q[robot.idx_q], sim.q[robot.idx_q] - robot.position_upper)
     assert limits.max() < 1e-6
@@ -212,15 +212,15 @@ def test_contact_gives_no_energy_while_a_robot_falls(model: str) -> None:
 
 def test_same_bits_again_and_from_a_snapshot() -> None:
     robot, sim, _ = fallen("biped14", "one_step", 1.5)
-    assert sim.touching is not None
-    assert sim.touching.carries
+    assert sim.reactions.touching is not None
+    assert sim.reactions.touching.carries
     snapshot = sim.snapshot()
     runs = []
     for _ in range(2):
         sim.restore(snapshot)
         for _ in range(100):
             sim.advance(np.zeros(robot.nu))
-        runs.append((sim.q.copy(), sim.v.copy(), sim.body_impulse.copy()))
+        runs.append((sim.q.copy(), sim.v.copy(), sim.reactions.body_impulse.copy()))
     for one, two in zip(*runs, strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -307,7 +307,7 @@ def test_a_blow_turns_no_joint_through_its_stop(tmp_path: Path, model: str, limi
     turned, stopped = 0.0, False
     for _ in range(40):
         sim.advance(np.zeros(sim.robot.nu))
-        turned, stopped = max(turned, float(sim.q[7])), stopped or bool(sim.stop_impulse[6])
+        turned, stopped = max(turned, float(sim.q[7])), stopped or bool(sim.reactions.stop_impulse[6])
     assert stopped
     assert limit - 1e-9 < turned < limit + 1e-6
     assert all(figure["steps_beyond"] == 0 for figure in monitors.figures().values())

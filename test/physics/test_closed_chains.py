@@ -269,7 +269,7 @@ def test_a_limp_robot_falls_with_its_chains_closed(model: str, restitution: floa
         assert now < before + 0.03
         before = now
         landed += bool((sim.contact.impact[:, 2] > 0.0).any())
-        stopped += bool(sim._dynamics.stops.held.any())
+        stopped += bool(sim.dynamics.stops.held.any())
     assert stopped > 5
     assert watched.drift < DRIFT
     figures = watched.monitors.figures()
@@ -290,7 +290,7 @@ def test_a_stop_of_a_joint_without_a_drive_carries_through_the_loop(tmp_path: Pa
     for _ in range(200):
         watched.advance(np.array([tau]))
     np.testing.assert_allclose(watched.sim.q, robot.q_nominal, atol=1e-9)
-    stop = watched.sim._dynamics.stops.impulse[list(watched.sim._dynamics.stopped_joints).index("c")]
+    stop = watched.sim.dynamics.stops.impulse[list(watched.sim.dynamics.stopped_joints).index("c")]
     assert stop / H == pytest.approx(-tau / ratio, rel=1e-6)
     assert watched.said == []
     # From afar: it arrives within a step, with all that hangs on it.
@@ -320,7 +320,7 @@ def test_a_snapshot_goes_on_to_the_bit(model: str) -> None:
         bits = []
         for _ in range(60):
             simulator.advance(tau)
-            bits.append(simulator.q.tobytes() + simulator.v.tobytes() + simulator.loop_impulse.tobytes())
+            bits.append(simulator.q.tobytes() + simulator.v.tobytes() + simulator.reactions.loop_impulse.tobytes())
         return bits
 
     first = after(sim)
@@ -328,7 +328,7 @@ def test_a_snapshot_goes_on_to_the_bit(model: str) -> None:
     assert after(sim) == first
     other = Simulator(robot, contact=model, control_dt=2e-3)
     other.restore(middle)
-    np.testing.assert_array_equal(other.loop_impulse, middle.loop_impulse)
+    np.testing.assert_array_equal(other.reactions.loop_impulse, middle.participants["reactions"]["loop"])
     assert after(other) == first
 
 
@@ -343,7 +343,7 @@ def test_monitors_hear_of_a_loop_that_is_wrong(tmp_path: Path, spoil: str, first
     look = monitors.look
 
     def spoilt(steps: int, q: np.ndarray, v: np.ndarray, share: float, begins: bool) -> int:
-        sim._dynamics.loops.impulse[0] += 1e-6
+        sim.dynamics.loops.impulse[0] += 1e-6
         return look(steps, q, v, share, begins)
 
     if spoil == "impulse":
@@ -360,9 +360,9 @@ def test_monitors_hear_of_a_loop_that_is_wrong(tmp_path: Path, spoil: str, first
 
 def test_a_model_that_is_not_compiled_has_the_same_loops() -> None:
     sims = [Simulator(_PARALLEL, contact="one_step") for _ in range(2)]
-    other = InPython(sims[1]._contact)
+    other = InPython(sims[1].solver)
     other.late = None  # type: ignore[attr-defined]
-    sims[1]._contact = sims[1]._stepping._contact = other  # type: ignore[assignment]
+    sims[1].solver = sims[1].stepper._contact = other  # type: ignore[assignment]
     for sim in sims:
         q = sim.q.copy()
         q[2] += 0.01
@@ -372,7 +372,7 @@ def test_a_model_that_is_not_compiled_has_the_same_loops() -> None:
         for sim in sims:
             sim.advance(tau)
         np.testing.assert_array_equal(sims[0].q, sims[1].q)
-        np.testing.assert_array_equal(sims[0].loop_impulse, sims[1].loop_impulse)
+        np.testing.assert_array_equal(sims[0].reactions.loop_impulse, sims[1].reactions.loop_impulse)
     assert sims[0].contact.impulse[:, 2].any()
 
 
@@ -383,11 +383,11 @@ def test_impulses_add_up_over_a_tick(tmp_path: Path) -> None:
         total = np.zeros((1, 6))
         for _ in range(4):
             fine.advance(NOTHING)
-            total += fine.loop_impulse
+            total += fine.reactions.loop_impulse
         coarse.advance(NOTHING)
-        np.testing.assert_allclose(coarse.loop_impulse, total, rtol=1e-12)
+        np.testing.assert_allclose(coarse.reactions.loop_impulse, total, rtol=1e-12)
         np.testing.assert_array_equal(coarse.q, fine.q)
-    assert not fine.loop_impulse[0, 3:].any()
+    assert not fine.reactions.loop_impulse[0, 3:].any()
 
 
 def test_an_open_loop_is_refused_at_the_start_and_by_a_snapshot(tmp_path: Path) -> None:

@@ -346,9 +346,9 @@ def test_a_second_arrival_in_the_same_step_closes_the_gap(model: str, tmp_path: 
         return float(contact.impulse[0, 2])
 
     total = pressed(sim.advance(NOTHING))
-    assert sim.arrived == pytest.approx(first / speed / h, rel=0.02)
+    assert sim.stepper.landed == pytest.approx(first / speed / h, rel=0.02)
     assert edges()[0] == pytest.approx(0.0, abs=5e-6)
-    assert edges()[1] == pytest.approx(sim.arrived * 2.5e-3, rel=0.02)
+    assert edges()[1] == pytest.approx(sim.stepper.landed * 2.5e-3, rel=0.02)
     for _ in range(3):
         total += pressed(sim.advance(NOTHING))
         assert edges().min() > -1e-9

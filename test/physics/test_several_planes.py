@@ -70,7 +70,7 @@ def test_a_brick_across_two_planes_lies_still(brick: Robot, model: str, name: st
     forces = []
     for _ in range(300):
         sim.advance(np.zeros(0))
-        forces.append(sim._dynamics.ground_axes[0] @ sim.contact.impulse[0, :3] / sim.physics_dt)
+        forces.append(sim.dynamics.ground_axes[0] @ sim.contact.impulse[0, :3] / sim.physics_dt)
     weight = np.array([0.0, 0.0, MASS * G])
     np.testing.assert_allclose(forces, np.tile(weight, (300, 1)), atol=max(promised.force, 1e-6) * MASS * G)
     assert np.array_equal(sim.contact.mode, modes)

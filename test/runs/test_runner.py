@@ -80,7 +80,7 @@ def test_parameters_may_have_the_name_of_their_class_before_them_as_in_ros() -> 
     params, contact = {"posture.mode": "squat", "squat_depth": 0.02}, {"one_step.gamma": 0.2}
     settings = RunConfig(controller="posture", controller_params=params, contact_params=contact)
     run = Run(prepare(settings))
-    assert run.sim.contact_params == {"gamma": 0.2}
+    assert run.sim.config.contact_params == {"gamma": 0.2}
     with pytest.raises(ConfigError, match=r"unknown parameter 'pfl\.mode'"):
         prepare(RunConfig(controller="posture", controller_params={"pfl.mode": "squat"}))
 

@@ -108,8 +108,7 @@ def test_friction_never_gives_energy_to_a_joint(
 ) -> None:
     """Kinetic and spring energy rise by the drive's work at most, at every step, whatever the drive does."""
     sim = turned(Simulator(wheel, hardware={"coulomb_friction": friction, "presliding": presliding}), speed)
-    actuators = sim._actuators
-    assert actuators is not None
+    actuators = sim.drives
     energy = 0.5 * INERTIA * speed**2
     for tau in torques:
         sim.step(np.array([tau]))
@@ -123,8 +122,7 @@ def test_friction_never_gives_energy_to_a_robot_that_lands(biped: Robot, contact
     """Of every joint at every step: through a drop, a squat under noise, and a push; and Coulomb's limit holds."""
     hardware = {"preset": "realistic", "coulomb_friction": 3.0}
     sim = Simulator(biped, contact=contact, hardware=hardware, seed=2)
-    actuators = sim._actuators
-    assert actuators is not None
+    actuators = sim.drives
     controller = make_controller("posture", biped, {"mode": "squat", "ramp": 0.2}, H)
     q = biped.q_nominal.copy()
     q[2] += 0.02
@@ -190,8 +188,7 @@ def test_a_command_that_is_not_finite_leaves_everything_untouched(biped: Robot) 
         sim.step(bad)
     states: list[dict[str, Any]] = []
     for snapshot in (before, sim.snapshot()):
-        assert snapshot.actuators is not None
-        states.append({name: a for name, a in snapshot.actuators.items() if name != "command"})
+        states.append({name: a for name, a in snapshot.participants["drives"].items() if name != "command"})
     assert all((states[0][name] == states[1][name]).all() for name in states[0])
     assert sim.q.tobytes() == before.q.tobytes()
 

@@ -34,8 +34,8 @@ def test_a_step_without_any_budget_ends_and_counts_as_unresolved(model: str, mon
         sim.advance(np.zeros(sim.robot.nu))
         fastest = max(fastest, float(np.abs(sim.v[:3]).max()))
     assert sim.contact.unresolved > 0
-    assert sim.touching is not None
-    assert max(sim.touching.depths(sim.q).values(), default=0.0) < 5e-3
+    assert sim.reactions.touching is not None
+    assert max(sim.reactions.touching.depths(sim.q).values(), default=0.0) < 5e-3
     # Down from 0.8 m.
     assert fastest < begun + np.sqrt(2.0 * 9.81 * 1.0)
 

@@ -43,7 +43,7 @@ def world_load(sim: Simulator) -> Array:
 
 def feet_load(sim: Simulator) -> Array:
     """Return the same of the feet, from their impulses in the last physics step."""
-    d, result = sim._dynamics, sim._contact.result
+    d, result = sim.dynamics, sim.solver.result
     found = np.zeros(6)
     for k, impulse in enumerate(result.impulse):
         f, m = d.ground_axes[k] @ impulse[:3], d.ground_axes[k] @ impulse[3:]
@@ -179,9 +179,9 @@ def test_bodies_that_lie_on_a_plate_are_felt() -> None:
         run.control()
         run.step()
     load = run.sim.force_plates.loads  # type: ignore[union-attr]
-    assert run.sim.touching is not None
-    assert run.sim.touching.carries
-    bodies = run.sim.body_impulse.sum(axis=0)[2] / run.sim.control_dt
+    assert run.sim.reactions.touching is not None
+    assert run.sim.reactions.touching.carries
+    bodies = run.sim.reactions.body_impulse.sum(axis=0)[2] / run.sim.control_dt
     feet = feet_load(run.sim)[2]
     assert bodies > 10.0
     assert -load[0, 2] == pytest.approx(bodies + feet, rel=1e-9)

@@ -126,7 +126,7 @@ def test_each_monitor_hears_an_error_of_its_kind(box: Robot, spoil: Any, first: 
     sim.reset(None, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
     assert list(heard(sim, 50)) == []
     sim.reset(None, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
-    sim._contact = sim._stepping._contact = Broken(sim._contact, spoil)
+    sim.solver = sim.stepper._contact = Broken(sim.solver, spoil)
     assert first in list(heard(sim, 16))
 
 
@@ -161,7 +161,7 @@ def test_friction_at_other_heights_is_no_cop_outside(turned: Callable[[np.random
         monitors = sim.watch(lambda name, said, begun: None)
         for _ in range(200):
             sim.advance(NOTHING)
-            p, f = sim._dynamics.projection, sim.contact.impulse[0]
+            p, f = sim.dynamics.projection, sim.contact.impulse[0]
             if f[2] > 1e-6 and p.rotation[0, 2, 2] > 0.9:
                 cop = np.zeros(2)
                 centre_of_pressure(f, p.rotation[0], cop, np.zeros(3))
@@ -245,9 +245,9 @@ def test_what_is_wrong_with_a_stop_is_heard(spoil: float | None, first: str) -> 
     torque[knee] = -20.0
     for _ in range(5):
         sim.advance(torque)
-    assert sim.stop_impulse[robot.idx_v[knee]] > 0.0
+    assert sim.reactions.stop_impulse[robot.idx_v[knee]] > 0.0
     assert not any(figure["steps_beyond"] for figure in monitors.figures().values())
-    look, stops = monitors.look, sim._dynamics.stops
+    look, stops = monitors.look, sim.dynamics.stops
 
     def spoilt(steps: int, q: Any, v: Any, share: float, begins: bool) -> int:
         if spoil is not None:
@@ -271,7 +271,7 @@ def exploding(folder: Path) -> Simulator:
     robot = box_robot(folder, case["sole_vertices"], case["mass"], case["com"][2], case["inertia_diag"], 2.0, 2.0)
     sim = Simulator(robot, contact="exact")
     sim.reset(np.array(case["q"]), np.array(case["v"]))
-    sound = sim._contact
+    sound = sim.solver
     p, s = sound._projection, sound.arrays
 
     def unsound(result: ContactResult) -> np.ndarray:
@@ -285,7 +285,7 @@ def exploding(folder: Path) -> Simulator:
                 result.impulse[:] = s.trial.impulse
         return result.impulse
 
-    sim._contact = sim._stepping._contact = Broken(sound, unsound)
+    sim.solver = sim.stepper._contact = Broken(sound, unsound)
     return sim
 
 
@@ -344,11 +344,12 @@ def test_a_kept_step_repeats_to_the_bit(box: Robot, tmp_path: Path) -> None:
     sim = Simulator(replace(box), contact="ncp")
     sim.reset(None, np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.5]))
     sim.push(np.array([1.0, 2.0, 0.0, 0.0, 0.1, 0.0]))
+    sim.pushes.before_step(sim)
     begun = {
         "q": sim.q.copy(),
         "v": sim.v.copy(),
         "torque": NOTHING,
-        "push": sim._push_torque().copy(),
+        "push": sim.dynamics.push.copy(),
         "damping": sim.plant.joint_damping,
     }
     save_step(tmp_path / "step.npz", sim, begun)
@@ -372,8 +373,8 @@ def test_a_step_that_is_kept_while_a_stop_carries_repeats_to_the_bit(tmp_path: P
     vertices = np.column_stack([robot.soles[0].vertices, np.zeros(robot.soles[0].n_vertices)])
     q[2] -= (vertices @ sole.rotation.T + sole.translation)[:, 2].min()
     sim.reset(q)
-    monitors, stops = watch(sim, lambda said: None, kept), sim._dynamics.stops
-    stop = sim._dynamics.stopped_joints.index("l_knee")
+    monitors, stops = watch(sim, lambda said: None, kept), sim.dynamics.stops
+    stop = sim.dynamics.stopped_joints.index("l_knee")
     stops.held[stop] = -1
     monitors.go_on(sim.v)
     monitors.look = lambda *step: 1

@@ -35,8 +35,8 @@ def held(sim: Simulator) -> np.ndarray:
 
 def shin_velocity(sim: Simulator, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the velocity of the robot at (q, v) where its first contact of the last step was (3,)."""
-    assert sim.touching is not None
-    c, model = sim.touching.contacts, sim.robot.model
+    assert sim.reactions.touching is not None
+    c, model = sim.reactions.touching.contacts, sim.robot.model
     joint, data = int(max(c.a[0], c.b[0])), model.createData()
     pin.forwardKinematics(model, data, q, v)
     shin = pin.getVelocity(model, data, joint, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
@@ -80,7 +80,7 @@ def test_a_ball_that_hits_the_shin_exchanges_momentum(model: str) -> None:
     keys = {"position": (0.32, 0.1, 0.25), "velocity": (-3.0, 0.0, 0.0), "restitution": e, "friction_static": mu}
     sim = Simulator(robot, contact=model, objects=[ball(**keys)])
     assert sim.objects is not None
-    assert sim.touching is not None
+    assert sim.reactions.touching is not None
     b = sim.objects.world.bodies
     for _ in range(60):
         before, q, v = b.v[0].copy(), sim.q.copy(), sim.v.copy()
@@ -90,13 +90,16 @@ def test_a_ball_that_hits_the_shin_exchanges_momentum(model: str) -> None:
             break
     assert gained[0] > 1.0
     R = pin.Quaternion(q[3:7]).toRotationMatrix()
-    np.testing.assert_allclose(R @ sim.touching.force[:3], -gained, atol=1e-9)
-    used = sim.touching.contacts.used[0]
+    np.testing.assert_allclose(R @ sim.reactions.touching.force[:3], -gained, atol=1e-9)
+    used = sim.reactions.touching.contacts.used[0]
     assert used == 1
-    normal, across = sim.touching.contacts.impulse[0, 2], np.linalg.norm(sim.touching.contacts.impulse[0, :2])
+    normal, across = (
+        sim.reactions.touching.contacts.impulse[0, 2],
+        np.linalg.norm(sim.reactions.touching.contacts.impulse[0, :2]),
+    )
     assert np.hypot(normal, across) == pytest.approx(np.linalg.norm(gained), abs=1e-9)
     assert across <= min(mu, 0.5) * normal + 1e-9
-    c = sim.touching.contacts
+    c = sim.reactions.touching.contacts
     assert robot.model.names[int(max(c.a[0], c.b[0]))] == "l_knee"
     met = shin_velocity(sim, q, v)
     # Between the begin of the step and the impact, and from there on, forces of finite size act.
@@ -118,8 +121,8 @@ def test_what_slips_at_the_shin_has_dynamic_friction_from_its_first_step_on(e: f
         gained = 0.4 * (b.v[0] - before - [0.0, 0.0, -G * H])
         if gained[0] > 0.1:
             break
-    assert sim.touching is not None
-    c = sim.touching.contacts
+    assert sim.reactions.touching is not None
+    c = sim.reactions.touching.contacts
     assert c.used[0] == 1
     assert np.linalg.norm(c.velocity[0, :2]) > 0.5
     normal = abs(gained @ c.axes[0, :, 2])
@@ -136,8 +139,8 @@ def test_a_brick_that_turns_and_hits_the_shin_is_turned_by_where_it_was_hit() ->
     )  # fmt: skip
     sim = Simulator(robot, objects=[brick])
     assert sim.objects is not None
-    assert sim.touching is not None
-    b, c = sim.objects.world.bodies, sim.touching.contacts
+    assert sim.reactions.touching is not None
+    b, c = sim.objects.world.bodies, sim.reactions.touching.contacts
 
     def spin() -> np.ndarray:
         return np.asarray(b.R[0] @ b.inertia[0] @ b.R[0].T @ b.w[0])
@@ -284,8 +287,8 @@ def test_a_fast_ball_hits_once() -> None:
     got = []
     for k in range(60):
         sim.step(held(sim))
-        if sim.body_impulse.any():
-            got.append(sim.body_impulse.sum(axis=0))
+        if sim.reactions.body_impulse.any():
+            got.append(sim.reactions.body_impulse.sum(axis=0))
             lost = 0.05 * (np.array([-80.0, 0.0, 0.0]) - b.v[0] - [0.0, 0.0, G * H * (k + 1)])
             np.testing.assert_allclose(got[-1], lost, atol=1e-9)
     assert len(got) == 1
@@ -317,7 +320,7 @@ def test_thirty_objects_on_the_ground_leave_room_for_one_that_hits_the_robot() -
     assert sim.objects is not None
     for _ in range(60):
         sim.step(held(sim))
-    assert sim.touching is not None
+    assert sim.reactions.touching is not None
     assert sim.contact.unresolved == 0
     places = sim.objects.poses()[1:]
     np.testing.assert_allclose(places[:, 2], 0.1, atol=1e-9)

@@ -21,11 +21,11 @@ from bipedsim.model import load_robot
 from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
 from bipedsim.sim import LIMIT, SETPOINT, Command
-from bipedsim.sim.simulator import Simulator
+from bipedsim.sim.simulator import Simulator, Snapshot
 
-PURE = {"check_start", "compile_contact", "ground_truth", "joint_loads", "places", "snapshot", "warm_up"}
+PURE = {"check_start", "closed_at", "compile_contact", "ground_truth", "joint_loads", "places", "snapshot", "warm_up"}
 """Methods that change nothing; ``check_start`` refuses what ``reset`` does."""
-NOT_REFUSED = {"watch"}
+NOT_REFUSED = {"refuse", "remove", "watch"}
 
 
 def amid_all(plates: float = 0.5) -> Simulator:
@@ -56,6 +56,12 @@ def spoilt(values: np.ndarray, rng: np.random.Generator, bad: float) -> np.ndarr
     return out
 
 
+def with_state(snapshot: Snapshot, name: str, state: Any) -> Snapshot:
+    """Return a snapshot with another state of the participant ``name``; without one if ``state`` is None."""
+    states = {key: value for key, value in snapshot.participants.items() if key != name}
+    return replace(snapshot, participants=states if state is None else {**states, name: state})
+
+
 def starts(sim: Simulator, rng: np.random.Generator) -> list[dict[str, Any]]:
     """Return starts that nobody can have: arguments of ``reset``."""
     q, v = sim.robot.q_nominal, np.zeros(sim.robot.model.nv)
@@ -71,7 +77,7 @@ def starts(sim: Simulator, rng: np.random.Generator) -> list[dict[str, Any]]:
     ]
     if sim.robot.free_flyer:
         found.append({"q": np.r_[q[:3], 0.0, 0.0, 0.0, 0.0, q[7:]]})
-        if sim.touching is not None:
+        if sim.reactions.touching is not None:
             found.append({"q": np.r_[q[:2], q[2] - 0.4, q[3:]]})
         if sim.objects is not None:
             found.append({"q": np.r_[0.5, q[1:]]})
@@ -113,13 +119,14 @@ def refused(sim: Simulator, rng: np.random.Generator) -> dict[str, list[Callable
         replace(here, q=here.q[1:]),
         replace(here, q=far),
         replace(here, v=spoilt(here.v, rng, np.nan)),
-        replace(here, stop_impulse=np.zeros(3)),
+        with_state(here, "reactions", {**here.participants["reactions"], "stop": np.zeros(3)}),
+        with_state(here, "drives", None),
         replace(here, contact={}),
         replace(here, footing={**here.footing, "patch": np.zeros(7, dtype=np.int64)}),
-        replace(here, tick=None if here.tick is not None else sim.contact),
-        replace(here, objects={"position": np.zeros((1, 3))}),
-        replace(here, gantry={} if here.gantry is None else None),
-        replace(here, force_plates={} if here.force_plates is None else None),
+        with_state(here, "tick", None if "tick" in here.participants else sim.contact),
+        with_state(here, "objects", {"position": np.zeros((1, 3))}),
+        with_state(here, "gantry", None if "gantry" in here.participants else {}),
+        with_state(here, "force_plates", None if "force_plates" in here.participants else {}),
         OTHER.snapshot(),
     ]
     actions = ["fly", "", *(["lower"] if sim.gantry is not None and sim.gantry.doing == "release" else [])]
@@ -134,6 +141,7 @@ def refused(sim: Simulator, rng: np.random.Generator) -> dict[str, list[Callable
         "push": [partial(sim.push, **push) for push in pushes],
         "hang": [partial(sim.hang, action) for action in actions],
         "restore": [partial(sim.restore, snapshot) for snapshot in snapshots],
+        "add": [partial(sim.add, sim.drives)],
     }
 
 
@@ -267,11 +275,12 @@ def test_what_is_no_seed_makes_no_simulator(seed: Any) -> None:
 @pytest.mark.parametrize("name", ["position", "quaternion", "contact", "where", "failed"])
 def test_objects_take_a_state_whole_or_not_at_all(name: str) -> None:
     """Also by themselves, as a kept step puts them back."""
-    objects = amid_all().objects
+    sim = amid_all()
+    objects = sim.objects
     assert objects is not None
     before = objects.state()
     other = {key: values + 1 for key, values in before.items()}
     for wrong in ({key: values for key, values in other.items() if key != name}, {**other, name: np.zeros((7, 5, 3))}):
         with pytest.raises((KeyError, ValueError)):
-            objects.set_state(wrong)
+            objects.set_state(wrong, sim)
         assert all(np.array_equal(values, before[key]) for key, values in objects.state().items())

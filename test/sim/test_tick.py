@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from bipedsim.contact import ContactResult
+from bipedsim.sim import Simulator
 from bipedsim.sim.tick import Tick
 
 
 def test_a_tick_sums_its_own_steps_and_none_of_the_tick_before() -> None:
     step = ContactResult.empty(2, 4)
-    tick = Tick(step, 2)
+    tick, nobody = Tick(step, np.zeros(6), 2), cast(Simulator, None)
 
     def take(loads: tuple[float, float], margins: tuple[float, float], used: tuple[float, float]) -> ContactResult:
         """Let the left foot carry loads [N.s] in turn, its CoP at 1 m and at 2 m; the right one is in the air."""
-        tick.begin()
+        tick.begin_tick(nobody)
         for i in range(2):
             step.impulse[0, 2], step.wrench[0, 2] = loads[i], 1000.0 * loads[i]
             step.cop[0] = (i + 1.0, 0.0) if loads[i] else np.nan
             step.cop_margin[0], step.friction_used[0] = margins[i], used[i]
             step.mode[0] = i
-            tick.add()
-        tick.end()
+            tick.after_step(nobody)
         return tick.result
 
     first = take((3.0, 1.0), (0.05, 0.01), (0.2, 0.9))

@@ -14,7 +14,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.runs.pushes import PushSchedule
 from bipedsim.runs.scenario import Scenario
-from bipedsim.sim.simulator import Simulator
+from bipedsim.sim import Participant, Simulator
 
 
 class Motion:
@@ -104,11 +104,11 @@ class Bookkeeper:
         return 0.5 * float(v_next @ M @ v_next), 0.5 * float(free @ M @ free)
 
 
-class Judge:
+class Judge(Participant):
     """Looks into every step of a simulator, and into every part of one in which a vertex lands.
 
     Args:
-        sim: The simulator; its monitors are replaced. book: Of its robot.
+        sim: The simulator; a judge that it has is replaced. book: Of its robot.
 
     Attributes:
         tau: What the next step is to be made with.
@@ -116,22 +116,20 @@ class Judge:
         balance: Largest error of the forces' sum [N].
     """
 
+    name = "judge"
+
     def __init__(self, sim: Simulator, book: Bookkeeper) -> None:
-        self._sim, self._book = sim, book
+        self._book = book
         self.tau: Array = np.zeros(sim.robot.nu)
         self.gains: list[float] = []
         self.balance = 0.0
-        sim.monitors = self  # type: ignore[assignment]
+        if self.name in sim.participants:
+            sim.remove(sim.participants[self.name])
+        sim.add(self)
 
-    def look(self, _steps: int, q: Array, v: Array, share: float, _begins: bool) -> int:
+    def judge(self, sim: Simulator, q: Array, v: Array, share: float) -> None:
         """Take in a part from ``q``, which ends with ``v``."""
-        before = v - self._book.h * self._sim._dynamics.acceleration
+        before = v - self._book.h * sim.dynamics.acceleration
         after, free = self._book.kinetic(q, before, v, self.tau, share)
         self.gains.append(after - free)
-        self.balance = max(self.balance, self._book.force_error(q, before, v, self._sim.contact, share=share))
-        return 0
-
-    def restart(self, _v: Array) -> None:
-        """Begin anew."""
-
-    go_on = restart
+        self.balance = max(self.balance, self._book.force_error(q, before, v, sim.contact, share=share))

@@ -16,11 +16,12 @@ from bipedsim.sim.simulator import Simulator, Snapshot
 
 def noise(snapshot: Snapshot) -> dict[str, object]:
     """Return what was measured with errors, and where the random numbers go on."""
-    if snapshot.noise is None:
+    state = snapshot.participants["sensors"]["noise"]
+    if state is None:
         return {}
-    observation = snapshot.noise["observation"]
+    observation = state["observation"]
     seen = {name: getattr(observation, name) for name in type(observation).__slots__}
-    return {**seen, "seed": snapshot.noise["seed"], "generator": str(snapshot.noise["generator"])}
+    return {**seen, "seed": state["seed"], "generator": str(state["generator"])}
 
 
 def traces(sim: Simulator) -> dict[str, np.ndarray]:
@@ -28,22 +29,28 @@ def traces(sim: Simulator) -> dict[str, np.ndarray]:
     truth = sim.ground_truth()
     effort, taken = sim.joint_loads()
     snapshot = sim.snapshot()
+    states = snapshot.participants
+    observation, pushes = states["sensors"]["ideal"], states["pushes"]
     groups: dict[str, dict[str, object]] = {
         "truth": vars(truth),
         "contact": sim.contact.arrays(),
         "memory": snapshot.contact,
         "footing": snapshot.footing,
-        "observation": {name: getattr(snapshot.observation, name) for name in type(snapshot.observation).__slots__},
-        "drives": snapshot.actuators or {},
+        "observation": {name: getattr(observation, name) for name in type(observation).__slots__},
+        "drives": states["drives"],
         "noise": noise(snapshot),
         "asked": {"torque": sim.command.tau_joint, "setpoint": sim.command.setpoint if sim.command.closes_loop else ()},
-        "own": {"t": sim.t, "q": sim.q, "v": sim.v, "effort": effort, "taken": taken, "pushes": len(snapshot.pushes)},
+        "own": {"t": sim.t, "q": sim.q, "v": sim.v, "effort": effort, "taken": taken, "pushes": len(pushes)},
         "drawn": {"seed": sim.seed, "draw": sim.draw},
-        "impulses": {"stops": sim.stop_impulse, "loops": sim.loop_impulse, "bodies": sim.body_impulse},
-        "touching": used(snapshot.touching, "used", ("key", "impulse")),
-        "objects": snapshot.objects or {},
-        "gantry": snapshot.gantry or {},
-        "plates": snapshot.force_plates or {},
+        "impulses": {
+            "stops": sim.reactions.stop_impulse,
+            "loops": sim.reactions.loop_impulse,
+            "bodies": sim.reactions.body_impulse,
+        },
+        "touching": used(states["reactions"]["touching"], "used", ("key", "impulse")),
+        "objects": states.get("objects", {}),
+        "gantry": states.get("gantry", {}),
+        "plates": states.get("force_plates", {}),
     }
     return dict(flat(groups))
 

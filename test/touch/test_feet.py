@@ -52,12 +52,12 @@ def test_a_foot_slides_if_and_only_if_a_loaded_vertex_slips(model: str) -> None:
     """Its feet stick with more than dynamic friction, and are no sliding ones then."""
     sim = pushed_into_a_crate(model)
     robot = sim.robot
-    assert sim.touching is not None
+    assert sim.reactions.touching is not None
     seen, beyond, before = 0, 0, 0
     for _ in range(330):
         q = sim.q.copy()
         sim.step(600.0 * (robot.q_nominal[robot.idx_q] - q[robot.idx_q]) - 20.0 * sim.v[robot.idx_v])
-        as_points, before = sim.touching.as_points > before, sim.touching.as_points
+        as_points, before = sim.reactions.touching.as_points > before, sim.reactions.touching.as_points
         if not as_points:
             continue
         for k, speeds in enumerate(slips(sim, q)):
@@ -65,7 +65,7 @@ def test_a_foot_slides_if_and_only_if_a_loaded_vertex_slips(model: str) -> None:
                 continue
             seen += 1
             assert bool(sim.contact.sliding[k]) == (max(speeds) > 1e-5), (k, speeds)
-            x, y, z = sim.touching._points.last[k].T
+            x, y, z = sim.reactions.touching._points.last[k].T
             bits = int(sim.contact.clamped[k])
             assert [bool(bits >> i & 1) for i in range(len(z))] == (z > 0.0).tolist()
             beyond += max(speeds) <= 1e-5 and bool((np.hypot(x, y) > 1.01 * DYNAMIC * z).any())
@@ -89,7 +89,7 @@ def test_a_model_without_an_answer_is_not_asked_again_in_that_step(monkeypatch: 
     rng = np.random.default_rng(1)
     monkeypatch.setattr(Touching, "solve", without_answer)
     sim = pushed_into_a_crate("one_step")
-    touching, robot = sim.touching, sim.robot
+    touching, robot = sim.reactions.touching, sim.robot
     assert touching is not None
     for _ in range(330):
         touching._waits = 0  # each of the steps may ask often

@@ -21,8 +21,8 @@ def lying() -> np.ndarray:
     sim.reset(q)
     for _ in range(400):
         sim.step(-5.0 * sim.v[robot.idx_v])
-    assert sim.touching is not None
-    assert sim.touching.carries
+    assert sim.reactions.touching is not None
+    assert sim.reactions.touching.carries
     return sim.q.copy()
 
 
@@ -37,8 +37,8 @@ def test_one_fast_joint_of_a_robot_that_lies_rebounds_from_its_stop(lying: np.nd
     speeds = []
     for _ in range(5):
         sim.step(np.zeros(robot.nu))
-        assert sim.touching is not None
-        assert sim.touching.carries
+        assert sim.reactions.touching is not None
+        assert sim.reactions.touching.carries
         speeds.append(float(sim.v[robot.idx_v[j]]))
     assert min(speeds) < -4.8
     # Gravity and the ground change it by a little in these milliseconds.

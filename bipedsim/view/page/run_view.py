@@ -74,14 +74,14 @@ class RunView:
         objects = () if sim.objects is None else sim.objects.configs
         self.page = page = Page(sim.robot, sim.ground, *self._where, objects, sim.robot.name)
         self._vertices = VertexForces(sim)
-        told = sim.on_push
+        told = sim.pushes.on_push
 
         def on_push(*push: Any) -> None:
             if told is not None:
                 told(*push)
             self._pushes.append(describe_push(sim.t, *push))
 
-        sim.on_push = on_push
+        sim.pushes.on_push = on_push
         with page.gui.add_folder("Run", order=10.0) as self._folder:
             self._pause = page.gui.add_button("Pause")
             step = page.gui.add_button("One step", hint="one tick, while time stands still")

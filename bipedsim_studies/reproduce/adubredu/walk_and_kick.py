@@ -114,7 +114,7 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
     )
     sim = Simulator(robot, ground, contact=contact, physics_dt=DT, control_dt=DT, objects=[football])
     assert sim.objects is not None
-    assert sim.touching is not None
+    assert sim.reactions.touching is not None
     ball = sim.objects.world.bodies
     q, v = WALKER.robot_state(START)
     # The stance leg, tilted back, stands on the edge of its foot.
@@ -139,7 +139,7 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
         observation = sim.step(tau)
         if hit is None and np.hypot(ball.v[0, 0], ball.v[0, 2]) > HIT:
             gained = MASS * (ball.v[0] - before - DT * robot.model.gravity.linear)
-            on_floor = gained + np.array([sim.touching.force[0], 0.0, sim.touching.force[1]])
+            on_floor = gained + np.array([sim.reactions.touching.force[0], 0.0, sim.reactions.touching.force[1]])
             # The floor carries the ball in the step of the hit, too.
             along = on_floor - (on_floor @ normal) * normal
             hit = Hit(sim.t, ball.v[0, [0, 2]].copy(), leg, float(np.abs(along).max()))

@@ -341,7 +341,7 @@ def test_errors_name_the_parameter() -> None:
 def test_robots_stand_and_squat_without_pivots(name: str, scenario: str) -> None:
     robot = load_robot(name)
     motion = Motion(robot, SCENARIOS[scenario], "lcp")
-    contact = motion.sim._contact
+    contact = motion.sim.solver
     assert isinstance(contact, Lcp)
     worst, path = 0.0, 0
     for _ in range(4000):
@@ -363,7 +363,7 @@ def test_falls_with_limp_joints_have_an_answer_in_every_step() -> None:
     robot = load_robot("biped14")
     rng = np.random.default_rng(34)
     sim = lcp_simulator(robot)
-    contact = sim._contact
+    contact = sim.solver
     assert isinstance(contact, Lcp)
     pivoted = 0
     for _ in range(10):
@@ -375,7 +375,7 @@ def test_falls_with_limp_joints_have_an_answer_in_every_step() -> None:
             sim.step(np.zeros(robot.nu))
             pivoted += contact.pivots > 0
             # Stops are the dynamics' to find: here and there no set of them goes with the contacts' answer.
-            of_stops += sim._dynamics.unresolved
+            of_stops += sim.dynamics.unresolved
             assert contact.residual < 1e-9
             assert (sim.contact.vertex_forces[:, :, 2] >= 0.0).all()
         assert sim.contact.unresolved == of_stops

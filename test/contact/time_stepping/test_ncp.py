@@ -42,7 +42,7 @@ LEG_YAML = """  leg_{i}:
 
 
 def model_of(sim: Simulator) -> Ncp:
-    model = sim._contact
+    model = sim.solver
     assert isinstance(model, Ncp)
     return model
 

@@ -1,0 +1,63 @@
+"""The participants that a simulation starts with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bipedsim.model import Robot
+from bipedsim.sim.gantry import Gantry
+from bipedsim.sim.participant import Participant
+from bipedsim.sim.pushes import Pushes
+from bipedsim.sim.reactions import Reactions
+from bipedsim.sim.steps import Steps
+from bipedsim.touch import Touching
+
+if TYPE_CHECKING:
+    from bipedsim.sim.objects import Objects
+    from bipedsim.sim.simulator import Simulator
+
+
+def assemble(sim: Simulator, plant: Robot, events: bool) -> tuple[Steps, tuple[Participant, ...]]:
+    """Make the stepper and the participants of ``sim``, in the order in which they have to act.
+
+    Args:
+        sim: A simulation with dynamics, contact model, drives, tick and sensors.
+        plant: The simulated robot, with the dampers of its drives.
+        events: Whether impacts happen within a step.
+    """
+    config, dynamics = sim.config, sim.dynamics
+    shapes = plant.shapes.shapes if sim.hardware.body_contact else ()
+    objects: Objects | None = None
+    if config.objects:
+        # The library that finds their contacts takes long to load.
+        from bipedsim.sim.objects import Objects
+
+        friction = sim.hardware.body_friction if shapes else None
+        budget = dynamics.projection.budget
+        objects = Objects(config.objects, sim.robot, sim.ground, sim.physics_dt, friction, budget)
+    touching: Touching | None = None
+    if shapes:
+        of_bodies = sim.hardware.body_friction, sim.hardware.body_restitution
+        sides = None if objects is None else objects.sides
+        touching = Touching(plant, dynamics, sim.solver, sim.ground, *of_bodies, sides)
+        if objects is not None:
+            objects.join(touching)
+    gantry = None
+    if config.gantry is not None:
+        gantry = Gantry(config.gantry, sim.robot, sim.physics_dt, sim.tick.n_steps)
+    participants: list[Participant | None] = [
+        Pushes(plant.model, objects),
+        gantry,
+        sim.drives,
+        objects,
+        Reactions(sim.robot, sim.plant, touching, sim.control_dt),
+    ]
+    plates = (*sim.ground.force_plates, *config.force_plates)
+    if plates:
+        from bipedsim.sim.force_plates import ForcePlates
+
+        loads = dynamics, sim.solver.result, touching, objects
+        participants.append(ForcePlates(plates, sim.ground, *loads, sim.physics_dt, sim.control_dt))
+    participants += [sim.tick if sim.tick.n_steps > 1 else None, sim.sensors]
+    stepper = Steps(plant.model, dynamics, sim.solver, sim.physics_dt, events, touching)
+    return stepper, tuple(one for one in participants if one is not None)

@@ -1,0 +1,43 @@
+"""Checks of arrays that callers of a simulator pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bipedsim.errors import ConfigError, shown
+from bipedsim.numerics import Array
+
+
+def numbers(name: str, values: Any) -> Array:
+    """Return ``values`` as an array of floating-point numbers.
+
+    Raises:
+        ConfigError: They are no numbers.
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} = {shown(values)} is no array of numbers") from error
+
+
+def checked_vector(name: str, values: Any, size: int, robot: str) -> Array:
+    """Return ``values`` as an array (size,) of finite numbers.
+
+    Args:
+        name: Name of the argument, for the message.
+        values: The numbers.
+        size: How many ``robot`` needs.
+        robot: Name of the robot, for the message.
+
+    Raises:
+        ConfigError: They are no numbers, too few or too many, or not finite.
+    """
+    array = numbers(name, values)
+    if array.shape != (size,):
+        raise ConfigError(f"{name} has shape {array.shape}; {robot} needs ({size},)")
+    if not np.isfinite(array).all():
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ConfigError(f"{name}[{bad}] = {array[bad]} is not finite")
+    return array

@@ -1,0 +1,97 @@
+"""The protocol of everything that acts on, watches or records the physics steps of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from bipedsim.numerics import Array
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
+
+
+class Participant:
+    """Take part in a simulation: override the methods that are needed, and pass an object to ``Simulator.add``.
+
+    A simulator calls each method of its participants in the order of its list. Methods that are not overridden cost
+    nothing.
+
+    Attributes:
+        name: Key of the participant's state in a snapshot; unique in a simulation.
+        adds_force: Whether :meth:`before_step` adds to ``sim.dynamics.push``.
+        changes_form: Whether sizes in :meth:`state` change during a run; :meth:`check_state` then has to check them.
+    """
+
+    name: ClassVar[str] = ""
+    adds_force: ClassVar[bool] = False
+    changes_form: ClassVar[bool] = False
+
+    def check_start(self, sim: Simulator, q: Array, v: Array) -> None:
+        """Check whether a run may start at the configuration ``q`` (nq,) with the velocity ``v`` (nv,).
+
+        Raises:
+            ConfigError: It may not; nothing has changed.
+        """
+
+    def reset(self, sim: Simulator) -> None:
+        """Start a run: ``sim`` is at its first state, with the seed and the draw of the run."""
+
+    def begin_tick(self, sim: Simulator) -> None:
+        """Start a control tick, of one or several physics steps."""
+
+    def before_step(self, sim: Simulator) -> None:
+        """Prepare a physics step from ``sim.q`` and ``sim.v``."""
+
+    def judge(self, sim: Simulator, q: Array, v: Array, share: float) -> None:
+        """Examine a step, or a part of one, before the state of ``sim`` changes.
+
+        Args:
+            sim: The simulation, in the state in which the step begins.
+            q: (nq,) configuration in which the part begins.
+            v: (nv,) velocity at the end of the part.
+            share: Share of the step for which forces other than impacts act in this part.
+        """
+
+    def after_step(self, sim: Simulator) -> None:
+        """Process the physics step that ``sim`` has just taken.
+
+        Raises:
+            DivergenceError: The participant could not take the step; raise it by ``sim.refuse``.
+        """
+
+    def state(self) -> Any:
+        """Return a copy of everything that the next step depends on; None if there is nothing."""
+        return None
+
+    def check_state(self, state: Any) -> None:
+        """Check a state beyond its keys and sizes, before :meth:`set_state` gets it.
+
+        Raises:
+            ConfigError: The state belongs to another simulation; nothing has changed.
+        """
+
+    def set_state(self, state: Any, sim: Simulator) -> None:
+        """Restore a state that :meth:`state` returned; ``sim`` already has the q and v of that moment."""
+
+    def warm_up(self) -> None:
+        """Load or compile the kernels that the first steps do not use."""
+
+
+class Hooks(NamedTuple):
+    """The methods that participants override, in the order of the list."""
+
+    begin_tick: tuple[Callable[[Simulator], None], ...]
+    before_step: tuple[Callable[[Simulator], None], ...]
+    judge: tuple[Callable[[Simulator, Array, Array, float], None], ...]
+    after_step: tuple[Callable[[Simulator], None], ...]
+
+    @classmethod
+    def of(cls, participants: Sequence[Participant]) -> Hooks:
+        """Return the hooks of ``participants``."""
+
+        def overridden(name: str) -> tuple[Any, ...]:
+            own = getattr(Participant, name)
+            return tuple(getattr(one, name) for one in participants if getattr(type(one), name) is not own)
+
+        return cls(*(overridden(name) for name in cls._fields))

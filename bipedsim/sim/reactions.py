@@ -1,0 +1,137 @@
+"""Impulses of joint limits, closed chains and body contacts over a control tick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bipedsim.errors import ConfigError
+from bipedsim.model import Robot, drivers
+from bipedsim.numerics import Array
+from bipedsim.sim.participant import Participant
+from bipedsim.touch import Touching
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
+
+BODY_IN_GROUND = 0.01
+"""Largest depth [m] at which a body may start in the ground or in another body; the simulation removes it slowly."""
+
+
+class Reactions(Participant):
+    """Sums the impulses of everything that acts on the robot except drives, pushes and the ground under its soles.
+
+    Args:
+        robot: The robot.
+        plant: The robot with the masses of the simulation.
+        touching: All contacts except those of the soles; None if only the soles can touch.
+        control_dt: Length of a tick [s].
+
+    Attributes:
+        touching: As given.
+        stop_impulse: (nv,) impulses of the joint limits on their joints over the tick, of passive joints too [N.m.s].
+        loop_impulse: (L, 6) impulses of the closed chains on the bodies of their second frames over the tick: force
+            [N.s] and torque [N.m.s] at that frame, along the axes of the first frame.
+        body_impulse: (joints, 3) impulse on the body that each joint of the model moves, in the world [N.s].
+    """
+
+    name = "reactions"
+
+    def __init__(self, robot: Robot, plant: Robot, touching: Touching | None, control_dt: float) -> None:
+        self._robot, self._plant = robot, plant
+        self._control_dt = control_dt
+        self.touching = touching
+        self.stop_impulse: Array = np.zeros(robot.model.nv)
+        self.loop_impulse: Array = np.zeros((len(robot.loops), 6))
+        self.body_impulse: Array = np.zeros((robot.model.njoints, 3))
+        # The dynamics list the torque of a weld before its force.
+        entries = [6 * k + (i + loop.size - 3) % 6 for k, loop in enumerate(robot.loops) for i in range(loop.size)]
+        self._loop_entries = np.array(entries, dtype=np.intp)
+        self._driven = drivers(robot.model, robot.joint_names)
+        self._forces = np.zeros((robot.nu + 1, 3))
+        self._force_views = self._forces[0], self._forces[1:]
+        self._torques = np.zeros(robot.nu)
+        self._stopped = self._touched = False
+
+    def check_start(self, sim: Simulator, q: Array, v: Array) -> None:
+        """Raise ConfigError if a body starts in the ground or in another body at ``q``: it would be thrown out."""
+        touching = self.touching
+        if touching is None:
+            return
+        for where, depths in (("the ground", touching.depths(q)), ("each other", touching.overlaps(q))):
+            deep = [name for name, depth in depths.items() if depth > BODY_IN_GROUND]
+            if deep:
+                bodies = ", ".join(f"{name} {1e3 * depths[name]:.3g} mm" for name in deep)
+                soled = {sole.joint_id for sole in self._plant.soles}
+                of_feet = any(shape.joint_id in soled for shape in self._plant.shapes.shapes if shape.name in deep)
+                feet = "put the soles where these feet end (`placement`), " if of_feet else ""
+                raise ConfigError(
+                    f"{self._robot.name} begins with bodies in {where}: {bodies}; begin elsewhere, {feet}give these "
+                    "links other shapes under `bodies` in robot.yaml, or take hardware whose body_contact is false"
+                )
+
+    def reset(self, sim: Simulator) -> None:
+        """Forget the impulses of the last tick."""
+        self._clear()
+        if self.touching is not None:
+            self.touching.reset()
+
+    def begin_tick(self, sim: Simulator) -> None:
+        """Forget the impulses of the last tick."""
+        if self._stopped or self._touched:
+            self._clear()
+
+    def _clear(self) -> None:
+        self._stopped = self._touched = False
+        self.stop_impulse[:] = 0.0
+        self.loop_impulse[:] = 0.0
+        self.body_impulse[:] = 0.0
+
+    def after_step(self, sim: Simulator) -> None:
+        """Add the impulses of the last physics step."""
+        stepper = sim.stepper
+        if stepper.stopped:
+            self._stopped = True
+            self.stop_impulse[sim.dynamics.stops.idx_v] += stepper.stop_impulse
+            if len(self._loop_entries):
+                self.loop_impulse.flat[self._loop_entries] += stepper.loop_impulse
+        if stepper.touched:
+            assert self.touching is not None
+            self._touched = True
+            self.touching.add_forces(self.body_impulse)
+
+    def contact_forces(self) -> tuple[Array, Array]:
+        """Return the mean forces on the bodies over the last tick (3,), (nu, 3) [N]; NaN without contact; live."""
+        forces = self._forces
+        if self._touched and self.body_impulse.any():
+            forces[:] = 0.0
+            np.add.at(forces, self._driven, self.body_impulse / self._control_dt)
+        else:
+            forces[:] = np.nan
+        return self._force_views
+
+    def stop_torques(self) -> Array:
+        """Return the mean torques of the joint limits over the last tick (nu,) [N.m]; NaN if none is active; live."""
+        torques = self._torques
+        torques[:] = np.nan
+        if self._stopped:
+            impulse = self.stop_impulse[self._robot.idx_v]
+            if impulse.any():
+                np.divide(impulse, self._control_dt, out=torques)
+        return torques
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of the impulses, and of what the next body contacts depend on."""
+        arrays = {"stop": self.stop_impulse, "loop": self.loop_impulse, "body": self.body_impulse}
+        touching = None if self.touching is None else self.touching.state()
+        return {name: array.copy() for name, array in arrays.items()} | {"touching": touching}
+
+    def set_state(self, state: dict[str, Any], sim: Simulator) -> None:
+        """Restore what :meth:`state` returned."""
+        self.stop_impulse[:], self.loop_impulse[:] = state["stop"], state["loop"]
+        self.body_impulse[:] = state["body"]
+        self._stopped = self._touched = True
+        if self.touching is not None:
+            self.touching.set_state(state["touching"])
+            sim.stepper.touched = True

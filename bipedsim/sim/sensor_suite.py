@@ -1,0 +1,80 @@
+"""All sensors of a robot: ideal ones, and their errors if the hardware has any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bipedsim.model import HardwareParams, NoiseParams, Robot, differs
+from bipedsim.numerics import Array
+from bipedsim.sim.io import Observation
+from bipedsim.sim.noise import Noise
+from bipedsim.sim.participant import Participant
+from bipedsim.sim.sensors import Sensors
+
+if TYPE_CHECKING:
+    from bipedsim.sim.simulator import Simulator
+
+
+class SensorSuite(Participant):
+    """Measures what the robot's controller gets.
+
+    Args:
+        plant: The robot with the masses of the simulation.
+        hardware: Parameters of the hardware.
+        control_dt: Length of a tick [s].
+        seed: Seed of the noise.
+    """
+
+    name = "sensors"
+
+    def __init__(self, plant: Robot, hardware: HardwareParams, control_dt: float, seed: int) -> None:
+        self._sensors = Sensors(plant)
+        self._noise: Noise | None = None
+        if differs(hardware, NoiseParams):
+            self._noise = Noise(hardware, self._sensors.observation, control_dt, seed)
+        self._still = np.zeros(plant.model.nv)
+        self._placed = -1
+
+    def reset(self, sim: Simulator) -> None:
+        """Draw the biases and the noise of a new run."""
+        if self._noise is not None:
+            self._noise.reset(sim.seed if sim.draw == 0 else None)
+
+    def first(self, sim: Simulator) -> Observation:
+        """Return the observation at the start of a run, before which the robot stood still."""
+        return self._measure(sim, self._still, True)
+
+    def measure(self, sim: Simulator) -> Observation:
+        """Return the observation at the end of a tick; the next call overwrites it."""
+        return self._measure(sim, sim.tick.acceleration, False)
+
+    def _measure(self, sim: Simulator, acceleration: Array, first: bool) -> Observation:
+        self._placed = sim.step_count
+        ideal = self._sensors.measure(sim.t, sim.q, sim.v, acceleration, sim.effort, sim.contact)
+        return ideal if self._noise is None else self._noise.measure(first)
+
+    def soles(self, sim: Simulator) -> tuple[Array, Array]:
+        """Return the poses of the soles (K, 7) and the CoP of all feet (3,), NaN in the air, in the world."""
+        if self._placed != sim.step_count:
+            self._sensors.place(sim.q)
+            self._placed = sim.step_count
+        return self._sensors.force_plates(sim.contact, sim.dynamics.ground_axes)
+
+    @property
+    def observation(self) -> Observation:
+        """The last observation; live."""
+        return self._sensors.observation if self._noise is None else self._noise.observation
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of the last measurement, and of what the next noise depends on."""
+        noise = None if self._noise is None else self._noise.state()
+        return {"ideal": self._sensors.observation.copy(), "noise": noise}
+
+    def set_state(self, state: dict[str, Any], sim: Simulator) -> None:
+        """Restore what :meth:`state` returned."""
+        self._sensors.restore(sim.q, state["ideal"])
+        self._placed = sim.step_count
+        if self._noise is not None:
+            self._noise.set_state(state["noise"])
