@@ -191,8 +191,8 @@ def an_agent(row: list[str], folder: Path, env: dict[str, str]) -> None:
 WAYS: dict[str, Callable[[list[str], Path, dict[str, str]], None]] = {
     "a Python class": a_class,
     "the same, over topics": a_class_as_a_node,
-    "a node of yours in Python": a_node_in_python,
-    "a node of yours in C++": a_node_in_cpp,
+    "your own node in Python": a_node_in_python,
+    "your own node in C++": a_node_in_cpp,
     "a trained policy": a_policy,
     "a program made for a vendor's robot": a_vendors_program,
     "trajectories, positions, impedances of other tools": other_tools,
@@ -227,7 +227,7 @@ def test_what_it_costs_is_measured() -> None:
     """Every figure of the column is one of the report that the page names."""
     report = (ROOT / "benchmarks" / "reports" / "ways_in.md").read_text(encoding="utf-8")
     measured = {float(row[1]) for row in rows(report)[1:]}
-    column = HEAD.index("what it costs a tick")
+    column = HEAD.index("cost per tick")
     told = [float(number) for row in TABLE for number in re.findall(r"([\d.]+) µs", row[column])]
     assert told
     assert [number for number in told if number not in measured] == []
