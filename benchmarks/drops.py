@@ -30,8 +30,7 @@ from bipedsim.contact import CONTACT_MODELS, RECOVERY, ContactModel, ContactResu
 from bipedsim.dynamics import Projection
 from bipedsim.errors import DivergenceError
 from bipedsim.model import Robot, Sole, load_robot
-from bipedsim.numerics import Array, box, entry, keep, kept, put_back
-from bipedsim.numerics import Kept as Copies
+from bipedsim.numerics import Array, Kept as Copies, box, entry, keep, kept, put_back
 from bipedsim.runs import WorkerPool
 from bipedsim.sim import Simulator
 from bipedsim.sim.participant import Hooks

@@ -1,79 +1,45 @@
-from . import errors
-from .analysis import ForcePlate, force_plate, load_run, low_pass, standing_rows
-from .config import RunConfig, param
-from .contact import CONTACT_MODELS, ContactResult
-from .control import CONTROLLERS, Controller, make_controller
-from .errors import BipedSimError, ConfigError, DivergenceError, RecordingError, UnknownNameError
-from .ground import GROUNDS, Ground, Patch, get_ground
-from .model import (
-    PRESETS,
-    ROBOTS,
-    Robot,
-    Sole,
-    at_posture,
-    com_position,
-    foot_poses,
-    inverse_kinematics,
-    load_robot,
-    stability_ratio,
-    standing_posture,
+from . import errors as errors
+from .analysis import (
+    ForcePlate as ForcePlate,
+    force_plate as force_plate,
+    load_run as load_run,
+    low_pass as low_pass,
+    standing_rows as standing_rows,
 )
-from .recording import Recording, export_csv
-from .runs import SCENARIOS, RunInterruptedError, Scenario, get_scenario, run
-from .sim import Command, Observation, Simulator, Snapshot
-from .view import plot, show, show_motion
-from .view.animation import animate
+from .config import RunConfig as RunConfig, param as param
+from .contact import CONTACT_MODELS as CONTACT_MODELS, ContactResult as ContactResult
+from .control import CONTROLLERS as CONTROLLERS, Controller as Controller, make_controller as make_controller
+from .errors import (
+    BipedSimError as BipedSimError,
+    ConfigError as ConfigError,
+    DivergenceError as DivergenceError,
+    RecordingError as RecordingError,
+    UnknownNameError as UnknownNameError,
+)
+from .ground import GROUNDS as GROUNDS, Ground as Ground, Patch as Patch, get_ground as get_ground
+from .model import (
+    PRESETS as PRESETS,
+    ROBOTS as ROBOTS,
+    Robot as Robot,
+    Sole as Sole,
+    at_posture as at_posture,
+    com_position as com_position,
+    foot_poses as foot_poses,
+    inverse_kinematics as inverse_kinematics,
+    load_robot as load_robot,
+    stability_ratio as stability_ratio,
+    standing_posture as standing_posture,
+)
+from .recording import Recording as Recording, export_csv as export_csv
+from .runs import (
+    SCENARIOS as SCENARIOS,
+    RunInterruptedError as RunInterruptedError,
+    Scenario as Scenario,
+    get_scenario as get_scenario,
+    run as run,
+)
+from .sim import Command as Command, Observation as Observation, Simulator as Simulator, Snapshot as Snapshot
+from .view import plot as plot, show as show, show_motion as show_motion
+from .view.animation import animate as animate
 
 __version__: str
-
-__all__ = [
-    "CONTACT_MODELS",
-    "CONTROLLERS",
-    "GROUNDS",
-    "PRESETS",
-    "ROBOTS",
-    "SCENARIOS",
-    "BipedSimError",
-    "Command",
-    "ConfigError",
-    "ContactResult",
-    "Controller",
-    "DivergenceError",
-    "ForcePlate",
-    "Ground",
-    "Observation",
-    "Patch",
-    "Recording",
-    "RecordingError",
-    "Robot",
-    "RunConfig",
-    "RunInterruptedError",
-    "Scenario",
-    "Simulator",
-    "Snapshot",
-    "Sole",
-    "UnknownNameError",
-    "__version__",
-    "animate",
-    "at_posture",
-    "com_position",
-    "errors",
-    "export_csv",
-    "foot_poses",
-    "force_plate",
-    "get_ground",
-    "get_scenario",
-    "inverse_kinematics",
-    "load_robot",
-    "load_run",
-    "low_pass",
-    "make_controller",
-    "param",
-    "plot",
-    "run",
-    "show",
-    "show_motion",
-    "stability_ratio",
-    "standing_posture",
-    "standing_rows",
-]

@@ -1,161 +1,91 @@
-from .ankles import centre_of_pressure, fill_from_ankles, sole_wrench
-from .com import ComMotion, capture_point, com_motion
-from .configurations import complete_rows, name_of, recorded_configurations
-from .controller import controller_figures, estimate_errors
-from .differences import Difference, difference_lines, differences
-from .fall import OUTCOME, fall_time, has_fallen
-from .feet import creep_rate, lifts, settled_rows, sole_depth, sole_drift
+from .ankles import (
+    centre_of_pressure as centre_of_pressure,
+    fill_from_ankles as fill_from_ankles,
+    sole_wrench as sole_wrench,
+)
+from .com import ComMotion as ComMotion, capture_point as capture_point, com_motion as com_motion
+from .configurations import (
+    complete_rows as complete_rows,
+    name_of as name_of,
+    recorded_configurations as recorded_configurations,
+)
+from .controller import controller_figures as controller_figures, estimate_errors as estimate_errors
+from .differences import Difference as Difference, difference_lines as difference_lines, differences as differences
+from .fall import OUTCOME as OUTCOME, fall_time as fall_time, has_fallen as has_fallen
+from .feet import (
+    creep_rate as creep_rate,
+    lifts as lifts,
+    settled_rows as settled_rows,
+    sole_depth as sole_depth,
+    sole_drift as sole_drift,
+)
 from .force_plates import (
-    PlateRun,
-    PlateSum,
-    contact_figures,
-    contacts,
-    filtered,
-    load_plates,
-    plate_figures,
-    plate_table,
-    running_mean,
-    sum_of_plates,
+    PlateRun as PlateRun,
+    PlateSum as PlateSum,
+    contact_figures as contact_figures,
+    contacts as contacts,
+    filtered as filtered,
+    load_plates as load_plates,
+    plate_figures as plate_figures,
+    plate_table as plate_table,
+    running_mean as running_mean,
+    sum_of_plates as sum_of_plates,
 )
-from .gait import Step, gait_steps
+from .gait import Step as Step, gait_steps as gait_steps
 from .lab_trial import (
-    FRAMES,
-    Frame,
-    coordinates,
-    filter_text,
-    gait_events,
-    ideal_plates,
-    lab_table,
-    run_markers,
-    run_trial,
+    FRAMES as FRAMES,
+    Frame as Frame,
+    coordinates as coordinates,
+    filter_text as filter_text,
+    gait_events as gait_events,
+    ideal_plates as ideal_plates,
+    lab_table as lab_table,
+    run_markers as run_markers,
+    run_trial as run_trial,
 )
-from .load_run import Gathers, completed, gather, load_run
-from .loads import CARRIES, PRESSES
-from .near_limits import NearLimit, joint_limits, near_limits
-from .objects import object_figures
-from .plate_gait import Gait, Stance, find_gait, gait_summary, gait_table
-from .plate_grid import Grid, expected, grid_lines, grid_test, read_plate
+from .load_run import Gathers as Gathers, completed as completed, gather as gather, load_run as load_run
+from .loads import CARRIES as CARRIES, PRESSES as PRESSES
+from .near_limits import NearLimit as NearLimit, joint_limits as joint_limits, near_limits as near_limits
+from .objects import object_figures as object_figures
+from .plate_gait import (
+    Gait as Gait,
+    Stance as Stance,
+    find_gait as find_gait,
+    gait_summary as gait_summary,
+    gait_table as gait_table,
+)
+from .plate_grid import (
+    Grid as Grid,
+    expected as expected,
+    grid_lines as grid_lines,
+    grid_test as grid_test,
+    read_plate as read_plate,
+)
 from .plates import (
-    ForcePlate,
-    cop_under_soles,
-    force_plate,
-    low_pass,
-    other_bodies,
-    roll_pitch_yaw,
-    rotate,
-    sample_rate,
-    standing_rows,
-    summary,
-    world_wrench,
+    ForcePlate as ForcePlate,
+    cop_under_soles as cop_under_soles,
+    force_plate as force_plate,
+    low_pass as low_pass,
+    other_bodies as other_bodies,
+    roll_pitch_yaw as roll_pitch_yaw,
+    rotate as rotate,
+    sample_rate as sample_rate,
+    standing_rows as standing_rows,
+    summary as summary,
+    world_wrench as world_wrench,
 )
-from .posturography import stood_still, sway_figures, sway_lines
-from .recorded_robot import compare_robot, robot_of
-from .run_summary import RunSummary, with_statistics
+from .posturography import stood_still as stood_still, sway_figures as sway_figures, sway_lines as sway_lines
+from .recorded_robot import compare_robot as compare_robot, robot_of as robot_of
+from .run_summary import RunSummary as RunSummary, with_statistics as with_statistics
 from .summary_text import (
-    aligned,
-    in_words,
-    length_text,
-    missed_share,
-    physics_text,
-    readout_text,
-    silence_text,
-    summary_lines,
-    unit_of,
+    aligned as aligned,
+    in_words as in_words,
+    length_text as length_text,
+    missed_share as missed_share,
+    physics_text as physics_text,
+    readout_text as readout_text,
+    silence_text as silence_text,
+    summary_lines as summary_lines,
+    unit_of as unit_of,
 )
-from .verdict import BRIEF, Verdict, with_stop
-
-__all__ = [
-    "BRIEF",
-    "CARRIES",
-    "FRAMES",
-    "OUTCOME",
-    "PRESSES",
-    "ComMotion",
-    "Difference",
-    "ForcePlate",
-    "Frame",
-    "Gait",
-    "Gathers",
-    "Grid",
-    "NearLimit",
-    "PlateRun",
-    "PlateSum",
-    "RunSummary",
-    "Stance",
-    "Step",
-    "Verdict",
-    "aligned",
-    "capture_point",
-    "centre_of_pressure",
-    "com_motion",
-    "compare_robot",
-    "complete_rows",
-    "completed",
-    "contact_figures",
-    "contacts",
-    "controller_figures",
-    "coordinates",
-    "cop_under_soles",
-    "creep_rate",
-    "difference_lines",
-    "differences",
-    "estimate_errors",
-    "expected",
-    "fall_time",
-    "fill_from_ankles",
-    "filter_text",
-    "filtered",
-    "find_gait",
-    "force_plate",
-    "gait_events",
-    "gait_steps",
-    "gait_summary",
-    "gait_table",
-    "gather",
-    "grid_lines",
-    "grid_test",
-    "has_fallen",
-    "ideal_plates",
-    "in_words",
-    "joint_limits",
-    "lab_table",
-    "length_text",
-    "lifts",
-    "load_plates",
-    "load_run",
-    "low_pass",
-    "missed_share",
-    "name_of",
-    "near_limits",
-    "object_figures",
-    "other_bodies",
-    "physics_text",
-    "plate_figures",
-    "plate_table",
-    "read_plate",
-    "readout_text",
-    "recorded_configurations",
-    "robot_of",
-    "roll_pitch_yaw",
-    "rotate",
-    "run_markers",
-    "run_trial",
-    "running_mean",
-    "sample_rate",
-    "settled_rows",
-    "silence_text",
-    "sole_depth",
-    "sole_drift",
-    "sole_wrench",
-    "standing_rows",
-    "stood_still",
-    "sum_of_plates",
-    "summary",
-    "summary_lines",
-    "sway_figures",
-    "sway_lines",
-    "unit_of",
-    "with_statistics",
-    "with_stop",
-    "world_wrench",
-]
+from .verdict import BRIEF as BRIEF, Verdict as Verdict, with_stop as with_stop

@@ -1,55 +1,41 @@
-from .base import UNRESOLVED, CompiledModel, ContactModel, ContactResult, Promises
-from .models import CONTACT_MODELS, contact_params, make_contact_model
-from .modes import (
-    RECOVERY,
-    FootMode,
-    Rows,
-    Sliding,
-    clamped_range,
-    constraints,
-    distance_outside,
-    mode_masks,
-    mode_name,
-    target_height_velocity,
+from .base import (
+    UNRESOLVED as UNRESOLVED,
+    CompiledModel as CompiledModel,
+    ContactModel as ContactModel,
+    ContactResult as ContactResult,
+    Promises as Promises,
 )
-from .parts import Parts, Sums, add_part, begin_parts, end_parts
-from .selection.candidate import centre_of_pressure
-from .time_stepping.cone_problem import ConeProblem
-from .time_stepping.points import find_parts, solve_points
-from .vertices import mode_of
-from .write_result import for_kernels, to_sole, write_mode, write_pressure
-
-__all__ = [
-    "CONTACT_MODELS",
-    "RECOVERY",
-    "UNRESOLVED",
-    "CompiledModel",
-    "ConeProblem",
-    "ContactModel",
-    "ContactResult",
-    "FootMode",
-    "Parts",
-    "Promises",
-    "Rows",
-    "Sliding",
-    "Sums",
-    "add_part",
-    "begin_parts",
-    "centre_of_pressure",
-    "clamped_range",
-    "constraints",
-    "contact_params",
-    "distance_outside",
-    "end_parts",
-    "find_parts",
-    "for_kernels",
-    "make_contact_model",
-    "mode_masks",
-    "mode_name",
-    "mode_of",
-    "solve_points",
-    "target_height_velocity",
-    "to_sole",
-    "write_mode",
-    "write_pressure",
-]
+from .models import (
+    CONTACT_MODELS as CONTACT_MODELS,
+    contact_params as contact_params,
+    make_contact_model as make_contact_model,
+)
+from .modes import (
+    RECOVERY as RECOVERY,
+    FootMode as FootMode,
+    Rows as Rows,
+    Sliding as Sliding,
+    clamped_range as clamped_range,
+    constraints as constraints,
+    distance_outside as distance_outside,
+    mode_masks as mode_masks,
+    mode_name as mode_name,
+    target_height_velocity as target_height_velocity,
+)
+from .parts import (
+    Parts as Parts,
+    Sums as Sums,
+    add_part as add_part,
+    begin_parts as begin_parts,
+    end_parts as end_parts,
+)
+from .selection.candidate import centre_of_pressure as centre_of_pressure
+from .time_stepping.cone_problem import ConeProblem as ConeProblem
+from .time_stepping.points import find_parts as find_parts, solve_points as solve_points
+from .vertices import mode_of as mode_of
+from .write_result import (
+    for_kernels as for_kernels,
+    to_sole as to_sole,
+    write_mode as write_mode,
+    write_pressure as write_pressure,
+)

@@ -1,26 +1,18 @@
-from .base import Controller, checked_torque
-from .controllers import CONTROLLERS, construct, controller_params, find_controller, make_controller, robot_params
-from .loads import RELIEVED
-from .monitor import FALL_TILT, Guard, failed, joint_damping
-from .raised import ControllerError, controller_traceback, is_library, raised_line, raising_controller
-
-__all__ = [
-    "CONTROLLERS",
-    "FALL_TILT",
-    "RELIEVED",
-    "Controller",
-    "ControllerError",
-    "Guard",
-    "checked_torque",
-    "construct",
-    "controller_params",
-    "controller_traceback",
-    "failed",
-    "find_controller",
-    "is_library",
-    "joint_damping",
-    "make_controller",
-    "raised_line",
-    "raising_controller",
-    "robot_params",
-]
+from .base import Controller as Controller, checked_torque as checked_torque
+from .controllers import (
+    CONTROLLERS as CONTROLLERS,
+    construct as construct,
+    controller_params as controller_params,
+    find_controller as find_controller,
+    make_controller as make_controller,
+    robot_params as robot_params,
+)
+from .loads import RELIEVED as RELIEVED
+from .monitor import FALL_TILT as FALL_TILT, Guard as Guard, failed as failed, joint_damping as joint_damping
+from .raised import (
+    ControllerError as ControllerError,
+    controller_traceback as controller_traceback,
+    is_library as is_library,
+    raised_line as raised_line,
+    raising_controller as raising_controller,
+)

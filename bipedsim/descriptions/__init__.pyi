@@ -1,5 +1,3 @@
-from .describe import Described, describe
-from .doubts import find_doubts
-from .importing import Imported, import_robot
-
-__all__ = ["Described", "Imported", "describe", "find_doubts", "import_robot"]
+from .describe import Described as Described, describe as describe
+from .doubts import find_doubts as find_doubts
+from .importing import Imported as Imported, import_robot as import_robot

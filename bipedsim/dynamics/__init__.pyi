@@ -1,59 +1,40 @@
-from .bodies import SUNK, Bodies, lowest_point, patch_below, twist_of
-from .equations import Equations, fill_equations, lever, needs, turned_inertia
-from .flight import Flight
-from .joints import UNIVERSE, Joints, accelerate, move, place, place_joints, span
-from .landing import Landing
-from .loops import Loops
-from .pairs import Pairs, approach, closest
-from .projection import Projection, edge_lines
-from .rows import impose
-from .step import FLIES, LANDS, TOUCHES, CompiledContact, Dynamics
-from .stops import Stops, keep_within
-from .support import NEW_PLANE, UNCHANGED, Foothold
-from .tree import SPEED_LIMIT, Tree, add_wrenches
-from .views import live_motions, live_poses, live_rows
-
-__all__ = [
-    "FLIES",
-    "LANDS",
-    "NEW_PLANE",
-    "SPEED_LIMIT",
-    "SUNK",
-    "TOUCHES",
-    "UNCHANGED",
-    "UNIVERSE",
-    "Bodies",
-    "CompiledContact",
-    "Dynamics",
-    "Equations",
-    "Flight",
-    "Foothold",
-    "Joints",
-    "Landing",
-    "Loops",
-    "Pairs",
-    "Projection",
-    "Stops",
-    "Tree",
-    "accelerate",
-    "add_wrenches",
-    "approach",
-    "closest",
-    "edge_lines",
-    "fill_equations",
-    "impose",
-    "keep_within",
-    "lever",
-    "live_motions",
-    "live_poses",
-    "live_rows",
-    "lowest_point",
-    "move",
-    "needs",
-    "patch_below",
-    "place",
-    "place_joints",
-    "span",
-    "turned_inertia",
-    "twist_of",
-]
+from .bodies import (
+    SUNK as SUNK,
+    Bodies as Bodies,
+    lowest_point as lowest_point,
+    patch_below as patch_below,
+    twist_of as twist_of,
+)
+from .equations import (
+    Equations as Equations,
+    fill_equations as fill_equations,
+    lever as lever,
+    needs as needs,
+    turned_inertia as turned_inertia,
+)
+from .flight import Flight as Flight
+from .joints import (
+    UNIVERSE as UNIVERSE,
+    Joints as Joints,
+    accelerate as accelerate,
+    move as move,
+    place as place,
+    place_joints as place_joints,
+    span as span,
+)
+from .landing import Landing as Landing
+from .loops import Loops as Loops
+from .pairs import Pairs as Pairs, approach as approach, closest as closest
+from .projection import Projection as Projection, edge_lines as edge_lines
+from .rows import impose as impose
+from .step import (
+    FLIES as FLIES,
+    LANDS as LANDS,
+    TOUCHES as TOUCHES,
+    CompiledContact as CompiledContact,
+    Dynamics as Dynamics,
+)
+from .stops import Stops as Stops, keep_within as keep_within
+from .support import NEW_PLANE as NEW_PLANE, UNCHANGED as UNCHANGED, Foothold as Foothold
+from .tree import SPEED_LIMIT as SPEED_LIMIT, Tree as Tree, add_wrenches as add_wrenches
+from .views import live_motions as live_motions, live_poses as live_poses, live_rows as live_rows

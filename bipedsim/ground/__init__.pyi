@@ -1,46 +1,20 @@
-from .bridge import bridge, face_axes, may_bridge, still_lies_on
-from .ground import Ground, GroundArrays
-from .names import GROUNDS
-from .patch import Patch
-from .read import get_ground, make_ground
+from .bridge import bridge as bridge, face_axes as face_axes, may_bridge as may_bridge, still_lies_on as still_lies_on
+from .ground import Ground as Ground, GroundArrays as GroundArrays
+from .names import GROUNDS as GROUNDS
+from .patch import Patch as Patch
+from .read import get_ground as get_ground, make_ground as make_ground
 from .support import (
-    CARRY,
-    UNDERSIDE,
-    SupportWork,
-    carry_vertices,
-    choose_patch,
-    is_beside,
-    make_work,
-    patch_friction,
-    polygon_capacity,
-    same_polygon,
-    support_polygon,
-    surface,
+    CARRY as CARRY,
+    UNDERSIDE as UNDERSIDE,
+    SupportWork as SupportWork,
+    carry_vertices as carry_vertices,
+    choose_patch as choose_patch,
+    is_beside as is_beside,
+    make_work as make_work,
+    patch_friction as patch_friction,
+    polygon_capacity as polygon_capacity,
+    same_polygon as same_polygon,
+    support_polygon as support_polygon,
+    surface as surface,
 )
-from .tiling import tiles
-
-__all__ = [
-    "CARRY",
-    "GROUNDS",
-    "UNDERSIDE",
-    "Ground",
-    "GroundArrays",
-    "Patch",
-    "SupportWork",
-    "bridge",
-    "carry_vertices",
-    "choose_patch",
-    "face_axes",
-    "get_ground",
-    "is_beside",
-    "make_ground",
-    "make_work",
-    "may_bridge",
-    "patch_friction",
-    "polygon_capacity",
-    "same_polygon",
-    "still_lies_on",
-    "support_polygon",
-    "surface",
-    "tiles",
-]
+from .tiling import tiles as tiles

@@ -1,4 +1,2 @@
-from .biped import BipedEnv
-from .registration import EPISODE_STEPS, ID
-
-__all__ = ["EPISODE_STEPS", "ID", "BipedEnv"]
+from .biped import BipedEnv as BipedEnv
+from .registration import EPISODE_STEPS as EPISODE_STEPS, ID as ID

@@ -1,86 +1,66 @@
-from .chains import Chains
-from .content import robot_content
-from .gains import HELD, PD_DAMPING, PD_STIFFNESS, drive_gains, joint_gains
-from .hardware import differs, perturbed, read_hardware
-from .inertia import inertia_problem, nearest_inertia
-from .kinematics import at_posture, com_position, foot_poses, inverse_kinematics, standing_posture
-from .load import RobotReader, load_robot
-from .loops import CONNECT, WELD, Loop, LoopEquations
-from .names import DESCRIPTIONS, ROBOTS, robot_file
-from .posture import place_base, reach, sole_placements, stand, stand_upright
-from .presets import IDEAL, PRESETS, REALISTIC, ActuatorParams, HardwareParams, NoiseParams, StopParams
-from .robot import Robot, drivers, inverse_inertia, passive_columns, stability_ratio, standing_torque
-from .schema import read_robot_config
-from .shapes import Shape, Shapes, collada_up_axis, located, lowest_point, mesh_path, mesh_triangles, read_shapes
-from .sides import SIDES, split_side
-from .sole import Sole, checked_polygon, padded_vertices
-from .start import STANDING, start_configuration
-from .urdf import check_numbers, inertia_matrix, inertia_values, read_urdf, welded
-
-__all__ = [
-    "CONNECT",
-    "DESCRIPTIONS",
-    "HELD",
-    "IDEAL",
-    "PD_DAMPING",
-    "PD_STIFFNESS",
-    "PRESETS",
-    "REALISTIC",
-    "ROBOTS",
-    "SIDES",
-    "STANDING",
-    "WELD",
-    "ActuatorParams",
-    "Chains",
-    "HardwareParams",
-    "Loop",
-    "LoopEquations",
-    "NoiseParams",
-    "Robot",
-    "RobotReader",
-    "Shape",
-    "Shapes",
-    "Sole",
-    "StopParams",
-    "at_posture",
-    "check_numbers",
-    "checked_polygon",
-    "collada_up_axis",
-    "com_position",
-    "differs",
-    "drive_gains",
-    "drivers",
-    "foot_poses",
-    "inertia_matrix",
-    "inertia_problem",
-    "inertia_values",
-    "inverse_inertia",
-    "inverse_kinematics",
-    "joint_gains",
-    "load_robot",
-    "located",
-    "lowest_point",
-    "mesh_path",
-    "mesh_triangles",
-    "nearest_inertia",
-    "padded_vertices",
-    "passive_columns",
-    "perturbed",
-    "place_base",
-    "reach",
-    "read_hardware",
-    "read_robot_config",
-    "read_shapes",
-    "read_urdf",
-    "robot_content",
-    "robot_file",
-    "sole_placements",
-    "split_side",
-    "stability_ratio",
-    "stand",
-    "stand_upright",
-    "standing_posture",
-    "standing_torque",
-    "start_configuration",
-    "welded",
-]
+from .chains import Chains as Chains
+from .content import robot_content as robot_content
+from .gains import (
+    HELD as HELD,
+    PD_DAMPING as PD_DAMPING,
+    PD_STIFFNESS as PD_STIFFNESS,
+    drive_gains as drive_gains,
+    joint_gains as joint_gains,
+)
+from .hardware import differs as differs, perturbed as perturbed, read_hardware as read_hardware
+from .inertia import inertia_problem as inertia_problem, nearest_inertia as nearest_inertia
+from .kinematics import (
+    at_posture as at_posture,
+    com_position as com_position,
+    foot_poses as foot_poses,
+    inverse_kinematics as inverse_kinematics,
+    standing_posture as standing_posture,
+)
+from .load import RobotReader as RobotReader, load_robot as load_robot
+from .loops import CONNECT as CONNECT, WELD as WELD, Loop as Loop, LoopEquations as LoopEquations
+from .names import DESCRIPTIONS as DESCRIPTIONS, ROBOTS as ROBOTS, robot_file as robot_file
+from .posture import (
+    place_base as place_base,
+    reach as reach,
+    sole_placements as sole_placements,
+    stand as stand,
+    stand_upright as stand_upright,
+)
+from .presets import (
+    IDEAL as IDEAL,
+    PRESETS as PRESETS,
+    REALISTIC as REALISTIC,
+    ActuatorParams as ActuatorParams,
+    HardwareParams as HardwareParams,
+    NoiseParams as NoiseParams,
+    StopParams as StopParams,
+)
+from .robot import (
+    Robot as Robot,
+    drivers as drivers,
+    inverse_inertia as inverse_inertia,
+    passive_columns as passive_columns,
+    stability_ratio as stability_ratio,
+    standing_torque as standing_torque,
+)
+from .schema import read_robot_config as read_robot_config
+from .shapes import (
+    Shape as Shape,
+    Shapes as Shapes,
+    collada_up_axis as collada_up_axis,
+    located as located,
+    lowest_point as lowest_point,
+    mesh_path as mesh_path,
+    mesh_triangles as mesh_triangles,
+    read_shapes as read_shapes,
+)
+from .sides import SIDES as SIDES, split_side as split_side
+from .sole import Sole as Sole, checked_polygon as checked_polygon, padded_vertices as padded_vertices
+from .start import STANDING as STANDING, start_configuration as start_configuration
+from .urdf import (
+    check_numbers as check_numbers,
+    inertia_matrix as inertia_matrix,
+    inertia_values as inertia_values,
+    read_urdf as read_urdf,
+    welded as welded,
+)

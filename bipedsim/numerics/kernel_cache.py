@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import config as numba_config
-from numba import types
+from numba import config as numba_config, types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher

@@ -1,25 +1,7 @@
-from .bodies import Bodies
-from .free_body import FreeBody, Link
-from .schema import ObjectConfig, check_names, parse_objects
-from .shapes import Shape, ball, box, cylinder, hull
-from .sides import give_contacts
-from .urdf import parts_of, read_body
-from .world import World
-
-__all__ = [
-    "Bodies",
-    "FreeBody",
-    "Link",
-    "ObjectConfig",
-    "Shape",
-    "World",
-    "ball",
-    "box",
-    "check_names",
-    "cylinder",
-    "give_contacts",
-    "hull",
-    "parse_objects",
-    "parts_of",
-    "read_body",
-]
+from .bodies import Bodies as Bodies
+from .free_body import FreeBody as FreeBody, Link as Link
+from .schema import ObjectConfig as ObjectConfig, check_names as check_names, parse_objects as parse_objects
+from .shapes import Shape as Shape, ball as ball, box as box, cylinder as cylinder, hull as hull
+from .sides import give_contacts as give_contacts
+from .urdf import parts_of as parts_of, read_body as read_body
+from .world import World as World

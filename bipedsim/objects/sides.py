@@ -9,8 +9,7 @@ import numpy as np
 from bipedsim.numerics import Array, Integers, entry, kernel
 from bipedsim.objects.contacts import WORLD
 from bipedsim.objects.narrow import Near
-from bipedsim.touch import WORLD as STILL
-from bipedsim.touch import Contacts, Objects, add
+from bipedsim.touch import WORLD as STILL, Contacts, Objects, add
 
 KEYS = 1 << 40
 """Keys of contacts from here on are those of objects."""

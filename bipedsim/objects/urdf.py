@@ -11,8 +11,7 @@ import pinocchio as pin
 
 from bipedsim.config import together
 from bipedsim.errors import ConfigError
-from bipedsim.model import Shape as LinkShape
-from bipedsim.model import read_shapes
+from bipedsim.model import Shape as LinkShape, read_shapes
 from bipedsim.numerics import Array
 from bipedsim.objects.shapes import Shape, ball, cylinder, hull
 

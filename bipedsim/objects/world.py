@@ -48,8 +48,7 @@ from bipedsim.objects.pressing import press
 from bipedsim.objects.shapes import Shapes
 from bipedsim.objects.sides import Sides
 from bipedsim.objects.solve import Rows, Solve, solve_impact, solve_part
-from bipedsim.touch import Contacts as Touches
-from bipedsim.touch import Objects
+from bipedsim.touch import Contacts as Touches, Objects
 
 TOLERANCE, ITERATIONS = 1e-8, 5000
 """Residual of the cone problems that counts as solved, and iterations of one of them at most."""

@@ -1,41 +1,21 @@
-from . import schema
-from .csv import CsvColumns, CsvTable, export_csv
-from .load import load_recording, read_blocks
-from .plan import PLANNED, Plan, plan_of, without_plan
-from .recording import Recording, between, checksum, joined, nothing_between
-from .schema import (
-    ABSENT_MODE,
-    COLUMNS,
-    CONTACT_FIELDS,
-    OBJECT_COMPONENTS,
-    READOUTS,
-    WALL_CLOCK_NS,
-    Column,
-    columns_on,
+from . import schema as schema
+from .csv import CsvColumns as CsvColumns, CsvTable as CsvTable, export_csv as export_csv
+from .load import load_recording as load_recording, read_blocks as read_blocks
+from .plan import PLANNED as PLANNED, Plan as Plan, plan_of as plan_of, without_plan as without_plan
+from .recording import (
+    Recording as Recording,
+    between as between,
+    checksum as checksum,
+    joined as joined,
+    nothing_between as nothing_between,
 )
-
-__all__ = [
-    "ABSENT_MODE",
-    "COLUMNS",
-    "CONTACT_FIELDS",
-    "OBJECT_COMPONENTS",
-    "PLANNED",
-    "READOUTS",
-    "WALL_CLOCK_NS",
-    "Column",
-    "CsvColumns",
-    "CsvTable",
-    "Plan",
-    "Recording",
-    "between",
-    "checksum",
-    "columns_on",
-    "export_csv",
-    "joined",
-    "load_recording",
-    "nothing_between",
-    "plan_of",
-    "read_blocks",
-    "schema",
-    "without_plan",
-]
+from .schema import (
+    ABSENT_MODE as ABSENT_MODE,
+    COLUMNS as COLUMNS,
+    CONTACT_FIELDS as CONTACT_FIELDS,
+    OBJECT_COMPONENTS as OBJECT_COMPONENTS,
+    READOUTS as READOUTS,
+    WALL_CLOCK_NS as WALL_CLOCK_NS,
+    Column as Column,
+    columns_on as columns_on,
+)

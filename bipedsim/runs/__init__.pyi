@@ -1,62 +1,55 @@
-from .beside import compiling_beside
-from .content import run_content
-from .faults import ANKLES, FIELDS, IMU, JOINTS, Fault, FaultSchedule, for_run, read_faults
-from .names import SCENARIO_FILES
-from .pushes import HEADING, Push, PushSchedule, heading_of, parse_pushes
-from .replay import Replayed, is_step, patches_of, replay_step, watch
-from .rerun import Changes, Difference, Rerun, describe_action, describe_push, describe_run, rerun
-from .runner import SETTLE, Prepared, Run, RunInterruptedError, append, prepare, run
-from .scenario import SCENARIOS, Scenario, get_scenario
-from .scenario_host import controller_params_for, no_velocity
-from .velocities import PERIOD_NS, PlanarVelocity, Velocity, VelocitySchedule, parse_velocities
-from .worker_pool import WorkerPool, without_interrupts
-
-__all__ = [
-    "ANKLES",
-    "FIELDS",
-    "HEADING",
-    "IMU",
-    "JOINTS",
-    "PERIOD_NS",
-    "SCENARIOS",
-    "SCENARIO_FILES",
-    "SETTLE",
-    "Changes",
-    "Difference",
-    "Fault",
-    "FaultSchedule",
-    "PlanarVelocity",
-    "Prepared",
-    "Push",
-    "PushSchedule",
-    "Replayed",
-    "Rerun",
-    "Run",
-    "RunInterruptedError",
-    "Scenario",
-    "Velocity",
-    "VelocitySchedule",
-    "WorkerPool",
-    "append",
-    "compiling_beside",
-    "controller_params_for",
-    "describe_action",
-    "describe_push",
-    "describe_run",
-    "for_run",
-    "get_scenario",
-    "heading_of",
-    "is_step",
-    "no_velocity",
-    "parse_pushes",
-    "parse_velocities",
-    "patches_of",
-    "prepare",
-    "read_faults",
-    "replay_step",
-    "rerun",
-    "run",
-    "run_content",
-    "watch",
-    "without_interrupts",
-]
+from .beside import compiling_beside as compiling_beside
+from .content import run_content as run_content
+from .faults import (
+    ANKLES as ANKLES,
+    FIELDS as FIELDS,
+    IMU as IMU,
+    JOINTS as JOINTS,
+    Fault as Fault,
+    FaultSchedule as FaultSchedule,
+    for_run as for_run,
+    read_faults as read_faults,
+)
+from .names import SCENARIO_FILES as SCENARIO_FILES
+from .pushes import (
+    HEADING as HEADING,
+    Push as Push,
+    PushSchedule as PushSchedule,
+    heading_of as heading_of,
+    parse_pushes as parse_pushes,
+)
+from .replay import (
+    Replayed as Replayed,
+    is_step as is_step,
+    patches_of as patches_of,
+    replay_step as replay_step,
+    watch as watch,
+)
+from .rerun import (
+    Changes as Changes,
+    Difference as Difference,
+    Rerun as Rerun,
+    describe_action as describe_action,
+    describe_push as describe_push,
+    describe_run as describe_run,
+    rerun as rerun,
+)
+from .runner import (
+    SETTLE as SETTLE,
+    Prepared as Prepared,
+    Run as Run,
+    RunInterruptedError as RunInterruptedError,
+    append as append,
+    prepare as prepare,
+    run as run,
+)
+from .scenario import SCENARIOS as SCENARIOS, Scenario as Scenario, get_scenario as get_scenario
+from .scenario_host import controller_params_for as controller_params_for, no_velocity as no_velocity
+from .velocities import (
+    PERIOD_NS as PERIOD_NS,
+    PlanarVelocity as PlanarVelocity,
+    Velocity as Velocity,
+    VelocitySchedule as VelocitySchedule,
+    parse_velocities as parse_velocities,
+)
+from .worker_pool import WorkerPool as WorkerPool, without_interrupts as without_interrupts

@@ -1,42 +1,29 @@
-from .force_plates import ForcePlates
-from .gantry import GANTRY_ACTIONS, HANG, Gantry, GantryConfig, read_gantry
-from .io import LARGEST_PUSH, LIMIT, MEASURED, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command, Observation
-from .monitors import JOINT, MONITORS, Monitors
-from .objects import Objects
-from .participant import Participant
-from .simulator import Simulator, SimulatorConfig, whole_ratio
-from .snapshot import Snapshot
-from .steps import Steps
-from .truth import GroundTruth
-from .vertex_forces import VertexForces
-
-__all__ = [
-    "GANTRY_ACTIONS",
-    "HANG",
-    "JOINT",
-    "LARGEST_PUSH",
-    "LIMIT",
-    "MEASURED",
-    "MONITORS",
-    "POSITION",
-    "SETPOINT",
-    "STIFFNESS",
-    "VELOCITY",
-    "Asked",
-    "Command",
-    "ForcePlates",
-    "Gantry",
-    "GantryConfig",
-    "GroundTruth",
-    "Monitors",
-    "Objects",
-    "Observation",
-    "Participant",
-    "Simulator",
-    "SimulatorConfig",
-    "Snapshot",
-    "Steps",
-    "VertexForces",
-    "read_gantry",
-    "whole_ratio",
-]
+from .assembly import SimulatorConfig as SimulatorConfig
+from .force_plates import ForcePlates as ForcePlates
+from .gantry import (
+    GANTRY_ACTIONS as GANTRY_ACTIONS,
+    HANG as HANG,
+    Gantry as Gantry,
+    GantryConfig as GantryConfig,
+    read_gantry as read_gantry,
+)
+from .io import (
+    LARGEST_PUSH as LARGEST_PUSH,
+    LIMIT as LIMIT,
+    MEASURED as MEASURED,
+    POSITION as POSITION,
+    SETPOINT as SETPOINT,
+    STIFFNESS as STIFFNESS,
+    VELOCITY as VELOCITY,
+    Asked as Asked,
+    Command as Command,
+    Observation as Observation,
+)
+from .monitors import JOINT as JOINT, MONITORS as MONITORS, Monitors as Monitors
+from .objects import Objects as Objects
+from .participant import Participant as Participant, Simulation as Simulation
+from .simulator import Simulator as Simulator, whole_ratio as whole_ratio
+from .snapshot import Snapshot as Snapshot
+from .steps import Steps as Steps
+from .truth import GroundTruth as GroundTruth
+from .vertex_forces import VertexForces as VertexForces

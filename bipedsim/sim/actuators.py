@@ -17,7 +17,7 @@ and missed by d times the error of that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,7 @@ from bipedsim.model import ActuatorParams, HardwareParams, Robot, differs, inver
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, ready, zeros_of
 from bipedsim.sim.checks import checked_vector, numbers
 from bipedsim.sim.io import DAMPING, EFFORT, LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command
-from bipedsim.sim.participant import Participant
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
+from bipedsim.sim.participant import Participant, Simulation
 
 # Damping of the spring about rest, as a share of the critical one.
 _DAMPING = 0.5
@@ -300,7 +297,7 @@ class Actuators(Participant):
         self._closed = self.closed
         self.asked.setpoint = self.newest.T if self._closed else None
 
-    def before_step(self, sim: Simulator) -> None:
+    def before_step(self, sim: Simulation) -> None:
         """Compute the torques of the coming step."""
         if self._closed or not self._ideal:
             self.drive(sim.q, sim.v)
@@ -311,7 +308,7 @@ class Actuators(Participant):
         lost[self._robot.idx_v] += self.effort - self.torque
         return self.effort.copy(), lost
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Forget all commands: the drives are idle, and the robot moves with ``sim.v``."""
         self.start(sim.v)
 
@@ -367,7 +364,7 @@ class Actuators(Participant):
         """Return a copy of what the next step depends on."""
         return {name: getattr(self._drives, name).copy() for name in _STATE}
 
-    def set_state(self, state: dict[str, NDArray[Any]], sim: Simulator) -> None:
+    def set_state(self, state: dict[str, NDArray[Any]], sim: Simulation) -> None:
         """Restore what :meth:`state` returned."""
         for name in _STATE:
             getattr(self._drives, name)[...] = state[name]

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bipedsim.model import Robot
-from bipedsim.sim.gantry import Gantry
-from bipedsim.sim.participant import Participant
+from bipedsim.ground import Ground
+from bipedsim.model import HardwareParams, Robot
+from bipedsim.objects import ObjectConfig
+from bipedsim.plates import PlateConfig
+from bipedsim.sim.actuators import Actuators
+from bipedsim.sim.gantry import Gantry, GantryConfig
+from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.sim.pushes import Pushes
 from bipedsim.sim.reactions import Reactions
+from bipedsim.sim.sensor_suite import SensorSuite
 from bipedsim.sim.steps import Steps
+from bipedsim.sim.tick import Tick
 from bipedsim.touch import Touching
 
 if TYPE_CHECKING:
     from bipedsim.sim.objects import Objects
-    from bipedsim.sim.simulator import Simulator
 
 
-def assemble(sim: Simulator, plant: Robot, events: bool) -> tuple[Steps, tuple[Participant, ...]]:
+@dataclass(frozen=True, eq=False)
+class SimulatorConfig:
+    """The arguments of a :class:`Simulator`."""
+
+    robot: Robot
+    ground: Ground | None
+    contact: str
+    physics_dt: float
+    control_dt: float | None
+    contact_params: Mapping[str, Any]
+    hardware: str | Mapping[str, Any]
+    seed: int
+    events: bool
+    objects: tuple[ObjectConfig, ...]
+    gantry: GantryConfig | None
+    force_plates: tuple[PlateConfig, ...]
+
+
+class Core(Simulation, Protocol):
+    """A simulation before it has its participants."""
+
+    config: SimulatorConfig
+    ground: Ground
+    plant: Robot
+    hardware: HardwareParams
+    control_dt: float
+    drives: Actuators
+    tick: Tick
+    sensors: SensorSuite
+
+
+def assemble(sim: Core, plant: Robot, events: bool) -> tuple[Steps, tuple[Participant, ...]]:
     """Make the stepper and the participants of ``sim``, in the order in which they have to act.
 
     Args:
-        sim: A simulation with dynamics, contact model, drives, tick and sensors.
+        sim: The simulation.
         plant: The simulated robot, with the dampers of its drives.
         events: Whether impacts happen within a step.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,11 +26,8 @@ from bipedsim.plates import (
     clear,
 )
 from bipedsim.sim.objects import Objects
-from bipedsim.sim.participant import Participant
+from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.touch import WORLD, Contacts, Touching
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
 
 
 class _Plates(NamedTuple):
@@ -149,15 +146,15 @@ class ForcePlates(Participant):
         if self._others is not None:
             ready(_add_others, self._others)
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Draw offsets and noise of a new run."""
         self.amplifiers.reset(sim.seed, sim.draw)
 
-    def begin_tick(self, sim: Simulator) -> None:
+    def begin_tick(self, sim: Simulation) -> None:
         """Forget the samples of the last tick."""
         self.amplifiers.begin()
 
-    def after_step(self, sim: Simulator) -> None:
+    def after_step(self, sim: Simulation) -> None:
         """Sample the physics step that was made last."""
         _add_feet(self._boxed, sim.stepper.landed)
         if sim.stepper.touched and self._others is not None:
@@ -170,7 +167,7 @@ class ForcePlates(Participant):
         """Return a copy of what the next samples depend on."""
         return self.amplifiers.state()
 
-    def set_state(self, state: dict[str, Any], sim: Simulator) -> None:
+    def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
         """Restore what :meth:`state` returned."""
         self.amplifiers.set_state(state)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,10 +19,7 @@ from bipedsim.config import from_mapping, param, yaml_value
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim.sim.participant import Participant
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
+from bipedsim.sim.participant import Participant, Simulation
 
 HANG = "hang"
 """The text for a gantry that waits until somebody lowers it."""
@@ -133,7 +130,7 @@ class Gantry(Participant):
         self._length = self._felt = 0.0
         self._fading = -1
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Hold the robot where it is, at rest, with all of its weight."""
         self.doing, self._steps, self._fading = HANG, 0, -1
         self._anchor = self._above(sim.q) + self._rope * _UP
@@ -176,7 +173,7 @@ class Gantry(Participant):
         """Whether it has not let go."""
         return self._left() > 0.0
 
-    def begin_tick(self, sim: Simulator) -> None:
+    def begin_tick(self, sim: Simulation) -> None:
         """Start the mean force of a control tick."""
         self.force[:] = 0.0 if self.holds else np.nan
 
@@ -186,7 +183,7 @@ class Gantry(Participant):
             return 1.0
         return max(0.0, 1.0 - (self._steps - self._fading) * self._dt / FADING)
 
-    def before_step(self, sim: Simulator) -> None:
+    def before_step(self, sim: Simulation) -> None:
         """Add the force of the rope in the coming physics step to ``sim.dynamics.push``."""
         q = sim.q
         config, now = self.config, self._steps * self._dt
@@ -236,7 +233,7 @@ class Gantry(Participant):
             "force": self.force.copy(),
         }
 
-    def set_state(self, state: Mapping[str, Any], sim: Simulator) -> None:
+    def set_state(self, state: Mapping[str, Any], sim: Simulation) -> None:
         """Restore what :meth:`state` returned."""
         self.doing, self._steps, self._fading = state["doing"], state["steps"], state["fading"]
         self._anchor = state["anchor"].copy()

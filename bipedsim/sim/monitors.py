@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numba import boolean, float64, int64
@@ -27,11 +27,8 @@ from bipedsim.contact import (
 from bipedsim.dynamics import Dynamics, Foothold, Loops, Projection, Stops, Tree
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, zeros_of
-from bipedsim.sim.participant import Participant
+from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.touch import Touching
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
 
 BALANCE, WORK, FRICTION, PULL, GAP, DEPTH, COP, JOINT, STOP_WORK, STOP_PULL, LOOP = range(11)
 MONITORS = (
@@ -383,11 +380,11 @@ class Monitors(Participant):
         types = (boxed.type, int64, float64[::1], float64[::1], float64, boolean)
         self.look = partial(_check.compile(types), boxed)
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Forget the violations of the last run."""
         self.restart(sim.v)
 
-    def judge(self, sim: Simulator, q: Array, v: Array, share: float) -> None:
+    def judge(self, sim: Simulation, q: Array, v: Array, share: float) -> None:
         """Examine a step, or a part of one, and report new violations."""
         new = self.look(sim.step_count + 1, q, v, share, q is sim.q)
         if not new:
@@ -395,9 +392,9 @@ class Monitors(Participant):
         begun: dict[str, NDArray[Any]] = {
             "q": sim.q.copy(),
             "v": self.before.copy(),
-            "torque": sim.drives.torque.copy(),
+            "torque": self._monitored.torque.copy(),
             "push": sim.dynamics.push.copy(),
-            "damping": sim.drives.damping.copy(),
+            "damping": sim.dynamics.tree.damping.copy(),
             "held": self.held.copy(),
         }
         self.go_on(sim.v)
@@ -405,12 +402,12 @@ class Monitors(Participant):
         for name, text in self.described(new):
             self._report(name, text, begun)
 
-    def after_step(self, sim: Simulator) -> None:
+    def after_step(self, sim: Simulation) -> None:
         """Update the velocity if the step ended with another one than :meth:`judge` got."""
         if sim.stepper.unseen:
             self.go_on(sim.v)
 
-    def set_state(self, state: None, sim: Simulator) -> None:
+    def set_state(self, state: None, sim: Simulation) -> None:
         """Continue from the state of ``sim``; what was found before stays."""
         self.go_on(sim.v)
 

@@ -7,7 +7,7 @@ robot's contacts and theirs are one problem (:class:`bipedsim.touch.Touching`), 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,12 +19,8 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Box, Integers, ready
 from bipedsim.objects import FreeBody, Link, ObjectConfig, World, check_names, give_contacts, parts_of
-from bipedsim.sim.participant import Participant
-from bipedsim.touch import Contacts, Touching
-from bipedsim.touch import Objects as Sides
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
+from bipedsim.sim.participant import Participant, Simulation
+from bipedsim.touch import Contacts, Objects as Sides, Touching
 
 REACH = 0.5
 """How much nearer robot and object may come in a step [m]: at 250 m/s and 2 ms."""
@@ -107,7 +103,7 @@ class Objects(Participant):
         if self._touching is not None:
             ready(give_contacts, self.world.sides)
 
-    def check_start(self, sim: Simulator, q: Array, v: Array) -> None:
+    def check_start(self, sim: Simulation, q: Array, v: Array) -> None:
         """Raise ConfigError with the names of objects that would start within the robot at (q, v)."""
         before = self.world.state()
         self.world.reset()
@@ -124,11 +120,11 @@ class Objects(Participant):
         b.force[:] = 0.0
         b.torque[:] = 0.0
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Put the objects where they start."""
         self.world.reset()
 
-    def before_step(self, sim: Simulator) -> None:
+    def before_step(self, sim: Simulation) -> None:
         """Start a step with the robot at the state of ``sim``."""
         self.begin(sim.q, sim.v)
 
@@ -139,7 +135,7 @@ class Objects(Participant):
         self._met = None
         self._coupled = False
 
-    def after_step(self, sim: Simulator) -> None:
+    def after_step(self, sim: Simulation) -> None:
         """Take the step of the objects, or refuse the whole step."""
         refused = self.end()
         if refused:
@@ -230,7 +226,7 @@ class Objects(Participant):
         """Raise ConfigError where :meth:`set_state` would refuse ``state``; nothing changes."""
         self.world.check_state(state)
 
-    def set_state(self, state: dict[str, NDArray[Any]], sim: Simulator) -> None:
+    def set_state(self, state: dict[str, NDArray[Any]], sim: Simulation) -> None:
         """Restore what :meth:`state` returned."""
         self.forget_pushes()
         self.world.set_state(state)

@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
+from bipedsim.contact import ContactModel, ContactResult
+from bipedsim.dynamics import Dynamics
+from bipedsim.model import Robot
 from bipedsim.numerics import Array
+from bipedsim.sim.steps import Steps
 
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
+
+class Simulation(Protocol):
+    """The part of a :class:`Simulator` that participants use; it describes the attributes."""
+
+    robot: Robot
+    physics_dt: float
+    q: Array
+    v: Array
+    seed: int
+    draw: int
+    step_count: int
+    dynamics: Dynamics
+    solver: ContactModel
+    stepper: Steps
+
+    @property
+    def t(self) -> float: ...
+
+    @property
+    def contact(self) -> ContactResult: ...
+
+    @property
+    def effort(self) -> Array: ...
+
+    def closed_at(self, q: Array) -> Array: ...
+
+    def refuse(self, reason: str) -> NoReturn: ...
 
 
 class Participant:
@@ -27,23 +56,23 @@ class Participant:
     adds_force: ClassVar[bool] = False
     changes_form: ClassVar[bool] = False
 
-    def check_start(self, sim: Simulator, q: Array, v: Array) -> None:
+    def check_start(self, sim: Simulation, q: Array, v: Array) -> None:
         """Check whether a run may start at the configuration ``q`` (nq,) with the velocity ``v`` (nv,).
 
         Raises:
             ConfigError: It may not; nothing has changed.
         """
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Start a run: ``sim`` is at its first state, with the seed and the draw of the run."""
 
-    def begin_tick(self, sim: Simulator) -> None:
+    def begin_tick(self, sim: Simulation) -> None:
         """Start a control tick, of one or several physics steps."""
 
-    def before_step(self, sim: Simulator) -> None:
+    def before_step(self, sim: Simulation) -> None:
         """Prepare a physics step from ``sim.q`` and ``sim.v``."""
 
-    def judge(self, sim: Simulator, q: Array, v: Array, share: float) -> None:
+    def judge(self, sim: Simulation, q: Array, v: Array, share: float) -> None:
         """Examine a step, or a part of one, before the state of ``sim`` changes.
 
         Args:
@@ -53,7 +82,7 @@ class Participant:
             share: Share of the step for which forces other than impacts act in this part.
         """
 
-    def after_step(self, sim: Simulator) -> None:
+    def after_step(self, sim: Simulation) -> None:
         """Process the physics step that ``sim`` has just taken.
 
         Raises:
@@ -71,7 +100,7 @@ class Participant:
             ConfigError: The state belongs to another simulation; nothing has changed.
         """
 
-    def set_state(self, state: Any, sim: Simulator) -> None:
+    def set_state(self, state: Any, sim: Simulation) -> None:
         """Restore a state that :meth:`state` returned; ``sim`` already has the q and v of that moment."""
 
     def warm_up(self) -> None:
@@ -81,10 +110,10 @@ class Participant:
 class Hooks(NamedTuple):
     """The methods that participants override, in the order of the list."""
 
-    begin_tick: tuple[Callable[[Simulator], None], ...]
-    before_step: tuple[Callable[[Simulator], None], ...]
-    judge: tuple[Callable[[Simulator, Array, Array, float], None], ...]
-    after_step: tuple[Callable[[Simulator], None], ...]
+    begin_tick: tuple[Callable[[Simulation], None], ...]
+    before_step: tuple[Callable[[Simulation], None], ...]
+    judge: tuple[Callable[[Simulation, Array, Array, float], None], ...]
+    after_step: tuple[Callable[[Simulation], None], ...]
 
     @classmethod
     def of(cls, participants: Sequence[Participant]) -> Hooks:

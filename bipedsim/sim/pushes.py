@@ -11,11 +11,10 @@ import pinocchio as pin
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.numerics import Array
 from bipedsim.sim.io import LARGEST_PUSH
-from bipedsim.sim.participant import Participant
+from bipedsim.sim.participant import Participant, Simulation
 
 if TYPE_CHECKING:
     from bipedsim.sim.objects import Objects
-    from bipedsim.sim.simulator import Simulator
 
 
 class _Push(NamedTuple):
@@ -52,7 +51,7 @@ class Pushes(Participant):
         self._pushes: tuple[_Push, ...] = ()
         self.on_push: Callable[[Array, str, float, float], None] | None = None
 
-    def add(self, sim: Simulator, wrench: Array, body: str | None, duration: float, after: float) -> None:
+    def add(self, sim: Simulation, wrench: Array, body: str | None, duration: float, after: float) -> None:
         """Add a push; see :meth:`Simulator.push`."""
         if np.abs(wrench).max() > LARGEST_PUSH:
             raise ConfigError(f"push wrench = {wrench.tolist()} is beyond {LARGEST_PUSH:g} N, N.m, the most there is")
@@ -85,19 +84,19 @@ class Pushes(Participant):
         body_too = self._model.existFrame(name, pin.FrameType.BODY)
         return int(self._model.getFrameId(name, pin.FrameType.BODY) if body_too else self._model.getFrameId(name))
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Forget all pushes."""
         self._pushes = ()
         sim.dynamics.push[:] = 0.0
 
-    def before_step(self, sim: Simulator) -> None:
+    def before_step(self, sim: Simulation) -> None:
         """Set ``sim.dynamics.push`` to the mean generalised force (nv,) of the pushes over the coming step."""
         if self._pushes:
             sim.dynamics.push[:] = self._torque(sim)
         elif self.others_add:
             sim.dynamics.push[:] = 0.0
 
-    def _torque(self, sim: Simulator) -> Array:
+    def _torque(self, sim: Simulation) -> Array:
         now = sim.step_count
         self._pushes = tuple(push for push in self._pushes if push.end > now)
         if self._objects is not None:
@@ -118,7 +117,7 @@ class Pushes(Participant):
         """Return the pushes that act or will act."""
         return self._pushes
 
-    def set_state(self, state: tuple[_Push, ...], sim: Simulator) -> None:
+    def set_state(self, state: tuple[_Push, ...], sim: Simulation) -> None:
         """Restore what :meth:`state` returned."""
         self._pushes = state
         sim.dynamics.push[:] = 0.0

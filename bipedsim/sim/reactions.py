@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array
-from bipedsim.sim.participant import Participant
+from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.touch import Touching
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
 
 BODY_IN_GROUND = 0.01
 """Largest depth [m] at which a body may start in the ground or in another body; the simulation removes it slowly."""
@@ -54,7 +51,7 @@ class Reactions(Participant):
         self._torques = np.zeros(robot.nu)
         self._stopped = self._touched = False
 
-    def check_start(self, sim: Simulator, q: Array, v: Array) -> None:
+    def check_start(self, sim: Simulation, q: Array, v: Array) -> None:
         """Raise ConfigError if a body starts in the ground or in another body at ``q``: it would be thrown out."""
         touching = self.touching
         if touching is None:
@@ -71,13 +68,13 @@ class Reactions(Participant):
                     "links other shapes under `bodies` in robot.yaml, or take hardware whose body_contact is false"
                 )
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Forget the impulses of the last tick."""
         self._clear()
         if self.touching is not None:
             self.touching.reset()
 
-    def begin_tick(self, sim: Simulator) -> None:
+    def begin_tick(self, sim: Simulation) -> None:
         """Forget the impulses of the last tick."""
         if self._stopped or self._touched:
             self._clear()
@@ -88,7 +85,7 @@ class Reactions(Participant):
         self.loop_impulse[:] = 0.0
         self.body_impulse[:] = 0.0
 
-    def after_step(self, sim: Simulator) -> None:
+    def after_step(self, sim: Simulation) -> None:
         """Add the impulses of the last physics step."""
         stepper = sim.stepper
         if stepper.stopped:
@@ -127,7 +124,7 @@ class Reactions(Participant):
         touching = None if self.touching is None else self.touching.state()
         return {name: array.copy() for name, array in arrays.items()} | {"touching": touching}
 
-    def set_state(self, state: dict[str, Any], sim: Simulator) -> None:
+    def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
         """Restore what :meth:`state` returned."""
         self.stop_impulse[:], self.loop_impulse[:] = state["stop"], state["loop"]
         self.body_impulse[:] = state["body"]

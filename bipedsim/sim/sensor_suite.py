@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +10,8 @@ from bipedsim.model import HardwareParams, NoiseParams, Robot, differs
 from bipedsim.numerics import Array
 from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise
-from bipedsim.sim.participant import Participant
+from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.sim.sensors import Sensors
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
 
 
 class SensorSuite(Participant):
@@ -37,25 +34,25 @@ class SensorSuite(Participant):
         self._still = np.zeros(plant.model.nv)
         self._placed = -1
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Draw the biases and the noise of a new run."""
         if self._noise is not None:
             self._noise.reset(sim.seed if sim.draw == 0 else None)
 
-    def first(self, sim: Simulator) -> Observation:
+    def first(self, sim: Simulation) -> Observation:
         """Return the observation at the start of a run, before which the robot stood still."""
         return self._measure(sim, self._still, True)
 
-    def measure(self, sim: Simulator) -> Observation:
-        """Return the observation at the end of a tick; the next call overwrites it."""
-        return self._measure(sim, sim.tick.acceleration, False)
+    def measure(self, sim: Simulation, acceleration: Array) -> Observation:
+        """Return the observation at the end of a tick of mean ``acceleration`` (nv,); the next call overwrites it."""
+        return self._measure(sim, acceleration, False)
 
-    def _measure(self, sim: Simulator, acceleration: Array, first: bool) -> Observation:
+    def _measure(self, sim: Simulation, acceleration: Array, first: bool) -> Observation:
         self._placed = sim.step_count
         ideal = self._sensors.measure(sim.t, sim.q, sim.v, acceleration, sim.effort, sim.contact)
         return ideal if self._noise is None else self._noise.measure(first)
 
-    def soles(self, sim: Simulator) -> tuple[Array, Array]:
+    def soles(self, sim: Simulation) -> tuple[Array, Array]:
         """Return the poses of the soles (K, 7) and the CoP of all feet (3,), NaN in the air, in the world."""
         if self._placed != sim.step_count:
             self._sensors.place(sim.q)
@@ -72,7 +69,7 @@ class SensorSuite(Participant):
         noise = None if self._noise is None else self._noise.state()
         return {"ideal": self._sensors.observation.copy(), "noise": noise}
 
-    def set_state(self, state: dict[str, Any], sim: Simulator) -> None:
+    def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
         """Restore what :meth:`state` returned."""
         self._sensors.restore(sim.q, state["ideal"])
         self._placed = sim.step_count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -20,7 +20,7 @@ from bipedsim.numerics import STEP_BUDGET, Array, announced
 from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
 from bipedsim.sim.actuators import Actuators
-from bipedsim.sim.assembly import assemble
+from bipedsim.sim.assembly import SimulatorConfig, assemble
 from bipedsim.sim.checks import checked_vector
 from bipedsim.sim.gantry import Gantry, GantryConfig
 from bipedsim.sim.io import SETPOINT, Asked, Command, Observation
@@ -57,24 +57,6 @@ def whole_ratio(control_dt: float, physics_dt: float) -> int:
             f"{control_dt / physics_dt:.6g}); choose for example physics_dt = {control_dt / max(ratio, 1):.12g}"
         )
     return ratio
-
-
-@dataclass(frozen=True, eq=False)
-class SimulatorConfig:
-    """The arguments of a :class:`Simulator`."""
-
-    robot: Robot
-    ground: Ground | None
-    contact: str
-    physics_dt: float
-    control_dt: float | None
-    contact_params: Mapping[str, Any]
-    hardware: str | Mapping[str, Any]
-    seed: int
-    events: bool
-    objects: tuple[ObjectConfig, ...]
-    gantry: GantryConfig | None
-    force_plates: tuple[PlateConfig, ...]
 
 
 class Simulator:
@@ -334,7 +316,7 @@ class Simulator:
                 good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
         self.advance(command)
-        return self.sensors.measure(self)
+        return self.sensors.measure(self, self.tick.acceleration)
 
     def advance(self, command: Array | Command) -> ContactResult:
         """Advance as :meth:`step` does, without measuring, for users of q, v and the contact alone.
@@ -477,7 +459,7 @@ class Simulator:
 
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses, the overall CoP, and forces that no robot can measure."""
-        return ground_truth(self)
+        return ground_truth(self, self.sensors, self.reactions, self.gantry)
 
     def places(self) -> tuple[Array, Array]:
         """Return the CoM (3,) and the sole origins (K, 3) in the world at the start of the last step [m]; live."""

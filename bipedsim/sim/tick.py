@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bipedsim.contact import ContactResult
 from bipedsim.numerics import Array
-from bipedsim.sim.participant import Participant
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
+from bipedsim.sim.participant import Participant, Simulation
 
 
 class Tick(Participant):
@@ -42,7 +37,7 @@ class Tick(Participant):
         self._normal = np.zeros(len(step.mode))
         self._steps = 0
 
-    def begin_tick(self, sim: Simulator) -> None:
+    def begin_tick(self, sim: Simulation) -> None:
         """Start the sums."""
         r = self.result
         self._steps = 0
@@ -52,7 +47,7 @@ class Tick(Participant):
         r.cop_margin[:] = np.nan
         r.friction_used[:] = np.nan
 
-    def after_step(self, sim: Simulator) -> None:
+    def after_step(self, sim: Simulation) -> None:
         """Add the last physics step."""
         r, step = self.result, self._step
         self._steps += 1
@@ -79,7 +74,7 @@ class Tick(Participant):
         for name in ("n_vertices", "mode", "clamped", "sliding"):
             getattr(r, name)[:] = getattr(step, name)
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         """Forget the last tick."""
         self.result.clear()
 
@@ -87,6 +82,6 @@ class Tick(Participant):
         """Return a copy of the last tick."""
         return ContactResult(**{name: array.copy() for name, array in self.result.arrays().items()})
 
-    def set_state(self, state: ContactResult, sim: Simulator) -> None:
+    def set_state(self, state: ContactResult, sim: Simulation) -> None:
         """Restore what :meth:`state` returned; the contact model restores the counters."""
         self.result.take(state.arrays() | {"counters": self.result.counters})

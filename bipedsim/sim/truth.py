@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 
 from bipedsim.numerics import Array
-
-if TYPE_CHECKING:
-    from bipedsim.sim.simulator import Simulator
+from bipedsim.sim.gantry import Gantry
+from bipedsim.sim.participant import Simulation
+from bipedsim.sim.reactions import Reactions
+from bipedsim.sim.sensor_suite import SensorSuite
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,9 @@ class GroundTruth:
     gantry_force: Array | None = None
 
 
-def ground_truth(sim: Simulator) -> GroundTruth:
+def ground_truth(sim: Simulation, sensors: SensorSuite, reactions: Reactions, gantry: Gantry | None) -> GroundTruth:
     """Return the ground truth at the present state of ``sim``; forces are means over the last control tick."""
-    poses, cop = sim.sensors.soles(sim)
-    reactions, gantry = sim.reactions, sim.gantry
+    poses, cop = sensors.soles(sim)
     base, twist = pin.SE3ToXYZQUAT(pin.SE3.Identity()), np.zeros(6)
     if sim.robot.free_flyer:
         base, twist = sim.q[:7].copy(), sim.v[:6].copy()

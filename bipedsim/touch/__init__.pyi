@@ -1,4 +1,2 @@
-from .contacts import WORLD, Contacts, Objects, add, clear
-from .step import Touching
-
-__all__ = ["WORLD", "Contacts", "Objects", "Touching", "add", "clear"]
+from .contacts import WORLD as WORLD, Contacts as Contacts, Objects as Objects, add as add, clear as clear
+from .step import Touching as Touching

@@ -1,50 +1,21 @@
-from .inline import Inline, show, show_motion
-from .overlay import overlay
-from .panels import PANELS, USUAL_PANELS, panel_names
-from .plot_gait import plot_gaits
-from .plot_plates import plot_plates
-from .plots import Page, plot
-from .report import report, report_runs
-from .rerun import plot_rerun
-from .robot import draw_robot
+from .inline import Inline as Inline, show as show, show_motion as show_motion
+from .overlay import overlay as overlay
+from .panels import PANELS as PANELS, USUAL_PANELS as USUAL_PANELS, panel_names as panel_names
+from .plot_gait import plot_gaits as plot_gaits
+from .plot_plates import plot_plates as plot_plates
+from .plots import Page as Page, plot as plot
+from .report import report as report, report_runs as report_runs
+from .rerun import plot_rerun as plot_rerun
+from .robot import draw_robot as draw_robot
 from .sheet import (
-    FOOT_COLOURS,
-    LIMIT_COLOUR,
-    STYLE,
-    TOTAL_COLOUR,
-    at_least,
-    fit_titles,
-    foot_colour,
-    foot_dash,
-    picture,
+    FOOT_COLOURS as FOOT_COLOURS,
+    LIMIT_COLOUR as LIMIT_COLOUR,
+    STYLE as STYLE,
+    TOTAL_COLOUR as TOTAL_COLOUR,
+    at_least as at_least,
+    fit_titles as fit_titles,
+    foot_colour as foot_colour,
+    foot_dash as foot_dash,
+    picture as picture,
 )
-from .thinned import Thinned, columns_of
-
-__all__ = [
-    "FOOT_COLOURS",
-    "LIMIT_COLOUR",
-    "PANELS",
-    "STYLE",
-    "TOTAL_COLOUR",
-    "USUAL_PANELS",
-    "Inline",
-    "Page",
-    "Thinned",
-    "at_least",
-    "columns_of",
-    "draw_robot",
-    "fit_titles",
-    "foot_colour",
-    "foot_dash",
-    "overlay",
-    "panel_names",
-    "picture",
-    "plot",
-    "plot_gaits",
-    "plot_plates",
-    "plot_rerun",
-    "report",
-    "report_runs",
-    "show",
-    "show_motion",
-]
+from .thinned import Thinned as Thinned, columns_of as columns_of

@@ -1,4 +1,2 @@
-from .alternate import LoopBench, Settings
-from .report import table
-
-__all__ = ["LoopBench", "Settings", "table"]
+from .alternate import LoopBench as LoopBench, Settings as Settings
+from .report import table as table

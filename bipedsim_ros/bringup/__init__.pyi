@@ -1,16 +1,5 @@
-from .bringup import argument_names, plan
-from .external_node import ExternalNode
-from .launch_actions import describe
-from .processes import environment, require_rclpy
-from .robot_bringup import ROBOT_ARGUMENTS, plan_robot
-
-__all__ = [
-    "ROBOT_ARGUMENTS",
-    "ExternalNode",
-    "argument_names",
-    "describe",
-    "environment",
-    "plan",
-    "plan_robot",
-    "require_rclpy",
-]
+from .bringup import argument_names as argument_names, plan as plan
+from .external_node import ExternalNode as ExternalNode
+from .launch_actions import describe as describe
+from .processes import environment as environment, require_rclpy as require_rclpy
+from .robot_bringup import ROBOT_ARGUMENTS as ROBOT_ARGUMENTS, plan_robot as plan_robot

@@ -1,9 +1,7 @@
-from .table import INTERFACES, Interface, check_interface, get_interface, node_module
-
-__all__ = [
-    "INTERFACES",
-    "Interface",
-    "check_interface",
-    "get_interface",
-    "node_module",
-]
+from .table import (
+    INTERFACES as INTERFACES,
+    Interface as Interface,
+    check_interface as check_interface,
+    get_interface as get_interface,
+    node_module as node_module,
+)

@@ -1,21 +1,6 @@
-from .panel import Panel
-from .presence import Found, Presence
-from .readings import Readings
-from .remote import CONTROLLER, SIM, Answer, Remote
-from .steering import HELP, Steering, TeleopParams
-from .view_params import ViewParams
-
-__all__ = [
-    "CONTROLLER",
-    "HELP",
-    "SIM",
-    "Answer",
-    "Found",
-    "Panel",
-    "Presence",
-    "Readings",
-    "Remote",
-    "Steering",
-    "TeleopParams",
-    "ViewParams",
-]
+from .panel import Panel as Panel
+from .presence import Found as Found, Presence as Presence
+from .readings import Readings as Readings
+from .remote import CONTROLLER as CONTROLLER, SIM as SIM, Answer as Answer, Remote as Remote
+from .steering import HELP as HELP, Steering as Steering, TeleopParams as TeleopParams
+from .view_params import ViewParams as ViewParams

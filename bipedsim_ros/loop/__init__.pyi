@@ -1,43 +1,20 @@
-from .commands import Commands
-from .controller_inputs import ControllerInputs
-from .controller_outputs import ControllerOutputs
-from .diagnostics import publish_status
-from .drops import Drops
-from .inbox import Background, HandledByLoop, Inbox
-from .own_core import ANY, AUTO, OwnCore, wrong_cores
-from .publishers import Publishers, SensorPublishers
-from .rate_check import judge, measure
-from .realtime import NS_PER_S, Histogram, RateKeeper, StayAwake, run_urgently, sleep_on_time
-from .sim_loop import SimLoop
-from .sim_params import SimParams, wrong_sign
-from .sim_statistics import Statistics, write_json
-
-__all__ = [
-    "ANY",
-    "AUTO",
-    "NS_PER_S",
-    "Background",
-    "Commands",
-    "ControllerInputs",
-    "ControllerOutputs",
-    "Drops",
-    "HandledByLoop",
-    "Histogram",
-    "Inbox",
-    "OwnCore",
-    "Publishers",
-    "RateKeeper",
-    "SensorPublishers",
-    "SimLoop",
-    "SimParams",
-    "Statistics",
-    "StayAwake",
-    "judge",
-    "measure",
-    "publish_status",
-    "run_urgently",
-    "sleep_on_time",
-    "write_json",
-    "wrong_cores",
-    "wrong_sign",
-]
+from .commands import Commands as Commands
+from .controller_inputs import ControllerInputs as ControllerInputs
+from .controller_outputs import ControllerOutputs as ControllerOutputs
+from .diagnostics import publish_status as publish_status
+from .drops import Drops as Drops
+from .inbox import Background as Background, HandledByLoop as HandledByLoop, Inbox as Inbox
+from .own_core import ANY as ANY, AUTO as AUTO, OwnCore as OwnCore, wrong_cores as wrong_cores
+from .publishers import Publishers as Publishers, SensorPublishers as SensorPublishers
+from .rate_check import judge as judge, measure as measure
+from .realtime import (
+    NS_PER_S as NS_PER_S,
+    Histogram as Histogram,
+    RateKeeper as RateKeeper,
+    StayAwake as StayAwake,
+    run_urgently as run_urgently,
+    sleep_on_time as sleep_on_time,
+)
+from .sim_loop import SimLoop as SimLoop
+from .sim_params import SimParams as SimParams, wrong_sign as wrong_sign
+from .sim_statistics import Statistics as Statistics, write_json as write_json

@@ -1,111 +1,74 @@
-from . import conversions, topics
-from .bundle import BundleReader, BundleWriter
+from . import conversions as conversions, topics as topics
+from .bundle import BundleReader as BundleReader, BundleWriter as BundleWriter
 from .conversions import (
-    ImuReader,
-    JointStateReader,
-    NumberWriter,
-    OdometryWriter,
-    TwistReader,
-    TwistWriter,
-    WrenchReader,
+    ImuReader as ImuReader,
+    JointStateReader as JointStateReader,
+    NumberWriter as NumberWriter,
+    OdometryWriter as OdometryWriter,
+    TwistReader as TwistReader,
+    TwistWriter as TwistWriter,
+    WrenchReader as WrenchReader,
 )
-from .departures import Departures
-from .domains import FIRST, LAST, STANDARD_BASE, ClaimedDomain, free_domain, in_use, participants, ports, surely_empty
+from .departures import Departures as Departures
+from .domains import (
+    FIRST as FIRST,
+    LAST as LAST,
+    STANDARD_BASE as STANDARD_BASE,
+    ClaimedDomain as ClaimedDomain,
+    free_domain as free_domain,
+    in_use as in_use,
+    participants as participants,
+    ports as ports,
+    surely_empty as surely_empty,
+)
 from .endpoints import (
-    PatientPublisher,
-    described,
-    listeners,
-    message_class,
-    offered_qos,
-    profile,
-    publisher,
-    qos_words,
-    recorder_profile,
-    relative,
-    requested,
+    PatientPublisher as PatientPublisher,
+    described as described,
+    listeners as listeners,
+    message_class as message_class,
+    offered_qos as offered_qos,
+    profile as profile,
+    publisher as publisher,
+    qos_words as qos_words,
+    recorder_profile as recorder_profile,
+    relative as relative,
+    requested as requested,
 )
-from .joint_commands import CommandReader, CommandWriter, Fault, ImpedanceReader, ImpedanceWriter
-from .left_ports import LEFT_PORTS, remove_left_ports
-from .message_definitions import definition_of
+from .joint_commands import (
+    CommandReader as CommandReader,
+    CommandWriter as CommandWriter,
+    Fault as Fault,
+    ImpedanceReader as ImpedanceReader,
+    ImpedanceWriter as ImpedanceWriter,
+)
+from .left_ports import LEFT_PORTS as LEFT_PORTS, remove_left_ports as remove_left_ports
+from .message_definitions import definition_of as definition_of
 from .network import (
-    NAMING_S,
-    NO_NAME,
-    THIS_MACHINE,
-    UNNAMED,
-    WHERE,
-    NetworkParams,
-    add_network_option,
-    network_environment,
+    NAMING_S as NAMING_S,
+    NO_NAME as NO_NAME,
+    THIS_MACHINE as THIS_MACHINE,
+    UNNAMED as UNNAMED,
+    WHERE as WHERE,
+    NetworkParams as NetworkParams,
+    add_network_option as add_network_option,
+    network_environment as network_environment,
 )
-from .topics import BASE_FRAME, FEET_FRAME, TOPICS, WORLD_FRAME, Topic, ankle_frame, incompatible, sole_frame
-from .trajectories import Waypoints, read_trajectory
-from .transforms import TransformsWatch, make_transforms
-from .wire import NS_PER_S, Layout, MessageError, WireReader, parse
-
-__all__ = [
-    "BASE_FRAME",
-    "FEET_FRAME",
-    "FIRST",
-    "LAST",
-    "LEFT_PORTS",
-    "NAMING_S",
-    "NO_NAME",
-    "NS_PER_S",
-    "STANDARD_BASE",
-    "THIS_MACHINE",
-    "TOPICS",
-    "UNNAMED",
-    "WHERE",
-    "WORLD_FRAME",
-    "BundleReader",
-    "BundleWriter",
-    "ClaimedDomain",
-    "CommandReader",
-    "CommandWriter",
-    "Departures",
-    "Fault",
-    "ImpedanceReader",
-    "ImpedanceWriter",
-    "ImuReader",
-    "JointStateReader",
-    "Layout",
-    "MessageError",
-    "NetworkParams",
-    "NumberWriter",
-    "OdometryWriter",
-    "PatientPublisher",
-    "Topic",
-    "TransformsWatch",
-    "TwistReader",
-    "TwistWriter",
-    "Waypoints",
-    "WireReader",
-    "WrenchReader",
-    "add_network_option",
-    "ankle_frame",
-    "conversions",
-    "definition_of",
-    "described",
-    "free_domain",
-    "in_use",
-    "incompatible",
-    "listeners",
-    "make_transforms",
-    "message_class",
-    "network_environment",
-    "offered_qos",
-    "parse",
-    "participants",
-    "ports",
-    "profile",
-    "publisher",
-    "qos_words",
-    "read_trajectory",
-    "recorder_profile",
-    "relative",
-    "remove_left_ports",
-    "requested",
-    "sole_frame",
-    "surely_empty",
-    "topics",
-]
+from .topics import (
+    BASE_FRAME as BASE_FRAME,
+    FEET_FRAME as FEET_FRAME,
+    TOPICS as TOPICS,
+    WORLD_FRAME as WORLD_FRAME,
+    Topic as Topic,
+    ankle_frame as ankle_frame,
+    incompatible as incompatible,
+    sole_frame as sole_frame,
+)
+from .trajectories import Waypoints as Waypoints, read_trajectory as read_trajectory
+from .transforms import TransformsWatch as TransformsWatch, make_transforms as make_transforms
+from .wire import (
+    NS_PER_S as NS_PER_S,
+    Layout as Layout,
+    MessageError as MessageError,
+    WireReader as WireReader,
+    parse as parse,
+)

@@ -20,10 +20,8 @@ from bipedsim.errors import RecordingError
 from bipedsim.model import Robot, located
 from bipedsim.numerics import Array, Indices, Integers
 from bipedsim.plates import PlateSignals, as_json
-from bipedsim.recording import COLUMNS, PLANNED, Recording, columns_on, plan_of, without_plan
-from bipedsim.recording import schema as names
-from bipedsim.recording.bag import BagWriter, Encoder, blank, definition
-from bipedsim.recording.bag import Topic as BagTopic
+from bipedsim.recording import COLUMNS, PLANNED, Recording, columns_on, plan_of, schema as names, without_plan
+from bipedsim.recording.bag import BagWriter, Encoder, Topic as BagTopic, blank, definition
 from bipedsim_ros.wire import topics
 from bipedsim_ros.wire.frames import jointed_links, moving_frame, root_link, static_frames
 from bipedsim_ros.wire.topics import BASE_FRAME, WORLD_FRAME, Topic

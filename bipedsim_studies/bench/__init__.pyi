@@ -1,3 +1,1 @@
-from .run import machine
-
-__all__ = ["machine"]
+from .run import machine as machine

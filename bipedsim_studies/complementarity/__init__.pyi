@@ -1,28 +1,18 @@
-from .coulomb import Contacts, Outcome, coulomb_lcp, planar_coulomb_lcp, pyramid_radius, solve_coulomb
-from .enumeration import all_solutions
-from .events import Impact, Motion, System, Terms, motion
-from .lcp import ComplementarityError
-from .normal_force_lcp import NormalForces, gauss_principle, normal_force_lcp, normal_forces
-from .time_stepping import assemble_step, solve_step
-
-__all__ = [
-    "ComplementarityError",
-    "Contacts",
-    "Impact",
-    "Motion",
-    "NormalForces",
-    "Outcome",
-    "System",
-    "Terms",
-    "all_solutions",
-    "assemble_step",
-    "coulomb_lcp",
-    "gauss_principle",
-    "motion",
-    "normal_force_lcp",
-    "normal_forces",
-    "planar_coulomb_lcp",
-    "pyramid_radius",
-    "solve_coulomb",
-    "solve_step",
-]
+from .coulomb import (
+    Contacts as Contacts,
+    Outcome as Outcome,
+    coulomb_lcp as coulomb_lcp,
+    planar_coulomb_lcp as planar_coulomb_lcp,
+    pyramid_radius as pyramid_radius,
+    solve_coulomb as solve_coulomb,
+)
+from .enumeration import all_solutions as all_solutions
+from .events import Impact as Impact, Motion as Motion, System as System, Terms as Terms, motion as motion
+from .lcp import ComplementarityError as ComplementarityError
+from .normal_force_lcp import (
+    NormalForces as NormalForces,
+    gauss_principle as gauss_principle,
+    normal_force_lcp as normal_force_lcp,
+    normal_forces as normal_forces,
+)
+from .time_stepping import assemble_step as assemble_step, solve_step as solve_step

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
-from bipedsim.numerics.lcp import TOLERANCE
-from bipedsim.numerics.lcp import pyramid as pyramid
+from bipedsim.numerics.lcp import TOLERANCE, pyramid as pyramid
 from bipedsim_studies.complementarity.enumeration import LARGEST, all_solutions
 from bipedsim_studies.complementarity.lcp import ComplementarityError, scaled_residual, solve_lcp
 from bipedsim_studies.complementarity.normal_force_lcp import factor

@@ -1,3 +1,1 @@
-from .gait import GaitReport, report_recording
-
-__all__ = ["GaitReport", "report_recording"]
+from .gait import GaitReport as GaitReport, report_recording as report_recording

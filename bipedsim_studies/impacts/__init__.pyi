@@ -1,4 +1,2 @@
-from .laws import IMPACT_LAWS
-from .problem import Friction, ImpactResult, NoImpactOutcomeError
-
-__all__ = ["IMPACT_LAWS", "Friction", "ImpactResult", "NoImpactOutcomeError"]
+from .laws import IMPACT_LAWS as IMPACT_LAWS
+from .problem import Friction as Friction, ImpactResult as ImpactResult, NoImpactOutcomeError as NoImpactOutcomeError

@@ -1,5 +1,3 @@
-from .collocation import NoOptimumError, collocated
-from .extremal import Extremal, extremal
-from .problem import Problem, Trajectory
-
-__all__ = ["Extremal", "NoOptimumError", "Problem", "Trajectory", "collocated", "extremal"]
+from .collocation import NoOptimumError as NoOptimumError, collocated as collocated
+from .extremal import Extremal as Extremal, extremal as extremal
+from .problem import Problem as Problem, Trajectory as Trajectory

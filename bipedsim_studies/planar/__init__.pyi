@@ -1,4 +1,2 @@
-from .adaptive import AdaptiveGains, AdaptiveWalk, BelievedDynamics
-from .finite_time import finite_time_feedback, settling_time
-
-__all__ = ["AdaptiveGains", "AdaptiveWalk", "BelievedDynamics", "finite_time_feedback", "settling_time"]
+from .adaptive import AdaptiveGains as AdaptiveGains, AdaptiveWalk as AdaptiveWalk, BelievedDynamics as BelievedDynamics
+from .finite_time import finite_time_feedback as finite_time_feedback, settling_time as settling_time

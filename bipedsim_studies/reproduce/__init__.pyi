@@ -1,4 +1,2 @@
-from .common import reproduce
-from .papers import PAPERS, get_paper
-
-__all__ = ["PAPERS", "get_paper", "reproduce"]
+from .common import reproduce as reproduce
+from .papers import PAPERS as PAPERS, get_paper as get_paper

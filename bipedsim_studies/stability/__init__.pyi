@@ -1,21 +1,6 @@
-from .gait import Gait
-from .maps import NoReturnError
-from .newton import fixed_point, jacobian
-from .straight_legs import StraightLegs, Stride, Torque
-from .three_links import LinkConstraint, LinkStep, ThreeLinks
-from .zero_dynamics import ReducedMap, VirtualConstraint
-
-__all__ = [
-    "Gait",
-    "LinkConstraint",
-    "LinkStep",
-    "NoReturnError",
-    "ReducedMap",
-    "StraightLegs",
-    "Stride",
-    "ThreeLinks",
-    "Torque",
-    "VirtualConstraint",
-    "fixed_point",
-    "jacobian",
-]
+from .gait import Gait as Gait
+from .maps import NoReturnError as NoReturnError
+from .newton import fixed_point as fixed_point, jacobian as jacobian
+from .straight_legs import StraightLegs as StraightLegs, Stride as Stride, Torque as Torque
+from .three_links import LinkConstraint as LinkConstraint, LinkStep as LinkStep, ThreeLinks as ThreeLinks
+from .zero_dynamics import ReducedMap as ReducedMap, VirtualConstraint as VirtualConstraint

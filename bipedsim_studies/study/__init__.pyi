@@ -1,42 +1,30 @@
-from .config import Plan, StudyConfig, Trial, digest, make_plan, read_plan
-from .limited import LIMIT
-from .needs import ChangedError, Needs
-from .options import add_options, asked_jobs
-from .results import Results, read_about, read_rows, wilson, write_whole
-from .run_study import run_study
-from .search import Threshold, threshold
-from .table import error_lines, same_lines
-from .trial import FAILED, check_figures
-from .workers import DaskWorkers, Killed, LostWorkersError, Workers, alive, workers
-
-__all__ = [
-    "FAILED",
-    "LIMIT",
-    "ChangedError",
-    "DaskWorkers",
-    "Killed",
-    "LostWorkersError",
-    "Needs",
-    "Plan",
-    "Results",
-    "StudyConfig",
-    "Threshold",
-    "Trial",
-    "Workers",
-    "add_options",
-    "alive",
-    "asked_jobs",
-    "check_figures",
-    "digest",
-    "error_lines",
-    "make_plan",
-    "read_about",
-    "read_plan",
-    "read_rows",
-    "run_study",
-    "same_lines",
-    "threshold",
-    "wilson",
-    "workers",
-    "write_whole",
-]
+from .config import (
+    Plan as Plan,
+    StudyConfig as StudyConfig,
+    Trial as Trial,
+    digest as digest,
+    make_plan as make_plan,
+    read_plan as read_plan,
+)
+from .limited import LIMIT as LIMIT
+from .needs import ChangedError as ChangedError, Needs as Needs
+from .options import add_options as add_options, asked_jobs as asked_jobs
+from .results import (
+    Results as Results,
+    read_about as read_about,
+    read_rows as read_rows,
+    wilson as wilson,
+    write_whole as write_whole,
+)
+from .run_study import run_study as run_study
+from .search import Threshold as Threshold, threshold as threshold
+from .table import error_lines as error_lines, same_lines as same_lines
+from .trial import FAILED as FAILED, check_figures as check_figures
+from .workers import (
+    DaskWorkers as DaskWorkers,
+    Killed as Killed,
+    LostWorkersError as LostWorkersError,
+    Workers as Workers,
+    alive as alive,
+    workers as workers,
+)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from recording_support import SOLE, standing
 
 from bipedsim.analysis.plates import (

@@ -10,8 +10,7 @@ import pinocchio as pin
 import pytest
 import yaml
 from description_support import BOX, FOOT, small_urdf
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.spatial import ConvexHull
 
 import bipedsim

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from loop_support import bias, with_loops
 from physics_support import special_robot
 from theory import MODELS, THEORY, Theory

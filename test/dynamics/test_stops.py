@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from physics_support import special_robot
 from theory import MODELS, THEORY, Theory
 

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground

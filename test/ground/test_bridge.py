@@ -8,8 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from footing_support import SOLE, Foot, region
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bipedsim.ground import Ground, Patch, bridge, face_axes, may_bridge, still_lies_on, tiles
 from bipedsim.ground.bridge import FLUSH, STEEPEST_FACE

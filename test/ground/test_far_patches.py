@@ -9,8 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from footing_support import Foot
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bipedsim.ground import Ground, GroundArrays, Patch, bridge, tiles
 from bipedsim.model import load_robot, start_configuration

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from paths import BODIES, ROOT
 
 from bipedsim.cli.main import main

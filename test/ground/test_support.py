@@ -6,8 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from footing_support import BLADE, POINT, SOLE, Foot, region
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from physics_support import regular_polygon
 
 from bipedsim.ground.ground import Ground

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bipedsim import Simulator, load_robot
 from bipedsim.errors import ConfigError, UnknownNameError

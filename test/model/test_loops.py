@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from loop_support import BASE, CRANK, ROCKER, ROD, linkage, rocker_angle, with_loops
 
 from bipedsim.errors import ConfigError

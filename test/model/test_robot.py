@@ -14,8 +14,7 @@ import yaml
 from paths import STANDING
 
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model import load_robot
-from bipedsim.model import schema as robot_config
+from bipedsim.model import load_robot, schema as robot_config
 from bipedsim.model.robot import has_free_flyer
 from bipedsim.sim.simulator import Simulator
 

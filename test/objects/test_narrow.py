@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from object_support import world
 
 RADIUS, HALF, SIDES, BALL = 0.1, 0.06, np.array([0.2, 0.3, 0.1]), 0.03

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from motion_support import Bookkeeper, Judge
 from physics_support import G, box_robot, pose_on, rectangle, regular_polygon, slope, special_robot
 from theory import MODELS, run, simulator, theory

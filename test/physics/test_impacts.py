@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from physics_support import SELECTION_MODELS, G, box_robot, rectangle
 
 from bipedsim.model import Robot, load_robot

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from object_support import energy, momentum, run, world
 from rocking_theory import CRITICAL, HEIGHT, WIDTH, housner
 from scipy.integrate import solve_ivp

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from physics_support import G, box_robot, rectangle
 from theory import MODELS, run, simulator, theory
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bipedsim.errors import ConfigError
 from bipedsim.plates import THRESHOLD, PlateGeometry, PlateSignals, as_json, from_json

@@ -10,8 +10,7 @@ import sys
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import chi2, kstest
 
 from bipedsim.errors import ConfigError

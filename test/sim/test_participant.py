@@ -10,7 +10,7 @@ import pytest
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
-from bipedsim.sim import Participant, Simulator
+from bipedsim.sim import Participant, Simulation, Simulator
 
 
 class Counter(Participant):
@@ -23,25 +23,25 @@ class Counter(Participant):
         self.force = force
         self.ticks = self.steps = self.judged = -1
 
-    def reset(self, sim: Simulator) -> None:
+    def reset(self, sim: Simulation) -> None:
         self.ticks = self.steps = self.judged = 0
 
-    def begin_tick(self, sim: Simulator) -> None:
+    def begin_tick(self, sim: Simulation) -> None:
         self.ticks += 1
 
-    def before_step(self, sim: Simulator) -> None:
+    def before_step(self, sim: Simulation) -> None:
         sim.dynamics.push[2] += self.force
 
-    def judge(self, sim: Simulator, q: Array, v: Array, share: float) -> None:
+    def judge(self, sim: Simulation, q: Array, v: Array, share: float) -> None:
         self.judged += q is sim.q
 
-    def after_step(self, sim: Simulator) -> None:
+    def after_step(self, sim: Simulation) -> None:
         self.steps += 1
 
     def state(self) -> dict[str, Any]:
         return {"counts": np.array([self.ticks, self.steps, self.judged])}
 
-    def set_state(self, state: dict[str, Any], sim: Simulator) -> None:
+    def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
         self.ticks, self.steps, self.judged = state["counts"].tolist()
 
 

@@ -7,8 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from physics_support import G, standing_torque
 
 from bipedsim.contact import ContactResult

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from marks import sampled
 from paths import ROOT
 from physics_support import G, standing_torque

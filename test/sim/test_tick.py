@@ -7,13 +7,13 @@ from typing import cast
 import numpy as np
 
 from bipedsim.contact import ContactResult
-from bipedsim.sim import Simulator
+from bipedsim.sim import Simulation
 from bipedsim.sim.tick import Tick
 
 
 def test_a_tick_sums_its_own_steps_and_none_of_the_tick_before() -> None:
     step = ContactResult.empty(2, 4)
-    tick, nobody = Tick(step, np.zeros(6), 2), cast(Simulator, None)
+    tick, nobody = Tick(step, np.zeros(6), 2), cast(Simulation, None)
 
     def take(loads: tuple[float, float], margins: tuple[float, float], used: tuple[float, float]) -> ContactResult:
         """Let the left foot carry loads [N.s] in turn, its CoP at 1 m and at 2 m; the right one is in the air."""

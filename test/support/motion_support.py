@@ -14,7 +14,7 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.runs.pushes import PushSchedule
 from bipedsim.runs.scenario import Scenario
-from bipedsim.sim import Participant, Simulator
+from bipedsim.sim import Participant, Simulation, Simulator
 
 
 class Motion:
@@ -127,7 +127,7 @@ class Judge(Participant):
             sim.remove(sim.participants[self.name])
         sim.add(self)
 
-    def judge(self, sim: Simulator, q: Array, v: Array, share: float) -> None:
+    def judge(self, sim: Simulation, q: Array, v: Array, share: float) -> None:
         """Take in a part from ``q``, which ends with ``v``."""
         before = v - self._book.h * sim.dynamics.acceleration
         after, free = self._book.kinetic(q, before, v, self.tau, share)

@@ -1,4 +1,2 @@
-from .feedback_linearised import FeedbackLinearised
-from .nonlinear_damping import NonlinearDamping
-
-__all__ = ["FeedbackLinearised", "NonlinearDamping"]
+from .feedback_linearised import FeedbackLinearised as FeedbackLinearised
+from .nonlinear_damping import NonlinearDamping as NonlinearDamping

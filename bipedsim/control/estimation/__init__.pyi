@@ -1,3 +1,1 @@
-from .estimator import Estimator, EstimatorParams
-
-__all__ = ["Estimator", "EstimatorParams"]
+from .estimator import Estimator as Estimator, EstimatorParams as EstimatorParams

@@ -1,4 +1,2 @@
-from .policy import PolicyController, PolicyParams
-from .readers import UNITREE_MOTORS, disorder, pairs_along
-
-__all__ = ["UNITREE_MOTORS", "PolicyController", "PolicyParams", "disorder", "pairs_along"]
+from .policy import PolicyController as PolicyController, PolicyParams as PolicyParams
+from .readers import UNITREE_MOTORS as UNITREE_MOTORS, disorder as disorder, pairs_along as pairs_along

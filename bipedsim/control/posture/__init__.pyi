@@ -1,6 +1,4 @@
-from .motions import Postures
-from .references import JointReference, ReferenceParams, Wave
-from .static_support import StaticSupport
-from .steps import Gait
-
-__all__ = ["Gait", "JointReference", "Postures", "ReferenceParams", "StaticSupport", "Wave"]
+from .motions import Postures as Postures
+from .references import JointReference as JointReference, ReferenceParams as ReferenceParams, Wave as Wave
+from .static_support import StaticSupport as StaticSupport
+from .steps import Gait as Gait

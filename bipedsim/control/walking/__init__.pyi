@@ -1,4 +1,2 @@
-from .swing import TOP, height
-from .zmp import ZmpController
-
-__all__ = ["TOP", "ZmpController", "height"]
+from .swing import TOP as TOP, height as height
+from .zmp import ZmpController as ZmpController

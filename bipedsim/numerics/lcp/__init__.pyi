@@ -1,5 +1,3 @@
-from .basis import LcpWork, residual_work, scale_work
-from .directions import pyramid
-from .lemke import SOLVED, TOLERANCE, solve, solve_work
-
-__all__ = ["SOLVED", "TOLERANCE", "LcpWork", "pyramid", "residual_work", "scale_work", "solve", "solve_work"]
+from .basis import LcpWork as LcpWork, residual_work as residual_work, scale_work as scale_work
+from .directions import pyramid as pyramid
+from .lemke import SOLVED as SOLVED, TOLERANCE as TOLERANCE, solve as solve, solve_work as solve_work

@@ -1,29 +1,14 @@
-from .c3d import one_clock, write_c3d
-from .c3d_reader import read_c3d
-from .opensim import loads_xml, read_forces, read_storage, write_forces, write_storage, write_text, write_trc
-from .read import LAB_SUFFIXES, read_trial
-from .tables import Table, write_csv, write_mat, write_parquet
-from .trial import Y_UP, Event, LabTrial, Markers
-
-__all__ = [
-    "LAB_SUFFIXES",
-    "Y_UP",
-    "Event",
-    "LabTrial",
-    "Markers",
-    "Table",
-    "loads_xml",
-    "one_clock",
-    "read_c3d",
-    "read_forces",
-    "read_storage",
-    "read_trial",
-    "write_c3d",
-    "write_csv",
-    "write_forces",
-    "write_mat",
-    "write_parquet",
-    "write_storage",
-    "write_text",
-    "write_trc",
-]
+from .c3d import one_clock as one_clock, write_c3d as write_c3d
+from .c3d_reader import read_c3d as read_c3d
+from .opensim import (
+    loads_xml as loads_xml,
+    read_forces as read_forces,
+    read_storage as read_storage,
+    write_forces as write_forces,
+    write_storage as write_storage,
+    write_text as write_text,
+    write_trc as write_trc,
+)
+from .read import LAB_SUFFIXES as LAB_SUFFIXES, read_trial as read_trial
+from .tables import Table as Table, write_csv as write_csv, write_mat as write_mat, write_parquet as write_parquet
+from .trial import Y_UP as Y_UP, Event as Event, LabTrial as LabTrial, Markers as Markers

@@ -1,21 +1,16 @@
-from .camera import ARROW, LONGEST
-from .film import about_run, animate, animate_run, check_output, ground_of
-from .motion import bottom
-from .scene import FORCE_COLOUR, OBJECT_COLOUR, SOIL_COLOUR, SURFACE_COLOUR
-from .skeleton import Skeleton
-
-__all__ = [
-    "ARROW",
-    "FORCE_COLOUR",
-    "LONGEST",
-    "OBJECT_COLOUR",
-    "SOIL_COLOUR",
-    "SURFACE_COLOUR",
-    "Skeleton",
-    "about_run",
-    "animate",
-    "animate_run",
-    "bottom",
-    "check_output",
-    "ground_of",
-]
+from .camera import ARROW as ARROW, LONGEST as LONGEST
+from .film import (
+    about_run as about_run,
+    animate as animate,
+    animate_run as animate_run,
+    check_output as check_output,
+    ground_of as ground_of,
+)
+from .motion import bottom as bottom
+from .scene import (
+    FORCE_COLOUR as FORCE_COLOUR,
+    OBJECT_COLOUR as OBJECT_COLOUR,
+    SOIL_COLOUR as SOIL_COLOUR,
+    SURFACE_COLOUR as SURFACE_COLOUR,
+)
+from .skeleton import Skeleton as Skeleton

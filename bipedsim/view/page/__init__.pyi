@@ -1,31 +1,9 @@
-from .frames import Frames, frames_of, pushes_at, read_thinned
-from .instant import Instant, Pushed
-from .page import Page, check_page
-from .params import PageParams
-from .plots import Plots, values_of
-from .replay import Replay
-from .run_view import PATIENCE, RunView
-from .trail import Trail
-from .view_run import Shown, open_replay, read_shown, write_html
-
-__all__ = [
-    "PATIENCE",
-    "Frames",
-    "Instant",
-    "Page",
-    "PageParams",
-    "Plots",
-    "Pushed",
-    "Replay",
-    "RunView",
-    "Shown",
-    "Trail",
-    "check_page",
-    "frames_of",
-    "open_replay",
-    "pushes_at",
-    "read_shown",
-    "read_thinned",
-    "values_of",
-    "write_html",
-]
+from .frames import Frames as Frames, frames_of as frames_of, pushes_at as pushes_at, read_thinned as read_thinned
+from .instant import Instant as Instant, Pushed as Pushed
+from .page import Page as Page, check_page as check_page
+from .params import PageParams as PageParams
+from .plots import Plots as Plots, values_of as values_of
+from .replay import Replay as Replay
+from .run_view import PATIENCE as PATIENCE, RunView as RunView
+from .trail import Trail as Trail
+from .view_run import Shown as Shown, open_replay as open_replay, read_shown as read_shown, write_html as write_html

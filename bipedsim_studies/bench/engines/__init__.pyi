@@ -1,14 +1,13 @@
-from .base import Engine, EngineUnavailableError, Soles, not_supported, sole_box
-from .table import ENGINES, REFERENCE, engine_version, make_engine
-
-__all__ = [
-    "ENGINES",
-    "REFERENCE",
-    "Engine",
-    "EngineUnavailableError",
-    "Soles",
-    "engine_version",
-    "make_engine",
-    "not_supported",
-    "sole_box",
-]
+from .base import (
+    Engine as Engine,
+    EngineUnavailableError as EngineUnavailableError,
+    Soles as Soles,
+    not_supported as not_supported,
+    sole_box as sole_box,
+)
+from .table import (
+    ENGINES as ENGINES,
+    REFERENCE as REFERENCE,
+    engine_version as engine_version,
+    make_engine as make_engine,
+)

@@ -12,8 +12,13 @@ from tqdm import tqdm
 
 from bipedsim.numerics import Array, Integers
 from bipedsim.view import LIMIT_COLOUR
-from bipedsim_studies.complementarity import ComplementarityError, Contacts, planar_coulomb_lcp, solve_coulomb
-from bipedsim_studies.complementarity import Outcome as Solved
+from bipedsim_studies.complementarity import (
+    ComplementarityError,
+    Contacts,
+    Outcome as Solved,
+    planar_coulomb_lcp,
+    solve_coulomb,
+)
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_soles
 

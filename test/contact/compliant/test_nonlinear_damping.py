@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from physics_support import G, box_robot, pose_on, rectangle, slope, special_robot
 
 from bipedsim.contact.compliant.nonlinear_damping import NonlinearDampingParams

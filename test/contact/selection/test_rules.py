@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from physics_support import rectangle, regular_polygon
 
 from bipedsim.contact.base import ContactResult

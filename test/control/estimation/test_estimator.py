@@ -11,8 +11,7 @@ import pinocchio as pin
 import pytest
 from docs_support import rows, section
 from estimation_support import DT, MEASURED, Log, look, perform, record, with_noise
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from marks import sampled
 from paths import ROOT
 from physics_support import special_robot, standing_torque

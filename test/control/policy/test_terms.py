@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bipedsim.control.policy.terms import ALIASES, TERMS, UNMEASURED, BaseSensor
 from bipedsim.model import load_robot

@@ -12,8 +12,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from marks import sampled
 from measured_support import measured
 from paths import STANDING

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from marks import sampled
 from measured_support import measured
 from motion_support import Bookkeeper, Judge, Motion

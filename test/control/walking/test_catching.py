@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from marks import sampled
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp

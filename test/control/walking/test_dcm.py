@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from scipy.integrate import solve_ivp
 
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, evaluate, lean_first, solve_backwards

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bipedsim.control.walking.cadence import SLOWEST, Timing
 from bipedsim.control.walking.dcm import evaluate

@@ -9,8 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import nnls
 from walking_support import loaded
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from recording_support import NS, STORE, header, joint_state, serialise, wrench
 
 from bipedsim.errors import RecordingError

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from mcap.opcode import Opcode
 from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader

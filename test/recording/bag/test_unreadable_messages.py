@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from recording_support import NS, STORE, header, joint_state, labelled, serialise, write_bag
 
 from bipedsim.errors import IncompleteWarning

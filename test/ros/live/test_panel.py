@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bipedsim.ground import Ground
 from bipedsim.model import load_robot

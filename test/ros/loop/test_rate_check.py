@@ -6,8 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.errors import ConfigError

@@ -12,8 +12,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Pose, PoseStamped, Quaternion, Twist, Vector3, WrenchStamped
-from nav_msgs.msg import Odometry
-from nav_msgs.msg import Path as NavPath
+from nav_msgs.msg import Odometry, Path as NavPath
 from rclpy.serialization import serialize_message
 from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import recording_support
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gait_support import AIR, FEET, HIT, HIT_SLIDE, HOP, NAMED, RUN, SLIDE, STICK, WALK, spelled_states
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from picture_support import Drawn
 
 from bipedsim_studies.gait_modes.cycle import find_cycle

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from picture_support import Drawn
 
 from bipedsim.cli.main import main

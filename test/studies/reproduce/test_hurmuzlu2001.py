@@ -8,8 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import reproduce_support
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 from bipedsim.model import Robot, load_robot

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from paths import BODIES
 from poincare_support import Bistable
 from scipy.special import ellipk

@@ -1,4 +1,2 @@
-from .deployment import read_deployment
-from .unitree_motors import UNITREE_MOTORS, disorder, pairs_along
-
-__all__ = ["UNITREE_MOTORS", "disorder", "pairs_along", "read_deployment"]
+from .deployment import read_deployment as read_deployment
+from .unitree_motors import UNITREE_MOTORS as UNITREE_MOTORS, disorder as disorder, pairs_along as pairs_along

@@ -6,8 +6,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bipedsim_ros.interfaces.unitree.layout import GO, HG, Cdr, crc
 
