@@ -478,7 +478,7 @@ class Dynamics:
             As :meth:`advance`, and ``REFUSED`` for torques that are not finite, ``LANDS`` or ``FLIES``; ``v`` then
             stays as it is, too. What arrives, ``landing`` says, and ``change`` how the step changes v but for that.
         """
-        self._fill(q, v)
+        self._fill_equations(self._filled, q, v)
         if contact is not self._contact:
             self._take(contact)
         part = WITHIN if contact.late is not None else WHOLE if split else CLOSED if flies else UNSPLIT

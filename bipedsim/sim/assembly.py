@@ -88,7 +88,7 @@ def assemble(sim: Core, plant: Robot, events: bool) -> tuple[Steps, tuple[Partic
         gantry,
         sim.drives,
         objects,
-        Reactions(sim.robot, sim.plant, touching, sim.control_dt),
+        Reactions(sim.robot, sim.plant, touching, sim.control_dt, sim.tick.n_steps),
     ]
     plates = (*sim.ground.force_plates, *config.force_plates)
     if plates:

@@ -24,6 +24,7 @@ class Reactions(Participant):
         plant: The robot with the masses of the simulation.
         touching: All contacts except those of the soles; None if only the soles can touch.
         control_dt: Length of a tick [s].
+        n_steps: Physics steps of a tick.
 
     Attributes:
         touching: As given.
@@ -35,9 +36,9 @@ class Reactions(Participant):
 
     name = "reactions"
 
-    def __init__(self, robot: Robot, plant: Robot, touching: Touching | None, control_dt: float) -> None:
+    def __init__(self, robot: Robot, plant: Robot, touching: Touching | None, control_dt: float, n_steps: int) -> None:
         self._robot, self._plant = robot, plant
-        self._control_dt = control_dt
+        self._control_dt, self._n_steps = control_dt, n_steps
         self.touching = touching
         self.stop_impulse: Array = np.zeros(robot.model.nv)
         self.loop_impulse: Array = np.zeros((len(robot.loops), 6))
@@ -74,11 +75,6 @@ class Reactions(Participant):
         if self.touching is not None:
             self.touching.reset()
 
-    def begin_tick(self, sim: Simulation) -> None:
-        """Forget the impulses of the last tick."""
-        if self._stopped or self._touched:
-            self._clear()
-
     def _clear(self) -> None:
         self._stopped = self._touched = False
         self.stop_impulse[:] = 0.0
@@ -86,8 +82,15 @@ class Reactions(Participant):
         self.body_impulse[:] = 0.0
 
     def after_step(self, sim: Simulation) -> None:
-        """Add the impulses of the last physics step."""
+        """Add the impulses of the last physics step, to nothing if it is the first one of a tick."""
         stepper = sim.stepper
+        if stepper.stopped or stepper.touched or self._stopped or self._touched:
+            self._add(sim)
+
+    def _add(self, sim: Simulation) -> None:
+        stepper = sim.stepper
+        if sim.step_count % self._n_steps == 0:
+            self._clear()
         if stepper.stopped:
             self._stopped = True
             self.stop_impulse[sim.dynamics.stops.idx_v] += stepper.stop_impulse

@@ -12,6 +12,7 @@ from bipedsim.sim.io import Observation
 from bipedsim.sim.noise import Noise
 from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.sim.sensors import Sensors
+from bipedsim.sim.tick import Tick
 
 
 class SensorSuite(Participant):
@@ -22,15 +23,20 @@ class SensorSuite(Participant):
         hardware: Parameters of the hardware.
         control_dt: Length of a tick [s].
         seed: Seed of the noise.
+        effort: (nu,) torque of the drives, live [N.m].
+        tick: Sums over a control tick, live.
     """
 
     name = "sensors"
 
-    def __init__(self, plant: Robot, hardware: HardwareParams, control_dt: float, seed: int) -> None:
+    def __init__(
+        self, plant: Robot, hardware: HardwareParams, control_dt: float, seed: int, effort: Array, tick: Tick
+    ) -> None:
         self._sensors = Sensors(plant)
         self._noise: Noise | None = None
         if differs(hardware, NoiseParams):
             self._noise = Noise(hardware, self._sensors.observation, control_dt, seed)
+        self._effort, self._contact, self._acceleration = effort, tick.result, tick.acceleration
         self._still = np.zeros(plant.model.nv)
         self._placed = -1
 
@@ -41,15 +47,19 @@ class SensorSuite(Participant):
 
     def first(self, sim: Simulation) -> Observation:
         """Return the observation at the start of a run, before which the robot stood still."""
-        return self._measure(sim, self._still, True)
+        return self.measure(sim, self._still, True)
 
-    def measure(self, sim: Simulation, acceleration: Array) -> Observation:
-        """Return the observation at the end of a tick of mean ``acceleration`` (nv,); the next call overwrites it."""
-        return self._measure(sim, acceleration, False)
+    def measure(self, sim: Simulation, acceleration: Array | None = None, first: bool = False) -> Observation:
+        """Return the observation at the end of a tick; the next call overwrites it.
 
-    def _measure(self, sim: Simulation, acceleration: Array, first: bool) -> Observation:
+        Args:
+            sim: The simulation.
+            acceleration: (nv,) mean acceleration; that of the tick by default.
+            first: Whether it is the first one of a run.
+        """
         self._placed = sim.step_count
-        ideal = self._sensors.measure(sim.t, sim.q, sim.v, acceleration, sim.effort, sim.contact)
+        a = self._acceleration if acceleration is None else acceleration
+        ideal = self._sensors.measure(sim.t, sim.q, sim.v, a, self._effort, self._contact)
         return ideal if self._noise is None else self._noise.measure(first)
 
     def soles(self, sim: Simulation) -> tuple[Array, Array]:
@@ -57,7 +67,7 @@ class SensorSuite(Participant):
         if self._placed != sim.step_count:
             self._sensors.place(sim.q)
             self._placed = sim.step_count
-        return self._sensors.force_plates(sim.contact, sim.dynamics.ground_axes)
+        return self._sensors.force_plates(self._contact, sim.dynamics.ground_axes)
 
     @property
     def observation(self) -> Observation:

@@ -143,7 +143,7 @@ class Simulator:
         self.dynamics = Dynamics(plant, self.ground, self.physics_dt, self.hardware, shapes)
         self.solver: ContactModel = make_contact_model(contact, self.dynamics.projection, self.physics_dt, params)
         self.tick = Tick(self.solver.result, self.dynamics.acceleration, n_steps)
-        self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed)
+        self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, self.drives.effort, self.tick)
         self.stepper, participants = assemble(self, plant, events)
         self._set_participants({one.name: one for one in participants})
         self.q: Array = robot.q_nominal.copy()
@@ -316,7 +316,7 @@ class Simulator:
                 good state, and every further step raises until :meth:`reset` or :meth:`restore`.
         """
         self.advance(command)
-        return self.sensors.measure(self, self.tick.acceleration)
+        return self.sensors.measure(self)
 
     def advance(self, command: Array | Command) -> ContactResult:
         """Advance as :meth:`step` does, without measuring, for users of q, v and the contact alone.
@@ -328,25 +328,23 @@ class Simulator:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
         self.drives.take(command)
         # From here on nothing of the command is refused.
-        for begin in self._hooks.begin_tick:
+        begin_tick, before_step, judge, after_step = self._hooks
+        for begin in begin_tick:
             begin(self)
-        for _ in range(self.tick.n_steps):
-            self._physics_step()
-        return self.tick.result
-
-    def _physics_step(self) -> None:
-        hooks, stepper = self._hooks, self.stepper
-        for before in hooks.before_step:
-            before(self)
-        fastest = stepper.take(self.q, self.v, self.drives.torque, self._judge if hooks.judge else None)
-        if not 0.0 <= fastest < SPEED_LIMIT:
-            self._refuse_speed(fastest)
-        self.q = stepper.move(self.q, self.v)
-        for after in hooks.after_step:
-            after(self)
-        self.step_count += 1
-        if self.on_physics_step is not None:
-            self.on_physics_step(self.solver.result, self.dynamics.push)
+        stepper, tick, torque = self.stepper, self.tick, self.drives.torque
+        for _ in range(tick.n_steps):
+            for before in before_step:
+                before(self)
+            fastest = stepper.take(self.q, self.v, torque, self._judge if judge else None)
+            if not 0.0 <= fastest < SPEED_LIMIT:
+                self._refuse_speed(fastest)
+            self.q = stepper.move(self.q, self.v)
+            for after in after_step:
+                after(self)
+            self.step_count += 1
+            if self.on_physics_step is not None:
+                self.on_physics_step(self.solver.result, self.dynamics.push)
+        return tick.result
 
     def _judge(self, q: Array, v: Array, share: float) -> None:
         for judge in self._hooks.judge:
