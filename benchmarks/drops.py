@@ -245,16 +245,18 @@ class Judge:
             return result
 
         q, v, solve = sim.q, sim.v.copy(), contact.solve
-        hooks, step, remembers = sim._hooks, dynamics._step, stepping._remembers
+        hooks, remembers = sim._hooks, stepping._remembers
         sim.q, sim.step_count = self._q, sim.step_count - 1
         # The monitors have seen this step.
         sim._hooks = Hooks.of([one for one in sim.participants.values() if one is not sim.monitors])
         sim.v[:] = self._v
         _remember(self._ended)
         _recall(self._begun)
-        dynamics._step, stepping._remembers, contact.solve = None, True, ask
+        stepping._remembers, contact.solve = True, ask
+        dynamics._take(contact, in_python=True)
         sim.advance(NOTHING)
-        dynamics._step, stepping._remembers, sim._hooks = step, remembers, hooks
+        stepping._remembers, sim._hooks = remembers, hooks
+        dynamics._take(contact)
         del contact.solve
         off = max(np.abs(q - sim.q).max(), np.abs(v - sim.v).max())
         if not off < SAME * max(1.0, np.abs(v).max()):

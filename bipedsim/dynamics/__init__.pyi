@@ -26,14 +26,9 @@ from .landing import Landing as Landing
 from .loops import Loops as Loops
 from .pairs import Pairs as Pairs, approach as approach, closest as closest
 from .projection import Projection as Projection, edge_lines as edge_lines
+from .protocol import CompiledContact as CompiledContact, Outcome as Outcome
 from .rows import impose as impose
-from .step import (
-    FLIES as FLIES,
-    LANDS as LANDS,
-    TOUCHES as TOUCHES,
-    CompiledContact as CompiledContact,
-    Dynamics as Dynamics,
-)
+from .step import Dynamics as Dynamics
 from .stops import Stops as Stops, keep_within as keep_within
 from .support import NEW_PLANE as NEW_PLANE, UNCHANGED as UNCHANGED, Foothold as Foothold
 from .tree import SPEED_LIMIT as SPEED_LIMIT, Tree as Tree, add_wrenches as add_wrenches

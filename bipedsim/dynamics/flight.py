@@ -23,8 +23,8 @@ import pinocchio as pin
 
 from bipedsim.dynamics.equations import Equations, fill, gather_momentum
 from bipedsim.dynamics.joints import FLOATS, UNIVERSE
-from bipedsim.dynamics.landing import WITHIN
 from bipedsim.dynamics.loops import Loops, fill_loops, meet, read_loops
+from bipedsim.dynamics.protocol import Part
 from bipedsim.dynamics.rows import Rows, impose, orthonormalise
 from bipedsim.dynamics.stops import Stops, end_at_limits, fill_rows, read_stops
 from bipedsim.dynamics.tree import SPEED_LIMIT, Tree, drive, factor, reach_rows, solve_change
@@ -210,7 +210,7 @@ def _fly(boxed: Any, q: Array, v: Array, tau_joint: Array) -> float:
         fill_loops(c.chains, b, v, 0.5 * h)
     if c.stops.near[0]:
         # As of forces within the step: the velocity is that of its end.
-        fill_rows(c.stops, b, q, v, WITHIN, first)
+        fill_rows(c.stops, b, q, v, Part.WITHIN.value, first)
         reach_rows(b, v, first)
         orthonormalise(b.rows, first)
     for i in range(v.shape[0]):

@@ -31,11 +31,6 @@ NEVER = 2.0
 LAST = 1.0 - 1e-6
 """Share of the step at which a vertex or a joint arrives at the latest, so that something is left of the step."""
 
-WHOLE, WITHIN, UNSPLIT, CLOSED, IMPACT, REST = range(6)
-"""Parts of a step that are solved: all of it (also for forces that act within it, without looking for arrivals, and so
-but with an eye on flight), and after an arrival the impact alone and what is left; these two fill the change of v and
-leave v as it is."""
-
 
 class Landing(NamedTuple):
     """Which vertices may land in a step, and when the first one does.

@@ -21,8 +21,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.dynamics.landing import IMPACT, REST, WITHIN
 from bipedsim.dynamics.projection import Projection
+from bipedsim.dynamics.protocol import Part
 from bipedsim.dynamics.rows import orthonormalise
 from bipedsim.dynamics.tree import Tree, keep_whole, reach_rows, take_off
 from bipedsim.dynamics.views import live_poses
@@ -189,8 +189,8 @@ def hold_loops(o: Loops, t: Tree, p: Projection, v: Array, part: int, aloft: boo
     _find_errors(o, t.poses)
     # In an impact the velocity is that of its moment; in the rest after it, of forces within the step and in flight, it
     # is that of where the part ends, and not of half a step before.
-    at_end = part in (WITHIN, REST) or aloft
-    fill_loops(o, t, v, 0.0 if part == IMPACT else t.h if at_end else 0.5 * t.h)
+    at_end = part in (Part.WITHIN, Part.REST) or aloft
+    fill_loops(o, t, v, 0.0 if part == Part.IMPACT else t.h if at_end else 0.5 * t.h)
     keep_whole(t, p)
     take_off(t, p, 0)
 

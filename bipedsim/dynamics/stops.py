@@ -18,8 +18,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.dynamics.landing import IMPACT, LAST, NEVER, TOGETHER, WHOLE, WITHIN
+from bipedsim.dynamics.landing import LAST, NEVER, TOGETHER
 from bipedsim.dynamics.projection import Projection
+from bipedsim.dynamics.protocol import Part
 from bipedsim.dynamics.tree import Tree
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
@@ -128,7 +129,7 @@ def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
     """
     near = False
     # At its stop with a speed, a joint arrives there, at the beginning of the step.
-    most = s.slow if part == WHOLE else np.inf
+    most = s.slow if part == Part.WHOLE else np.inf
     for j in range(s.idx_q.shape[0]):
         angle = q[s.idx_q[j]]
         ahead = 2.0 * span * v[s.idx_v[j]]
@@ -159,10 +160,10 @@ def _goal(s: Stops, j: int, side: int, q: Array, v: Array, part: int, h: float) 
     gap, out, span = _gap(s, j, side, q[s.idx_q[j]]), side * v[s.idx_v[j]], s.span[0]
     bounces = s.restitution > 0.0 and out > s.slow and not s.plastic[0]
     after = -s.restitution * out if bounces else 0.0
-    if part == IMPACT:
+    if part == Part.IMPACT:
         return side * after, 0.0
     mean = gap / (span if gap > 0.0 or span > SHORT * h else h)
-    if part != WITHIN:
+    if part != Part.WITHIN:
         return side * (after if bounces else mean), 0.0
     return side * after, side * (mean + min(after + s.restitution * mean, 0.0) if bounces else mean)
 
@@ -206,7 +207,7 @@ def _gives(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int
     given, most = t.rows.given[0], 0.0
     for j in range(s.idx_q.shape[0]):
         most += abs(s.impulse[j] * v[s.idx_v[j]])
-    if part != WITHIN:
+    if part != Part.WITHIN:
         # The energy of springs is not that of the impact.
         for row in range(p.w_free.shape[0]):
             after = p.w_free[row]
@@ -238,19 +239,19 @@ def judge(
         ``STANDS`` or ``AGAIN``. Which joints arrive within the whole step, ``arrivals`` says.
     """
     pulls = PULLS * read_stops(s, t, first) if s.near[0] else np.inf
-    if part == WHOLE:
+    if part == Part.WHOLE:
         s.arrivals[0] = 0
     way = 0.5 * s.span[0] / t.h if aloft else 1.0
     for j in range(s.idx_q.shape[0]):
         side, i, angle = s.held[j], s.idx_v[j], q[s.idx_q[j]]
         after = v[i] + t.x[i]
         if side != 0:
-            if side * s.impulse[j] > pulls and (part == WITHIN or not firm):
+            if side * s.impulse[j] > pulls and (part == Part.WITHIN or not firm):
                 s.held[j] = 0
                 s.impulse[j] = 0.0
                 return AGAIN
             continue
-        if part == IMPACT:
+        if part == Part.IMPACT:
             side = 1 if s.upper[j] - angle <= APART else -1 if angle - s.lower[j] <= APART else 0
             if side == 0 and s.arrivals[0] > 0 and s.arrival[j] <= s.together[0]:
                 side = s.side[j]
@@ -258,15 +259,15 @@ def judge(
                 s.held[j] = side
                 return AGAIN
             continue
-        end = angle + (t.step[i] if part == WITHIN else s.span[0] * (v[i] + way * t.x[i]))
+        end = angle + (t.step[i] if part == Part.WITHIN else s.span[0] * (v[i] + way * t.x[i]))
         side = 1 if end > s.upper[j] + BEYOND else -1 if end < s.lower[j] - BEYOND else 0
         if side == 0:
             continue
         gap = _gap(s, j, side, angle)
-        if part == WITHIN and (side * after < 0.0 or firm):
+        if part == Part.WITHIN and (side * after < 0.0 or firm):
             # On its way back by the end of the step: it turned at the limit.
             t.step[i] = side * gap
-        elif part == WHOLE and side * v[i] > s.slow:
+        elif part == Part.WHOLE and side * v[i] > s.slow:
             _arrive(s, j, side, gap, side * v[i], side * t.x[i], aloft)
         elif aloft and side * v[i] <= s.slow and side * (after - _goal(s, j, side, q, v, part, t.h)[0]) <= 0.0:
             # As there: the stop would pull. In flight the way of slow joints ends at their limits.
@@ -310,7 +311,7 @@ def end_at_limits(s: Stops, t: Tree, q: Array, v: Array) -> None:
     """End the way of a step in flight from (q, v) at limits that stops hold, and elsewhere within all limits."""
     for j in range(s.idx_q.shape[0]):
         if s.held[j] != 0:
-            t.step[s.idx_v[j]] = t.h * _goal(s, j, s.held[j], q, v, WITHIN, t.h)[1]
+            t.step[s.idx_v[j]] = t.h * _goal(s, j, s.held[j], q, v, Part.WITHIN.value, t.h)[1]
     keep_within(s, t, q)
 
 

@@ -8,11 +8,8 @@ from typing import Annotated, Any, NamedTuple
 from numpy.typing import NDArray
 
 from bipedsim.contact import ContactModel, Sums, add_part, begin_parts, end_parts
-from bipedsim.dynamics import Dynamics, Flight, Landing, Loops, Stops, Tree, keep_within
+from bipedsim.dynamics import SPEED_LIMIT, Dynamics, Flight, Landing, Loops, Outcome, Stops, Tree, keep_within
 from bipedsim.numerics import Array, Box, Flags, Kept, entry, keep, kept, kernel, put_back, ready, zeros_of
-
-UNSOUND = -8.0
-"""What :attr:`Calls.finish` returns where the parts have no answer together; the dynamics return nothing like it."""
 
 
 class Arrival(NamedTuple):
@@ -117,11 +114,11 @@ def _strike(boxed: Any) -> None:
 
 
 @entry
-def _finish(boxed: Any, q: Array, v: Array) -> float:
-    """Take in the rest of the step: move ``v`` (nv,) to its end, and fill the way there from the arrival at ``q``.
+def _finish(boxed: Any, q: Array, v: Array) -> int:
+    """Add the rest of the step: move ``v`` (nv,) to its end, and fill the displacement from the impact at ``q``.
 
     Returns:
-        The largest velocity, or ``UNSOUND``, with ``v`` as it was.
+        TAKEN, or NO_ANSWER or DIVERGED with ``v`` unchanged.
     """
     a = boxed.arrays
     t, s = a.tree, a.stops
@@ -130,7 +127,7 @@ def _finish(boxed: Any, q: Array, v: Array) -> float:
     _add(a, more, False)
     # A stop that is reached in the rest of the step has an impulse, of which no share may be taken back.
     if not end_parts(a.sums) or s.closing[0]:
-        return UNSOUND
+        return Outcome.NO_ANSWER.value
     # As ever: in flight along the parabola, which leaves nothing to correct, else to where contacts want to be.
     aloft = a.flight.aloft[0]
     ahead = 0.5 * left if aloft else 1.0
@@ -140,12 +137,15 @@ def _finish(boxed: Any, q: Array, v: Array) -> float:
         t.step[i] = left * t.h * (a.after[i] + ahead * t.x[i])
         a.after[i] += more * t.x[i]
         t.acceleration[i] = (a.after[i] - v[i]) / t.h
+        largest = max(largest, abs(a.after[i]))
+    if not largest < SPEED_LIMIT:
+        return Outcome.DIVERGED.value
+    for i in range(v.shape[0]):
         v[i] = a.after[i]
-        largest = max(largest, abs(v[i]))
     if s.near[0]:
         # In flight joints that are slow end at their limits; else it is rounding that is taken off.
         keep_within(s, t, q)
-    return largest
+    return Outcome.TAKEN.value
 
 
 @entry
@@ -172,7 +172,7 @@ class Calls(NamedTuple):
     note: Callable[[Box, Array, bool], None]
     depart: Callable[[Box, float], None]
     strike: Callable[[Box], None]
-    finish: Callable[[Box, Array, Array], float]
+    finish: Callable[[Box, Array, Array], int]
     take_back: Callable[[Box], None]
 
     @classmethod

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bipedsim.config import checked_seed
 from bipedsim.contact import ContactModel, ContactResult, make_contact_model
-from bipedsim.dynamics import SPEED_LIMIT, Dynamics
+from bipedsim.dynamics import Dynamics, Outcome
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.ground import Ground
 from bipedsim.model import IDEAL, Robot, perturbed, read_hardware
@@ -335,9 +335,9 @@ class Simulator:
         for _ in range(tick.n_steps):
             for before in before_step:
                 before(self)
-            fastest = stepper.take(self.q, self.v, torque, self._judge if judge else None)
-            if not 0.0 <= fastest < SPEED_LIMIT:
-                self._refuse_speed(fastest)
+            outcome = stepper.take(self.q, self.v, torque, self._judge if judge else None)
+            if outcome:
+                self._refuse_outcome(outcome)
             self.q = stepper.move(self.q, self.v)
             for after in after_step:
                 after(self)
@@ -365,10 +365,11 @@ class Simulator:
         assert self.monitors is not None
         return self.monitors
 
-    def _refuse_speed(self, fastest: float) -> NoReturn:
-        if fastest < 0.0:
+    def _refuse_outcome(self, outcome: int) -> NoReturn:
+        if outcome == Outcome.BAD_TORQUE:
             self.refuse("the torque that the drives make of the command is not finite")
-        self.refuse("a velocity is not finite" if np.isnan(fastest) else f"a velocity reached {fastest:.3g}")
+        fastest = float(self.dynamics.progress.fastest[0])
+        self.refuse(f"a velocity reached {fastest:.3g}" if np.isfinite(fastest) else "a velocity is not finite")
 
     def refuse(self, reason: str) -> NoReturn:
         """Raise DivergenceError for the step that is being taken; q and v must be those from before it."""

@@ -17,12 +17,14 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.contact import UNRESOLVED, ContactModel, Parts
-from bipedsim.dynamics import FLIES, LANDS, SPEED_LIMIT, TOUCHES, Dynamics
+from bipedsim.dynamics import Dynamics, Outcome
 from bipedsim.numerics import STEP_BUDGET, Array, box
-from bipedsim.sim.arrival import UNSOUND, Arrival, Calls
+from bipedsim.sim.arrival import Arrival, Calls
 from bipedsim.touch import Touching
 
 Judge = Callable[[Array, Array, float], None]
+# Plain integers, compared in every step.
+_BODY_CONTACT, _FLIGHT, _IMPACT = int(Outcome.BODY_CONTACT), int(Outcome.FLIGHT), int(Outcome.IMPACT)
 
 
 class Steps:
@@ -80,7 +82,7 @@ class Steps:
         self._share, self._lag = dynamics.landing.share.data, dynamics.landing.lag.data
         self._budget = dynamics.projection.budget.data
 
-    def take(self, q: Array, v: Array, torque: Array, judge: Judge | None = None) -> float:
+    def take(self, q: Array, v: Array, torque: Array, judge: Judge | None = None) -> int:
         """Move ``v`` to the end of a step from (q, v); :meth:`move` then says where it ends.
 
         Args:
@@ -90,7 +92,7 @@ class Steps:
                 more than contact acts in it: ``judge(q, v+, share)``.
 
         Returns:
-            As :meth:`Dynamics.step`.
+            An :class:`Outcome`: TAKEN, BAD_TORQUE or DIVERGED.
         """
         self._budget[0] = STEP_BUDGET
         if q is not self._q or v is not self._v:
@@ -99,38 +101,37 @@ class Steps:
             return self._touch(q, v, torque, judge)
         d = self._dynamics
         unresolved = self._counters[UNRESOLVED]
-        fastest = d.step(q, v, torque, self._contact, self._events, self._events)
-        if fastest < 0.0:
-            if fastest == TOUCHES:
-                return self._touch(q, v, torque, judge)
-            if fastest == FLIES:
-                return self._fly(q, v, torque, judge)
+        outcome = d.step(q, v, torque, self._contact, self._events, self._events)
+        if outcome == _BODY_CONTACT:
+            return self._touch(q, v, torque, judge)
+        if outcome == _FLIGHT:
+            return self._fly(q, v, torque, judge)
         self.stopped = False
         if self._near[0] or self._chained:
             self._note_stops(self._fixed[0] > 0)
-        self._landed = fastest == LANDS
+        self._landed = outcome == _IMPACT
         if self._landed and self._counters[UNRESOLVED] > unresolved and self._stops.arrivals[0] == 0:
             # Without the vertices that may land, no set may be left that holds the others: three of four are none.
-            d.take_back(self._contact)
+            d.take_back()
             return self._unsplit(q, v, torque, False, judge)
         if self._landed:
             return self._land(q, v, torque, judge)
-        if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
+        if judge is not None and not outcome:
             judge(q, v, 1.0)
-        return fastest
+        return outcome
 
-    def _fly(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> float:
+    def _fly(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> int:
         """Take a step in flight; ``judge`` sees it as it was found, without the middle that it then is given."""
         d = self._dynamics
         self._landed = False
         if judge is not None:
             d.acceleration[:] = d.change / self._h
             judge(q, v + d.change, 1.0)
-        fastest = d.fly(q, v, torque)
+        outcome = d.fly(q, v, torque)
         self.stopped = False
         if self._near[0] or self._chained:
             self._note_stops(self._fixed[0] > 0)
-        return fastest
+        return outcome
 
     def _goes_on(self) -> bool:
         """Whether a step has to be taken as one in which more than the feet touches, whatever they do."""
@@ -142,34 +143,34 @@ class Steps:
                 touching.rest()
         return touching.carries or (touching.wanted is not None and touching.wanted())
 
-    def _touch(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> float:
+    def _touch(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> int:
         """Take a step as a whole in which more than the feet touches."""
         touching = self._touching
         assert touching is not None
         self._landed = self.stopped = False
         self.touched = True
-        fastest = self._dynamics.touch(q, v, torque, self._contact, touching)
+        outcome = self._dynamics.touch(q, v, torque, self._contact, touching)
         if self._near[0] or self._chained:
             self._note_stops(True)
         if touching.unresolved:
             self._parts.fail()
-        if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
+        if judge is not None and not outcome:
             judge(q, v, 1.0)
-        return fastest
+        return outcome
 
-    def _unsplit(self, q: Array, v: Array, torque: Array, flies: bool, judge: Judge | None) -> float:
+    def _unsplit(self, q: Array, v: Array, torque: Array, flies: bool, judge: Judge | None) -> int:
         """Take a step as a whole in the end that was begun in parts; ``flies`` if it should keep momentum in flight."""
         self._landed = self.stopped = False
-        fastest = self._dynamics.step(q, v, torque, self._contact, split=False, flies=flies)
-        if fastest == TOUCHES:
+        outcome = self._dynamics.step(q, v, torque, self._contact, split=False, flies=flies)
+        if outcome == Outcome.BODY_CONTACT:
             return self._touch(q, v, torque, judge)
-        if fastest == FLIES:
+        if outcome == Outcome.FLIGHT:
             return self._fly(q, v, torque, judge)
         if self._near[0] or self._chained:
             self._note_stops(self._fixed[0] > 0)
-        if judge is not None and 0.0 <= fastest < SPEED_LIMIT:
+        if judge is not None and not outcome:
             judge(q, v, 1.0)
-        return fastest
+        return outcome
 
     def _note_stops(self, acted: bool) -> None:
         """Take in what stops and loops did in a step that was made as a whole, or tried to and did not act."""
@@ -233,7 +234,7 @@ class Steps:
             self._compiled = Calls.of(self._boxed, self._arrival)
         return self._compiled
 
-    def _land(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> float:
+    def _land(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> int:
         """Take the step that :meth:`Dynamics.step` was about to make when something arrived."""
         d, boxed, calls = self._dynamics, self._boxed, self._calls()
         stops = self._stops.arrivals[0] > 0
@@ -245,42 +246,42 @@ class Steps:
         # After a late arrival the rest takes back more than a foot may have been given that hardly weighs.
         # A joint would not be at its stop then.
         for behind in (lag,) if lag + share <= 1.0 or stops else (lag, 1.0 - share):
-            fastest = self._from_landing(q, v, torque, behind, judge)
-            if fastest not in (UNSOUND, TOUCHES):
-                return fastest
+            outcome = self._from_landing(q, v, torque, behind, judge)
+            if outcome not in (Outcome.NO_ANSWER, Outcome.BODY_CONTACT):
+                return outcome
             calls.take_back(boxed)
             if memory is not None:
                 self._contact.set_state(memory)
-            if fastest == TOUCHES:
+            if outcome == Outcome.BODY_CONTACT:
                 self._parts.again()
                 return self._touch(q, v, torque, judge)
         # No answer to the impact alone: the gap is closed within the step, as of a vertex that is put down.
         self._parts.again()
         return self._unsplit(q, v, torque, stops, judge)
 
-    def _from_landing(self, q: Array, v: Array, torque: Array, behind: float, judge: Judge | None) -> float:
+    def _from_landing(self, q: Array, v: Array, torque: Array, behind: float, judge: Judge | None) -> int:
         """Go from the first part over the landing to the end of the step; velocities are ``behind`` until then."""
         d, boxed, calls, a = self._dynamics, self._boxed, self._calls(), self._arrival
         calls.depart(boxed, behind)
         self._place = place = d.closed(pin.integrate(self._model, q, a.way))
         if d.misplaced:
             self._parts.fail()
-        fastest = d.impact(place, a.after, torque, self._contact)
-        if not 0.0 <= fastest < SPEED_LIMIT:
-            return fastest
+        outcome = d.impact(place, a.after, torque)
+        if outcome:
+            return outcome
         if d.unresolved:
             self._parts.fail()
         calls.strike(boxed)
         if judge is not None:
             judge(place, a.after, 0.0)
-        fastest = d.rest(place, a.after, torque, self._contact, 1.0 - self._share[0])
-        if not 0.0 <= fastest < SPEED_LIMIT:
-            return fastest
+        outcome = d.rest(place, a.after, torque, 1.0 - self._share[0])
+        if outcome:
+            return outcome
         if d.unresolved:
             self._parts.fail()
         if judge is not None:
             d.acceleration[:] = d.change / self._h
             judge(place, a.after + d.change, 1.0)
-        fastest = calls.finish(boxed, place, v)
+        outcome = calls.finish(boxed, place, v)
         self.stopped = bool(self._acted[0])
-        return fastest
+        return outcome

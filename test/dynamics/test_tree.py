@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from bipedsim.dynamics.protocol import Outcome
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.ground.ground import Ground
 from bipedsim.model.sole import Sole
@@ -119,7 +120,8 @@ def test_projection_and_advance_agree_with_dense_algebra(seed: int, with_base: b
 
     impulse = rng.normal(size=(2, 6))
     v_next = v.copy()
-    fastest = dynamics.advance(v_next, impulse)
+    assert dynamics.advance(v_next, impulse) == Outcome.TAKEN
+    fastest = dynamics.progress.fastest[0]
     expected = v_free + np.linalg.solve(implicit, J.T @ impulse.reshape(-1))
     np.testing.assert_allclose(v_next, expected, rtol=1e-9, atol=1e-9)
     assert fastest == pytest.approx(abs(expected).max(), rel=1e-9)
@@ -141,7 +143,8 @@ def test_advance_reports_what_is_not_finite() -> None:
     dynamics.project(q, v, v)
     impulse = np.zeros((2, 6))
     impulse[0, 2] = np.inf
-    assert np.isnan(dynamics.advance(v, impulse))
+    assert dynamics.advance(v, impulse) == Outcome.DIVERGED
+    assert np.isnan(dynamics.progress.fastest[0])
     np.testing.assert_array_equal(v, 0.0)
 
 

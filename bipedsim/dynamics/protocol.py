@@ -1,0 +1,166 @@
+"""The protocol of a step: its parts, its attempts, its outcomes, and what it asks of a contact model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Annotated, Any, NamedTuple, Protocol
+
+from bipedsim.numerics import Array, Integers, Kept
+
+
+class Part(IntEnum):
+    """Part of a step that is solved at once.
+
+    Attributes:
+        WHOLE: The whole step; impacts within it, and flight, are detected.
+        WITHIN: The whole step with contact forces that act within it; flight is detected, impacts are not.
+        UNSPLIT: The whole step; neither impacts nor flight are detected.
+        CLOSED: The whole step; flight is detected, impacts are not.
+        IMPACT: The impact alone, which changes the velocity at once. The driver applies the change.
+        REST: The rest of the step after an impact. The driver applies the change.
+    """
+
+    WHOLE = 0
+    WITHIN = 1
+    UNSPLIT = 2
+    CLOSED = 3
+    IMPACT = 4
+    REST = 5
+
+
+class Attempt(IntEnum):
+    """Attempt to solve a part of a step.
+
+    Attributes:
+        FIRST: With the joint limits that are active at the start.
+        OTHER_LIMITS: With another set of active joint limits.
+        ALL_LIMITS: No set of active limits is consistent: the active limits stay active, even if one pulls.
+        CONTACT: Only the contact model is called, for the first time.
+        CONTACT_AGAIN: Only the contact model is called, from its state before CONTACT.
+        COUPLED: The joint limits were solved together with all contacts.
+        GIVEN: The caller gives the impulses.
+    """
+
+    FIRST = 0
+    OTHER_LIMITS = 1
+    ALL_LIMITS = 2
+    CONTACT = 3
+    CONTACT_AGAIN = 4
+    COUPLED = 5
+    GIVEN = 6
+
+
+class Outcome(IntEnum):
+    """Outcome of a step, or of an attempt at a part of one. The velocity changes only if it is TAKEN.
+
+    Attributes:
+        TAKEN: The step was taken.
+        BAD_TORQUE: The joint torques are not finite.
+        DIVERGED: A velocity would not be finite or would reach ``SPEED_LIMIT``; ``Progress.fastest`` has the largest.
+        IMPACT: A vertex touches down, or a joint reaches its limit, within the step; ``Landing`` says when.
+        FLIGHT: No foot is in contact; :meth:`Dynamics.fly` takes the step.
+        BODY_CONTACT: A body other than a sole would get into the ground or into another body.
+        OTHER_LIMITS: Other joint limits are active than were assumed.
+        FIRST_LIMITS: The same, in the first attempt near a limit.
+        NO_ANSWER: The parts of a step with an impact have no answer together.
+    """
+
+    TAKEN = 0
+    BAD_TORQUE = 1
+    DIVERGED = 2
+    IMPACT = 3
+    FLIGHT = 4
+    BODY_CONTACT = 5
+    OTHER_LIMITS = 6
+    FIRST_LIMITS = 7
+    NO_ANSWER = 8
+
+
+class MemoryUse(IntEnum):
+    """What has to happen to the state of the contact model.
+
+    Attributes:
+        NOTHING: It stays.
+        STORE: It is stored.
+        RESTORE: It goes back to what was stored.
+    """
+
+    NOTHING = 0
+    STORE = 1
+    RESTORE = 2
+
+
+class Progress(NamedTuple):
+    """What an attempt leaves to its caller.
+
+    Attributes:
+        fastest: (1,) largest entry of the velocity after it.
+        memory: (1,) a :class:`MemoryUse`, to apply before the contact model is called and after the attempt.
+    """
+
+    fastest: Annotated[Array, 1]
+    memory: Annotated[Integers, 1]
+
+
+class Contact(Protocol):
+    """A contact model, as a step uses it.
+
+    A model whose solve is compiled also has an attribute ``compiled``, a :class:`CompiledContact`: its solve and the
+    dynamics are then one call, which is 1.3 times as fast.
+
+    Attributes:
+        late: None, or (K, 6) for forces that act within the step: their impulse weighted by the share of the step that
+            remained when it acted.
+    """
+
+    @property
+    def late(self) -> Array | None: ...
+
+    def solve(self, projection: Any) -> Any:
+        """Return an object with an attribute ``impulse``, (K, 6) on the feet at the sole origins, ground axes [N.s]."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of everything that the next step depends on; called if a step may have to be repeated."""
+        ...
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Restore what :meth:`state` returned."""
+        ...
+
+
+class Coupling(Protocol):
+    """The contacts in addition to those of the feet, as a step uses them; :class:`bipedsim.touch.Touching`."""
+
+    def find(self, q: Array, v: Array) -> None:
+        """Find the contacts of a step from (q, v), joint limits included."""
+        ...
+
+    def add_stops(self, q: Array) -> None:
+        """Add the joint limits that the solved step passes, before it is solved again."""
+        ...
+
+    def solve(self, ask: Callable[[], Array]) -> Array:
+        """Solve all contacts together with the contact model, which ``ask()`` calls: (K, 6) on the feet [N.s].
+
+        The impulses on the robot have to be in ``tree.z`` at the end.
+        """
+        ...
+
+
+class CompiledContact(NamedTuple):
+    """A contact model for compiled code.
+
+    Attributes:
+        solve: Kernel ``solve(projection, arrays)``, a function of a module; it fills ``impulse`` and ``late``.
+        arrays: Its arrays, a named tuple.
+        impulse, late: (K, 6) as in :class:`Contact`; ``late`` is used only if the model has one.
+        memory: Everything that the next step depends on, and the last result; stored if a step may be repeated.
+    """
+
+    solve: Any
+    arrays: Any
+    impulse: Array
+    late: Array
+    memory: Kept
