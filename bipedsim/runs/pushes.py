@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,12 +12,11 @@ import numpy as np
 from bipedsim.config import Vector, from_mapping, param
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.numerics import Array
-from bipedsim.sim import LARGEST_PUSH
+from bipedsim.sim import LARGEST_PUSH, Participant, Simulation
 
 if TYPE_CHECKING:
     from bipedsim.model import Robot
     from bipedsim.objects import ObjectConfig
-    from bipedsim.sim import Simulator
 
 
 WORLD, HEADING = "world", "heading"
@@ -132,25 +130,33 @@ def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Push, ...
     return tuple(sorted(result, key=lambda push: push.at))
 
 
-class PushSchedule:
-    """The pushes of a run, each given to the simulator when it is due; one that begins ends the one before.
+class PushSchedule(Participant):
+    """The scheduled pushes of a run; a push that begins ends the one before.
 
     Args:
         pushes: In any order.
     """
 
+    name = "push_schedule"
+
     def __init__(self, pushes: Iterable[Push]) -> None:
-        self._all = tuple(sorted(pushes, key=lambda push: push.at))
-        self.restart()
+        self._pushes = tuple(sorted(pushes, key=lambda push: push.at))
+        self._started = 0
 
-    def restart(self) -> None:
-        """Begin again at t = 0."""
-        self._left = deque(self._all)
+    def reset(self, sim: Simulation) -> None:
+        """Start again at t = 0."""
+        self._started = 0
 
-    def apply(self, sim: Simulator) -> None:
-        """Hand over what is due before the end of the next step of ``sim``, each push at its time within it."""
+    def begin_tick(self, sim: Simulation) -> None:
+        """Start the pushes that begin before the end of this tick, each at its time within it."""
         end = sim.t + sim.control_dt - 1e-6 * sim.physics_dt
-        while self._left and self._left[0].at < end:
-            push = self._left.popleft()
+        while self._started < len(self._pushes) and self._pushes[self._started].at < end:
+            push = self._pushes[self._started]
+            self._started += 1
             after = max(push.at - sim.t, 0.0)
             sim.push(push.world_wrench(sim.robot, sim.q), push.body or None, push.duration, after)
+
+    def set_state(self, state: None, sim: Simulation) -> None:
+        """Continue with the pushes that begin after the time of ``sim``."""
+        end = sim.t - 1e-6 * sim.physics_dt
+        self._started = sum(push.at < end for push in self._pushes)

@@ -14,20 +14,18 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from tqdm import tqdm
 
-from bipedsim.analysis import Verdict, controller_figures, object_figures, sole_depth, sole_drift, summary, with_stop
+from bipedsim.analysis import controller_figures, object_figures, sole_depth, sole_drift, summary, with_stop
 from bipedsim.config import RunConfig, check, without_prefix
 from bipedsim.contact import contact_params
 from bipedsim.control import Controller, Guard, controller_params, make_controller
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground, get_ground
-from bipedsim.model import IDEAL, Robot, load_robot, start_configuration
+from bipedsim.model import IDEAL, Robot, load_robot
 from bipedsim.numerics import Array, announced, compile_seconds
 from bipedsim.recording import Recording
 from bipedsim.runs.content import run_content
 from bipedsim.runs.faults import JOINTS, Fault, FaultSchedule, for_run
-from bipedsim.runs.pushes import PushSchedule
-from bipedsim.runs.replay import watch
-from bipedsim.runs.rerun import describe_push, describe_run
+from bipedsim.runs.rollout import Rollout, start_state
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
@@ -185,8 +183,7 @@ class Run:
 
     Attributes:
         sim, guard: The simulator and the controller.
-        verdict: What has become of the robot.
-        monitors: What the physics did.
+        rollout: The run without its controller.
         faults: What fails between them; a command that is not finite is dropped only where there are some.
         observation: What the controller was told last of what the robot measured.
         command: What the controller asked for last: torques (nu,) within the effort limits [N.m], or an impedance
@@ -203,7 +200,6 @@ class Run:
     ) -> None:
         robot, scenario, settings = prepared.robot, prepared.scenario, prepared.settings
         self._limit, self._least = robot.effort_limit, -robot.effort_limit
-        self._pushes = PushSchedule(push.for_robot(robot, scenario.objects) for push in scenario.pushes)
         self._velocities = VelocitySchedule(scenario.velocity) if scenario.velocity else None
         self._answer: Command | None = None
         self.guard = prepared.guard
@@ -223,8 +219,9 @@ class Run:
         self.faults = FaultSchedule(prepared.faults, robot, prepared.control_dt, settings.seed)
         self.dropped_commands = 0
         self.command = self._torque = np.zeros(robot.nu)
-        self.verdict = Verdict(sim, tuple(map(str, prepared.faults)))
-        self.monitors = watch(sim, log, step_file)
+        self.described: dict[str, Any] = {}
+        pushes = [push.for_robot(robot, scenario.objects) for push in scenario.pushes]
+        self.rollout = Rollout(sim, pushes, self.faults, log, step_file, self._note_event)
         if log is not None and sim.reactions.touching is not None:
             for warning in robot.shapes.warnings:
                 log(warning)
@@ -233,19 +230,22 @@ class Run:
 
     def _begin(self, prepared: Prepared) -> None:
         """Go to the start of the run, all kernels loaded."""
-        sim, guard = self.sim, self.guard
-        sim.warm_up()
-        self.verdict.warm_up()
-        self.observation = sim.reset(_start(prepared))
-        self.described = {**describe_run(sim, prepared.faults), "pushes": []}
-        sim.pushes.on_push = lambda *push: self.described["pushes"].append(describe_push(sim.t, *push))
-        self.verdict.restart()
+        sim, guard, scenario = self.sim, self.guard, prepared.scenario
+        self.rollout.warm_up()
+        posture, height = prepared.settings.posture, scenario.drop_height
+        start = start_state(prepared.robot, prepared.ground, posture, height, prepared.gantry)
+        self.observation = self.rollout.start(start)
+        self.described = {**self.rollout.described(), "pushes": []}
         guard.reset(self.observation)
         self._steer()
         # The first update may load kernels. It is the first of the run, too: a controller may count.
         self._answer = guard.update(self.observation)
         if self._answer.closes_loop:
             sim.warm_up(loops=True)
+
+    def _note_event(self, event: dict[str, Any]) -> None:
+        if "push" in event:
+            self.described["pushes"].append(event["push"])
 
     def _steer(self) -> None:
         """Hand the velocity that is due to the controller."""
@@ -278,13 +278,7 @@ class Run:
         Raises:
             DivergenceError: The simulation left the finite numbers.
         """
-        self._pushes.apply(self.sim)
-        if not self.faults.faults:
-            self.observation = self.sim.step(self.command)
-        else:
-            left = self.faults.drive(self.sim.t, self.command)
-            self.observation = self.faults.sense(self.sim.step(left))
-        self.verdict.tick()
+        self.observation = self.rollout.tick(self.command)
 
 
 def run(
@@ -380,11 +374,12 @@ def _result(
     }
     # Counted on every physics step and across the whole run, where the recording only sees control ticks.
     exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
-    outcome = run.verdict.figures(duration)
+    outcome = run.rollout.outcome(duration)
+    physics = outcome.pop("physics")
     seen = {
         "foot_drift_m": sole_drift(recording, SETTLE),
         "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
-        "physics": run.monitors.figures(),
+        "physics": physics,
         "faults": faults or None,
         "commands_lost": run.faults.lost_commands if prepared.faults else None,
     }
@@ -419,17 +414,6 @@ def append(builder: Recording.Builder, run: Run, vertices: VertexForces | None =
     builder.append(
         sim.t, run.observation, sim.contact, truth, sim.command, sim.objects, sim.force_plates, vertex_forces=forces
     )
-
-
-def _start(prepared: Prepared) -> Array:
-    """Return the configuration (nq,) in which the run begins."""
-    robot = prepared.robot
-    start = start_configuration(robot, prepared.settings.posture)
-    if not robot.free_flyer:
-        return start
-    q = prepared.ground.place(start)
-    q[2] += prepared.scenario.drop_height + (0.0 if prepared.gantry is None else prepared.gantry.clearance)
-    return q
 
 
 def _about(settings: RunConfig) -> dict[str, str]:

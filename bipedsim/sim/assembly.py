@@ -49,7 +49,6 @@ class Core(Simulation, Protocol):
     ground: Ground
     plant: Robot
     hardware: HardwareParams
-    control_dt: float
     drives: Actuators
     tick: Tick
     sensors: SensorSuite

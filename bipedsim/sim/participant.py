@@ -17,6 +17,7 @@ class Simulation(Protocol):
 
     robot: Robot
     physics_dt: float
+    control_dt: float
     q: Array
     v: Array
     seed: int
@@ -38,6 +39,8 @@ class Simulation(Protocol):
     def closed_at(self, q: Array) -> Array: ...
 
     def refuse(self, reason: str) -> NoReturn: ...
+
+    def push(self, wrench_world: Array, body: str | None = None, duration: float = ..., after: float = ...) -> None: ...
 
 
 class Participant:

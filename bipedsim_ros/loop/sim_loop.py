@@ -11,17 +11,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bipedsim.analysis import Verdict
 from bipedsim.config import is_path
 from bipedsim.errors import BipedSimError, DivergenceError
-from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
 from bipedsim.recording import schema
-from bipedsim.runs import JOINTS, FaultSchedule, PushSchedule, describe_action, describe_push, describe_run, watch
+from bipedsim.runs import JOINTS, FaultSchedule, Push, Rollout, start_state
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
@@ -82,7 +80,7 @@ class SimLoop:
         self,
         sim: Simulator,
         params: SimParams,
-        pushes: PushSchedule,
+        pushes: Sequence[Push],
         faults: FaultSchedule,
         inbox: Inbox,
         commands: Commands,
@@ -92,16 +90,10 @@ class SimLoop:
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._sim = sim
-        self._verdict = Verdict(sim, tuple(map(str, faults.faults)))
-        self._verdict.warm_up()
-        self._monitors = watch(sim, log)
-        sim.warm_up(loops=True)
+        self._rollout = Rollout(sim, pushes, faults, log, on_event=publishers.publish_run)
+        self._rollout.warm_up(loops=True)
         self._params = params
-        self._pushes = pushes
         self._faults = faults
-        sim.pushes.on_push = lambda *push: publishers.publish_run({"push": describe_push(sim.t, *push)})
-        if sim.gantry is not None:
-            sim.gantry.on_action = lambda *said: publishers.publish_run({"gantry_action": describe_action(*said)})
         self._inbox = inbox
         self._commands = commands
         self._publishers = publishers
@@ -273,7 +265,7 @@ class SimLoop:
         statistics.silences = list(commands.silences)
         statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
         statistics.command_timeouts = commands.timeouts
-        statistics.outcome = {"physics": self._monitors.figures(), **self._verdict.figures()}
+        statistics.outcome = self._rollout.outcome()
         statistics.commands_lost = self._faults.lost_commands
         statistics.state_changes = self._counted_changes + contact.state_changes
         statistics.unresolved_steps = self._counted_unresolved + contact.unresolved
@@ -312,20 +304,14 @@ class SimLoop:
         contact = self._sim.contact
         changes, unresolved = contact.state_changes, contact.unresolved
         if q is None:
-            q = start_configuration(self._sim.robot, self._params.posture)
-            if self._sim.robot.free_flyer:
-                q = self._sim.ground.place(q)
-                gantry = self._sim.gantry
-                q[2] += self._params.drop_height + (0.0 if gantry is None else gantry.config.clearance)
-        self._observation = self._sim.reset(q, v)
+            sim, params = self._sim, self._params
+            q = start_state(sim.robot, sim.ground, params.posture, params.drop_height, sim.config.gantry)
+        self._rollout.start(q, v)
         self._counted_changes += changes
         self._counted_unresolved += unresolved
         about = {"scenario": _name_of(self._params.title), "ground": _name_of(self._params.ground)}
-        self._publishers.publish_run({**describe_run(self._sim, self._faults.faults), schema.ABOUT: about})
-        self._verdict.restart()
+        self._publishers.publish_run({**self._rollout.described(), schema.ABOUT: about})
         self._commands.clear()
-        self._pushes.restart()
-        self._faults.restart()
         self._statistics.error = ""
         self._repeat_at = self._repeats = 0
         self._state = "waiting"
@@ -333,7 +319,7 @@ class SimLoop:
         self._publish_all()
 
     def _publish_all(self) -> None:
-        self._publishers.publish_sensors(self._observation)
+        self._publishers.publish_sensors(self._rollout.measured)
         self._publish_ground()
 
     def _publish_ground(self) -> None:
@@ -406,20 +392,18 @@ class SimLoop:
 
     def _step(self) -> bool:
         """Step once and publish what the robot measures; return False if the simulation has diverged."""
-        sim = self._sim
-        self._pushes.apply(sim)
+        rollout = self._rollout
+        command = self._commands.command(rollout.measured, self._sim.t)
         try:
-            command = self._commands.command(self._observation, sim.t)
-            self._observation = sim.step(self._faults.drive(sim.t, command) if self._faults.faults else command)
+            observation = rollout.tick(command, self._commands.timed_out)
         except DivergenceError as error:
             self._diverge(error)
             return False
-        self._verdict.tick(self._commands.timed_out)
         self._statistics.ticks += 1
         if self._faults.faults:
-            out_ns = self._publishers.publish_faulty_sensors(self._faults.sense(self._observation), self._faults)
+            out_ns = self._publishers.publish_faulty_sensors(observation, self._faults)
         else:
-            out_ns = self._publishers.publish_sensors(self._observation)
+            out_ns = self._publishers.publish_sensors(observation)
         # What the drives keep answers the newest state, and not the first one since the last command.
         if self._answered or self._commands.kept:
             self._out_ns = out_ns

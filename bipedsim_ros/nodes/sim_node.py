@@ -22,7 +22,7 @@ from bipedsim.model import load_robot
 from bipedsim.numerics import announced
 from bipedsim.objects import parse_objects
 from bipedsim.plates import parse_plates
-from bipedsim.runs import FaultSchedule, PushSchedule, compiling_beside, parse_pushes, read_faults
+from bipedsim.runs import FaultSchedule, compiling_beside, parse_pushes, read_faults
 from bipedsim.sim import GANTRY_ACTIONS, Simulator, VertexForces, read_gantry
 from bipedsim_ros.loop import (
     Background,
@@ -85,7 +85,7 @@ class SimNode:
         gantry = read_gantry(params.gantry)
         plates = parse_plates(params.force_plates)
         bodies = {*(one.name for one in objects), *(frame.name for frame in robot.model.frames)}
-        pushes = PushSchedule(parse_pushes(params.pushes, sorted(bodies)))
+        pushes = parse_pushes(params.pushes, sorted(bodies))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
         compiled = f"the simulation of {robot.name}, as `bipedsim warmup` does ahead of time"
         with compiling_beside(params.contact_model), announced(compiled, 10, at_first=90):

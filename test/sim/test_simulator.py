@@ -394,11 +394,10 @@ def test_a_push_of_any_length_has_its_impulse(biped: Robot, substeps: int, durat
     sim = Simulator(biped, physics_dt=1e-3, control_dt=substeps * 1e-3)
     q = biped.q_nominal.copy()
     q[2] += 5.0
-    sim.reset(q)
     across = at + duration + 2e-4
-    schedule = PushSchedule([Push(at, duration, (0.0, 100.0, 0.0)), Push(across, 3e-4, (50.0, 0.0, 0.0))])
+    sim.add(PushSchedule([Push(at, duration, (0.0, 100.0, 0.0)), Push(across, 3e-4, (50.0, 0.0, 0.0))]))
+    sim.reset(q)
     for _ in range(8):
-        schedule.apply(sim)
         sim.advance(np.zeros(biped.nu))
     momentum = pin.computeCentroidalMomentum(biped.model, biped.model.createData(), sim.q, sim.v).linear
     np.testing.assert_allclose(momentum[:2], [50.0 * 3e-4, 100.0 * duration], rtol=2e-3, atol=1e-6)

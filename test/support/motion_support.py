@@ -35,7 +35,7 @@ class Motion:
     ) -> None:
         self.sim = Simulator(robot, contact=contact, physics_dt=physics_dt, contact_params=contact_params)
         self.robot = robot
-        self._pushes = PushSchedule(push.for_robot(robot) for push in scenario.pushes)
+        self.sim.add(PushSchedule(push.for_robot(robot) for push in scenario.pushes))
         self._controller = make_controller("posture", robot, scenario.controller_params, self.sim.control_dt)
         q = robot.q_nominal.copy()
         q[2] += scenario.drop_height
@@ -47,8 +47,7 @@ class Motion:
         self._controller.reset(self._observation)
 
     def torque(self) -> Array:
-        """Return the joint torques (nu,) of the coming step; pushes begin here."""
-        self._pushes.apply(self.sim)
+        """Return the joint torques (nu,) of the coming step."""
         limit = self.robot.effort_limit
         return np.asarray(np.clip(self._controller.update(self._observation).tau_joint, -limit, limit))
 

@@ -19,7 +19,7 @@ from builtin_interfaces.msg import Time
 from bipedsim.config import from_mapping
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim.runs import Fault, FaultSchedule, Push, PushSchedule
+from bipedsim.runs import Fault, FaultSchedule, Push
 from bipedsim.sim import LARGEST_PUSH, Command, Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.sim_loop import SimLoop
@@ -116,7 +116,7 @@ def a_loop(
     loop = SimLoop(
         sim,
         settings,
-        PushSchedule(pushes),
+        pushes,
         FaultSchedule(faults, ROBOT, sim.control_dt, 0),
         played,
         commands,

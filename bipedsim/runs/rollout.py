@@ -1,0 +1,120 @@
+"""One run of a simulator, tick by tick, for every loop around it: headless, studies, gym and ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from bipedsim.analysis import Verdict
+from bipedsim.ground import Ground
+from bipedsim.model import Robot, start_configuration
+from bipedsim.numerics import Array
+from bipedsim.runs.faults import FaultSchedule
+from bipedsim.runs.pushes import Push, PushSchedule
+from bipedsim.runs.replay import watch
+from bipedsim.runs.rerun import describe_action, describe_push, describe_run
+from bipedsim.sim import GantryConfig, Observation, Simulator
+
+
+class Rollout:
+    """Runs a simulator with everything that acts on it and judges it; the loop around it gives the commands.
+
+    A loop adds its source of commands, its clock, and its sink of observations. Pushes and monitors are participants of
+    the simulator, so a rollout has only the faults between simulator and controller, and the verdict on the robot.
+
+    Args:
+        sim: The simulator.
+        pushes: Scheduled pushes.
+        faults: Injected faults of sensors and commands.
+        log: Called with a line for each kind of violation of the physics; by default violations are only counted.
+        step_file: File for the first step that violates the physics; by default a temporary one.
+        on_event: Called with each push and each action of the gantry, as :func:`describe_run` describes them.
+
+    Attributes:
+        sim, faults: As given.
+        verdict: Outcome of the run for the robot.
+        monitors: Judges of the physics.
+        measured: The last observation of the robot's sensors.
+        observation: The observation that reaches the controller; it differs from ``measured`` by faults only.
+    """
+
+    def __init__(
+        self,
+        sim: Simulator,
+        pushes: Iterable[Push],
+        faults: FaultSchedule,
+        log: Callable[[str], None] | None = None,
+        step_file: Path | None = None,
+        on_event: Callable[[dict[str, Any]], None] = lambda _event: None,
+    ) -> None:
+        self.sim = sim
+        self.faults = faults
+        self.verdict = Verdict(sim, tuple(map(str, faults.faults)))
+        self.monitors = watch(sim, log, step_file)
+        sim.add(PushSchedule(pushes))
+        sim.pushes.on_push = lambda *push: on_event({"push": describe_push(sim.t, *push)})
+        if sim.gantry is not None:
+            sim.gantry.on_action = lambda *action: on_event({"gantry_action": describe_action(*action)})
+        self.measured = self.observation = sim.sensors.observation
+
+    def warm_up(self, loops: bool = False) -> None:
+        """Load or compile all kernels; ``loops`` also those of drives that close their loops."""
+        self.sim.warm_up(loops)
+        self.verdict.warm_up()
+
+    def start(self, q: Array, v: Array | None = None) -> Observation:
+        """Go to t = 0 at (q, v), (nq,) and (nv,), and return the first observation.
+
+        Raises:
+            ConfigError: The robot cannot start there; nothing has changed.
+        """
+        self.measured = self.observation = self.sim.reset(q, v)
+        self.verdict.restart()
+        self.faults.restart()
+        return self.observation
+
+    def described(self) -> dict[str, Any]:
+        """Return everything that is needed to simulate this run again from its start, see :func:`describe_run`."""
+        return describe_run(self.sim, self.faults.faults)
+
+    def tick(self, command: Array, idle: bool = False) -> Observation:
+        """Take a control tick and return the observation that reaches the controller.
+
+        Args:
+            command: Torques (nu,) [N.m], or an impedance (6, nu) as :meth:`Command.packed` returns it.
+            idle: Whether commands fail to arrive.
+
+        Raises:
+            ConfigError: The simulator refuses the command; nothing has changed.
+            DivergenceError: The simulation left the finite numbers.
+        """
+        faults = self.faults
+        if faults.faults:
+            self.measured = self.sim.step(faults.drive(self.sim.t, command))
+            self.observation = faults.sense(self.measured)
+        else:
+            self.measured = self.observation = self.sim.step(command)
+        self.verdict.tick(idle)
+        return self.observation
+
+    def outcome(self, until: float | None = None) -> dict[str, Any]:
+        """Return the figures of physics and robot, up to the time ``until`` [s]."""
+        return {"physics": self.monitors.figures(), **self.verdict.figures(until)}
+
+
+def start_state(robot: Robot, ground: Ground, posture: str, height: float, gantry: GantryConfig | None) -> Array:
+    """Return the configuration (nq,) in which a run starts.
+
+    Args:
+        robot: The robot.
+        ground: The ground under it.
+        posture: Name of a posture; see :func:`start_configuration`.
+        height: Height of the soles above the ground [m].
+        gantry: Holds it higher; None without one.
+    """
+    q = start_configuration(robot, posture)
+    if robot.free_flyer:
+        q = ground.place(q)
+        q[2] += height + (0.0 if gantry is None else gantry.clearance)
+    return q
