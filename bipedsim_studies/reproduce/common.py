@@ -25,7 +25,7 @@ from bipedsim.recording import Recording
 from bipedsim.sim import Observation, Simulator
 from bipedsim.view import FOOT_COLOURS, foot_dash, picture
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 """What a case has measured."""
 SomeSeries = TypeVar("SomeSeries", bound="Series")
 BODIES = Path(__file__).parents[1] / "bodies"
@@ -179,12 +179,12 @@ def reproduce(
         UnknownNameError: The paper has no such case.
         RecordingError: A picture cannot be written.
     """
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, case in paper.chosen(names).items():
         outcome = case.run(progress)
         path = output / f"{name}.png"
         drawn = save_picture(outcome, f"{name}: {case.title}", path)
-        found[name] = {
+        results[name] = {
             "title": case.title,
             "ok": all(check.ok for check in outcome.checks),
             "figures": as_json(outcome.checks),
@@ -193,7 +193,7 @@ def reproduce(
         if not quiet:
             parts = [f"{name}: {case.title}", outcome.text, table(outcome.checks), f"  wrote {path}" if drawn else ""]
             print("\n".join(part for part in parts if part), end="\n\n", flush=True)
-    return {"reference": paper.reference, "ok": all(case["ok"] for case in found.values()), "cases": found}
+    return {"reference": paper.reference, "ok": all(case["ok"] for case in results.values()), "cases": results}
 
 
 def body(name: str, mass: float | None = None) -> Robot:
@@ -202,8 +202,8 @@ def body(name: str, mass: float | None = None) -> Robot:
     if mass is None:
         return robot
     joint = robot.soles[0].joint_id
-    known = robot.model.inertias[joint]
-    return robot.with_inertia(joint, pin.Inertia(mass, known.lever, known.inertia * (mass / known.mass)))
+    original = robot.model.inertias[joint]
+    return robot.with_inertia(joint, pin.Inertia(mass, original.lever, original.inertia * (mass / original.mass)))
 
 
 class Series(dict[str, Array]):
@@ -212,8 +212,8 @@ class Series(dict[str, Array]):
     @classmethod
     def of(cls: type[SomeSeries], rows: Iterable[Mapping[str, ArrayLike]]) -> SomeSeries:
         """Stack rows of the same names; each is copied when it comes, so that it may be a view."""
-        kept = [{name: np.array(value) for name, value in row.items()} for row in rows]
-        return cls({name: np.array([row[name] for row in kept]) for name in kept[0]})
+        copies = [{name: np.array(value) for name, value in row.items()} for row in rows]
+        return cls({name: np.array([row[name] for row in copies]) for name in copies[0]})
 
     def __getattr__(self, name: str) -> Array:
         """Return the array ``name``."""
@@ -290,18 +290,18 @@ def simulate(sim: Simulator, controller: Controller, duration: float, label: str
 
 
 def study(
-    measure: Callable[[bool], Found],
-    checks: Callable[[Found], Iterable[Check]],
-    draw: Callable[[Figure, Found], None] | None = None,
+    measure: Callable[[bool], Result],
+    checks: Callable[[Result], Iterable[Check]],
+    draw: Callable[[Figure, Result], None] | None = None,
     size: tuple[float, float] = (10.0, 7.0),
-    text: Callable[[Found], str] | None = None,
+    text: Callable[[Result], str] | None = None,
 ) -> Callable[[bool], Outcome]:
     """Return the run of a case that measures once, and judges, draws and describes what was found."""
 
     def run(progress: bool) -> Outcome:
-        found = measure(progress)
-        picture_of = None if draw is None else lambda figure: draw(figure, found)
-        return Outcome(tuple(checks(found)), picture_of, size, text(found) if text else "")
+        result = measure(progress)
+        picture_of = None if draw is None else lambda figure: draw(figure, result)
+        return Outcome(tuple(checks(result)), picture_of, size, text(result) if text else "")
 
     return run
 

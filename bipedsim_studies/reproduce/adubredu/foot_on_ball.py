@@ -117,11 +117,11 @@ def hit(torque: float, restitution: float = RESTITUTION) -> Hit:
     M, J = both.mass_matrix(q), both.rows(q)
     before = np.array([*sim.v, 0.0, 0.0, 0.0])
     moreau = IMPACT_LAWS["moreau"]
-    found = moreau(M, (normal @ J)[None], before, restitution=restitution)
+    impact = moreau(M, (normal @ J)[None], before, restitution=restitution)
     push = np.linalg.solve(M, np.array([torque * STEP, 0.0, 0.0, 0.0]))
     pushed = moreau(M, (normal @ J)[None], push, restitution=0.0).v_after
-    impulse = float(found.impulse[0])
-    return Hit(torque, sim.t, float(q[0]), normal, M, J, before, found.v_after, impulse, pushed)
+    impulse = float(impact.impulse[0])
+    return Hit(torque, sim.t, float(q[0]), normal, M, J, before, impact.v_after, impulse, pushed)
 
 
 def swing_speed(leg: Robot, torque: float, start: float, end: float) -> float:

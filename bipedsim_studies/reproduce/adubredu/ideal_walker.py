@@ -38,8 +38,8 @@ def strides(state: Array, count: int, controlled: bool) -> list[Stride]:
     Raises:
         NoReturnError: The walker falls.
     """
-    found: list[Stride] = []
+    sequence: list[Stride] = []
     for _ in range(count):
-        found.append(WALKER.stride(state, pfl(state) if controlled else None))
-        state = found[-1].after
-    return found
+        sequence.append(WALKER.stride(state, pfl(state) if controlled else None))
+        state = sequence[-1].after
+    return sequence

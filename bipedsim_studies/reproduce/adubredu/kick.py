@@ -90,8 +90,8 @@ def first_flight(run: Throw) -> tuple[Bounce, Bounce]:
     """Return the first bounce of a run, in time from the kick, and that in closed form."""
     i = int(np.flatnonzero(run.bounces)[0])
     # The ball moved for one step before the record begins.
-    found = Bounce(float(run.t[i] + run.step), float(run.q[i, 0]), float(run.q[: i + 1, 1].max()))
-    return found, next(parabolas(run.v[0, :2], run.points))
+    first_bounce = Bounce(float(run.t[i] + run.step), float(run.q[i, 0]), float(run.q[: i + 1, 1].max()))
+    return first_bounce, next(parabolas(run.v[0, :2], run.points))
 
 
 def measure(_progress: bool = False) -> dict[float, Throw]:

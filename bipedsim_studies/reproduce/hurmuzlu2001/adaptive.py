@@ -56,9 +56,9 @@ class Law:
         C(q, v) v_r is bilinear and symmetric: a quarter of what v + v_r does less what v - v_r does.
         """
         still = np.zeros(2)
-        found: Array = self._dynamics(q, still, a_r)
-        found = found + 0.25 * (self._dynamics(q, v + v_r, still) - self._dynamics(q, v - v_r, still))
-        return found
+        solution: Array = self._dynamics(q, still, a_r)
+        solution = solution + 0.25 * (self._dynamics(q, v + v_r, still) - self._dynamics(q, v - v_r, still))
+        return solution
 
     def __call__(self, t: float, q: Array, v: Array, belief: Array) -> tuple[Array, Array, Array]:
         """Return torques (2,), change of the belief (2,) [1/s], and s (2,)."""
@@ -115,18 +115,18 @@ def by_integration(t: Array) -> tuple[Run, Array, Array]:
 
     q, v, _ = wanted(0.0)
     y = np.concatenate([q, v, np.full(2, BELIEF), [0.0]])
-    found = solve_ivp(rate, (0.0, DURATION), y, "DOP853", t_eval=t, rtol=1e-9, atol=1e-11).y.T
+    rows = solve_ivp(rate, (0.0, DURATION), y, "DOP853", t_eval=t, rtol=1e-9, atol=1e-11).y.T
     values = []
-    for now, row in zip(t, found, strict=True):
+    for now, row in zip(t, rows, strict=True):
         s = law(float(now), row[:2], row[2:4], row[4:6])[2]
         pin.crba(law.model, law.data, row[:2])
         M = np.triu(law.data.M) + np.triu(law.data.M, 1).T
         values.append(0.5 * s @ M @ s + 0.5 * np.square(row[4:6] - 1.0).sum() / GAIN)
-    return Run(t, found[:, :2], found[:, 4:6]), np.array(values), found[:, 6]
+    return Run(t, rows[:, :2], rows[:, 4:6]), np.array(values), rows[:, 6]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class AdaptiveResult:
     """The engine's runs, and the one without steps with V and what has been taken from it (n,) [J]."""
 
     adaptive: Run
@@ -136,37 +136,39 @@ class Found:
     taken: Array
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> AdaptiveResult:
     """Run all three."""
     adaptive = by_engine(True)
-    return Found(adaptive, by_engine(False), *by_integration(adaptive.t))
+    return AdaptiveResult(adaptive, by_engine(False), *by_integration(adaptive.t))
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: AdaptiveResult) -> Iterator[Check]:
     """Return errors, beliefs, and the function of Lyapunov."""
-    adaptive, smooth = found.adaptive, found.smooth
-    balance = found.value + found.taken - 0.5 * 2.0 * (1.0 - BELIEF) ** 2 / GAIN
+    adaptive, smooth = result.adaptive, result.smooth
+    balance = result.value + result.taken - 0.5 * 2.0 * (1.0 - BELIEF) ** 2 / GAIN
     yield Check.at_most("engine: |belief - truth| at the end", float(np.abs(adaptive.belief[-1] - 1.0).max()), 1e-3)
     yield Check.at_most(f"engine: largest error after {LAST:g} s", adaptive.late, 1e-3, "rad")
-    yield Check.at_least("... that of beliefs that stay, over it", found.fixed.late / adaptive.late, 100.0)
+    yield Check.at_least("... that of beliefs that stay, over it", result.fixed.late / adaptive.late, 100.0)
     apart = float(np.abs(adaptive.q - smooth.q).max())
     yield Check.at_most("|engine - the same without steps|, joints", apart, 1e-3, "rad")
-    yield Check.at_most("without steps: rise of V from row to row", float(np.diff(found.value).max()), 1e-9, "J")
+    yield Check.at_most("without steps: rise of V from row to row", float(np.diff(result.value).max()), 1e-9, "J")
     yield Check.at_most("... |V(0) - V - what s^T K s took|", float(np.abs(balance).max()), 1e-6, "J")
     yield Check.at_most("... |belief - truth| at the end", float(np.abs(smooth.belief[-1] - 1.0).max()), 1e-3)
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: AdaptiveResult) -> None:
     """Draw errors, beliefs and V over time."""
     above, middle, below = figure.subplots(3, 1, sharex=True)
     for k, name in enumerate(("shoulder", "elbow")):
-        above.plot(found.adaptive.t, 1e3 * found.adaptive.error[:, k], color=FOOT_COLOURS[k], label=f"{name}, adaptive")
-        above.plot(found.fixed.t, 1e3 * found.fixed.error[:, k], ":", color=FOOT_COLOURS[k], label=f"{name}, fixed")
-        middle.plot(found.adaptive.t, found.adaptive.belief[:, k], color=FOOT_COLOURS[k], label=("upper", "lower")[k])
+        above.plot(
+            result.adaptive.t, 1e3 * result.adaptive.error[:, k], color=FOOT_COLOURS[k], label=f"{name}, adaptive"
+        )
+        above.plot(result.fixed.t, 1e3 * result.fixed.error[:, k], ":", color=FOOT_COLOURS[k], label=f"{name}, fixed")
+        middle.plot(result.adaptive.t, result.adaptive.belief[:, k], color=FOOT_COLOURS[k], label=("upper", "lower")[k])
     middle.axhline(1.0, color=LIMIT_COLOUR, linewidth=0.8, linestyle="--")
     label(above, "error of the joints, engine", y="[mrad]", legend="above")
     label(middle, "believed over true inertia of the links", legend="above")
-    below.semilogy(found.smooth.t, found.value, color=FOOT_COLOURS[0])
+    below.semilogy(result.smooth.t, result.value, color=FOOT_COLOURS[0])
     label(below, "V, without steps", x="time [s]", y="[J]")
 
 

@@ -78,23 +78,23 @@ def walk(robot: Robot, belief: float, adapts: bool, name: str, progress: bool) -
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class AdaptiveWalkResult:
     """The biped, and its runs by the names of ``RUNS``."""
 
     robot: Robot
     runs: dict[str, Run]
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> AdaptiveWalkResult:
     """Walk three times."""
     robot = load_robot(ROBOT)
-    return Found(robot, {name: walk(robot, *how, name, progress) for name, how in RUNS.items()})
+    return AdaptiveWalkResult(robot, {name: walk(robot, *how, name, progress) for name, how in RUNS.items()})
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: AdaptiveWalkResult) -> Iterator[Check]:
     """Return errors and beliefs."""
-    true, kept, learned = (found.runs[name] for name in RUNS)
-    masses = np.array([sum(_mass(found.robot, joint) for joint in joints) for joints in GROUPS.values()])
+    true, kept, learned = (result.runs[name] for name in RUNS)
+    masses = np.array([sum(_mass(result.robot, joint) for joint in joints) for joints in GROUPS.values()])
     yield Check.at_most("true masses: largest error of a joint", true.worst(0.0, DURATION), 5e-3, "rad")
     yield Check.at_least("masses of 70 % that stay: largest error", kept.worst(0.0, DURATION), 0.1, "rad")
     yield Check.shown("masses of 70 % that are learned: largest error, standing", learned.worst(0.0, DELAY), "rad")
@@ -118,15 +118,15 @@ def _share(run: Run, masses: Array, row: int) -> float:
     return float(run.belief[row] @ masses / masses.sum())
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: AdaptiveWalkResult) -> None:
     """Draw both walks, errors and beliefs."""
     grid = figure.add_gridspec(2, 2, width_ratios=[1.3, 1.0])
     for row, name in enumerate(list(RUNS)[1:]):
-        draw_walk(figure.add_subplot(grid[row, 0]), found, name)
+        draw_walk(figure.add_subplot(grid[row, 0]), result, name)
     errors, beliefs = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    for name, run in found.runs.items():
+    for name, run in result.runs.items():
         errors.semilogy(run.t, np.maximum(run.error, 1e-5), color=COLOURS[name], linewidth=1.0, label=name)
-    learned = found.runs["70 %, learned"]
+    learned = result.runs["70 %, learned"]
     for k, name in enumerate(GROUPS):
         beliefs.plot(learned.t, learned.belief[:, k], color=FOOT_COLOURS[k], label=name)
     beliefs.axhline(1.0, color=LIMIT_COLOUR, linewidth=0.8, linestyle="--")
@@ -137,12 +137,12 @@ def draw(figure: Figure, found: Found) -> None:
     label(beliefs, "believed over true masses", x="time [s]", legend="lower right")
 
 
-def draw_walk(ax: Axes, found: Found, name: str) -> None:
+def draw_walk(ax: Axes, result: AdaptiveWalkResult, name: str) -> None:
     """Draw postures every fifth of a step, the last one firmly."""
-    run = found.runs[name]
+    run = result.runs[name]
     for t in np.arange(DELAY, run.t[-1], 0.12):
-        draw_posture(ax, found.robot, run.q[np.searchsorted(run.t, t)], 0.3)
-    draw_posture(ax, found.robot, run.q[-1], 1.0)
+        draw_posture(ax, result.robot, run.q[np.searchsorted(run.t, t)], 0.3)
+    draw_posture(ax, result.robot, run.q[-1], 1.0)
     ax.axhline(0.0, color=MARK_COLOUR, linewidth=1.0)
     label(ax, f"masses of {name}, {run.t[-1]:.1f} s", aspect="equal", xlim=(-0.3, 1.7), ylim=(-0.05, 1.5))
 

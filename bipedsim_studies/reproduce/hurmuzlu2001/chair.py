@@ -117,7 +117,7 @@ def sitting(x: float, y: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ChairResult:
     """What the case measured.
 
     Attributes:
@@ -135,7 +135,7 @@ class Found:
     width: Array
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> ChairResult:
     """Load the chair."""
     seat = chair()
     rng = np.random.default_rng(0)
@@ -145,26 +145,26 @@ def measure(_progress: bool = False) -> Found:
     for j, y in enumerate(MAP):
         for i, x in enumerate(MAP):
             h = sitting(x, y) - seat.state.nle
-            found = normal_forces(seat.state.M, h, seat.J, seat.state.drift[:, Z])
-            tipping[j, i] = np.linalg.norm(found.acceleration[3:])
-            if np.abs(found.gap_acceleration).max() < LIMIT:
-                width[j, i] = np.ptp(closed_ranges(seat.J, found.force), axis=1).max()
-    return Found(seat.under(np.zeros(6)), random, across, tipping, width)
+            answer = normal_forces(seat.state.M, h, seat.J, seat.state.drift[:, Z])
+            tipping[j, i] = np.linalg.norm(answer.acceleration[3:])
+            if np.abs(answer.gap_acceleration).max() < LIMIT:
+                width[j, i] = np.ptp(closed_ranges(seat.J, answer.force), axis=1).max()
+    return ChairResult(seat.under(np.zeros(6)), random, across, tipping, width)
 
 
 def ranges_error(loaded: list[Loaded], J: Array) -> float:
     """Return the largest difference [N] of enumerated ranges from the closed form where all feet rest."""
-    found = 0.0
+    error = 0.0
     for each in loaded:
         if each.continuum:
-            found = max(found, float(np.abs(each.ranges - closed_ranges(J, each.lcp.force)).max()))
-    return found
+            error = max(error, float(np.abs(each.ranges - closed_ranges(J, each.lcp.force)).max()))
+    return error
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: ChairResult) -> Iterator[Check]:
     """Return the figures of eq. 13 to 16."""
     seat = chair()
-    alone, random = found.alone, found.random
+    alone, random = result.alone, result.random
     yield Check.equal("rank of the four gaps' gradients", float(np.linalg.matrix_rank(seat.J)), 3)
     yield Check.equal("at rest: forces found not to be unique", float(alone.continuum), 1)
     yield Check.at_most(
@@ -196,25 +196,25 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.shown("... it leaves the ground", len(unloaded))
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: ChairResult) -> None:
     """Draw the range of each leg's force over the place of the load, and where the chair tips."""
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
     columns = left.get_subplotspec().subgridspec(2, 2)
     left.remove()
     panels = [figure.add_subplot(columns[k]) for k in (1, 0, 2, 3)]
     names = ("front left", "rear left", "rear right", "front right")
-    ranges = np.array([each.ranges for each in found.across])
+    ranges = np.array([each.ranges for each in result.across])
     for k, (ax, name) in enumerate(zip(panels, names, strict=True)):
         low, high = ranges[:, k].T
         ax.fill_between(ACROSS, low, high, color=FOOT_COLOURS[0], alpha=0.25, linewidth=0, label="range, enumerated")
-        ax.plot(ACROSS, [e.lcp.force[k] for e in found.across], color=FOOT_COLOURS[1], linewidth=1.0, label="Lemke")
+        ax.plot(ACROSS, [e.lcp.force[k] for e in result.across], color=FOOT_COLOURS[1], linewidth=1.0, label="Lemke")
         look: dict[str, Any] = {"color": FOOT_COLOURS[2], "linewidth": 1.0, "linestyle": "--"}
-        ax.plot(ACROSS, [e.gauss.force[k] for e in found.across], label="Gauss", **look)
+        ax.plot(ACROSS, [e.gauss.force[k] for e in result.across], label="Gauss", **look)
         label(ax, name, x="x of the load, y = x / 3 [m]", y="force [N]", ylim=(-20.0, 1.05 * ranges.max()))
     panels[1].legend(loc="upper right")
     extent = (MAP[0], MAP[-1], MAP[0], MAP[-1])
-    width = right.imshow(found.width, origin="lower", extent=extent, cmap="Blues", vmin=0.0)
-    contours = right.contour(MAP, MAP, found.tipping, levels=[0.01, 20, 40], colors=FOOT_COLOURS[1], linewidths=0.9)
+    width = right.imshow(result.width, origin="lower", extent=extent, cmap="Blues", vmin=0.0)
+    contours = right.contour(MAP, MAP, result.tipping, levels=[0.01, 20, 40], colors=FOOT_COLOURS[1], linewidths=0.9)
     right.clabel(contours, fontsize=7, fmt="%g rad/s$^2$")
     right.plot(ACROSS, ACROSS / 3.0, color="#777777", linewidth=0.8, linestyle=":")
     feet = chair().state.position

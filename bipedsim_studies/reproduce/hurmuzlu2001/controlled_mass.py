@@ -108,7 +108,7 @@ def corner(angle: float, offset: float, e: float = 1.0) -> Motion:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ControlledMassResult:
     """Motions by invariant set, and velocities (n, 2) that corners of two angles send points off with, by offset.
 
     Attributes:
@@ -124,7 +124,7 @@ class Found:
     paths: list[Motion]
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> ControlledMassResult:
     """Let all of it run."""
     duration = PERIODS * 2.0 * math.pi / RATE
     runs = {}
@@ -135,7 +135,7 @@ def measure(_progress: bool = False) -> Found:
     offsets = np.concatenate([-np.geomspace(0.2, 1e-6, 12), np.geomspace(1e-6, 0.2, 12)])
     leaving = {angle: np.array([corner(angle, float(each)).v[-1] for each in offsets]) for angle in ANGLES}
     paths = [corner(ANGLES[1], each) for each in (-0.1, -0.01, 0.01, 0.1)]
-    return Found(runs, offsets, leaving, paths)
+    return ControlledMassResult(runs, offsets, leaving, paths)
 
 
 def folded(angle: float, offset: float) -> Array:
@@ -153,16 +153,16 @@ def folded(angle: float, offset: float) -> Array:
         v = v - 2.0 * closing[wall] * J[wall]
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: ControlledMassResult) -> Iterator[Check]:
     """Return the invariant sets and what parts."""
     period = 2.0 * math.pi / RATE
-    free = found.runs["unconstrained"]
+    free = result.runs["unconstrained"]
     late = free.t > (PERIODS - 1) * period
     wanted = np.array([target(*SETS["unconstrained"], t)[0] for t in free.t[late]])
     yield Check.equal("unconstrained: impacts", len(free.impacts), 0)
     yield Check.at_most("... |x - x_d| in the last period", float(np.abs(free.q[late, 0] - wanted).max()), 1e-9, "m")
     name = "impacts, rest, flight"
-    mixed, hand = found.runs[name], ClosedForm(*SETS[name])
+    mixed, hand = result.runs[name], ClosedForm(*SETS[name])
     yield Check.at_most(
         f"impacts: |first {EVENTS} - closed form|",
         float(np.abs(mixed.times[:EVENTS] - hand.impacts(EVENTS)).max()),
@@ -177,14 +177,14 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.equal("... times that it leaves", len(phases), PERIODS)
     strikes = [int(((mixed.times >= k * period) & (mixed.times < (k + 1) * period)).sum()) for k in (2, 3)]
     yield Check.equal("... impacts of a period as in the one before", strikes[1], strikes[0])
-    pressed = found.runs["constrained"]
+    pressed = result.runs["constrained"]
     late = pressed.t > (PERIODS - 1) * period
     mean, swing = SETS["constrained"]
     force = np.array([-target(mean, swing, t) @ (K2, K1, 1.0) for t in pressed.t[late]])
     yield Check.at_most("constrained: |x| in the last period", float(np.abs(pressed.q[late, 0]).max()), 1e-9, "m")
     yield Check.at_most("... |force - closed form|", float(np.abs(pressed.force[late, 0] - force).max()), 1e-6, "N")
-    for angle, speeds in found.leaving.items():
-        hand_speeds = np.array([folded(angle, float(each)) for each in found.offsets])
+    for angle, speeds in result.leaving.items():
+        hand_speeds = np.array([folded(angle, float(each)) for each in result.offsets])
         degrees = math.degrees(angle)
         yield Check.at_most(
             f"corner of {degrees:.0f}°: |velocity after - mirrors|",
@@ -192,7 +192,7 @@ def checks(found: Found) -> Iterator[Check]:
             1e-9,
             "m/s",
         )
-        gap = float(np.linalg.norm(jump(found.offsets, speeds)))
+        gap = float(np.linalg.norm(jump(result.offsets, speeds)))
         if angle == ANGLES[0]:
             yield Check.at_most("... jump across the edge", gap, 1e-9, "m/s")
         else:
@@ -207,17 +207,17 @@ def jump(offsets: Array, speeds: Array) -> Array:
     return np.asarray(speeds[middle] - speeds[middle - 1])
 
 
-def left(found: Motion) -> Array:
+def left(result: Motion) -> Array:
     """Return the instants (n,) at which a contact that rested left [s]."""
-    pressed = found.force[:, 0] > 0.0
+    pressed = result.force[:, 0] > 0.0
     rows = np.flatnonzero(pressed[:-1] & ~pressed[1:])
-    return np.asarray(found.t[rows + 1])
+    return np.asarray(result.t[rows + 1])
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: ControlledMassResult) -> None:
     """Draw the three sets over time and in the phase plane, and the corner."""
     grid = figure.subplots(3, 2, width_ratios=[1.7, 1.0])
-    for (left_ax, right_ax), (name, run) in zip(grid[:, :2], found.runs.items(), strict=True):
+    for (left_ax, right_ax), (name, run) in zip(grid[:, :2], result.runs.items(), strict=True):
         left_ax.plot(run.t, run.q[:, 0], color=FOOT_COLOURS[0], label="x")
         left_ax.plot(run.t, [target(*SETS[name], t)[0] for t in run.t], "--", color=LIMIT_COLOUR, label="x_d")
         left_ax.axhline(0.0, color="#777777", linewidth=0.8)
@@ -227,7 +227,7 @@ def draw(figure: Figure, found: Found) -> None:
             label(right_ax, y="dx/dt [m/s]", x="x [m]")
     grid[2, 0].set_xlabel("time [s]")
     ax = grid[2, 1]
-    for k, path in enumerate(found.paths):
+    for k, path in enumerate(result.paths):
         ax.plot(*path.q.T, color=FOOT_COLOURS[k // 2], linewidth=1.0)
     wall = np.array([math.cos(ANGLES[1]), math.sin(ANGLES[1])])
     ax.plot([1.3, 0.0, 1.3 * wall[0]], [0.0, 0.0, 1.3 * wall[1]], color="#222222", linewidth=1.5)

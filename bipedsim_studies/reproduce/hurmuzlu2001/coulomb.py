@@ -113,14 +113,14 @@ class Sliding:
         return solve_coulomb(planar_coulomb_lcp(state.M, -state.nle, contacts, slip, drift[:, Z], drift[:, [X]]))
 
 
-def region_of(found: Solved) -> int:
+def region_of(result: Solved) -> int:
     """Return what a verdict says; -1 for any other verdict, or an answer where there is none."""
-    if found.verdict == "unique":
-        return PRESSED if found.answer.normal[0] > 0.0 else LIFTED
+    if result.verdict == "unique":
+        return PRESSED if result.answer.normal[0] > 0.0 else LIFTED
     try:
-        _ = found.answer
+        _ = result.answer
     except ComplementarityError:
-        return {"none": NONE, "several": SEVERAL}.get(found.verdict, -1)
+        return {"none": NONE, "several": SEVERAL}.get(result.verdict, -1)
     return -1
 
 
@@ -133,7 +133,7 @@ def rod() -> Rod:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class CoulombResult:
     """What the case measured.
 
     Attributes:
@@ -147,9 +147,9 @@ class Found:
     edge: Array
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> CoulombResult:
     """Ask the LCP on the grid, and bisect the boundary of its verdicts."""
-    thin = rod()
+    exact_rod = rod()
     regions: dict[float, Integers] = {}
     worst = 0.0
     for spin in SPINS:
@@ -158,11 +158,13 @@ def measure(progress: bool = False) -> Found:
         for i, angle in enumerate(rows):
             sliding = Sliding(float(angle), spin)
             for j, mu in enumerate(FRICTIONS):
-                found = sliding.solve(float(mu))
-                regions[spin][i, j] = region_of(found)
-                if found.verdict == "unique":
-                    exact = max(0.0, float(-thin.mass * thin.free(angle, spin) / thin.stiffness(angle, mu)))
-                    worst = max(worst, abs(found.answer.normal[0] - exact) / (thin.mass * thin.g + exact))
+                outcome = sliding.solve(float(mu))
+                regions[spin][i, j] = region_of(outcome)
+                if outcome.verdict == "unique":
+                    exact = max(
+                        0.0, float(-exact_rod.mass * exact_rod.free(angle, spin) / exact_rod.stiffness(angle, mu))
+                    )
+                    worst = max(worst, abs(outcome.answer.normal[0] - exact) / (exact_rod.mass * exact_rod.g + exact))
     edge = np.zeros(len(STEEP))
     for i, angle in enumerate(STEEP):
         sliding = Sliding(float(angle), 0.0)
@@ -171,13 +173,13 @@ def measure(progress: bool = False) -> Found:
             middle = 0.5 * (low + high)
             low, high = (middle, high) if sliding.solve(middle).verdict == "unique" else (low, middle)
         edge[i] = 0.5 * (low + high)
-    return Found(regions, worst, edge)
+    return CoulombResult(regions, worst, edge)
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: CoulombResult) -> Iterator[Check]:
     """Return the figures of eq. 37."""
     thin = rod()
-    for spin, regions in found.regions.items():
+    for spin, regions in result.regions.items():
         wrong = skipped = 0
         for i, angle in enumerate(ANGLES):
             for j, mu in enumerate(FRICTIONS):
@@ -190,8 +192,8 @@ def checks(found: Found) -> Iterator[Check]:
         yield from [Check.shown(f"... {name}", counted[k]) for k, name in enumerate(REGIONS)]
     least, angle = thin.least_friction
     slid = Sliding(angle, 0.0)
-    yield Check.at_most("relative error of the normal force where it is unique", found.force_error, LIMIT)
-    yield Check.at_most("|friction at which solutions end - closed form|, relative", edge_error(found), LIMIT)
+    yield Check.at_most("relative error of the normal force where it is unique", result.force_error, LIMIT)
+    yield Check.at_most("|friction at which solutions end - closed form|, relative", edge_error(result), LIMIT)
     yield Check.near("least friction with a paradox, by the closed form", least, 4.0 / 3.0, LIMIT)
     yield Check.equal(
         "its verdict just below: unique", float(slid.solve(least * (1.0 - ROUNDING)).verdict == "unique"), 1
@@ -199,13 +201,13 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.equal("its verdict just above: none", float(slid.solve(least * (1.0 + ROUNDING)).verdict == "none"), 1)
 
 
-def edge_error(found: Found) -> float:
+def edge_error(result: CoulombResult) -> float:
     """Return the largest relative error of the boundary."""
     exact = rod().boundary(STEEP)
-    return float(np.abs(found.edge / exact - 1.0).max())
+    return float(np.abs(result.edge / exact - 1.0).max())
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: CoulombResult) -> None:
     """Draw the verdicts over angle and friction, and the closed form's boundaries."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
@@ -213,7 +215,7 @@ def draw(figure: Figure, found: Found) -> None:
     thin = rod()
     axes = figure.subplots(1, len(SPINS), sharey=True)
     degrees, fine = np.degrees(ANGLES), np.radians(np.linspace(5.0, 88.0, 400))
-    for ax, (spin, regions) in zip(axes, found.regions.items(), strict=True):
+    for ax, (spin, regions) in zip(axes, result.regions.items(), strict=True):
         colours = ListedColormap(list(COLOURS))
         ax.pcolormesh(degrees, FRICTIONS, regions.T, cmap=colours, vmin=-0.5, vmax=3.5, shading="nearest")
         ax.plot(np.degrees(fine), thin.boundary(fine), color=LIMIT_COLOUR, linewidth=1.4, label="closed form, A = 0")
@@ -221,7 +223,7 @@ def draw(figure: Figure, found: Found) -> None:
             free = np.degrees(np.arcsin(thin.g / (thin.half * spin**2)))
             ax.axvline(free, color="#222222", linewidth=1.2, linestyle="--", label="closed form, b = 0")
         if spin == 0.0:
-            ax.plot(np.degrees(STEEP), found.edge, "o", color="#222222", markersize=3, label="bisection of the LCP")
+            ax.plot(np.degrees(STEEP), result.edge, "o", color="#222222", markersize=3, label="bisection of the LCP")
         least, angle = thin.least_friction
         ax.plot(np.degrees(angle), least, "*", color="#222222", markersize=9)
         ax.annotate(f"mu = {least:.4f}", (np.degrees(angle), least), xytext=(6, -12), textcoords="offset points")

@@ -50,10 +50,10 @@ class Problem:
     def after(self, law: str, e: ArrayLike) -> list[float]:
         """Return the energy after over that before, of every outcome; nothing where the law has none."""
         try:
-            found = IMPACT_LAWS[law](self.M, self.J, self.v, e)
+            result = IMPACT_LAWS[law](self.M, self.J, self.v, e)
         except NoImpactOutcomeError:
             return []
-        return [0.5 * float(each.v_after @ self.M @ each.v_after) / self.before for each in found.outcomes]
+        return [0.5 * float(each.v_after @ self.M @ each.v_after) / self.before for each in result.outcomes]
 
 
 def problems(count: int = PROBLEMS) -> list[Problem]:
@@ -61,7 +61,7 @@ def problems(count: int = PROBLEMS) -> list[Problem]:
     robot = load_robot(ROBOT)
     vertices = of_soles(robot)
     rng = np.random.default_rng(0)
-    found = []
+    samples = []
     for _ in range(count):
         q = robot.q_nominal.copy()
         q[robot.idx_q] = rng.uniform(robot.position_lower, robot.position_upper)
@@ -72,12 +72,12 @@ def problems(count: int = PROBLEMS) -> list[Problem]:
         # Neighbours, so that whole soles, whose rows depend on each other, are among them.
         chosen = (rng.integers(len(vertices)) + np.arange(rng.integers(1, MOST_CONTACTS + 1))) % len(vertices)
         state = mechanics(robot, q, v, [vertices[i] for i in chosen])
-        found.append(Problem(state.M, state.rows[:, Z], v, rng.uniform(size=len(chosen))))
-    return found
+        samples.append(Problem(state.M, state.rows[:, Z], v, rng.uniform(size=len(chosen))))
+    return samples
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class EnergyResult:
     """Energies after over those before.
 
     Attributes:
@@ -92,47 +92,47 @@ class Found:
     none: dict[str, int] = field(default_factory=dict)
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> EnergyResult:
     """Let every law have every impact."""
     given = problems()
-    found = Found()
+    result = EnergyResult()
     for law, entry in IMPACT_LAWS.items():
         es = RESTITUTION if entry.restitution != "none" else RESTITUTION[:1]
         rows = tqdm(given, desc=law, unit="impact", disable=not progress, leave=False)
-        found.over_e[law] = [[each.after(law, e) for e in es] for each in rows]
-        found.none[law] = sum(not outcomes for row in found.over_e[law] for outcomes in row)
+        result.over_e[law] = [[each.after(law, e) for e in es] for each in rows]
+        result.none[law] = sum(not outcomes for row in result.over_e[law] for outcomes in row)
         if entry.restitution == "each":
             # Newton's coefficients contradict each other where contacts depend on each other.
             free = [each for each in given if np.linalg.matrix_rank(each.J) == len(each.J)]
-            found.unequal[law] = [max(each.after(law, each.each), default=np.nan) for each in free]
-    return found
+            result.unequal[law] = [max(each.after(law, each.each), default=np.nan) for each in free]
+    return result
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: EnergyResult) -> Iterator[Check]:
     """Return the largest rise of every law, and the closed form of Moreau's."""
-    for law, ratios in found.over_e.items():
+    for law, ratios in result.over_e.items():
         rise = max(ratio - 1.0 for row in ratios for outcomes in row for ratio in outcomes)
         yield Check.at_most(f"{law}: energy after / before - 1, at most", rise, LIMIT)
-    moreau = np.array(found.over_e["moreau"])[..., 0]
+    moreau = np.array(result.over_e["moreau"])[..., 0]
     plastic = moreau[:, :1]
     closed = plastic + np.square(RESTITUTION) * (1.0 - plastic)
     yield Check.at_most("moreau: |energy - (plastic + e^2 of what that loses)|", np.abs(moreau - closed).max(), LIMIT)
-    lotstedt = np.array(found.over_e["lotstedt"])[:, 0]
+    lotstedt = np.array(result.over_e["lotstedt"])[:, 0]
     yield Check.at_most("lotstedt: |energy - that of moreau at e = 0|", np.abs(lotstedt - plastic).max(), LIMIT)
-    yield Check.shown("han_gilmore: impacts without outcome", found.none["han_gilmore"])
-    poisson = float(np.nanmax(found.unequal["pfeiffer_glocker"])) - 1.0
+    yield Check.shown("han_gilmore: impacts without outcome", result.none["han_gilmore"])
+    poisson = float(np.nanmax(result.unequal["pfeiffer_glocker"])) - 1.0
     yield Check.at_most("pfeiffer_glocker, an e for each contact: energy after / before - 1, at most", poisson, LIMIT)
     for law in ("haug", "han_gilmore"):
-        most = np.array(found.unequal[law])
+        most = np.array(result.unequal[law])
         gaining = float(np.sum(most > 1.0 + LIMIT))
         yield Check.shown(f"{law}, an e for each contact: impacts that gain energy, of {len(most)}", gaining)
         yield Check.shown("... energy after / before - 1, at most", float(np.nanmax(most)) - 1.0)
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: EnergyResult) -> None:
     """Draw the energy over e, a line for each impact and dots for further outcomes; plastic laws sorted."""
     axes = figure.subplots(2, 3, sharey=True)
-    for k, (ax, (law, ratios)) in enumerate(zip(axes.ravel(), found.over_e.items(), strict=True)):
+    for k, (ax, (law, ratios)) in enumerate(zip(axes.ravel(), result.over_e.items(), strict=True)):
         if len(ratios[0]) == 1:
             ax.plot(np.sort([row[0][0] for row in ratios]), ".", color=FOOT_COLOURS[k], markersize=4)
             label(ax, f"{law} (plastic only)", x="impacts, sorted")

@@ -102,7 +102,7 @@ def foot_strike() -> FootStrike:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FootStrikeResult:
     """Outcomes.
 
     Attributes:
@@ -116,37 +116,37 @@ class Found:
     engine: dict[str, Array]
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> FootStrikeResult:
     """Let the foot land under every law and contact model."""
     strike = foot_strike()
     laws = {name: strike.law(name, False) for name in ("haug", "moreau")}
     laws |= {f"{name}, friction": strike.law(name, True) for name in ("pfeiffer_glocker", "lotstedt")}
-    return Found(strike, laws, {model: strike.engine(model) for model in MODELS})
+    return FootStrikeResult(strike, laws, {model: strike.engine(model) for model in MODELS})
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: FootStrikeResult) -> Iterator[Check]:
     """Return impulses and velocities of the three points."""
-    strike = found.strike
-    for name, result in found.laws.items():
-        for point, impulse, after in zip(POINTS, result.impulse, strike.normal @ result.v_after, strict=True):
+    strike = result.strike
+    for name, impact in result.laws.items():
+        for point, impulse, after in zip(POINTS, impact.impulse, strike.normal @ impact.v_after, strict=True):
             yield Check.shown(f"{name}: impulse of the {point}", impulse, "N.s")
             yield Check.shown("... and its vertical velocity after it", after, "m/s")
-    law = found.laws["pfeiffer_glocker, friction"]
+    law = result.laws["pfeiffer_glocker, friction"]
     judge = law.v_after
-    pull = found.laws["haug"].impulse[0]
+    pull = result.laws["haug"].impulse[0]
     yield Check.at_most("haug, which holds the rear toe: its impulse, a pull", pull, 0.0, "N.s")
     lifts = float(strike.normal[0] @ judge)
     yield Check.at_least("pfeiffer_glocker: the rear toe lifts", lifts, LIMIT, "m/s")
-    for model, v in found.engine.items():
+    for model, v in result.engine.items():
         off = np.abs(np.vstack([strike.normal, strike.tangential]) @ (v - judge)).max()
         yield Check.at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", off, LIMIT, "m/s")
         lost = strike.energy(v) - strike.energy(strike.v)
         yield Check.near("... its change of energy", lost, law.energy_change, 1e-3, "J")
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: FootStrikeResult) -> None:
     """Draw the posture, and impulses and vertical velocities of the three points under every law."""
-    strike = found.strike
+    strike = result.strike
     posture, impulses, speeds = figure.subplots(1, 3)
     place = strike.state.position
     for toe, heel, colour in ((0, 1, FOOT_COLOURS[0]), (2, 3, FOOT_COLOURS[1])):
@@ -154,12 +154,12 @@ def draw(figure: Figure, found: Found) -> None:
     posture.plot(strike.q[0], strike.q[1], "s", color="#222222")
     posture.axhline(0.0, color="#888888", linewidth=0.8)
     label(posture, "feet and hip", x="x (m)", y="z (m)", aspect="equal")
-    width = 0.8 / len(found.laws)
+    width = 0.8 / len(result.laws)
     at = np.arange(len(POINTS))
-    for k, (name, result) in enumerate(found.laws.items()):
-        place_of = at + (k - 0.5 * (len(found.laws) - 1)) * width
-        impulses.bar(place_of, result.impulse, width, color=FOOT_COLOURS[k], label=name)
-        speeds.bar(place_of, strike.normal @ result.v_after, width, color=FOOT_COLOURS[k], label=name)
+    for k, (name, impact) in enumerate(result.laws.items()):
+        place_of = at + (k - 0.5 * (len(result.laws) - 1)) * width
+        impulses.bar(place_of, impact.impulse, width, color=FOOT_COLOURS[k], label=name)
+        speeds.bar(place_of, strike.normal @ impact.v_after, width, color=FOOT_COLOURS[k], label=name)
     for ax, quantity in ((impulses, "normal impulse (N s)"), (speeds, "vertical velocity after (m/s)")):
         ax.set_xticks(at, POINTS)
         ax.set_ylabel(quantity)

@@ -59,8 +59,8 @@ class TwoImpacts:
         x = self.place - swing * math.sin(self.phase - flow)
         v = self.after - swing * RATE * math.cos(self.phase - flow)
         c, s = _free(since)
-        found: Array = steady + x * c[0] + v * s[0]
-        return found
+        position: Array = steady + x * c[0] + v * s[0]
+        return position
 
 
 def _response() -> tuple[float, float]:
@@ -101,23 +101,23 @@ def by_hand(ratio: float) -> list[TwoImpacts]:
         # place: -x = -S + (x - S) c0 + (after - C) s0, velocity: -before = -C + (x - S) c1 + (after - C) s1.
         A = np.array([[turn[0], -s[0]], [-c[1], turn[1]]])
         b = np.array([-x - x * c[0] - after * s[0], -before - x * c[1] - after * s[1]])
-        found: Array = np.linalg.solve(A, b) / np.array([swing, swing * RATE])
-        return found
+        sine_cosine: Array = np.linalg.solve(A, b) / np.array([swing, swing * RATE])
+        return sine_cosine
 
     constant = sine_and_cosine(0.0)
     slope = sine_and_cosine(1.0) - constant
     roots = np.roots([slope @ slope, 2.0 * slope @ constant, constant @ constant - 1.0])
-    found = []
+    motions = []
     for x in roots[np.isreal(roots)].real:
         ball = -(2.0 * x + PLAY) * RATE / math.pi
         sine, cosine = sine_and_cosine(float(x))
         phase = (math.atan2(sine, cosine) + flow) % (2.0 * math.pi)
-        found.append(TwoImpacts(float(x), ball * (1.0 - e - 2.0 * ratio * e) / (1.0 + e), ball, phase))
-    return found
+        motions.append(TwoImpacts(float(x), ball * (1.0 - e - 2.0 * ratio * e) / (1.0 + e), ball, phase))
+    return motions
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ImpactDampersResult:
     """Both systems, and what they are held against.
 
     Attributes:
@@ -164,8 +164,8 @@ def swinging_by_hand(count: int) -> Array:
     wall.terminal, wall.direction = True, -1.0  # type: ignore[attr-defined]
     t, y, times = 0.0, np.array([SWING, 0.0, 0.0, 0.0]), []
     for _ in range(count):
-        found = solve_ivp(rate, (t, t + 10.0), y, "Radau", events=wall, rtol=1e-11, atol=1e-12, first_step=1e-6)
-        t, y = float(found.t[-1]), found.y[:, -1].copy()
+        solution = solve_ivp(rate, (t, t + 10.0), y, "Radau", events=wall, rtol=1e-11, atol=1e-12, first_step=1e-6)
+        t, y = float(solution.t[-1]), solution.y[:, -1].copy()
         times.append(t)
         # The impulse acts on the ball along the slot and backwards on the rod, a metre from its hinge.
         response = np.linalg.solve([[about + ball * (1.0 + y[1] ** 2), ball], [ball, ball]], [0.0, 1.0])
@@ -173,7 +173,7 @@ def swinging_by_hand(count: int) -> Array:
     return np.array(times)
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> ImpactDampersResult:
     """Let both go."""
     house = body("mass_damper")
     ratio = house.model.inertias[2].mass / house.model.inertias[1].mass
@@ -198,14 +198,14 @@ def measure(_progress: bool = False) -> Found:
         effective = 1.0 / np.linalg.inv(M)[1, 1]
         lost.append((kinetic[0] - kinetic[1], 0.5 * (1.0 - PENDULUM_E**2) * effective * impact.before[1] ** 2))
     taken, newton = np.array(lost).T
-    return Found(
+    return ImpactDampersResult(
         mass, _response()[0], expected, pendulum, swinging_by_hand(COMPARED), np.array(energy), (taken, newton)
     )
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: ImpactDampersResult) -> Iterator[Check]:
     """Return what both must do."""
-    expected, mass = found.expected, found.mass
+    expected, mass = result.expected, result.mass
     late = mass.impacts[-8:]
     front = next(impact for impact in reversed(mass.impacts) if impact.impulse[0] > 0.0)
     since = mass.t - front.t
@@ -230,33 +230,33 @@ def checks(found: Found) -> Iterator[Check]:
         "N.s",
     )
     reached = float(np.abs(mass.q[mass.t > mass.t[-1] - 2.0, 0]).max())
-    yield Check.shown("... its amplitude over that without the ball", reached / found.alone)
-    taken, newton = found.lost
-    times = found.pendulum.times
+    yield Check.shown("... its amplitude over that without the ball", reached / result.alone)
+    taken, newton = result.lost
+    times = result.pendulum.times
     yield Check.at_most(
         f"pendulum: |first {COMPARED} impacts - those of its own equations|",
-        float(np.abs(times[:COMPARED] - found.pendulum_times).max()),
+        float(np.abs(times[:COMPARED] - result.pendulum_times).max()),
         1e-7,
         "s",
     )
     yield Check.at_most("... |energy taken by an impact - Newton's|", float(np.abs(taken - newton).max()), 1e-10, "J")
-    yield Check.at_most("... change of energy between impacts", drift(found), 1e-7, "J")
+    yield Check.at_most("... change of energy between impacts", drift(result), 1e-7, "J")
     yield Check.shown(
-        "... share of its energy that is left", float((found.energy[-1] - REST) / (found.energy[0] - REST))
+        "... share of its energy that is left", float((result.energy[-1] - REST) / (result.energy[0] - REST))
     )
 
 
-def drift(found: Found) -> float:
+def drift(result: ImpactDampersResult) -> float:
     """Return the largest change of the pendulum's energy from impact to impact [J]."""
-    cuts = np.searchsorted(found.pendulum.t, found.pendulum.times, side="right") - 1
-    pieces = np.split(found.energy, cuts)
+    cuts = np.searchsorted(result.pendulum.t, result.pendulum.times, side="right") - 1
+    pieces = np.split(result.energy, cuts)
     return float(max(np.ptp(piece) for piece in pieces if len(piece)))
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: ImpactDampersResult) -> None:
     """Draw both over time."""
     upper, lower = figure.subplots(2, 2, width_ratios=[1.6, 1.0])
-    mass, pendulum = found.mass, found.pendulum
+    mass, pendulum = result.mass, result.pendulum
     ax = upper[0]
     ax.plot(mass.t, mass.q[:, 0], color=FOOT_COLOURS[0], label="mass")
     ax.plot(mass.t, mass.q[:, 1], color=FOOT_COLOURS[1], linewidth=0.8, label="ball")
@@ -269,7 +269,7 @@ def draw(figure: Figure, found: Found) -> None:
     rows = mass.t > mass.t[-1] - 2.0
     ax.plot(mass.q[rows, 0], mass.v[rows, 0], color=FOOT_COLOURS[0], label="motion")
     since = np.linspace(0.0, math.pi / RATE, 200)
-    path = found.expected.path(since)
+    path = result.expected.path(since)
     for sign in (1.0, -1.0):
         ax.plot(
             sign * path,
@@ -285,7 +285,7 @@ def draw(figure: Figure, found: Found) -> None:
     ax.plot(pendulum.times, [i.q[1] for i in pendulum.impacts], ".", color=LIMIT_COLOUR, markersize=3, label="impacts")
     label(ax, "pendulum (b)", x="time [s]", y="angle, place", legend="above")
     ax = lower[1]
-    ax.plot(pendulum.t, found.energy - REST, color=FOOT_COLOURS[0])
+    ax.plot(pendulum.t, result.energy - REST, color=FOOT_COLOURS[0])
     label(ax, "its energy: lost at impacts alone", x="time [s]", y="energy [J]", ylim=(0.0, None))
 
 

@@ -94,16 +94,16 @@ def play(believed: float) -> Game:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class JugglerResult:
     """A game by the right restitution, and one by a wrong one."""
 
     right: Game
     wrong: Game
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> JugglerResult:
     """Play both."""
-    return Found(play(RESTITUTION), play(WRONG))
+    return JugglerResult(play(RESTITUTION), play(WRONG))
 
 
 def with_wrong() -> Array:
@@ -116,29 +116,31 @@ def with_wrong() -> Array:
     return np.array(peaks)
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: JugglerResult) -> Iterator[Check]:
     """Return heights, times and momenta."""
     speeds = np.sqrt(2.0 * GRAVITY * np.array(HEIGHTS))
     times = np.cumsum([speeds[0], *(2.0 * speeds[1:])]) / GRAVITY
-    yield Check.at_most("|heights - those ordered|", float(np.abs(found.right.peaks - HEIGHTS).max()), 1e-9, "m")
-    yield Check.at_most("|impacts - closed form|", float(np.abs(found.right.hits - times).max()), 1e-9, "s")
+    yield Check.at_most("|heights - those ordered|", float(np.abs(result.right.peaks - HEIGHTS).max()), 1e-9, "m")
+    yield Check.at_most("|impacts - closed form|", float(np.abs(result.right.hits - times).max()), 1e-9, "s")
     yield Check.at_most(
         "|height of the racket at an impact|",
-        max(abs(float(flight.q[-1, 1])) for flight in found.right.flights),
+        max(abs(float(flight.q[-1, 1])) for flight in result.right.flights),
         1e-9,
         "m",
     )
-    yield Check.at_most("|object between impacts - parabola|", max(map(parabola_error, found.right.flights)), 1e-9, "m")
+    yield Check.at_most(
+        "|object between impacts - parabola|", max(map(parabola_error, result.right.flights)), 1e-9, "m"
+    )
     yield Check.at_least(
-        "least distance of object and racket, but for 10 ms about an impact", least_gap(found.right), 1e-3, "m"
+        "least distance of object and racket, but for 10 ms about an impact", least_gap(result.right), 1e-3, "m"
     )
     yield Check.at_most(
         f"e taken for {WRONG:g}: |heights - from one impact to the next by hand|",
-        float(np.abs(found.wrong.peaks - with_wrong()).max()),
+        float(np.abs(result.wrong.peaks - with_wrong()).max()),
         1e-8,
         "m",
     )
-    yield Check.shown("... its largest error of a height", float(np.abs(found.wrong.peaks - HEIGHTS).max()), "m")
+    yield Check.shown("... its largest error of a height", float(np.abs(result.wrong.peaks - HEIGHTS).max()), "m")
 
 
 def parabola_error(flight: Motion) -> float:
@@ -157,9 +159,9 @@ def least_gap(game: Game) -> float:
     return float(min(gaps))
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: JugglerResult) -> None:
     """Draw both games over time."""
-    for ax, game in zip(figure.subplots(2, 1, sharex=True), (found.right, found.wrong), strict=True):
+    for ax, game in zip(figure.subplots(2, 1, sharex=True), (result.right, result.wrong), strict=True):
         for k, flight in enumerate(game.flights):
             named = k == 0
             ax.plot(flight.t, flight.q[:, 0], color=FOOT_COLOURS[0], label="object" if named else None)
@@ -167,7 +169,7 @@ def draw(figure: Figure, found: Found) -> None:
             middle = 0.5 * (flight.t[0] + flight.t[-1]) if k else flight.t[0]
             ax.plot(middle, HEIGHTS[k], "_", color=LIMIT_COLOUR, markersize=22, label="ordered" if named else None)
         ax.plot(game.hits, np.zeros_like(game.hits), ".", color="#222222", markersize=4)
-        what = "known" if game is found.right else f"taken for {WRONG:g}"
+        what = "known" if game is result.right else f"taken for {WRONG:g}"
         label(ax, f"restitution {RESTITUTION:g}, {what}", x="time [s]", y="z [m]", legend="above")
 
 

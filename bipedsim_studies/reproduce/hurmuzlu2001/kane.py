@@ -31,8 +31,8 @@ class Pendulum:
         upper, lower = np.radians(state[:2])
         self.v = np.array([state[2], state[3] - state[2]])
         self.angles = float(upper), float(lower)
-        found = mechanics(robot, [upper, lower - upper], self.v, of_frames(robot, ["tip"]))
-        self.M, self.J, self.G = found.M, found.rows[:, Z], found.rows[:, X]
+        state_at_impact = mechanics(robot, [upper, lower - upper], self.v, of_frames(robot, ["tip"]))
+        self.M, self.J, self.G = state_at_impact.M, state_at_impact.rows[:, Z], state_at_impact.rows[:, X]
         self.energy = 0.5 * float(self.v @ self.M @ self.v)
         rows = np.vstack([self.J, self.G])
         self.w, self.slip = (float(x) for x in rows @ self.v)
@@ -45,16 +45,16 @@ class Pendulum:
 
     def newton(self, e: float, mu: float) -> list[Array]:
         """Return all impulses (normal, tangential) of Newton's law with Coulomb's at the slip after, by hand."""
-        found = []
+        impulses = []
         stuck = np.linalg.solve(self.D, [-(1.0 + e) * self.w, -self.slip]).astype(np.float64)
         if stuck[0] > 0.0 and abs(stuck[1]) <= mu * stuck[0]:
-            found.append(stuck)
+            impulses.append(stuck)
         for sign in (1.0, -1.0):
             cone = np.array([1.0, -sign * mu])
             normal = -(1.0 + e) * self.w / (self.D[0] @ cone)
             if normal > 0.0 and sign * (self.slip + normal * (self.D[1] @ cone)) > 0.0:
-                found.append(normal * cone)
-        return found
+                impulses.append(normal * cone)
+        return impulses
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +84,12 @@ class Blow:
     def work(self) -> Array:
         """Work (of the normal impulse, of friction): impulse times the mean of the velocities before and after."""
         before = np.array([self.pendulum.w, self.pendulum.slip])
-        found: Array = 0.5 * self.impulse * (before + self.after) / self.pendulum.energy
-        return found
+        relative_work: Array = 0.5 * self.impulse * (before + self.after) / self.pendulum.energy
+        return relative_work
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class KaneResult:
     """Impacts over friction.
 
     Attributes:
@@ -105,7 +105,7 @@ class Found:
     normal: dict[float, list[Blow]]
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> KaneResult:
     """Let the pendulum strike."""
     reversing, plastic = Pendulum(REVERSING), Pendulum(PLASTIC)
 
@@ -114,13 +114,13 @@ def measure(_progress: bool = False) -> Found:
 
     gauss = [plastic.strike(GAUSS, 0.0, float(mu)) for mu in FRICTIONS]
     moreau = over_friction(MOREAU, 1.0), over_friction(MOREAU)
-    return Found(over_friction(NEWTON), over_friction(POISSON), gauss, *moreau)
+    return KaneResult(over_friction(NEWTON), over_friction(POISSON), gauss, *moreau)
 
 
-def closed_form_error(found: Found) -> float:
+def closed_form_error(result: KaneResult) -> float:
     """Return the largest difference of the velocities after (normal, slip) from Newton's law by hand [m/s]."""
     worst = 0.0
-    for e, blows in found.newton.items():
+    for e, blows in result.newton.items():
         for blow in blows:
             pendulum = blow.pendulum
             hand = [np.array([pendulum.w, pendulum.slip]) + pendulum.D @ x for x in pendulum.newton(e, blow.mu)]
@@ -128,30 +128,30 @@ def closed_form_error(found: Found) -> float:
     return worst
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: KaneResult) -> Iterator[Check]:
     """Return the energies of section 3.3.2."""
-    newton = [blow for blows in found.newton.values() for blow in blows]
-    poisson = [blow for blows in found.poisson.values() for blow in blows]
-    moreau = [blow for blows in found.moreau.values() for blow in blows]
-    normal = [blow for blows in found.normal.values() for blow in blows]
-    every = newton + poisson + found.gauss + moreau + normal
+    newton = [blow for blows in result.newton.values() for blow in blows]
+    poisson = [blow for blows in result.poisson.values() for blow in blows]
+    moreau = [blow for blows in result.moreau.values() for blow in blows]
+    normal = [blow for blows in result.normal.values() for blow in blows]
+    every = newton + poisson + result.gauss + moreau + normal
     gaining = [blow for blow in newton if blow.rise > LIMIT]
-    driven = max(found.gauss, key=lambda blow: float(blow.work[1]))
-    sliding = [blow for blow in found.gauss if abs(blow.after[1]) > LIMIT]
-    eq_40 = [abs(float(blow.impulse @ blow.after)) / blow.pendulum.energy for blow in found.gauss]
-    moved = [blow.result.v_after - blow.pendulum.v for blow in found.gauss]
+    driven = max(result.gauss, key=lambda blow: float(blow.work[1]))
+    sliding = [blow for blow in result.gauss if abs(blow.after[1]) > LIMIT]
+    eq_40 = [abs(float(blow.impulse @ blow.after)) / blow.pendulum.energy for blow in result.gauss]
+    moved = [blow.result.v_after - blow.pendulum.v for blow in result.gauss]
     lost = [
         abs(blow.rise + 0.5 * float(dv @ blow.pendulum.M @ dv) / blow.pendulum.energy)
-        for blow, dv in zip(found.gauss, moved, strict=True)
+        for blow, dv in zip(result.gauss, moved, strict=True)
     ]
     rebound = [abs(blow.after[0] - blow.mu * abs(blow.after[1])) for blow in sliding]
     yield Check.at_most(
-        "Newton with friction: |velocities after - closed form|", closed_form_error(found), LIMIT, "m/s"
+        "Newton with friction: |velocities after - closed form|", closed_form_error(result), LIMIT, "m/s"
     )
     yield Check.at_least(
-        "Newton: energy after / before - 1 at mu = 0.25, e = 0.7", at(found.newton[0.7], 0.25).rise, 0.05
+        "Newton: energy after / before - 1 at mu = 0.25, e = 0.7", at(result.newton[0.7], 0.25).rise, 0.05
     )
-    yield Check.at_least("Newton: the same at mu = 1, e = 1", at(found.newton[1.0], 1.0).rise, 5.0)
+    yield Check.at_least("Newton: the same at mu = 1, e = 1", at(result.newton[1.0], 1.0).rise, 5.0)
     yield Check.equal(
         "Newton: impacts that gain energy though friction takes some", sum(b.work[1] <= 0.0 for b in gaining), 0
     )
@@ -161,7 +161,7 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.at_most("Poisson: energy after / before - 1", max(blow.rise for blow in poisson), LIMIT)
     yield Check.at_most("Moreau, the slip's restitution e too: energy after / before - 1", most(moreau), LIMIT)
     yield Check.at_least("... with none of the slip's: the same, at most", most(normal), 0.1)
-    yield Check.at_most("Lötstedt: energy after / before - 1", max(blow.rise for blow in found.gauss), LIMIT)
+    yield Check.at_most("Lötstedt: energy after / before - 1", max(blow.rise for blow in result.gauss), LIMIT)
     yield Check.at_most("Lötstedt: |impulse . velocity after| / energy, eq. 40", max(eq_40), LIMIT)
     yield Check.at_most("Lötstedt: |loss - |v+ - v-|_M^2 / 2| / energy", max(lost), LIMIT)
     yield Check.at_least("Lötstedt: work of friction over the energy before, at most", float(driven.work[1]), 0.1)
@@ -208,13 +208,13 @@ def draw_pendulum(ax: Axes, state: tuple[float, float, float, float]) -> None:
     )
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: KaneResult) -> None:
     """Draw energies over friction."""
     axes = figure.subplots(1, 4, width_ratios=[0.75, 1.1, 1.1, 1.1])
     draw_pendulum(axes[0], REVERSING)
     for ax, blows, title in (
-        (axes[1], found.newton, "Newton (han_gilmore)"),
-        (axes[2], found.poisson, "Poisson (pfeiffer_glocker)"),
+        (axes[1], result.newton, "Newton (han_gilmore)"),
+        (axes[2], result.poisson, "Poisson (pfeiffer_glocker)"),
     ):
         for k, (e, of_e) in enumerate(blows.items()):
             ax.plot(FRICTIONS, [1.0 + blow.rise for blow in of_e], color=FOOT_COLOURS[k], label=f"e = {e:g}")
@@ -224,15 +224,15 @@ def draw(figure: Figure, found: Found) -> None:
             title,
             x="friction mu",
             y="energy after / before",
-            legend="upper left" if blows is found.newton else "lower right",
+            legend="upper left" if blows is result.newton else "lower right",
         )
     axes[1].set_ylim(0.0, None)
     axes[2].set_ylim(0.0, 1.05)
     ax = axes[3]
-    ax.plot(FRICTIONS, [blow.rise for blow in found.gauss], color=FOOT_COLOURS[0], label="change of energy")
-    ax.plot(FRICTIONS, [blow.work[1] for blow in found.gauss], color=FOOT_COLOURS[1], label="work of friction")
+    ax.plot(FRICTIONS, [blow.rise for blow in result.gauss], color=FOOT_COLOURS[0], label="change of energy")
+    ax.plot(FRICTIONS, [blow.work[1] for blow in result.gauss], color=FOOT_COLOURS[1], label="work of friction")
     ax.plot(
-        FRICTIONS, [blow.work[0] for blow in found.gauss], color=FOOT_COLOURS[2], label="work of the normal impulse"
+        FRICTIONS, [blow.work[0] for blow in result.gauss], color=FOOT_COLOURS[2], label="work of the normal impulse"
     )
     ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=1.0, linestyle="--")
     label(

@@ -99,7 +99,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class OptimalStepResult:
     """Steps.
 
     Attributes:
@@ -137,7 +137,7 @@ class Found:
         ]
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> OptimalStepResult:
     """Find the steps, and walk."""
     links = walker()
     drawn = Drawn.lasting(links, DURATION).trajectory()
@@ -165,22 +165,24 @@ def measure(_progress: bool = False) -> Found:
     constraint = LinkConstraint(links, paths)
     walk = engine(constraint, float(best.x[0, 0]), float(best.x[3, 0]), ENGINE_TIME, ENGINE_STEPS)
     price = (sides[1] - sides[0]) / (2.0 * NEAR)
-    return Found(links, drawn, direct, best, tuple(others[each] for each in DURATIONS), price, free, walk, constraint)
+    return OptimalStepResult(
+        links, drawn, direct, best, tuple(others[each] for each in DURATIONS), price, free, walk, constraint
+    )
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: OptimalStepResult) -> Iterator[Check]:
     """Return what both methods, the time of a step and the engine say."""
-    best, links = found.best, found.links
+    best, links = result.best, result.links
     square = UNIT**2
-    for trajectory, count, limit in zip(found.direct, INTERVALS, AGREE, strict=True):
+    for trajectory, count, limit in zip(result.direct, INTERVALS, AGREE, strict=True):
         name = f"direct, {count} intervals: cost / that of the indirect method - 1"
         yield Check.near(name, trajectory.cost / best.cost - 1.0, 0.0, limit)
     yield Check.shown("cost of a step, 1/2 integral of u^T u", square * best.cost, "N^2.m^2.s")
-    yield Check.shown("... of the drawn step", square * found.drawn.cost, "N^2.m^2.s")
-    yield Check.at_most("cost / that of the drawn step", best.cost / found.drawn.cost, 0.2)
+    yield Check.shown("... of the drawn step", square * result.drawn.cost, "N^2.m^2.s")
+    yield Check.at_most("cost / that of the drawn step", best.cost / result.drawn.cost, 0.2)
     yield Check.at_most("range of H over the step / H", np.ptp(best.hamiltonian) / abs(best.hamiltonian[0]), 1e-6)
-    yield Check.near("price of time: H / difference of two direct steps", best.hamiltonian[0] / found.price, 1.0, 1e-3)
-    lands, rate = links.heel_strike(found.free[:3], found.free[3:])
+    yield Check.near("price of time: H / difference of two direct steps", best.hamiltonian[0] / result.price, 1.0, 1e-3)
+    lands, rate = links.heel_strike(result.free[:3], result.free[3:])
     off = np.concatenate([lands, rate]) - best.x[:, 0]
     yield Check.at_most("|torques played by another integrator: next start - start|", np.abs(off).max(), 1e-4)
     yield Check.shown("largest torque", UNIT * np.abs(best.u).max(), "N.m")
@@ -188,8 +190,8 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.at_least("least normal force", force[:, 1].min(), 0.5 * 9.81 * links.masses.sum(), "N")
     yield Check.at_most("friction needed", np.abs(force[:, 0] / force[:, 1]).max(), 0.45)
     yield Check.shown("swinging foot: deepest, where it passes the other", 1e3 * depth(links, best), "mm")
-    times, costs = np.array(found.engine_steps).T
-    yield Check.equal("engine: touch-downs", len(found.walk.landings), ENGINE_STEPS)
+    times, costs = np.array(result.engine_steps).T
+    yield Check.equal("engine: touch-downs", len(result.walk.landings), ENGINE_STEPS)
     yield Check.near("engine: time of its last step", times[-1], DURATION, 0.02 * DURATION, "s")
     yield Check.near("engine: cost of its last step / the optimum", costs[-1] / best.cost, 1.0, 0.05)
 
@@ -206,9 +208,9 @@ def depth(links: ThreeLinks, motion: Trajectory) -> float:
     return -links.length * float((np.cos(motion.x[0]) - np.cos(motion.x[1])).min())
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: OptimalStepResult) -> None:
     """Draw both steps, their torques and paths, and the cost over the time of a step."""
-    links, best, drawn = found.links, found.best, found.drawn
+    links, best, drawn = result.links, result.best, result.drawn
     grid = figure.add_gridspec(2, 3, width_ratios=[0.9, 1.0, 1.0])
     for row, (motion, name) in enumerate(((drawn, "drawn"), (best, "optimal"))):
         ax = figure.add_subplot(grid[row, 0])
@@ -217,7 +219,7 @@ def draw(figure: Figure, found: Found) -> None:
     torques, paths, price, along = (figure.add_subplot(grid[at]) for at in ((0, 1), (1, 1), (0, 2), (1, 2)))
     names = ("on the stance leg", "on the swinging leg")
     for k, name in enumerate(names):
-        nodes, colour = found.direct[1], FOOT_COLOURS[k]
+        nodes, colour = result.direct[1], FOOT_COLOURS[k]
         torques.plot(best.t, UNIT * best.u[k], label=name, color=colour)
         torques.plot(nodes.t, UNIT * nodes.u[k], "o", markersize=4, markerfacecolor="white", color=colour)
         torques.plot(drawn.t, UNIT * drawn.u[k], ":", color=colour)
@@ -226,8 +228,8 @@ def draw(figure: Figure, found: Found) -> None:
         paths.plot(best.x[0], best.x[k], color=colour, label=name)
         paths.plot(drawn.x[0], drawn.x[k], ":", color=colour)
     label(paths, "angles over that of the stance leg", x="stance leg [rad]", y="[rad]", legend="best")
-    draw_price(price, found)
-    walk = found.walk
+    draw_price(price, result)
+    walk = result.walk
     along.plot(walk.angle, walk.rate, color=FOOT_COLOURS[2], linewidth=0.9, label=f"engine, {ENGINE_STEPS} steps")
     along.plot(best.x[0], best.x[3], "--", color=LIMIT_COLOUR, label="optimal step")
     label(along, "the engine walks on it", x="stance leg [rad]", y="rate [rad/s]", legend="best")
@@ -242,9 +244,9 @@ def draw_step(ax: Axes, links: ThreeLinks, motion: Trajectory) -> None:
     ax.set(xticks=[], yticks=[], frame_on=False)
 
 
-def draw_price(ax: Axes, found: Found) -> None:
+def draw_price(ax: Axes, result: OptimalStepResult) -> None:
     """Draw the cost over the time of a step, with H as its slope."""
-    every = sorted((*found.others, found.best), key=lambda each: each.t[-1])
+    every = sorted((*result.others, result.best), key=lambda each: each.t[-1])
     square = UNIT**2
     times, costs = np.array([[each.t[-1], square * each.cost] for each in every]).T
     ax.plot(times, costs, "o", color=FOOT_COLOURS[0], label="optimal steps")

@@ -154,8 +154,8 @@ class Support:
 
     def along(self, t: Array, joints: Array, rates: Array, bends: Array) -> Motion:
         """Return the motion at t (n,)."""
-        found = [self.at(*each) for each in zip(joints, rates, bends, strict=True)]
-        return Motion(t, *(np.array(column) for column in zip(*found, strict=True)))
+        states = [self.at(*each) for each in zip(joints, rates, bends, strict=True)]
+        return Motion(t, *(np.array(column) for column in zip(*states, strict=True)))
 
     def energy(self, q: Array, v: Array) -> float:
         """Return the kinetic and potential energy [J], that of the rotors included."""
@@ -316,7 +316,7 @@ def engine(robot: Robot, walk: PlanarWalk | Better, name: str, progress: bool) -
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class OptimalSupportResult:
     """The support phase that was drawn, that of least torque, that with more splines, and that of least energy.
 
     Attributes:
@@ -336,7 +336,7 @@ class Found:
     cheapest_walk: Walked
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> OptimalSupportResult:
     """Improve the support phase, and walk with and without it."""
     robot = load_robot(ROBOT)
     walk = PlanarWalk(robot, GAIT, "optimal support")
@@ -354,7 +354,7 @@ def measure(progress: bool = False) -> Found:
 
     best, finer = (improved(robot, walk, begin, count) for count in SHAPES)
     cheapest = improved(robot, walk, begin, SHAPES[1], of_energy=True)
-    return Found(
+    return OptimalSupportResult(
         robot=robot,
         support=support,
         drawn=support.along(t, *known),
@@ -367,26 +367,26 @@ def measure(progress: bool = False) -> Found:
     )
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: OptimalSupportResult) -> Iterator[Check]:
     """Return costs, bounds and what the engine needed."""
-    drawn, best, cheapest = found.drawn, found.best, found.cheapest
+    drawn, best, cheapest = result.drawn, result.best, result.cheapest
     yield Check.shown("1/2 integral of u^T u on one foot, drawn", drawn.torque_cost, "N^2.m^2.s")
     yield Check.shown("... least", best.torque_cost, "N^2.m^2.s")
     yield Check.at_most("... least over drawn", best.torque_cost / drawn.torque_cost, 0.7)
-    yield Check.near("... of more splines over least", found.finer.torque_cost / best.torque_cost, 1.0, 0.02)
-    way = found.robot.weight * GAIT.step_length
+    yield Check.near("... of more splines over least", result.finer.torque_cost / best.torque_cost, 1.0, 0.02)
+    way = result.robot.weight * GAIT.step_length
     yield Check.shown("energy |u q'| over weight and way, drawn", drawn.energy / way)
     yield Check.shown("... of the least torque", best.energy / way)
     yield Check.shown("... least", cheapest.energy / way)
     yield Check.at_most("... least over drawn", cheapest.energy / drawn.energy, 0.6)
     walks = (
-        ("drawn", drawn, found.drawn_walk),
-        ("least torque", best, found.best_walk),
-        ("least energy", cheapest, found.cheapest_walk),
+        ("drawn", drawn, result.drawn_walk),
+        ("least torque", best, result.best_walk),
+        ("least energy", cheapest, result.cheapest_walk),
     )
     for name, motion, walked in walks:
         work = float(simpson(motion.power.sum(axis=1), x=motion.t))
-        ends = [found.support.energy(motion.q[row], motion.v[row]) for row in (0, -1)]
+        ends = [result.support.energy(motion.q[row], motion.v[row]) for row in (0, -1)]
         yield Check.at_most(f"{name}: |work of the drives - energy gained|", abs(work - ends[1] + ends[0]), 0.01, "J")
         yield Check.at_most("... |centre of pressure from mid-foot|", np.abs(motion.cop).max(), ROOM + 1e-3, "m")
         yield Check.near("... engine: torques over the plan's", walked.torque_cost / motion.torque_cost, 1.0, 0.05)
@@ -394,20 +394,20 @@ def checks(found: Found) -> Iterator[Check]:
         yield Check.at_most("... engine: largest error of a joint", walked.error, 0.01, "rad")
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: OptimalSupportResult) -> None:
     """Draw postures, torques, powers and the centre of pressure of all three."""
     grid = figure.add_gridspec(3, 3)
     motions = (
-        ("drawn", found.drawn, ":"),
-        ("least torque", found.best, "-"),
-        ("least energy", found.cheapest, "--"),
+        ("drawn", result.drawn, ":"),
+        ("least torque", result.best, "-"),
+        ("least energy", result.cheapest, "--"),
     )
     for row, (name, motion, _) in enumerate(motions):
         ax = figure.add_subplot(grid[row, 0])
-        draw_phase(ax, found, motion)
+        draw_phase(ax, result, motion)
         title = f"{name}: {motion.torque_cost:.0f} N²m²s, {motion.energy:.0f} J"
         label(ax, title, aspect="equal", ylim=(-0.05, 1.5))
-    stance = slice(0, 3) if found.support.stance == 0 else slice(3, 6)
+    stance = slice(0, 3) if result.support.stance == 0 else slice(3, 6)
     swing = slice(3, 6) if stance.start == 0 else slice(0, 3)
     for row, (name, motion, _) in enumerate(motions):
         ax = figure.add_subplot(grid[row, 1])
@@ -429,10 +429,10 @@ def draw(figure: Figure, found: Found) -> None:
     label(axes[2], "centre of pressure from mid-foot [mm]", x="time [s]")
 
 
-def draw_phase(ax: Axes, found: Found, motion: Motion) -> None:
+def draw_phase(ax: Axes, result: OptimalSupportResult, motion: Motion) -> None:
     """Draw postures at even times."""
     for row in np.linspace(0, len(motion.t) - 1, 6).astype(int):
-        draw_posture(ax, found.robot, motion.q[row], 1.0 if row in (0, len(motion.t) - 1) else 0.4)
+        draw_posture(ax, result.robot, motion.q[row], 1.0 if row in (0, len(motion.t) - 1) else 0.4)
     ax.axhline(0.0, color=MARK_COLOUR, linewidth=1.0)
 
 

@@ -68,7 +68,7 @@ class Portrait:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PhasePlaneResult:
     """The portrait, and by integration: rates before touch-downs (n,), the gait's, and the slowest [rad/s]."""
 
     portrait: Portrait
@@ -90,7 +90,7 @@ def slowest(reduced: ReducedMap) -> float:
     return walks
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> PhasePlaneResult:
     """Integrate steps, look for the gait, and for the slowest step."""
     constraint = VirtualConstraint(StraightLegs.of_robot(load_robot("compass"), SLOPE), PATH)
     reduced = ReducedMap(constraint)
@@ -98,30 +98,30 @@ def measure(_progress: bool = False) -> Found:
     for _ in range(STEPS):
         rates.append(float(reduced(np.array([rates[-1]])).xi[0]))
     point = fixed_point(reduced, np.array([BEGIN]), tolerance=1e-9)
-    return Found(Portrait(constraint), np.array(rates), float(point.xi[0]), slowest(reduced))
+    return PhasePlaneResult(Portrait(constraint), np.array(rates), float(point.xi[0]), slowest(reduced))
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: PhasePlaneResult) -> Iterator[Check]:
     """Return separatrix, cycle, and map."""
-    portrait = found.portrait
+    portrait = result.portrait
     a, b = portrait.affine
     expected = [BEGIN]
     for _ in range(STEPS):
         expected.append(-math.sqrt(a * expected[-1] ** 2 + b))
-    yield Check.near("rate between falling back and walking on", found.slowest, portrait.slowest, 1e-5, "rad/s")
-    yield Check.at_most("|rates before touch-downs - quadrature|", float(np.abs(found.rates - expected).max()), 1e-7)
-    yield Check.near("closed orbit: rate before a touch-down", found.gait, portrait.gait, 1e-7, "rad/s")
-    lacks = found.rates**2 - portrait.gait**2
+    yield Check.near("rate between falling back and walking on", result.slowest, portrait.slowest, 1e-5, "rad/s")
+    yield Check.at_most("|rates before touch-downs - quadrature|", float(np.abs(result.rates - expected).max()), 1e-7)
+    yield Check.near("closed orbit: rate before a touch-down", result.gait, portrait.gait, 1e-7, "rad/s")
+    lacks = result.rates**2 - portrait.gait**2
     ratios = lacks[1:6] / lacks[:5]
     yield Check.at_most("|squares' distance from it, from step to step - a|", float(np.abs(ratios - a).max()), 1e-6)
     yield Check.shown("... a", a)
     yield Check.shown("rate after a touch-down over that before", portrait.strike / float(portrait.inertia[0]))
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: PhasePlaneResult) -> None:
     """Draw kinds of motion, steps towards the cycle, and the return map."""
     kinds, steps, returns = figure.subplots(1, 3)
-    portrait = found.portrait
+    portrait = result.portrait
     top = -float(portrait.work.min())
     at_top = int(portrait.work.argmin())
     for share in (0.25, 0.6, 0.9, 1.1, 1.5, 2.2):
@@ -135,7 +135,7 @@ def draw(figure: Figure, found: Found) -> None:
     kinds.plot(portrait.angle, -edge, "--", color=LIMIT_COLOUR, linewidth=1.0)
     for angle, at, name in ((0.13, 0.0, "A"), (-0.13, 0.0, "B"), (0.0, -0.3, "C")):
         kinds.text(angle, at, name, ha="center", va="center", fontsize="large")
-    for before in found.rates[:4]:
+    for before in result.rates[:4]:
         path = portrait.orbit(0.5 * (portrait.strike * before) ** 2)
         steps.plot(portrait.angle, path, color=FOOT_COLOURS[0], linewidth=0.9)
         steps.plot([portrait.angle[-1], portrait.angle[0]], [before, path[0]], ":", color="#777777", linewidth=0.9)
@@ -151,9 +151,9 @@ def draw(figure: Figure, found: Found) -> None:
     a, b = portrait.affine
     returns.plot(line, -np.sqrt(a * line**2 + b), color=FOOT_COLOURS[0], label="map")
     returns.plot(line, line, "--", color="#777777", linewidth=0.8)
-    stairs = np.repeat(found.rates, 2)
+    stairs = np.repeat(result.rates, 2)
     returns.plot(stairs[:-1], stairs[1:], color=FOOT_COLOURS[1], linewidth=0.9, label="$p_i$")
-    returns.plot(found.gait, found.gait, "o", color=LIMIT_COLOUR, label="$p_e$")
+    returns.plot(result.gait, result.gait, "o", color=LIMIT_COLOUR, label="$p_e$")
     label(returns, "return map", x="rate before a touch-down", y="before the next [rad/s]", legend="best")
 
 

@@ -61,7 +61,7 @@ class Watch:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PlanarGaitResult:
     """The walk.
 
     Attributes:
@@ -106,7 +106,7 @@ class Found:
         return away
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> PlanarGaitResult:
     """Let the biped walk twice."""
     robot = load_robot(ROBOT)
 
@@ -116,18 +116,18 @@ def measure(progress: bool = False) -> Found:
         return run(settings, progress, watch)[0], np.array(watch.q)
 
     recording, q = walked(BEGIN + 0.5 * N_STEPS * STRIDE + 0.7, Watch())
-    return Found(robot, recording, q, walked(PUSH_AT + STRIDE, Watch(PUSH))[1], PUSH)
+    return PlanarGaitResult(robot, recording, q, walked(PUSH_AT + STRIDE, Watch(PUSH))[1], PUSH)
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: PlanarGaitResult) -> Iterator[Check]:
     """Return the figures of the walk."""
-    recording, report, robot = found.recording, found.report, found.robot
+    recording, report, robot = result.recording, result.report, result.robot
     t, middle = recording.t, slice(*np.searchsorted(recording.t, [BEGIN + 2.0 * STRIDE, BEGIN + 8.0 * STRIDE]))
     walk = next((each for each in report.stretches if "walking" in each.gaits), None)
     cycle = walk.cycle if walk is not None else None
     stride = round(STRIDE / (t[1] - t[0]))
-    repeated = np.abs(found.q[middle, 1:] - found.q[middle.start + stride : middle.stop + stride, 1:]).max()
-    speed = np.ptp(found.q[[middle.start, middle.stop], X]) / np.ptp(t[[middle.start, middle.stop]])
+    repeated = np.abs(result.q[middle, 1:] - result.q[middle.start + stride : middle.stop + stride, 1:]).max()
+    speed = np.ptp(result.q[[middle.start, middle.stop], X]) / np.ptp(t[[middle.start, middle.stop]])
     torque = np.abs(recording.joint_effort) / robot.effort_limit
     yield Check.equal("steps of a walk", walk.steps if walk is not None else 0, N_STEPS)
     yield Check.equal("states of its cycle, which is two steps", len(cycle.states) if cycle is not None else 0, 6)
@@ -137,18 +137,18 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.at_most("largest error of a joint", np.nanmax(recording.readouts["tracking_error"]), 0.01, "rad")
     yield Check.at_most("|joint, height, pitch - that of a stride later|", repeated, 1e-3, "m, rad")
     yield Check.at_least(
-        "least distance of the CoP from the edge of a foot that carries", np.nanmin(found.margins), 0.05, "m"
+        "least distance of the CoP from the edge of a foot that carries", np.nanmin(result.margins), 0.05, "m"
     )
-    yield Check.at_most("largest pitch of the trunk", np.abs(found.q[:, 2]).max(), 0.01, "rad")
-    yield Check.shown("share of the friction used, without impacts", np.nanmax(_friction(found)))
+    yield Check.at_most("largest pitch of the trunk", np.abs(result.q[:, 2]).max(), 0.01, "rad")
+    yield Check.shown("share of the friction used, without impacts", np.nanmax(_friction(result)))
     yield Check.shown("largest impulse of a landing", np.abs(recording.impact[..., Z]).max(), "N.s")
-    yield Check.shown(f"pushed by {found.impulse:g} N.s: largest deviation", found.aside.max(), "m, rad")
-    yield Check.at_most("... deviation a stride later", found.aside[-1], 1e-3, "m, rad")
+    yield Check.shown(f"pushed by {result.impulse:g} N.s: largest deviation", result.aside.max(), "m, rad")
+    yield Check.at_most("... deviation a stride later", result.aside[-1], 1e-3, "m, rad")
 
 
-def _friction(found: Found) -> Array:
+def _friction(result: PlanarGaitResult) -> Array:
     """Return the share of friction (n, 2) that is used where the CoP's margin counts."""
-    used: Array = np.where(np.isfinite(found.margins), found.recording.friction_used, np.nan)
+    used: Array = np.where(np.isfinite(result.margins), result.recording.friction_used, np.nan)
     return used
 
 
@@ -167,15 +167,15 @@ def sticks(robot: Robot, q: Array) -> list[Array]:
     return lines
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: PlanarGaitResult) -> None:
     """Draw a stride, the centre of pressure and loads over it, and the way back from the push."""
-    recording, robot = found.recording, found.robot
+    recording, robot = result.recording, result.robot
     t = recording.t
     posture, pressed, loads, back = figure.subplots(1, 4, width_ratios=[0.8, 1.0, 1.0, 1.0])
     begin = BEGIN + 2.0 * STRIDE
     rows = np.searchsorted(t, np.linspace(begin, begin + STRIDE, FIGURES))
     for row in rows:
-        trunk, *legs = sticks(robot, found.q[row])
+        trunk, *legs = sticks(robot, result.q[row])
         posture.plot(trunk[:, X], trunk[:, Z], color=TOTAL_COLOUR, linewidth=0.8)
         for leg, colour in zip(legs, FOOT_COLOURS, strict=False):
             posture.plot(leg[:, X], leg[:, Z], color=colour, linewidth=0.9)
@@ -191,8 +191,8 @@ def draw(figure: Figure, found: Found) -> None:
     pressed.plot(t[span], recording.cop_world[span, X], color=TOTAL_COLOUR, label="CoP")
     label(pressed, y="x (m)", legend="best")
     label(loads, y="normal force (N)", legend="best", ylim=(-20.0, 1.5 * robot.weight))
-    back.semilogy(t[: len(found.pushed)], np.maximum(found.aside, 1e-9), color=TOTAL_COLOUR)
-    label(back, y="deviation by the push (m, rad)", xlim=(PUSH_AT - 0.2, t[len(found.pushed) - 1]))
+    back.semilogy(t[: len(result.pushed)], np.maximum(result.aside, 1e-9), color=TOTAL_COLOUR)
+    label(back, y="deviation by the push (m, rad)", xlim=(PUSH_AT - 0.2, t[len(result.pushed) - 1]))
     for ax in (pressed, loads, back):
         ax.set_xlabel("t (s)")
 

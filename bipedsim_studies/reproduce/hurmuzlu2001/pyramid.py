@@ -68,8 +68,8 @@ class Point:
         slip = SPEED * np.array([[np.cos(angle), np.sin(angle)]])
         lcp = coulomb_lcp(self._state.M, -self._state.nle, self._contacts, slip, [0.0], np.zeros((1, 2)))
         answer = solve_coulomb(lcp).answer
-        found: Array = answer.tangential[0] / (MU * answer.normal[0])
-        return found
+        direction: Array = answer.tangential[0] / (MU * answer.normal[0])
+        return direction
 
     def stepped(self, angle: float, sides: int) -> Array:
         """Return the same of a step of ``STEP``, at velocity level."""
@@ -77,8 +77,8 @@ class Point:
         v[:2] = SPEED * np.array([np.cos(angle), np.sin(angle)])
         step = assemble_step(self._state.M, -self._state.nle, v, self._contacts, [0.0], STEP, sides=sides)
         result = solve_step(step)
-        found: Array = result.tangential[0] / (MU * result.normal[0])
-        return found
+        direction: Array = result.tangential[0] / (MU * result.normal[0])
+        return direction
 
 
 def nearest_corner(angle: Array, sides: int) -> Array:
@@ -93,7 +93,7 @@ def along(angle: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PyramidResult:
     """Friction over mu f_n along ``DIRECTIONS``.
 
     Attributes:
@@ -107,7 +107,7 @@ class Found:
     stepped: dict[int, Array]
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> PyramidResult:
     """Pull and slide the foot in all directions."""
     foot = Point()
     held = {}
@@ -115,15 +115,15 @@ def measure(progress: bool = False) -> Found:
         angles = tqdm(DIRECTIONS, desc=f"pyramid of {sides} sides", disable=not progress, leave=False)
         held[sides] = np.array([foot.most_held(float(angle), sides) for angle in angles])
     stepped = {sides: np.array([foot.stepped(float(angle), sides) for angle in DIRECTIONS]) for sides in SIDES}
-    return Found(held, np.array([foot.sliding(float(angle)) for angle in DIRECTIONS]), stepped)
+    return PyramidResult(held, np.array([foot.sliding(float(angle)) for angle in DIRECTIONS]), stepped)
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: PyramidResult) -> Iterator[Check]:
     """Return the anisotropy of every pyramid."""
     way = along(DIRECTIONS)
     for sides in SIDES:
         deficit = 1.0 - np.cos(np.pi / sides)
-        held, stepped = found.held[sides], found.stepped[sides]
+        held, stepped = result.held[sides], result.stepped[sides]
         brake = -np.einsum("ij,ij->i", stepped, way)
         # Just between two corners both brake the same, and so does any mean of them.
         clear = nearest_corner(DIRECTIONS, sides) < (1.0 - 1e-6) * np.pi / sides
@@ -142,11 +142,11 @@ def checks(found: Found) -> Iterator[Check]:
         yield Check.at_most(
             "... ||friction| - 1| but for ties of two corners, velocity level", np.abs(full - 1.0).max(), LIMIT
         )
-    exact = np.abs(found.sliding + way).max()
+    exact = np.abs(result.sliding + way).max()
     yield Check.at_most("sliding at acceleration level, any k: |friction + direction of the slip|", exact, LIMIT)
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: PyramidResult) -> None:
     """Draw pull held and brake along the slip over the direction, and the deficits over k."""
     axes: list[Any] = [figure.add_subplot(1, 3, k + 1, projection="polar" if k < 2 else None) for k in range(3)]
     way = along(DIRECTIONS)
@@ -161,11 +161,11 @@ def draw(figure: Figure, found: Found) -> None:
         look: dict[str, Any] = {"color": FOOT_COLOURS[k]}
         dots: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 3.5, **look}
         axes[0].plot(fine, pyramid_radius(fine, sides), linewidth=0.9, **look)
-        axes[0].plot(DIRECTIONS, found.held[sides], label=f"k = {sides}", **dots)
-        brake = -np.einsum("ij,ij->i", found.stepped[sides], way)
+        axes[0].plot(DIRECTIONS, result.held[sides], label=f"k = {sides}", **dots)
+        brake = -np.einsum("ij,ij->i", result.stepped[sides], way)
         axes[1].plot(fine, np.cos(nearest_corner(fine, sides)), linewidth=0.9, **look)
         axes[1].plot(DIRECTIONS, brake, label=f"k = {sides}", **dots)
-    size = np.linalg.norm(found.sliding, axis=1)
+    size = np.linalg.norm(result.sliding, axis=1)
     axes[1].plot(DIRECTIONS, size, "x", color="#777777", markersize=3.5, label="acceleration level, any k")
     ax = axes[2]
     for k, sides in enumerate(SIDES):
@@ -173,7 +173,7 @@ def draw(figure: Figure, found: Found) -> None:
         degrees = np.degrees(DIRECTIONS[inside])
         quarter = np.linspace(0.0, 0.5 * np.pi, 400)
         ax.plot(np.degrees(quarter), 1.0 - pyramid_radius(quarter, sides), color=FOOT_COLOURS[k], linewidth=0.9)
-        ax.plot(degrees, 1.0 - found.held[sides][inside], ".", color=FOOT_COLOURS[k], markersize=4)
+        ax.plot(degrees, 1.0 - result.held[sides][inside], ".", color=FOOT_COLOURS[k], markersize=4)
         worst = 1.0 - np.cos(np.pi / sides)
         ax.annotate(
             f"{100.0 * worst:.1f} %", (180.0 / sides, worst), xytext=(0, 4), textcoords="offset points", ha="center"

@@ -47,7 +47,7 @@ def through_springs(balls: Cradle, ratio: float) -> Array:
     apart.terminal, apart.direction = True, 1.0  # type: ignore[attr-defined]
     slow = 1.0 / math.sqrt(min(1.0, ratio))
     start = np.concatenate([np.zeros(3), BEFORE])
-    found = solve_ivp(
+    solution = solve_ivp(
         rate,
         (0.0, 100.0 * slow),
         start,
@@ -57,7 +57,7 @@ def through_springs(balls: Cradle, ratio: float) -> Array:
         atol=1e-12 / heavy,
         first_step=1e-3 / math.sqrt(max(1.0, ratio)),
     )
-    return np.asarray(found.y[3:, -1])
+    return np.asarray(solution.y[3:, -1])
 
 
 def first_release(balls: Cradle, ratio: float) -> tuple[float, Array]:
@@ -96,7 +96,7 @@ def equal_springs(balls: Cradle) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SpringsResult:
     """Velocities (n, 3) after, by ``RATIOS``, and those through equal springs, by modes."""
 
     after: Array
@@ -104,41 +104,43 @@ class Found:
     modes: Array
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> SpringsResult:
     """Let the ball strike through springs."""
     balls = cradle()
     after = np.array([through_springs(balls, float(ratio)) for ratio in RATIOS])
-    return Found(after, through_springs(balls, 1.0), equal_springs(balls))
+    return SpringsResult(after, through_springs(balls, 1.0), equal_springs(balls))
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: SpringsResult) -> Iterator[Check]:
     """Return momentum, energy, and the limits."""
-    yield Check.at_most("|sum of momenta - 1|", float(np.abs(found.after.sum(axis=1) - 1.0).max()), 1e-9, "N.s")
-    energies = np.square(found.after).sum(axis=1)
+    yield Check.at_most("|sum of momenta - 1|", float(np.abs(result.after.sum(axis=1) - 1.0).max()), 1e-9, "N.s")
+    energies = np.square(result.after).sum(axis=1)
     yield Check.at_most("|energy after / before - 1|", float(np.abs(energies - 1.0).max()), 1e-7)
-    yield Check.at_most("equal springs: |v after - modes|", float(np.abs(found.equal - found.modes).max()), 1e-7, "m/s")
-    for k, v in enumerate(found.modes):
+    yield Check.at_most(
+        "equal springs: |v after - modes|", float(np.abs(result.equal - result.modes).max()), 1e-7, "m/s"
+    )
+    for k, v in enumerate(result.modes):
         yield Check.shown(f"... v of ball {k + 1}", float(v), "m/s")
     ends = (
         (0, REBOUND, "k1/k2 = 1e-4: |v after - (-1/3, 2/3, 2/3)|"),
         (-1, TEXTBOOK, "k1/k2 = 1e4: |v after - (0, 0, 1)|"),
     )
     for row, limit, name in ends:
-        yield Check.at_most(name, float(np.abs(found.after[row] - limit).max()), 1e-4, "m/s")
+        yield Check.at_most(name, float(np.abs(result.after[row] - limit).max()), 1e-4, "m/s")
     errors = [
-        np.abs(found.after[[DECADE, 0]] - REBOUND).max(axis=1),
-        np.abs(found.after[[-1 - DECADE, -1]] - TEXTBOOK).max(axis=1),
+        np.abs(result.after[[DECADE, 0]] - REBOUND).max(axis=1),
+        np.abs(result.after[[-1 - DECADE, -1]] - TEXTBOOK).max(axis=1),
     ]
     yield Check.at_least(
         "... the error falls over the last decade, least factor", min(float(a / b) for a, b in errors), 9.0
     )
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: SpringsResult) -> None:
     """Draw the outcome over the ratio."""
     ax = figure.subplots()
     for k in range(3):
-        ax.semilogx(RATIOS, found.after[:, k], color=FOOT_COLOURS[k], label=f"ball {k + 1}")
+        ax.semilogx(RATIOS, result.after[:, k], color=FOOT_COLOURS[k], label=f"ball {k + 1}")
         ax.plot([RATIOS[0], RATIOS[-1]], [REBOUND[k], TEXTBOOK[k]], "o", color=LIMIT_COLOUR, markersize=5)
     label(ax, "dots: the rigid outcomes of Fig. 10", x="k$_1$ / k$_2$", y="velocity after [m/s]", legend="best")
 

@@ -96,7 +96,7 @@ def able(law: str) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ThreeBallsResult:
     """Everything that is drawn.
 
     Attributes:
@@ -108,7 +108,7 @@ class Found:
     over_ratio: dict[str, list[tuple[float, Array]]]
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> ThreeBallsResult:
     """Let every law have its impacts."""
     equal_masses, balls = cradle(), [cradle(ratio) for ratio in RATIOS]
     over_e = {law: [(float(e), outcomes(equal_masses, law, e)) for e in able(law)] for law in IMPACT_LAWS}
@@ -116,28 +116,28 @@ def measure(_progress: bool = False) -> Found:
         law: [(float(r), outcomes(each, law, able(law)[-1])) for r, each in zip(RATIOS, balls, strict=True)]
         for law in IMPACT_LAWS
     }
-    return Found(over_e, over_ratio)
+    return ThreeBallsResult(over_e, over_ratio)
 
 
-def apart(found: Array, expected: Array) -> float:
+def apart(result: Array, expected: Array) -> float:
     """Return the largest distance [m/s] of an expected outcome (3,) from the nearest that was found."""
-    return float(max(np.abs(found - each).max(axis=1).min() for each in np.atleast_2d(expected)))
+    return float(max(np.abs(result - each).max(axis=1).min() for each in np.atleast_2d(expected)))
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: ThreeBallsResult) -> Iterator[Check]:
     """Return the figures of Fig. 10 and of the sweeps."""
     balls = cradle()
     for law, e, expected in FIG_10:
         seen = outcomes(balls, law, e)
         yield Check.equal(f"{law}, e = {e:g}: outcomes", len(seen), len(expected))
         yield Check.at_most(f"{law}, e = {e:g}: |v - Fig. 10|", apart(seen, np.array(expected)), LIMIT, "m/s")
-    glued = max(apart(v, balls.together(e)) for each in found.over_e.values() for e, v in each)
-    rising = max(balls.energy(v) - 1.0 for each in found.over_e.values() for _, all_v in each for v in all_v)
+    glued = max(apart(v, balls.together(e)) for each in result.over_e.values() for e, v in each)
+    rising = max(balls.energy(v) - 1.0 for each in result.over_e.values() for _, all_v in each for v in all_v)
     yield Check.at_most("0 <= e <= 1: |v - two-body impact with 2 and 3 as one|, every law", glued, LIMIT, "m/s")
     yield Check.at_most("0 <= e <= 1: energy after / before - 1, every law", rising, LIMIT)
     swept = [(cradle(ratio), ratio) for ratio in RATIOS]
     errors, moved, kept, turns = 0.0, 0.0, 0.0, 0.0
-    for law, each in found.over_ratio.items():
+    for law, each in result.over_ratio.items():
         for (balls, _), (_, seen) in zip(swept, each, strict=True):
             e = float(able(law)[-1])
             errors = max(errors, apart(seen, balls.together(e)))
@@ -153,7 +153,7 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.at_most("mass ratio 0.1 to 10: |change of momentum|", moved, LIMIT, "N.s")
     yield Check.at_most("mass ratio 0.1 to 10: |energy after / before - 1| at e = 1", kept, LIMIT)
     yield Check.shown(
-        "most outcomes of han_gilmore over the mass ratio", max(len(v) for _, v in found.over_ratio["han_gilmore"])
+        "most outcomes of han_gilmore over the mass ratio", max(len(v) for _, v in result.over_ratio["han_gilmore"])
     )
 
 
@@ -172,10 +172,10 @@ def curves(ax: Axes, swept: list[tuple[float, Array]]) -> None:
             ax.plot(*others.T, ("o", "s", "^")[ball], markersize=2.2, label=f"{label}, struck in turn", **look)
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: ThreeBallsResult) -> None:
     """Draw velocities over e for every law, energy over e, and velocities over the mass ratio for two laws."""
     axes = figure.subplots(3, 3)
-    for ax, (law, swept) in zip(axes[:2].ravel(), found.over_e.items(), strict=True):
+    for ax, (law, swept) in zip(axes[:2].ravel(), result.over_e.items(), strict=True):
         curves(ax, swept)
         label(
             ax,
@@ -189,7 +189,7 @@ def draw(figure: Figure, found: Found) -> None:
     axes[1, 2].legend(loc="upper left", fontsize=7, ncols=2)
     ax = axes[2, 0]
     balls = cradle()
-    for k, (law, swept) in enumerate(found.over_e.items()):
+    for k, (law, swept) in enumerate(result.over_e.items()):
         e = [x for x, v in swept for _ in v]
         ratio = [balls.energy(row) for _, v in swept for row in v]
         look: dict[str, Any] = {"linewidth": 6.5 - 1.2 * k}
@@ -204,7 +204,7 @@ def draw(figure: Figure, found: Found) -> None:
     label(ax, "energy after / before", x="restitution e", y="energy ratio")
     ax.legend(loc="upper left", fontsize=7)
     for ax, law in zip(axes[2, 1:], ("pfeiffer_glocker", "han_gilmore"), strict=True):
-        curves(ax, found.over_ratio[law])
+        curves(ax, result.over_ratio[law])
         label(ax, f"{law}, e = 1", x="mass of the middle ball over the others", y="v after [m/s]", xscale="log")
 
 

@@ -128,7 +128,7 @@ def kinds(portrait: Portrait, returns: bool) -> list[Kind]:
     """Return a motion of kinds A and B, and of kind C if it ``returns``, as a pendulum's does."""
     left, top, right = portrait.equilibria
     low, high = portrait.ends
-    found = []
+    motions = []
     for name, well, outward in (("A", left, low), ("B", right, high), ("C", right, high)):
         bottom = -float(portrait.work(well))
         rims = -portrait.work(np.array([top, outward])) - bottom
@@ -140,8 +140,8 @@ def kinds(portrait: Portrait, returns: bool) -> list[Kind]:
             turns = [portrait.turns(left, low, level), portrait.turns(right, high, level)]
         else:
             continue
-        found.append(Kind(name, float(well), rate, 2.0 * portrait.time(turns[0], turns[1], level, True)))
-    return found
+        motions.append(Kind(name, float(well), rate, 2.0 * portrait.time(turns[0], turns[1], level, True)))
+    return motions
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,11 +234,11 @@ def by_events(constraint: LinkConstraint, rate: float) -> Array:
 
 def free_period(constraint: LinkConstraint, kind: Kind) -> float:
     """Return the period of a motion of kind A or B by free links under the joint moments [s]."""
-    found = constraint.walker.step(
+    step = constraint.walker.step(
         constraint.posture(kind.angle), kind.rate * constraint.slopes(kind.angle), constraint.torque, kind.period
     )
     # What is missing of a whole period at the rate at its end.
-    return kind.period + float((kind.angle - found.phi[-1, 0]) / found.rate[-1, 0])
+    return kind.period + float((kind.angle - step.phi[-1, 0]) / step.rate[-1, 0])
 
 
 def slowest(constraint: LinkConstraint) -> float:
@@ -265,12 +265,12 @@ def strike_by_law(constraint: LinkConstraint, rate: float) -> tuple[Array, Array
     q, v = robot_state(robot, walker, constraint.posture(END), rate * constraint.slopes(END))
     state = mechanics(robot, q, v, of_soles(robot))
     friction = Friction(state.rows[:, X], robot.soles[0].friction_static)
-    found = IMPACT_LAWS["pfeiffer_glocker"](state.M, state.rows[:, Z], v, 0.0, friction)
-    return link_state(q, found.v_after, 1)[1], found.impulse
+    impact = IMPACT_LAWS["pfeiffer_glocker"](state.M, state.rows[:, Z], v, 0.0, friction)
+    return link_state(q, impact.v_after, 1)[1], impact.impulse
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ThreeLinksResult:
     """What was found.
 
     Attributes:
@@ -320,7 +320,7 @@ class Found:
         return np.array(rates)
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> ThreeLinksResult:
     """Move mass and biped."""
     pendulum = pendulum_portrait(PENDULUM_SPRING)
     constraint = biped()
@@ -329,7 +329,7 @@ def measure(_progress: bool = False) -> Found:
         (kind, engine(constraint, kind.angle, kind.rate, SWINGS * kind.period, 1), free_period(constraint, kind))
         for kind in kinds(portrait, False)
     ]
-    found = Found(
+    result = ThreeLinksResult(
         pendulum=pendulum,
         swung=tuple((kind, swing(kind, PENDULUM_SPRING)) for kind in kinds(pendulum, True)),
         constraint=constraint,
@@ -339,36 +339,36 @@ def measure(_progress: bool = False) -> Found:
         events=np.zeros(0),
         walk=swings[0][1],
     )
-    first = BEGIN * found.gait
+    first = BEGIN * result.gait
     after = constraint.walker.heel_strike(constraint.posture(END), first * constraint.slopes(END))[1]
     walk = engine(constraint, -END, float(after[0]), LONGEST, STEPS)
-    return replace(found, events=by_events(constraint, first), walk=walk)
+    return replace(result, events=by_events(constraint, first), walk=walk)
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: ThreeLinksResult) -> Iterator[Check]:
     """Return periods, what parts the kinds, the steps, and the touch-down."""
-    constraint, portrait = found.constraint, found.portrait
-    for kind, way in found.swung:
+    constraint, portrait = result.constraint, result.portrait
+    for kind, way in result.swung:
         yield Check.near(f"mass, kind {kind.name}: period, engine", way.period, kind.period, 1e-3 * kind.period, "s")
     yield Check.equal("biped: static equilibria of its one degree of freedom", len(portrait.equilibria), 3)
-    for kind, way, free in found.swings:
+    for kind, way, free in result.swings:
         name = f"biped, kind {kind.name}"
         yield Check.near(f"{name}: period, three free links under the joint moments", free, kind.period, 1e-7, "s")
         yield Check.near("... engine", way.period, kind.period, 1e-3 * kind.period, "s")
         yield Check.equal("... touch-downs", len(way.landings), 0)
-    top = math.sqrt(-2.0 * float(portrait.work(portrait.equilibria[1]))) / found.strike
-    yield Check.near("rate before a touch-down between kinds A and C", found.slowest, top, 1e-5, "rad/s")
-    expected = found.mapped(found.events[0], STEPS)
-    off = float(np.abs(found.events - expected).max())
+    top = math.sqrt(-2.0 * float(portrait.work(portrait.equilibria[1]))) / result.strike
+    yield Check.near("rate before a touch-down between kinds A and C", result.slowest, top, 1e-5, "rad/s")
+    expected = result.mapped(result.events[0], STEPS)
+    off = float(np.abs(result.events - expected).max())
     yield Check.at_most("|rates before touch-downs, free links - quadrature|", off, 1e-8, "rad/s")
-    yield Check.shown("closed orbit: rate before a touch-down", found.gait, "rad/s")
-    yield Check.shown("... share of its distance in squares that a step leaves", found.affine[0])
-    walk = found.walk
+    yield Check.shown("closed orbit: rate before a touch-down", result.gait, "rad/s")
+    yield Check.shown("... share of its distance in squares that a step leaves", result.affine[0])
+    walk = result.walk
     yield Check.equal("engine: touch-downs", len(walk.landings), STEPS)
     apart = float(np.abs(walk.landings / expected[1:] - 1.0).max())
     yield Check.at_most("engine: |rate before a touch-down / quadrature - 1|", apart, 0.02)
-    by_law, impulse = strike_by_law(constraint, found.gait)
-    by_momenta = constraint.walker.heel_strike(constraint.posture(END), found.gait * constraint.slopes(END))[1]
+    by_law, impulse = strike_by_law(constraint, result.gait)
+    by_momenta = constraint.walker.heel_strike(constraint.posture(END), result.gait * constraint.slopes(END))[1]
     yield Check.at_most("touch-down: |pfeiffer_glocker - momenta|", float(np.abs(by_law - by_momenta).max()), 1e-9)
     yield Check.at_most("... impulse of the foot behind", abs(float(impulse[0])), 1e-9, "N.s")
     ratio = by_momenta / by_momenta[0] - constraint.slopes(-END)
@@ -408,45 +408,45 @@ def draw_orbits(ax: Axes, portrait: Portrait, shares: Array, mirrored: bool) -> 
     ax.plot(portrait.equilibria[1], 0.0, "o", markerfacecolor="white", markeredgecolor=TOTAL_COLOUR, markersize=5)
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: ThreeLinksResult) -> None:
     """Draw Fig. 2, 3, and all parts of 4."""
-    walker, portrait = found.constraint.walker, found.portrait
+    walker, portrait = result.constraint.walker, result.portrait
     grid = figure.add_gridspec(2, 12, height_ratios=[1.0, 1.15])
     mass = figure.add_subplot(grid[0, :4])
     stills = [figure.add_subplot(grid[0, columns]) for columns in (slice(4, 6), slice(6, 8), slice(8, 12))]
     kinds_of, steps, returns = (figure.add_subplot(grid[1, at : at + 4]) for at in (0, 4, 8))
-    draw_orbits(mass, found.pendulum, np.array([0.35, 2.0, 4.0, 7.0]), True)
-    for kind, way in found.swung:
+    draw_orbits(mass, result.pendulum, np.array([0.35, 2.0, 4.0, 7.0]), True)
+    for kind, way in result.swung:
         mass.plot(way.angle, way.rate, color=COLOURS[kind.name], label=kind.name)
     label(mass, "Fig. 2: a mass on a spring", x="angle [rad]", y="rate [rad/s]", legend="upper right")
-    for ax, (kind, way, _) in zip(stills, found.swings, strict=False):
+    for ax, (kind, way, _) in zip(stills, result.swings, strict=False):
         for row in np.linspace(0, np.searchsorted(way.t, 0.5 * kind.period), 5).astype(int):
             phi = link_state(way.posture[row], way.posture[row], 0)[0]
             figure_of(ax, walker, phi, 0.0, row == 0)
         label(ax, f"Fig. 3: {kind.name}", aspect="equal", xlim=(-0.65, 0.65))
-    draw_walk(stills[2], found)
+    draw_walk(stills[2], result)
     for ax in stills:
         ax.axhline(0.0, color=MARK_COLOUR, linewidth=1.0)
         ax.set(ylim=(-0.05, 1.65), xticks=[], yticks=[], frame_on=False)
     draw_orbits(kinds_of, portrait, np.array([0.15, 1.4, 2.0, 3.0]), True)
-    for kind, way, _ in found.swings:
+    for kind, way, _ in result.swings:
         kinds_of.plot(way.angle, way.rate, color=COLOURS[kind.name])
         kinds_of.text(kind.angle, 0.09, kind.name, color=COLOURS[kind.name], ha="center", fontweight="bold")
-    last = np.flatnonzero(np.diff(found.walk.angle) < -END)
+    last = np.flatnonzero(np.diff(result.walk.angle) < -END)
     final = slice(last[-2] + 1, last[-1] + 1)
-    kinds_of.plot(found.walk.angle[final], found.walk.rate[final], color=COLOURS["C"])
+    kinds_of.plot(result.walk.angle[final], result.walk.rate[final], color=COLOURS["C"])
     kinds_of.text(0.0, 0.27, "C", color=COLOURS["C"], ha="center", fontweight="bold")
     for ax in (kinds_of, steps):
         for end in (-END, END):
             ax.axvline(end, color=LIMIT_COLOUR, linestyle="--", linewidth=0.9)
     label(kinds_of, "Fig. 4a: biped, contact at the red lines", x="stance leg [rad]", y="rate [rad/s]")
-    draw_steps(steps, found)
-    draw_map(returns, found)
+    draw_steps(steps, result)
+    draw_map(returns, result)
 
 
-def draw_walk(ax: Axes, found: Found) -> None:
+def draw_walk(ax: Axes, result: ThreeLinksResult) -> None:
     """Draw the last two steps of the walk, whose feet exchange their colours with their tasks."""
-    walk, walker = found.walk, found.constraint.walker
+    walk, walker = result.walk, result.constraint.walker
     strikes = np.flatnonzero(np.diff(walk.angle) < -END)
     at = 0.0
     for number, (begin, end) in enumerate(zip(strikes[-3:-1] + 1, strikes[-2:], strict=True)):
@@ -458,15 +458,15 @@ def draw_walk(ax: Axes, found: Found) -> None:
     label(ax, "Fig. 3: C, two steps", aspect="equal")
 
 
-def draw_steps(ax: Axes, found: Found) -> None:
+def draw_steps(ax: Axes, result: ThreeLinksResult) -> None:
     """Draw steps of the engine towards the closed orbit."""
-    portrait, walk = found.portrait, found.walk
+    portrait, walk = result.portrait, result.walk
     strikes = np.concatenate([[-1], np.flatnonzero(np.diff(walk.angle) < -END)])
     for begin, end in zip(strikes[:4] + 1, strikes[1:5], strict=True):
         ax.plot(walk.angle[begin : end + 1], walk.rate[begin : end + 1], color=COLOURS["C"], linewidth=1.0)
         ax.plot(walk.angle[end : end + 2], walk.rate[end : end + 2], ":", color=MARK_COLOUR, linewidth=1.0)
     angle = np.linspace(*portrait.ends, 401)
-    cycle = portrait.rate(angle, 0.5 * (found.strike * found.gait) ** 2)
+    cycle = portrait.rate(angle, 0.5 * (result.strike * result.gait) ** 2)
     ax.plot(angle, cycle, color=LIMIT_COLOUR, label="closed orbit, quadrature", linewidth=1.6)
     ax.plot(angle[[-1, 0]], cycle[[-1, 0]], ":", color=LIMIT_COLOUR)
     for at, name in ((-1, "1"), (0, "2")):
@@ -474,17 +474,17 @@ def draw_steps(ax: Axes, found: Found) -> None:
     label(ax, "Fig. 4b, c: impact and switching, 1 to 2", x="stance leg [rad]", y="rate [rad/s]", legend="upper center")
 
 
-def draw_map(ax: Axes, found: Found) -> None:
+def draw_map(ax: Axes, result: ThreeLinksResult) -> None:
     """Draw the return map."""
-    line = np.linspace(found.slowest, BEGIN * found.gait, 100)
-    a, b = found.affine
-    rates = np.concatenate([found.events[:1], found.walk.landings])
+    line = np.linspace(result.slowest, BEGIN * result.gait, 100)
+    a, b = result.affine
+    rates = np.concatenate([result.events[:1], result.walk.landings])
     ax.plot(line, np.sqrt(a * line**2 + b), color=FOOT_COLOURS[0], label="quadrature")
     ax.plot(line, line, "--", color=MARK_COLOUR, linewidth=0.8)
     stairs = np.repeat(rates, 2)
     ax.plot(stairs[:-1], stairs[1:], color=MARK_COLOUR, linewidth=0.8)
     ax.plot(rates[:-1], rates[1:], "o", color=COLOURS["C"], markersize=4, label="$p_i$, engine")
-    ax.plot(found.gait, found.gait, "o", color=LIMIT_COLOUR, markersize=6, label="$p_e$")
+    ax.plot(result.gait, result.gait, "o", color=LIMIT_COLOUR, markersize=6, label="$p_e$")
     x, y = "rate before a touch-down [rad/s]", "before the next [rad/s]"
     label(ax, "Fig. 4d: return map", x=x, y=y, legend="upper left")
 

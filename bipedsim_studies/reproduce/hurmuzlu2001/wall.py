@@ -102,7 +102,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class WallResult:
     """The task, from event to event and by the engine.
 
     Attributes:
@@ -116,7 +116,7 @@ class Found:
     engine: tuple[Array, Array, Array]
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> WallResult:
     """Do the task, twice."""
     task = Task()
     q, v, t = task.start(), np.zeros(2), 0.0
@@ -127,12 +127,12 @@ def measure(_progress: bool = False) -> Found:
         if until is None:
             # As long as the rebounds of a ball that falls from here take; then the force is taken over.
             until = t + rebounds(*task_height(task, q, v))[-1] + 0.02
-        found = motion(task.system(), q, v, until - t, start=t, restitution=RESTITUTION, rest_speed=REST_SPEED)
-        t, q, v = float(found.t[-1]), found.q[-1], found.v[-1]
-        motions.append(found)
-        tips.append(np.array([task.state(q, v).position[0][[X, Z]] for q, v in zip(found.q, found.v, strict=True)]))
+        segment = motion(task.system(), q, v, until - t, start=t, restitution=RESTITUTION, rest_speed=REST_SPEED)
+        t, q, v = float(segment.t[-1]), segment.q[-1], segment.v[-1]
+        motions.append(segment)
+        tips.append(np.array([task.state(q, v).position[0][[X, Z]] for q, v in zip(segment.q, segment.v, strict=True)]))
     switch = float(motions[1].t[0]), float(motions[4].t[0])
-    return Found(motions, tips, by_engine(switch))
+    return WallResult(motions, tips, by_engine(switch))
 
 
 def task_height(task: Task, q: Array, v: Array) -> tuple[float, float]:
@@ -168,49 +168,49 @@ def by_engine(switches: tuple[float, float]) -> tuple[Array, Array, Array]:
     return t, z, pushed
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: WallResult) -> Iterator[Check]:
     """Return what the phases have in closed form."""
-    first, pressed, away, _, _ = found.motions
+    first, pressed, away, _, _ = result.motions
     times = rebounds(START[1], 0.0)
     yield Check.equal("impacts until it rests", len(first.impacts), len(times))
     yield Check.at_most("|impacts - those of a ball|", float(np.abs(first.times - times).max()), 1e-6, "s")
     lack = [pushed - force(t) for t, pushed in zip(pressed.t, pressed.force[:, 0], strict=True)]
     yield Check.at_most("constrained: |force - wanted|", float(np.abs(lack).max()), 1e-6, "N")
-    yield Check.at_most("... |distance from the wall|", float(np.abs(found.tips[1][:, 1]).max()), 1e-7, "m")
-    errors = [abs(float(tip[0] - along(t)[0])) for t, tip in zip(pressed.t, found.tips[1], strict=True)]
+    yield Check.at_most("... |distance from the wall|", float(np.abs(result.tips[1][:, 1]).max()), 1e-7, "m")
+    errors = [abs(float(tip[0] - along(t)[0])) for t, tip in zip(pressed.t, result.tips[1], strict=True)]
     yield Check.at_most("... error along it at the end", errors[-1], 1e-4, "m")
     since = away.t - away.t[0]
     w = math.sqrt(STIFFNESS)
     closed = HELD * (1.0 - (1.0 + w * since) * np.exp(-w * since))
-    yield Check.at_most("free: |distance - closed form|", float(np.abs(found.tips[2][:, 1] - closed).max()), 1e-7, "m")
-    pushed = np.concatenate([m.force[:, 0] for m in found.motions])
+    yield Check.at_most("free: |distance - closed form|", float(np.abs(result.tips[2][:, 1] - closed).max()), 1e-7, "m")
+    pushed = np.concatenate([m.force[:, 0] for m in result.motions])
     yield Check.at_least("least force, any phase", float(pushed.min()), -1e-9, "N")
-    t, z, engine = found.engine
+    t, z, engine = result.engine
     late = (t > pressed.t[0] + 0.05) & (t < LEAVE - 0.01)
     expected = np.array([force(each) for each in t[late]])
     yield Check.at_most("engine: |force - wanted|, constrained", float(np.abs(engine[late] - expected).max()), 0.1, "N")
     before = t < LEAVE
-    height = np.interp(t[before], np.concatenate([m.t for m in found.motions]), np.concatenate(found.tips)[:, 1])
+    height = np.interp(t[before], np.concatenate([m.t for m in result.motions]), np.concatenate(result.tips)[:, 1])
     yield Check.at_most("... |distance - event by event|", float(np.abs(z[before] - height).max()), 2e-3, "m")
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: WallResult) -> None:
     """Draw the tip and the force over time."""
     above, along_wall, below = figure.subplots(3, 1, sharex=True)
-    t = np.concatenate([m.t for m in found.motions])
-    tip = np.concatenate(found.tips)
+    t = np.concatenate([m.t for m in result.motions])
+    tip = np.concatenate(result.tips)
     above.plot(t, tip[:, 1], color=FOOT_COLOURS[0], label="event by event")
-    above.plot(found.engine[0], found.engine[1], ":", color=FOOT_COLOURS[1], label="engine, lcp")
+    above.plot(result.engine[0], result.engine[1], ":", color=FOOT_COLOURS[1], label="engine, lcp")
     label(above, "distance from the wall", y="z [m]", legend="above")
     along_wall.plot(t, tip[:, 0], color=FOOT_COLOURS[0], label="tip")
     along_wall.plot(t, [along(each)[0] for each in t], "--", color=LIMIT_COLOUR, label="wanted")
     label(along_wall, "along the wall", y="x [m]", legend="above")
-    below.plot(found.engine[0], found.engine[2], color=FOOT_COLOURS[1], linewidth=0.7, label="engine, lcp")
-    below.plot(t, np.concatenate([m.force[:, 0] for m in found.motions]), color=FOOT_COLOURS[0], label="force")
+    below.plot(result.engine[0], result.engine[2], color=FOOT_COLOURS[1], linewidth=0.7, label="engine, lcp")
+    below.plot(t, np.concatenate([m.force[:, 0] for m in result.motions]), color=FOOT_COLOURS[0], label="force")
     below.plot(t, [force(each) for each in t], "--", color=LIMIT_COLOUR, linewidth=0.8, label="wanted")
     label(below, "force on the wall", x="time [s]", y="f [N]", legend="above", ylim=(-2.0, 45.0))
     names = ["$\\Omega_0$  $I_0$", "$\\Omega_1$", "$\\Omega_2$", "$I_1$", "$\\Omega_3$"]
-    for each, name in zip(found.motions, names, strict=True):
+    for each, name in zip(result.motions, names, strict=True):
         for ax in (above, along_wall, below):
             ax.axvline(each.t[0], color=MARK_COLOUR, linewidth=0.8)
         above.text(0.5 * (each.t[0] + each.t[-1]), 0.21, name, ha="center")

@@ -31,7 +31,7 @@ RATES = np.linspace(-0.30, -0.232, 18)
 
 
 @dataclass(frozen=True)
-class Found:
+class ZeroDynamicsResult:
     """Rates after a step from ``RATES`` (n,) [rad/s], reduced fixed point and slopes, the loop's multipliers' sizes."""
 
     after: Array
@@ -43,7 +43,7 @@ class Found:
     loop_reduced: float
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> ZeroDynamicsResult:
     """Return the reduced map, its limit without a transient, and the multipliers of engine and controller in a loop."""
     constraint = VirtualConstraint(StraightLegs.of_robot(load_robot("compass"), SLOPE), PATH)
     reduced, limit = ReducedMap(constraint, POWER, TIME_SCALE), ReducedMap(constraint)
@@ -54,7 +54,7 @@ def measure(_progress: bool = False) -> Found:
     loop = Gait("compass", controller="finite_time", slope=SLOPE, physics_dt=H, start=start_file, settle=1).map()
     values = np.linalg.eigvals(jacobian(loop, loop.centre, 1e-3))
     here = loop.centre[[loop.names.index("left_pitch'")]]
-    return Found(
+    return ZeroDynamicsResult(
         after=np.array([float(reduced(np.array([rate])).xi[0]) for rate in RATES]),
         rate=float(point.xi[0]),
         multiplier=float(jacobian(reduced, point.xi, 1e-4)[0, 0]),
@@ -65,22 +65,24 @@ def measure(_progress: bool = False) -> Found:
     )
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: ZeroDynamicsResult) -> Iterator[Check]:
     """Return what theory asks of the maps."""
-    yield Check.at_most("no transient: |slope of the squares - share that a strike leaves|", np.ptp(found.affine), 1e-6)
-    yield Check.near("... that slope", float(found.affine.mean()), found.left, 1e-6)
-    yield Check.shown("rate of the stance leg before a touch-down", found.rate, "rad/s")
-    yield Check.near("multiplier of the reduced map", found.multiplier, 0.847, 1e-3)
-    yield Check.near("largest multiplier of the whole loop", float(found.loop[0]), found.loop_reduced, 0.02)
-    yield Check.at_most("... the other two", float(found.loop[1:].max()), 1e-3)
+    yield Check.at_most(
+        "no transient: |slope of the squares - share that a strike leaves|", np.ptp(result.affine), 1e-6
+    )
+    yield Check.near("... that slope", float(result.affine.mean()), result.left, 1e-6)
+    yield Check.shown("rate of the stance leg before a touch-down", result.rate, "rad/s")
+    yield Check.near("multiplier of the reduced map", result.multiplier, 0.847, 1e-3)
+    yield Check.near("largest multiplier of the whole loop", float(result.loop[0]), result.loop_reduced, 0.02)
+    yield Check.at_most("... the other two", float(result.loop[1:].max()), 1e-3)
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: ZeroDynamicsResult) -> None:
     """Draw the reduced map beside the diagonal."""
     ax = figure.add_subplot()
-    ax.plot(RATES, found.after, label="reduced map")
+    ax.plot(RATES, result.after, label="reduced map")
     ax.plot(RATES, RATES, color="#777777", linestyle="--", linewidth=0.9, label="the same again")
-    ax.plot(found.rate, found.rate, "o", label=f"gait, slope {found.multiplier:.3f}")
+    ax.plot(result.rate, result.rate, "o", label=f"gait, slope {result.multiplier:.3f}")
     label(ax, x="rate of the stance leg before a touch-down [rad/s]", y="before the next one [rad/s]", legend="best")
 
 

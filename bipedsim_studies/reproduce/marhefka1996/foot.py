@@ -57,45 +57,45 @@ def measure(progress: bool = False) -> tuple[Run, Run]:
     return place(), place(0.5 * STEP)
 
 
-def decay(found: Run) -> float:
+def decay(run: Run) -> float:
     """Return the rate [1/s] of the envelope while the oscillation is small."""
-    small = (found.t > SMALL[0]) & (found.t < SMALL[1])
-    away = found.depth[small] - REST
+    small = (run.t > SMALL[0]) & (run.t < SMALL[1])
+    away = run.depth[small] - REST
     ringing = np.sqrt(CONTACT.rate**2 - DECAY**2)
-    envelope = np.hypot(away, (found.speed[small] + DECAY * away) / ringing)
-    return -float(np.polyfit(found.t[small], np.log(envelope), 1)[0])
+    envelope = np.hypot(away, (run.speed[small] + DECAY * away) / ringing)
+    return -float(np.polyfit(run.t[small], np.log(envelope), 1)[0])
 
 
-def jump(found: Run) -> float:
+def jump(run: Run) -> float:
     """Return the largest change of the force from a step to the next [N]."""
-    return float(np.abs(np.diff(found.force, prepend=0.0)).max())
+    return float(np.abs(np.diff(run.force, prepend=0.0)).max())
 
 
 def checks(runs: tuple[Run, Run]) -> Iterator[Check]:
     """Return the figures to meet."""
-    found, finer = runs
-    rest = found.depth[np.argmax(found.t > LIFTED - 0.5 * STEP)]
-    lift = found.t[np.flatnonzero(found.depth > 0.0)[-1]]
+    coarse, finer = runs
+    rest = coarse.depth[np.argmax(coarse.t > LIFTED - 0.5 * STEP)]
+    lift = coarse.t[np.flatnonzero(coarse.depth > 0.0)[-1]]
     halved = "largest change of the force in a step, over that in half the step"
-    yield Check.at_least("smallest force", found.force.min(), 0.0, "N")
-    yield Check.near(halved, jump(found) / jump(finer), 2.0, 0.1)
+    yield Check.at_least("smallest force", coarse.force.min(), 0.0, "N")
+    yield Check.near(halved, jump(coarse) / jump(finer), 2.0, 0.1)
     yield Check.near("depth at the end of the support", rest, REST, 1e-6, "m")
-    yield Check.near("decay of the envelope, linearised 3/2 alpha W / 2 m", decay(found), DECAY, 0.01 * DECAY, "1/s")
-    yield Check.shown("largest force", found.force.max(), "N")
+    yield Check.near("decay of the envelope, linearised 3/2 alpha W / 2 m", decay(coarse), DECAY, 0.01 * DECAY, "1/s")
+    yield Check.shown("largest force", coarse.force.max(), "N")
     yield Check.at_most("foot off the ground after the lift", lift - LIFTED, END - LIFTED - STEP, "s")
 
 
 def draw(figure: Figure, runs: tuple[Run, Run]) -> None:
     """Draw Fig. 8: position, velocity and force over time."""
-    found = runs[0]
+    run = runs[0]
     position, velocity, force = figure.subplots(3, 1, sharex=True)
-    wanted = np.array([target(t) for t in found.t])
-    rate = np.gradient(wanted, found.t)
-    for ax, own, desired in ((position, found.depth, wanted), (velocity, found.speed, rate)):
-        ax.plot(found.t, own, color=FOOT_COLOURS[0], label="foot")
-        ax.plot(found.t, desired, color=TOTAL_COLOUR, linewidth=0.9, linestyle="--", label="desired")
+    wanted = np.array([target(t) for t in run.t])
+    rate = np.gradient(wanted, run.t)
+    for ax, own, desired in ((position, run.depth, wanted), (velocity, run.speed, rate)):
+        ax.plot(run.t, own, color=FOOT_COLOURS[0], label="foot")
+        ax.plot(run.t, desired, color=TOTAL_COLOUR, linewidth=0.9, linestyle="--", label="desired")
     position.axhline(REST, color=LIMIT_COLOUR, linewidth=0.8, label="load / k")
-    force.plot(found.t[1:], found.force, color=FOOT_COLOURS[0], label="ground on the foot")
+    force.plot(run.t[1:], run.force, color=FOOT_COLOURS[0], label="ground on the foot")
     force.axhline(LOAD, color=LIMIT_COLOUR, linewidth=0.8, label="load")
     phases = "placement until 0.1 s, weight bearing, lifting from 1.1 s"
     label(position, phases, y="position, down [m]", legend="upper right")

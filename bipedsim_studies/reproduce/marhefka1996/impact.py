@@ -117,9 +117,9 @@ def run(
             force = float(sim.advance(NOTHING).wrench[0, 2])
             state = (sim.t, -float(sim.q[0]), -float(sim.v[0]))
 
-    found = Run.of(rows())
-    found["force"] = found.force[1:]
-    return found
+    motion = Run.of(rows())
+    motion["force"] = motion.force[1:]
+    return motion
 
 
 def out(t: float, depth: float, speed: float) -> bool:

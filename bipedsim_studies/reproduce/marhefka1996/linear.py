@@ -46,7 +46,7 @@ def linear(mass: float, speed: float) -> Linear:
 
     leaves.terminal, leaves.direction = True, -1.0  # type: ignore[attr-defined]
     duration = 2.0 * math.pi * math.sqrt(mass / STIFFNESS)
-    found = solve_ivp(
+    solution = solve_ivp(
         lambda _t, y: [y[1], -(DAMPING * y[1] + STIFFNESS * y[0]) / mass],
         (0.0, duration),
         [0.0, speed],
@@ -57,7 +57,7 @@ def linear(mass: float, speed: float) -> Linear:
         first_step=1e-3 * duration,
         max_step=1e-2 * duration,
     )
-    return Linear(found.y[0], found.y[1], DAMPING * found.y[1] + STIFFNESS * found.y[0])
+    return Linear(solution.y[0], solution.y[1], DAMPING * solution.y[1] + STIFFNESS * solution.y[0])
 
 
 def eq_4(mass: float) -> float:
@@ -71,7 +71,7 @@ def until_out(mass: float) -> float:
     return math.exp(-decay * math.pi / math.sqrt(STIFFNESS / mass - decay**2))
 
 
-class Found(NamedTuple):
+class LinearResult(NamedTuple):
     """Impacts by mass and speed, on spring and damper and by the engine."""
 
     linear: dict[tuple[float, float], Linear]
@@ -82,16 +82,16 @@ class Found(NamedTuple):
         return -float(self.linear[mass, speed].speed[-1]) / speed, self.engine[mass, speed].leaves / speed
 
 
-def measure(_progress: bool = False) -> Found:
+def measure(_progress: bool = False) -> LinearResult:
     """Let every mass hit both at every speed."""
     pairs = list(product(MASSES, SPEEDS))
     engine = {pair: impact(Contact(pair[0], STIFFNESS, ALPHA), pair[1], STEP) for pair in pairs}
-    return Found({pair: linear(*pair) for pair in pairs}, engine)
+    return LinearResult({pair: linear(*pair) for pair in pairs}, engine)
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: LinearResult) -> Iterator[Check]:
     """Return what the paper holds against spring and damper."""
-    e = {pair: found.restitution(*pair) for pair in found.linear}
+    e = {pair: result.restitution(*pair) for pair in result.linear}
     by_mass = [np.ptp([e[m, SPEEDS[0]][k] for m in MASSES]) for k in range(2)]
     by_speed = [max(float(np.ptp([e[m, v][k] for v in SPEEDS])) for m in MASSES) for k in range(2)]
     yield Check.at_most("linear: |e - eq. 4|", max(abs(one[0] - eq_4(m)) for (m, _), one in e.items()), 1e-9)
@@ -102,25 +102,25 @@ def checks(found: Found) -> Iterator[Check]:
     yield Check.at_least("linear: e over the mass", float(by_mass[0]), 0.1)
     yield Check.at_least("here: e over the speed", by_speed[1], 0.1)
     yield Check.at_most("here: e over the mass", float(by_mass[1]), 1e-6)
-    jumps = [abs(one.force[0] - DAMPING * v) for (_, v), one in found.linear.items()]
-    pulls = [abs(one.force.min() - DAMPING * one.speed[-1]) for one in found.linear.values()]
+    jumps = [abs(one.force[0] - DAMPING * v) for (_, v), one in result.linear.items()]
+    pulls = [abs(one.force.min() - DAMPING * one.speed[-1]) for one in result.linear.values()]
     yield Check.at_most("linear: |force at the first touch - b v_i|", max(jumps), 1e-9, "N")
     yield Check.at_most("linear: |most pull - b v_o|", max(pulls), 1e-6, "N")
-    yield Check.at_least("here: least force", min(float(one.force.min()) for one in found.engine.values()), 0.0, "N")
-    first = max(one.force[0] / one.force.max() for one in found.engine.values())
+    yield Check.at_least("here: least force", min(float(one.force.min()) for one in result.engine.values()), 0.0, "N")
+    first = max(one.force[0] / one.force.max() for one in result.engine.values())
     yield Check.at_most("here: force of the first 0.1 ms over the greatest", float(first), 0.02)
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: LinearResult) -> None:
     """Draw force over depth, and restitution over the speed."""
     left, right = figure.subplots(1, 2)
-    one, engine = found.linear[DRAWN], found.engine[DRAWN]
+    one, engine = result.linear[DRAWN], result.engine[DRAWN]
     left.plot(1e3 * one.depth, one.force, color=FOOT_COLOURS[1], label="spring and damper, linear")
     left.plot(1e3 * engine.midway, engine.force, color=FOOT_COLOURS[0], label="nonlinear_damping")
     left.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8)
     label(left, f"{DRAWN[0]:g} kg at {DRAWN[1]:g} m/s", "penetration [mm]", "force [N]", "upper left")
     for k, m in enumerate(MASSES):
-        both = np.array([found.restitution(m, v) for v in SPEEDS])
+        both = np.array([result.restitution(m, v) for v in SPEEDS])
         right.plot(SPEEDS, both[:, 0], "--o", color=FOOT_COLOURS[k], label=f"linear, {m:g} kg")
         right.plot(SPEEDS, both[:, 1], "-s", color=FOOT_COLOURS[k], markersize=9 - 3 * k, label=f"here, {m:g} kg")
     label(right, "", "speed [m/s]", "coefficient of restitution", "above", ylim=(0.0, 1.0))

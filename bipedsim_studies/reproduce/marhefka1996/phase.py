@@ -35,13 +35,13 @@ FASTER = 1.5
 """Speed out of the ground over the limit at which the pull ends."""
 
 
-def distance(contact: Contact, v_start: float, found: Run) -> tuple[float, float]:
+def distance(contact: Contact, v_start: float, result: Run) -> tuple[float, float]:
     """Return how far a run is from eq. 19: in depth over the deepest one, and in what eq. 13 keeps, over its start.
 
     Depth as a function of velocity rises like a root, so that it says nothing of the last ``SHALLOW`` of it.
     """
     depth = deepest(contact, v_start)
-    x, v = found.depth, found.speed
+    x, v = result.depth, result.speed
     rate, power = 1.5 * contact.alpha, contact.exponent + 1.0
     kept = contact.stiffness * rate**2 / (power * contact.mass) * np.maximum(x, 0.0) ** power + lost(rate * v)
     below = x > SHALLOW * depth
@@ -58,13 +58,13 @@ def pulled_off(depth: float) -> Run:
     return run(simulator(FIG2, 2e-4), depth, 0.0, out, pull)
 
 
-def free_part(found: Run) -> Run:
+def free_part(result: Run) -> Run:
     """Return the part of a pulled run after the pull."""
-    first = int(np.argmax(found.speed <= -FASTER * LIMIT))
-    return found.since(first)
+    first = int(np.argmax(result.speed <= -FASTER * LIMIT))
+    return result.since(first)
 
 
-class Found(NamedTuple):
+class PhaseResult(NamedTuple):
     """Distances of impacts from eq. 19, as :func:`distance` gives them; the impacts of Fig. 2; runs pulled off."""
 
     distances: list[tuple[float, float]]
@@ -72,19 +72,19 @@ class Found(NamedTuple):
     pulled: list[Run]
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> PhaseResult:
     """Run the impacts of eq. 19, and those of Fig. 2."""
     contacts = [Contact(m, k, alpha) for m, k, alpha in product(MASSES, STIFFNESSES, ALPHAS)]
     contacts += [Contact(10.0, 40e3, 0.3, n) for n in EXPONENTS]
     every = tqdm([*product(contacts, SPEEDS)], desc="impacts", disable=not progress, leave=False)
     distances = [distance(contact, v, impact(contact, v)) for contact, v in every]
-    return Found(distances, [impact(FIG2, v) for v in FIG2_SPEEDS], [pulled_off(depth) for depth in PULLED])
+    return PhaseResult(distances, [impact(FIG2, v) for v in FIG2_SPEEDS], [pulled_off(depth) for depth in PULLED])
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: PhaseResult) -> Iterator[Check]:
     """Return the figures of eq. 19 and of Fig. 2."""
-    depth, kept = np.array(found.distances).T
-    free = [free_part(p) for p in found.pulled]
+    depth, kept = np.array(result.distances).T
+    free = [free_part(p) for p in result.pulled]
     slowest = min(-p.speed[0] for p in free) / LIMIT
     yield Check.shown("impacts held against eq. 19", len(depth))
     yield Check.at_most("|penetration - eq. 19| over the deepest one", float(depth.max()), 1e-6)
@@ -96,17 +96,17 @@ def checks(found: Found) -> Iterator[Check]:
     )
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: PhaseResult) -> None:
     """Draw Fig. 2: contours of the closed form, and what the engine did along them."""
     ax = figure.subplots()
     first, second = FOOT_COLOURS[:2]
-    for k, (v_start, one) in enumerate(zip(FIG2_SPEEDS, found.impacts, strict=True)):
+    for k, (v_start, one) in enumerate(zip(FIG2_SPEEDS, result.impacts, strict=True)):
         v = np.linspace(v_start, one.speed[-1], 400)
         few = slice(None, None, max(1, len(one.t) // 25))
         ax.plot(penetration(FIG2, v_start, v), v, label=None if k else "eq. 19", color=first, linewidth=0.9)
         name = None if k else "simulated"
         ax.plot(one.depth[few], one.speed[few], "o", color=TOTAL_COLOUR, markersize=2.5, label=name)
-    for k, one in enumerate(found.pulled):
+    for k, one in enumerate(result.pulled):
         free = free_part(one)
         v = np.linspace(free.speed[0], -LIMIT - 1e-3, 400)
         x = penetration(FIG2, free.speed[0], v, free.depth[0])

@@ -40,17 +40,17 @@ def measure(progress: bool = False) -> Coefficients:
     return {(contact, alpha_v): measured(contact, alpha_v) for contact, alpha_v in every}
 
 
-def checks(found: Coefficients) -> Iterator[Check]:
+def checks(coefficients: Coefficients) -> Iterator[Check]:
     """Return the coefficient furthest from what it must be, for each alpha v, and how far they spread."""
     for alpha_v, expected in EXPECTED.items():
-        of_it = [e for (_, x), e in found.items() if x == alpha_v]
+        of_it = [e for (_, x), e in coefficients.items() if x == alpha_v]
         furthest = max(of_it, key=lambda e: abs(e - closed_form.restitution(alpha_v)))
         yield Check.near(f"e at alpha v = {alpha_v:g}, furthest of {len(of_it)}", furthest, expected, 1e-6)
-    exact = [abs(e - closed_form.restitution(x)) for (_, x), e in found.items()]
+    exact = [abs(e - closed_form.restitution(x)) for (_, x), e in coefficients.items()]
     yield Check.at_most("|e - eq. 19| over all", max(exact), 1e-7)
 
 
-def draw(figure: Figure, found: Coefficients) -> None:
+def draw(figure: Figure, coefficients: Coefficients) -> None:
     """Draw Fig. 3, the closed form and impacts of 1 kg."""
     ax = figure.subplots()
     v = np.linspace(1e-3, FIG3_SPEEDS[-1], 200)

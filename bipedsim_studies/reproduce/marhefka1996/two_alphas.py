@@ -36,27 +36,27 @@ def pulled_off(ratio: float) -> Run:
     return run(simulator(contact(ratio), STEP), DEPTH, 0.0, out, lambda _t, _depth, _speed: PULL)
 
 
-class Found(NamedTuple):
+class TwoAlphasResult(NamedTuple):
     """Coefficients by ratio and alpha v, and the pull with every ratio."""
 
     restitution: dict[tuple[float, float], float]
     pulled: dict[float, Run]
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> TwoAlphasResult:
     """Run impacts and pulls with several ratios."""
-    found = {(ratio, alpha_v): restitution(ratio, alpha_v) for ratio, alpha_v in product(RATIOS, ALPHA_V)}
-    return Found(found, {ratio: pulled_off(ratio) for ratio in RATIOS})
+    coefficients = {(ratio, alpha_v): restitution(ratio, alpha_v) for ratio, alpha_v in product(RATIOS, ALPHA_V)}
+    return TwoAlphasResult(coefficients, {ratio: pulled_off(ratio) for ratio in RATIOS})
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: TwoAlphasResult) -> Iterator[Check]:
     """Return the figures."""
-    e = found.restitution
+    e = result.restitution
     errors = [abs(one - closed_form.restitution(alpha_v, ratio)) for (ratio, alpha_v), one in e.items()]
     rising = [np.diff([e[ratio, alpha_v] for ratio in RATIOS]).max() for alpha_v in ALPHA_V]
     yield Check.at_most("|e - closed form with two alphas|", max(errors), 1e-6)
     yield Check.at_most("e falls with the ratio, smallest step", max(rising), -1e-4)
-    for ratio, one in found.pulled.items():
+    for ratio, one in result.pulled.items():
         yield Check.at_least(f"pulled off, ratio {ratio:g}: smallest force", one.force.min(), 0.0, "N")
         unclipped = contact(ratio).law(one.depth, one.speed).min()
         name = f"pulled off, ratio {ratio:g}: smallest force of eq. 6"
@@ -64,13 +64,13 @@ def checks(found: Found) -> Iterator[Check]:
         yield Check.at_least(name, unclipped, 0.0, "N") if ratio == 0.0 else Check.at_most(name, unclipped, -1.0, "N")
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: TwoAlphasResult) -> None:
     """Draw restitution over alpha v, and the forces of the pulls."""
     left, right = figure.subplots(1, 2)
     x = np.linspace(1e-3, ALPHA_V[-1], 200)
-    for colour, (ratio, one) in zip(FOOT_COLOURS, found.pulled.items(), strict=False):
+    for colour, (ratio, one) in zip(FOOT_COLOURS, result.pulled.items(), strict=False):
         left.plot(x, [closed_form.restitution(a, ratio) for a in x], color=colour, label=f"ratio {ratio:g}")
-        left.plot(ALPHA_V, [found.restitution[ratio, a] for a in ALPHA_V], "o", color=TOTAL_COLOUR, markersize=2.5)
+        left.plot(ALPHA_V, [result.restitution[ratio, a] for a in ALPHA_V], "o", color=TOTAL_COLOUR, markersize=2.5)
         right.plot(1e3 * one.midway, one.force, color=colour)
         law = contact(ratio).law(one.depth, one.speed)
         right.plot(1e3 * one.depth, law, color=colour, linewidth=0.7, linestyle="--")

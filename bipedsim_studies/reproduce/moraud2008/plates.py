@@ -70,7 +70,7 @@ def inertial(trace: Trace, robot_name: str) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PlatesResult:
     """Both motions, and what plates show of them."""
 
     sway: Trace
@@ -79,31 +79,31 @@ class Found:
     single: Reading
 
 
-def measure(progress: bool = False) -> Found:
+def measure(progress: bool = False) -> PlatesResult:
     """Run both motions on plates."""
     sway, squat = hip_sway.trace(progress), squats.trace(progress)
-    return Found(sway, squat, Reading.of(sway), Reading.of(squat, together=True))
+    return PlatesResult(sway, squat, Reading.of(sway), Reading.of(squat, together=True))
 
 
-def overloads(found: Found) -> Array:
+def overloads(result: PlatesResult) -> Array:
     """Return by how much the plate's reading exceeds the weight at the bottom of each squat (2,) [N]."""
     begins = squats.BEGIN + np.concatenate([[0.0], np.cumsum(squats.PERIODS)])
     bottoms = 0.5 * (begins[1:] + begins[:-1])
-    at: Array = np.interp(bottoms, found.single.t, found.single.force[:, 0, UP])
-    return at - found.squat.recording.weight
+    at: Array = np.interp(bottoms, result.single.t, result.single.force[:, 0, UP])
+    return at - result.squat.recording.weight
 
 
-def checks(found: Found) -> Iterator[Check]:
+def checks(result: PlatesResult) -> Iterator[Check]:
     """Return what mechanics asks of the readings."""
     for name, trace, reading, robot in (
-        ("sway", found.sway, found.pair, hip_sway.ROBOT),
-        ("squats", found.squat, found.single, squats.ROBOT),
+        ("sway", result.sway, result.pair, hip_sway.ROBOT),
+        ("squats", result.squat, result.single, squats.ROBOT),
     ):
         plates = reading.force.shape[1]
         bound = 0.5 * RESOLUTION * plates * gain(sample_rate(reading.t)) + 0.1
         off = np.abs(reading.force.sum(axis=1) - inertial(trace, robot)).max()
         yield Check.at_most(f"{name}: |plates - m (g + a)|, filtered, x, y and z", off, bound, "N")
-    pair, weight = found.pair, found.sway.recording.weight
+    pair, weight = result.pair, result.sway.recording.weight
     rests = pair.t > hip_sway.DURATION - LAST
     stands = (pair.t > 0.1) & (pair.t < hip_sway.DELAY)
     left, right = pair.force[:, 0], pair.force[:, 1]
@@ -114,13 +114,13 @@ def checks(found: Found) -> Iterator[Check]:
     lever = (pair.total_cop[rests, 1] - pair.cop[rests, 1, 1]) / (pair.cop[rests, 0, 1] - pair.cop[rests, 1, 1])
     share = left[rests, UP] / pair.force[rests, :, UP].sum(axis=1)
     yield Check.at_most("... |share of the left plate - levers of the CoPs|", np.abs(share - lever).max(), 2e-3)
-    over = np.abs(pair.total_cop[rests] - found.sway.com[rests, :2]).max()
+    over = np.abs(pair.total_cop[rests] - result.sway.com[rests, :2]).max()
     yield Check.at_most("... |CoP of both plates - point below the CoM|", over, 2e-3, "m")
-    mass = found.squat.recording.weight / 9.81
-    for period, overload in zip(squats.PERIODS, overloads(found), strict=True):
+    mass = result.squat.recording.weight / 9.81
+    for period, overload in zip(squats.PERIODS, overloads(result), strict=True):
         name = f"squat of {period:g} s: overload at its bottom / (24 m depth / T^2)"
         yield Check.near(name, overload / (24.0 * squats.DEPTH / period**2 * mass * _filtered(period)), 1.0, 0.05)
-    first, second = overloads(found)
+    first, second = overloads(result)
     yield Check.near("squats: ratio of both overloads", second / first, _ratio(), 0.05)
 
 
@@ -139,11 +139,11 @@ def _ratio() -> float:
     return (slow / fast) ** 2 * _filtered(fast) / _filtered(slow)
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, result: PlatesResult) -> None:
     """Draw readings of the sway, where its CoPs go, and the squats."""
     grid = figure.add_gridspec(3, 3, width_ratios=[1.25, 0.8, 1.25], height_ratios=[1.0, 1.0, 1.5])
-    pair, weight = found.pair, found.sway.recording.weight
-    feet = found.sway.recording.feet
+    pair, weight = result.pair, result.sway.recording.weight
+    feet = result.sway.recording.feet
     for row, (axis, name) in enumerate(((SIDEWAYS, "sideways"), (AHEAD, "forward"), (UP, "vertical"))):
         ax = figure.add_subplot(grid[row, 0])
         for k, foot in enumerate(feet):
@@ -152,7 +152,7 @@ def draw(figure: Figure, found: Found) -> None:
         label(ax, f"sway, {name} [N]", x="time [s]" if row == UP else "", legend="above" if row == 0 else "")
     ax.axhline(weight, color=LIMIT_COLOUR, linestyle="--", linewidth=0.8)
     above = figure.add_subplot(grid[:, 1])
-    recording = found.sway.recording
+    recording = result.sway.recording
     for k, vertices in enumerate(recording.sole_vertices):
         # Axes of the picture: sideways across the page, forward up the page.
         corners = recording.sole_poses[0, k, :2] + np.asarray(vertices)
@@ -165,12 +165,12 @@ def draw(figure: Figure, found: Found) -> None:
     above.plot(-pair.total_cop[:, 1], pair.total_cop[:, 0], color=TOTAL_COLOUR, linewidth=1.6)
     above.plot(-pair.total_cop[0, 1], pair.total_cop[0, 0], "o", color=TOTAL_COLOUR)
     label(above, "CoP of each plate; black: both", x="to the right [m]", y="forward [m]", aspect="equal")
-    draw_squats(figure.add_subplot(grid[:2, 2]), figure.add_subplot(grid[2, 2]), found)
+    draw_squats(figure.add_subplot(grid[:2, 2]), figure.add_subplot(grid[2, 2]), result)
 
 
-def draw_squats(whole: Axes, close: Axes, found: Found) -> None:
+def draw_squats(whole: Axes, close: Axes, result: PlatesResult) -> None:
     """Draw the squats, and some steps of the plate under them from near."""
-    single, weight = found.single, found.squat.recording.weight
+    single, weight = result.single, result.squat.recording.weight
     ends = squats.BEGIN + np.concatenate([[0.0], np.cumsum(squats.PERIODS)])
     read = f"read, steps of {RESOLUTION:g} N"
     for ax in (whole, close):

@@ -14,7 +14,7 @@ from reproduce_support import outcome
 from bipedsim.control.controllers import make_controller
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
-from bipedsim_studies.reproduce.hurmuzlu2001.foot_strike import Found, measure
+from bipedsim_studies.reproduce.hurmuzlu2001.foot_strike import FootStrikeResult, measure
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
 
 
@@ -24,7 +24,7 @@ def biped() -> Robot:
 
 
 @pytest.fixture(scope="module")
-def landed() -> Found:
+def landed() -> FootStrikeResult:
     return measure()
 
 
@@ -77,7 +77,7 @@ def test_it_stands_and_comes_back_when_pushed(biped: Robot, name: str) -> None:
     assert_allclose(sim.q, biped.q_nominal, atol=1e-3)
 
 
-def test_a_landing_foot_is_three_points_and_lets_the_toe_behind_go(landed: Found) -> None:
+def test_a_landing_foot_is_three_points_and_lets_the_toe_behind_go(landed: FootStrikeResult) -> None:
     """Signorini's and Coulomb's laws at each of the three points, after the impact that Pfeiffer and Glocker give."""
     strike, result = landed.strike, landed.laws["pfeiffer_glocker, friction"]
     assert_allclose(strike.state.position[[0, 2, 3], Z], 0.0, atol=1e-10)
