@@ -31,13 +31,13 @@ STEP = 1e-3
 """Of the engine, and of its law [s]."""
 
 
-def wanted(t: float) -> tuple[Array, Array, Array]:
+def desired(t: float) -> tuple[Array, Array, Array]:
     """Return place, velocity and acceleration that the joints are to have."""
     s, c = np.sin(RATE * t), np.cos(RATE * t)
     return MIDDLE + SWING * s, SWING * RATE * c, -SWING * RATE**2 * s
 
 
-class Law:
+class AdaptiveLaw:
     """The adaptive law of the robot ``arm``."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Law:
 
     def __call__(self, t: float, q: Array, v: Array, belief: Array) -> tuple[Array, Array, Array]:
         """Return torques (2,), change of the belief (2,) [1/s], and s (2,)."""
-        place, speed, acceleration = wanted(t)
+        place, speed, acceleration = desired(t)
         e, de = q - place, v - speed
         s = de + SLOPE * e
         Y = self.by_link(q, v, speed - SLOPE * e, acceleration - SLOPE * de)
@@ -70,7 +70,7 @@ class Law:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ArmRun:
     """A run: t (n,) [s], joints q (n, 2) [rad], belief (n, 2)."""
 
     t: Array
@@ -80,7 +80,7 @@ class Run:
     @property
     def error(self) -> Array:
         """(n, 2) of the joints [rad]."""
-        return self.q - np.array([wanted(t)[0] for t in self.t])
+        return self.q - np.array([desired(t)[0] for t in self.t])
 
     @property
     def late(self) -> float:
@@ -88,11 +88,11 @@ class Run:
         return float(np.abs(self.error[self.t > LAST]).max())
 
 
-def by_engine(adapts: bool) -> Run:
+def by_engine(adapts: bool) -> ArmRun:
     """Run the engine, with beliefs that change or stay."""
-    law, belief = Law(), np.full(2, BELIEF)
+    law, belief = AdaptiveLaw(), np.full(2, BELIEF)
     sim = Simulator(law.robot, physics_dt=STEP)
-    sim.reset(*wanted(0.0)[:2])
+    sim.reset(*desired(0.0)[:2])
     rows = []
     for k in range(round(DURATION / STEP)):
         tau, change, _ = law(k * STEP, sim.q, sim.v, belief)
@@ -101,19 +101,19 @@ def by_engine(adapts: bool) -> Run:
         rows.append((sim.q.copy(), belief))
     q, beliefs = (np.array(column) for column in zip(*rows, strict=True))
     times: Array = STEP * np.arange(1, len(q) + 1, dtype=np.float64)
-    return Run(times, q, beliefs)
+    return ArmRun(times, q, beliefs)
 
 
-def by_integration(t: Array) -> tuple[Run, Array, Array]:
+def by_integration(t: Array) -> tuple[ArmRun, Array, Array]:
     """Return the same without steps at t (n,), V (n,) [J], and what s^T K s has taken by then (n,) [J]."""
-    law = Law()
+    law = AdaptiveLaw()
 
     def rate(now: float, y: Array) -> Array:
         q, v, belief = y[:2], y[2:4], y[4:6]
         tau, change, s = law(now, q, v, belief)
         return np.concatenate([v, pin.aba(law.model, law.data, q, v, tau), change, [K * s @ s]])
 
-    q, v, _ = wanted(0.0)
+    q, v, _ = desired(0.0)
     y = np.concatenate([q, v, np.full(2, BELIEF), [0.0]])
     rows = solve_ivp(rate, (0.0, DURATION), y, "DOP853", t_eval=t, rtol=1e-9, atol=1e-11).y.T
     values = []
@@ -122,16 +122,16 @@ def by_integration(t: Array) -> tuple[Run, Array, Array]:
         pin.crba(law.model, law.data, row[:2])
         M = np.triu(law.data.M) + np.triu(law.data.M, 1).T
         values.append(0.5 * s @ M @ s + 0.5 * np.square(row[4:6] - 1.0).sum() / GAIN)
-    return Run(t, rows[:, :2], rows[:, 4:6]), np.array(values), rows[:, 6]
+    return ArmRun(t, rows[:, :2], rows[:, 4:6]), np.array(values), rows[:, 6]
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveResult:
     """The engine's runs, and the one without steps with V and what has been taken from it (n,) [J]."""
 
-    adaptive: Run
-    fixed: Run
-    smooth: Run
+    adaptive: ArmRun
+    fixed: ArmRun
+    smooth: ArmRun
     value: Array
     taken: Array
 

@@ -45,7 +45,7 @@ COLOURS = dict(zip(RUNS, (TOTAL_COLOUR, FOOT_COLOURS[1], FOOT_COLOURS[0]), stric
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class WalkRun:
     """A run.
 
     Attributes:
@@ -63,7 +63,7 @@ class Run:
         return float(self.error[within].max(initial=self.error[-1] if self.t[-1] < begin else 0.0))
 
 
-def walk(robot: Robot, belief: float, adapts: bool, name: str, progress: bool) -> Run:
+def walk(robot: Robot, belief: float, adapts: bool, name: str, progress: bool) -> WalkRun:
     """Let the biped stand and walk with a belief."""
     sim = Simulator(robot)
     plan, start = PlanarWalk(robot, GAIT, name), np.full(len(GROUPS), belief)
@@ -74,7 +74,7 @@ def walk(robot: Robot, belief: float, adapts: bool, name: str, progress: bool) -
         if abs(sim.q[2]) > FALLEN:
             break
     t, error, beliefs, q = (np.array(column) for column in zip(*rows, strict=True))
-    return Run(t, error, beliefs, q)
+    return WalkRun(t, error, beliefs, q)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class AdaptiveWalkResult:
     """The biped, and its runs by the names of ``RUNS``."""
 
     robot: Robot
-    runs: dict[str, Run]
+    runs: dict[str, WalkRun]
 
 
 def measure(progress: bool = False) -> AdaptiveWalkResult:
@@ -114,7 +114,7 @@ def _mass(robot: Robot, joint: str) -> float:
     return float(robot.model.inertias[robot.model.getJointId(joint)].mass)
 
 
-def _share(run: Run, masses: Array, row: int) -> float:
+def _share(run: WalkRun, masses: Array, row: int) -> float:
     return float(run.belief[row] @ masses / masses.sum())
 
 

@@ -45,18 +45,18 @@ class Chair:
     J: Array
     weight: float
 
-    def under(self, load: Array) -> Loaded:
+    def under(self, load: Array) -> LoadedChair:
         """Return what the ground does under a ``load`` (6,) on the frame of the seat [N, N.m], by every way."""
         problem = self.state.M, load - self.state.nle, self.J, self.state.drift[:, Z]
         A, b = normal_force_lcp(*problem)
         solutions = all_solutions(A, b, probes=np.eye(len(b)))
         mass = self.state.M
         each = np.array([np.linalg.solve(mass, problem[1] + self.J.T @ force) for force in solutions.z])
-        return Loaded(normal_forces(*problem), gauss_principle(*problem), solutions.z, each, solutions.continuum)
+        return LoadedChair(normal_forces(*problem), gauss_principle(*problem), solutions.z, each, solutions.continuum)
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedChair:
     """The chair under one load.
 
     Attributes:
@@ -128,9 +128,9 @@ class ChairResult:
         width: (n, n) range of a leg's force [N] over the same, largest of the four; NaN where the chair tips.
     """
 
-    alone: Loaded
-    random: list[Loaded]
-    across: list[Loaded]
+    alone: LoadedChair
+    random: list[LoadedChair]
+    across: list[LoadedChair]
     tipping: Array
     width: Array
 
@@ -152,7 +152,7 @@ def measure(_progress: bool = False) -> ChairResult:
     return ChairResult(seat.under(np.zeros(6)), random, across, tipping, width)
 
 
-def ranges_error(loaded: list[Loaded], J: Array) -> float:
+def ranges_error(loaded: list[LoadedChair], J: Array) -> float:
     """Return the largest difference [N] of enumerated ranges from the closed form where all feet rest."""
     error = 0.0
     for each in loaded:

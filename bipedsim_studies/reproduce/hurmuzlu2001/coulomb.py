@@ -57,7 +57,7 @@ def rod_state(angle: float, slip: float, spin: float) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Rod:
+class RodProperties:
     """What the closed form needs: mass [kg], half-length [m], inertia about the middle [kg.m^2], g [m/s^2]."""
 
     mass: float
@@ -95,7 +95,7 @@ class Rod:
         return 2.0 * np.sqrt(1.0 + self.kappa) / self.kappa, float(np.arctan(np.sqrt(1.0 + self.kappa)))
 
 
-class Sliding:
+class SlidingRod:
     """The robot ``rod``, sliding at one angle and spin; every friction makes another LCP."""
 
     def __init__(self, angle: float, spin: float, slip: float = SLIP) -> None:
@@ -124,12 +124,12 @@ def region_of(result: Solved) -> int:
     return -1
 
 
-def rod() -> Rod:
+def rod() -> RodProperties:
     """Return the numbers of the robot."""
     robot = body("rod")
     bar = robot.model.inertias[1]
     half = float(np.linalg.norm(robot.soles[0].vertices_joint[0] - bar.lever))
-    return Rod(robot.mass, half, float(bar.inertia[1, 1]), float(-robot.model.gravity.linear[2]))
+    return RodProperties(robot.mass, half, float(bar.inertia[1, 1]), float(-robot.model.gravity.linear[2]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def measure(progress: bool = False) -> CoulombResult:
         regions[spin] = np.zeros((len(ANGLES), len(FRICTIONS)), dtype=np.int64)
         rows = tqdm(ANGLES, desc=f"coulomb, {spin:g} rad/s", unit="angle", disable=not progress, leave=False)
         for i, angle in enumerate(rows):
-            sliding = Sliding(float(angle), spin)
+            sliding = SlidingRod(float(angle), spin)
             for j, mu in enumerate(FRICTIONS):
                 outcome = sliding.solve(float(mu))
                 regions[spin][i, j] = region_of(outcome)
@@ -167,7 +167,7 @@ def measure(progress: bool = False) -> CoulombResult:
                     worst = max(worst, abs(outcome.answer.normal[0] - exact) / (exact_rod.mass * exact_rod.g + exact))
     edge = np.zeros(len(STEEP))
     for i, angle in enumerate(STEEP):
-        sliding = Sliding(float(angle), 0.0)
+        sliding = SlidingRod(float(angle), 0.0)
         low, high = 0.0, 20.0
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
@@ -191,7 +191,7 @@ def checks(result: CoulombResult) -> Iterator[Check]:
         counted = Counter(regions.ravel().tolist())
         yield from [Check.shown(f"... {name}", counted[k]) for k, name in enumerate(REGIONS)]
     least, angle = thin.least_friction
-    slid = Sliding(angle, 0.0)
+    slid = SlidingRod(angle, 0.0)
     yield Check.at_most("relative error of the normal force where it is unique", result.force_error, LIMIT)
     yield Check.at_most("|friction at which solutions end - closed form|, relative", edge_error(result), LIMIT)
     yield Check.near("least friction with a paradox, by the closed form", least, 4.0 / 3.0, LIMIT)

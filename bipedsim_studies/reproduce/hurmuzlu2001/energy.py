@@ -29,7 +29,7 @@ LIMIT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ImpactSample:
     """A biped that strikes with some vertices of its soles at once.
 
     Attributes:
@@ -56,7 +56,7 @@ class Problem:
         return [0.5 * float(each.v_after @ self.M @ each.v_after) / self.before for each in result.outcomes]
 
 
-def problems(count: int = PROBLEMS) -> list[Problem]:
+def problems(count: int = PROBLEMS) -> list[ImpactSample]:
     """Return the robot in random postures and motions, on 1 to ``MOST_CONTACTS`` vertices in a row."""
     robot = load_robot(ROBOT)
     vertices = of_soles(robot)
@@ -72,7 +72,7 @@ def problems(count: int = PROBLEMS) -> list[Problem]:
         # Neighbours, so that whole soles, whose rows depend on each other, are among them.
         chosen = (rng.integers(len(vertices)) + np.arange(rng.integers(1, MOST_CONTACTS + 1))) % len(vertices)
         state = mechanics(robot, q, v, [vertices[i] for i in chosen])
-        samples.append(Problem(state.M, state.rows[:, Z], v, rng.uniform(size=len(chosen))))
+        samples.append(ImpactSample(state.M, state.rows[:, Z], v, rng.uniform(size=len(chosen))))
     return samples
 
 

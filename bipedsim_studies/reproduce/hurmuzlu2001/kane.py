@@ -38,10 +38,10 @@ class Pendulum:
         self.w, self.slip = (float(x) for x in rows @ self.v)
         self.D: Array = rows @ np.linalg.solve(self.M, rows.T)
 
-    def strike(self, law: str, e: float, mu: float, of_slip: float = 0.0) -> Blow:
+    def strike(self, law: str, e: float, mu: float, of_slip: float = 0.0) -> PendulumImpact:
         """Return what a law makes of the impact, with restitution ``of_slip`` where it knows one."""
         result = IMPACT_LAWS[law](self.M, self.J, self.v, e, Friction(self.G, mu, of_slip))
-        return Blow(self, result, mu)
+        return PendulumImpact(self, result, mu)
 
     def newton(self, e: float, mu: float) -> list[Array]:
         """Return all impulses (normal, tangential) of Newton's law with Coulomb's at the slip after, by hand."""
@@ -58,7 +58,7 @@ class Pendulum:
 
 
 @dataclass(frozen=True, eq=False)
-class Blow:
+class PendulumImpact:
     """An impact of the pendulum and its energies, over the kinetic energy before."""
 
     pendulum: Pendulum
@@ -98,18 +98,18 @@ class KaneResult:
         moreau: Of each e, of the state ``REVERSING``, with the same restitution of the slip; normal: with none of it.
     """
 
-    newton: dict[float, list[Blow]]
-    poisson: dict[float, list[Blow]]
-    gauss: list[Blow]
-    moreau: dict[float, list[Blow]]
-    normal: dict[float, list[Blow]]
+    newton: dict[float, list[PendulumImpact]]
+    poisson: dict[float, list[PendulumImpact]]
+    gauss: list[PendulumImpact]
+    moreau: dict[float, list[PendulumImpact]]
+    normal: dict[float, list[PendulumImpact]]
 
 
 def measure(_progress: bool = False) -> KaneResult:
     """Let the pendulum strike."""
     reversing, plastic = Pendulum(REVERSING), Pendulum(PLASTIC)
 
-    def over_friction(law: str, of_slip: float = 0.0) -> dict[float, list[Blow]]:
+    def over_friction(law: str, of_slip: float = 0.0) -> dict[float, list[PendulumImpact]]:
         return {e: [reversing.strike(law, e, float(mu), of_slip * e) for mu in FRICTIONS] for e in RESTITUTION}
 
     gauss = [plastic.strike(GAUSS, 0.0, float(mu)) for mu in FRICTIONS]
@@ -171,17 +171,17 @@ def checks(result: KaneResult) -> Iterator[Check]:
     )
 
 
-def most(blows: list[Blow]) -> float:
+def most(blows: list[PendulumImpact]) -> float:
     """Return the largest rise of the energy, over that before."""
     return max(blow.rise for blow in blows)
 
 
-def at(blows: list[Blow], mu: float) -> Blow:
+def at(blows: list[PendulumImpact], mu: float) -> PendulumImpact:
     """Return the impact at ``mu``."""
     return blows[int(np.argmin(np.abs(FRICTIONS - mu)))]
 
 
-def keeps_on(blow: Blow) -> bool:
+def keeps_on(blow: PendulumImpact) -> bool:
     """Whether the end slides on in the direction that it had before."""
     return bool(blow.after[1] * blow.pendulum.slip > LIMIT * blow.pendulum.slip**2)
 

@@ -21,7 +21,7 @@ from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.optimal import Extremal, Problem, Trajectory, collocated, extremal
 from bipedsim_studies.reproduce.common import MARK_COLOUR, Axes, Check, Figure, body, label, study
-from bipedsim_studies.reproduce.hurmuzlu2001.three_links import Portrait, Way, engine, figure_of
+from bipedsim_studies.reproduce.hurmuzlu2001.three_links import EngineMotion, PhasePortrait, engine, figure_of
 from bipedsim_studies.stability import LinkConstraint, ThreeLinks
 
 END = 0.2
@@ -62,26 +62,26 @@ def problem(links: ThreeLinks, duration: float) -> Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class ConstraintStep:
     """The step on a :meth:`LinkConstraint.repeating` that takes a given time, and its portrait."""
 
     constraint: LinkConstraint
-    portrait: Portrait
+    portrait: PhasePortrait
     level: float
     duration: float
 
     @classmethod
-    def leaning(cls, links: ThreeLinks, lean: float) -> Drawn:
+    def leaning(cls, links: ThreeLinks, lean: float) -> ConstraintStep:
         """Return the step whose trunk leans ahead by ``lean`` [rad] at touch-downs."""
         constraint = LinkConstraint.repeating(links, END, LANDING, lean, 0.0)
-        portrait = Portrait((-END, END), constraint.inertia, constraint.moment)
+        portrait = PhasePortrait((-END, END), constraint.inertia, constraint.moment)
         strike = links.momentum(*links.heel_strike(constraint.posture(END), constraint.slopes(END)))
         left = (strike / float(portrait.inertia(END))) ** 2
         level = left * float(portrait.work(END)) / (1.0 - left)
         return cls(constraint, portrait, level, portrait.time(-END, END, level, False))
 
     @classmethod
-    def lasting(cls, links: ThreeLinks, duration: float) -> Drawn:
+    def lasting(cls, links: ThreeLinks, duration: float) -> ConstraintStep:
         """Return the step of ``duration`` [s]."""
         lean = brentq(lambda lean: cls.leaning(links, lean).duration - duration, *LEANS, xtol=1e-12)
         return cls.leaning(links, float(lean))
@@ -121,7 +121,7 @@ class OptimalStepResult:
     others: tuple[Extremal, ...]
     price: float
     free: Array
-    walk: Way
+    walk: EngineMotion
     constraint: LinkConstraint
 
     @property
@@ -140,7 +140,7 @@ class OptimalStepResult:
 def measure(_progress: bool = False) -> OptimalStepResult:
     """Find the steps, and walk."""
     links = walker()
-    drawn = Drawn.lasting(links, DURATION).trajectory()
+    drawn = ConstraintStep.lasting(links, DURATION).trajectory()
     step = problem(links, DURATION)
     direct = tuple(collocated(step, drawn, count) for count in INTERVALS)
     best = extremal(step, direct[1])

@@ -61,7 +61,7 @@ FLAT = [0, 2, 4]
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class SupportMotion:
     """A support phase at n instants.
 
     Attributes:
@@ -101,7 +101,7 @@ class Motion:
         return power
 
 
-class Support:
+class StanceLeg:
     """A planar biped on one flat foot that rests at the origin.
 
     Args:
@@ -152,10 +152,10 @@ class Support:
         ground = np.linalg.solve(rows[:, :3].T, forces[:3])
         return q, v, forces[3:] - rows[:, 3:].T @ ground, ground, heights, float(swings.linear[X])
 
-    def along(self, t: Array, joints: Array, rates: Array, bends: Array) -> Motion:
+    def along(self, t: Array, joints: Array, rates: Array, bends: Array) -> SupportMotion:
         """Return the motion at t (n,)."""
         states = [self.at(*each) for each in zip(joints, rates, bends, strict=True)]
-        return Motion(t, *(np.array(column) for column in zip(*states, strict=True)))
+        return SupportMotion(t, *(np.array(column) for column in zip(*states, strict=True)))
 
     def energy(self, q: Array, v: Array) -> float:
         """Return the kinetic and potential energy [J], that of the rotors included."""
@@ -213,12 +213,12 @@ def improved(
     duration = GAIT.step_duration
     t = np.linspace(0.0, duration, NODES)
     stance = int(np.argmax(walk.share(begin + 0.5 * duration)))
-    support, splines, known = Support(robot, stance), Splines(duration, count), reference(walk, begin, t)
+    support, splines, known = StanceLeg(robot, stance), Splines(duration, count), reference(walk, begin, t)
     old = support.along(t, *known)
     floor = old.heights.min(axis=1) - ROUNDING
     low = floor < NEAR
 
-    def motion(weights: Array) -> Motion:
+    def motion(weights: Array) -> SupportMotion:
         return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
 
     def terms(share: Array, weights: Array) -> tuple[Array, Array]:
@@ -261,7 +261,7 @@ def _programme(terms: Callable[[Array], tuple[Array, Array]], weights: Array) ->
     return np.asarray(step)
 
 
-class Better:
+class ImprovedWalk:
     """A walk some of whose support phases have splines added.
 
     Args:
@@ -290,7 +290,7 @@ class Better:
 
 
 @dataclass(frozen=True, eq=False)
-class Walked:
+class EngineCosts:
     """What the engine did in both support phases: cost of torques [N^2.m^2.s], energy [J], and largest error [rad]."""
 
     torque_cost: float
@@ -298,7 +298,7 @@ class Walked:
     error: float
 
 
-def engine(robot: Robot, walk: PlanarWalk | Better, name: str, progress: bool) -> Walked:
+def engine(robot: Robot, walk: PlanarWalk | ImprovedWalk, name: str, progress: bool) -> EngineCosts:
     """Let the biped walk by computed torque, and measure both support phases."""
     sim = Simulator(robot)
     controller = AdaptiveWalk(robot, walk, GROUPS, np.ones(len(GROUPS)), sim.control_dt, delay=DELAY, adapts=False)
@@ -312,7 +312,7 @@ def engine(robot: Robot, walk: PlanarWalk | Better, name: str, progress: bool) -
         within = (t > DELAY + begin) & (t <= DELAY + begin + GAIT.step_duration)
         torque_cost += 0.5 * float(np.square(u[within]).sum()) * sim.control_dt / len(BEGINS)
         energy += float(np.abs(power[within]).sum()) * sim.control_dt / len(BEGINS)
-    return Walked(torque_cost, energy, float(error.max()))
+    return EngineCosts(torque_cost, energy, float(error.max()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,14 +326,14 @@ class OptimalSupportResult:
     """
 
     robot: Robot
-    support: Support
-    drawn: Motion
-    best: Motion
-    finer: Motion
-    cheapest: Motion
-    drawn_walk: Walked
-    best_walk: Walked
-    cheapest_walk: Walked
+    support: StanceLeg
+    drawn: SupportMotion
+    best: SupportMotion
+    finer: SupportMotion
+    cheapest: SupportMotion
+    drawn_walk: EngineCosts
+    best_walk: EngineCosts
+    cheapest_walk: EngineCosts
 
 
 def measure(progress: bool = False) -> OptimalSupportResult:
@@ -342,15 +342,15 @@ def measure(progress: bool = False) -> OptimalSupportResult:
     walk = PlanarWalk(robot, GAIT, "optimal support")
     begin = BEGINS[0]
     t = np.linspace(0.0, GAIT.step_duration, FINE)
-    support = Support(robot, int(np.argmax(walk.share(begin + 0.5 * GAIT.step_duration))))
+    support = StanceLeg(robot, int(np.argmax(walk.share(begin + 0.5 * GAIT.step_duration))))
     known = reference(walk, begin, t)
 
-    def added(splines: Splines, weights: Array) -> Motion:
+    def added(splines: Splines, weights: Array) -> SupportMotion:
         return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
 
-    def better(splines: Splines, weights: Array) -> Better:
+    def better(splines: Splines, weights: Array) -> ImprovedWalk:
         other = weights.reshape(-1, 6)[:, MIRRORED].ravel()
-        return Better(walk, dict(zip(BEGINS, ((splines, weights), (splines, other)), strict=True)))
+        return ImprovedWalk(walk, dict(zip(BEGINS, ((splines, weights), (splines, other)), strict=True)))
 
     best, finer = (improved(robot, walk, begin, count) for count in SHAPES)
     cheapest = improved(robot, walk, begin, SHAPES[1], of_energy=True)
@@ -429,7 +429,7 @@ def draw(figure: Figure, result: OptimalSupportResult) -> None:
     label(axes[2], "centre of pressure from mid-foot [mm]", x="time [s]")
 
 
-def draw_phase(ax: Axes, result: OptimalSupportResult, motion: Motion) -> None:
+def draw_phase(ax: Axes, result: OptimalSupportResult, motion: SupportMotion) -> None:
     """Draw postures at even times."""
     for row in np.linspace(0, len(motion.t) - 1, 6).astype(int):
         draw_posture(ax, result.robot, motion.q[row], 1.0 if row in (0, len(motion.t) - 1) else 0.4)

@@ -27,7 +27,7 @@ BEGIN = -0.33
 GRID = 1001
 
 
-class Portrait:
+class CompassPortrait:
     """The phase plane of the stance leg on the constraint.
 
     Attributes:
@@ -71,7 +71,7 @@ class Portrait:
 class PhasePlaneResult:
     """The portrait, and by integration: rates before touch-downs (n,), the gait's, and the slowest [rad/s]."""
 
-    portrait: Portrait
+    portrait: CompassPortrait
     rates: Array
     gait: float
     slowest: float
@@ -98,7 +98,7 @@ def measure(_progress: bool = False) -> PhasePlaneResult:
     for _ in range(STEPS):
         rates.append(float(reduced(np.array([rates[-1]])).xi[0]))
     point = fixed_point(reduced, np.array([BEGIN]), tolerance=1e-9)
-    return PhasePlaneResult(Portrait(constraint), np.array(rates), float(point.xi[0]), slowest(reduced))
+    return PhasePlaneResult(CompassPortrait(constraint), np.array(rates), float(point.xi[0]), slowest(reduced))
 
 
 def checks(result: PhasePlaneResult) -> Iterator[Check]:

@@ -37,7 +37,7 @@ FIGURES = 13
 
 
 @dataclass(eq=False)
-class Watch:
+class PushObserver:
     """Looks on at a run, and pushes.
 
     Attributes:
@@ -110,13 +110,13 @@ def measure(progress: bool = False) -> PlanarGaitResult:
     """Let the biped walk twice."""
     robot = load_robot(ROBOT)
 
-    def walked(duration: float, watch: Watch) -> tuple[Recording, Array]:
+    def walked(duration: float, watch: PushObserver) -> tuple[Recording, Array]:
         params = {"mode": "walk", "n_steps": N_STEPS}
         settings = RunConfig(ROBOT, "computed_torque", duration=duration, controller_params=params)
         return run(settings, progress, watch)[0], np.array(watch.q)
 
-    recording, q = walked(BEGIN + 0.5 * N_STEPS * STRIDE + 0.7, Watch())
-    return PlanarGaitResult(robot, recording, q, walked(PUSH_AT + STRIDE, Watch(PUSH))[1], PUSH)
+    recording, q = walked(BEGIN + 0.5 * N_STEPS * STRIDE + 0.7, PushObserver())
+    return PlanarGaitResult(robot, recording, q, walked(PUSH_AT + STRIDE, PushObserver(PUSH))[1], PUSH)
 
 
 def checks(result: PlanarGaitResult) -> Iterator[Check]:

@@ -35,7 +35,7 @@ MOVES = 1e-11
 LIMIT = 1e-9
 
 
-class Point:
+class PointFoot:
     """The robot ``rod`` upright on its point foot, pulled at the foot or sliding on it."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class PyramidResult:
 
 def measure(progress: bool = False) -> PyramidResult:
     """Pull and slide the foot in all directions."""
-    foot = Point()
+    foot = PointFoot()
     held = {}
     for sides in SIDES:
         angles = tqdm(DIRECTIONS, desc=f"pyramid of {sides} sides", disable=not progress, leave=False)

@@ -49,7 +49,7 @@ LONGEST = 20.0
 """A step that takes longer does not come [s]: the top is passed ever more slowly."""
 
 
-class Portrait:
+class PhasePortrait:
     """One degree of freedom between two angles, by quadrature.
 
     Args:
@@ -100,12 +100,12 @@ class Portrait:
         return abs(half) * float(weights @ (scale / self.rate(angle, level)))
 
 
-def pendulum_portrait(spring: float) -> Portrait:
+def pendulum_portrait(spring: float) -> PhasePortrait:
     """Return that of the body ``spring_pendulum`` on a ``spring`` [N.m/rad]."""
     mass = body("spring_pendulum").model.inertias[1]
     inertia = mass.mass * mass.lever[2] ** 2 + float(mass.inertia[1, 1])
     weight = mass.mass * 9.81 * mass.lever[2]
-    return Portrait((-2.0, 2.0), lambda _: inertia, lambda angle: weight * math.sin(angle) - spring * angle)
+    return PhasePortrait((-2.0, 2.0), lambda _: inertia, lambda angle: weight * math.sin(angle) - spring * angle)
 
 
 def biped() -> LinkConstraint:
@@ -115,7 +115,7 @@ def biped() -> LinkConstraint:
 
 
 @dataclass(frozen=True)
-class Kind:
+class MotionKind:
     """A motion: its kind, where it starts [rad], how fast [rad/s], and its period [s]."""
 
     name: str
@@ -124,7 +124,7 @@ class Kind:
     period: float
 
 
-def kinds(portrait: Portrait, returns: bool) -> list[Kind]:
+def kinds(portrait: PhasePortrait, returns: bool) -> list[MotionKind]:
     """Return a motion of kinds A and B, and of kind C if it ``returns``, as a pendulum's does."""
     left, top, right = portrait.equilibria
     low, high = portrait.ends
@@ -140,12 +140,12 @@ def kinds(portrait: Portrait, returns: bool) -> list[Kind]:
             turns = [portrait.turns(left, low, level), portrait.turns(right, high, level)]
         else:
             continue
-        motions.append(Kind(name, float(well), rate, 2.0 * portrait.time(turns[0], turns[1], level, True)))
+        motions.append(MotionKind(name, float(well), rate, 2.0 * portrait.time(turns[0], turns[1], level, True)))
     return motions
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class EngineMotion:
     """A motion of the engine.
 
     Attributes:
@@ -173,7 +173,7 @@ class Way:
         return float(times[0] - self.t[0]) if len(times) else math.nan
 
 
-def swing(kind: Kind, spring: float) -> Way:
+def swing(kind: MotionKind, spring: float) -> EngineMotion:
     """Let the engine move the pendulum for a bit more than a period."""
     sim = Simulator(body("spring_pendulum"), physics_dt=STEP)
     sim.reset(np.array([kind.angle]), np.array([kind.rate]))
@@ -182,7 +182,7 @@ def swing(kind: Kind, spring: float) -> Way:
         sim.advance(np.array([-spring * sim.q[0]]))
         rows.append((sim.t, float(sim.q[0]), float(sim.v[0])))
     t, angle, rate = np.array(rows).T
-    return Way(t, angle, rate, angle[:, None], np.zeros(0), np.zeros((len(t), 2)), -spring * angle[:, None])
+    return EngineMotion(t, angle, rate, angle[:, None], np.zeros(0), np.zeros((len(t), 2)), -spring * angle[:, None])
 
 
 def robot_state(robot: Robot, walker: ThreeLinks, phi: Array, rate: Array, stance: int = 0) -> tuple[Array, Array]:
@@ -199,7 +199,7 @@ def link_state(q: Array, v: Array, stance: int) -> tuple[Array, Array]:
     return np.array([*(q[order] + q[2]), q[2]]), np.array([*(v[order] + v[2]), v[2]])
 
 
-def engine(constraint: LinkConstraint, angle: float, rate: float, duration: float, landings: int) -> Way:
+def engine(constraint: LinkConstraint, angle: float, rate: float, duration: float, landings: int) -> EngineMotion:
     """Let the engine move the biped from a state on the constraint, until it has landed so often, or time is over."""
     robot, walker = body("three_links"), constraint.walker
     sim = Simulator(robot, physics_dt=STEP)
@@ -219,7 +219,7 @@ def engine(constraint: LinkConstraint, angle: float, rate: float, duration: floa
         phi, dphi = link_state(sim.q, sim.v, stance)
         rows.append((sim.t, phi[0], dphi[0], sim.q.copy(), result.wrench[stance, [X, Z]].copy(), u))
     t, angles, speeds, postures, forces, torques = (np.array(column) for column in zip(*rows, strict=True))
-    return Way(t, angles, speeds, postures, np.array(rates), forces, torques)
+    return EngineMotion(t, angles, speeds, postures, np.array(rates), forces, torques)
 
 
 def by_events(constraint: LinkConstraint, rate: float) -> Array:
@@ -232,7 +232,7 @@ def by_events(constraint: LinkConstraint, rate: float) -> Array:
     return np.array(before)
 
 
-def free_period(constraint: LinkConstraint, kind: Kind) -> float:
+def free_period(constraint: LinkConstraint, kind: MotionKind) -> float:
     """Return the period of a motion of kind A or B by free links under the joint moments [s]."""
     step = constraint.walker.step(
         constraint.posture(kind.angle), kind.rate * constraint.slopes(kind.angle), constraint.torque, kind.period
@@ -282,14 +282,14 @@ class ThreeLinksResult:
         walk: The same walk by the engine.
     """
 
-    pendulum: Portrait
-    swung: tuple[tuple[Kind, Way], ...]
+    pendulum: PhasePortrait
+    swung: tuple[tuple[MotionKind, EngineMotion], ...]
     constraint: LinkConstraint
-    portrait: Portrait
-    swings: tuple[tuple[Kind, Way, float], ...]
+    portrait: PhasePortrait
+    swings: tuple[tuple[MotionKind, EngineMotion, float], ...]
     slowest: float
     events: Array
-    walk: Way
+    walk: EngineMotion
 
     @property
     def strike(self) -> float:
@@ -324,7 +324,7 @@ def measure(_progress: bool = False) -> ThreeLinksResult:
     """Move mass and biped."""
     pendulum = pendulum_portrait(PENDULUM_SPRING)
     constraint = biped()
-    portrait = Portrait((-END, END), constraint.inertia, constraint.moment)
+    portrait = PhasePortrait((-END, END), constraint.inertia, constraint.moment)
     swings = [
         (kind, engine(constraint, kind.angle, kind.rate, SWINGS * kind.period, 1), free_period(constraint, kind))
         for kind in kinds(portrait, False)
@@ -392,7 +392,7 @@ def figure_of(ax: Axes, walker: ThreeLinks, phi: Array, at: float, firm: bool) -
 COLOURS = {"A": FOOT_COLOURS[0], "B": FOOT_COLOURS[1], "C": FOOT_COLOURS[2]}
 
 
-def draw_orbits(ax: Axes, portrait: Portrait, shares: Array, mirrored: bool) -> None:
+def draw_orbits(ax: Axes, portrait: PhasePortrait, shares: Array, mirrored: bool) -> None:
     """Draw the levels of a portrait in grey, and the one that parts the kinds."""
     angle = np.linspace(*portrait.ends, 8001)
     top = -float(portrait.work(portrait.equilibria[1]))

@@ -70,7 +70,7 @@ def torque(t: float, state: Mechanics, v: Array, phase: Phase) -> Array:
     return np.asarray(tau)
 
 
-class Task:
+class WallTask:
     """The arm and its law in the present phase."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class WallResult:
 
 def measure(_progress: bool = False) -> WallResult:
     """Do the task, twice."""
-    task = Task()
+    task = WallTask()
     q, v, t = task.start(), np.zeros(2), 0.0
     motions, tips = [], []
     plan: tuple[tuple[Phase, float | None], ...]
@@ -135,7 +135,7 @@ def measure(_progress: bool = False) -> WallResult:
     return WallResult(motions, tips, by_engine(switch))
 
 
-def task_height(task: Task, q: Array, v: Array) -> tuple[float, float]:
+def task_height(task: WallTask, q: Array, v: Array) -> tuple[float, float]:
     """Return height and speed of the tip."""
     state = task.state(q, v)
     return float(state.position[0, Z]), float(state.rows[0, Z] @ v)
@@ -152,7 +152,7 @@ def rebounds(height: float, speed: float) -> Array:
 
 def by_engine(switches: tuple[float, float]) -> tuple[Array, Array, Array]:
     """Return the same by the engine under ``lcp`` with restitution: time (n,), height (n,) [m], force (n,) [N]."""
-    task = Task()
+    task = WallTask()
     params = {"restitution": RESTITUTION, "rest_speed": 5e-3, "gamma": 1e-6}
     sim = Simulator(task.robot, contact="lcp", physics_dt=ENGINE_STEP, contact_params=params)
     sim.reset(task.start(), np.zeros(2))

@@ -14,7 +14,7 @@ import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, label, study
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, run, simulator
+from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, run, simulator
 
 CONTACT = Contact(mass=25.0, stiffness=50e3, alpha=0.5)
 GAIN = 20e3
@@ -46,18 +46,18 @@ def drive(t: float, depth: float, _speed: float) -> float:
     return GAIN * (target(t) - depth)
 
 
-def place(h: float = STEP) -> Run:
+def place(h: float = STEP) -> ImpactRun:
     """Place, load and lift the foot in steps of ``h`` [s]."""
     last = END - 0.5 * h
     return run(simulator(CONTACT, h), 0.0, SPEED, lambda t, _depth, _speed: t > last, drive)
 
 
-def measure(progress: bool = False) -> tuple[Run, Run]:
+def measure(progress: bool = False) -> tuple[ImpactRun, ImpactRun]:
     """Place, load and lift the foot in steps of ``STEP`` and in half of them."""
     return place(), place(0.5 * STEP)
 
 
-def decay(run: Run) -> float:
+def decay(run: ImpactRun) -> float:
     """Return the rate [1/s] of the envelope while the oscillation is small."""
     small = (run.t > SMALL[0]) & (run.t < SMALL[1])
     away = run.depth[small] - REST
@@ -66,12 +66,12 @@ def decay(run: Run) -> float:
     return -float(np.polyfit(run.t[small], np.log(envelope), 1)[0])
 
 
-def jump(run: Run) -> float:
+def jump(run: ImpactRun) -> float:
     """Return the largest change of the force from a step to the next [N]."""
     return float(np.abs(np.diff(run.force, prepend=0.0)).max())
 
 
-def checks(runs: tuple[Run, Run]) -> Iterator[Check]:
+def checks(runs: tuple[ImpactRun, ImpactRun]) -> Iterator[Check]:
     """Return the figures to meet."""
     coarse, finer = runs
     rest = coarse.depth[np.argmax(coarse.t > LIFTED - 0.5 * STEP)]
@@ -85,7 +85,7 @@ def checks(runs: tuple[Run, Run]) -> Iterator[Check]:
     yield Check.at_most("foot off the ground after the lift", lift - LIFTED, END - LIFTED - STEP, "s")
 
 
-def draw(figure: Figure, runs: tuple[Run, Run]) -> None:
+def draw(figure: Figure, runs: tuple[ImpactRun, ImpactRun]) -> None:
     """Draw Fig. 8: position, velocity and force over time."""
     run = runs[0]
     position, velocity, force = figure.subplots(3, 1, sharex=True)

@@ -71,7 +71,7 @@ def simulator(contact: Contact, h: float, resolution: float = RESOLUTION) -> Sim
     return Simulator(_body(contact.mass), contact="nonlinear_damping", physics_dt=h, contact_params=params)
 
 
-class Run(Series):
+class ImpactRun(Series):
     """A run of the mass; down is positive, as in the paper.
 
     It holds t (n,) [s], depth (n,) below the surface [m], speed (n,) into the ground [m/s], the start in row 0, and the
@@ -95,7 +95,7 @@ def run(
     speed: float,
     until: Callable[[float, float, float], bool],
     pull: Callable[[float, float, float], float] | None = None,
-) -> Run:
+) -> ImpactRun:
     """Move the mass from ``depth`` [m] and ``speed`` [m/s] until ``until(t, depth, speed)``.
 
     Args:
@@ -117,7 +117,7 @@ def run(
             force = float(sim.advance(NOTHING).wrench[0, 2])
             state = (sim.t, -float(sim.q[0]), -float(sim.v[0]))
 
-    motion = Run.of(rows())
+    motion = ImpactRun.of(rows())
     motion["force"] = motion.force[1:]
     return motion
 
@@ -127,6 +127,6 @@ def out(t: float, depth: float, speed: float) -> bool:
     return speed < 0.0 and depth <= 0.0
 
 
-def impact(contact: Contact, v_start: float, h: float = 1e-3, resolution: float = RESOLUTION) -> Run:
+def impact(contact: Contact, v_start: float, h: float = 1e-3, resolution: float = RESOLUTION) -> ImpactRun:
     """Let the mass hit the ground at ``v_start`` [m/s] and return the run until it has left."""
     return run(simulator(contact, h, resolution), 0.0, v_start, out)

@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact
+from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact
 
 MASSES, SPEEDS = (10.0, 25.0, 60.0), (0.25, 0.5, 1.0)
 """[kg], [m/s]"""
@@ -75,7 +75,7 @@ class LinearResult(NamedTuple):
     """Impacts by mass and speed, on spring and damper and by the engine."""
 
     linear: dict[tuple[float, float], Linear]
-    engine: dict[tuple[float, float], Run]
+    engine: dict[tuple[float, float], ImpactRun]
 
     def restitution(self, mass: float, speed: float) -> tuple[float, float]:
         """Return e of both."""

@@ -10,7 +10,7 @@ import numpy as np
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact
+from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact
 
 STEP = 0.01
 """Step times the rate of the spring. Areas are sums over steps; errors cancel, as the force ends where it begins."""
@@ -23,7 +23,7 @@ class Loop(NamedTuple):
 
     contact: Contact
     v_start: float
-    run: Run
+    run: ImpactRun
 
     @property
     def area(self) -> float:

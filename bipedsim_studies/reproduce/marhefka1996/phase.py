@@ -12,7 +12,7 @@ from tqdm import tqdm
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996.closed_form import deepest, lost, penetration
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact, out, run, simulator
+from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact, out, run, simulator
 
 MASSES = (1.0, 10.0, 100.0)
 STIFFNESSES = (10e3, 40e3, 70e3)
@@ -35,7 +35,7 @@ FASTER = 1.5
 """Speed out of the ground over the limit at which the pull ends."""
 
 
-def distance(contact: Contact, v_start: float, result: Run) -> tuple[float, float]:
+def distance(contact: Contact, v_start: float, result: ImpactRun) -> tuple[float, float]:
     """Return how far a run is from eq. 19: in depth over the deepest one, and in what eq. 13 keeps, over its start.
 
     Depth as a function of velocity rises like a root, so that it says nothing of the last ``SHALLOW`` of it.
@@ -49,7 +49,7 @@ def distance(contact: Contact, v_start: float, result: Run) -> tuple[float, floa
     return float(np.abs(x[below] - expected).max()) / depth, float(np.abs(kept / lost(rate * v_start) - 1.0).max())
 
 
-def pulled_off(depth: float) -> Run:
+def pulled_off(depth: float) -> ImpactRun:
     """Pull the mass of Fig. 2 out of the ground, from rest at ``depth`` [m], and let it go above 2 / (3 alpha)."""
 
     def pull(_t: float, _depth: float, speed: float) -> float:
@@ -58,7 +58,7 @@ def pulled_off(depth: float) -> Run:
     return run(simulator(FIG2, 2e-4), depth, 0.0, out, pull)
 
 
-def free_part(result: Run) -> Run:
+def free_part(result: ImpactRun) -> ImpactRun:
     """Return the part of a pulled run after the pull."""
     first = int(np.argmax(result.speed <= -FASTER * LIMIT))
     return result.since(first)
@@ -68,8 +68,8 @@ class PhaseResult(NamedTuple):
     """Distances of impacts from eq. 19, as :func:`distance` gives them; the impacts of Fig. 2; runs pulled off."""
 
     distances: list[tuple[float, float]]
-    impacts: list[Run]
-    pulled: list[Run]
+    impacts: list[ImpactRun]
+    pulled: list[ImpactRun]
 
 
 def measure(progress: bool = False) -> PhaseResult:

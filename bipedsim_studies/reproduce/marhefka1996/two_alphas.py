@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, Run, impact, out, run, simulator
+from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact, out, run, simulator
 
 RATIOS = (0.0, 0.5, 1.0, 2.0, 4.0)
 ALPHA_V = (0.05, 0.2, 0.5, 1.0, 2.0)
@@ -31,7 +31,7 @@ def restitution(ratio: float, alpha_v: float) -> float:
     return impact(contact(ratio), v).leaves / v
 
 
-def pulled_off(ratio: float) -> Run:
+def pulled_off(ratio: float) -> ImpactRun:
     """Pull the mass out of the ground."""
     return run(simulator(contact(ratio), STEP), DEPTH, 0.0, out, lambda _t, _depth, _speed: PULL)
 
@@ -40,7 +40,7 @@ class TwoAlphasResult(NamedTuple):
     """Coefficients by ratio and alpha v, and the pull with every ratio."""
 
     restitution: dict[tuple[float, float], float]
-    pulled: dict[float, Run]
+    pulled: dict[float, ImpactRun]
 
 
 def measure(progress: bool = False) -> TwoAlphasResult:

@@ -138,7 +138,7 @@ def test_the_verdict_is_never_false(angle: float, mu: float, spin: float) -> Non
     thin = coulomb.rod()
     stiffness, free = float(thin.stiffness(angle, mu)), float(thin.free(angle, spin))
     assume(min(abs(stiffness), abs(free)) > 1e-6)
-    sliding = coulomb.Sliding(angle, spin)
+    sliding = coulomb.SlidingRod(angle, spin)
     found = sliding.solve(mu)
     assert coulomb.region_of(found) == thin.region(angle, mu, spin)
     if stiffness > 0.0:
@@ -166,7 +166,7 @@ def test_the_rod_of_the_model_is_that_of_the_closed_form(angle: float) -> None:
 
 def test_a_rod_that_slides_the_other_way_has_no_paradox() -> None:
     for angle in np.linspace(0.05, 1.5, 12):
-        sliding = coulomb.Sliding(float(angle), 0.0, slip=1.0)
+        sliding = coulomb.SlidingRod(float(angle), 0.0, slip=1.0)
         assert {sliding.solve(mu).verdict for mu in (0.5, 2.0, 10.0)} == {"unique"}
 
 
@@ -177,7 +177,7 @@ def test_a_rod_that_slides_the_other_way_has_no_paradox() -> None:
 @given(angle=st.floats(-7.0, 7.0), sides=st.integers(4, 16))
 def test_a_pyramid_of_any_number_of_sides_holds_its_polygon(angle: float, sides: int) -> None:
     # A pull is held by friction the other way, and the corners of an odd pyramid are not opposite each other.
-    assert pyramid.Point().most_held(angle, sides) == pytest.approx(
+    assert pyramid.PointFoot().most_held(angle, sides) == pytest.approx(
         float(pyramid_radius(angle + np.pi, sides)), abs=1e-9
     )
 
@@ -210,7 +210,7 @@ def test_no_law_raises_the_energy_without_friction(law: str, e: float, which: in
 
 
 @lru_cache
-def random_impacts() -> list[energy.Problem]:
+def random_impacts() -> list[energy.ImpactSample]:
     return energy.problems()
 
 

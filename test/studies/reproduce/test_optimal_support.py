@@ -19,9 +19,9 @@ from bipedsim_studies.reproduce.hurmuzlu2001.optimal_support import (
     NEAR,
     ROOM,
     SCUFF,
-    Motion,
     Splines,
-    Support,
+    StanceLeg,
+    SupportMotion,
     improved,
     reference,
 )
@@ -39,7 +39,7 @@ def walk() -> PlanarWalk:
 def test_torques_accelerate_the_robot_on_its_foot_as_its_joints_were_to_be(seed: int, stance: int) -> None:
     rng = np.random.default_rng(seed)
     joints, rates, bends = 0.3 * rng.normal(size=6), rng.normal(size=6), 5.0 * rng.normal(size=6)
-    q, v, u, force, heights, ahead = Support(ROBOT, stance).at(joints, rates, bends)
+    q, v, u, force, heights, ahead = StanceLeg(ROBOT, stance).at(joints, rates, bends)
     points = mechanics(ROBOT, q, v, of_soles(ROBOT))
     foot, other = slice(2 * stance, 2 * stance + 2), slice(2 - 2 * stance, 4 - 2 * stance)
     assert_allclose(points.position[foot][:, 2], 0.0, atol=1e-12)
@@ -63,7 +63,7 @@ def test_energy_is_that_of_bodies_and_rotors() -> None:
     q, v = rng.normal(size=9), rng.normal(size=9)
     points = mechanics(ROBOT, q, v, of_soles(ROBOT))
     potential = pin.computePotentialEnergy(ROBOT.model, ROBOT.model.createData(), q)
-    assert Support(ROBOT, 0).energy(q, v) == pytest.approx(0.5 * v @ points.M @ v + potential)
+    assert StanceLeg(ROBOT, 0).energy(q, v) == pytest.approx(0.5 * v @ points.M @ v + potential)
 
 
 def test_what_is_added_vanishes_at_the_ends_with_two_derivatives() -> None:
@@ -84,9 +84,9 @@ def test_nothing_near_the_optimum_needs_less_torque() -> None:
     splines, weights = improved(ROBOT, walk(), BEGINS[0], 5)
     t = np.linspace(0.0, GAIT.step_duration, FINE)
     stance = int(np.argmax(walk().share(BEGINS[0] + 0.2)))
-    support, known = Support(ROBOT, stance), reference(walk(), BEGINS[0], t)
+    support, known = StanceLeg(ROBOT, stance), reference(walk(), BEGINS[0], t)
 
-    def moved(weights: np.ndarray) -> Motion:
+    def moved(weights: np.ndarray) -> SupportMotion:
         return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
 
     best, drawn = moved(weights), moved(np.zeros_like(weights))
@@ -107,9 +107,9 @@ def test_nothing_near_the_cheapest_needs_less_energy() -> None:
     splines, weights = improved(ROBOT, walk(), BEGINS[0], 5, of_energy=True)
     t = np.linspace(0.0, GAIT.step_duration, FINE)
     stance = int(np.argmax(walk().share(BEGINS[0] + 0.2)))
-    support, known = Support(ROBOT, stance), reference(walk(), BEGINS[0], t)
+    support, known = StanceLeg(ROBOT, stance), reference(walk(), BEGINS[0], t)
 
-    def moved(weights: np.ndarray) -> Motion:
+    def moved(weights: np.ndarray) -> SupportMotion:
         return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
 
     best, drawn = moved(weights), moved(np.zeros_like(weights))
