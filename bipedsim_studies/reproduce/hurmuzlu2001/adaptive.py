@@ -1,9 +1,10 @@
-"""Section 5.2.1, adaptive control: an arm whose law starts with masses wrong by 30 % learns them while it follows.
+"""Let an arm with masses wrong by 30 % adapt them while it tracks a path (section 5.2.1, adaptive control).
 
-The law of Slotine and Li: with the error e, s = e' + slope e and the reference rates v_r = q_d' - slope e, the torques
-are those of the dynamics M v_r' + C v_r + g with the believed masses, less K s, and the beliefs change by -gain Y^T s,
-where Y are these dynamics by unit of each belief. Then V = s^T M s / 2 + |belief - truth|^2 / (2 gain) falls by
-s^T K s, whatever the truth is.
+The control law is that of Slotine and Li. With the error e, define s = e' + slope e and the reference rates
+v_r = q_d' - slope e. The torques are M v_r' + C v_r + g with the estimated masses, minus K s. The estimates change by
+-gain Y^T s, where Y contains these dynamics per unit of each estimate.
+
+Then V = s^T M s / 2 + |estimate - truth|^2 / (2 gain) decreases at the rate s^T K s, for any true masses.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 
 BELIEF = 0.7
-"""Of the mass and inertia of each link at the start, over the truth."""
+"""Initial estimate of the mass and inertia of each link, over the true value."""
 SLOPE, K, GAIN = 5.0, 3.0, 2.0
-"""[1/s], [N.m.s/rad], and of the beliefs."""
+"""Slope of s [1/s], feedback gain [N.m.s/rad] and adaptation gain."""
 MIDDLE, SWING, RATE = np.array([0.8, -1.2]), np.array([0.3, 0.4]), np.array([2.0, 3.0])
-"""Of the sines that the joints follow [rad], [rad], [rad/s]."""
+"""Mean [rad], amplitude [rad] and angular frequency [rad/s] of the sines that the joints track."""
 DURATION, LAST = 10.0, 6.0
 STEP = 1e-3
-"""Of the engine, and of its law [s]."""
+"""Time step of the simulator and of the control law [s]."""
 
 
 def desired(t: float) -> tuple[Array, Array, Array]:
-    """Return place, velocity and acceleration that the joints are to have."""
+    """Return the desired position, velocity and acceleration of the joints."""
     s, c = np.sin(RATE * t), np.cos(RATE * t)
     return MIDDLE + SWING * s, SWING * RATE * c, -SWING * RATE**2 * s
 
 
 class AdaptiveLaw:
-    """The adaptive law of the robot ``arm``."""
+    """Adaptive control law of the robot ``arm``."""
 
     def __init__(self) -> None:
         self.robot = body("arm")
@@ -46,14 +47,14 @@ class AdaptiveLaw:
         self._links = np.array([inertia.toDynamicParameters() for inertia in list(self.model.inertias)[1:]])
 
     def _dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """Return M a + C v + g (2, 2), a column per link, which is linear in its inertia."""
+        """Return M a + C v + g (2, 2) with one column per link; it is linear in the link's inertia."""
         each = pin.computeJointTorqueRegressor(self.model, self.data, q, v, a)
         return np.column_stack([each[:, 10 * k : 10 * k + 10] @ link for k, link in enumerate(self._links)])
 
     def by_link(self, q: Array, v: Array, v_r: Array, a_r: Array) -> Array:
         """Return Y (2, 2) of M a_r + C(q, v) v_r + g.
 
-        C(q, v) v_r is bilinear and symmetric: a quarter of what v + v_r does less what v - v_r does.
+        C(q, v) v_r is bilinear and symmetric, so it is a quarter of the terms of v + v_r minus those of v - v_r.
         """
         still = np.zeros(2)
         solution: Array = self._dynamics(q, still, a_r)
@@ -61,7 +62,7 @@ class AdaptiveLaw:
         return solution
 
     def __call__(self, t: float, q: Array, v: Array, belief: Array) -> tuple[Array, Array, Array]:
-        """Return torques (2,), change of the belief (2,) [1/s], and s (2,)."""
+        """Return torques (2,) [N.m], rate of change of the estimate (2,) [1/s], and s (2,)."""
         place, speed, acceleration = desired(t)
         e, de = q - place, v - speed
         s = de + SLOPE * e
@@ -71,7 +72,7 @@ class AdaptiveLaw:
 
 @dataclass(frozen=True, eq=False)
 class ArmRun:
-    """A run: t (n,) [s], joints q (n, 2) [rad], belief (n, 2)."""
+    """A run: times t (n,) [s], joints q (n, 2) [rad], estimates ``belief`` (n, 2) over the truth."""
 
     t: Array
     q: Array
@@ -79,17 +80,17 @@ class ArmRun:
 
     @property
     def error(self) -> Array:
-        """(n, 2) of the joints [rad]."""
+        """(n, 2) tracking errors of the joints [rad]."""
         return self.q - np.array([desired(t)[0] for t in self.t])
 
     @property
     def late(self) -> float:
-        """Largest error after ``LAST`` seconds [rad]."""
+        """Largest tracking error after ``LAST`` seconds [rad]."""
         return float(np.abs(self.error[self.t > LAST]).max())
 
 
 def by_engine(adapts: bool) -> ArmRun:
-    """Run the engine, with beliefs that change or stay."""
+    """Return a run of the simulator, with adapting or constant estimates."""
     law, belief = AdaptiveLaw(), np.full(2, BELIEF)
     sim = Simulator(law.robot, physics_dt=STEP)
     sim.reset(*desired(0.0)[:2])
@@ -105,7 +106,7 @@ def by_engine(adapts: bool) -> ArmRun:
 
 
 def by_integration(t: Array) -> tuple[ArmRun, Array, Array]:
-    """Return the same without steps at t (n,), V (n,) [J], and what s^T K s has taken by then (n,) [J]."""
+    """Return the run integrated in continuous time at t (n,), V (n,) [J], and the integral of s^T K s (n,) [J]."""
     law = AdaptiveLaw()
 
     def rate(now: float, y: Array) -> Array:
@@ -127,7 +128,7 @@ def by_integration(t: Array) -> tuple[ArmRun, Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveResult:
-    """The engine's runs, and the one without steps with V and what has been taken from it (n,) [J]."""
+    """Runs of the simulator, the continuous run, and its V and dissipated part of V (n,) [J]."""
 
     adaptive: ArmRun
     fixed: ArmRun
@@ -137,13 +138,13 @@ class AdaptiveResult:
 
 
 def measure(_progress: bool = False) -> AdaptiveResult:
-    """Run all three."""
+    """Compute all three runs."""
     adaptive = by_engine(True)
     return AdaptiveResult(adaptive, by_engine(False), *by_integration(adaptive.t))
 
 
 def checks(result: AdaptiveResult) -> Iterator[Check]:
-    """Return errors, beliefs, and the function of Lyapunov."""
+    """Yield the checks of errors, estimates and the Lyapunov function."""
     adaptive, smooth = result.adaptive, result.smooth
     balance = result.value + result.taken - 0.5 * 2.0 * (1.0 - BELIEF) ** 2 / GAIN
     yield Check.at_most("engine: |belief - truth| at the end", float(np.abs(adaptive.belief[-1] - 1.0).max()), 1e-3)
@@ -157,7 +158,7 @@ def checks(result: AdaptiveResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: AdaptiveResult) -> None:
-    """Draw errors, beliefs and V over time."""
+    """Draw errors, estimates and V over time."""
     above, middle, below = figure.subplots(3, 1, sharex=True)
     for k, name in enumerate(("shoulder", "elbow")):
         above.plot(

@@ -1,7 +1,7 @@
-"""Section 5.2.1, adaptive control of a biped: masses wrong by 30 % are learned while it stands and walks.
+"""Let a biped with masses wrong by 30 % adapt them while it stands and walks (section 5.2.1, adaptive control).
 
-The same law three times on ``planar_biped``: with true masses, with masses of 70 % that it keeps, and with masses of
-70 % that it learns (:mod:`bipedsim_studies.planar.adaptive`).
+The same control law runs three times on ``planar_biped``: with true masses, with constant masses of 70 %, and with
+masses of 70 % that it adapts (:mod:`bipedsim_studies.planar.adaptive`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROBOT = "planar_biped"
 GAIT = PlanarGait(
     n_steps=6, step_length=0.25, step_height=0.05, step_duration=0.45, step_shift=0.15, walk_begin=0.6, walk_drop=0.03
 )
-"""That of the controller's defaults."""
+"""Gait of the controller's defaults."""
 GROUPS = {
     "trunk": ("pitch",),
     "thighs": ("l_hip", "r_hip"),
@@ -33,23 +33,26 @@ GROUPS = {
     "feet": ("l_ankle", "r_ankle"),
 }
 BELIEF = 0.7
-"""Of the mass and inertia of every group at the start, over the truth."""
+"""Initial estimate of the mass and inertia of each group, over the true value."""
 DELAY, BEGIN, END, DURATION = 0.5, 1.1, 4.7, 5.4
-"""Standing, the first foot lifts, the last one stands, and the end [s]."""
+"""Start of the walk, first lift-off, last touchdown, and end of the run [s]."""
 LATE = 2.9
-"""From the fourth step on [s]."""
+"""Start of the fourth step [s]."""
 FALLEN = 0.5
-"""Pitch of the trunk at which a run ends [rad]."""
+"""Pitch of the trunk that ends a run [rad]."""
 RUNS = {"true masses": (1.0, False), "70 %, kept": (BELIEF, False), "70 %, learned": (BELIEF, True)}
 COLOURS = dict(zip(RUNS, (TOTAL_COLOUR, FOOT_COLOURS[1], FOOT_COLOURS[0]), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class WalkRun:
-    """A run.
+    """Walk with one choice of masses.
 
     Attributes:
-        t: (n,) [s]. error: (n,) the largest of a joint [rad]. belief: (n, 4) over the truth. q: (n, 9).
+        t: (n,) times [s].
+        error: (n,) largest tracking error of a joint [rad].
+        belief: (n, 4) estimates over the true values.
+        q: (n, 9) configurations.
     """
 
     t: Array
@@ -58,13 +61,13 @@ class WalkRun:
     q: Array
 
     def worst(self, begin: float, end: float) -> float:
-        """Return the largest error between two times [rad]; of one that has ended before, its last."""
+        """Return the largest error between two times [rad]; for a run that ended before, its last error."""
         within = (self.t >= begin) & (self.t <= end)
         return float(self.error[within].max(initial=self.error[-1] if self.t[-1] < begin else 0.0))
 
 
 def walk(robot: Robot, belief: float, adapts: bool, name: str, progress: bool) -> WalkRun:
-    """Let the biped stand and walk with a belief."""
+    """Let the biped stand and walk with initial estimates ``belief``, which it adapts or holds."""
     sim = Simulator(robot)
     plan, start = PlanarWalk(robot, GAIT, name), np.full(len(GROUPS), belief)
     controller = AdaptiveWalk(robot, plan, GROUPS, start, sim.control_dt, delay=DELAY, adapts=adapts)
@@ -79,20 +82,20 @@ def walk(robot: Robot, belief: float, adapts: bool, name: str, progress: bool) -
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveWalkResult:
-    """The biped, and its runs by the names of ``RUNS``."""
+    """Biped, and its runs by the names of ``RUNS``."""
 
     robot: Robot
     runs: dict[str, WalkRun]
 
 
 def measure(progress: bool = False) -> AdaptiveWalkResult:
-    """Walk three times."""
+    """Compute the three walks."""
     robot = load_robot(ROBOT)
     return AdaptiveWalkResult(robot, {name: walk(robot, *how, name, progress) for name, how in RUNS.items()})
 
 
 def checks(result: AdaptiveWalkResult) -> Iterator[Check]:
-    """Return errors and beliefs."""
+    """Yield the checks of errors and estimates."""
     true, kept, learned = (result.runs[name] for name in RUNS)
     masses = np.array([sum(_mass(result.robot, joint) for joint in joints) for joints in GROUPS.values()])
     yield Check.at_most("true masses: largest error of a joint", true.worst(0.0, DURATION), 5e-3, "rad")
@@ -119,7 +122,7 @@ def _share(run: WalkRun, masses: Array, row: int) -> float:
 
 
 def draw(figure: Figure, result: AdaptiveWalkResult) -> None:
-    """Draw both walks, errors and beliefs."""
+    """Draw the two walks with wrong masses, the errors and the estimates."""
     grid = figure.add_gridspec(2, 2, width_ratios=[1.3, 1.0])
     for row, name in enumerate(list(RUNS)[1:]):
         draw_walk(figure.add_subplot(grid[row, 0]), result, name)
@@ -138,7 +141,7 @@ def draw(figure: Figure, result: AdaptiveWalkResult) -> None:
 
 
 def draw_walk(ax: Axes, result: AdaptiveWalkResult, name: str) -> None:
-    """Draw postures every fifth of a step, the last one firmly."""
+    """Draw a posture every 0.12 s, and the last one in full strength."""
     run = result.runs[name]
     for t in np.arange(DELAY, run.t[-1], 0.12):
         draw_posture(ax, result.robot, run.q[np.searchsorted(run.t, t)], 0.3)
@@ -148,7 +151,7 @@ def draw_walk(ax: Axes, result: AdaptiveWalkResult, name: str) -> None:
 
 
 def draw_posture(ax: Axes, robot: Robot, q: Array, strength: float) -> None:
-    """Draw trunk and legs."""
+    """Draw the trunk and the legs."""
     trunk, *legs = sticks(robot, q)
     ax.plot(trunk[:, X], trunk[:, Z], color=TOTAL_COLOUR, linewidth=1.2, alpha=strength)
     for leg, colour in zip(legs, FOOT_COLOURS, strict=False):

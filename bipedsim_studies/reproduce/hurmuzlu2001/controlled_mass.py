@@ -1,8 +1,8 @@
-"""Fig. 11, 13 and eq. 41: a mass that follows a sine across a constraint, its invariant sets, and where motions part.
+"""Let a mass track a sine across a constraint, and show its invariant sets and discontinuity (Fig. 11, 13, eq. 41).
 
-The closed loop m e'' + k1 e' + k2 e = lambda over x >= 0 is a linear oscillator with a wall, so that each stretch
-between events has a closed form. Fig. 13 is a point that flies into a corner: unless the angle is right (or has an even
-number of times its size in 180 degrees), what is sent off jumps where the start passes the line into the edge.
+The closed loop m e'' + k1 e' + k2 e = lambda over x >= 0 is a linear oscillator with a wall. Each segment between
+events therefore has a closed form. Fig. 13 shows a point that moves into a corner. Its final velocity jumps where the
+initial position crosses the line into the edge, except if the angle is 180 degrees divided by an even number.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
 
 K1, K2, RATE = 8.0, 64.0, 2.0
-"""Of eq. 41 [N.s/m], [N/m], and of the sine [rad/s]; the mass is that of the robot ``mass``, 1 kg."""
+"""Gains of eq. 41 [N.s/m], [N/m], and angular frequency of the sine [rad/s]. The robot ``mass`` has 1 kg."""
 RESTITUTION = 0.6
 REST_SPEED = 1e-7
 SETS = {"unconstrained": (0.3, 0.2), "impacts, rest, flight": (0.05, 0.2), "constrained": (-0.3, 0.2)}
-"""Mean A and amplitude B [m] of the target, by the invariant set that the motion ends in."""
+"""Mean A and amplitude B [m] of the target, by the invariant set in which the motion ends."""
 START = 0.4
 PERIODS = 4
 EVENTS = 8
-"""Impacts that are compared with the closed form, one by one."""
+"""Number of impacts that are compared with the closed form one by one."""
 ANGLES = (math.pi / 2.0, 1.1)
-"""Of corners [rad]: a right one, and one in which motions part."""
+"""Angles of the corners [rad]: a right angle, and one at which the final velocity is discontinuous."""
 
 
 def target(mean: float, swing: float, t: float) -> Array:
@@ -41,7 +41,7 @@ def target(mean: float, swing: float, t: float) -> Array:
 
 
 def controlled(mean: float, swing: float) -> System:
-    """Return the closed loop of eq. 41: the law cancels the weight of the robot ``mass``."""
+    """Return the closed loop of eq. 41, in which the control law cancels the weight of the robot ``mass``."""
     robot = body("mass")
 
     def forces(t: float, q: Array, v: Array) -> Array:
@@ -52,14 +52,14 @@ def controlled(mean: float, swing: float) -> System:
 
 
 class ClosedForm:
-    """x = x_d + e, e'' + K1 e' + K2 e = 0 between events."""
+    """Closed form x = x_d + e with e'' + K1 e' + K2 e = 0 between events."""
 
     def __init__(self, mean: float, swing: float) -> None:
         self.mean, self.swing = mean, swing
         self.decay, self.w = 0.5 * K1, math.sqrt(K2 - 0.25 * K1**2)
 
     def at(self, t: float, start: float, x: float, v: float) -> tuple[float, float]:
-        """Return place and velocity at t of what was at x, v at ``start``."""
+        """Return position and velocity at t, from position x and velocity v at ``start``."""
         here, then = target(self.mean, self.swing, t), target(self.mean, self.swing, start)
         e, de, since = x - then[0], v - then[1], t - start
         gone, c, s = math.exp(-self.decay * since), math.cos(self.w * since), math.sin(self.w * since)
@@ -68,7 +68,7 @@ class ClosedForm:
         return here[0] + place, here[1] - self.decay * place + gone * self.w * (b * c - e * s)
 
     def impacts(self, count: int) -> Array:
-        """Return the first instants (count,) at which the mass meets x = 0, from rest at ``START``."""
+        """Return the first times (count,) at which the mass hits x = 0, starting from rest at ``START``."""
         times: list[float] = []
         t, x, v = 0.0, START, 0.0
         while len(times) < count:
@@ -83,8 +83,10 @@ class ClosedForm:
         return np.array(times)
 
     def rests(self) -> tuple[float, float]:
-        """Return within one period the instants between which the law presses the resting mass: x_d'' + K1 x_d' + K2
-        x_d < 0 [s]."""
+        """Return the interval [s] of one period in which the control law presses the mass on the constraint.
+
+        The condition is x_d'' + K1 x_d' + K2 x_d < 0.
+        """
         a = K2 * self.swing - self.swing * RATE**2
         b = K1 * RATE * self.swing
         size, lag = math.hypot(a, b), math.atan2(b, a)
@@ -93,9 +95,9 @@ class ClosedForm:
 
 
 def corner(angle: float, offset: float, e: float = 1.0) -> Motion:
-    """Return the motion of a point into a corner of two walls, ``offset`` [m] beside its edge.
+    """Return the motion of a point into a corner of two walls, ``offset`` [m] away from the line into its edge.
 
-    The floor is z = 0 and the other wall rises from the edge at the ``angle`` [rad]. Nothing but the walls acts.
+    The floor is z = 0, and the other wall rises from the edge at the ``angle`` [rad]. Only the walls exert forces.
     """
     J = np.array([[0.0, 1.0], [math.sin(angle), -math.cos(angle)]])
     middle = np.array([math.cos(0.5 * angle), math.sin(0.5 * angle)])
@@ -109,13 +111,13 @@ def corner(angle: float, offset: float, e: float = 1.0) -> Motion:
 
 @dataclass(frozen=True, eq=False)
 class ControlledMassResult:
-    """Motions by invariant set, and velocities (n, 2) that corners of two angles send points off with, by offset.
+    """Motions by invariant set, and final velocities of points in corners.
 
     Attributes:
-        runs: By the name of the set.
-        offsets: (n,) [m].
-        leaving: Of a right angle and a sharper one (n, 2) each [m/s].
-        paths: Of the sharper one, two on either side of the edge.
+        runs: Motions by the name of the set.
+        offsets: (n,) initial offsets from the line into the edge [m].
+        leaving: Final velocities (n, 2) [m/s], by the angle of the corner.
+        paths: Motions in the corner that is not a right angle, two on either side of the edge.
     """
 
     runs: dict[str, Motion]
@@ -125,7 +127,7 @@ class ControlledMassResult:
 
 
 def measure(_progress: bool = False) -> ControlledMassResult:
-    """Let all of it run."""
+    """Compute all motions."""
     duration = PERIODS * 2.0 * math.pi / RATE
     runs = {}
     for name, (mean, swing) in SETS.items():
@@ -139,7 +141,7 @@ def measure(_progress: bool = False) -> ControlledMassResult:
 
 
 def folded(angle: float, offset: float) -> Array:
-    """Return the velocity (2,) after a corner by hand: a mirror image for each wall, as long as one is ahead."""
+    """Return the final velocity (2,) in a corner by reflection at one wall after the other."""
     J = np.array([[0.0, 1.0], [math.sin(angle), -math.cos(angle)]])
     middle = np.array([math.cos(0.5 * angle), math.sin(0.5 * angle)])
     q, v = middle + offset * np.array([-middle[1], middle[0]]), -middle
@@ -154,7 +156,7 @@ def folded(angle: float, offset: float) -> Array:
 
 
 def checks(result: ControlledMassResult) -> Iterator[Check]:
-    """Return the invariant sets and what parts."""
+    """Yield the checks of the invariant sets and of the corners."""
     period = 2.0 * math.pi / RATE
     free = result.runs["unconstrained"]
     late = free.t > (PERIODS - 1) * period
@@ -202,13 +204,13 @@ def checks(result: ControlledMassResult) -> Iterator[Check]:
 
 
 def jump(offsets: Array, speeds: Array) -> Array:
-    """Return the difference of the velocities after between the two starts that are nearest to the edge's."""
+    """Return the difference of the final velocities between the two offsets that are nearest to zero."""
     middle = len(offsets) // 2
     return np.asarray(speeds[middle] - speeds[middle - 1])
 
 
 def left(result: Motion) -> Array:
-    """Return the instants (n,) at which a contact that rested left [s]."""
+    """Return the times (n,) at which a resting contact opens [s]."""
     pressed = result.force[:, 0] > 0.0
     rows = np.flatnonzero(pressed[:-1] & ~pressed[1:])
     return np.asarray(result.t[rows + 1])

@@ -1,4 +1,4 @@
-"""Eq. 30 to 37 on a sliding rod: where Coulomb's LCP has one solution, none or several, against the closed form."""
+"""Compare Coulomb's LCP (eq. 30 to 37) with the closed form on a sliding rod: one solution, none or several."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_soles
 
 SPINS = (0.0, 4.0)
-"""Angular velocity of the rod [rad/s]: at 0 the end is always pressed down, at 4 it flies up from 38 degrees."""
+"""Angular velocity of the rod [rad/s]. At 0 the end is always pressed down; at 4 it lifts off beyond 38 degrees."""
 SLIP = -1.0
-"""Velocity of the lower end [m/s]; the rod leans to +x, so that friction drives it under the rod."""
+"""Velocity of the lower end [m/s]. The rod tilts towards +x, so friction pushes the end under the rod."""
 ANGLES = np.radians(np.linspace(1.0, 89.0, 67))
 FRICTIONS = np.linspace(0.05, 4.0, 60)
 STEEP = np.radians(np.linspace(15.0, 80.0, 27))
@@ -33,24 +33,24 @@ STEEP = np.radians(np.linspace(15.0, 80.0, 27))
 BISECTIONS = 50
 LIMIT = 1e-9
 ROUNDING = 1e-9
-"""Relative distance from a boundary below which the verdict is rounding."""
+"""Relative distance from a boundary below which rounding decides the verdict."""
 PRESSED, LIFTED, NONE, SEVERAL = range(4)
 REGIONS = ("one: slides under load", "one: lifts off", "no solution", "several")
 COLOURS = ("#DCEBF5", "#DFF1E8", "#F2B8B0", "#F6DDA8")
 
 
 def rod_state(angle: float, slip: float, spin: float) -> tuple[Array, Array]:
-    """Return q (7,) and v (6,) of a rod that leans by ``angle`` [rad] from the ground towards +x, its end sliding.
+    """Return q (7,) and v (6,) of a rod that tilts towards +x while its lower end slides.
 
     Args:
-        angle: Between rod and ground.
+        angle: Angle between rod and ground [rad].
         slip: Velocity of the lower end [m/s].
         spin: Rate of ``angle`` [rad/s].
     """
     lean = pin.utils.rotate("y", 0.5 * np.pi - angle)
     axis = lean[:, 2]
     omega = np.array([0.0, -spin, 0.0])
-    # The frame of the rod is in its middle, 1 m from the end.
+    # The body frame of the rod is at its centre, 1 m from the end.
     middle = np.array([slip, 0.0, 0.0]) + np.cross(omega, axis)
     q = np.concatenate([axis, pin.Quaternion(lean).coeffs()])
     return q, np.concatenate([lean.T @ middle, lean.T @ omega])
@@ -58,7 +58,7 @@ def rod_state(angle: float, slip: float, spin: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class RodProperties:
-    """What the closed form needs: mass [kg], half-length [m], inertia about the middle [kg.m^2], g [m/s^2]."""
+    """Properties for the closed form: mass [kg], half-length [m], central inertia [kg.m^2] and g [m/s^2]."""
 
     mass: float
     half: float
@@ -71,32 +71,32 @@ class RodProperties:
         return self.mass * self.half**2 / self.inertia
 
     def stiffness(self, angle: Array | float, mu: Array | float) -> Array:
-        """Return m A: normal acceleration of the end by a normal force and the friction it brings, times the mass."""
+        """Return m A: mass times the normal acceleration of the end per unit of normal force, with its friction."""
         cosine, sine = np.cos(angle), np.sin(angle)
         return np.asarray(1.0 + self.kappa * cosine * (cosine + np.sign(SLIP) * mu * sine))
 
     def free(self, angle: Array | float, spin: float) -> Array:
-        """Return b: normal acceleration of the end without force [m/s^2]."""
+        """Return b: the normal acceleration of the end without contact force [m/s^2]."""
         return np.asarray(self.half * spin**2 * np.sin(angle) - self.g)
 
     def boundary(self, angle: Array | float) -> Array:
-        """Return the friction at which A = 0."""
+        """Return the friction coefficient at which A = 0."""
         return np.asarray((1.0 + self.kappa * np.cos(angle) ** 2) / (self.kappa * np.cos(angle) * np.sin(angle)))
 
     def region(self, angle: float, mu: float, spin: float) -> int:
-        """Return the region of the closed form."""
+        """Return the region in the closed form: ``PRESSED``, ``LIFTED``, ``NONE`` or ``SEVERAL``."""
         if self.stiffness(angle, mu) < 0.0:
             return NONE if self.free(angle, spin) < 0.0 else SEVERAL
         return PRESSED if self.free(angle, spin) < 0.0 else LIFTED
 
     @property
     def least_friction(self) -> tuple[float, float]:
-        """Least friction with a paradox, and its angle [rad]."""
+        """Smallest friction coefficient with a paradox, and its angle [rad]."""
         return 2.0 * np.sqrt(1.0 + self.kappa) / self.kappa, float(np.arctan(np.sqrt(1.0 + self.kappa)))
 
 
 class SlidingRod:
-    """The robot ``rod``, sliding at one angle and spin; every friction makes another LCP."""
+    """Set up the LCP of the robot ``rod`` at one angle and angular velocity, for any friction coefficient."""
 
     def __init__(self, angle: float, spin: float, slip: float = SLIP) -> None:
         robot = body("rod")
@@ -105,7 +105,7 @@ class SlidingRod:
         self._slip = float((self._state.rows[0] @ v)[X])
 
     def solve(self, mu: float) -> Solved:
-        """Solve eq. 37 at friction ``mu``."""
+        """Solve eq. 37 with the friction coefficient ``mu``."""
         state = self._state
         contacts = Contacts(state.rows[:, Z], state.rows[:, [X]], np.array(mu))
         slip = [[self._slip]]
@@ -114,7 +114,10 @@ class SlidingRod:
 
 
 def region_of(result: Solved) -> int:
-    """Return what a verdict says; -1 for any other verdict, or an answer where there is none."""
+    """Return the region of a verdict of the LCP.
+
+    It is -1 for any other verdict, and if the LCP gives an answer although its verdict is not unique.
+    """
     if result.verdict == "unique":
         return PRESSED if result.answer.normal[0] > 0.0 else LIFTED
     try:
@@ -125,7 +128,7 @@ def region_of(result: Solved) -> int:
 
 
 def rod() -> RodProperties:
-    """Return the numbers of the robot."""
+    """Return the properties of the robot ``rod``."""
     robot = body("rod")
     bar = robot.model.inertias[1]
     half = float(np.linalg.norm(robot.soles[0].vertices_joint[0] - bar.lever))
@@ -134,12 +137,12 @@ def rod() -> RodProperties:
 
 @dataclass(frozen=True, eq=False)
 class CoulombResult:
-    """What the case measured.
+    """Measurements of the case.
 
     Attributes:
-        regions: Of each spin, (angles, frictions) what the LCP says.
-        force_error: Largest relative error of the normal force where it is unique.
-        edge: (STEEP,) friction at which the verdict changes, by bisection.
+        regions: Regions from the LCP by angular velocity, each (angles, frictions).
+        force_error: Largest relative error of the normal force where the solution is unique.
+        edge: (STEEP,) friction coefficient at which the verdict changes, by bisection.
     """
 
     regions: dict[float, Integers]
@@ -148,7 +151,7 @@ class CoulombResult:
 
 
 def measure(progress: bool = False) -> CoulombResult:
-    """Ask the LCP on the grid, and bisect the boundary of its verdicts."""
+    """Solve the LCP on the grid and find the boundary of its verdicts by bisection."""
     exact_rod = rod()
     regions: dict[float, Integers] = {}
     worst = 0.0
@@ -177,7 +180,7 @@ def measure(progress: bool = False) -> CoulombResult:
 
 
 def checks(result: CoulombResult) -> Iterator[Check]:
-    """Return the figures of eq. 37."""
+    """Yield the checks of eq. 37."""
     thin = rod()
     for spin, regions in result.regions.items():
         wrong = skipped = 0
@@ -202,13 +205,13 @@ def checks(result: CoulombResult) -> Iterator[Check]:
 
 
 def edge_error(result: CoulombResult) -> float:
-    """Return the largest relative error of the boundary."""
+    """Return the largest relative error of the boundary from bisection."""
     exact = rod().boundary(STEEP)
     return float(np.abs(result.edge / exact - 1.0).max())
 
 
 def draw(figure: Figure, result: CoulombResult) -> None:
-    """Draw the verdicts over angle and friction, and the closed form's boundaries."""
+    """Draw the verdicts over angle and friction, and the boundaries of the closed form."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 

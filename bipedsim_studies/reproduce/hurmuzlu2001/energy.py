@@ -1,4 +1,4 @@
-"""Section 3.2.2: kinetic energy after impacts without friction, for every law, on a biped in random postures."""
+"""Compute the energy after impacts without friction (section 3.2.2), for each law and random states of a biped."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ ROBOT = "biped14"
 PROBLEMS = 120
 MOST_CONTACTS = 4
 TILT = 0.3
-"""Standard deviation of the trunk's attitude about each axis [rad]."""
+"""Standard deviation of the trunk's orientation about each axis [rad]."""
 FALL, SWAY = -1.0, 0.3
-"""Velocity of the trunk along the vertical [m/s], and standard deviation of all velocities about it [m/s, rad/s]."""
+"""Vertical velocity of the trunk [m/s], and standard deviation of all velocities about it [m/s, rad/s]."""
 RESTITUTION = np.linspace(0.0, 1.0, 11)
 LIMIT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class ImpactSample:
-    """A biped that strikes with some vertices of its soles at once.
+    """Simultaneous impact of some vertices of a biped's soles.
 
     Attributes:
-        M: (nv, nv). J: (m, nv) vertical rows of the vertices. v: (nv,) before.
+        M: (nv, nv) mass matrix.
+        J: (m, nv) Jacobian of the vertical velocities of the vertices.
+        v: (nv,) velocity before the impact.
         each: (m,) a coefficient of restitution for each contact.
     """
 
@@ -44,11 +46,11 @@ class ImpactSample:
 
     @property
     def before(self) -> float:
-        """Kinetic energy [J]."""
+        """Kinetic energy before the impact [J]."""
         return 0.5 * float(self.v @ self.M @ self.v)
 
     def after(self, law: str, e: ArrayLike) -> list[float]:
-        """Return the energy after over that before, of every outcome; nothing where the law has none."""
+        """Return the energy of each outcome over the energy before; empty if the law has no outcome."""
         try:
             result = IMPACT_LAWS[law](self.M, self.J, self.v, e)
         except NoImpactOutcomeError:
@@ -57,7 +59,7 @@ class ImpactSample:
 
 
 def problems(count: int = PROBLEMS) -> list[ImpactSample]:
-    """Return the robot in random postures and motions, on 1 to ``MOST_CONTACTS`` vertices in a row."""
+    """Return random states of the robot in contact at 1 to ``MOST_CONTACTS`` adjacent vertices."""
     robot = load_robot(ROBOT)
     vertices = of_soles(robot)
     rng = np.random.default_rng(0)
@@ -69,7 +71,7 @@ def problems(count: int = PROBLEMS) -> list[ImpactSample]:
         q[3:7] = pin.Quaternion(attitude).coeffs()
         v = SWAY * rng.standard_normal(robot.model.nv)
         v[:3] += FALL * attitude[2]
-        # Neighbours, so that whole soles, whose rows depend on each other, are among them.
+        # Adjacent vertices are chosen, so that the samples include whole soles, whose rows are linearly dependent.
         chosen = (rng.integers(len(vertices)) + np.arange(rng.integers(1, MOST_CONTACTS + 1))) % len(vertices)
         state = mechanics(robot, q, v, [vertices[i] for i in chosen])
         samples.append(ImpactSample(state.M, state.rows[:, Z], v, rng.uniform(size=len(chosen))))
@@ -78,13 +80,13 @@ def problems(count: int = PROBLEMS) -> list[ImpactSample]:
 
 @dataclass(frozen=True, eq=False)
 class EnergyResult:
-    """Energies after over those before.
+    """Kinetic energies after impacts, over the energy before.
 
     Attributes:
-        over_e: Of each law, problem and e, one for every outcome; plastic laws have e = 0 alone.
-        unequal: Of each law with a coefficient for each contact, of each problem with independent rows, the energy of
-            the outcome that keeps most.
-        none: Of each law, impacts without outcome.
+        over_e: By law: for each sample and each e, the energies of all outcomes. Plastic laws have e = 0 only.
+        unequal: By law with a coefficient per contact: for each sample with independent rows, the highest energy of an
+            outcome.
+        none: By law: the number of impacts without an outcome.
     """
 
     over_e: dict[str, list[list[list[float]]]] = field(default_factory=dict)
@@ -93,7 +95,7 @@ class EnergyResult:
 
 
 def measure(progress: bool = False) -> EnergyResult:
-    """Let every law have every impact."""
+    """Apply each law to each impact."""
     given = problems()
     result = EnergyResult()
     for law, entry in IMPACT_LAWS.items():
@@ -102,14 +104,14 @@ def measure(progress: bool = False) -> EnergyResult:
         result.over_e[law] = [[each.after(law, e) for e in es] for each in rows]
         result.none[law] = sum(not outcomes for row in result.over_e[law] for outcomes in row)
         if entry.restitution == "each":
-            # Newton's coefficients contradict each other where contacts depend on each other.
+            # Newton's coefficients contradict each other where the rows of the contacts are dependent.
             free = [each for each in given if np.linalg.matrix_rank(each.J) == len(each.J)]
             result.unequal[law] = [max(each.after(law, each.each), default=np.nan) for each in free]
     return result
 
 
 def checks(result: EnergyResult) -> Iterator[Check]:
-    """Return the largest rise of every law, and the closed form of Moreau's."""
+    """Yield the largest energy gain of each law, and the comparison with the closed form of Moreau's law."""
     for law, ratios in result.over_e.items():
         rise = max(ratio - 1.0 for row in ratios for outcomes in row for ratio in outcomes)
         yield Check.at_most(f"{law}: energy after / before - 1, at most", rise, LIMIT)
@@ -130,7 +132,10 @@ def checks(result: EnergyResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: EnergyResult) -> None:
-    """Draw the energy over e, a line for each impact and dots for further outcomes; plastic laws sorted."""
+    """Draw the energy over e.
+
+    Each impact is a line and its further outcomes are dots. Plastic laws are drawn sorted.
+    """
     axes = figure.subplots(2, 3, sharey=True)
     for k, (ax, (law, ratios)) in enumerate(zip(axes.ravel(), result.over_e.items(), strict=True)):
         if len(ratios[0]) == 1:

@@ -1,7 +1,7 @@
-"""Fig. 5, eq. 6 and section 3.3.2: a planar biped sets its foot down flat, the toe of the other one on the ground.
+"""Let a planar biped set one foot down flat while the other toe is in contact (Fig. 5, eq. 6, section 3.3.2).
 
-Three points strike or rest at once. What each law does with them, and what the contact models of the simulator do in
-one step that is too short for anything but the impact.
+Three points collide or rest simultaneously. The case compares the outcome of each impact law with one step of the
+simulator's contact models. The time step is so short that only the impact matters.
 """
 
 from __future__ import annotations
@@ -23,25 +23,27 @@ from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, X, Z, m
 ROBOT = "planar_biped"
 POINTS = ("rear toe", "front toe", "front heel")
 TOUCHING = (0, 2, 3)
-"""Of the points toe, heel of the left foot, which is behind, and toe, heel of the right one."""
+"""Indices of ``POINTS`` among toe and heel of the left (rear) foot, then toe and heel of the right foot."""
 STEP, HEEL_PITCH, TRUNK_PITCH = 0.5, 0.35, 0.05
-"""Distance of the toes [m], pitch of the foot behind and of the trunk [rad]."""
+"""Distance of the toes [m], pitch of the rear foot and pitch of the trunk [rad]."""
 KNEES = (0.5, 0.2)
-"""Flexion of the knees, behind and in front [rad]."""
+"""Flexion of the rear and the front knee [rad]."""
 DOWN, FORWARD, TRUNK = 0.3, 0.1, 0.8
-"""Velocity of the front foot downwards and forwards, and of the trunk [m/s]."""
+"""Downward and forward velocity of the front foot, and forward velocity of the trunk [m/s]."""
 MODELS = ("one_step", "exact", "lcp", "ncp")
 DT = 1e-6
-"""Step of the simulator [s]: gravity changes velocities by 1e-5 m/s."""
+"""Time step of the simulator [s]; gravity changes the velocities by only 1e-5 m/s."""
 LIMIT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class FootStrike:
-    """A biped on one toe at the instant in which its other foot lands.
+    """Biped on one toe at the touchdown of its other foot.
 
     Attributes:
-        robot: The biped. q: (9,), v: (9,) its state. state: Mass matrix and rows of the four points.
+        robot: The biped.
+        q, v: (9,) its configuration and velocity.
+        state: Mass matrix and rows of the four points.
     """
 
     robot: Robot
@@ -56,11 +58,11 @@ class FootStrike:
 
     @property
     def tangential(self) -> Array:
-        """Rows (3, 9) of their horizontal velocities."""
+        """Rows (3, 9) of the horizontal velocities of ``POINTS``."""
         return self.state.rows[list(TOUCHING), X]
 
     def law(self, name: str, friction: bool) -> ImpactResult:
-        """Return the plastic impact by a law."""
+        """Return the plastic impact by an impact law, with or without friction."""
         mu = self.robot.soles[0].friction_static
         cone = Friction(self.tangential, mu) if friction else None
         return IMPACT_LAWS[name](self.state.M, self.normal, self.v, 0.0, cone)
@@ -73,12 +75,12 @@ class FootStrike:
         return sim.v.copy()
 
     def energy(self, v: Array) -> float:
-        """Return the kinetic energy [J]."""
+        """Return the kinetic energy at v (9,) [J]."""
         return 0.5 * float(v @ self.state.M @ v)
 
 
 def foot_strike() -> FootStrike:
-    """Return the biped with its left toe and all of its right foot on the ground, which lands flat."""
+    """Return the biped with its left toe and its whole right foot in contact, at a flat touchdown."""
     robot = load_robot(ROBOT)
     points = of_soles(robot)
 
@@ -95,7 +97,7 @@ def foot_strike() -> FootStrike:
 
     q = configuration(fsolve(misses, [0.88, 0.05, -0.4], xtol=1e-13))
     state = mechanics(robot, q, np.zeros(9), points)
-    # The toe behind rests, the front foot comes down level, the trunk moves on without turning.
+    # The rear toe rests, the front foot descends level, and the trunk moves forwards without rotation.
     rows = np.vstack([state.rows[0][[X, Z]], state.rows[2][[X, Z]], state.rows[3][[Z]], np.eye(9)[[0, 2]]])
     v = np.linalg.lstsq(rows, np.array([0.0, 0.0, FORWARD, -DOWN, -DOWN, TRUNK, 0.0]), rcond=None)[0]
     return FootStrike(robot, q, v, mechanics(robot, q, v, points))
@@ -103,12 +105,12 @@ def foot_strike() -> FootStrike:
 
 @dataclass(frozen=True, eq=False)
 class FootStrikeResult:
-    """Outcomes.
+    """Outcomes of the touchdown.
 
     Attributes:
-        strike: Before the impact.
-        laws: Of each law, with and without friction as its name says.
-        engine: (9,) velocity after it, of each contact model.
+        strike: State before the impact.
+        laws: Impacts by the law's name, which says whether there is friction.
+        engine: Velocities (9,) after the impact, by contact model.
     """
 
     strike: FootStrike
@@ -117,7 +119,7 @@ class FootStrikeResult:
 
 
 def measure(_progress: bool = False) -> FootStrikeResult:
-    """Let the foot land under every law and contact model."""
+    """Compute the touchdown with each impact law and contact model."""
     strike = foot_strike()
     laws = {name: strike.law(name, False) for name in ("haug", "moreau")}
     laws |= {f"{name}, friction": strike.law(name, True) for name in ("pfeiffer_glocker", "lotstedt")}
@@ -125,7 +127,7 @@ def measure(_progress: bool = False) -> FootStrikeResult:
 
 
 def checks(result: FootStrikeResult) -> Iterator[Check]:
-    """Return impulses and velocities of the three points."""
+    """Yield the impulses and velocities of the three points, and their checks."""
     strike = result.strike
     for name, impact in result.laws.items():
         for point, impulse, after in zip(POINTS, impact.impulse, strike.normal @ impact.v_after, strict=True):
@@ -145,7 +147,7 @@ def checks(result: FootStrikeResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: FootStrikeResult) -> None:
-    """Draw the posture, and impulses and vertical velocities of the three points under every law."""
+    """Draw the posture, and impulses and vertical velocities of the three points for each law."""
     strike = result.strike
     posture, impulses, speeds = figure.subplots(1, 3)
     place = strike.state.position

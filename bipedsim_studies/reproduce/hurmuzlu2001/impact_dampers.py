@@ -1,7 +1,7 @@
-"""Fig. 1b and 1c: a pendulum and a mass, each damped by a ball that flies to and fro within it.
+"""Simulate a pendulum and a mass, each damped by a ball that moves to and fro inside it (Fig. 1b and 1c).
 
-The mass, under a harmonic force, has a motion with two impacts in a period (eq. 42: all of it is one invariant set of
-impacts), which Masri and Caughey 1966 give in closed form.
+Under a harmonic force, the mass has a motion with two impacts per period. In terms of eq. 42, this motion is one
+invariant set of impacts. Masri and Caughey (1966) give its closed form.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
 
 WALLS = np.array([[0.0, 1.0], [0.0, -1.0]])
-"""Of a coordinate between two stops."""
+"""Gradients of the two gaps of a coordinate between two stops."""
 STIFFNESS, DAMPING, FORCE = (2.0 * math.pi) ** 2, 0.25, 1.0
-"""Of the mass: [N/m], [N.s/m], and the amplitude of the force, at resonance [N]."""
+"""Properties of the mass: stiffness [N/m], damping [N.s/m] and amplitude of the force at resonance [N]."""
 RATE = 2.0 * math.pi
 PLAY = 0.3
-"""Way of the ball from wall to wall [m]."""
+"""Travel of the ball from wall to wall [m]."""
 MASS_E = 0.4
 PERIODS = 50
 SWING, SLOT, PENDULUM_E, SWINGING = 0.6, 0.2, 0.6, 20.0
-"""Start of the pendulum [rad], way of its ball [m], restitution, time [s]."""
+"""Initial angle of the pendulum [rad], travel of its ball [m], restitution and duration [s]."""
 REST = -0.5 * 9.81 - 0.2 * 9.81
-"""Energy of the pendulum that hangs still [J]."""
+"""Energy of the pendulum hanging at rest [J]."""
 COMPARED = 8
-"""Impacts of the pendulum that are looked at one by one."""
+"""Number of impacts of the pendulum that are compared one by one."""
 
 
 @dataclass(frozen=True)
 class TwoImpacts:
-    """The motion of two impacts in a period, by hand.
+    """Closed form of the motion with two impacts per period.
 
     Attributes:
-        place, after: Of the house when the ball meets its front wall [m], [m/s].
-        ball: Velocity of the ball from there on [m/s].
-        phase: Of the force then [rad].
+        place, after: Position [m] and velocity [m/s] of the main mass just after the ball hits its front wall.
+        ball: Velocity of the ball after that impact [m/s].
+        phase: Phase of the force at that impact [rad].
     """
 
     place: float
@@ -53,7 +53,7 @@ class TwoImpacts:
     phase: float
 
     def path(self, since: Array) -> Array:
-        """Return where the house is ``since`` (n,) [s] after that impact, until the next one."""
+        """Return the position of the main mass ``since`` (n,) [s] after that impact, until the next one."""
         swing, flow = _response()
         steady = swing * np.sin(RATE * since + self.phase - flow)
         x = self.place - swing * math.sin(self.phase - flow)
@@ -64,13 +64,16 @@ class TwoImpacts:
 
 
 def _response() -> tuple[float, float]:
-    """Return amplitude [m] and lag [rad] of the house alone."""
+    """Return the amplitude [m] and phase lag [rad] of the main mass without the ball."""
     lack = complex(STIFFNESS - RATE**2, DAMPING * RATE)
     return FORCE / abs(lack), math.atan2(lack.imag, lack.real)
 
 
 def _free(t: Array) -> tuple[Array, Array]:
-    """Return the free motions (2, n) of the house from place 1 and from velocity 1: place and velocity."""
+    """Return the free responses (2, n) of the main mass to unit position and to unit velocity.
+
+    The rows are position and velocity.
+    """
     decay = 0.5 * DAMPING
     w = math.sqrt(STIFFNESS - decay**2)
     gone, c, s = np.exp(-decay * t), np.cos(w * t), np.sin(w * t)
@@ -80,17 +83,19 @@ def _free(t: Array) -> tuple[Array, Array]:
 
 
 def by_hand(ratio: float) -> list[TwoImpacts]:
-    """Return the symmetric motions of two impacts in a period, for a ball of ``ratio`` of the house's mass.
+    """Return the symmetric motions with two impacts per period, for a ball of ``ratio`` times the main mass.
 
-    Half a period later everything is the opposite: the ball is at the rear wall, so that it flies at
-    -(2 x + play) rate / pi where x is the place at the front wall; Newton's law and the momentum give the velocities of
-    the house. That its place and velocity come out opposite are two linear equations for the sine and the cosine of the
-    phase, given x; that their squares add up to one is a quadratic one for x.
+    Half a period later all signs are reversed and the ball is at the rear wall. The ball therefore moves at
+    -(2 x + play) rate / pi, where x is the position of the main mass at the front wall. Newton's law and the
+    conservation of momentum give the velocities of the main mass.
+
+    The sign reversal of position and velocity yields two equations. They are linear in the sine and the cosine of the
+    phase, given x. The sum of their squares is one, which yields a quadratic equation for x.
     """
     half = math.pi / RATE
     c, s = (column[:, 0] for column in _free(np.array([half])))
     swing, flow = _response()
-    # Of phase - lag: force terms of place and velocity at the impact, opposite half a period later.
+    # S and C are the forced response in position and velocity at the impact. Their signs reverse after half a period.
     e = MASS_E
     turn = np.array([-(1.0 + c[0]), -(1.0 + s[1])])
 
@@ -98,7 +103,7 @@ def by_hand(ratio: float) -> list[TwoImpacts]:
         ball = -(2.0 * x + PLAY) * RATE / math.pi
         after = ball * (1.0 - e - 2.0 * ratio * e) / (1.0 + e)
         before = ball * (1.0 + 2.0 * ratio - e) / (1.0 + e)
-        # place: -x = -S + (x - S) c0 + (after - C) s0, velocity: -before = -C + (x - S) c1 + (after - C) s1.
+        # Position: -x = -S + (x - S) c0 + (after - C) s0. Velocity: -before = -C + (x - S) c1 + (after - C) s1.
         A = np.array([[turn[0], -s[0]], [-c[1], turn[1]]])
         b = np.array([-x - x * c[0] - after * s[0], -before - x * c[1] - after * s[1]])
         sine_cosine: Array = np.linalg.solve(A, b) / np.array([swing, swing * RATE])
@@ -118,14 +123,16 @@ def by_hand(ratio: float) -> list[TwoImpacts]:
 
 @dataclass(frozen=True, eq=False)
 class ImpactDampersResult:
-    """Both systems, and what they are held against.
+    """Motions of both systems and the values that they are compared with.
 
     Attributes:
-        mass: From rest. alone: Amplitude without the ball [m].
-        expected: The closed form, of those that have one the one that is reached.
-        pendulum: From a swing.
-        pendulum_times: (k,) its first impacts by its own equations of motion [s].
-        energy: (n,) of the pendulum [J]; lost: (k,) what impacts took, and what Newton's law takes (k,) [J].
+        mass: Motion of the mass from rest.
+        alone: Amplitude of the mass without the ball [m].
+        expected: Closed form that is nearest to the final motion of the mass.
+        pendulum: Motion of the pendulum from a deflected start.
+        pendulum_times: (k,) first impacts of the pendulum from its own equations of motion [s].
+        energy: (n,) energy of the pendulum [J].
+        lost: Energy lost in each impact of the pendulum (k,), and the loss by Newton's law (k,) [J].
     """
 
     mass: Motion
@@ -138,7 +145,7 @@ class ImpactDampersResult:
 
 
 def swinging(duration: float = SWINGING) -> Motion:
-    """Return the motion of the pendulum."""
+    """Return the motion of the pendulum, event by event."""
     system = between_stops(body("pendulum_damper"), WALLS, [0.5 * SLOT] * 2, lambda _t, _q, v: np.zeros_like(v))
     return motion(
         system, [SWING, 0.0], [0.0, 0.0], duration, restitution=PENDULUM_E, rest_speed=1e-5, law="pfeiffer_glocker"
@@ -146,7 +153,7 @@ def swinging(duration: float = SWINGING) -> Motion:
 
 
 def swinging_by_hand(count: int) -> Array:
-    """Return the first ``count`` impacts [s] of the pendulum by its Lagrangian, written out: rod 1 kg, ball 0.2 kg."""
+    """Return the first ``count`` impacts [s] of the pendulum from its Lagrangian (rod of 1 kg, ball of 0.2 kg)."""
     ball, about, g = 0.2, 1.0 / 3.0, 9.81
 
     def rate(_t: float, y: Array) -> list[float]:
@@ -167,14 +174,14 @@ def swinging_by_hand(count: int) -> Array:
         solution = solve_ivp(rate, (t, t + 10.0), y, "Radau", events=wall, rtol=1e-11, atol=1e-12, first_step=1e-6)
         t, y = float(solution.t[-1]), solution.y[:, -1].copy()
         times.append(t)
-        # The impulse acts on the ball along the slot and backwards on the rod, a metre from its hinge.
+        # The impulse acts on the ball along the slot. Its reaction acts on the rod, 1 m from the hinge.
         response = np.linalg.solve([[about + ball * (1.0 + y[1] ** 2), ball], [ball, ball]], [0.0, 1.0])
         y[2:] -= (1.0 + PENDULUM_E) * y[3] / response[1] * response
     return np.array(times)
 
 
 def measure(_progress: bool = False) -> ImpactDampersResult:
-    """Let both go."""
+    """Simulate the mass and the pendulum."""
     house = body("mass_damper")
     ratio = house.model.inertias[2].mass / house.model.inertias[1].mass
 
@@ -204,7 +211,7 @@ def measure(_progress: bool = False) -> ImpactDampersResult:
 
 
 def checks(result: ImpactDampersResult) -> Iterator[Check]:
-    """Return what both must do."""
+    """Yield the checks of both systems."""
     expected, mass = result.expected, result.mass
     late = mass.impacts[-8:]
     front = next(impact for impact in reversed(mass.impacts) if impact.impulse[0] > 0.0)
@@ -247,14 +254,14 @@ def checks(result: ImpactDampersResult) -> Iterator[Check]:
 
 
 def drift(result: ImpactDampersResult) -> float:
-    """Return the largest change of the pendulum's energy from impact to impact [J]."""
+    """Return the largest change of the pendulum's energy between two impacts [J]."""
     cuts = np.searchsorted(result.pendulum.t, result.pendulum.times, side="right") - 1
     pieces = np.split(result.energy, cuts)
     return float(max(np.ptp(piece) for piece in pieces if len(piece)))
 
 
 def draw(figure: Figure, result: ImpactDampersResult) -> None:
-    """Draw both over time."""
+    """Draw both motions over time."""
     upper, lower = figure.subplots(2, 2, width_ratios=[1.6, 1.0])
     mass, pendulum = result.mass, result.pendulum
     ax = upper[0]

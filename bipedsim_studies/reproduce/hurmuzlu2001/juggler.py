@@ -1,8 +1,8 @@
-"""Fig. 1d and eq. 7: an object that only impacts can move, juggled to heights on order by a driven racket.
+"""Juggle an object to commanded heights with a driven racket (Fig. 1d, eq. 7).
 
-Between impacts nothing can be done about the object (eq. 7, first line): what decides how high it flies next is the
-velocity of the racket at the next impact. The controller reads the object's velocity after an impact, knows from it
-when it comes back, and has the racket there in time with the velocity that Newton's law asks for.
+Between impacts the object is not controllable (eq. 7, first line). Only the velocity of the racket at an impact
+determines the next height. After each impact, the controller computes the time of the next one from the object's
+velocity. It moves the racket so that it arrives then, with the velocity required by Newton's law.
 """
 
 from __future__ import annotations
@@ -22,57 +22,57 @@ from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
 
 HEIGHTS = (0.3, 0.3, 0.6, 0.6, 0.2, 0.45, 0.45)
-"""Of the first fall, then those that are ordered [m]."""
+"""Height of the first fall, then the commanded heights [m]."""
 RESTITUTION = 0.8
 WRONG = 0.7
-"""What a controller takes the restitution for that does not know it."""
+"""Restitution assumed by a controller with a wrong model."""
 GRAVITY = 9.81
 OBJECT, RACKET = 0.1, 1.0
-"""Masses of the robot ``juggler`` [kg]."""
+"""Masses of the object and the racket of the robot ``juggler`` [kg]."""
 
 
 def returned(racket: float, arrival: float, e: float = RESTITUTION) -> float:
-    """Return the velocity of the object after an impact [m/s], by Newton's law and the momentum.
+    """Return the velocity of the object after an impact [m/s], by Newton's law and the conservation of momentum.
 
     Args:
-        racket, arrival: Velocities of racket and object before it [m/s].
+        racket, arrival: Velocities of racket and object before the impact [m/s].
         e: Restitution.
     """
     return arrival + RACKET / (OBJECT + RACKET) * (1.0 + e) * (racket - arrival)
 
 
 def racket_for(wanted: float, arrival: float, e: float) -> float:
-    """Return the velocity of the racket [m/s] that sends an object off at ``wanted`` that arrives at ``arrival``."""
+    """Return the racket's velocity [m/s] that changes the object's velocity from ``arrival`` to ``wanted``."""
     return arrival + (wanted - arrival) * (OBJECT + RACKET) / (RACKET * (1.0 + e))
 
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """A game: its flights, one ``Motion`` each, the peaks of the object [m] and the believed restitution."""
+    """A game: its flights as one ``Motion`` each, and the assumed restitution."""
 
     flights: list[Motion]
     believed: float
 
     @property
     def peaks(self) -> Array:
-        """(n,) heights of the flights above where the racket meets the object [m], from the speeds."""
+        """(n,) apex heights of the flights above the impact height [m], from the velocities."""
         starts = np.array([flight.v[0, 0] for flight in self.flights[1:]])
         return np.array([HEIGHTS[0], *(starts**2 / (2.0 * GRAVITY))])
 
     @property
     def hits(self) -> Array:
-        """(n,) instants of the impacts [s]."""
+        """(n,) times of the impacts [s]."""
         return np.array([flight.t[-1] for flight in self.flights])
 
 
 def play(believed: float) -> Game:
-    """Return a game of a controller that takes the restitution for ``believed``."""
+    """Return the game of a controller that assumes the restitution ``believed``."""
     robot = body("juggler")
     q, v, t = np.array([HEIGHTS[0], 0.0]), np.zeros(2), 0.0
     wanted = [math.sqrt(2.0 * GRAVITY * height) for height in HEIGHTS]
     flights = []
     for k in range(len(HEIGHTS)):
-        # What the object does until it is back at zero, from its own state.
+        # Time of flight until the object is back at zero height, from its own state.
         duration = (v[0] + math.sqrt(v[0] ** 2 + 2.0 * GRAVITY * max(q[0], 0.0))) / GRAVITY
         arrival = v[0] - GRAVITY * duration
         last = racket_for(wanted[(k + 1) % len(HEIGHTS)], arrival, believed)
@@ -95,19 +95,19 @@ def play(believed: float) -> Game:
 
 @dataclass(frozen=True, eq=False)
 class JugglerResult:
-    """A game by the right restitution, and one by a wrong one."""
+    """A game with the true restitution, and one with a wrong value."""
 
     right: Game
     wrong: Game
 
 
 def measure(_progress: bool = False) -> JugglerResult:
-    """Play both."""
+    """Compute both games."""
     return JugglerResult(play(RESTITUTION), play(WRONG))
 
 
 def with_wrong() -> Array:
-    """Return the heights that a controller reaches which is wrong about e, from one impact to the next [m]."""
+    """Return the heights [m] from one impact to the next, for a controller with the wrong restitution."""
     speed, peaks = math.sqrt(2.0 * GRAVITY * HEIGHTS[0]), [HEIGHTS[0]]
     for height in HEIGHTS[1:]:
         racket = racket_for(math.sqrt(2.0 * GRAVITY * height), -speed, WRONG)
@@ -117,7 +117,7 @@ def with_wrong() -> Array:
 
 
 def checks(result: JugglerResult) -> Iterator[Check]:
-    """Return heights, times and momenta."""
+    """Yield the checks of heights, times and gaps."""
     speeds = np.sqrt(2.0 * GRAVITY * np.array(HEIGHTS))
     times = np.cumsum([speeds[0], *(2.0 * speeds[1:])]) / GRAVITY
     yield Check.at_most("|heights - those ordered|", float(np.abs(result.right.peaks - HEIGHTS).max()), 1e-9, "m")
@@ -144,14 +144,14 @@ def checks(result: JugglerResult) -> Iterator[Check]:
 
 
 def parabola_error(flight: Motion) -> float:
-    """Return how far the object is from its parabola [m]: no control reaches it."""
+    """Return the largest distance of the object from its free-flight parabola [m]."""
     since = flight.t - flight.t[0]
     expected = flight.q[0, 0] + flight.v[0, 0] * since - 0.5 * GRAVITY * since**2
     return float(np.abs(flight.q[:, 0] - expected).max())
 
 
 def least_gap(game: Game) -> float:
-    """Return the least distance of object and racket [m], well away from impacts."""
+    """Return the smallest distance of object and racket [m], at least 10 ms away from impacts."""
     gaps = []
     for flight in game.flights:
         away = (flight.t > flight.t[0] + 0.01) & (flight.t < flight.t[-1] - 0.01)

@@ -1,4 +1,4 @@
-"""Section 3.3.2: impacts with friction that gain energy, or whose friction does, on Kane's double pendulum."""
+"""Show impacts with friction that gain energy, or whose friction does work, on Kane's double pendulum (3.3.2)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, o
 
 NEWTON, POISSON, GAUSS, MOREAU = "han_gilmore", "pfeiffer_glocker", "lotstedt", "moreau"
 REVERSING = (20.0, 30.0, -0.1, -0.2)
-"""Angles of both rods from the vertical [deg] and their rates [rad/s]; slip reverses where the rod rebounds."""
+"""Angles of both rods from the vertical [deg] and rates [rad/s]; the slip reverses when the rod rebounds."""
 PLASTIC = (30.0, 40.0, 0.1, -0.2)
-"""A state in which slip reverses in a plastic impact too."""
+"""State in which the slip also reverses in a plastic impact."""
 FRICTIONS = np.linspace(0.0, 1.0, 41)
 RESTITUTION = (0.0, 0.5, 0.7, 1.0)
 LIMIT = 1e-9
 
 
 class Pendulum:
-    """The double pendulum whose lower end strikes the ground: M, normal and tangent row, and velocity before."""
+    """Double pendulum whose lower end hits the ground: M, normal and tangential row, and velocity before."""
 
     def __init__(self, state: tuple[float, float, float, float]) -> None:
         robot = body("double_pendulum")
@@ -39,12 +39,12 @@ class Pendulum:
         self.D: Array = rows @ np.linalg.solve(self.M, rows.T)
 
     def strike(self, law: str, e: float, mu: float, of_slip: float = 0.0) -> PendulumImpact:
-        """Return what a law makes of the impact, with restitution ``of_slip`` where it knows one."""
+        """Return the impact by a law, with tangential restitution ``of_slip`` if the law supports it."""
         result = IMPACT_LAWS[law](self.M, self.J, self.v, e, Friction(self.G, mu, of_slip))
         return PendulumImpact(self, result, mu)
 
     def newton(self, e: float, mu: float) -> list[Array]:
-        """Return all impulses (normal, tangential) of Newton's law with Coulomb's at the slip after, by hand."""
+        """Return all impulses (normal, tangential) of Newton's law with Coulomb friction at the final slip."""
         impulses = []
         stuck = np.linalg.solve(self.D, [-(1.0 + e) * self.w, -self.slip]).astype(np.float64)
         if stuck[0] > 0.0 and abs(stuck[1]) <= mu * stuck[0]:
@@ -59,7 +59,7 @@ class Pendulum:
 
 @dataclass(frozen=True, eq=False)
 class PendulumImpact:
-    """An impact of the pendulum and its energies, over the kinetic energy before."""
+    """Impact of the pendulum, with its energies over the kinetic energy before."""
 
     pendulum: Pendulum
     result: ImpactResult
@@ -67,7 +67,7 @@ class PendulumImpact:
 
     @property
     def rise(self) -> float:
-        """Kinetic energy after, less that before."""
+        """Change of the kinetic energy, over the energy before."""
         return self.result.energy_change / self.pendulum.energy
 
     @property
@@ -77,12 +77,15 @@ class PendulumImpact:
 
     @property
     def after(self) -> Array:
-        """(normal velocity, slip) after [m/s]."""
+        """(normal velocity, slip) after the impact [m/s]."""
         return np.array([(self.pendulum.J @ self.result.v_after)[0], (self.pendulum.G @ self.result.v_after)[0]])
 
     @property
     def work(self) -> Array:
-        """Work (of the normal impulse, of friction): impulse times the mean of the velocities before and after."""
+        """Work (of the normal impulse, of friction) over the energy before.
+
+        It is the impulse times the mean of the velocities before and after.
+        """
         before = np.array([self.pendulum.w, self.pendulum.slip])
         relative_work: Array = 0.5 * self.impulse * (before + self.after) / self.pendulum.energy
         return relative_work
@@ -90,12 +93,13 @@ class PendulumImpact:
 
 @dataclass(frozen=True, eq=False)
 class KaneResult:
-    """Impacts over friction.
+    """Impacts over the friction coefficient.
 
     Attributes:
-        newton, poisson: Of each e, of the state ``REVERSING``.
-        gauss: Plastic, of the state ``PLASTIC``.
-        moreau: Of each e, of the state ``REVERSING``, with the same restitution of the slip; normal: with none of it.
+        newton, poisson: By e, from the state ``REVERSING``.
+        gauss: Plastic impacts from the state ``PLASTIC``.
+        moreau: By e, from the state ``REVERSING``, with tangential restitution e.
+        normal: By e, from the state ``REVERSING``, without tangential restitution.
     """
 
     newton: dict[float, list[PendulumImpact]]
@@ -106,7 +110,7 @@ class KaneResult:
 
 
 def measure(_progress: bool = False) -> KaneResult:
-    """Let the pendulum strike."""
+    """Compute the impacts of all laws."""
     reversing, plastic = Pendulum(REVERSING), Pendulum(PLASTIC)
 
     def over_friction(law: str, of_slip: float = 0.0) -> dict[float, list[PendulumImpact]]:
@@ -118,7 +122,7 @@ def measure(_progress: bool = False) -> KaneResult:
 
 
 def closed_form_error(result: KaneResult) -> float:
-    """Return the largest difference of the velocities after (normal, slip) from Newton's law by hand [m/s]."""
+    """Return the largest error of the final velocities (normal, slip) against Newton's law in closed form [m/s]."""
     worst = 0.0
     for e, blows in result.newton.items():
         for blow in blows:
@@ -129,7 +133,7 @@ def closed_form_error(result: KaneResult) -> float:
 
 
 def checks(result: KaneResult) -> Iterator[Check]:
-    """Return the energies of section 3.3.2."""
+    """Yield the checks of the energies of section 3.3.2."""
     newton = [blow for blows in result.newton.values() for blow in blows]
     poisson = [blow for blows in result.poisson.values() for blow in blows]
     moreau = [blow for blows in result.moreau.values() for blow in blows]
@@ -172,22 +176,22 @@ def checks(result: KaneResult) -> Iterator[Check]:
 
 
 def most(blows: list[PendulumImpact]) -> float:
-    """Return the largest rise of the energy, over that before."""
+    """Return the largest relative gain of energy."""
     return max(blow.rise for blow in blows)
 
 
 def at(blows: list[PendulumImpact], mu: float) -> PendulumImpact:
-    """Return the impact at ``mu``."""
+    """Return the impact at the friction coefficient ``mu``."""
     return blows[int(np.argmin(np.abs(FRICTIONS - mu)))]
 
 
 def keeps_on(blow: PendulumImpact) -> bool:
-    """Whether the end slides on in the direction that it had before."""
+    """Return whether the end still slides in its initial direction."""
     return bool(blow.after[1] * blow.pendulum.slip > LIMIT * blow.pendulum.slip**2)
 
 
 def draw_pendulum(ax: Axes, state: tuple[float, float, float, float]) -> None:
-    """Draw the rods where they strike."""
+    """Draw the rods at the impact."""
     upper, lower = np.radians(state[:2])
     knee = np.array([-np.sin(upper), -np.cos(upper)])
     tip = knee + np.array([-np.sin(lower), -np.cos(lower)])
@@ -209,7 +213,7 @@ def draw_pendulum(ax: Axes, state: tuple[float, float, float, float]) -> None:
 
 
 def draw(figure: Figure, result: KaneResult) -> None:
-    """Draw energies over friction."""
+    """Draw the energies over the friction coefficient."""
     axes = figure.subplots(1, 4, width_ratios=[0.75, 1.1, 1.1, 1.1])
     draw_pendulum(axes[0], REVERSING)
     for ax, blows, title in (

@@ -1,8 +1,8 @@
-"""Eq. 58: the step of a biped of three links that needs the least 1/2 integral of u^T u, beside one that was drawn.
+"""Find the step of a three-link biped that minimises 1/2 integral of u^T u, and compare it with a drawn step (eq. 58).
 
-The dynamics are those of the stance foot as a pivot; h_1 says that a touch-down leads from the end of the step to its
-beginning, h_2 how long the step is, and the time is given. A direct and an indirect method must agree, and the engine
-walks along what they find: swinging leg and trunk follow the stance leg as in the optimal step.
+The stance foot is a pivot in the dynamics. Constraint h_1 says that the touchdown maps the end of the step to its
+beginning, h_2 sets the step length, and the duration is given. A direct and an indirect method must agree. The
+simulator then walks on the result: swing leg and trunk follow the stance leg as in the optimal step.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from bipedsim_studies.reproduce.hurmuzlu2001.three_links import EngineMotion, Ph
 from bipedsim_studies.stability import LinkConstraint, ThreeLinks
 
 END = 0.2
-"""Stance leg at a touch-down [rad]: steps of 0.36 m."""
+"""Angle of the stance leg at a touchdown [rad]: the steps are 0.36 m long."""
 DURATION = 0.6
-"""Of a step [s]."""
+"""Duration of a step [s]."""
 UNIT = 100.0
-"""Of the torques in the programme [N.m]: its numbers are then of one size."""
+"""Unit of the torques in the optimisation [N.m], chosen so that all variables have a similar size."""
 LANDING = (0.5, 0.0)
-"""Of the drawn step: rates of swinging leg and trunk before a touch-down, over that of the stance leg."""
+"""Rates of swing leg and trunk before a touchdown of the drawn step, over the rate of the stance leg."""
 LEANS = (0.055, 0.2)
-"""Of its trunk at a touch-down [rad]: the further ahead, the shorter its time."""
+"""Range of the trunk's tilt at a touchdown of the drawn step [rad]; more forward tilt shortens the duration."""
 INTERVALS = (8, 16, 32)
 AGREE = (1e-3, 1e-4, 1e-5)
-"""Of the direct method with as many intervals: to what its cost is that of the indirect one, relatively."""
+"""Relative tolerance of the direct method's cost for each number of intervals, against the indirect method."""
 DURATIONS = np.array([0.45, 0.5, 0.55, 0.65, 0.7, 0.75, 0.8])
-"""Other times of a step [s]."""
+"""Further durations of a step [s]."""
 NEAR = 0.003
-"""Between step times for the price of time [s]."""
+"""Difference of the step durations from which the price of time is computed [s]."""
 DEGREE = 30
-"""Of the paths over the stance leg."""
+"""Degree of the paths over the angle of the stance leg."""
 ENGINE_STEPS, ENGINE_TIME = 8, 8.0
 
 
 def walker() -> ThreeLinks:
-    """Return the biped, without a spring."""
+    """Return the biped without a spring."""
     return ThreeLinks.of_robot(body("three_links"))
 
 
 def problem(links: ThreeLinks, duration: float) -> Problem:
-    """Return the step of ``duration`` [s]: h_1 has the touch-down, h_2 its length."""
+    """Return the problem of a step of ``duration`` [s]; h_1 is the touchdown and h_2 the step length."""
 
     def ends(first: Array, last: Array) -> Array:
         phi, rate = links.heel_strike(last[:3], last[3:])
@@ -63,7 +63,7 @@ def problem(links: ThreeLinks, duration: float) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class ConstraintStep:
-    """The step on a :meth:`LinkConstraint.repeating` that takes a given time, and its portrait."""
+    """Step on a constraint of :meth:`LinkConstraint.repeating`, with its portrait, level and duration."""
 
     constraint: LinkConstraint
     portrait: PhasePortrait
@@ -72,7 +72,7 @@ class ConstraintStep:
 
     @classmethod
     def leaning(cls, links: ThreeLinks, lean: float) -> ConstraintStep:
-        """Return the step whose trunk leans ahead by ``lean`` [rad] at touch-downs."""
+        """Return the step whose trunk tilts forwards by ``lean`` [rad] at touchdowns."""
         constraint = LinkConstraint.repeating(links, END, LANDING, lean, 0.0)
         portrait = PhasePortrait((-END, END), constraint.inertia, constraint.moment)
         strike = links.momentum(*links.heel_strike(constraint.posture(END), constraint.slopes(END)))
@@ -87,7 +87,7 @@ class ConstraintStep:
         return cls.leaning(links, float(lean))
 
     def trajectory(self) -> Trajectory:
-        """Return it over time, its torques in ``UNIT``."""
+        """Return the step over time, with its torques in ``UNIT``."""
         angle = np.linspace(-END, END, 801)
         rate = self.portrait.rate(angle, self.level)
         pairs = zip(angle, rate, strict=True)
@@ -100,18 +100,18 @@ class ConstraintStep:
 
 @dataclass(frozen=True, eq=False)
 class OptimalStepResult:
-    """Steps.
+    """Optimal steps and the walk of the simulator.
 
     Attributes:
         links: The biped.
         drawn: The step that was not optimised.
-        direct: By collocation, of as many intervals as ``INTERVALS``.
-        best: By the necessary conditions.
-        others: The same for ``DURATIONS``.
-        price: Difference quotient of the cost by the time of a step, of two steps by collocation [1/s].
-        free: (6,) where the torques of ``best`` lead from its start by another integrator.
-        walk, torques: The engine's walk, and its torques (n, 2) [N.m].
-        constraint: On which it walks.
+        direct: Steps by collocation, with the numbers of ``INTERVALS``.
+        best: Step by the necessary conditions of optimality.
+        others: Steps by the necessary conditions, for ``DURATIONS``.
+        price: Difference quotient of the cost over the duration, from two steps by collocation [1/s].
+        free: (6,) final state under the torques of ``best``, from its initial state by another integrator.
+        walk: Walk of the simulator.
+        constraint: Constraint of this walk.
     """
 
     links: ThreeLinks
@@ -126,7 +126,7 @@ class OptimalStepResult:
 
     @property
     def engine_steps(self) -> list[tuple[float, float]]:
-        """Time [s] and cost of each step of the engine between touch-downs, in ``UNIT``."""
+        """Duration [s] and cost in ``UNIT`` of each step of the simulator between touchdowns."""
         walk = self.walk
         strikes = np.flatnonzero(np.diff(walk.angle) < -END)
         effort = 0.5 * np.square(walk.torque / UNIT).sum(axis=1)
@@ -138,7 +138,7 @@ class OptimalStepResult:
 
 
 def measure(_progress: bool = False) -> OptimalStepResult:
-    """Find the steps, and walk."""
+    """Optimise the steps, and simulate the walk."""
     links = walker()
     drawn = ConstraintStep.lasting(links, DURATION).trajectory()
     step = problem(links, DURATION)
@@ -171,7 +171,7 @@ def measure(_progress: bool = False) -> OptimalStepResult:
 
 
 def checks(result: OptimalStepResult) -> Iterator[Check]:
-    """Return what both methods, the time of a step and the engine say."""
+    """Yield the checks of both methods, of the price of time, and of the simulator."""
     best, links = result.best, result.links
     square = UNIT**2
     for trajectory, count, limit in zip(result.direct, INTERVALS, AGREE, strict=True):
@@ -197,19 +197,19 @@ def checks(result: OptimalStepResult) -> Iterator[Check]:
 
 
 def forces(links: ThreeLinks, motion: Trajectory) -> Array:
-    """Return the forces of the ground (k, 2), ahead and upwards [N]."""
+    """Return the ground reaction forces (k, 2), forwards and upwards [N]."""
     change = links.flow(motion.x, UNIT * motion.u)[3:]
     rows = zip(motion.x.T, change.T, strict=True)
     return np.array([links.ground_force(x[:3], x[3:], np.real(each)) for x, each in rows])
 
 
 def depth(links: ThreeLinks, motion: Trajectory) -> float:
-    """Return how deep below the ground the swinging foot comes [m]."""
+    """Return the largest depth of the swing foot below the ground [m]."""
     return -links.length * float((np.cos(motion.x[0]) - np.cos(motion.x[1])).min())
 
 
 def draw(figure: Figure, result: OptimalStepResult) -> None:
-    """Draw both steps, their torques and paths, and the cost over the time of a step."""
+    """Draw both steps, their torques and paths, and the cost over the duration."""
     links, best, drawn = result.links, result.best, result.drawn
     grid = figure.add_gridspec(2, 3, width_ratios=[0.9, 1.0, 1.0])
     for row, (motion, name) in enumerate(((drawn, "drawn"), (best, "optimal"))):
@@ -236,7 +236,7 @@ def draw(figure: Figure, result: OptimalStepResult) -> None:
 
 
 def draw_step(ax: Axes, links: ThreeLinks, motion: Trajectory) -> None:
-    """Draw postures at even times."""
+    """Draw postures at equal time intervals."""
     rows = np.searchsorted(motion.t, np.linspace(0.0, motion.t[-1], 7)).clip(0, len(motion.t) - 1)
     for row in rows:
         figure_of(ax, links, motion.x[:3, row], 0.0, row in rows[[0, -1]])
@@ -245,7 +245,7 @@ def draw_step(ax: Axes, links: ThreeLinks, motion: Trajectory) -> None:
 
 
 def draw_price(ax: Axes, result: OptimalStepResult) -> None:
-    """Draw the cost over the time of a step, with H as its slope."""
+    """Draw the cost over the duration of a step, with H as its slope."""
     every = sorted((*result.others, result.best), key=lambda each: each.t[-1])
     square = UNIT**2
     times, costs = np.array([[each.t[-1], square * each.cost] for each in every]).T

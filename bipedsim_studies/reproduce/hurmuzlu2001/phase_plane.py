@@ -1,8 +1,8 @@
-"""Fig. 2 to 4: kinds of motion of a walker on the phase plane, what impact and switching do there, and the return map.
+"""Show the kinds of motion of a compass walker in the phase plane, its impacts, and the return map (Fig. 2 to 4).
 
-The joint moment ties the swinging leg of the compass to the stance leg (:mod:`.zero_dynamics`), so that the walker has
-one degree of freedom, as the paper has it for these figures. What is left of the motion keeps
-s^2 / 2 - integral of G I, with s the angular momentum, so that everything here has a closed form by quadrature.
+The joint moment ties the swing leg of the compass to the stance leg (:mod:`.zero_dynamics`). The walker then has one
+degree of freedom, as in these figures of the paper. The reduced motion conserves s^2 / 2 minus the integral of G I,
+where s is the angular momentum, so all quantities have a closed form by quadrature.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from bipedsim_studies.stability import NoReturnError, ReducedMap, StraightLegs, 
 
 STEPS = 12
 BEGIN = -0.33
-"""Rate of the stance leg before the first touch-down [rad/s]: faster than the gait."""
+"""Rate of the stance leg before the first touchdown [rad/s]; it is faster than the periodic gait."""
 GRID = 1001
 
 
 class CompassPortrait:
-    """The phase plane of the stance leg on the constraint.
+    """Phase plane of the stance leg on the constraint.
 
     Attributes:
-        angle: (n,) from a touch-down to the next [rad], falling.
-        work: (n,) integral of G I from the first of them: s^2 / 2 is its own at the start and this.
-        inertia: (n,) momentum over rate [kg.m^2].
-        strike: Angular momentum after a touch-down over the rate of the stance leg before it [kg.m^2].
+        angle: (n,) angles from one touchdown to the next [rad], in decreasing order.
+        work: (n,) integral of G I from the first angle. At each angle, s^2 / 2 is its initial value plus this integral.
+        inertia: (n,) angular momentum over rate [kg.m^2].
+        strike: Angular momentum after a touchdown over the rate of the stance leg before it [kg.m^2].
     """
 
     def __init__(self, constraint: VirtualConstraint) -> None:
@@ -47,29 +47,29 @@ class CompassPortrait:
 
     @property
     def slowest(self) -> float:
-        """Rate before a touch-down [rad/s] after which the walker comes to rest on top, by quadrature."""
+        """Rate before a touchdown [rad/s] after which the walker stops at the top, by quadrature."""
         return -math.sqrt(-2.0 * float(self.work.min())) / self.strike
 
     @property
     def affine(self) -> tuple[float, float]:
-        """(a, b): the square of the rate before a touch-down is a times that before the last one, and b."""
+        """(a, b): the squared rate before a touchdown is a times the square before the previous one, plus b."""
         return (self.strike / self.inertia[-1]) ** 2, 2.0 * float(self.work[-1]) / float(self.inertia[-1]) ** 2
 
     @property
     def gait(self) -> float:
-        """Rate before a touch-down that comes back [rad/s]."""
+        """Rate before a touchdown in the periodic gait [rad/s]."""
         a, b = self.affine
         return -math.sqrt(b / (1.0 - a))
 
     def orbit(self, half_square: float) -> Array:
-        """Return the rates (n,) over ``angle`` of motions with s^2 / 2 at the start, NaN where there are none."""
+        """Return the rates (n,) over ``angle`` for an initial s^2 / 2; NaN at angles that the motion does not reach."""
         left = half_square + self.work
         return -np.sqrt(2.0 * np.where(left >= 0.0, left, np.nan)) / self.inertia
 
 
 @dataclass(frozen=True, eq=False)
 class PhasePlaneResult:
-    """The portrait, and by integration: rates before touch-downs (n,), the gait's, and the slowest [rad/s]."""
+    """Portrait, and results of integration: rates before touchdowns (n,), of the gait, and slowest [rad/s]."""
 
     portrait: CompassPortrait
     rates: Array
@@ -78,7 +78,7 @@ class PhasePlaneResult:
 
 
 def slowest(reduced: ReducedMap) -> float:
-    """Return the rate [rad/s] between falling back and a further step, by bisection."""
+    """Return the rate between falling back and a further step [rad/s], by bisection."""
     falls, walks = -0.05, BEGIN
     while abs(walks - falls) > 1e-8:
         middle = 0.5 * (falls + walks)
@@ -91,7 +91,7 @@ def slowest(reduced: ReducedMap) -> float:
 
 
 def measure(_progress: bool = False) -> PhasePlaneResult:
-    """Integrate steps, look for the gait, and for the slowest step."""
+    """Integrate the steps, and find the periodic gait and the slowest step."""
     constraint = VirtualConstraint(StraightLegs.of_robot(load_robot("compass"), SLOPE), PATH)
     reduced = ReducedMap(constraint)
     rates = [BEGIN]
@@ -102,7 +102,7 @@ def measure(_progress: bool = False) -> PhasePlaneResult:
 
 
 def checks(result: PhasePlaneResult) -> Iterator[Check]:
-    """Return separatrix, cycle, and map."""
+    """Yield the checks of the separatrix, the cycle and the return map."""
     portrait = result.portrait
     a, b = portrait.affine
     expected = [BEGIN]
@@ -119,7 +119,7 @@ def checks(result: PhasePlaneResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: PhasePlaneResult) -> None:
-    """Draw kinds of motion, steps towards the cycle, and the return map."""
+    """Draw the kinds of motion, the steps towards the cycle and the return map."""
     kinds, steps, returns = figure.subplots(1, 3)
     portrait = result.portrait
     top = -float(portrait.work.min())

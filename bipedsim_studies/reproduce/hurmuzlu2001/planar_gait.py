@@ -1,4 +1,4 @@
-"""Fig. 5, section 5.2.1: a planar biped walks under computed torque, from standing to standing, and when pushed."""
+"""Let a planar biped walk under computed torque, from standing to standing and with a push (Fig. 5, section 5.2.1)."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
 ROBOT = "planar_biped"
 N_STEPS = 20
 STRIDE = 1.2
-"""Two steps of the default gait [s]."""
+"""Duration of two steps of the default gait [s]."""
 BEGIN = 1.1
-"""Standing and the first shift of the weight, which end as the first foot lifts [s]."""
+"""Time of the first lift-off, after standing and the first weight shift [s]."""
 PUSH_AT, PUSH, PUSH_TIME = 1.9, 5.0, 0.05
-"""A push of the trunk ahead in single support [s, N.s, s]; the run with it ends a stride later."""
+"""Forward push of the trunk in single support [s, N.s, s]; its run ends one stride later."""
 SETTLED = 0.02
-"""Time [s] after an impact, and before a foot that carries next to nothing is taken for one that carries."""
+"""Time after an impact in which the CoP margin is not evaluated [s]."""
 FIRM = 0.1
-"""Share of the weight from which on a foot is judged by its CoP: below, it is about to lift or has just landed."""
+"""Fraction of the weight above which the CoP margin of a foot is evaluated; below, it lifts off or touches down."""
 FIGURES = 13
-"""Stick figures of a stride."""
+"""Number of stick figures per stride."""
 
 
 @dataclass(eq=False)
 class PushObserver:
-    """Looks on at a run, and pushes.
+    """Record the configurations of a run and apply the push.
 
     Attributes:
-        impulse: Of the push [N.s], 0 for none.
+        impulse: Impulse of the push [N.s], 0 for none.
         q: Configurations (nq,), one per tick.
     """
 
@@ -49,11 +49,11 @@ class PushObserver:
     q: list[Array] = field(default_factory=list)
 
     def start(self, sim: Simulator, readouts: Mapping[str, float]) -> None:
-        """Take in the simulator."""
+        """Store the simulator."""
         self._sim = sim
 
     def tick(self, tau_joint: Array, seconds: float) -> None:
-        """Take in a step, and begin the push."""
+        """Store the configuration, and start the push at its time."""
         sim = self._sim
         self.q.append(sim.q.copy())
         if self.impulse and len(self.q) == round(PUSH_AT / sim.control_dt):
@@ -62,13 +62,14 @@ class PushObserver:
 
 @dataclass(frozen=True, eq=False)
 class PlanarGaitResult:
-    """The walk.
+    """Walk without and with a push.
 
     Attributes:
         robot: The biped.
-        recording, q: The walk without a push; (n, 9).
-        pushed: (m, 9) of the one with it.
-        impulse: Of that push [N.s].
+        recording: Recording of the walk without a push.
+        q: (n, 9) configurations of this walk.
+        pushed: (m, 9) configurations of the walk with the push.
+        impulse: Impulse of the push [N.s].
     """
 
     robot: Robot
@@ -79,12 +80,12 @@ class PlanarGaitResult:
 
     @cached_property
     def report(self) -> GaitReport:
-        """Which gait it is."""
+        """Gait report of the recording."""
         return report_recording(self.recording)[1]
 
     @property
     def quiet(self) -> Flags:
-        """(n,) rows that are not within ``SETTLED`` after an impact."""
+        """(n,) True for rows that are not within ``SETTLED`` after an impact."""
         t = self.recording.t
         hits = t[(np.abs(self.recording.impact[..., Z]) > 0.0).any(axis=1)]
         after = t - hits[np.maximum(np.searchsorted(hits, t, "right") - 1, 0)]
@@ -93,21 +94,21 @@ class PlanarGaitResult:
 
     @property
     def margins(self) -> Array:
-        """(n, 2) distance of the CoP from the edge of each foot that carries [m], NaN elsewhere and after impacts."""
+        """(n, 2) distance of the CoP from the edge of each loaded foot [m]; NaN otherwise and after impacts."""
         carries = self.recording.wrench[..., Z] > FIRM * self.robot.weight
         margins: Array = np.where(carries & self.quiet[:, None], self.recording.cop_margin, np.nan)
         return margins
 
     @property
     def aside(self) -> Array:
-        """(m,) largest difference of trunk height, pitch or a joint by the push [m, rad]."""
+        """(m,) largest change of trunk height, pitch or a joint due to the push [m, rad]."""
         n = len(self.pushed)
         away: Array = np.abs(self.pushed[:, 1:] - self.q[:n, 1:]).max(axis=1)
         return away
 
 
 def measure(progress: bool = False) -> PlanarGaitResult:
-    """Let the biped walk twice."""
+    """Simulate both walks of the biped."""
     robot = load_robot(ROBOT)
 
     def walked(duration: float, watch: PushObserver) -> tuple[Recording, Array]:
@@ -120,7 +121,7 @@ def measure(progress: bool = False) -> PlanarGaitResult:
 
 
 def checks(result: PlanarGaitResult) -> Iterator[Check]:
-    """Return the figures of the walk."""
+    """Yield the checks of the walk."""
     recording, report, robot = result.recording, result.report, result.robot
     t, middle = recording.t, slice(*np.searchsorted(recording.t, [BEGIN + 2.0 * STRIDE, BEGIN + 8.0 * STRIDE]))
     walk = next((each for each in report.stretches if "walking" in each.gaits), None)
@@ -147,13 +148,13 @@ def checks(result: PlanarGaitResult) -> Iterator[Check]:
 
 
 def _friction(result: PlanarGaitResult) -> Array:
-    """Return the share of friction (n, 2) that is used where the CoP's margin counts."""
+    """Return the friction utilisation (n, 2) where the CoP margin is evaluated."""
     used: Array = np.where(np.isfinite(result.margins), result.recording.friction_used, np.nan)
     return used
 
 
 def sticks(robot: Robot, q: Array) -> list[Array]:
-    """Return lines (k, 3) of a posture: trunk, then hip, knee, ankle, toe and heel of each leg."""
+    """Return polylines (k, 3) of a posture: the trunk, then hip, knee, ankle, toe and heel of each leg."""
     model, data = robot.model, robot.model.createData()
     pin.forwardKinematics(model, data, q)
     trunk = data.oMi[model.getJointId("pitch")]
@@ -168,7 +169,7 @@ def sticks(robot: Robot, q: Array) -> list[Array]:
 
 
 def draw(figure: Figure, result: PlanarGaitResult) -> None:
-    """Draw a stride, the centre of pressure and loads over it, and the way back from the push."""
+    """Draw a stride, its centre of pressure and loads, and the recovery from the push."""
     recording, robot = result.recording, result.robot
     t = recording.t
     posture, pressed, loads, back = figure.subplots(1, 4, width_ratios=[0.8, 1.0, 1.0, 1.0])

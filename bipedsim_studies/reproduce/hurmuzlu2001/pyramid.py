@@ -1,4 +1,4 @@
-"""Friction in space after eq. 38: what pyramids of k sides hold and brake, measured against the cone they stand for."""
+"""Compare friction pyramids of k sides with the friction cone, in sticking and in sliding (text after eq. 38)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Z, mechanics, of_s
 SIDES = (4, 8, 16)
 MU = 0.5
 SPEED = 1.0
-"""Of a sliding point [m/s]."""
+"""Speed of the sliding point [m/s]."""
 STEP = 1e-3
 DIRECTIONS = np.linspace(0.0, 2.0 * np.pi, 97)
-"""Every pi/48: corners and middles of all pyramids of ``SIDES`` are among them."""
+"""Directions in steps of pi/48, which include the corners and side centres of all pyramids of ``SIDES``."""
 BISECTIONS = 40
 MOVES = 1e-11
-"""Acceleration of the point over g above which it is said to move."""
+"""Acceleration of the point over g above which it counts as moving."""
 LIMIT = 1e-9
 
 
 class PointFoot:
-    """The robot ``rod`` upright on its point foot, pulled at the foot or sliding on it."""
+    """The robot ``rod``, upright on its point foot, which is pulled at the foot or slides."""
 
     def __init__(self) -> None:
         robot = body("rod")
@@ -47,16 +47,16 @@ class PointFoot:
         self._contacts = Contacts(self._state.rows[:, Z], self._state.rows[:, :2], np.array(MU))
 
     def held(self, angle: float, pull: float, sides: int) -> bool:
-        """Return whether a ``pull`` [N] on the foot along ``angle`` [rad] leaves it at rest, at acceleration level."""
+        """Return whether the foot sticks under a ``pull`` [N] along ``angle`` [rad], at acceleration level."""
         tangent = self._contacts.tangent[0]
         load = pull * (np.array([np.cos(angle), np.sin(angle)]) @ tangent)
         h, zeros = load - self._state.nle, np.zeros((1, 2))
         lcp = coulomb_lcp(self._state.M, h, self._contacts, zeros, [0.0], zeros, sides=sides)
-        # One solution is enough: the foot's acceleration is unique, and Lemke's method fast.
+        # One solution is sufficient, because the acceleration of the foot is unique; Lemke's method is fast.
         return float(np.abs(tangent @ solve_coulomb(lcp, largest=0).answer.acceleration).max()) <= MOVES * self._g
 
     def most_held(self, angle: float, sides: int) -> float:
-        """Return the largest pull along ``angle`` that the foot takes, over mu times the weight, by bisection."""
+        """Return the largest pull along ``angle`` at which the foot sticks, over mu times the weight, by bisection."""
         low, high = 0.0, 2.0
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
@@ -64,7 +64,7 @@ class PointFoot:
         return 0.5 * (low + high)
 
     def sliding(self, angle: float) -> Array:
-        """Return friction (2,) over mu f_n of a foot that slides along ``angle`` at acceleration level."""
+        """Return friction (2,) over mu f_n of a foot that slides along ``angle``, at acceleration level."""
         slip = SPEED * np.array([[np.cos(angle), np.sin(angle)]])
         lcp = coulomb_lcp(self._state.M, -self._state.nle, self._contacts, slip, [0.0], np.zeros((1, 2)))
         answer = solve_coulomb(lcp).answer
@@ -72,7 +72,7 @@ class PointFoot:
         return direction
 
     def stepped(self, angle: float, sides: int) -> Array:
-        """Return the same of a step of ``STEP``, at velocity level."""
+        """Return friction (2,) over mu f_n of a foot that slides along ``angle``, for one time step ``STEP``."""
         v = np.zeros(len(self._state.M))
         v[:2] = SPEED * np.array([np.cos(angle), np.sin(angle)])
         step = assemble_step(self._state.M, -self._state.nle, v, self._contacts, [0.0], STEP, sides=sides)
@@ -88,7 +88,7 @@ def nearest_corner(angle: Array, sides: int) -> Array:
 
 
 def along(angle: Array) -> Array:
-    """Return unit vectors (n, 2)."""
+    """Return unit vectors (n, 2) along ``angle`` (n,) [rad]."""
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
@@ -97,9 +97,9 @@ class PyramidResult:
     """Friction over mu f_n along ``DIRECTIONS``.
 
     Attributes:
-        held: Of each number of sides, the largest pull that is held.
+        held: By number of sides: the largest pull at which the foot sticks (n,).
         sliding: (n, 2) friction of a sliding foot at acceleration level.
-        stepped: Of each number of sides, (n, 2) friction at velocity level.
+        stepped: By number of sides: (n, 2) friction of a sliding foot at velocity level.
     """
 
     held: dict[int, Array]
@@ -108,7 +108,7 @@ class PyramidResult:
 
 
 def measure(progress: bool = False) -> PyramidResult:
-    """Pull and slide the foot in all directions."""
+    """Pull the foot and let it slide in all directions."""
     foot = PointFoot()
     held = {}
     for sides in SIDES:
@@ -119,13 +119,13 @@ def measure(progress: bool = False) -> PyramidResult:
 
 
 def checks(result: PyramidResult) -> Iterator[Check]:
-    """Return the anisotropy of every pyramid."""
+    """Yield the checks of each pyramid's anisotropy."""
     way = along(DIRECTIONS)
     for sides in SIDES:
         deficit = 1.0 - np.cos(np.pi / sides)
         held, stepped = result.held[sides], result.stepped[sides]
         brake = -np.einsum("ij,ij->i", stepped, way)
-        # Just between two corners both brake the same, and so does any mean of them.
+        # Midway between two corners both have the same braking effect, and so does any mean of the two.
         clear = nearest_corner(DIRECTIONS, sides) < (1.0 - 1e-6) * np.pi / sides
         full = np.linalg.norm(stepped[clear], axis=1)
         yield Check.at_most(
@@ -147,7 +147,7 @@ def checks(result: PyramidResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: PyramidResult) -> None:
-    """Draw pull held and brake along the slip over the direction, and the deficits over k."""
+    """Draw the sticking pull and the braking force over the direction, and the deficits over the number of sides."""
     axes: list[Any] = [figure.add_subplot(1, 3, k + 1, projection="polar" if k < 2 else None) for k in range(3)]
     way = along(DIRECTIONS)
     fine = np.linspace(0.0, 2.0 * np.pi, 721)

@@ -1,8 +1,8 @@
-"""Comment 3 of section 3.2.2 and Fig. 6: the three balls with springs between them, and the rigid limits.
+"""Put springs between the three balls (comment 3 of section 3.2.2, Fig. 6) and compare with the rigid limits.
 
-Contacts are complementary with a flexible interface too (Fig. 6): a spring pushes where its ends overlap, and never
-pulls. The outcome depends on the ratio of both stiffnesses alone: at its ends are the two rigid outcomes that conserve
-energy.
+Contacts with a flexible interface are complementary too (Fig. 6): a spring pushes while its ends overlap and never
+pulls. The outcome depends only on the ratio of the two stiffnesses. The limits of this ratio are the two rigid outcomes
+that conserve energy.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from bipedsim_studies.reproduce.hurmuzlu2001.three_balls import BEFORE, REBOUND,
 
 DECADE = 8
 RATIOS = np.geomspace(1e-4, 1e4, 8 * DECADE + 1)
-"""k_1 between the first two balls over k_2 between the last two, so many in a decade."""
+"""k_1 between the first two balls over k_2 between the last two, with ``DECADE`` values per decade."""
 RELATIVE = 1e-10
 
 
 def overlaps(balls: Cradle, q: Array) -> Array:
-    """Return by how much both springs are pressed (2,) [m]; where they are not, the distance has no force."""
+    """Return the compression (2,) of both springs [m]; it is zero while the balls are apart."""
     return np.maximum(-balls.J @ q, 0.0)
 
 
 def through_springs(balls: Cradle, ratio: float) -> Array:
-    """Return the velocities (3,) after the impact, through springs of ``ratio`` and 1 N/m."""
+    """Return the velocities (3,) after an impact through springs of ``ratio`` and 1 N/m."""
     stiffness = np.array([ratio, 1.0])
     heavy = np.concatenate([np.ones(3), balls.masses])
 
@@ -41,7 +41,7 @@ def through_springs(balls: Cradle, ratio: float) -> Array:
         return np.concatenate([y[3:], balls.J.T @ (stiffness * overlaps(balls, y[:3])) / balls.masses])
 
     def apart(_t: float, y: Array) -> float:
-        # All gaps open and opening: nothing will touch again.
+        # All gaps are open and opening, so no contact follows.
         return float(min((balls.J @ y[:3]).min(), (balls.J @ y[3:]).min()))
 
     apart.terminal, apart.direction = True, 1.0  # type: ignore[attr-defined]
@@ -61,9 +61,9 @@ def through_springs(balls: Cradle, ratio: float) -> Array:
 
 
 def first_release(balls: Cradle, ratio: float) -> tuple[float, Array]:
-    """Return when the first two balls come apart [s] and the velocities (3,) then, by the modes of both springs.
+    """Return the time [s] at which the first two balls separate, and the velocities (3,) then, by modal analysis.
 
-    True as long as the other spring is pressed until then, as it is for equal springs.
+    This is valid as long as the other spring stays compressed until then, as it does for equal springs.
     """
     K = balls.J.T @ np.diag([ratio, 1.0]) @ balls.J
     squares, modes = eigh(K, balls.M)
@@ -78,9 +78,9 @@ def first_release(balls: Cradle, ratio: float) -> tuple[float, Array]:
 
 
 def equal_springs(balls: Cradle) -> Array:
-    """Return the velocities (3,) after an impact through equal springs, by modes alone.
+    """Return the velocities (3,) after an impact through equal springs, by modal analysis alone.
 
-    After the first two balls have come apart, the last two are pressed for the rest of a half period of their own.
+    After the first two balls separate, the last two stay in contact for the rest of their own half period.
     """
     end, v = first_release(balls, 1.0)
     K = balls.J.T @ balls.J
@@ -88,7 +88,7 @@ def equal_springs(balls: Cradle) -> Array:
     b = modes.T @ balls.M @ np.array(BEFORE)
     w = np.sqrt(squares[1:])
     q = modes @ (b * np.array([end, *(np.sin(w * end) / w)]))
-    # Overlap x of the last two: x'' = -2 x; it ends where the cosine's and the sine's part cancel.
+    # The overlap x of the last two balls obeys x'' = -2 x. It ends where its cosine and sine terms cancel.
     pressed, closing = -float(balls.J[1] @ q), -float(balls.J[1] @ v)
     loose = math.hypot(closing, math.sqrt(2.0) * pressed)
     middle = 0.5 * (v[1] + v[2])
@@ -97,7 +97,7 @@ def equal_springs(balls: Cradle) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class SpringsResult:
-    """Velocities (n, 3) after, by ``RATIOS``, and those through equal springs, by modes."""
+    """Velocities (n, 3) after the impact for each of ``RATIOS``, and for equal springs by integration and by modes."""
 
     after: Array
     equal: Array
@@ -105,14 +105,14 @@ class SpringsResult:
 
 
 def measure(_progress: bool = False) -> SpringsResult:
-    """Let the ball strike through springs."""
+    """Compute the impacts through springs of all ratios."""
     balls = cradle()
     after = np.array([through_springs(balls, float(ratio)) for ratio in RATIOS])
     return SpringsResult(after, through_springs(balls, 1.0), equal_springs(balls))
 
 
 def checks(result: SpringsResult) -> Iterator[Check]:
-    """Return momentum, energy, and the limits."""
+    """Yield the checks of momentum, energy and the rigid limits."""
     yield Check.at_most("|sum of momenta - 1|", float(np.abs(result.after.sum(axis=1) - 1.0).max()), 1e-9, "N.s")
     energies = np.square(result.after).sum(axis=1)
     yield Check.at_most("|energy after / before - 1|", float(np.abs(energies - 1.0).max()), 1e-7)
@@ -137,7 +137,7 @@ def checks(result: SpringsResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: SpringsResult) -> None:
-    """Draw the outcome over the ratio."""
+    """Draw the outcome over the ratio of the stiffnesses."""
     ax = figure.subplots()
     for k in range(3):
         ax.semilogx(RATIOS, result.after[:, k], color=FOOT_COLOURS[k], label=f"ball {k + 1}")

@@ -1,4 +1,4 @@
-"""Fig. 9 and 10: what each impact law makes of three balls in a row, over restitution and over the middle mass."""
+"""Apply each impact law to three balls in a row, over the restitution and the middle mass (Fig. 9 and 10)."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ FIG_10: tuple[tuple[str, float, tuple[tuple[float, float, float], ...]], ...] = 
     ("haug", 1.0, (REBOUND,)),
     ("haug", 0.0, (THIRDS,)),
 )
-"""Law, restitution and velocities after [m/s]; e = 0 of Pfeiffer and Glocker is eq. 29 and not in the figure."""
+"""Law, restitution and velocities after the impact [m/s]. Pfeiffer and Glocker's e = 0 is eq. 29, not Fig. 10."""
 RESTITUTION = np.linspace(0.0, 1.0, 41)
 RATIOS = np.geomspace(0.1, 10.0, 121)
-"""Mass of the middle ball over that of the others."""
+"""Mass of the middle ball over the mass of each other ball."""
 LIMIT = 1e-9
 SAME = 1e-12
-"""Outcomes that differ by less [m/s] are drawn as one."""
+"""Closing velocity [m/s] below which two balls no longer approach each other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cradle:
-    """The balls as the impact laws see them.
+    """Mass matrix and gap Jacobian of the three balls.
 
     Attributes:
-        M: (3, 3) from the model. J: (2, 3) of the gaps between neighbours.
-        masses: (3,) [kg].
+        M: (3, 3) mass matrix from the model.
+        J: (2, 3) Jacobian of the gaps between neighbours.
+        masses: (3,) masses [kg].
     """
 
     M: Array
@@ -52,20 +53,20 @@ class Cradle:
     masses: Array
 
     def hit(self, law: str, e: ArrayLike = 0.0) -> ImpactResult:
-        """Let ball 1 strike the others."""
+        """Return the impact of ball 1 on the others by an impact law."""
         return IMPACT_LAWS[law](self.M, self.J, BEFORE, e)
 
     def energy(self, v: ArrayLike) -> float:
-        """Return the kinetic energy at v (3,) over that before the impact."""
+        """Return the kinetic energy at v (3,) over the energy before the impact."""
         return float(self.masses @ np.square(v) / (self.masses @ np.square(BEFORE)))
 
     def together(self, e: float) -> Array:
-        """Return v (3,) after a two-body impact of ball 1 on balls 2 and 3 as one body."""
+        """Return v (3,) after a two-body impact of ball 1 with balls 2 and 3 as one body."""
         first, rest = self.masses[0], self.masses[1:].sum()
         return np.array([first - e * rest, first * (1.0 + e), first * (1.0 + e)]) / (first + rest)
 
     def in_turn(self) -> Array:
-        """Return v (3,) after elastic impacts of two balls at a time, until none approach."""
+        """Return v (3,) after sequential elastic impacts of two balls, until no pair approaches."""
         v = np.array(BEFORE)
         while (closing := np.flatnonzero(np.diff(v) < -SAME)).size:
             pair = slice(closing[0], closing[0] + 2)
@@ -74,7 +75,7 @@ class Cradle:
 
 
 def cradle(ratio: float = 1.0) -> Cradle:
-    """Return the balls with the middle one ``ratio`` times as heavy as its neighbours, from the robot's model."""
+    """Return the balls from the robot's model, with the middle mass ``ratio`` times the mass of its neighbours."""
     robot = body("three_balls")
     model = robot.model
     middle = model.inertias[2]
@@ -86,22 +87,22 @@ def cradle(ratio: float = 1.0) -> Cradle:
 
 
 def outcomes(balls: Cradle, law: str, e: float) -> Array:
-    """Return the velocities (n, 3) of all outcomes."""
+    """Return the velocities (n, 3) of all outcomes of a law."""
     return np.array([outcome.v_after for outcome in balls.hit(law, e).outcomes])
 
 
 def able(law: str) -> Array:
-    """Return the coefficients of restitution that a law knows."""
+    """Return the coefficients of restitution that a law accepts."""
     return RESTITUTION if IMPACT_LAWS[law].restitution != "none" else RESTITUTION[:1]
 
 
 @dataclass(frozen=True, eq=False)
 class ThreeBallsResult:
-    """Everything that is drawn.
+    """Outcomes of the impacts.
 
     Attributes:
-        over_e: Of each law, (e, outcomes) for equal masses.
-        over_ratio: The same over the mass ratio, at the largest e of the law.
+        over_e: By law: (e, outcomes) for equal masses.
+        over_ratio: By law: (mass ratio, outcomes) at the largest e of the law.
     """
 
     over_e: dict[str, list[tuple[float, Array]]]
@@ -109,7 +110,7 @@ class ThreeBallsResult:
 
 
 def measure(_progress: bool = False) -> ThreeBallsResult:
-    """Let every law have its impacts."""
+    """Apply each law to the impacts of all mass ratios."""
     equal_masses, balls = cradle(), [cradle(ratio) for ratio in RATIOS]
     over_e = {law: [(float(e), outcomes(equal_masses, law, e)) for e in able(law)] for law in IMPACT_LAWS}
     over_ratio = {
@@ -120,12 +121,12 @@ def measure(_progress: bool = False) -> ThreeBallsResult:
 
 
 def apart(result: Array, expected: Array) -> float:
-    """Return the largest distance [m/s] of an expected outcome (3,) from the nearest that was found."""
+    """Return the largest distance [m/s] of an expected outcome (3,) from the nearest computed outcome."""
     return float(max(np.abs(result - each).max(axis=1).min() for each in np.atleast_2d(expected)))
 
 
 def checks(result: ThreeBallsResult) -> Iterator[Check]:
-    """Return the figures of Fig. 10 and of the sweeps."""
+    """Yield the checks of Fig. 10 and of the sweeps."""
     balls = cradle()
     for law, e, expected in FIG_10:
         seen = outcomes(balls, law, e)
@@ -158,7 +159,10 @@ def checks(result: ThreeBallsResult) -> Iterator[Check]:
 
 
 def curves(ax: Axes, swept: list[tuple[float, Array]]) -> None:
-    """Draw the velocities of the three balls: the first outcome as lines, others as dots, a single e as symbols."""
+    """Draw the velocities of the three balls.
+
+    The first outcome is a line and the others are dots. A law with a single e is drawn by symbols.
+    """
     for ball in range(3):
         look: dict[str, Any] = {"color": FOOT_COLOURS[ball]}
         x, first = [x for x, _ in swept], [v[0, ball] for _, v in swept]
@@ -173,7 +177,7 @@ def curves(ax: Axes, swept: list[tuple[float, Array]]) -> None:
 
 
 def draw(figure: Figure, result: ThreeBallsResult) -> None:
-    """Draw velocities over e for every law, energy over e, and velocities over the mass ratio for two laws."""
+    """Draw velocities over e for each law, energy over e, and velocities over the mass ratio for two laws."""
     axes = figure.subplots(3, 3)
     for ax, (law, swept) in zip(axes[:2].ravel(), result.over_e.items(), strict=True):
         curves(ax, swept)

@@ -1,12 +1,13 @@
-"""Fig. 2 to 4 as the paper has them: a mass on a spring, and a biped of three links on the same spring.
+"""Compare a mass on a spring with a biped of three links on the same kind of spring (Fig. 2 to 4).
 
-Joint moments tie the swinging leg and the trunk to the stance leg (:class:`LinkConstraint`), which turns on a spring as
-the mass does. Both have two static equilibria, about which motions of kinds A and B swing. Kind C passes over the top:
-the mass comes back, the biped reaches the ground, where impact and switching begin the next step.
+Joint moments tie the swing leg and the trunk to the stance leg (:class:`LinkConstraint`). The stance leg turns on a
+spring, as the mass does. Both systems have two static equilibria, about which the motions of kinds A and B oscillate.
+Motion C passes over the top: the mass returns, and the biped reaches the ground, where an impact and the switching of
+the legs start the next step.
 
-The way of both is known by quadrature: s^2 / 2 less the integral of G I stays, with s the angular momentum about the
-pivot, G the moment about it and I = s over the rate. Held against it are the equations of three free links under the
-joint moments, and the engine.
+The motion of both systems follows by quadrature. The quantity s^2 / 2 minus the integral of G I is constant. Here s is
+the angular momentum about the pivot, G the moment about it, and I = s over the rate. The quadrature is compared with
+the equations of three free links under the joint moments, and with the simulator.
 """
 
 from __future__ import annotations
@@ -29,32 +30,36 @@ from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, o
 from bipedsim_studies.stability import LinkConstraint, NoReturnError, ThreeLinks
 
 END = 0.25
-"""Stance leg at a touch-down [rad]: steps of 0.45 m."""
+"""Angle of the stance leg at a touchdown [rad]: the steps are 0.45 m long."""
 PIVOT = 720.0
-"""Stiffness of the spring [N.m/rad]: it carries the leg nearly, so that what the trunk does decides."""
+"""Stiffness of the spring [N.m/rad]. It almost supports the leg, so the trunk's motion is decisive."""
 LANDING, LEAN, SWAY = (0.5, -0.6), 0.0, 0.45
-"""Of the paths, see :meth:`LinkConstraint.repeating`."""
+"""Parameters of the joint paths, see :meth:`LinkConstraint.repeating`."""
 PENDULUM_SPRING = 0.9 * 9.81
 """Stiffness of the pendulum's spring [N.m/rad]: 0.9 m g l."""
 STEPS, BEGIN = 10, 1.35
-"""Steps, and the rate before the first touch-down over the gait's."""
+"""Number of steps, and the rate before the first touchdown over the rate of the periodic gait."""
 INSIDE, OVER = 0.7, 1.25
-"""Energy over the bottom of the well that is drawn: of kinds A and B, over that with which the motion leaves it; of
-kind C, over that with which it is at rest on the top."""
+"""Energies of the drawn motions above the bottom of the well, as fractions.
+
+For kinds A and B, the reference is the energy at which the motion leaves the well. For kind C, it is the energy at rest
+on the top.
+"""
 STEP = 5e-4
-"""Of the engine [s]."""
+"""Time step of the simulator [s]."""
 SWINGS = 1.1
-"""Time of motions that come back, in periods."""
+"""Duration of oscillating motions, in periods."""
 LONGEST = 20.0
-"""A step that takes longer does not come [s]: the top is passed ever more slowly."""
+"""Time after which a step counts as impossible [s], because passing the top takes ever longer near the limit."""
 
 
 class PhasePortrait:
-    """One degree of freedom between two angles, by quadrature.
+    """Motion with one degree of freedom between two angles, by quadrature.
 
     Args:
-        ends: Angles [rad].
-        inertia: I of an angle [kg.m^2]. moment: G of an angle [N.m].
+        ends: The two angles [rad].
+        inertia: I as a function of the angle [kg.m^2].
+        moment: G as a function of the angle [N.m].
     """
 
     def __init__(
@@ -70,28 +75,28 @@ class PhasePortrait:
 
     @property
     def equilibria(self) -> Array:
-        """Angles without a moment [rad]."""
+        """Angles at which the moment is zero [rad]."""
         roots = np.asarray(self.moment.roots(), dtype=np.complex128)
         inside = (np.abs(roots.imag) < 1e-9) & (roots.real > self.ends[0]) & (roots.real < self.ends[1])
         return np.sort(roots.real[inside])
 
     def level(self, angle: float, rate: float) -> float:
-        """Return s^2 / 2 less the work since the first end, which stays."""
+        """Return the constant of the motion: s^2 / 2 minus the work since the first end."""
         return 0.5 * (float(self.inertia(angle)) * rate) ** 2 - float(self.work(angle))
 
     def rate(self, angle: Array, level: float) -> Array:
-        """Return the rates [rad/s] at angles (n,), NaN where the motion does not come."""
+        """Return the rates [rad/s] at angles (n,); NaN at angles that the motion does not reach."""
         left = level + self.work(angle)
         return np.sqrt(2.0 * np.where(left >= 0.0, left, np.nan)) / self.inertia(angle)
 
     def turns(self, inside: float, outward: float, level: float) -> float:
-        """Return the angle between ``inside`` and ``outward`` [rad] where the motion turns back."""
+        """Return the angle between ``inside`` and ``outward`` [rad] at which the motion turns back."""
         return float(brentq(lambda angle: level + self.work(angle), inside, outward, xtol=1e-14))
 
     def time(self, first: float, last: float, level: float, turns: bool) -> float:
-        """Return the time [s] between two angles, at both of which the motion ``turns`` back, or at none.
+        """Return the time [s] between two angles; the motion ``turns`` back at both of them or at neither.
 
-        With angle = middle + half sin(x) what goes to infinity at a turn is finite.
+        With angle = middle + half sin(x), the integrand stays finite at the turning points.
         """
         nodes, weights = np.polynomial.legendre.leggauss(400)
         middle, half = 0.5 * (first + last), 0.5 * (last - first)
@@ -101,7 +106,7 @@ class PhasePortrait:
 
 
 def pendulum_portrait(spring: float) -> PhasePortrait:
-    """Return that of the body ``spring_pendulum`` on a ``spring`` [N.m/rad]."""
+    """Return the portrait of the body ``spring_pendulum`` on a ``spring`` [N.m/rad]."""
     mass = body("spring_pendulum").model.inertias[1]
     inertia = mass.mass * mass.lever[2] ** 2 + float(mass.inertia[1, 1])
     weight = mass.mass * 9.81 * mass.lever[2]
@@ -109,14 +114,14 @@ def pendulum_portrait(spring: float) -> PhasePortrait:
 
 
 def biped() -> LinkConstraint:
-    """Return the biped on its spring, with its joint moments."""
+    """Return the biped on its spring, constrained by its joint moments."""
     walker = replace(ThreeLinks.of_robot(body("three_links")), pivot=PIVOT)
     return LinkConstraint.repeating(walker, END, LANDING, LEAN, SWAY)
 
 
 @dataclass(frozen=True)
 class MotionKind:
-    """A motion: its kind, where it starts [rad], how fast [rad/s], and its period [s]."""
+    """A motion: name of its kind, initial angle [rad], initial rate [rad/s] and period [s]."""
 
     name: str
     angle: float
@@ -125,7 +130,7 @@ class MotionKind:
 
 
 def kinds(portrait: PhasePortrait, returns: bool) -> list[MotionKind]:
-    """Return a motion of kinds A and B, and of kind C if it ``returns``, as a pendulum's does."""
+    """Return a motion of kinds A and B, and one of kind C if it ``returns`` as in a pendulum."""
     left, top, right = portrait.equilibria
     low, high = portrait.ends
     motions = []
@@ -146,14 +151,15 @@ def kinds(portrait: PhasePortrait, returns: bool) -> list[MotionKind]:
 
 @dataclass(frozen=True, eq=False)
 class EngineMotion:
-    """A motion of the engine.
+    """Motion computed by the simulator.
 
     Attributes:
-        t: (n,) [s]. angle, rate: (n,) of the stance leg or the rod [rad, rad/s].
+        t: (n,) times [s].
+        angle, rate: (n,) angle and rate of the stance leg or the rod [rad, rad/s].
         posture: (n, nq) configurations.
-        landings: Rates of the stance leg before touch-downs [rad/s].
-        force: (n, 2) of the ground on the stance foot, ahead and upwards [N].
-        torque: (n, 2) of the trunk on stance leg and swinging leg, or (n, 1) of the spring [N.m].
+        landings: Rates of the stance leg before the touchdowns [rad/s].
+        force: (n, 2) ground reaction force on the stance foot, forwards and upwards [N].
+        torque: (n, 2) torques of the trunk on stance leg and swing leg, or (n, 1) torque of the spring [N.m].
     """
 
     t: Array
@@ -166,7 +172,7 @@ class EngineMotion:
 
     @property
     def period(self) -> float:
-        """Time from one passage upwards through the first angle to the next [s], by linear interpolation."""
+        """Time between the first two upward passages through the initial angle [s], by linear interpolation."""
         x = self.angle - self.angle[0]
         at = np.flatnonzero((x[:-1] < 0.0) & (x[1:] >= 0.0))
         times = self.t[at] - x[at] * (self.t[at + 1] - self.t[at]) / (x[at + 1] - x[at])
@@ -174,7 +180,7 @@ class EngineMotion:
 
 
 def swing(kind: MotionKind, spring: float) -> EngineMotion:
-    """Let the engine move the pendulum for a bit more than a period."""
+    """Simulate the pendulum for slightly more than a period."""
     sim = Simulator(body("spring_pendulum"), physics_dt=STEP)
     sim.reset(np.array([kind.angle]), np.array([kind.rate]))
     rows = [(0.0, kind.angle, kind.rate)]
@@ -186,7 +192,7 @@ def swing(kind: MotionKind, spring: float) -> EngineMotion:
 
 
 def robot_state(robot: Robot, walker: ThreeLinks, phi: Array, rate: Array, stance: int = 0) -> tuple[Array, Array]:
-    """Return (q, v) of the robot that stands at the origin on its left foot (``stance`` 0) or on its right one."""
+    """Return (q, v) of the robot standing at the origin on its left foot (``stance`` 0) or its right foot (1)."""
     hip = walker.length * np.array([math.sin(phi[0]), math.cos(phi[0])])
     speed = walker.length * rate[0] * np.array([math.cos(phi[0]), -math.sin(phi[0])])
     legs = [0, 1] if stance == 0 else [1, 0]
@@ -194,13 +200,13 @@ def robot_state(robot: Robot, walker: ThreeLinks, phi: Array, rate: Array, stanc
 
 
 def link_state(q: Array, v: Array, stance: int) -> tuple[Array, Array]:
-    """Return phi and phi' (3,) of the robot on its left foot (``stance`` 0) or on its right one."""
+    """Return phi and phi' (3,) of the robot on its left foot (``stance`` 0) or its right foot (1)."""
     order = [3 + stance, 4 - stance]
     return np.array([*(q[order] + q[2]), q[2]]), np.array([*(v[order] + v[2]), v[2]])
 
 
 def engine(constraint: LinkConstraint, angle: float, rate: float, duration: float, landings: int) -> EngineMotion:
-    """Let the engine move the biped from a state on the constraint, until it has landed so often, or time is over."""
+    """Simulate the biped from a state on the constraint, for a duration [s] or a number of touchdowns."""
     robot, walker = body("three_links"), constraint.walker
     sim = Simulator(robot, physics_dt=STEP)
     sim.reset(*robot_state(robot, walker, constraint.posture(angle), rate * constraint.slopes(angle)))
@@ -210,7 +216,7 @@ def engine(constraint: LinkConstraint, angle: float, rate: float, duration: floa
     while sim.t < duration and len(rates) < landings:
         phi, dphi = link_state(sim.q, sim.v, stance)
         u = constraint.torque(sim.t, phi, dphi)
-        # The spring, which no robot has, pushes from outside.
+        # The robot has no spring, so an external wrench applies the moment of the spring.
         sim.push(np.array([0.0, 0.0, 0.0, 0.0, -walker.pivot * phi[0], 0.0]), legs[stance], STEP)
         result = sim.advance(u if stance == 0 else u[::-1])
         if phi[0] > 0.5 * END and result.wrench[1 - stance, Z] > 0.0:
@@ -223,7 +229,7 @@ def engine(constraint: LinkConstraint, angle: float, rate: float, duration: floa
 
 
 def by_events(constraint: LinkConstraint, rate: float) -> Array:
-    """Return the rates (n,) of the stance leg before touch-downs by free links under the joint moments [rad/s]."""
+    """Return the rates (n,) of the stance leg before touchdowns [rad/s], from free links under the joint moments."""
     walker = constraint.walker
     before = [rate]
     for _ in range(STEPS):
@@ -233,16 +239,16 @@ def by_events(constraint: LinkConstraint, rate: float) -> Array:
 
 
 def free_period(constraint: LinkConstraint, kind: MotionKind) -> float:
-    """Return the period of a motion of kind A or B by free links under the joint moments [s]."""
+    """Return the period of a motion of kind A or B [s], from free links under the joint moments."""
     step = constraint.walker.step(
         constraint.posture(kind.angle), kind.rate * constraint.slopes(kind.angle), constraint.torque, kind.period
     )
-    # What is missing of a whole period at the rate at its end.
+    # The angle still missing to a whole period is divided by the rate at the end.
     return kind.period + float((kind.angle - step.phi[-1, 0]) / step.rate[-1, 0])
 
 
 def slowest(constraint: LinkConstraint) -> float:
-    """Return the rate before a touch-down between turning back and a further step, by bisection [rad/s]."""
+    """Return the rate before a touchdown between turning back and a further step [rad/s], by bisection."""
     stops, walks = 0.1, 0.4
     walker = constraint.walker
     while walks - stops > 1e-6:
@@ -257,9 +263,9 @@ def slowest(constraint: LinkConstraint) -> float:
 
 
 def strike_by_law(constraint: LinkConstraint, rate: float) -> tuple[Array, Array]:
-    """Return phi' (3,) after a touch-down by the law of Pfeiffer and Glocker, and the impulses (2,) of both feet [N s].
+    """Return phi' (3,) after a touchdown by the law of Pfeiffer and Glocker, and the impulses (2,) of both feet [N.s].
 
-    Both feet are on the ground, and none is told to leave it.
+    Both feet are in contact, and the law decides whether the rear foot leaves the ground.
     """
     robot, walker = body("three_links"), constraint.walker
     q, v = robot_state(robot, walker, constraint.posture(END), rate * constraint.slopes(END))
@@ -271,15 +277,16 @@ def strike_by_law(constraint: LinkConstraint, rate: float) -> tuple[Array, Array
 
 @dataclass(frozen=True, eq=False)
 class ThreeLinksResult:
-    """What was found.
+    """Motions of the mass and of the biped.
 
     Attributes:
-        pendulum: Of the mass on its spring; the engine's ways beside their kinds.
-        constraint, portrait: The biped.
-        swings: Its motions A and B by the engine, beside their kinds, and their periods by free links [s].
-        slowest: Rate before a touch-down between turning back and a further step [rad/s].
-        events: (n,) rates before touch-downs by free links [rad/s].
-        walk: The same walk by the engine.
+        pendulum: Portrait of the mass on its spring.
+        swung: Motions of the mass by the simulator, with their kinds.
+        constraint, portrait: Constraint and portrait of the biped.
+        swings: Motions A and B of the biped by the simulator, with their kinds and their periods by free links [s].
+        slowest: Rate before a touchdown between turning back and a further step [rad/s].
+        events: (n,) rates before touchdowns by free links [rad/s].
+        walk: The same walk by the simulator.
     """
 
     pendulum: PhasePortrait
@@ -293,26 +300,26 @@ class ThreeLinksResult:
 
     @property
     def strike(self) -> float:
-        """Angular momentum after a touch-down over the rate of the stance leg before it [kg.m^2]."""
+        """Angular momentum after a touchdown over the rate of the stance leg before it [kg.m^2]."""
         constraint = self.constraint
         after = constraint.walker.heel_strike(constraint.posture(END), constraint.slopes(END))
         return constraint.walker.momentum(*after)
 
     @property
     def affine(self) -> tuple[float, float]:
-        """(a, b): the square of the rate before a touch-down is a times that before the last one, and b."""
+        """(a, b): the squared rate before a touchdown is a times the square before the previous one, plus b."""
         portrait = self.portrait
         last = float(portrait.inertia(END))
         return (self.strike / last) ** 2, 2.0 * float(portrait.work(END)) / last**2
 
     @property
     def gait(self) -> float:
-        """Rate before a touch-down that comes back [rad/s]."""
+        """Rate before a touchdown in the periodic gait [rad/s]."""
         a, b = self.affine
         return math.sqrt(b / (1.0 - a))
 
     def mapped(self, rate: float, steps: int) -> Array:
-        """Return ``rate`` before a touch-down and those before the next ones (steps + 1,) [rad/s], by quadrature."""
+        """Return ``rate`` before a touchdown and the rates before the next ones (steps + 1,) [rad/s], by quadrature."""
         a, b = self.affine
         rates = [rate]
         for _ in range(steps):
@@ -321,7 +328,7 @@ class ThreeLinksResult:
 
 
 def measure(_progress: bool = False) -> ThreeLinksResult:
-    """Move mass and biped."""
+    """Compute the motions of the mass and of the biped."""
     pendulum = pendulum_portrait(PENDULUM_SPRING)
     constraint = biped()
     portrait = PhasePortrait((-END, END), constraint.inertia, constraint.moment)
@@ -346,7 +353,7 @@ def measure(_progress: bool = False) -> ThreeLinksResult:
 
 
 def checks(result: ThreeLinksResult) -> Iterator[Check]:
-    """Return periods, what parts the kinds, the steps, and the touch-down."""
+    """Yield the checks of periods, the limits between the kinds, the steps and the touchdown."""
     constraint, portrait = result.constraint, result.portrait
     for kind, way in result.swung:
         yield Check.near(f"mass, kind {kind.name}: period, engine", way.period, kind.period, 1e-3 * kind.period, "s")
@@ -393,7 +400,7 @@ COLOURS = {"A": FOOT_COLOURS[0], "B": FOOT_COLOURS[1], "C": FOOT_COLOURS[2]}
 
 
 def draw_orbits(ax: Axes, portrait: PhasePortrait, shares: Array, mirrored: bool) -> None:
-    """Draw the levels of a portrait in grey, and the one that parts the kinds."""
+    """Draw the levels of a portrait in grey, and the separatrix between the kinds."""
     angle = np.linspace(*portrait.ends, 8001)
     top = -float(portrait.work(portrait.equilibria[1]))
     bottom = -float(portrait.work(portrait.equilibria).max())
@@ -409,7 +416,7 @@ def draw_orbits(ax: Axes, portrait: PhasePortrait, shares: Array, mirrored: bool
 
 
 def draw(figure: Figure, result: ThreeLinksResult) -> None:
-    """Draw Fig. 2, 3, and all parts of 4."""
+    """Draw Fig. 2, Fig. 3 and all parts of Fig. 4."""
     walker, portrait = result.constraint.walker, result.portrait
     grid = figure.add_gridspec(2, 12, height_ratios=[1.0, 1.15])
     mass = figure.add_subplot(grid[0, :4])
@@ -445,7 +452,7 @@ def draw(figure: Figure, result: ThreeLinksResult) -> None:
 
 
 def draw_walk(ax: Axes, result: ThreeLinksResult) -> None:
-    """Draw the last two steps of the walk, whose feet exchange their colours with their tasks."""
+    """Draw the last two steps of the walk; the colour of a foot depends on its role as stance or swing foot."""
     walk, walker = result.walk, result.constraint.walker
     strikes = np.flatnonzero(np.diff(walk.angle) < -END)
     at = 0.0
@@ -459,7 +466,7 @@ def draw_walk(ax: Axes, result: ThreeLinksResult) -> None:
 
 
 def draw_steps(ax: Axes, result: ThreeLinksResult) -> None:
-    """Draw steps of the engine towards the closed orbit."""
+    """Draw steps of the simulator towards the closed orbit."""
     portrait, walk = result.portrait, result.walk
     strikes = np.concatenate([[-1], np.flatnonzero(np.diff(walk.angle) < -END)])
     for begin, end in zip(strikes[:4] + 1, strikes[1:5], strict=True):

@@ -1,8 +1,9 @@
-"""Sections 4.3 and 5.2: on a virtual constraint the return map has one dimension; the whole loop agrees with it.
+"""Compare the one-dimensional return map on a virtual constraint with the whole closed loop (sections 4.3 and 5.2).
 
-Without a transient, the square of the stance leg's rate after a step is an affine function of that before it, whose
-slope is what a touch-down leaves of the angular momentum, squared. With the controller ``finite_time`` in the loop, two
-of the three multipliers of the engine's return map vanish, and the third is that of the reduced map.
+Without a transient, the squared rate of the stance leg after a step is an affine function of the square before it. The
+slope of this function is the squared fraction of angular momentum that remains after a touchdown. With the controller
+``finite_time`` in the loop, two of the three multipliers of the simulator's return map vanish. The third one is the
+multiplier of the reduced map.
 """
 
 from __future__ import annotations
@@ -19,20 +20,29 @@ from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.stability import Gait, ReducedMap, StraightLegs, VirtualConstraint, fixed_point, jacobian
 
 SLOPE = 0.01
-"""Of the ground [rad]."""
+"""Slope of the ground [rad]."""
 PATH = Polynomial([0.0, -3.0, 0.0, 37.8])
-"""theta_2 over theta_1, as ``finite_time`` of the robot compass has it."""
+"""theta_2 over theta_1, as in ``finite_time`` of the robot compass."""
 POWER, TIME_SCALE = 0.7, 0.1
-"""Of the feedback, the controller's defaults; [s] the second."""
+"""Exponent and time scale [s] of the feedback, the defaults of the controller."""
 H = 4e-3
 """Physics step of the whole loop [s]."""
 RATES = np.linspace(-0.30, -0.232, 18)
-"""Rates before a touch-down at which the map is taken [rad/s]."""
+"""Rates before a touchdown at which the map is evaluated [rad/s]."""
 
 
 @dataclass(frozen=True)
 class ZeroDynamicsResult:
-    """Rates after a step from ``RATES`` (n,) [rad/s], reduced fixed point and slopes, the loop's multipliers' sizes."""
+    """Reduced map and closed loop.
+
+    Attributes:
+        after: (n,) rates after a step from ``RATES`` [rad/s].
+        rate, multiplier: Fixed point of the reduced map [rad/s] and its multiplier.
+        affine: (n - 1,) slopes of the squared rates, without a transient.
+        left: Squared fraction of the angular momentum that remains after a touchdown.
+        loop: (3,) magnitudes of the closed loop's multipliers, in decreasing order.
+        loop_reduced: Multiplier of the reduced map at the fixed point of the closed loop.
+    """
 
     after: Array
     rate: float
@@ -44,7 +54,7 @@ class ZeroDynamicsResult:
 
 
 def measure(_progress: bool = False) -> ZeroDynamicsResult:
-    """Return the reduced map, its limit without a transient, and the multipliers of engine and controller in a loop."""
+    """Return the reduced map, its limit without a transient, and the multipliers of the closed loop."""
     constraint = VirtualConstraint(StraightLegs.of_robot(load_robot("compass"), SLOPE), PATH)
     reduced, limit = ReducedMap(constraint, POWER, TIME_SCALE), ReducedMap(constraint)
     point = fixed_point(reduced, np.array([-0.235]), tolerance=1e-8)
@@ -66,7 +76,7 @@ def measure(_progress: bool = False) -> ZeroDynamicsResult:
 
 
 def checks(result: ZeroDynamicsResult) -> Iterator[Check]:
-    """Return what theory asks of the maps."""
+    """Yield the checks of the maps against theory."""
     yield Check.at_most(
         "no transient: |slope of the squares - share that a strike leaves|", np.ptp(result.affine), 1e-6
     )
@@ -78,7 +88,7 @@ def checks(result: ZeroDynamicsResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: ZeroDynamicsResult) -> None:
-    """Draw the reduced map beside the diagonal."""
+    """Draw the reduced map and the diagonal."""
     ax = figure.add_subplot()
     ax.plot(RATES, result.after, label="reduced map")
     ax.plot(RATES, RATES, color="#777777", linestyle="--", linewidth=0.9, label="the same again")
