@@ -1,4 +1,4 @@
-"""What the papers' systems did, done again (docs/reproduce.md): one folder per paper and a line in ``PAPERS``."""
+"""Reproduce the experiments of papers (docs/reproduce.md): one folder per paper, and an entry in ``PAPERS``."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""``bipedsim reproduce``."""
+"""Implement the command ``bipedsim reproduce``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the cases and print; return 1 if a figure is missed."""
+    """Run the cases and print their checks; return 1 if a check fails."""
     from bipedsim_studies.reproduce.common import reproduce
 
     output = args.output or Path("runs", "reproduce", args.paper)

@@ -1,4 +1,4 @@
-"""What the cases of all papers share: figures to meet, the table of them, bodies, runs and pictures."""
+"""Provide the common parts of all cases: checks, their table, bodies, runs and figures."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from bipedsim.sim import Observation, Simulator
 from bipedsim.view import FOOT_COLOURS, foot_dash, picture
 
 Result = TypeVar("Result")
-"""What a case has measured."""
+"""Type of the measurements of a case."""
 SomeSeries = TypeVar("SomeSeries", bound="Series")
 BODIES = Path(__file__).parents[1] / "bodies"
 MARK_COLOUR = "#777777"
-"""Of instants and spans of time that are marked."""
+"""Colour of marked instants and intervals."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A figure that a case must meet, or one that it only shows.
+    """Measured quantity of a case, with or without a required value.
 
     Attributes:
-        quantity: What was measured.
-        expected: What it must be, in words; empty if nothing is asked of it.
-        measured: The number.
-        unit: Its unit.
-        ok: Whether it is met.
+        quantity: Name of the quantity.
+        expected: Required value or bound as text; empty if there is no requirement.
+        measured: Measured value.
+        unit: Unit of the value.
+        ok: Whether the requirement is met.
     """
 
     quantity: str
@@ -53,40 +53,40 @@ class Check:
 
     @classmethod
     def at_most(cls, quantity: str, measured: float, limit: float, unit: str = "") -> Check:
-        """Return the check that ``measured`` does not exceed ``limit``."""
+        """Return a check that ``measured`` does not exceed ``limit``."""
         return cls(quantity, f"<= {limit:g}", float(measured), unit, bool(measured <= limit))
 
     @classmethod
     def at_least(cls, quantity: str, measured: float, limit: float, unit: str = "") -> Check:
-        """Return the check that ``measured`` is not below ``limit``."""
+        """Return a check that ``measured`` is not below ``limit``."""
         return cls(quantity, f">= {limit:g}", float(measured), unit, bool(measured >= limit))
 
     @classmethod
     def near(cls, quantity: str, measured: float, expected: float, tolerance: float, unit: str = "") -> Check:
-        """Return the check that ``measured`` is ``expected`` within ``tolerance``."""
+        """Return a check that ``measured`` equals ``expected`` within ``tolerance``."""
         ok = bool(abs(measured - expected) <= tolerance)
         return cls(quantity, f"{expected:g} +- {tolerance:.2g}", float(measured), unit, ok)
 
     @classmethod
     def equal(cls, quantity: str, measured: float, expected: float, unit: str = "") -> Check:
-        """Return the check that ``measured`` is ``expected``."""
+        """Return a check that ``measured`` equals ``expected``."""
         return cls(quantity, f"{expected:g}", float(measured), unit, bool(measured == expected))
 
     @classmethod
     def shown(cls, quantity: str, measured: float, unit: str = "") -> Check:
-        """Return a figure of which nothing is asked."""
+        """Return a quantity without a requirement."""
         return cls(quantity, "", float(measured), unit)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case found.
+    """Outcome of a case.
 
     Attributes:
-        checks: The figures.
-        draw: Draws the picture into an empty figure; None where there is nothing to draw.
-        size: Of the picture [in].
-        text: A table or remark to print above the figures.
+        checks: Measured quantities.
+        draw: Draws into an empty figure; None if the case has no figure.
+        size: Size of the figure [in].
+        text: Table or remark to print above the checks.
     """
 
     checks: tuple[Check, ...]
@@ -97,11 +97,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Case:
-    """One experiment of a paper.
+    """Experiment of a paper.
 
     Attributes:
-        title: One line.
-        run: Does it; its argument says whether to show progress.
+        title: Title in one line.
+        run: Runs the experiment; its argument is whether to show progress.
     """
 
     title: str
@@ -110,21 +110,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and its cases, by name.
+    """Paper with its cases by name.
 
     Attributes:
-        reference: Authors, title, place, year.
-        cases: In the order of the paper.
+        reference: Authors, title, venue and year.
+        cases: Cases in the order of the paper.
     """
 
     reference: str
     cases: Mapping[str, Case]
 
     def chosen(self, names: Sequence[str]) -> dict[str, Case]:
-        """Return the cases called ``names``, or all of them for no name.
+        """Return the cases with the given ``names``, or all cases if there are none.
 
         Raises:
-            UnknownNameError: No such case; the message lists them.
+            UnknownNameError: The paper has no such case; the message lists all names.
         """
         for name in names:
             if name not in self.cases:
@@ -133,7 +133,7 @@ class Paper:
 
 
 def table(checks: Iterable[Check]) -> str:
-    """Return the figures as text: quantity, expected, measured, ok."""
+    """Return the checks as a text table: quantity, expected, measured, ok."""
     rows = [("quantity", "expected", "measured", "ok")]
     for check in checks:
         unit = f" {check.unit}" if check.unit else ""
@@ -144,7 +144,7 @@ def table(checks: Iterable[Check]) -> str:
 
 
 def as_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
-    """Return the figures as JSON values; what is not finite is null."""
+    """Return the checks as JSON values; values that are not finite become null."""
     return [
         {
             "quantity": check.quantity,
@@ -158,7 +158,7 @@ def as_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
 
 
 def save_picture(outcome: Outcome, title: str, path: Path) -> bool:
-    """Write the picture of ``outcome`` to ``path`` and return whether there was one.
+    """Write the figure of ``outcome`` to ``path`` and return whether it has one.
 
     Raises:
         RecordingError: The file cannot be written.
@@ -173,7 +173,7 @@ def save_picture(outcome: Outcome, title: str, path: Path) -> bool:
 def reproduce(
     paper: Paper, names: Sequence[str], output: Path, progress: bool = False, quiet: bool = False
 ) -> dict[str, Any]:
-    """Run cases, print their figures unless ``quiet``, write their pictures to ``output`` and return it all as JSON.
+    """Run cases, write their figures to ``output`` and return the outcomes as JSON; print them unless ``quiet``.
 
     Raises:
         UnknownNameError: The paper has no such case.
@@ -197,7 +197,7 @@ def reproduce(
 
 
 def body(name: str, mass: float | None = None) -> Robot:
-    """Return a paper's body by its folder's name, of another ``mass`` [kg] with the inertia in proportion if given."""
+    """Return a paper's body by its folder name; a different ``mass`` [kg] scales its inertia in proportion."""
     robot = load_robot(BODIES / name)
     if mass is None:
         return robot
@@ -207,16 +207,16 @@ def body(name: str, mass: float | None = None) -> Robot:
 
 
 class Series(dict[str, Array]):
-    """Arrays by name, a row per step each; ``run.height`` is ``run["height"]``."""
+    """Arrays by name with one row per step; ``run.height`` is ``run["height"]``."""
 
     @classmethod
     def of(cls: type[SomeSeries], rows: Iterable[Mapping[str, ArrayLike]]) -> SomeSeries:
-        """Stack rows of the same names; each is copied when it comes, so that it may be a view."""
+        """Stack rows with the same names; each value is copied at once, so rows may contain views."""
         copies = [{name: np.array(value) for name, value in row.items()} for row in rows]
         return cls({name: np.array([row[name] for row in copies]) for name in copies[0]})
 
     def __getattr__(self, name: str) -> Array:
-        """Return the array ``name``."""
+        """Return the array called ``name``."""
         if name not in self:
             raise AttributeError(f"no series {name!r}; there are {', '.join(self)}")
         return self[name]
@@ -234,15 +234,15 @@ def steps(
     label: str = "",
     progress: bool = False,
 ) -> Iterator[Observation]:
-    """Reset the simulator and step it for ``duration`` [s]; yield the observation after every tick.
+    """Reset the simulator and step it for ``duration`` [s]; yield the observation after each tick.
 
     Args:
-        sim: The simulator; whoever iterates reads it.
-        duration: [s].
-        controller: Gives the torques, which are cut to the effort limits; none for no torques.
-        start: Configuration and velocity to start from; the settled posture by default.
-        label: Of the progress bar.
-        progress: Whether to show it.
+        sim: The simulator, which the caller may read between the ticks.
+        duration: Duration [s].
+        controller: Computes the torques, which are clipped to the effort limits; None for no torques.
+        start: Initial configuration and velocity; the settled posture by default.
+        label: Label of the progress bar.
+        progress: Whether to show the progress bar.
     """
     limit = sim.robot.effort_limit
     observation = sim.reset(*start)
@@ -258,12 +258,12 @@ def steps(
 
 @dataclass(eq=False)
 class Trace:
-    """A run and its centre of mass.
+    """Run with its centre of mass.
 
     Attributes:
-        recording: The run, a row per control tick.
-        com, v_com: (n, 3) of the CoM in the world [m], [m/s], after each tick.
-        a_com: (n, 3) change of ``v_com`` over each tick, per time [m/s^2].
+        recording: Recording with one row per control tick.
+        com, v_com: (n, 3) CoM in the world [m], and its velocity [m/s], after each tick.
+        a_com: (n, 3) change of ``v_com`` over each tick, divided by the tick [m/s^2].
         summary: Counters of the contact model.
     """
 
@@ -275,7 +275,7 @@ class Trace:
 
 
 def simulate(sim: Simulator, controller: Controller, duration: float, label: str = "", progress: bool = False) -> Trace:
-    """Run ``controller`` on ``sim`` from its settled posture for ``duration`` [s], within the effort limits."""
+    """Run ``controller`` on ``sim`` from the settled posture for ``duration`` [s], within the effort limits."""
     robot = sim.robot
     data = robot.model.createData()
     builder = Recording.Builder(robot, round(duration / sim.control_dt))
@@ -296,7 +296,7 @@ def study(
     size: tuple[float, float] = (10.0, 7.0),
     text: Callable[[Result], str] | None = None,
 ) -> Callable[[bool], Outcome]:
-    """Return the run of a case that measures once, and judges, draws and describes what was found."""
+    """Return the run of a case: it measures once, then checks, draws and describes the result."""
 
     def run(progress: bool) -> Outcome:
         result = measure(progress)
@@ -307,13 +307,13 @@ def study(
 
 
 def label(ax: Axes, title: str = "", x: str = "", y: str = "", legend: Any = "", **settings: Any) -> None:
-    """Title an axis, name its quantities, and place its legend.
+    """Set title, axis labels and legend of an axis.
 
     Args:
         ax: The axis.
-        title, x, y: Texts above it, below it and at its side; what is empty stays as it is.
-        legend: Its place in matplotlib's words or "above" for a row over the right end; none by default.
-        settings: More of ``Axes.set``, such as ``xlim``.
+        title, x, y: Title, x label and y label; empty texts are not set.
+        legend: Location in matplotlib's words, or "above" for a row above the right end; no legend by default.
+        settings: Further arguments of ``Axes.set``, such as ``xlim``.
     """
     if title:
         ax.set_title(title, pad=3)
@@ -326,7 +326,7 @@ def label(ax: Axes, title: str = "", x: str = "", y: str = "", legend: Any = "",
 
 
 def foot_looks(width: float) -> list[dict[str, Any]]:
-    """Return the look of the curves of two feet, by lines of ``width`` [pt]."""
+    """Return the line styles of two feet, with lines of ``width`` [pt]."""
     return [{"color": FOOT_COLOURS[k], "linestyle": foot_dash(k), "linewidth": width} for k in range(2)]
 
 
@@ -338,7 +338,7 @@ def draw_modes(
     looks: Sequence[dict[str, Any]],
     rows: Iterable[int] = (),
 ) -> None:
-    """Draw the contact modes (n, K) of feet with ``n_vertices`` each as staircases, one of ``looks`` per foot.
+    """Draw the contact modes (n, K) of feet with ``n_vertices`` each as staircases, with one of ``looks`` per foot.
 
     The axis names only the modes that occur or are in ``rows``, from none to face.
     """

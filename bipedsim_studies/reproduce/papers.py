@@ -1,6 +1,6 @@
-"""What the papers' systems did, done again: one module per paper and a line in ``PAPERS``.
+"""List the papers whose experiments can be reproduced.
 
-``bipedsim reproduce PAPER [CASE ...]`` runs them; docs/reproduce.md says what each case shows.
+``bipedsim reproduce PAPER [CASE ...]`` runs them; docs/reproduce.md describes each case.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PAPERS: dict[str, str] = {
     "marhefka1996": "bipedsim_studies.reproduce.marhefka1996",
     "adubredu": "bipedsim_studies.reproduce.adubredu",
 }
-"""Name of a paper and the module with its ``PAPER``, which is imported when it is asked for."""
+"""Module with the ``PAPER`` of each name; it is imported on request."""
 
 
 def get_paper(name: str) -> Paper:
-    """Return the paper ``name``.
+    """Return the paper called ``name``.
 
     Raises:
-        UnknownNameError: No such paper; the message lists them.
+        UnknownNameError: There is no such paper; the message lists all names.
     """
     if name not in PAPERS:
         raise UnknownNameError("paper", name, PAPERS)

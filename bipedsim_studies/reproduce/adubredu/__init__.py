@@ -1,4 +1,4 @@
-"""Adu-Bredu: contacts as a linear complementarity problem, a ball, a block, a walker and a kick."""
+"""Adu-Bredu: contacts as a linear complementarity problem, with a ball, a block, a walker and a kick."""
 
 from __future__ import annotations
 

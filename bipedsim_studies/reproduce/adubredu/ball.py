@@ -1,4 +1,4 @@
-"""Section III-B: a ball, thrown forwards without spin, bounces and is spun up by friction until it rolls."""
+"""Throw a ball forwards without spin; it bounces, and friction spins it up until it rolls (section III-B)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 START = np.array([0.0, 1.2, 0.0])
 SPEED = 8.0
-"""Start (x, z, pitch) [m, rad] and speed forwards [m/s]; the paper gives none. So fast, the first bounce slides."""
+"""Initial (x, z, pitch) [m, rad] and forward speed [m/s]; the paper gives none. The first bounce slides."""
 DURATION = 2.2
 EARLY = 4
-"""Bounces that are compared with the closed form; later ones are as slow as gravity is in a step."""
+"""Bounces compared with the closed form. The speeds of later ones are of the size of one step's gravity."""
 
 
 def measure(_progress: bool = False) -> Throw:
@@ -29,9 +29,9 @@ def measure(_progress: bool = False) -> Throw:
 
 
 def coulomb(run: Throw) -> Array:
-    """Return the friction (n,) that rolls the ball at once, or mu times the normal impulse if that is less [N.s].
+    """Return the friction (n,) that makes the ball roll at once, limited to mu times the normal impulse [N.s].
 
-    A solid sphere that is to roll needs 2/7 m of its slip.
+    To roll, a solid sphere needs an impulse of 2/7 m times its slip.
     """
     slip = run.points.velocities(run.q[:-1], run.free)[:, 0, 0]
     most = run.points.friction * run.impulses[:, 0, 1]
@@ -39,14 +39,15 @@ def coulomb(run: Throw) -> Array:
 
 
 def checks(run: Throw) -> Iterator[Check]:
-    """Return the figures of the bouncing ball."""
+    """Yield the checks of the bouncing ball."""
     struck = np.flatnonzero(run.bounces)
     arrival, rebound = -run.v[struck, 1], run.v[struck + 1, 1]
     first = np.sqrt(2.0 * GRAVITY * (START[1] - run.points.radius))
     closed = first * run.restitution ** np.arange(1, EARLY + 1)
     friction = np.abs(run.impulses[:, 0, 0] - coulomb(run)).max()
     radius, e = run.points.radius, run.restitution
-    # Thrown back at e a, the ball rises by e a dt in the same step: m (g dt e a - (1 - e^2) a^2 / 2) at most.
+    # After an impact at speed a, the ball rises by e a dt in the same step.
+    # The total energy then rises by at most m (g dt e a - (1 - e^2) a^2 / 2).
     hop = 0.5 * run.points.mass * (GRAVITY * STEP * e) ** 2 / (1.0 - e**2)
     yield Check.at_least("bounces", len(struck), EARLY)
     yield Check.at_most(
@@ -74,7 +75,7 @@ def _used(run: Throw, i: int) -> float:
 
 
 def draw(figure: Figure, run: Throw) -> None:
-    """Draw the path, and speeds over time."""
+    """Draw the path, and the speeds over time."""
     above, left, right = figure.subplot_mosaic("pp;bs", height_ratios=[0.45, 1.0]).values()
     above.plot(run.q[:, 0], run.q[:, 1], color=FOOT_COLOURS[0], label="centre")
     for i in range(0, len(run.t), 12):
@@ -97,7 +98,7 @@ def draw(figure: Figure, run: Throw) -> None:
 
 
 def _disc(q: Array, radius: float) -> Wedge:
-    """Return the ball at ``q`` with a spoke."""
+    """Return the outline of the ball at ``q`` with a spoke."""
     from matplotlib.patches import Wedge
 
     turned = 90.0 - float(np.degrees(q[2]))

@@ -1,4 +1,4 @@
-"""Section III: a block, thrown spinning, tumbles until it lies on one of its faces."""
+"""Throw a spinning block, which tumbles until it rests on one of its faces (section III)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 SIDE = 0.4
 START = np.array([0.0, 1.2, 0.5])
 VELOCITY = np.array([2.0, 0.0, 5.0])
-"""Start (x, z, pitch) and its rates [m, rad, s]; the paper gives none."""
+"""Initial (x, z, pitch) and their rates [m, rad, s]; the paper gives none."""
 DURATION = 3.0
 
 
@@ -23,7 +23,7 @@ def measure(_progress: bool = False) -> Throw:
 
 
 def checks(run: Throw) -> Iterator[Check]:
-    """Return the figures of the tumbling block."""
+    """Yield the checks of the tumbling block."""
     quarters = run.q[-1, 2] / (0.5 * np.pi)
     tilt = abs(quarters - round(quarters)) * 0.5 * np.pi
     lowest = run.points.heights(run.q).min()
@@ -33,18 +33,18 @@ def checks(run: Throw) -> Iterator[Check]:
     yield Check.at_most("|height - side / 2| at the end", float(abs(run.q[-1, 1] - 0.5 * SIDE)), 1e-6, "m")
     yield Check.at_most("speed at the end", float(np.abs(run.v[-1]).max()), 1e-6, "m/s, rad/s")
     yield Check.shown("rise of the total energy in any step", run.rise(), "J")
-    # A corner that turns by w dt leaves its tangent by side / sqrt(2) (w dt)^2 / 2.
+    # A corner that rotates by w dt leaves its tangent by side / sqrt(2) (w dt)^2 / 2.
     yield Check.at_most("deepest corner", float(max(-lowest, 0.0)), 0.5 * SIDE / np.sqrt(2.0) * _turn(run) ** 2, "m")
     yield from lawful(run)
 
 
 def _turn(run: Throw) -> float:
-    """Return the most that the block turns in a step [rad]."""
+    """Return the largest rotation of the block in a step [rad]."""
     return float(np.abs(run.v[:, 2]).max() * run.step)
 
 
 def draw(figure: Figure, run: Throw) -> None:
-    """Draw the block on its way, and its energy over time."""
+    """Draw the block along its path, and its energy over time."""
     from matplotlib.patches import Polygon
 
     above, below = figure.subplots(2, 1, height_ratios=[1.6, 1.0])

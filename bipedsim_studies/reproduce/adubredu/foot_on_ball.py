@@ -1,8 +1,10 @@
-"""Beyond the paper: a leg swings under its hip torque and hits the ball, and the impact knows the inertia of both.
+"""Let a leg swing under its hip torque and hit the ball, with the inertia of both (beyond the paper).
 
-The leg of the paper (0.5 kg, 1 m) starts behind its hip and is driven by a constant torque until its toe meets the
-ball. There, Moreau's law with restitution gives the velocities after. Beside it, the same torque for one step of the
-paper on a leg that already touches the ball: what the table would be if the leg had inertia.
+The leg of the paper (0.5 kg, 1 m) starts behind its hip. A constant torque drives it until its toe is in contact with
+the ball. Moreau's law with restitution then gives the velocities after the impact.
+
+For comparison, the same torque acts for one step of the paper on a leg that is already in contact with the ball. The
+result is table I for a leg with inertia.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, RESTITUTION, STE
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 
 FINE = 1e-5
-"""Step of the swing [s]: the toe moves 0.4 mm at most in it."""
+"""Step of the swing [s]; the toe moves at most 0.4 mm in it."""
 AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class LegAndBall:
-    """The leg and the ball as one mechanism of velocities (hip; x, z, pitch of the ball), and their contact.
+    """Leg and ball as one mechanism with velocities (hip; x, z, pitch of the ball), and their contact.
 
     Attributes:
-        leg, ball: The robots.
-        at_rest: Configuration of the ball, where the toe meets it at 0.24 rad.
+        leg, ball: The two robots.
+        at_rest: Configuration of the ball that the toe hits at 0.24 rad.
     """
 
     def __init__(self) -> None:
@@ -45,7 +47,7 @@ class LegAndBall:
         self._centre = self.ball.model.getFrameId("ball")
 
     def toe(self, q: Array) -> Array:
-        """Return where the toe is with the hip at ``q`` (1,), in the world (3,) [m]."""
+        """Return the position of the toe (3,) in the world [m], with the hip at ``q`` (1,)."""
         pin.framesForwardKinematics(self.leg.model, self._data[0], q)
         return np.array(self._data[0].oMf[self._toe].translation)
 
@@ -57,7 +59,7 @@ class LegAndBall:
         return apart / distance, distance - self.ball.soles[0].radius
 
     def mass_matrix(self, q: Array) -> Array:
-        """Return M (4, 4) of both."""
+        """Return the mass matrix M (4, 4) of leg and ball."""
         M = np.zeros((4, 4))
         M[:1, :1] = pin.crba(self.leg.model, self._data[0], q)
         other = pin.crba(self.ball.model, self._data[1], self.at_rest)
@@ -65,23 +67,26 @@ class LegAndBall:
         return M
 
     def rows(self, q: Array) -> Array:
-        """Return the Jacobian (3, 4) of the velocity of the ball's centre less that of the toe, in the world."""
+        """Return the Jacobian (3, 4) of the ball centre's velocity minus the toe's velocity, in the world."""
         toe = pin.computeFrameJacobian(self.leg.model, self._data[0], q, self._toe, AXES)[:3]
         centre = pin.computeFrameJacobian(self.ball.model, self._data[1], self.at_rest, self._centre, AXES)[:3]
-        # Of a single joint pinocchio gives a column without its second dimension.
+        # For a single joint, pinocchio returns a column without its second dimension.
         return np.hstack([-toe.reshape(3, 1), centre])
 
 
 @dataclass(frozen=True, eq=False)
 class Hit:
-    """One kick of the leg.
+    """Kick of the leg.
 
     Attributes:
-        torque: Of the hip [N.m]. t: Duration of the swing [s]. angle: Of the hip at the impact [rad].
-        normal: (3,) from the toe to the centre of the ball.
-        M, J: (4, 4), (3, 4) of leg and ball; see :class:`LegAndBall`.
-        before, after: (4,) velocities at the impact. impulse: Along the normal [N.s].
-        pushed: (4,) velocities after the torque of one step of the paper on a leg at rest that touches the ball.
+        torque: Torque of the hip [N.m].
+        t: Duration of the swing [s].
+        angle: Angle of the hip at the impact [rad].
+        normal: (3,) direction from the toe to the centre of the ball.
+        M, J: (4, 4) mass matrix and (3, 4) Jacobian of leg and ball; see :class:`LegAndBall`.
+        before, after: (4,) velocities before and after the impact.
+        impulse: Impulse along the normal [N.s].
+        pushed: (4,) velocities after one step of the paper with the torque, on a resting leg in contact with the ball.
     """
 
     torque: float
@@ -101,7 +106,7 @@ class Hit:
         return float(np.hypot(*self.after[1:3]))
 
     def energy_lost(self) -> float:
-        """Return the kinetic energy that the impact takes [J]."""
+        """Return the kinetic energy lost in the impact [J]."""
         return float(0.5 * self.before @ self.M @ self.before - 0.5 * self.after @ self.M @ self.after)
 
 
@@ -125,7 +130,7 @@ def hit(torque: float, restitution: float = RESTITUTION) -> Hit:
 
 
 def swing_speed(leg: Robot, torque: float, start: float, end: float) -> float:
-    """Return the speed [rad/s] of the leg by the work of torque and gravity from angle ``start`` to ``end`` [rad]."""
+    """Return the leg's speed [rad/s] at angle ``end`` [rad], from the work of torque and gravity since ``start``."""
     limb = leg.model.inertias[1]
     arm = float(np.linalg.norm(limb.lever))
     about_hip = limb.inertia[1, 1] + limb.mass * arm**2
@@ -134,7 +139,7 @@ def swing_speed(leg: Robot, torque: float, start: float, end: float) -> float:
 
 
 def checks(hits: dict[float, Hit]) -> Iterator[Check]:
-    """Return the figures of the impact, and how they differ from the table."""
+    """Yield the checks of the impact, and its comparison with the table."""
     both = LegAndBall()
     start = float(both.leg.q_nominal[0])
     swing, newton, momentum, lost, aside, angle = [], [], [], [], [], []
@@ -144,7 +149,7 @@ def checks(hits: dict[float, Hit]) -> Iterator[Check]:
         newton.append(opening + RESTITUTION * closing)
         centre = np.array([0.0, 0.0, both.leg.model.jointPlacements[1].translation[2]])
         arm = np.array([both.at_rest[0], 0.0, both.at_rest[1]]) - centre
-        # About the hip: of the leg against the y axis, and of the ball's linear momentum.
+        # Angular momentum about the hip: the leg's part against the y axis, and the part of the ball's linear momentum.
         moment = [h.M[0, 0] * v[0] + MASS * np.cross([v[1], 0.0, v[2]], arm)[1] for v in (h.before, h.after)]
         momentum.append(moment[1] - moment[0])
         reduced = 1.0 / float(h.normal @ h.J @ np.linalg.solve(h.M, h.J.T @ h.normal))
@@ -157,7 +162,7 @@ def checks(hits: dict[float, Hit]) -> Iterator[Check]:
     known = np.array([np.hypot(*TABLE[t]) for t in hits])
     pushed = np.array([np.hypot(*h.pushed[1:3]) for h in hits.values()])
     inertia = hits[max(hits)].M[0, 0]
-    # The paper's force moves the ball alone; a leg moves itself too, with inertia over length squared as its mass.
+    # The paper's force moves only the ball. A leg also accelerates itself, with the effective mass inertia / length^2.
     share, kept = MASS / (MASS + inertia / LENGTH**2), float((pushed / known).mean())
     ratios = [h.speed / v for h, v in zip(hits.values(), known, strict=True)]
     yield Check.at_most("|speed of the swing / that by work and energy - 1|", float(np.abs(swing).max()), 1e-3)
@@ -182,12 +187,12 @@ def text(hits: dict[float, Hit]) -> str:
 
 
 def measure(_progress: bool = False) -> dict[float, Hit]:
-    """Kick with every torque of the table."""
+    """Kick with each torque of the table."""
     return {torque: hit(torque) for torque in TABLE}
 
 
 def draw(figure: Figure, hits: dict[float, Hit]) -> None:
-    """Draw the leg as it meets the ball, and the speeds over the torque."""
+    """Draw the leg at the impact, and the speeds over the torque."""
     from matplotlib.patches import Circle
 
     left, right = figure.subplots(1, 2)

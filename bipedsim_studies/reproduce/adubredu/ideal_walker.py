@@ -1,5 +1,6 @@
-"""The walker of the paper by itself, from event to event, under PFL or without a motor: what the engine's is held
-against. See :mod:`bipedsim_studies.stability.straight_legs` for its angles.
+"""Compute the paper's walker from event to event, under PFL or passive, as a reference for the simulated walker.
+
+:mod:`bipedsim_studies.stability.straight_legs` defines its angles.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from bipedsim.numerics import Array
 from bipedsim_studies.stability import StraightLegs, Stride, Torque
 
 SLOPE = 0.01
-"""[rad]"""
+"""Slope of the ground [rad]."""
 WALKER = StraightLegs(hip=1.0, leg=0.5, inertia=0.02, length=1.0, centre=0.5, gravity=1.0, slope=SLOPE)
 KP, SWING_TIME, TARGET = 100.0, 1.0, 0.28564
-"""K_p [1/s^2]; K_d = 2 sqrt(K_p). Time [s] and end [rad] of a swing."""
+"""K_p [1/s^2] with K_d = 2 sqrt(K_p), duration [s] of a swing and its final angle [rad]."""
 
 
 def pfl(state: Array) -> Torque:

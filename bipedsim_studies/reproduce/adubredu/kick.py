@@ -1,7 +1,8 @@
-"""Table I and figure 2: a ball of 0.04 kg, kicked by the force of 30 to 100 N.m at 1 m for one step, flies and bounces.
+"""Kick a ball of 0.04 kg by the force of a hip torque of 30 to 100 N.m at 1 m, for one step (table I, figure 2).
 
-The paper's kick has no leg: the velocities of its table are those of a force tau / l on the ball alone for one step, in
-the direction of 0.24 rad, without gravity in that step. So the ball is pushed here by that force and its own weight.
+The paper's kick has no leg. The velocities of its table result from a force tau / l on the ball alone, for one step
+without gravity, in the direction of 0.24 rad. The ball is therefore pushed by this force and a force that cancels its
+weight.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ TABLE = {
     90.0: (21.86, 5.35),
     100.0: (24.28, 5.94),
 }
-"""Table I: torque [N.m] to the velocity (x, z) of the ball [m/s]."""
+"""Table I: from torque [N.m] to velocity (x, z) of the ball [m/s]."""
 ROUNDING = 0.01
-"""To which the table is met [m/s]."""
+"""Tolerance for the table [m/s]."""
 MASS = 0.04
 LENGTH = 1.0
-"""Of the leg [m]."""
+"""Length of the leg [m]."""
 ANGLE = 0.24
-"""Of the kick above the floor [rad]: that of all velocities of the table."""
+"""Direction of the kick above the floor [rad], common to all velocities of the table."""
 DURATION = 4.0
 
 
@@ -52,7 +53,7 @@ def force_of(torque: float) -> Array:
 
 
 def kick(torque: float) -> Throw:
-    """Kick the ball that lies on the floor, and return what it does after the step of the kick."""
+    """Kick the ball that rests on the floor, and return its motion after the step of the kick."""
     ball = body("ball", MASS)
     sim = simulator(ball)
     sim.reset()
@@ -63,7 +64,7 @@ def kick(torque: float) -> Throw:
 
 
 class Bounce(NamedTuple):
-    """A bounce: time [s] and place [m] of it, and how high the ball got before [m]."""
+    """Bounce: its time [s], its position [m], and the highest position of the ball before it [m]."""
 
     t: float
     x: float
@@ -71,9 +72,10 @@ class Bounce(NamedTuple):
 
 
 def parabolas(velocity: Array, points: Points) -> Iterator[Bounce]:
-    """Yield the bounces of a ball that leaves the floor with ``velocity`` (2,), in closed form.
+    """Yield the bounces, in closed form, of a ball that leaves the floor with ``velocity`` (2,).
 
-    Friction takes what rolls the ball at once, 2/7 of the slip, or mu (1 + e) of the speed downwards if that is less.
+    The friction impulse makes the ball roll at once, by 2/7 of the slip. It is limited to mu (1 + e) times the downward
+    speed.
     """
     speed, up = velocity
     rim = t = x = 0.0
@@ -87,20 +89,20 @@ def parabolas(velocity: Array, points: Points) -> Iterator[Bounce]:
 
 
 def first_flight(run: Throw) -> tuple[Bounce, Bounce]:
-    """Return the first bounce of a run, in time from the kick, and that in closed form."""
+    """Return the first bounce of a run, timed from the kick, and the first bounce in closed form."""
     i = int(np.flatnonzero(run.bounces)[0])
-    # The ball moved for one step before the record begins.
+    # The ball moves for one step before the recording starts.
     first_bounce = Bounce(float(run.t[i] + run.step), float(run.q[i, 0]), float(run.q[: i + 1, 1].max()))
     return first_bounce, next(parabolas(run.v[0, :2], run.points))
 
 
 def measure(_progress: bool = False) -> dict[float, Throw]:
-    """Kick the ball with every torque of the table."""
+    """Kick the ball with each torque of the table."""
     return {torque: kick(torque) for torque in TABLE}
 
 
 def checks(runs: dict[float, Throw]) -> Iterator[Check]:
-    """Return the figures of table I, and of what follows."""
+    """Yield the checks of table I and of the motion after the kick."""
     for torque, run in runs.items():
         for axis, speed, expected in zip("xz", run.v[0, :2], TABLE[torque], strict=True):
             yield Check.near(f"{torque:g} N.m: v_{axis} after the kick", float(speed), expected, ROUNDING, "m/s")
@@ -122,7 +124,7 @@ def checks(runs: dict[float, Throw]) -> Iterator[Check]:
 
 
 def draw(figure: Figure, runs: dict[float, Throw]) -> None:
-    """Draw the path of every kick, as in figure 2, with the parabolas."""
+    """Draw the path of each kick as in figure 2, with the parabolas."""
     for ax, (torque, run) in zip(figure.subplots(4, 2, sharex=True, sharey=True).flat, runs.items(), strict=True):
         x, z = run.q[:, 0], run.q[:, 1] - run.points.radius
         ax.plot(x, z, color=FOOT_COLOURS[0], label="engine, lcp, dt = 10 ms")

@@ -1,6 +1,6 @@
-"""A rigid body in the x-z plane, thrown onto the floor: its contact points, a run, and the laws that the run must obey.
+"""Throw a rigid body in the x-z plane onto the floor, and check the run against the laws of contact.
 
-The laws are written out here from the body's geometry, apart from the engine: they judge its answers.
+The laws are written here from the body's geometry, independently of the simulator, to validate its results.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from bipedsim_studies.reproduce.common import Check
 
 RESTITUTION = 0.5
 STEP = 0.01
-"""Restitution of the paper's bodies, and its time step [s]."""
+"""Restitution of the paper's bodies, and the paper's time step [s]."""
 GAMMA = 1e-6
-"""Share of a position error that a step removes: nearly none, as the paper corrects no positions."""
+"""Fraction of a position error that a step removes: almost none, as in the paper."""
 REST_SPEED = 0.01
-"""Landings slower than this do not bounce [m/s]."""
+"""Impact speed below which a body does not bounce [m/s]."""
 RESIDUAL = 1e-9
-"""Largest violation of the complementarity conditions [m/s]."""
+"""Largest accepted violation of the complementarity conditions [m/s]."""
 GRAVITY = 9.81
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Mass and contact points of a body with q = (x, z, pitch), the pitch about y, its CoM at the origin of its frame.
+    """Mass and contact points of a body with q = (x, z, pitch) and the CoM at the origin of its frame.
+
+    The pitch is about y.
 
     Attributes:
-        mass, inertia: [kg], [kg.m^2].
-        corners: (N, 2) points (x, z) in the body [m]. radius: Of a ball around them [m].
+        mass, inertia: Mass [kg] and moment of inertia [kg.m^2].
+        corners: (N, 2) points (x, z) in the body frame [m].
+        radius: Radius of a ball around the points [m].
         friction: Coulomb coefficient.
     """
 
@@ -44,7 +47,7 @@ class Points:
 
     @classmethod
     def of_robot(cls, robot: Robot) -> Points:
-        """Return the contact points of a planar robot, foot by foot."""
+        """Return mass and contact points of a planar robot, foot by foot."""
         inertia = robot.model.inertias[3]
         corners = np.vstack([sole.vertices_joint[:, [0, 2]] for sole in robot.soles])
         sole = robot.soles[0]
@@ -56,7 +59,7 @@ class Points:
         return np.array([self.mass, self.mass, self.inertia])
 
     def arms(self, q: Array) -> Array:
-        """Return the contact points (..., N, 2) from the CoM, in the world [m]."""
+        """Return the contact points (..., N, 2) relative to the CoM, in the world [m]."""
         c, s = np.cos(q[..., 2, None]), np.sin(q[..., 2, None])
         x, z = self.corners.T
         return np.stack([c * x + s * z, c * z - s * x - self.radius], axis=-1)
@@ -66,7 +69,7 @@ class Points:
         return np.asarray(q[..., 1, None] + self.arms(q)[..., 1])
 
     def velocities(self, q: Array, v: Array) -> Array:
-        """Return the velocities (..., N, 2) of the material points that are at the contact points [m/s]."""
+        """Return the velocities (..., N, 2) of the material points at the contact points [m/s]."""
         r = self.arms(q)
         turn = v[..., 2, None]
         return np.stack([v[..., 0, None] + turn * r[..., 1], v[..., 1, None] - turn * r[..., 0]], axis=-1)
@@ -78,14 +81,16 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Throw:
-    """A run of n steps.
+    """Run of n steps.
 
     Attributes:
-        points: The body.
-        restitution: e of its contacts. step: Duration of a step [s].
-        t: (n + 1,) [s]. q, v: (n + 1, 3) state at these times, (x, z, pitch).
-        impulses: (n, N, 2) of the floor on the contact points over each step, (x, z) [N.s].
-        unresolved: Steps without a solution.
+        points: Mass and contact points of the body.
+        restitution: Restitution e of its contacts.
+        step: Duration of a step [s].
+        t: (n + 1,) times [s].
+        q, v: (n + 1, 3) states at these times, (x, z, pitch).
+        impulses: (n, N, 2) impulses of the floor on the contact points in each step, (x, z) [N.s].
+        unresolved: Number of steps without a solution.
     """
 
     points: Points
@@ -99,15 +104,15 @@ class Throw:
 
     @property
     def free(self) -> Array:
-        """(n, 3) velocities after each step if there were no floor."""
+        """(n, 3) velocities after each step without the floor."""
         return self.v[:-1] - np.array([0.0, GRAVITY * self.step, 0.0])
 
     @property
     def wanted(self) -> Array:
-        """(n, N) normal velocity below which a contact point may not be after each step [m/s].
+        """(n, N) minimum normal velocity of each contact point after each step [m/s].
 
-        Eq. 4 of the paper: a point that arrives leaves at e times its speed; all others, and all where e is 0, may at
-        most reach the floor.
+        By eq. 4 of the paper, a point that hits the floor leaves it at e times its speed. All other points, and all points
+        with e = 0, may at most reach the floor.
         """
         before, q = self.points.velocities(self.q, self.v)[:-1, :, 1], self.q[:-1]
         height = self.points.heights(q)
@@ -117,11 +122,11 @@ class Throw:
 
     @property
     def bounces(self) -> Flags:
-        """(n,) whether some point arrived in the step and was thrown back."""
+        """(n,) whether at least one point bounces in the step."""
         return np.asarray((self.wanted > REST_SPEED * self.restitution).any(axis=1) & self.impulses[..., 1].any(axis=1))
 
     def residual(self) -> float:
-        """Return the largest violation of Signorini's and Coulomb's conditions [m/s], impulses over mass."""
+        """Return the largest violation of Signorini's and Coulomb's conditions [m/s], with impulses over mass."""
         after = self.points.velocities(self.q[:-1], self.v[1:])
         slack = after[..., 1] - self.wanted
         drag, push = np.moveaxis(self.impulses / self.points.mass, -1, 0)
@@ -132,18 +137,18 @@ class Throw:
             -slack,
             np.minimum(push, slack),
             -spare,
-            # A point that slides has no friction to spare, and it points backwards.
+            # A sliding point has the full friction, which opposes the slip.
             np.where(push > 0.0, np.minimum(spare, np.abs(slip)), 0.0),
             np.where(np.abs(slip) > RESIDUAL, drag * np.sign(slip), 0.0),
         )
         return float(max(v.max() for v in violations))
 
     def gain(self) -> float:
-        """Return the most kinetic energy that contact added in any step [J]: never more than rounding."""
+        """Return the largest kinetic energy that contact adds in a step [J]; it must not exceed rounding."""
         return float((self.points.kinetic(self.v[1:]) - self.points.kinetic(self.free)).max())
 
     def rise(self) -> float:
-        """Return the largest rise of kinetic and potential energy in any step [J]."""
+        """Return the largest increase of kinetic plus potential energy in a step [J]."""
         total = self.points.kinetic(self.v) + self.points.mass * GRAVITY * self.q[:, 1]
         return float(np.diff(total).max())
 
@@ -159,21 +164,21 @@ class Throw:
 def throw(
     robot: Robot, q: Array, v: Array, duration: float, restitution: float = RESTITUTION, step: float = STEP
 ) -> Throw:
-    """Throw a planar body with the contact model ``lcp``."""
+    """Throw a planar body, with the contact model ``lcp``."""
     sim = simulator(robot, restitution, step)
     sim.reset(q, v)
     return record(sim, duration, restitution)
 
 
 def simulator(robot: Robot, restitution: float = RESTITUTION, step: float = STEP) -> Simulator:
-    """Return a planar body on the floor under the contact model ``lcp``."""
+    """Return a simulator of a planar body on the floor, with the contact model ``lcp``."""
     params = {"restitution": restitution, "gamma": GAMMA, "rest_speed": REST_SPEED}
-    # The paper's time stepping has no events: a gap is closed within the step.
+    # The paper's time stepping has no events: a gap closes within the step.
     return Simulator(robot, contact="lcp", physics_dt=step, contact_params=params, events=False)
 
 
 def record(sim: Simulator, duration: float, restitution: float = RESTITUTION) -> Throw:
-    """Return what a planar body does from now on for ``duration`` [s]."""
+    """Record the motion of a planar body for the next ``duration`` [s]."""
     robot = sim.robot
     points = Points.of_robot(robot)
     n = round(duration / sim.physics_dt)
@@ -190,7 +195,7 @@ def record(sim: Simulator, duration: float, restitution: float = RESTITUTION) ->
 
 
 def lawful(run: Throw, name: str = "") -> tuple[Check, ...]:
-    """Return the checks that hold for every throw."""
+    """Return the checks that every throw must pass."""
     return (
         Check.at_most(f"{name}complementarity residual of any step", run.residual(), RESIDUAL, "m/s"),
         Check.at_most(f"{name}|v+ - v_free - M^-1 J^T impulse|", run.newton(), 1e-9, "m/s"),

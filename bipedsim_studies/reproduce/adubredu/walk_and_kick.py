@@ -1,11 +1,11 @@
-"""Figures 1 and 2 and table I from one simulation: the walker walks up to the ball under PFL and kicks it with its hip.
+"""Let the walker approach the ball under PFL and kick it with its hip, in one simulation (figures 1, 2, table I).
 
-After three steps under partial feedback linearisation the hip gives the torque of the table until the swinging leg has
-hit the ball, which then flies, lands and bounces. Leg and ball are two bodies of the simulation: what the ball gets is
-what the leg brings. The table is a force on the ball alone for 10 ms (see ``kick``).
+After three steps under partial feedback linearisation, the hip applies the torque of the table until the swing leg hits
+the ball. The ball then flies, touches down and bounces. Leg and ball are two bodies of the simulation, so the ball
+receives the impulse of the leg. In the table, a force acts on the ball alone for 10 ms (see ``kick``).
 
-All of it is under one gravity, that of the paper's ball. The paper's walker has 1 m/s^2: its gait is the same here, in
-1 / sqrt(9.81) of the time. Its feet are points, as the paper's equations have them, or rectangles, as its text does.
+The whole simulation has the gravity of the paper's ball. The paper's walker has 1 m/s^2; here its gait is the same, in
+1 / sqrt(9.81) of the time. Its feet are points as in the paper's equations, or rectangles as in its text.
 """
 
 from __future__ import annotations
@@ -28,29 +28,31 @@ from bipedsim_studies.reproduce.adubredu.walker import START
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 
 FEET = {"points": "kicking_walker", "rectangles": "kicking_walker_feet"}
-"""Kinds of feet, and the robots that have them."""
+"""Kinds of feet, and the robots with these feet."""
 STEPS = 3
-"""Steps before the kick."""
+"""Number of steps before the kick."""
 PLACE = 1.12
-"""Where the ball lies at first [m]; it rolls on by 4 cm, as the floor slopes by 0.01 rad."""
+"""Initial position of the ball [m]; it rolls on by 4 cm, because the floor slopes by 0.01 rad."""
 RADIUS, FRICTION = 0.2, 0.3
 HIT = 1.0
-"""Speed of the ball [m/s] from which on it has been hit; it rolls with less than 0.1."""
+"""Speed of the ball [m/s] above which it counts as hit; it rolls with less than 0.1."""
 AFTER = 1.5
-"""Time that is simulated after the hit [s]: that of the paper's figure."""
+"""Simulated time after the hit [s], as in the paper's figure."""
 DT = 2.5e-4
-"""Physics and control step [s]: of the gait, what 0.8 ms are under 1 m/s^2."""
+"""Physics and control step [s], which corresponds to 0.8 ms of the gait under 1 m/s^2."""
 FRAME = 0.01
-"""Time between two places that are kept [s]."""
+"""Time between two stored positions [s]."""
 LONGEST = 4.0
 
 
 class Flight(NamedTuple):
-    """The first flight of the ball, until it lands.
+    """First flight of the ball, until it touches down.
 
     Attributes:
-        duration: [s]. length: Along the floor [m]. top: Largest height of the ball over where it lay [m].
-        bounce: Normal velocity with which it leaves over that with which it came.
+        duration: Duration [s].
+        length: Length along the floor [m].
+        top: Largest height of the ball above its initial position [m].
+        bounce: Normal velocity after the touchdown over the velocity before it.
     """
 
     duration: float
@@ -60,13 +62,16 @@ class Flight(NamedTuple):
 
 
 class Kick(NamedTuple):
-    """One walk, its kick and what the ball does then.
+    """Walk with a kick and the motion of the ball after it.
 
     Attributes:
-        t: When the ball was hit [s]. touch_downs: Of the steps before [s].
-        velocity: (2,) of the ball after the hit, x and z [m/s]. leg: Angle of the swinging leg from the vertical [rad].
-        unbalanced: What the momentum of the ball gained and the walker did not lose in the hit [N.s].
-        flight: Of the simulation. legs, ball: (n, 3, 2), (n, 2) toe, hip, toe, and x, z of the ball, every ``FRAME``.
+        t: Time of the hit [s].
+        touch_downs: Times of the touchdowns before it [s].
+        velocity: (2,) velocity of the ball after the hit, x and z [m/s].
+        leg: Angle of the swing leg from the vertical [rad].
+        unbalanced: Momentum that the ball gains and the walker does not lose in the hit [N.s].
+        flight: First flight in the simulation.
+        legs, ball: (n, 3, 2) toe, hip, toe, and (n, 2) position x, z of the ball, every ``FRAME``.
     """
 
     t: float
@@ -80,7 +85,7 @@ class Kick(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """What is known in the step of the hit; see :class:`Kick`."""
+    """Data of the step in which the ball is hit; see :class:`Kick`."""
 
     t: float
     velocity: Array
@@ -89,16 +94,16 @@ class Hit(NamedTuple):
 
 
 def kick(torque: float, feet: str = "points", contact: str = "one_step", after: float = AFTER) -> Kick:
-    """Walk, and kick with ``torque`` [N.m].
+    """Walk to the ball, and kick it with ``torque`` [N.m].
 
     Args:
-        torque: Of the hip.
-        feet: Of ``FEET``.
-        contact: Model of the feet.
-        after: Time that is simulated after the hit [s].
+        torque: Torque of the hip.
+        feet: Kind of feet, one of ``FEET``.
+        contact: Contact model of the feet.
+        after: Simulated time after the hit [s].
 
     Raises:
-        ArithmeticError: The ball was not hit.
+        ArithmeticError: The ball is not hit.
     """
     robot, ground = body(FEET[feet]), get_ground("downhill")
     normal = ground.patches[0].normal_world
@@ -117,7 +122,7 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
     assert sim.reactions.touching is not None
     ball = sim.objects.world.bodies
     q, v = WALKER.robot_state(START)
-    # The stance leg, tilted back, stands on the edge of its foot.
+    # The stance leg is tilted back and stands on the edge of its foot.
     q[1] += -robot.soles[0].vertices[:, 0].min() * np.sin(START[0])
     observation = sim.reset(q, np.sqrt(GRAVITY) * v)
     controller = make_controller("pfl", robot, dt=DT)
@@ -140,7 +145,7 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
         if hit is None and np.hypot(ball.v[0, 0], ball.v[0, 2]) > HIT:
             gained = MASS * (ball.v[0] - before - DT * robot.model.gravity.linear)
             on_floor = gained + np.array([sim.reactions.touching.force[0], 0.0, sim.reactions.touching.force[1]])
-            # The floor carries the ball in the step of the hit, too.
+            # The floor also supports the ball in the step of the hit.
             along = on_floor - (on_floor @ normal) * normal
             hit = Hit(sim.t, ball.v[0, [0, 2]].copy(), leg, float(np.abs(along).max()))
         if hit is not None:
@@ -158,7 +163,7 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
 
 
 def _first_flight(rows: Array, normal: Array) -> Flight:
-    """Return the first flight in ``rows`` (n, 7) of time, place and velocity; NaN where it does not land."""
+    """Return the first flight in ``rows`` (n, 7) of time, position and velocity; NaN if there is no touchdown."""
     t, place, velocity = rows[:, 0], rows[:, 1:4], rows[:, 4:]
     away = velocity @ normal
     along = np.array([normal[2], 0.0, -normal[0]])
@@ -172,7 +177,7 @@ def _first_flight(rows: Array, normal: Array) -> Flight:
 
 
 def parabola(velocity: Array) -> Flight:
-    """Return in closed form the first flight of a ball that leaves the floor with ``velocity`` (2,), x and z."""
+    """Return the first flight, in closed form, of a ball that leaves the floor with ``velocity`` (2,), x and z."""
     c, s = np.cos(SLOPE), np.sin(SLOPE)
     along, up = c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1]
     t = 2.0 * up / (c * GRAVITY)
@@ -183,17 +188,17 @@ Kicks = dict[str, dict[float, Kick]]
 
 
 def measure(_progress: bool = False) -> Kicks:
-    """Kick with every torque of the table, on both kinds of feet."""
+    """Kick with each torque of the table, on both kinds of feet."""
     return {feet: {torque: kick(torque, feet) for torque in TABLE} for feet in FEET}
 
 
 def nearness(kicks: dict[float, Kick]) -> Array:
-    """Return the speed of each ball over that of table I."""
+    """Return the speed of each ball over the speed of table I."""
     return np.array([np.hypot(*k.velocity) / np.hypot(*TABLE[torque]) for torque, k in kicks.items()])
 
 
 def checks(kicks: Kicks) -> Iterator[Check]:
-    """Return the figures, and how near the table they come."""
+    """Yield the checks, and the comparison with the table."""
     every = [k for of_feet in kicks.values() for k in of_feet.values()]
     angles = np.array([np.arctan2(k.velocity[1], k.velocity[0]) for k in every])
     legs = np.array([k.leg for k in every])
@@ -224,7 +229,7 @@ def checks(kicks: Kicks) -> Iterator[Check]:
 
 
 def text(kicks: Kicks) -> str:
-    """Return the table of velocities, and of the first flights."""
+    """Return the table of velocities and first flights."""
     points, rectangles = kicks["points"], kicks["rectangles"]
     near = {feet: nearness(of_feet) for feet, of_feet in kicks.items()}
     lines = [
@@ -244,7 +249,7 @@ def text(kicks: Kicks) -> str:
 
 
 def draw(figure: Figure, kicks: Kicks) -> None:
-    """Draw walk and kick with the least torque, the velocities over the torque, and the flights of all balls."""
+    """Draw walk and kick with the smallest torque, the velocities over the torque, and the flights of all balls."""
     from matplotlib.patches import Circle
 
     points, rectangles = kicks["points"], kicks["rectangles"]

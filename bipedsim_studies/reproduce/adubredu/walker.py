@@ -1,8 +1,8 @@
-"""The compass walker on the engine: without a motor on its known gait, and under PFL back to its gait when disturbed.
+"""Simulate the compass walker: its passive gait, and its return to the gait under PFL after a disturbance.
 
-The paper shows the walker in pictures; the start and the disturbance are those of its code, the gait without a motor is
-that of Bhounsule's walker, which it takes over. Touch-downs are impacts of the engine's contact model, and the
-controller knows of them by the load cells in the feet.
+The paper shows the walker in figures. The initial state and the disturbance are from its code. The passive gait is that
+of Bhounsule's walker, on which the paper is based. Touchdowns are impacts of the simulator's contact model, and the
+controller detects them by the load cells in the feet.
 """
 
 from __future__ import annotations
@@ -23,25 +23,28 @@ from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.stability import Stride
 
 PASSIVE = np.array([0.16259783, -0.23186964, -0.32519567, 0.03797847])
-"""Gait without a motor, after a heel strike."""
+"""State of the passive gait after a heel strike."""
 PASSIVE_PERIOD = 2.468579
 START = np.array([0.14282, -0.326813112785275, -0.28564, 0.068243824367047])
-"""Where the controlled walk begins, and its disturbance [rad, rad/s]."""
+"""Initial state of the controlled walk, and its disturbance [rad, rad/s]."""
 DISTURBANCE = np.array([0.0, 0.05, -0.1, 0.2])
 REST = np.array([-0.04, 0.0, -0.2, 0.0])
-"""The posture of the robot, about to fall forwards; its first step has no mid-stance."""
+"""Initial posture of the robot, about to fall forwards; its first step has no mid-stance."""
 STEPS = 20
 PASSIVE_STEPS = 20
 CONTROL_DT = 4e-3
 
 
 class Walk(NamedTuple):
-    """A walk of the engine.
+    """Walk of the simulator.
 
     Attributes:
-        t: (n,) [s]. leg, leg_rate: (n,) angle of the stance leg from the slope's normal [rad], and its rate.
-        swing: (n,) angle of the swinging leg from it [rad]. torque: (n,) of the hip [N.m].
-        touch_downs: (m,) [s]. mid_speeds: (m,) theta_1' when the stance leg is normal to the slope [rad/s].
+        t: (n,) times [s].
+        leg, leg_rate: (n,) angle of the stance leg from the slope's normal [rad], and its rate [rad/s].
+        swing: (n,) angle of the swing leg from the stance leg [rad].
+        torque: (n,) torque of the hip [N.m].
+        touch_downs: (m,) times of the touchdowns [s].
+        mid_speeds: (m,) theta_1' when the stance leg is normal to the slope [rad/s].
     """
 
     t: Array
@@ -56,12 +59,12 @@ class Walk(NamedTuple):
 def walk(
     state: Array | None, steps: int, controlled: bool, physics_dt: float = 1e-3, contact: str = "one_step"
 ) -> Walk:
-    """Walk ``steps`` steps from a state of the paper, or from rest in the robot's own posture for None.
+    """Walk ``steps`` steps from a state of the paper, or from rest in the robot's own posture if it is None.
 
-    The controller acts every ``CONTROL_DT``, the physics are looked at as often.
+    The controller acts, and the walk is sampled, at every ``CONTROL_DT``.
 
     Raises:
-        ArithmeticError: The walker falls before.
+        ArithmeticError: The walker falls before the last step.
     """
     robot = load_robot("compass")
     sim = Simulator(robot, get_ground("downhill"), contact=contact, physics_dt=physics_dt, control_dt=CONTROL_DT)
@@ -108,7 +111,7 @@ class Runs(NamedTuple):
 
 
 def measure(_progress: bool = False) -> Runs:
-    """Walk without a motor, with two step sizes; under PFL from the disturbed start and from rest; and by events."""
+    """Simulate passive walks with two step sizes and walks under PFL, and compute the same from event to event."""
     return Runs(
         walk(PASSIVE, PASSIVE_STEPS, False),
         walk(PASSIVE, PASSIVE_STEPS, False, physics_dt=2.5e-4),
@@ -120,12 +123,12 @@ def measure(_progress: bool = False) -> Runs:
 
 
 def period(run: Walk, last: int = 10) -> float:
-    """Return the mean time of the last steps [s]."""
+    """Return the mean duration of the last steps [s]."""
     return float((run.touch_downs[-1] - run.touch_downs[-1 - last]) / last)
 
 
 def checks(runs: Runs) -> Iterator[Check]:
-    """Return what must hold of the walks."""
+    """Yield the checks of the walks."""
     ideal = np.array([step.mid_speed for step in runs.ideal])
     speeds = runs.disturbed.mid_speeds
     gait, ideal_gait = float(speeds[-8:].mean()), float(ideal[-1])
@@ -152,12 +155,12 @@ def checks(runs: Runs) -> Iterator[Check]:
 
 
 def _ends(run: Walk) -> Indices:
-    """Return the last rows before touch-downs, but the first one, which ends a disturbed step."""
+    """Return the last rows before touchdowns, without the first one, which ends a disturbed step."""
     return np.searchsorted(run.t, run.touch_downs[1:]) - 1
 
 
 def return_table(runs: Runs) -> str:
-    """Return how the disturbed walk comes back, step by step, as text."""
+    """Return a table of the disturbed walk's return to the gait, step by step."""
     lines = ["  step  engine: period [s]  mid-stance [rad/s]   by events: period [s]  mid-stance [rad/s]"]
     periods = np.diff(np.concatenate([[0.0], runs.disturbed.touch_downs]))
     for i in (0, 1, 2, 3, 4, 6, 8, 12, 16, STEPS - 1):
@@ -167,7 +170,7 @@ def return_table(runs: Runs) -> str:
 
 
 def draw(figure: Figure, runs: Runs) -> None:
-    """Draw the way back to the gait: in the plane of the stance leg, by step, and the swings."""
+    """Draw the return to the gait in the phase plane and by step, the swings, and the passive gait."""
     (phase, steps), (swing, passive) = figure.subplots(2, 2)
     run = runs.disturbed
     phase.plot(run.leg, run.leg_rate, color=FOOT_COLOURS[0], linewidth=0.6, label="engine, one_step, h = 1 ms")

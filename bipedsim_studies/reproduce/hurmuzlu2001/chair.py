@@ -1,4 +1,7 @@
-"""Eq. 13 to 16 on a chair with four legs: forces are not unique, the acceleration is, and Gauss' principle has it."""
+"""Compute contact forces and acceleration of a chair with four legs (eq. 13 to 16).
+
+The forces are not unique, but the acceleration is. Gauss' principle gives the same acceleration.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +24,24 @@ from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, Z, mechanics, of_soles
 
 SITTER = 60.0
-"""Mass [kg] whose weight acts somewhere on the seat in the picture."""
+"""Mass whose weight acts at a point of the seat in the figure [kg]."""
 ACROSS = np.linspace(-0.3, 0.3, 61)
-"""Where it acts, along the diagonal line y = x / 3 [m]."""
+"""Positions x of this point along the line y = x / 3 [m]."""
 MAP = np.linspace(-0.3, 0.3, 61)
 LOADS = 200
 SPREAD = np.array([20.0, 20.0, 200.0, 30.0, 30.0, 10.0])
-"""Standard deviation of random loads: force [N] and moment [N.m] on the seat."""
+"""Standard deviation of random loads on the seat: force [N] and moment [N.m]."""
 LIMIT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Chair:
-    """The chair at rest on the ground.
+    """Chair at rest on the ground.
 
     Attributes:
         state: M, nle and the rows of the four feet.
         J: (4, 6) gradients of the gaps.
-        weight: [N].
+        weight: Weight of the chair [N].
     """
 
     state: Mechanics
@@ -46,7 +49,7 @@ class Chair:
     weight: float
 
     def under(self, load: Array) -> LoadedChair:
-        """Return what the ground does under a ``load`` (6,) on the frame of the seat [N, N.m], by every way."""
+        """Return forces and acceleration under a ``load`` (6,) on the seat frame [N, N.m], by all methods."""
         problem = self.state.M, load - self.state.nle, self.J, self.state.drift[:, Z]
         A, b = normal_force_lcp(*problem)
         solutions = all_solutions(A, b, probes=np.eye(len(b)))
@@ -57,12 +60,12 @@ class Chair:
 
 @dataclass(frozen=True, eq=False)
 class LoadedChair:
-    """The chair under one load.
+    """Chair under one load.
 
     Attributes:
-        lcp, gauss: Of eq. 13, and of eq. 16.
-        forces: (n, 4) solutions of eq. 13 by enumeration [N]; of a continuum its ends for each leg.
-        accelerations: (n, 6) of each.
+        lcp, gauss: Solutions of eq. 13 and of eq. 16.
+        forces: (n, 4) solutions of eq. 13 by enumeration [N]; of a continuum, its extreme points for each leg.
+        accelerations: (n, 6) acceleration of each solution.
         continuum: Whether the forces are not unique.
     """
 
@@ -74,33 +77,33 @@ class LoadedChair:
 
     @property
     def size(self) -> float:
-        """Acceleration [m/s^2, rad/s^2] to which errors are relative."""
+        """Scale of the acceleration for relative errors [m/s^2, rad/s^2]."""
         return 1.0 + float(np.abs(self.lcp.acceleration).max())
 
     @property
     def disagreement(self) -> float:
-        """Largest difference of an acceleration from that of eq. 13, relative."""
+        """Largest relative difference of an acceleration from the solution of eq. 13."""
         others = np.vstack([self.gauss.acceleration, self.accelerations])
         return float(np.abs(others - self.lcp.acceleration).max()) / self.size
 
     @property
     def ranges(self) -> Array:
-        """(4, 2) least and greatest force of each leg [N]."""
+        """(4, 2) minimum and maximum force of each leg [N]."""
         return np.column_stack([self.forces.min(axis=0), self.forces.max(axis=0)])
 
 
 def chair() -> Chair:
-    """Return the chair as it stands."""
+    """Return the chair at rest."""
     robot = body("chair")
     state = mechanics(robot, robot.q_nominal, np.zeros(robot.model.nv), of_soles(robot))
     return Chair(state, state.rows[:, Z], robot.weight)
 
 
 def closed_ranges(J: Array, force: Array) -> Array:
-    """Return least and greatest forces (4, 2) of all f + s n >= 0, with n what the feet may share out differently.
+    """Return minimum and maximum forces (4, 2) of all f + s n >= 0, where n is the internal force of the feet.
 
     Args:
-        J: (4, nv) of rank 3, as a chair's.
+        J: (4, nv) gradients of the gaps, of rank 3 as for a chair.
         force: (4,) one solution [N].
     """
     n = np.linalg.svd(J.T)[2][-1]
@@ -111,21 +114,21 @@ def closed_ranges(J: Array, force: Array) -> Array:
 
 
 def sitting(x: float, y: float) -> Array:
-    """Return the load (6,) of the weight of ``SITTER`` at (x, y) [m] of the seat."""
+    """Return the load (6,) due to the weight of ``SITTER`` at (x, y) [m] on the seat."""
     force = np.array([0.0, 0.0, -9.81 * SITTER])
     return np.concatenate([force, np.cross([x, y, 0.0], force)])
 
 
 @dataclass(frozen=True, eq=False)
 class ChairResult:
-    """What the case measured.
+    """Chair under all loads.
 
     Attributes:
-        alone: The chair under its own weight.
-        random: Under random loads.
-        across: Under a sitter who moves across.
-        tipping: (n, n) angular acceleration [rad/s^2] over (y, x) of the sitter.
-        width: (n, n) range of a leg's force [N] over the same, largest of the four; NaN where the chair tips.
+        alone: Chair under its own weight.
+        random: Chair under random loads.
+        across: Chair with the load along ``ACROSS``.
+        tipping: (n, n) angular acceleration [rad/s^2] over the position (y, x) of the load.
+        width: (n, n) largest range of a leg's force [N] over the same positions; NaN where the chair tips.
     """
 
     alone: LoadedChair
@@ -136,7 +139,7 @@ class ChairResult:
 
 
 def measure(_progress: bool = False) -> ChairResult:
-    """Load the chair."""
+    """Compute the chair under all loads."""
     seat = chair()
     rng = np.random.default_rng(0)
     random = [seat.under(SPREAD * rng.standard_normal(6)) for _ in range(LOADS)]
@@ -153,7 +156,7 @@ def measure(_progress: bool = False) -> ChairResult:
 
 
 def ranges_error(loaded: list[LoadedChair], J: Array) -> float:
-    """Return the largest difference [N] of enumerated ranges from the closed form where all feet rest."""
+    """Return the largest difference [N] between enumerated ranges and the closed form, where all feet rest."""
     error = 0.0
     for each in loaded:
         if each.continuum:
@@ -162,7 +165,7 @@ def ranges_error(loaded: list[LoadedChair], J: Array) -> float:
 
 
 def checks(result: ChairResult) -> Iterator[Check]:
-    """Return the figures of eq. 13 to 16."""
+    """Yield the checks of eq. 13 to 16."""
     seat = chair()
     alone, random = result.alone, result.random
     yield Check.equal("rank of the four gaps' gradients", float(np.linalg.matrix_rank(seat.J)), 3)
@@ -197,7 +200,7 @@ def checks(result: ChairResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: ChairResult) -> None:
-    """Draw the range of each leg's force over the place of the load, and where the chair tips."""
+    """Draw the range of each leg's force over the position of the load, and the positions where the chair tips."""
     left, right = figure.subplots(1, 2, width_ratios=[1.25, 1.0])
     columns = left.get_subplotspec().subgridspec(2, 2)
     left.remove()

@@ -1,4 +1,4 @@
-"""Mass matrix, bias forces, and Jacobian and drift of contact points from the model of a robot: the data of eq. 1."""
+"""Compute the terms of eq. 1 from a robot's model: mass matrix, bias forces, and Jacobian and drift of points."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from bipedsim.numerics import Array
 from bipedsim_studies.complementarity import System, Terms
 
 X, Z = 0, 2
-"""Rows of a point's Jacobian that are tangent and normal on flat ground for what moves in the plane y = 0."""
+"""Rows of a point's Jacobian that are tangential and normal on flat ground, for motion in the plane y = 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mechanics:
-    """A robot at one state, in the form of eq. 1.
+    """Robot in one state, in the form of eq. 1.
 
     Attributes:
         M: (nv, nv) mass matrix, both triangles.
-        nle: (nv,) N(q, v) [N, N.m]; without torques h = -nle.
-        position: (p, 3) of the points in the world [m].
-        rows: (p, 3, nv) world velocity of the points = rows @ v.
-        drift: (p, 3) acceleration of the points that a = 0 leaves, Jdot v [m/s^2].
+        nle: (nv,) bias forces N(q, v) [N, N.m]; without torques h = -nle.
+        position: (p, 3) positions of the points in the world [m].
+        rows: (p, 3, nv) Jacobian: world velocity of the points = rows @ v.
+        drift: (p, 3) acceleration of the points at a = 0, Jdot v [m/s^2].
     """
 
     M: Array
@@ -37,18 +37,18 @@ class Mechanics:
 
 
 def of_frames(robot: Robot, names: Sequence[str]) -> list[tuple[int, Array]]:
-    """Return the origins of frames as points (joint, (3,) [m] in its frame)."""
+    """Return the origins of frames as points (joint, (3,) [m] in the joint frame)."""
     frames = [robot.model.frames[robot.model.getFrameId(name)] for name in names]
     return [(int(frame.parentJoint), frame.placement.translation.copy()) for frame in frames]
 
 
 def of_soles(robot: Robot) -> list[tuple[int, Array]]:
-    """Return the vertices of all soles as points (joint, (3,) [m] in its frame)."""
+    """Return the vertices of all soles as points (joint, (3,) [m] in the joint frame)."""
     return [(sole.joint_id, vertex) for sole in robot.soles for vertex in sole.vertices_joint]
 
 
 def mechanics(robot: Robot, q: ArrayLike, v: ArrayLike, points: Sequence[tuple[int, Array]]) -> Mechanics:
-    """Evaluate a robot at q (nq,), v (nv,), with the Jacobians of ``points``."""
+    """Evaluate a robot at q (nq,), v (nv,), with the Jacobians of ``points`` (joint, (3,) [m] in the joint frame)."""
     model, data = robot.model, robot.model.createData()
     q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
     pin.computeAllTerms(model, data, q, v)
@@ -61,7 +61,7 @@ def mechanics(robot: Robot, q: ArrayLike, v: ArrayLike, points: Sequence[tuple[i
         arm = data.oMi[joint].rotation @ point
         J = pin.getJointJacobian(model, data, joint, world)
         spin = pin.getVelocity(model, data, joint, world).angular
-        # Of the joint's origin, with the centripetal part that spatial accelerations leave out.
+        # This is the acceleration of the joint's origin, with the centripetal part that spatial accelerations omit.
         origin = pin.getClassicalAcceleration(model, data, joint, world)
         position.append(data.oMi[joint].translation + arm)
         rows.append(J[:3] - pin.skew(arm) @ J[3:])
@@ -72,7 +72,10 @@ def mechanics(robot: Robot, q: ArrayLike, v: ArrayLike, points: Sequence[tuple[i
 def between_stops(
     robot: Robot, J: ArrayLike, offset: ArrayLike, forces: Callable[[float, Array, Array], ArrayLike]
 ) -> System:
-    """Return a robot whose gaps are J q + offset (m,) [m], under ``forces`` (nv,) on its joints, of t, q and v."""
+    """Return a robot as a system with the gaps J q + offset (m,) [m].
+
+    ``forces`` returns generalised forces (nv,) as a function of t, q and v.
+    """
     rows, constant, model = np.asarray(J, dtype=np.float64), np.asarray(offset, dtype=np.float64), robot.model
     data, bias = model.createData(), np.zeros(len(rows))
 

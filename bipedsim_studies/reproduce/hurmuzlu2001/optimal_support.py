@@ -1,10 +1,17 @@
-"""Section 5.2.1, optimal control of a support phase: the swing of a planar biped's step for less torque, or energy.
+"""Optimise the support phase of a planar biped for less torque or energy (section 5.2.1).
 
-On one flat foot ``planar_biped`` has as many drives as degrees of freedom, so that a motion says its torques. Splines
-are added to the joints of a gait that was not optimised, between the same ends, so that it walks on as before. What
-they are to bring down is 1/2 integral of u^T u, the cost of eq. 58, or the integral of the sum of |u q'|, the energy of
-drives that give none back; the centre of pressure stays in the foot, the swinging foot as high as it was and, next to
-the ground, no faster, and the knees stay bent. Solved by sequential quadratic programmes of Gauss and Newton.
+On one flat foot, ``planar_biped`` has as many actuators as degrees of freedom, so a motion determines its torques.
+Splines are added to the joint paths of a gait that was not optimised. They leave the ends of the phase unchanged, so
+the walk continues as before.
+
+The cost is 1/2 integral of u^T u (eq. 58), or the integral of the sum of |u q'|, the energy of actuators that do not
+regenerate. The constraints are:
+
+- The centre of pressure stays inside the foot.
+- The swing foot stays at least as high as before, and does not move faster close to the ground.
+- The knees stay bent.
+
+The problem is solved by sequential quadratic programming with the Gauss-Newton approximation.
 """
 
 from __future__ import annotations
@@ -32,42 +39,45 @@ from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
 
 ROBOT = "planar_biped"
 BEGINS = (1.8, 2.4)
-"""Of the third and the fourth step on one foot, counted from the start of the walk [s]."""
+"""Start of the third and the fourth step on one foot, after the start of the walk [s]."""
 NODES, FINE = 46, 91
-"""Instants in a support phase for the programme, and to judge it."""
+"""Number of time points in a support phase for the optimisation, and for its evaluation."""
 SHAPES = (8, 12)
-"""Splines a joint, for the optimum and to see what more of them would bring; for that of energy as many."""
+"""Splines per joint: for the optimum, and a larger number for comparison, which the energy optimum also uses."""
 ROOM = 0.06
 """Largest distance of the centre of pressure from mid-foot [m]: 6 cm inside the edges."""
 FRICTION, PRESSED = 0.3, 0.6
-"""Most friction, and least normal force over the weight."""
+"""Maximum friction coefficient, and minimum normal force over the weight."""
 LEAST_KNEE = 0.15
-"""[rad]"""
+"""Minimum flexion of the knees [rad]."""
 ROUNDING = 1e-6
-"""The swinging foot stays as high as it was, but for this [m]: it lands when it did."""
+"""Tolerance of the swing foot's height [m], so that it touches down at the same time as before."""
 NEAR, SCUFF = 5e-3, 0.05
-"""Below this height [m] it may not go ahead, or back, by more than this [m/s] faster than it did: it does not scuff."""
+"""Below this height [m], the forward velocity of the swing foot may change by at most this value [m/s]."""
 DAMPING = 1e-6
-"""Of the steps, as Levenberg has it, with torques in units of 300 N.m [1/rad^2]."""
+"""Damping of the steps after Levenberg, with torques in units of 300 N.m [1/rad^2]."""
 ITERATIONS, SETTLED = 60, 1e-4
 SMALL_POWER, LITTLE_TORQUE = 5.0, 0.03
-"""Energy counts as sqrt(power^2 + 5^2) W; torques [N.m] count a little beside it [W], as many motions cost alike."""
+"""Smoothing of the energy, sqrt(power^2 + 5^2) [W], and weight of the torques, as many motions cost the same."""
 DELAY, DURATION = 0.1, 3.6
-"""Standing before the walk, and the run [s]."""
+"""Standing time before the walk, and duration of the run [s]."""
 MIRRORED = [3, 4, 5, 0, 1, 2]
-"""Joints of the other leg."""
+"""Indices of the joints with left and right leg exchanged."""
 FLAT = [0, 2, 4]
-"""Rows of a spatial velocity in the plane: x, z and pitch."""
+"""Components of a spatial velocity in the plane: x, z and pitch."""
 
 
 @dataclass(frozen=True, eq=False)
 class SupportMotion:
-    """A support phase at n instants.
+    """Support phase at n time points.
 
     Attributes:
-        t: (n,) [s]. q, v: (n, 9). u: (n, 6) [N.m]. force: (n, 3) of the ground on the foot, ahead and upwards [N], and
-        moment about mid-foot [N.m]. heights: (n, 2) of toe and heel of the swinging foot [m]. ahead: (n,) velocity of
-        its middle [m/s].
+        t: (n,) times [s].
+        q, v: (n, 9) configurations and velocities.
+        u: (n, 6) joint torques [N.m].
+        force: (n, 3) ground reaction on the foot: forward and upward force [N], and moment about mid-foot [N.m].
+        heights: (n, 2) heights of toe and heel of the swing foot [m].
+        ahead: (n,) forward velocity of the middle of the swing foot [m/s].
     """
 
     t: Array
@@ -80,7 +90,7 @@ class SupportMotion:
 
     @property
     def cop(self) -> Array:
-        """(n,) centre of pressure ahead of mid-foot [m]."""
+        """(n,) centre of pressure, forwards from mid-foot [m]."""
         ahead: Array = -self.force[:, 2] / self.force[:, 1]
         return ahead
 
@@ -96,16 +106,17 @@ class SupportMotion:
 
     @property
     def power(self) -> Array:
-        """(n, 6) of the drives [W]."""
+        """(n, 6) powers of the joints [W]."""
         power: Array = self.u * self.v[:, 3:]
         return power
 
 
 class StanceLeg:
-    """A planar biped on one flat foot that rests at the origin.
+    """Planar biped on one flat foot that rests at the origin.
 
     Args:
-        robot: The biped. stance: Its foot.
+        robot: The biped.
+        stance: Index of the stance foot.
     """
 
     def __init__(self, robot: Robot, stance: int) -> None:
@@ -117,7 +128,7 @@ class StanceLeg:
         self._leg = slice(3 + 3 * stance, 6 + 3 * stance)
 
     def _place(self) -> tuple[Array, Array]:
-        """Return velocity rows (3, 9) of mid-foot and its drift (3,)."""
+        """Return the velocity rows (3, 9) of mid-foot, and their drift (3,)."""
         model, data, axes = self._robot.model, self._data, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         joint = self._foot.joint_id
         rows = pin.getFrameJacobian(model, data, joint, self._middle, axes)[FLAT]
@@ -125,10 +136,10 @@ class StanceLeg:
         return rows, drift
 
     def at(self, joints: Array, rates: Array, bends: Array) -> tuple[Array, Array, Array, Array, Array, float]:
-        """Return q (9,), v (9,), torques (6,), force (3,), heights (2,) and velocity ahead of the other foot.
+        """Return q (9,), v (9,), torques (6,), ground reaction (3,), and the swing foot's heights (2,) and velocity.
 
         Args:
-            joints, rates, bends: Angles, velocities and accelerations (6,).
+            joints, rates, bends: Angles (6,) [rad], velocities and accelerations of the joints.
         """
         model, data = self._robot.model, self._data
         q, v, a, still = np.zeros(9), np.zeros(9), np.zeros(9), np.zeros(9)
@@ -153,12 +164,12 @@ class StanceLeg:
         return q, v, forces[3:] - rows[:, 3:].T @ ground, ground, heights, float(swings.linear[X])
 
     def along(self, t: Array, joints: Array, rates: Array, bends: Array) -> SupportMotion:
-        """Return the motion at t (n,)."""
+        """Return the motion at t (n,) with the joint paths (n, 6)."""
         states = [self.at(*each) for each in zip(joints, rates, bends, strict=True)]
         return SupportMotion(t, *(np.array(column) for column in zip(*states, strict=True)))
 
     def energy(self, q: Array, v: Array) -> float:
-        """Return the kinetic and potential energy [J], that of the rotors included."""
+        """Return the kinetic and potential energy [J], including the energy of the rotors."""
         model, data = self._robot.model, self._data
         rotors = 0.5 * float(np.asarray(model.armature) @ np.square(v))
         bodies = model.copy()
@@ -169,14 +180,15 @@ class StanceLeg:
 
 
 class NoSupportError(BipedSimError):
-    """No better support phase was found."""
+    """Raised if the optimisation of a support phase fails."""
 
 
 class Splines:
-    """What is added to six joints between two instants: splines that vanish there with two derivatives.
+    """Splines on six joints that vanish with two derivatives at the start and the end of an interval.
 
     Args:
-        duration: [s]. count: Splines a joint.
+        duration: Length of the interval [s].
+        count: Splines per joint.
     """
 
     def __init__(self, duration: float, count: int) -> None:
@@ -186,29 +198,29 @@ class Splines:
         self.count = len(knots) - 12
 
     def at(self, t: Array, weights: Array) -> list[Array]:
-        """Return angles, rates and accelerations (n, 6) that ``weights`` (count * 6,) add."""
+        """Return the angles, rates and accelerations (n, 6) of the splines with ``weights`` (count * 6,)."""
         return [self._curves(t, k)[:, 3:-3] @ weights.reshape(self.count, 6) for k in range(3)]
 
 
 def reference(walk: PlanarWalk, begin: float, t: Array) -> list[Array]:
-    """Return angles, rates and accelerations (n, 6) of the walk from ``begin`` [s] on."""
+    """Return the angles, rates and accelerations (n, 6) of the walk from ``begin`` [s] on."""
     return [np.array(rows) for rows in zip(*(walk.at(begin + each) for each in t), strict=True)]
 
 
 def improved(
     robot: Robot, walk: PlanarWalk, begin: float, count: int, of_energy: bool = False
 ) -> tuple[Splines, Array]:
-    """Return splines and weights with which the support phase at ``begin`` [s] costs least.
+    """Return splines and weights that minimise the cost of the support phase at ``begin`` [s].
 
     Args:
         robot, walk: The biped and its gait.
-        begin: Of the support phase [s].
-        count: Splines a joint.
-        of_energy: Whether the cost is energy, and not the squares of the torques. Each programme has the squares of
-            the powers over the powers before it.
+        begin: Start of the support phase [s].
+        count: Splines per joint.
+        of_energy: Whether the cost is the energy instead of the squared torques. Each quadratic programme then contains
+            the squared powers over the magnitudes of the previous powers.
 
     Raises:
-        NoSupportError: The programmes do not come to rest.
+        NoSupportError: The iteration does not converge.
     """
     duration = GAIT.step_duration
     t = np.linspace(0.0, duration, NODES)
@@ -222,7 +234,7 @@ def improved(
         return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
 
     def terms(share: Array, weights: Array) -> tuple[Array, Array]:
-        """Return what is squared, and what must not be negative."""
+        """Return the residuals of the cost, and the constraints, which must not be negative."""
         now = motion(weights)
         faster = (now.ahead - old.ahead)[low]
         lifted, bent = now.heights - floor[:, None], now.q[:, [4, 7]] - LEAST_KNEE
@@ -246,7 +258,7 @@ def improved(
 
 
 def _programme(terms: Callable[[Array], tuple[Array, Array]], weights: Array) -> Array:
-    """Return the step of Gauss and Newton within linearised bounds."""
+    """Return the Gauss-Newton step within the linearised constraints."""
     h = 1e-6
     aimed, bounds = terms(weights)
     sides = [terms(weights + h * unit) for unit in np.eye(len(weights))]
@@ -262,10 +274,11 @@ def _programme(terms: Callable[[Array], tuple[Array, Array]], weights: Array) ->
 
 
 class ImprovedWalk:
-    """A walk some of whose support phases have splines added.
+    """Walk in which some support phases have splines added.
 
     Args:
-        walk: The walk. added: Of the phases that begin at their keys [s].
+        walk: The original walk.
+        added: Splines and weights by the start of the support phase [s].
     """
 
     def __init__(self, walk: PlanarWalk, added: dict[float, tuple[Splines, Array]]) -> None:
@@ -281,17 +294,17 @@ class ImprovedWalk:
         return known
 
     def share(self, t: float) -> Array:
-        """Return what each foot (2,) is to carry of the weight."""
+        """Return the desired fraction of the weight on each foot (2,)."""
         return self._walk.share(t)
 
     def coming(self, t: float) -> Flags:
-        """Return which feet (2,) swing and may land."""
+        """Return which feet (2,) swing and may touch down."""
         return self._walk.coming(t)
 
 
 @dataclass(frozen=True, eq=False)
 class EngineCosts:
-    """What the engine did in both support phases: cost of torques [N^2.m^2.s], energy [J], and largest error [rad]."""
+    """Measurements in both support phases: torque cost [N^2.m^2.s], energy [J] and largest joint error [rad]."""
 
     torque_cost: float
     energy: float
@@ -299,7 +312,7 @@ class EngineCosts:
 
 
 def engine(robot: Robot, walk: PlanarWalk | ImprovedWalk, name: str, progress: bool) -> EngineCosts:
-    """Let the biped walk by computed torque, and measure both support phases."""
+    """Let the biped walk by computed torque in the simulator, and measure both support phases."""
     sim = Simulator(robot)
     controller = AdaptiveWalk(robot, walk, GROUPS, np.ones(len(GROUPS)), sim.control_dt, delay=DELAY, adapts=False)
     rows = [
@@ -317,12 +330,13 @@ def engine(robot: Robot, walk: PlanarWalk | ImprovedWalk, name: str, progress: b
 
 @dataclass(frozen=True, eq=False)
 class OptimalSupportResult:
-    """The support phase that was drawn, that of least torque, that with more splines, and that of least energy.
+    """Support phases: original, least torque, least torque with more splines, and least energy.
 
     Attributes:
-        robot: The biped. support: On its foot.
-        drawn, best, finer, cheapest: Support phases.
-        drawn_walk, best_walk, cheapest_walk: What the engine did in them.
+        robot: The biped.
+        support: The biped on its stance foot.
+        drawn, best, finer, cheapest: The four support phases.
+        drawn_walk, best_walk, cheapest_walk: Measurements of the simulator in three of them.
     """
 
     robot: Robot
@@ -337,7 +351,7 @@ class OptimalSupportResult:
 
 
 def measure(progress: bool = False) -> OptimalSupportResult:
-    """Improve the support phase, and walk with and without it."""
+    """Optimise the support phase, and walk with and without the splines."""
     robot = load_robot(ROBOT)
     walk = PlanarWalk(robot, GAIT, "optimal support")
     begin = BEGINS[0]
@@ -368,7 +382,7 @@ def measure(progress: bool = False) -> OptimalSupportResult:
 
 
 def checks(result: OptimalSupportResult) -> Iterator[Check]:
-    """Return costs, bounds and what the engine needed."""
+    """Yield the checks of costs, constraints and simulated walks."""
     drawn, best, cheapest = result.drawn, result.best, result.cheapest
     yield Check.shown("1/2 integral of u^T u on one foot, drawn", drawn.torque_cost, "N^2.m^2.s")
     yield Check.shown("... least", best.torque_cost, "N^2.m^2.s")
@@ -395,7 +409,7 @@ def checks(result: OptimalSupportResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: OptimalSupportResult) -> None:
-    """Draw postures, torques, powers and the centre of pressure of all three."""
+    """Draw postures, torques, powers and the centre of pressure of three support phases."""
     grid = figure.add_gridspec(3, 3)
     motions = (
         ("drawn", result.drawn, ":"),
@@ -430,7 +444,7 @@ def draw(figure: Figure, result: OptimalSupportResult) -> None:
 
 
 def draw_phase(ax: Axes, result: OptimalSupportResult, motion: SupportMotion) -> None:
-    """Draw postures at even times."""
+    """Draw postures at equal time intervals."""
     for row in np.linspace(0, len(motion.t) - 1, 6).astype(int):
         draw_posture(ax, result.robot, motion.q[row], 1.0 if row in (0, len(motion.t) - 1) else 0.4)
     ax.axhline(0.0, color=MARK_COLOUR, linewidth=1.0)

@@ -1,9 +1,10 @@
-"""Fig. 1e and eq. 43: a manipulator flies up to a wall, rebounds until it rests, follows it with a force, and leaves.
+"""Move a manipulator to a wall, let it rebound to rest, press and slide along the wall, and leave (Fig. 1e, eq. 43).
 
-The phases of eq. 43 in order: free motion and impacts, constrained motion, free motion, impacts, constrained
-motion. The wall is the plane z = 0. Of
-the tip, x is along the wall and z away from it. Computed torque makes each a chain of its own, so that the phases have
-closed forms: towards the wall the tip falls with a constant acceleration, as a ball would, and rebounds as one.
+The phases of eq. 43 are: free motion and impacts, constrained motion, free motion, impacts, constrained motion. The
+wall is the plane z = 0. The tip has the coordinates x along the wall and z away from it.
+
+Computed torque decouples x and z, so the phases have closed forms. Towards the wall, the tip has a constant
+acceleration and rebounds like a falling ball.
 """
 
 from __future__ import annotations
@@ -26,32 +27,32 @@ RESTITUTION = 0.5
 PULL = 4.0
 """Acceleration towards the wall before and between impacts [m/s^2]."""
 START = np.array([0.6, 0.2])
-"""Tip (x, z) [m], at rest."""
+"""Initial position of the tip (x, z) [m], at rest."""
 AMPLITUDE, RATE, STIFFNESS, DAMPING = 0.08, 3.0, 100.0, 20.0
-"""Of what x follows: 0.08 sin(3 t) [m], and of its error [1/s^2], [1/s]."""
+"""Target of x, 0.08 sin(3 t) [m], as amplitude and frequency; gains of its error [1/s^2], [1/s]."""
 PUSH, SWELL = 20.0, 8.0
-"""Force on the wall: mean, and amplitude of the sine that it follows [N]."""
+"""Force on the wall: mean and amplitude of the commanded sine [N]."""
 LEAVE, BACK = 2.0, 2.5
-"""When the tip is called back from the wall, and when it is sent to it again [s]."""
+"""Times at which the tip is commanded to leave the wall and to return to it [s]."""
 END = 4.0
 HELD = 0.15
-"""Height to which it is called back [m]."""
+"""Height to which the tip retracts [m]."""
 ENGINE_STEP = 5e-4
-"""Physics step of the engine [s]."""
+"""Physics step of the simulator [s]."""
 REST_SPEED = 1e-4
-"""Slower rebounds do not happen [m/s]."""
+"""Normal velocity below which the tip does not rebound [m/s]."""
 Phase = Literal["fall", "push", "leave"]
-"""What the arm is to do: fall to the wall and rebound, press on it, go away."""
+"""Task of the arm: fall to the wall and rebound, press on it, or leave it."""
 
 
 def along(t: float) -> Array:
-    """Return place, velocity and acceleration wanted along the wall."""
+    """Return desired position, velocity and acceleration along the wall."""
     s, c = math.sin(RATE * t), math.cos(RATE * t)
     return AMPLITUDE * np.array([s, RATE * c, -(RATE**2) * s]) + np.array([START[0], 0.0, 0.0])
 
 
 def force(t: float) -> float:
-    """Return the force wanted on the wall [N]."""
+    """Return the desired force on the wall [N]."""
     return PUSH + SWELL * math.sin(2.0 * RATE * t)
 
 
@@ -71,7 +72,7 @@ def torque(t: float, state: Mechanics, v: Array, phase: Phase) -> Array:
 
 
 class WallTask:
-    """The arm and its law in the present phase."""
+    """Arm and its control law in the current phase."""
 
     def __init__(self) -> None:
         self.robot = body("arm")
@@ -79,11 +80,11 @@ class WallTask:
         self.phase: Phase = "fall"
 
     def state(self, q: Array, v: Array) -> Mechanics:
-        """Return the arm's mechanics."""
+        """Return the arm's mechanics at q (2,), v (2,)."""
         return mechanics(self.robot, q, v, self.points)
 
     def system(self) -> System:
-        """Return the arm before its wall."""
+        """Return the arm with the wall as a system with one contact."""
 
         def terms(t: float, q: Array, v: Array) -> Terms:
             state = self.state(q, v)
@@ -93,7 +94,7 @@ class WallTask:
         return terms
 
     def start(self) -> Array:
-        """Return q (2,) with the tip at ``START``, found by Newton's method."""
+        """Return q (2,) with the tip at ``START``, by Newton's method."""
         q = self.robot.q_nominal.copy()
         for _ in range(50):
             state = self.state(q, np.zeros(2))
@@ -103,12 +104,12 @@ class WallTask:
 
 @dataclass(frozen=True, eq=False)
 class WallResult:
-    """The task, from event to event and by the engine.
+    """Motions of the task, event by event and by the simulator.
 
     Attributes:
-        motions: Of the phases.
-        tips: (n, 2) of each, x and z of the tip [m].
-        engine: Of the engine's run, time (n,) [s], z (n,) [m], force (n,) [N].
+        motions: Motions of the phases.
+        tips: Paths (n, 2) of the tip in each phase, x and z [m].
+        engine: Time (n,) [s], z (n,) [m] and force (n,) [N] of the simulator's run.
     """
 
     motions: list[Motion]
@@ -117,7 +118,7 @@ class WallResult:
 
 
 def measure(_progress: bool = False) -> WallResult:
-    """Do the task, twice."""
+    """Compute the task event by event and with the simulator."""
     task = WallTask()
     q, v, t = task.start(), np.zeros(2), 0.0
     motions, tips = [], []
@@ -125,7 +126,7 @@ def measure(_progress: bool = False) -> WallResult:
     plan = ("fall", None), ("push", LEAVE), ("leave", BACK), ("fall", None), ("push", END)
     for task.phase, until in plan:
         if until is None:
-            # As long as the rebounds of a ball that falls from here take; then the force is taken over.
+            # The phase lasts as long as the rebounds of a falling ball. Force control starts then.
             until = t + rebounds(*task_height(task, q, v))[-1] + 0.02
         segment = motion(task.system(), q, v, until - t, start=t, restitution=RESTITUTION, rest_speed=REST_SPEED)
         t, q, v = float(segment.t[-1]), segment.q[-1], segment.v[-1]
@@ -136,13 +137,13 @@ def measure(_progress: bool = False) -> WallResult:
 
 
 def task_height(task: WallTask, q: Array, v: Array) -> tuple[float, float]:
-    """Return height and speed of the tip."""
+    """Return height [m] and normal velocity [m/s] of the tip."""
     state = task.state(q, v)
     return float(state.position[0, Z]), float(state.rows[0, Z] @ v)
 
 
 def rebounds(height: float, speed: float) -> Array:
-    """Return the impacts [s] of what falls with ``PULL`` and rebounds with e, down to ``REST_SPEED``, from now on."""
+    """Return the impact times [s] of a point that accelerates by ``PULL`` and rebounds until ``REST_SPEED``."""
     arrival = math.sqrt(speed**2 + 2.0 * PULL * height)
     times = [(speed + arrival) / PULL]
     while (arrival := arrival * RESTITUTION) > REST_SPEED:
@@ -151,7 +152,7 @@ def rebounds(height: float, speed: float) -> Array:
 
 
 def by_engine(switches: tuple[float, float]) -> tuple[Array, Array, Array]:
-    """Return the same by the engine under ``lcp`` with restitution: time (n,), height (n,) [m], force (n,) [N]."""
+    """Return time (n,) [s], height (n,) [m] and force (n,) [N] from the simulator with ``lcp`` and restitution."""
     task = WallTask()
     params = {"restitution": RESTITUTION, "rest_speed": 5e-3, "gamma": 1e-6}
     sim = Simulator(task.robot, contact="lcp", physics_dt=ENGINE_STEP, contact_params=params)
@@ -169,7 +170,7 @@ def by_engine(switches: tuple[float, float]) -> tuple[Array, Array, Array]:
 
 
 def checks(result: WallResult) -> Iterator[Check]:
-    """Return what the phases have in closed form."""
+    """Yield the comparison of the phases with their closed forms."""
     first, pressed, away, _, _ = result.motions
     times = rebounds(START[1], 0.0)
     yield Check.equal("impacts until it rests", len(first.impacts), len(times))

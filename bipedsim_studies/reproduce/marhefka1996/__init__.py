@@ -1,4 +1,4 @@
-"""Marhefka, Orin 1996: contact by nonlinear damping, after Hunt and Crossley."""
+"""Marhefka, Orin 1996: contact with nonlinear damping, after Hunt and Crossley."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Fig. 8: a foot is placed, bears weight and is lifted.
+"""Place a foot, load it, and lift it (Fig. 8).
 
-The paper gives m, alpha, k and K_p, the desired velocity, and that the foot meets the ground at 2 m/s while the target
-ends 0.1 m below it. It leaves open the load, when it ends, gravity, and from where the target rises. Here: 1000 N from
-the end of the placement for 1 s, no gravity (a load is a load), and the target is the integral of the desired velocity,
-so that it rises from 0.1 m below the ground.
+The paper gives m, alpha, k, K_p and the desired velocity. The foot hits the ground at 2 m/s, and the target ends 0.1 m
+below it. The paper does not give the load, its end, gravity, or the start of the rising target.
+
+This case uses a load of 1000 N for 1 s after the placement, and no separate gravity. The target is the integral of the
+desired velocity, so it rises from 0.1 m below the ground.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, r
 
 CONTACT = Contact(mass=25.0, stiffness=50e3, alpha=0.5)
 GAIN = 20e3
-"""K_p of eq. 24 [N/m]."""
+"""Gain K_p of eq. 24 [N/m]."""
 SPEED = 2.0
-"""Desired velocity at the impact, and out of the ground in the end [m/s]."""
+"""Desired velocity at the impact, and final desired velocity out of the ground [m/s]."""
 PLACED, LIFTED, END = 0.1, 1.1, 1.3
-"""When the foot is placed, when it is lifted, and the end [s]."""
+"""End of the placement, start of the lift, and end of the run [s]."""
 LOAD = 1000.0
-"""Weight on the foot in between [N]."""
+"""Load on the foot between placement and lift [N]."""
 REST = LOAD / CONTACT.stiffness
 DECAY = 1.5 * CONTACT.alpha * LOAD / (2.0 * CONTACT.mass)
-"""Rate of the linearised oscillation about ``REST`` [1/s]: damping 3/2 alpha k x_0 = 3/2 alpha LOAD."""
+"""Decay rate of the linearised oscillation about ``REST`` [1/s], with damping 3/2 alpha k x_0 = 3/2 alpha LOAD."""
 STEP = 1e-4
 SMALL = (0.5, 0.9)
-"""When the oscillation is small enough to be held against the linear one [s]."""
+"""Interval in which the oscillation is small enough for the linear comparison [s]."""
 
 
 def target(t: float) -> float:
-    """Return the desired position below the ground [m]: the desired velocity from the impact on, integrated."""
+    """Return the desired position below the ground [m], the integral of the desired velocity since the impact."""
     placing = min(t, PLACED)
     return SPEED * (placing - 0.5 * placing**2 / PLACED) - SPEED * max(t - LIFTED, 0.0)
 
 
 def drive(t: float, depth: float, _speed: float) -> float:
-    """Return the force of the machine on the foot [N]: eq. 24, and the load in between."""
+    """Return the force of the machine on the foot [N]: eq. 24, or the load between placement and lift."""
     if PLACED <= t < LIFTED:
         return LOAD
     return GAIN * (target(t) - depth)
@@ -53,12 +54,12 @@ def place(h: float = STEP) -> ImpactRun:
 
 
 def measure(progress: bool = False) -> tuple[ImpactRun, ImpactRun]:
-    """Place, load and lift the foot in steps of ``STEP`` and in half of them."""
+    """Simulate the foot in steps of ``STEP`` and of half of it."""
     return place(), place(0.5 * STEP)
 
 
 def decay(run: ImpactRun) -> float:
-    """Return the rate [1/s] of the envelope while the oscillation is small."""
+    """Return the decay rate [1/s] of the envelope while the oscillation is small."""
     small = (run.t > SMALL[0]) & (run.t < SMALL[1])
     away = run.depth[small] - REST
     ringing = np.sqrt(CONTACT.rate**2 - DECAY**2)
@@ -67,12 +68,12 @@ def decay(run: ImpactRun) -> float:
 
 
 def jump(run: ImpactRun) -> float:
-    """Return the largest change of the force from a step to the next [N]."""
+    """Return the largest change of the force between two steps [N]."""
     return float(np.abs(np.diff(run.force, prepend=0.0)).max())
 
 
 def checks(runs: tuple[ImpactRun, ImpactRun]) -> Iterator[Check]:
-    """Return the figures to meet."""
+    """Yield the checks of the foot."""
     coarse, finer = runs
     rest = coarse.depth[np.argmax(coarse.t > LIFTED - 0.5 * STEP)]
     lift = coarse.t[np.flatnonzero(coarse.depth > 0.0)[-1]]

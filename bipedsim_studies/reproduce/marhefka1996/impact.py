@@ -1,4 +1,4 @@
-"""A point mass on the ground, as the engine moves it: the contact, the run, and impacts until the mass leaves."""
+"""Simulate a point mass that hits the ground, until it leaves the ground."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from bipedsim.sim import Simulator
 from bipedsim_studies.reproduce.common import Series, body
 
 RESOLUTION = 0.001
-"""Substep times the rate of the contact. Where n is no integer, errors go with its power 5/2, else with its power 4."""
+"""Substep times the rate of the contact. Errors scale with its power 4, or 5/2 if n is not an integer."""
 SUBSTEPS = 100_000
 NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True)
 class Contact:
-    """A mass and what it hits.
+    """Mass and its contact with the ground.
 
     Attributes:
         mass: m [kg].
         stiffness: k [N/m^n].
         alpha: Damping [s/m].
         exponent: n.
-        alpha_ratio: alpha of the way out over that of the way in.
+        alpha_ratio: alpha during restitution over alpha during compression.
     """
 
     mass: float = 1.0
@@ -40,18 +40,18 @@ class Contact:
 
     @property
     def rate(self) -> float:
-        """Angular frequency of the mass on the spring without damping, for n = 1 [rad/s]."""
+        """Angular frequency of the undamped mass on the spring for n = 1 [rad/s]."""
         return float(np.sqrt(self.stiffness / self.mass))
 
     def law(self, depth: Array, speed: Array) -> Array:
-        """Return the force of eq. 6 and 7 [N], negative where it would hold the mass."""
+        """Return the force of eq. 6 and 7 [N]; it is negative where it would hold the mass."""
         alpha = np.where(speed >= 0.0, self.alpha, self.alpha * self.alpha_ratio)
         return np.asarray(self.stiffness * np.maximum(depth, 0.0) ** self.exponent * (1.0 + 1.5 * alpha * speed))
 
 
 @lru_cache
 def _body(mass: float) -> Robot:
-    """Return the point mass of ``mass`` [kg] without gravity, which the paper leaves out."""
+    """Return the point mass of ``mass`` [kg] without gravity, which the paper omits."""
     robot = body("mass", mass)
     model = pin.Model(robot.model)
     model.gravity.linear = np.zeros(3)
@@ -59,7 +59,7 @@ def _body(mass: float) -> Robot:
 
 
 def simulator(contact: Contact, h: float, resolution: float = RESOLUTION) -> Simulator:
-    """Return the mass of ``contact``, at rest on the surface, in steps of ``h`` [s]."""
+    """Return a simulator with the mass of ``contact`` at rest on the surface, in steps of ``h`` [s]."""
     params = {
         "stiffness": contact.stiffness,
         "exponent": contact.exponent,
@@ -72,20 +72,20 @@ def simulator(contact: Contact, h: float, resolution: float = RESOLUTION) -> Sim
 
 
 class ImpactRun(Series):
-    """A run of the mass; down is positive, as in the paper.
+    """Run of the mass, with positive values downwards as in the paper.
 
-    It holds t (n,) [s], depth (n,) below the surface [m], speed (n,) into the ground [m/s], the start in row 0, and the
-    mean force (n - 1,) of the ground over each step [N].
+    It contains t (n,) [s], depth (n,) below the surface [m] and speed (n,) into the ground [m/s]. The initial state is
+    in row 0. It also contains the mean ground reaction force (n - 1,) over each step [N].
     """
 
     @property
     def leaves(self) -> float:
-        """Speed out of the ground at the end [m/s]."""
+        """Final speed out of the ground [m/s]."""
         return -float(self.speed[-1])
 
     @property
     def midway(self) -> Array:
-        """(n - 1,) depth that belongs to ``force`` [m]."""
+        """(n - 1,) depth that corresponds to ``force`` [m]."""
         return np.asarray(0.5 * (self.depth[:-1] + self.depth[1:]))
 
 
@@ -100,9 +100,9 @@ def run(
 
     Args:
         sim: From :func:`simulator`.
-        depth, speed: Where it starts.
+        depth, speed: Initial state.
         until: Ends the run.
-        pull: Force into the ground at (t, depth, speed) [N], held for a step; none by default.
+        pull: Force into the ground at (t, depth, speed) [N], constant during a step; none by default.
     """
     sim.reset(np.array([-depth]), np.array([-speed]))
 
@@ -123,10 +123,10 @@ def run(
 
 
 def out(t: float, depth: float, speed: float) -> bool:
-    """Tell whether the mass has left the ground."""
+    """Return whether the mass has left the ground."""
     return speed < 0.0 and depth <= 0.0
 
 
 def impact(contact: Contact, v_start: float, h: float = 1e-3, resolution: float = RESOLUTION) -> ImpactRun:
-    """Let the mass hit the ground at ``v_start`` [m/s] and return the run until it has left."""
+    """Let the mass hit the ground at ``v_start`` [m/s], and return the run until it leaves the ground."""
     return run(simulator(contact, h, resolution), 0.0, v_start, out)

@@ -1,8 +1,8 @@
-"""Fig. 1, eq. 3 and 4: the linear spring and damper that the paper argues against, beside the model of this contact.
+"""Compare the linear spring and damper that the paper rejects with the nonlinear model (Fig. 1, eq. 3 and 4).
 
-There is no such contact model here; the mass on it is integrated and held against eq. 4. What the paper holds against
-it is measured on both: a force that begins with a jump, one that pulls at the end, and a restitution that depends on
-the mass and not on the speed.
+The simulator has no linear contact model, so the mass on it is integrated here and compared with eq. 4. Both models are
+checked for the paper's objections: a force that starts with a jump, a force that pulls at the end, and a restitution
+that depends on the mass instead of the speed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact
 
 MASSES, SPEEDS = (10.0, 25.0, 60.0), (0.25, 0.5, 1.0)
-"""[kg], [m/s]"""
+"""Masses [kg] and impact speeds [m/s]."""
 STIFFNESS, DAMPING, ALPHA = 50e3, 500.0, 0.5
-"""k [N/m], b of the linear damper [N.s/m], and alpha of the other [s/m]."""
+"""Stiffness k [N/m], b of the linear damper [N.s/m], and alpha of the nonlinear model [s/m]."""
 DRAWN = (25.0, 1.0)
-"""Mass and speed of the curves [kg], [m/s]."""
+"""Mass and speed of the drawn curves [kg], [m/s]."""
 STEP = 1e-4
-"""Of the engine [s]."""
+"""Time step of the simulator [s]."""
 
 
 class Linear(NamedTuple):
-    """An impact on spring and damper: depth (n,) [m], speed into the ground (n,) [m/s], force (n,) [N]."""
+    """Impact on spring and damper: depth (n,) [m], speed into the ground (n,) [m/s] and force (n,) [N]."""
 
     depth: Array
     speed: Array
@@ -39,7 +39,7 @@ class Linear(NamedTuple):
 
 
 def linear(mass: float, speed: float) -> Linear:
-    """Return the impact of ``mass`` [kg] at ``speed`` [m/s], until the mass is out of the ground."""
+    """Return the impact of ``mass`` [kg] at ``speed`` [m/s], until the mass leaves the ground."""
 
     def leaves(_t: float, y: Array) -> float:
         return float(y[0])
@@ -61,7 +61,7 @@ def linear(mass: float, speed: float) -> Linear:
 
 
 def eq_4(mass: float) -> float:
-    """Return the coefficient of restitution of spring and damper as eq. 4 prints it."""
+    """Return the coefficient of restitution of spring and damper as printed in eq. 4."""
     return math.exp(-DAMPING * math.pi / math.sqrt(4.0 * mass * STIFFNESS - DAMPING**2))
 
 
@@ -72,25 +72,25 @@ def until_out(mass: float) -> float:
 
 
 class LinearResult(NamedTuple):
-    """Impacts by mass and speed, on spring and damper and by the engine."""
+    """Impacts by mass and speed, on spring and damper and in the simulator."""
 
     linear: dict[tuple[float, float], Linear]
     engine: dict[tuple[float, float], ImpactRun]
 
     def restitution(self, mass: float, speed: float) -> tuple[float, float]:
-        """Return e of both."""
+        """Return the coefficients of restitution of both models."""
         return -float(self.linear[mass, speed].speed[-1]) / speed, self.engine[mass, speed].leaves / speed
 
 
 def measure(_progress: bool = False) -> LinearResult:
-    """Let every mass hit both at every speed."""
+    """Compute the impact of each mass at each speed with both models."""
     pairs = list(product(MASSES, SPEEDS))
     engine = {pair: impact(Contact(pair[0], STIFFNESS, ALPHA), pair[1], STEP) for pair in pairs}
     return LinearResult({pair: linear(*pair) for pair in pairs}, engine)
 
 
 def checks(result: LinearResult) -> Iterator[Check]:
-    """Return what the paper holds against spring and damper."""
+    """Yield the checks of the paper's objections to spring and damper."""
     e = {pair: result.restitution(*pair) for pair in result.linear}
     by_mass = [np.ptp([e[m, SPEEDS[0]][k] for m in MASSES]) for k in range(2)]
     by_speed = [max(float(np.ptp([e[m, v][k] for v in SPEEDS])) for m in MASSES) for k in range(2)]
@@ -112,7 +112,7 @@ def checks(result: LinearResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: LinearResult) -> None:
-    """Draw force over depth, and restitution over the speed."""
+    """Draw the force over depth, and the restitution over speed."""
     left, right = figure.subplots(1, 2)
     one, engine = result.linear[DRAWN], result.engine[DRAWN]
     left.plot(1e3 * one.depth, one.force, color=FOOT_COLOURS[1], label="spring and damper, linear")

@@ -1,4 +1,4 @@
-"""Fig. 4 to 7: force over depth and over time, and the energy that an impact costs."""
+"""Show the force over depth and time, and the energy lost in an impact (Fig. 4 to 7)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact
 
 STEP = 0.01
-"""Step times the rate of the spring. Areas are sums over steps; errors cancel, as the force ends where it begins."""
+"""Step times the rate of the spring. Areas are sums over steps; errors cancel, as the force ends at its first value."""
 FASTEST = 10.0
-"""alpha v of an impact that leaves at 2 / (3 alpha) but for 2e-6 of it."""
+"""alpha v of an impact whose final speed is 2 / (3 alpha) within a fraction of 2e-6."""
 
 
 class Loop(NamedTuple):
-    """One impact: of what on what, at which velocity [m/s], and what happened."""
+    """Impact with its contact, its initial velocity [m/s] and its run."""
 
     contact: Contact
     v_start: float
@@ -27,7 +27,7 @@ class Loop(NamedTuple):
 
     @property
     def area(self) -> float:
-        """Area within the loop, eq. 23 [J]: mean force of each step times its way."""
+        """Area of the loop by eq. 23 [J]: mean force of each step times its displacement."""
         return float(self.run.force @ np.diff(self.run.depth))
 
     @property
@@ -37,7 +37,7 @@ class Loop(NamedTuple):
 
     @property
     def impulse(self) -> float:
-        """Of the ground on the mass [N.s]."""
+        """Impulse of the ground on the mass [N.s]."""
         return float(self.run.force @ np.diff(self.run.t))
 
     @property
@@ -47,12 +47,12 @@ class Loop(NamedTuple):
 
 
 def loop(contact: Contact, v_start: float) -> Loop:
-    """Return the impact in steps fine enough for its area."""
+    """Return the impact in steps that are fine enough for its area."""
     return Loop(contact, v_start, impact(contact, v_start, STEP / contact.rate))
 
 
 class Loops(NamedTuple):
-    """The impacts of three figures by what varies in them: alpha [s/m], k [N/m], m [kg]; and a very fast one."""
+    """Impacts of three figures by the varied parameter: alpha [s/m], k [N/m] and m [kg]; and a very fast impact."""
 
     alphas: dict[float, Loop]
     stiffnesses: dict[float, Loop]
@@ -61,7 +61,7 @@ class Loops(NamedTuple):
 
 
 def measure(progress: bool = False) -> Loops:
-    """Hit the ground for Fig. 4, 5 and 7, and at the limit."""
+    """Simulate the impacts of Fig. 4, 5 and 7, and the very fast one."""
     return Loops(
         {a: loop(Contact(1.0, 10e3, a), 1.0) for a in (0.01, 0.2, 0.4, 0.6)},
         {k: loop(Contact(50.0, k, 0.5), 1.0) for k in (10e3, 30e3, 50e3, 70e3)},
@@ -71,7 +71,7 @@ def measure(progress: bool = False) -> Loops:
 
 
 def checks(loops: Loops) -> Iterator[Check]:
-    """Return the figures: energies, forces, and how they depend on alpha, k and m."""
+    """Yield the checks of energies and forces, and of their dependence on alpha, k and m."""
     alphas, stiffnesses, masses = ([*figure.values()] for figure in loops[:3])
     every = [*alphas, *stiffnesses, *masses]
     deepest = [one.run.depth.max() for one in alphas]

@@ -1,4 +1,4 @@
-"""Eq. 19 and Fig. 2: penetration and velocity of a mass that hits the ground."""
+"""Compare penetration and velocity of a mass that hits the ground with eq. 19 (Fig. 2)."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ MASSES = (1.0, 10.0, 100.0)
 STIFFNESSES = (10e3, 40e3, 70e3)
 ALPHAS = (0.01, 0.1, 0.3, 0.6)
 SPEEDS = (0.5, 4.0)
-"""Of the impacts that are held against eq. 19 [kg], [N/m], [s/m], [m/s]; n = 1."""
+"""Parameters of the impacts that are compared with eq. 19 [kg], [N/m], [s/m], [m/s]; n = 1."""
 EXPONENTS = (1.5, 2.0)
-"""Of four more, m = 10 kg, k = 40 kN/m^n, alpha = 0.3 s/m."""
+"""Exponents of four further impacts with m = 10 kg, k = 40 kN/m^n and alpha = 0.3 s/m."""
 SHALLOW = 0.01
-"""Share of the deepest penetration above which only eq. 13 is looked at."""
+"""Fraction of the maximum penetration below which only eq. 13 is checked."""
 FIG2 = Contact(mass=50.0, stiffness=50e3, alpha=0.4)
 FIG2_SPEEDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 LIMIT = 2.0 / (3.0 * FIG2.alpha)
-"""Speed out of the ground at which spring and damper of Fig. 2 cancel, eq. 22 [m/s]."""
+"""Speed out of the ground at which spring and damper of Fig. 2 cancel by eq. 22 [m/s]."""
 PULLED = (0.05, 0.1, 0.15)
-"""Depths from which the mass of Fig. 2 is pulled off [m]."""
+"""Initial depths of the mass of Fig. 2 that is pulled off [m]."""
 PULL = -40e3
-"""Force that does it [N]."""
+"""Pulling force [N]."""
 FASTER = 1.5
-"""Speed out of the ground over the limit at which the pull ends."""
+"""Speed out of the ground over ``LIMIT`` at which the pull ends."""
 
 
 def distance(contact: Contact, v_start: float, result: ImpactRun) -> tuple[float, float]:
-    """Return how far a run is from eq. 19: in depth over the deepest one, and in what eq. 13 keeps, over its start.
+    """Return the errors of a run: of the depth over its maximum, and of the constant of eq. 13 over its initial value.
 
-    Depth as a function of velocity rises like a root, so that it says nothing of the last ``SHALLOW`` of it.
+    The depth as a function of velocity rises like a square root, so it is not compared below ``SHALLOW``.
     """
     depth = deepest(contact, v_start)
     x, v = result.depth, result.speed
@@ -50,7 +50,7 @@ def distance(contact: Contact, v_start: float, result: ImpactRun) -> tuple[float
 
 
 def pulled_off(depth: float) -> ImpactRun:
-    """Pull the mass of Fig. 2 out of the ground, from rest at ``depth`` [m], and let it go above 2 / (3 alpha)."""
+    """Pull the mass of Fig. 2 from rest at ``depth`` [m], and release it at ``FASTER`` times the limit speed."""
 
     def pull(_t: float, _depth: float, speed: float) -> float:
         return PULL if speed > -FASTER * LIMIT else 0.0
@@ -65,7 +65,7 @@ def free_part(result: ImpactRun) -> ImpactRun:
 
 
 class PhaseResult(NamedTuple):
-    """Distances of impacts from eq. 19, as :func:`distance` gives them; the impacts of Fig. 2; runs pulled off."""
+    """Errors of impacts against eq. 19 from :func:`distance`, the impacts of Fig. 2, and the pulled runs."""
 
     distances: list[tuple[float, float]]
     impacts: list[ImpactRun]
@@ -73,7 +73,7 @@ class PhaseResult(NamedTuple):
 
 
 def measure(progress: bool = False) -> PhaseResult:
-    """Run the impacts of eq. 19, and those of Fig. 2."""
+    """Simulate the impacts of eq. 19 and of Fig. 2."""
     contacts = [Contact(m, k, alpha) for m, k, alpha in product(MASSES, STIFFNESSES, ALPHAS)]
     contacts += [Contact(10.0, 40e3, 0.3, n) for n in EXPONENTS]
     every = tqdm([*product(contacts, SPEEDS)], desc="impacts", disable=not progress, leave=False)
@@ -82,7 +82,7 @@ def measure(progress: bool = False) -> PhaseResult:
 
 
 def checks(result: PhaseResult) -> Iterator[Check]:
-    """Return the figures of eq. 19 and of Fig. 2."""
+    """Yield the checks of eq. 19 and Fig. 2."""
     depth, kept = np.array(result.distances).T
     free = [free_part(p) for p in result.pulled]
     slowest = min(-p.speed[0] for p in free) / LIMIT
@@ -97,7 +97,7 @@ def checks(result: PhaseResult) -> Iterator[Check]:
 
 
 def draw(figure: Figure, result: PhaseResult) -> None:
-    """Draw Fig. 2: contours of the closed form, and what the engine did along them."""
+    """Draw Fig. 2: contours of the closed form, and the simulated points."""
     ax = figure.subplots()
     first, second = FOOT_COLOURS[:2]
     for k, (v_start, one) in enumerate(zip(FIG2_SPEEDS, result.impacts, strict=True)):

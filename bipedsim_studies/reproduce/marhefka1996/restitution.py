@@ -1,4 +1,4 @@
-"""Fig. 3: the coefficient of restitution depends on alpha times the velocity of the impact, and on nothing else."""
+"""Show that the coefficient of restitution depends only on alpha times the impact velocity (Fig. 3)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from bipedsim_studies.reproduce.marhefka1996 import closed_form
 from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact
 
 EXPECTED = {0.01: 0.990099, 0.05: 0.952370, 0.1: 0.909016, 0.2: 0.832870, 0.5: 0.662962, 1.0: 0.487741, 2.0: 0.306897}
-"""alpha times velocity, and the coefficient of restitution, from eq. 19 at x = 0."""
+"""Coefficient of restitution by alpha times velocity, from eq. 19 at x = 0."""
 CONTACTS = tuple(
     Contact(mass, stiffness, alpha, exponent)
     for mass, stiffness, alpha, exponent in product((1.0, 100.0), (1e4, 1e6), (0.2, 0.5), (1.0, 1.5, 2.0))
 )
-"""Of which each must give all of them: m [kg], k [N/m^n], alpha [s/m], n."""
+"""Contacts that must all have these coefficients: m [kg], k [N/m^n], alpha [s/m] and n."""
 FIG3_ALPHAS = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 FIG3_SPEEDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
-"""The paper's range is not legible; these go to alpha v = 2.5."""
+"""The paper's range is not legible; these speeds reach alpha v = 2.5."""
 
 
 def measured(contact: Contact, alpha_v: float) -> float:
-    """Return the coefficient of restitution of an impact at ``alpha_v``."""
+    """Return the simulated coefficient of restitution at ``alpha_v``."""
     v = alpha_v / contact.alpha
     return impact(contact, v).leaves / v
 
@@ -35,13 +35,13 @@ Coefficients = dict[tuple[Contact, float], float]
 
 
 def measure(progress: bool = False) -> Coefficients:
-    """Return the coefficient of every contact at every alpha v."""
+    """Simulate each contact at each alpha v, and return the coefficients."""
     every = tqdm([*product(CONTACTS, EXPECTED)], desc="impacts", disable=not progress, leave=False)
     return {(contact, alpha_v): measured(contact, alpha_v) for contact, alpha_v in every}
 
 
 def checks(coefficients: Coefficients) -> Iterator[Check]:
-    """Return the coefficient furthest from what it must be, for each alpha v, and how far they spread."""
+    """Yield the coefficient with the largest error for each alpha v, and the largest error of all."""
     for alpha_v, expected in EXPECTED.items():
         of_it = [e for (_, x), e in coefficients.items() if x == alpha_v]
         furthest = max(of_it, key=lambda e: abs(e - closed_form.restitution(alpha_v)))
@@ -51,7 +51,7 @@ def checks(coefficients: Coefficients) -> Iterator[Check]:
 
 
 def draw(figure: Figure, coefficients: Coefficients) -> None:
-    """Draw Fig. 3, the closed form and impacts of 1 kg."""
+    """Draw Fig. 3: the closed form, and simulated impacts of 1 kg."""
     ax = figure.subplots()
     v = np.linspace(1e-3, FIG3_SPEEDS[-1], 200)
     for k, alpha in enumerate(FIG3_ALPHAS):

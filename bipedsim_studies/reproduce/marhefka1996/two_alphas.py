@@ -1,4 +1,4 @@
-"""Section 6: another alpha on the way out than on the way in, which the paper leaves to further work."""
+"""Use different alphas for compression and restitution (section 6, which leaves it to further work)."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ RATIOS = (0.0, 0.5, 1.0, 2.0, 4.0)
 ALPHA_V = (0.05, 0.2, 0.5, 1.0, 2.0)
 MASS, STIFFNESS, ALPHA = 25.0, 50e3, 0.5
 DEPTH, PULL, STEP = 0.02, -10e3, 1e-4
-"""The mass is pulled off by this force from rest at this depth [m], [N], in such steps [s]."""
+"""From rest at this depth [m], the mass is pulled off by this force [N], in steps of this duration [s]."""
 
 
 def contact(ratio: float) -> Contact:
-    """Return the contact of this case."""
+    """Return the contact with an alpha ``ratio``."""
     return Contact(MASS, STIFFNESS, ALPHA, alpha_ratio=ratio)
 
 
 def restitution(ratio: float, alpha_v: float) -> float:
-    """Return the coefficient of restitution that the engine finds."""
+    """Return the coefficient of restitution in the simulator."""
     v = alpha_v / ALPHA
     return impact(contact(ratio), v).leaves / v
 
 
 def pulled_off(ratio: float) -> ImpactRun:
-    """Pull the mass out of the ground."""
+    """Pull the mass out of the ground and return the run."""
     return run(simulator(contact(ratio), STEP), DEPTH, 0.0, out, lambda _t, _depth, _speed: PULL)
 
 
 class TwoAlphasResult(NamedTuple):
-    """Coefficients by ratio and alpha v, and the pull with every ratio."""
+    """Coefficients of restitution by ratio and alpha v, and the pulled run of each ratio."""
 
     restitution: dict[tuple[float, float], float]
     pulled: dict[float, ImpactRun]
 
 
 def measure(progress: bool = False) -> TwoAlphasResult:
-    """Run impacts and pulls with several ratios."""
+    """Simulate impacts and pulls with several ratios."""
     coefficients = {(ratio, alpha_v): restitution(ratio, alpha_v) for ratio, alpha_v in product(RATIOS, ALPHA_V)}
     return TwoAlphasResult(coefficients, {ratio: pulled_off(ratio) for ratio in RATIOS})
 
 
 def checks(result: TwoAlphasResult) -> Iterator[Check]:
-    """Return the figures."""
+    """Yield the checks of restitution and pulls."""
     e = result.restitution
     errors = [abs(one - closed_form.restitution(alpha_v, ratio)) for (ratio, alpha_v), one in e.items()]
     rising = [np.diff([e[ratio, alpha_v] for ratio in RATIOS]).max() for alpha_v in ALPHA_V]
@@ -60,7 +60,7 @@ def checks(result: TwoAlphasResult) -> Iterator[Check]:
         yield Check.at_least(f"pulled off, ratio {ratio:g}: smallest force", one.force.min(), 0.0, "N")
         unclipped = contact(ratio).law(one.depth, one.speed).min()
         name = f"pulled off, ratio {ratio:g}: smallest force of eq. 6"
-        # Without damping on the way out there is nothing that could hold the mass.
+        # Without damping during restitution, no force can hold the mass.
         yield Check.at_least(name, unclipped, 0.0, "N") if ratio == 0.0 else Check.at_most(name, unclipped, -1.0, "N")
 
 

@@ -1,4 +1,4 @@
-"""Moraud, Hale, Cheng 2008: constraint selection, exact and one-step."""
+"""Moraud, Hale, Cheng 2008: contact selection, exact and one-step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fig. 8: time per step of exact and one-step selection while a robot bends and jumps, for feet of 4 to 32 vertices."""
+"""Time the steps of exact and one-step selection while a robot jumps, for feet of 4 to 32 vertices (Fig. 8)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDING = 0.025
 
 
 def rounded_rectangle(rectangle: Array, n: int) -> Array:
-    """Return n vertices (n, 2) of a rectangle (4, 2), sides along the axes, with arcs of n / 4 vertices for corners."""
+    """Return n vertices (n, 2) of an axis-aligned rectangle (4, 2) whose corners are arcs of n / 4 vertices."""
     if n == len(rectangle):
         return rectangle
     low, high = rectangle.min(axis=0), rectangle.max(axis=0)
@@ -42,22 +42,23 @@ def rounded_rectangle(rectangle: Array, n: int) -> Array:
 
 
 def on_feet_of(robot: Robot, n: int) -> Robot:
-    """Return the robot on soles of ``n`` vertices inscribed in its own."""
+    """Return the robot with soles of ``n`` vertices, inscribed in its original soles."""
     soles = tuple(replace(sole, vertices=rounded_rectangle(sole.vertices, n)) for sole in robot.soles)
     return replace(robot, soles=soles)
 
 
 def measure(model: str, n: int, progress: bool = False) -> Series:
-    """Let the robot jump on feet of ``n`` vertices and time every step of the simulator, without the controller.
+    """Let the robot jump on feet of ``n`` vertices, and time each simulator step without the controller.
 
     Returns:
-        t [s]; processor time of each step [s], ``projected`` with the dynamics projected once and ``recomputed`` with
-        them anew for every candidate, as in the paper; ``candidates``, sets of modes that were solved for; ``air``,
-        whether both feet were in it; ``unresolved``, steps so far that ended without a violation-free state.
+        Series with t [s] and the processor time of each step [s]. ``projected`` is the time with one projection of the
+        dynamics. ``recomputed`` includes a new projection for each candidate, as in the paper. ``candidates`` counts
+        the sets of modes that were solved. ``air`` says whether both feet were airborne. ``unresolved`` counts all
+        steps so far that ended with violations.
     """
     robot = on_feet_of(load_robot(ROBOT), n)
-    # As in the paper: one solve a step, also where a vertex lands, and no search where one-step selection does not
-    # settle.
+    # As in the paper, each step has one solve even if a vertex touches down. No search follows if one-step selection
+    # does not converge.
     params = {"candidates": 0} if model == "one_step" else {}
     sim = Simulator(robot, contact=model, contact_params=params, events=False)
     controller = make_controller("posture", robot, get_scenario("jump").controller_params, sim.control_dt)
@@ -75,7 +76,7 @@ def measure(model: str, n: int, progress: bool = False) -> Series:
         observation = sim.step(tau)
         projected = time.thread_time() - started
         candidates = sim.contact.candidates - before
-        # Not read: what counts is the time that one more evaluation of the dynamics takes.
+        # The results are not used: only the time of each further evaluation of the dynamics matters.
         for _ in range(candidates - 1):
             dynamics.project(q, v, tau)
         times = {"t": sim.t, "projected": projected, "recomputed": time.thread_time() - started}
@@ -90,31 +91,31 @@ Costs = dict[tuple[str, int], Series]
 
 
 def measure_all(progress: bool = False, vertices: Sequence[int] = VERTICES) -> Costs:
-    """Measure every model on every sole."""
+    """Measure each model on each sole."""
     return {(model, n): measure(model, n, progress) for n in vertices for model in MODELS}
 
 
 def mean_time(times: Array, candidates: Array) -> float:
-    """Return the mean time of a step [s] with the median of all steps of as many candidates in the place of each.
+    """Return the mean time of a step [s], where each step counts with the median time for its number of candidates.
 
-    What interrupts take from a step now and then would otherwise outweigh the rare steps of many candidates.
+    Otherwise, occasional interrupts would outweigh the rare steps with many candidates.
     """
     return float(sum((candidates == c).mean() * np.median(times[candidates == c]) for c in np.unique(candidates)))
 
 
 def longest(cost: Series) -> float:
-    """Return the time [s] of the steps with most candidates, the dynamics recomputed: the median of them."""
+    """Return the median time [s] of the steps with the most candidates, with recomputed dynamics."""
     return float(np.median(cost.recomputed[cost.candidates == cost.candidates.max()]))
 
 
 def ratio(costs: Costs, n: int, times: str) -> float:
-    """Return how much longer a mean step takes with exact than with one-step selection on soles of ``n`` vertices."""
+    """Return the mean time of a step with exact selection over one-step selection, on soles of ``n`` vertices."""
     exact, one = (mean_time(costs[m, n][times], costs[m, n].candidates) for m in ("exact", "one_step"))
     return exact / one
 
 
 def checks(costs: Costs) -> Iterator[Check]:
-    """Return the figures of Fig. 8; times are shown and not judged: they depend on the machine and its other users."""
+    """Yield the checks of Fig. 8; times have no requirement, because they depend on the machine and its load."""
     for n in sorted({n for _, n in costs}):
         one, exact = costs["one_step", n], costs["exact", n]
         most = one.candidates.max()
@@ -133,7 +134,7 @@ def checks(costs: Costs) -> Iterator[Check]:
 
 
 def draw(figure: Figure, costs: Costs) -> None:
-    """Draw the time of every step during the jump, as in the paper, projected above and recomputed below."""
+    """Draw the time of each step during the jump as in the paper: projected above, recomputed below."""
     vertices = sorted({n for _, n in costs})
     axes = figure.subplots(3, len(vertices), sharex=True, sharey="row", height_ratios=[1.0, 1.0, 0.8], squeeze=False)
     for column, n in zip(axes.T, vertices, strict=True):

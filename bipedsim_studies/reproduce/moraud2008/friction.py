@@ -1,4 +1,4 @@
-"""Section V.C: a foot under several loads is pulled sideways until it slips; the coefficient from a regression."""
+"""Pull a foot sideways under several loads until it slips, and fit the friction coefficient (section V.C)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, Series, body, label, study
 
 PAIRS = {"plastic foot of Hoap-2 on the force plate": 0.13, "robot shoe on the force plate": 0.45}
-"""Pairs of surfaces of the paper and their coefficients of static friction."""
+"""Pairs of surfaces in the paper, and their coefficients of static friction."""
 LOADS = (0.0, 5.0, 10.0, 20.0, 40.0)
-"""Masses put on the block [kg]."""
+"""Additional masses on the block [kg]."""
 DYNAMIC = 0.8
-"""Dynamic over static friction; the paper gives none, any value below 1 shows the slip."""
+"""Ratio of dynamic to static friction; the paper gives none, and any value below 1 shows the slip."""
 RAMP = ((0.0, 0.3, 0.8), (0.0, 0.95, 1.05))
-"""Times [s] and pull over mu m g at them: slowly where the foot must slip, by 2e-4 a step."""
+"""Times [s] and pull over mu m g at these times; close to the slip, it grows slowly by 2e-4 per step."""
 
 
 def loaded_block(friction: float, load: float) -> Robot:
-    """Return the block with ``load`` [kg] on its CoM and the coefficient of static ``friction``."""
+    """Return the block with an additional ``load`` [kg] at its CoM and the static ``friction`` coefficient."""
     robot = body("foot_block")
     block = robot.model.inertias[1]
     loaded = robot.with_inertia(1, block + pin.Inertia(load, block.lever, np.zeros((3, 3))))
@@ -38,8 +38,8 @@ def pull_until_slip(friction: float, load: float) -> Series:
     """Pull the loaded block sideways, in the plane of its sole, with a force that grows along ``RAMP``.
 
     Returns:
-        t [s], pull, and the tangential and normal force of the ground [N], until well after the slip; and whether
-        it slides.
+        Series with t [s], pull, tangential and normal ground reaction force [N], and whether the foot slides. It ends
+        well after the slip.
     """
     robot = loaded_block(friction, load)
     sim = Simulator(robot)
@@ -58,18 +58,18 @@ def pull_until_slip(friction: float, load: float) -> Series:
 
 
 def slip(pull: Series) -> int:
-    """Return the row of the first step in which the foot slid."""
+    """Return the row of the first step in which the foot slides."""
     return int(np.argmax(pull.slides))
 
 
 def at_slip(pulls: list[Series]) -> tuple[Array, Array]:
-    """Return normal force and pull [N] of all pulls at the slip."""
+    """Return normal force and pull [N] of all runs at the slip."""
     normal, force = np.array([(p.normal[slip(p)], p.pull[slip(p)]) for p in pulls]).T
     return normal, force
 
 
 class Fit(NamedTuple):
-    """A straight line through the forces at the slip: coefficient of friction, force without load [N], r^2."""
+    """Line fitted to the forces at the slip: friction coefficient, force without load [N] and r^2."""
 
     slope: float
     offset: float
@@ -77,7 +77,7 @@ class Fit(NamedTuple):
 
 
 def fit(pulls: list[Series]) -> Fit:
-    """Return the linear regression, by least squares, of the pull at the slip over the normal force."""
+    """Return the least-squares line of the pull at the slip over the normal force."""
     normal, force = at_slip(pulls)
     slope, offset = np.polyfit(normal, force, 1)
     rest = force - slope * normal - offset
@@ -85,7 +85,7 @@ def fit(pulls: list[Series]) -> Fit:
 
 
 def checks(pulls: dict[float, list[Series]]) -> Iterator[Check]:
-    """Return the figures of section V.C."""
+    """Yield the checks of section V.C."""
     for mu, of_mu in pulls.items():
         normal, force = at_slip(of_mu)
         kept = max(np.abs(p.tangential - p.pull)[: slip(p)].max() for p in of_mu)
@@ -98,12 +98,12 @@ def checks(pulls: dict[float, list[Series]]) -> Iterator[Check]:
 
 
 def measure(progress: bool = False) -> dict[float, list[Series]]:
-    """Pull every pair of surfaces under every load."""
+    """Pull each pair of surfaces under each load."""
     return {mu: [pull_until_slip(mu, load) for load in LOADS] for mu in PAIRS.values()}
 
 
 def draw(figure: Figure, pulls: dict[float, list[Series]]) -> None:
-    """Draw one pull of each pair over time, and the regression."""
+    """Draw one pull of each pair over time, and the fitted lines."""
     axes = figure.subplots(1, 3)
     for ax, (pair, mu) in zip(axes, PAIRS.items(), strict=False):
         p = pulls[mu][-1]

@@ -1,4 +1,4 @@
-"""Fig. 9: the weight goes from both feet to the left one, until the right foot rests on its edge."""
+"""Shift the weight from both feet to the left one until the right foot rests on its edge (Fig. 9)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bipedsim_studies.reproduce.common import (
 
 ROBOT = "talos"
 DELAY, PERIOD, DURATION = 0.5, 8.0, 8.0
-"""Standing before the sway, twice the time that it takes, and the whole run [s]."""
+"""Standing time before the sway, twice the duration of the sway, and duration of the run [s]."""
 FRICTION = 0.45
 
 
@@ -40,7 +40,7 @@ def trace(progress: bool = False) -> Trace:
 
 
 def checks(run: Trace) -> Iterator[Check]:
-    """Return the figures of Fig. 9."""
+    """Yield the checks of Fig. 9."""
     recording = run.recording
     robot = load_robot(ROBOT)
     force = world_wrench(recording.wrench, recording.sole_poses)[0]
@@ -65,7 +65,7 @@ def checks(run: Trace) -> Iterator[Check]:
 
 
 def draw(figure: Figure, run: Trace) -> None:
-    """Draw the forces of both feet along y, x and z, as in the paper, and the modes."""
+    """Draw the forces of both feet along y, x and z as in the paper, and the modes."""
     recording = run.recording
     t = recording.t
     force = world_wrench(recording.wrench, recording.sole_poses)[0]

@@ -1,7 +1,7 @@
-"""Section V as its force plates show it: the sway on two plates, the squats on one, in steps of 1 N and filtered.
+"""Simulate the force plates of section V: the sway on two plates, the squats on one.
 
-The paper measures with plates of about 1 N of resolution and a Butterworth low-pass of order 5 at 20 Hz. Its curves are
-plots of data that are not public, so that nothing is laid under ours; held against mechanics are the plates' readings.
+The paper's plates have a resolution of about 1 N, followed by a Butterworth low-pass of order 5 at 20 Hz. The data of
+its plots are not public. The readings are therefore compared with mechanics instead of the paper's curves.
 """
 
 from __future__ import annotations
@@ -19,22 +19,25 @@ from bipedsim_studies.reproduce.common import MARK_COLOUR, Axes, Check, Figure, 
 from bipedsim_studies.reproduce.moraud2008 import hip_sway, squats
 
 RESOLUTION = 1.0
-"""Of a plate [N]."""
+"""Resolution of a plate [N]."""
 CUTOFF, ORDER = squats.CUTOFF, squats.ORDER
 BORDER = np.array([0.06, 0.015])
-"""Of a plate around the sole that stands on it, in the picture, forward and sideways [m]."""
+"""Width of the drawn plate around the sole on it, forwards and sideways [m]."""
 LAST = 0.5
-"""Of the sway, in which the robot rests [s]."""
+"""Duration at the end of the sway in which the robot rests [s]."""
 SIDEWAYS, AHEAD, UP = 1, 0, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What plates show.
+    """Readings of plates.
 
     Attributes:
-        t: (n,) [s]. steps: (n, K, 3) as read, in steps of the resolution [N]. force: (n, K, 3) filtered [N].
-        cop: (n, K, 2) centres of pressure of exact forces, filtered [m]. total_cop: (n, 2) of all plates together.
+        t: (n,) times [s].
+        steps: (n, K, 3) forces in steps of the resolution [N].
+        force: (n, K, 3) filtered forces [N].
+        cop: (n, K, 2) filtered centres of pressure of the exact forces [m].
+        total_cop: (n, 2) centre of pressure of all plates together [m].
     """
 
     t: Array
@@ -45,7 +48,7 @@ class Reading:
 
     @classmethod
     def of(cls, trace: Trace, together: bool = False) -> Reading:
-        """Return that of a plate for each foot, or of one for both."""
+        """Return the readings of one plate per foot, or of one plate for both feet ``together``."""
         t = trace.recording.t
         exact = force_plate(trace.recording)
         force = exact.total_force[:, None] if together else exact.force
@@ -56,14 +59,14 @@ class Reading:
 
 
 def gain(rate: float) -> float:
-    """Return by how much the filter can enlarge errors of either sign: the sum of the sizes of its impulse response."""
+    """Return the largest amplification of errors by the filter: the sum of |impulse response|."""
     impulse = np.zeros(2 * int(rate) + 1)
     impulse[int(rate)] = 1.0
     return float(np.abs(low_pass(impulse, rate, CUTOFF, ORDER)).sum())
 
 
 def inertial(trace: Trace, robot_name: str) -> Array:
-    """Return m (g + a) of the centre of mass (n, 3) as the filter leaves it [N]."""
+    """Return the filtered m (g + a) of the centre of mass (n, 3) [N]."""
     robot = load_robot(robot_name)
     force = robot.mass * trace.a_com + np.array([0.0, 0.0, robot.weight])
     return low_pass(force, sample_rate(trace.recording.t), CUTOFF, ORDER)
@@ -71,7 +74,7 @@ def inertial(trace: Trace, robot_name: str) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class PlatesResult:
-    """Both motions, and what plates show of them."""
+    """Sway and squats, with the readings of the plates for each."""
 
     sway: Trace
     squat: Trace
@@ -80,13 +83,13 @@ class PlatesResult:
 
 
 def measure(progress: bool = False) -> PlatesResult:
-    """Run both motions on plates."""
+    """Simulate both motions and their plates."""
     sway, squat = hip_sway.trace(progress), squats.trace(progress)
     return PlatesResult(sway, squat, Reading.of(sway), Reading.of(squat, together=True))
 
 
 def overloads(result: PlatesResult) -> Array:
-    """Return by how much the plate's reading exceeds the weight at the bottom of each squat (2,) [N]."""
+    """Return the excess of the plate's reading over the weight at the bottom of each squat (2,) [N]."""
     begins = squats.BEGIN + np.concatenate([[0.0], np.cumsum(squats.PERIODS)])
     bottoms = 0.5 * (begins[1:] + begins[:-1])
     at: Array = np.interp(bottoms, result.single.t, result.single.force[:, 0, UP])
@@ -94,7 +97,7 @@ def overloads(result: PlatesResult) -> Array:
 
 
 def checks(result: PlatesResult) -> Iterator[Check]:
-    """Return what mechanics asks of the readings."""
+    """Yield the comparisons of the readings with mechanics."""
     for name, trace, reading, robot in (
         ("sway", result.sway, result.pair, hip_sway.ROBOT),
         ("squats", result.squat, result.single, squats.ROBOT),
@@ -125,7 +128,7 @@ def checks(result: PlatesResult) -> Iterator[Check]:
 
 
 def _filtered(period: float) -> float:
-    """Return what the filter leaves of the overload at the bottom of a squat of ``period`` [s]."""
+    """Return the fraction of the overload at the bottom of a squat of ``period`` [s] that passes the filter."""
     t = np.arange(-0.5, 0.5 + 1e-9, squats.DT)
     x = t / period + 0.5
     u = x * (1.0 - x)
@@ -134,13 +137,13 @@ def _filtered(period: float) -> float:
 
 
 def _ratio() -> float:
-    """Return the ratio of the overloads: squares of the periods, and what the filter leaves of each."""
+    """Return the ratio of the overloads, from the squared periods and the effect of the filter."""
     slow, fast = squats.PERIODS
     return (slow / fast) ** 2 * _filtered(fast) / _filtered(slow)
 
 
 def draw(figure: Figure, result: PlatesResult) -> None:
-    """Draw readings of the sway, where its CoPs go, and the squats."""
+    """Draw the readings and CoP paths of the sway, and the squats."""
     grid = figure.add_gridspec(3, 3, width_ratios=[1.25, 0.8, 1.25], height_ratios=[1.0, 1.0, 1.5])
     pair, weight = result.pair, result.sway.recording.weight
     feet = result.sway.recording.feet
@@ -154,7 +157,7 @@ def draw(figure: Figure, result: PlatesResult) -> None:
     above = figure.add_subplot(grid[:, 1])
     recording = result.sway.recording
     for k, vertices in enumerate(recording.sole_vertices):
-        # Axes of the picture: sideways across the page, forward up the page.
+        # In the figure, sideways points across the page and forwards points up the page.
         corners = recording.sole_poses[0, k, :2] + np.asarray(vertices)
         outline = np.vstack([corners, corners[:1]])
         above.fill(-outline[:, 1], outline[:, 0], color=FOOT_COLOURS[k], alpha=0.15)
@@ -169,7 +172,7 @@ def draw(figure: Figure, result: PlatesResult) -> None:
 
 
 def draw_squats(whole: Axes, close: Axes, result: PlatesResult) -> None:
-    """Draw the squats, and some steps of the plate under them from near."""
+    """Draw the squats, and an enlarged view of the plate's steps."""
     single, weight = result.single, result.squat.recording.weight
     ends = squats.BEGIN + np.concatenate([[0.0], np.cumsum(squats.PERIODS)])
     read = f"read, steps of {RESOLUTION:g} N"

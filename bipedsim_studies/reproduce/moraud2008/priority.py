@@ -1,4 +1,4 @@
-"""Fig. 4: which rule wins where two of them disagree, on one foot whose solution is given."""
+"""Check which rule has priority if two rules disagree, on one foot with a given solution (Fig. 4)."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from bipedsim.numerics import Array
 from bipedsim_studies.reproduce.common import Check, study
 
 H, D, TOLERANCE = 1e-3, 1e-3, 1e-9
-"""Step [s], geometric threshold of the paper [m], and a CoP this far outside is on the edge [m]."""
+"""Step [s], geometric threshold of the paper [m], and distance outside at which a CoP counts as on the edge [m]."""
 POINT = np.zeros((1, 2))
 SOLE = np.array([[0.1, 0.05], [-0.1, 0.05], [-0.1, -0.05], [0.1, -0.05]])
 NONE, VERTEX, FACE, FRONT = 0, 1, 9, 8
-"""Modes: none, the vertex of a point foot; face and front edge of the rectangle."""
+"""Modes: none, the vertex of a point foot, and face and front edge of the rectangle."""
 VERTICES = (4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """A state of one foot about which two rules disagree.
+    """State of one foot in which two rules disagree.
 
     Attributes:
-        wins, loses: The rules, and what they ask for.
-        state: The state in words.
-        mode: Mode that was solved for.
+        wins, loses: The two rules and their demands.
+        state: Description of the state.
+        mode: Mode of the given solution.
         expected: Mode that the printed rules must choose.
-        vertices: (N, 2) of the foot [m].
-        height: Of each vertex [m].
+        vertices: (N, 2) vertices of the foot [m].
+        height: Height of each vertex [m].
         speed: Normal velocity of the foot before and after the step [m/s].
         impulse: Normal impulse of the step [N.s].
-        cop: Where it acts [m].
+        cop: Position of the impulse on the sole [m].
     """
 
     wins: str
@@ -54,15 +54,15 @@ class Conflict:
 
     @property
     def name(self) -> str:
-        """The two rules."""
+        """Names of the two rules."""
         return f"{self.wins} > {self.loses}"
 
 
 FREE, CLAMP, EDGE = "negative force: free", "kinematic: clamp", "CoP: front edge"
 PULLED = ((0.0, 0.0), -0.1)
-"""At rest, and pulled down."""
+"""Foot at rest, pulled downwards."""
 TIPS = ((0.0, 0.0), 0.1, (0.101, 0.0))
-"""At rest, and carried 1 mm before the front edge."""
+"""Foot at rest, with the CoP 1 mm beyond the front edge."""
 HEEL_LOW = (0.0, -2e-3, -2e-3, 0.0)
 CONFLICTS = (
     Conflict("geometric: clamp", FREE, "clamped 2 mm below, pulled down", VERTEX, VERTEX, POINT, (-2e-3,), *PULLED),
@@ -78,7 +78,7 @@ CONFLICTS = (
 
 
 def chosen(conflict: Conflict, rules: int) -> int:
-    """Return the mode that the rules choose (``PUBLISHED`` or ``REVISED``)."""
+    """Return the mode that the rules (``PUBLISHED`` or ``REVISED``) choose."""
     vertices = conflict.vertices
     n = len(vertices)
     projection = Projection.of_soles((Sole("foot", "foot", 1, pin.SE3.Identity(), vertices, 1.0, 1.0),))
@@ -100,14 +100,14 @@ def chosen(conflict: Conflict, rules: int) -> int:
 
 
 def outweighs(n: int, heavier: int) -> bool:
-    """Whether one violation of a rule outweighs all others of the next rule on a foot of ``n`` vertices.
+    """Return whether one violation of a rule outweighs all violations of the next rule, on a foot of ``n`` vertices.
 
-    Vertex 0 must be free by the heavier rule, all others clamped by the next one: the face violates the first once, the
-    edge from 1 to 2 the second n - 3 times.
+    Vertex 0 must be free by the heavier rule, and all others clamped by the next one. The face then violates the
+    heavier rule once. The edge from 1 to 2 violates the next rule n - 3 times.
 
     Args:
         n: Number of vertices, at least 4.
-        heavier: 0 for a_cop against a_g, 1 for a_g against a_nf, 2 for a_nf against a_k.
+        heavier: Index of the heavier rule: 0 for a_cop over a_g, 1 for a_g over a_nf, 2 for a_nf over a_k.
     """
     perfect = np.ones(n, dtype=np.int64)
     perfect[0] = 0
@@ -120,12 +120,12 @@ Choices = list[tuple[int, int]]
 
 
 def measure(progress: bool = False) -> Choices:
-    """Return what the printed and the revised rules choose in every conflict."""
+    """Return the choices of the printed and the revised rules in each conflict."""
     return [(chosen(conflict, PUBLISHED), chosen(conflict, REVISED)) for conflict in CONFLICTS]
 
 
 def checks(choices: Choices) -> Iterator[Check]:
-    """Return the figures of Fig. 4."""
+    """Yield the checks of Fig. 4."""
     for conflict, modes in zip(CONFLICTS, choices, strict=True):
         yield Check.equal(conflict.name, float(modes[0] == conflict.expected), 1.0)
     pairs = [outweighs(n, heavier) for n in VERTICES for heavier in range(3)]
@@ -133,7 +133,7 @@ def checks(choices: Choices) -> Iterator[Check]:
 
 
 def text(choices: Choices) -> str:
-    """Return the table of the conflicts with what printed and revised rules choose."""
+    """Return the table of conflicts, with the choices of printed and revised rules."""
     rows: list[tuple[str, ...]] = [("rule that wins", "rule that loses", "state", "printed rules", "bipedsim's rules")]
     for conflict, modes in zip(CONFLICTS, choices, strict=True):
         names = [mode_name(mode, False, len(conflict.vertices)).removesuffix(" stick") for mode in modes]

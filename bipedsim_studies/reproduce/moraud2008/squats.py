@@ -1,4 +1,4 @@
-"""Fig. 11: two squats one after the other, 1.25 s and 1 s, open-loop joint trajectories under PD."""
+"""Perform two squats of 1.25 s and 1 s with open-loop joint trajectories under PD control (Fig. 11)."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, Trace,
 
 ROBOT = "biped14"
 PERIODS = (1.25, 1.0)
-"""Times of the two squats [s]."""
+"""Durations of the two squats [s]."""
 BEGIN = 1.5
-"""When the first one begins [s]: the robot has sagged into its PD by then."""
+"""Start of the first squat [s], after the robot has settled under its PD control."""
 END = 1.0
-"""Time after the last one [s]."""
+"""Time after the last squat [s]."""
 KP, KD, DT = 8000.0, 160.0, 5e-4
-"""Gains of every joint [N.m/rad], [N.m.s/rad], as stiff as position-controlled drives, and their period [s]."""
+"""Gains of each joint [N.m/rad], [N.m.s/rad], as stiff as position-controlled drives, and control period [s]."""
 CUTOFF, ORDER = 20.0, 5
-"""Butterworth low-pass of the paper [Hz]."""
+"""Cutoff frequency [Hz] and order of the paper's Butterworth low-pass."""
 DEPTH = 0.08
-"""Lowering of the CoM [m]."""
+"""Depth of the squats: lowering of the CoM [m]."""
 DURATION = BEGIN + sum(PERIODS) + END
 
 
 def lowering(t: float) -> tuple[float, float, float]:
-    """Return the lowering of the CoM [m] at ``t`` [s] with its two derivatives: 64 x^3 (1 - x)^3 for each squat."""
+    """Return the lowering of the CoM [m] at ``t`` [s] and two derivatives: 64 x^3 (1 - x)^3 in each squat."""
     start = BEGIN
     for period in PERIODS:
         x = (t - start) / period
@@ -46,7 +46,7 @@ def lowering(t: float) -> tuple[float, float, float]:
 
 
 class JointTrajectory:
-    """PD along joint trajectories that know nothing of the CoM, of gravity or of the ground."""
+    """PD control along joint trajectories that are independent of CoM, gravity and ground."""
 
     def __init__(self, robot: Robot) -> None:
         s, joints = Postures(robot, robot.posture).squat(DEPTH)
@@ -55,7 +55,7 @@ class JointTrajectory:
         self._command = Command(np.zeros(robot.nu))
 
     def reset(self, observation: Observation) -> None:
-        """There is nothing to remember."""
+        """Do nothing, because the controller has no state."""
 
     def update(self, observation: Observation) -> Command:
         """Return the torques of one tick."""
@@ -73,9 +73,9 @@ def trace(progress: bool = False) -> Trace:
 
 
 def curves(run: Trace) -> dict[str, Array]:
-    """Return vertical forces, filtered as a force plate's software does [N]: measured, and by the CoM's acceleration.
+    """Return filtered vertical forces [N]: measured, from the simulated CoM acceleration, and from the planned one.
 
-    That is the one it had, and the planned one.
+    The filter is that of a force plate's software.
     """
     robot = load_robot(ROBOT)
     g = robot.weight / robot.mass
@@ -90,12 +90,12 @@ def curves(run: Trace) -> dict[str, Array]:
 
 
 def moving(t: Array) -> Flags:
-    """Return the rows from shortly before the first squat to shortly after the second."""
+    """Return the rows from shortly before the first squat until shortly after the second."""
     return np.asarray((t > BEGIN - 0.25) & (t < BEGIN + sum(PERIODS) + 0.5))
 
 
 def checks(run: Trace) -> Iterator[Check]:
-    """Return the figures of Fig. 11."""
+    """Yield the checks of Fig. 11."""
     lines = curves(run)
     rows = moving(run.recording.t)
     mean = lines["f_z"][rows].mean() / run.recording.weight
@@ -112,7 +112,7 @@ def checks(run: Trace) -> Iterator[Check]:
 
 
 def draw(figure: Figure, run: Trace) -> None:
-    """Draw the forces, as in the paper, and the CoM's height above them."""
+    """Draw the forces as in the paper, with the height of the CoM above them."""
     t = run.recording.t
     force, of_com, planned = curves(run).values()
     axes = figure.subplots(3, 1, sharex=True, height_ratios=[1.0, 2.2, 0.8])

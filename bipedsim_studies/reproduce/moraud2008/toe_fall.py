@@ -1,4 +1,4 @@
-"""Fig. 6: a fall over the toes, with and without the rule of the centre of pressure."""
+"""Simulate a fall over the toes with and without the rule of the centre of pressure (Fig. 6)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RULES = {
     "published": "with the CoP rule, as printed",
     "thresholds": "without the CoP rule",
 }
-"""Sets of rules of one-step selection and what they are; the paper shows the last two."""
+"""Rule sets of one-step selection with their descriptions; the paper shows the last two."""
 JUDGED: dict[str, tuple[Callable[..., Check], ...]] = {
     "revised": (partial(Check.equal, expected=0), partial(Check.at_most, limit=1e-6), partial(Check.equal, expected=2)),
     "published": (Check.shown, Check.shown, Check.shown),
@@ -44,11 +44,11 @@ JUDGED: dict[str, tuple[Callable[..., Check], ...]] = {
         partial(Check.at_least, limit=3),
     ),
 }
-"""What is asked of each: delay of the edge mode [steps], CoP in front of the sole [m], state changes."""
+"""Checks of each rule set: delay of the edge mode [steps], CoP in front of the sole [m], and state changes."""
 
 
 def trace(rules: str, progress: bool = False) -> Trace:
-    """Simulate the fall under one set of rules, until the feet have turned by a few degrees."""
+    """Simulate the fall under one rule set, until the feet have rotated by a few degrees."""
     robot = load_robot(ROBOT)
     sim = Simulator(robot, contact_params={"rules": rules})
     params = get_scenario("toe_fall").controller_params
@@ -56,7 +56,7 @@ def trace(rules: str, progress: bool = False) -> Trace:
 
 
 def outside(run: Trace) -> Array:
-    """Return how far in front of its sole the CoP of each foot is (n, K) [m]; negative behind, NaN in the air."""
+    """Return the distance of each foot's CoP in front of its sole (n, K) [m]; negative behind, NaN while airborne."""
     fronts = np.array([vertices[:, 0].max() for vertices in run.recording.sole_vertices])
     return np.asarray(run.recording.cop[:, :, 0] - fronts)
 
@@ -73,18 +73,18 @@ def established(run: Trace) -> Integers:
 
 
 def clamped(mode: int, n: int) -> set[int]:
-    """Return the vertices of a foot of ``n`` that ``mode`` clamps."""
+    """Return the vertices that ``mode`` clamps on a foot of ``n`` vertices."""
     first, count = clamped_range(mode, n)
     return {(first + j) % n for j in range(count)}
 
 
 def arrived(run: Trace) -> Integers:
-    """Return the row in which the CoP of each foot is on the front edge, or in front of it, for the first time (K,)."""
+    """Return the first row in which each foot's CoP is on or in front of the front edge (K,)."""
     return np.asarray(np.argmax(outside(run) > -1e-9, axis=0))
 
 
 def checks(runs: dict[str, Trace]) -> Iterator[Check]:
-    """Return the figures of Fig. 6."""
+    """Yield the checks of Fig. 6."""
     for rules, run in runs.items():
         late, beyond, changes = JUDGED[rules]
         row = established(run)
@@ -101,7 +101,7 @@ def checks(runs: dict[str, Trace]) -> Iterator[Check]:
 
 
 def draw(figure: Figure, runs: dict[str, Trace]) -> None:
-    """Draw CoP, vertical force and mode of both feet around the moment in which they turn, rules side by side."""
+    """Draw CoP, vertical force and mode of both feet around their rotation, with one column per rule set."""
     axes = figure.subplots(4, len(runs), sharex=True, sharey="row", squeeze=False, height_ratios=[1.4, 0.8, 1.0, 0.8])
     middle = float(np.mean([run.recording.t[arrived(run)].min() for run in runs.values()]))
     looks = foot_looks(0.9)
@@ -138,7 +138,7 @@ def draw(figure: Figure, runs: dict[str, Trace]) -> None:
 
 
 def measure(progress: bool = False) -> dict[str, Trace]:
-    """Simulate the fall under every set of rules."""
+    """Simulate the fall under each rule set."""
     return {rules: trace(rules, progress) for rules in RULES}
 
 

@@ -1,7 +1,7 @@
-"""Eq. 3 and 4, Fig. 4 and 5: a ball that reaches the ground at v_i, for three values of k_p.
+"""Let a ball reach the ground at v_i, for three values of k_p (eq. 3 and 4, Fig. 4 and 5).
 
-In contact z'' = -k_p z - k_v min(0, z'), whatever the mass: an overdamped fall to the lowest point, then, as nothing
-damps what rises, a quarter of a cosine back to z = 0. With k_p = 0 the ball stays at the depth |v_i| / k_v.
+In contact z'' = -k_p z - k_v min(0, z'), for any mass. The ball falls overdamped to its lowest point. The ascent is not
+damped, so it is a quarter of a cosine back to z = 0. With k_p = 0 the ball stays at the depth |v_i| / k_v.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bipedsim_studies.reproduce.common import Check, Figure, Series, body, label
 K_V = 5000.0
 K_P = (0.0, 1.0, 5.0)
 SPEED = 1.0
-"""Speed at which the ball arrives [m/s]; the paper names none."""
+"""Impact speed of the ball [m/s]; the paper gives none."""
 MASSES = (0.3, 30.0)
 H = 1e-3
 DURATION = 2.0
@@ -28,10 +28,10 @@ G = 9.81
 
 
 def drop(k_p: float, mass: float, duration: float = DURATION, h: float = H) -> Series:
-    """Let the ball reach the ground at ``SPEED`` and follow it for ``duration`` [s].
+    """Let the ball reach the ground at ``SPEED``, and simulate ``duration`` [s].
 
     Returns:
-        t [s], height of the contact point [m] after each step, mean force over it [N].
+        Series with t [s], height of the contact point after each step [m], and mean force over the step [N].
     """
     params = {"k_p": k_p, "k_v": K_V, "epsilon": 0.0}
     sim = Simulator(body("ball", mass), contact="feedback_linearised", physics_dt=h, contact_params=params)
@@ -44,12 +44,12 @@ def drop(k_p: float, mass: float, duration: float = DURATION, h: float = H) -> S
 
 @dataclass(frozen=True)
 class Exact:
-    """Closed form of a contact until the ball is back at z = 0.
+    """Closed form of a contact until the ball returns to z = 0.
 
     Attributes:
         k_p: Parameter [1/s^2].
         slow, fast: Rates of the overdamped fall [1/s].
-        lowest_t, lowest: When and how deep [s, m].
+        lowest_t, lowest: Time [s] and height [m] of the lowest point.
     """
 
     k_p: float
@@ -63,7 +63,7 @@ class Exact:
         """Return the solution for ``k_p``."""
         root = np.sqrt(0.25 * K_V**2 - k_p)
         fast = 0.5 * K_V + root
-        # The product of both is k_p; the difference would lose its digits.
+        # The product of both rates is k_p. Their difference would lose digits.
         slow = k_p / fast
         if k_p == 0.0:
             return cls(k_p, slow, fast, np.inf, -SPEED / K_V)
@@ -76,7 +76,7 @@ class Exact:
 
     @property
     def back(self) -> float:
-        """When the ball is at z = 0 again [s]."""
+        """Time at which the ball returns to z = 0 [s]."""
         return np.inf if self.k_p == 0.0 else self.lowest_t + 0.5 * np.pi / np.sqrt(self.k_p)
 
     def height(self, t: Array) -> Array:
@@ -92,12 +92,12 @@ Falls = dict[tuple[float, float], Series]
 
 
 def measure(progress: bool = False) -> Falls:
-    """Drop balls of both masses for every ``K_P``."""
+    """Drop balls of both masses for each of ``K_P``."""
     return {(k_p, mass): drop(k_p, mass) for k_p in K_P for mass in MASSES}
 
 
 def checks(falls: Falls) -> Iterator[Check]:
-    """Return the figures."""
+    """Yield the checks of heights and forces."""
     light, heavy = MASSES
     for k_p in K_P:
         exact = Exact.of(k_p)
@@ -118,13 +118,13 @@ def checks(falls: Falls) -> Iterator[Check]:
 
 
 def impact_checks() -> Iterator[Check]:
-    """Return the force at impact, m (g + k_v |v_i|), read from the mean force over ever shorter first steps."""
+    """Yield the checks of the force at impact, m (g + k_v |v_i|), from the mean force over two short first steps."""
     mass = MASSES[0]
     at_once = mass * (G + K_V * SPEED)
     h = np.array([2e-6, 1e-6])
     mean = np.array([drop(0.0, mass, step, step).force[0] for step in h])
     exact = mass * (G + SPEED * -np.expm1(-K_V * h) / h)
-    # The mean over a step is less by a term in h, which two steps remove.
+    # The mean over a step is smaller by a term linear in h, which the difference of two steps eliminates.
     first = 2.0 * mean[1] - mean[0]
     yield Check.at_most(
         "|mean force over the first 1 us / closed form - 1|", float(abs(mean[1] / exact[1] - 1.0)), 1e-9
@@ -133,7 +133,7 @@ def impact_checks() -> Iterator[Check]:
 
 
 def draw(figure: Figure, falls: Falls) -> None:
-    """Draw heights and forces as Fig. 4 and 5 do, and the first millisecond."""
+    """Draw heights and forces as in Fig. 4 and 5, and the first 1.5 ms."""
     axes = figure.subplots(1, 3)
     for k_p, style, colour in zip(K_P, ("--", "-", ":"), FOOT_COLOURS, strict=False):
         fall, early = falls[k_p, MASSES[0]], drop(k_p, MASSES[0], 1.5e-3, 1e-5)

@@ -1,8 +1,8 @@
-"""Fig. 11 to 14: five steps of the biped; vertices of the right foot and their forces, without and with epsilon.
+"""Simulate five steps of the biped, and compare vertices and forces without and with epsilon (Fig. 11 to 14).
 
-With epsilon = 0 a vertex at rest has no depth to lose: what the rest of the robot does to the foot lifts it, its force
-drops to zero, and it falls back. Such false impacts are counted while the right foot carries the robot alone, in the
-second half of that time: the first half has the rebounds of true impacts, of this foot and of the one that lifts.
+With epsilon = 0, a vertex at rest has no penetration. The motion of the robot lifts it, its force drops to zero, and it
+falls back. These false impacts are counted in single support on the right foot, in the second half of each phase. The
+first half contains rebounds of true impacts, of this foot and of the one that lifts off.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ ROBOT = "biped14"
 K_P, K_V = 500.0, 250.0
 EPSILONS = (0.0, 1e-6)
 GAIT = Gait(n_steps=5, step_length=0.2, step_height=0.05, step_duration=2.5, step_shift=0.4, touch_down_speed=0.02)
-"""The paper's joint trajectories are not given; these steps are slow, so that rebounds die out within them."""
+"""The paper does not give its joint trajectories. These steps are slow, so that rebounds decay within them."""
 H, CONTROL = 2.5e-4, 1e-3
 STANDING = 3.0
-"""Time after the last step [s]: a vertex above its depth at rest goes down by exp(-k_p / k_v t) only."""
+"""Time after the last step [s]; a vertex above its resting depth descends only as exp(-k_p / k_v t)."""
 LEFT, RIGHT = 0, 1
 
 
 def walk(epsilon: float, progress: bool = False) -> Series:
-    """Simulate five steps at penetration ``epsilon`` [m].
+    """Simulate five steps with the penetration ``epsilon`` [m].
 
     Returns:
-        After each tick: t [s], height (n, 2, 4) of the vertices [m], mean normal force (n, 2, 4) on each over the tick
-        [N], pose of the base (n, 7), and error |sum f - m (g + a)| of the CoM, vertically [N].
+        Series with one row per tick: t [s], height (n, 2, 4) of the vertices [m], mean normal force (n, 2, 4) on each
+        over the tick [N], pose of the base (n, 7), and vertical error |sum f - m (g + a)| of the CoM [N].
     """
     robot = load_robot(ROBOT)
     params = {"k_p": K_P, "k_v": K_V, "epsilon": epsilon}
@@ -56,7 +56,7 @@ def walk(epsilon: float, progress: bool = False) -> Series:
             force = sim.contact.vertex_forces[:, :, 2]
             pin.centerOfMass(robot.model, data, sim.q, sim.v)
             rate, speed = (data.vcom[0][2] - speed) / CONTROL, data.vcom[0][2]
-            # Summed in memory of its own: numpy adds up strided arrays in another order.
+            # The copy is contiguous, because numpy adds strided arrays in a different order.
             error = abs(force.copy().sum() - robot.weight - robot.mass * rate)
             yield {"t": sim.t, "height": height, "force": force, "base": sim.q[:7], "error": error}
 
@@ -70,11 +70,11 @@ def alone(t: Array, step: int, share: float) -> Flags:
 
 
 def false_impacts(run: Series, share: float) -> int:
-    """Return how often the force of a vertex of the right foot drops to zero while it carries the robot alone.
+    """Return how often the force of a right-foot vertex drops to zero in single support on this foot.
 
     Args:
         run: The walk.
-        share: Part of every single support that counts, at its end.
+        share: Fraction of each single support that is evaluated, at its end.
     """
     zero = run.force[:, RIGHT] == 0.0
     drops = (zero[1:] & ~zero[:-1]).sum(axis=1)
@@ -82,7 +82,7 @@ def false_impacts(run: Series, share: float) -> int:
 
 
 def steps_taken(run: Series) -> int:
-    """Return how many times a foot was lifted to half the height of a step."""
+    """Return how many times a foot rises to half the step height."""
     lifted = run.height.min(axis=2) > 0.5 * GAIT.step_height
     return int((lifted[1:] & ~lifted[:-1]).sum())
 
@@ -91,12 +91,12 @@ Runs = dict[float, Series]
 
 
 def measure(progress: bool = False) -> Runs:
-    """Walk with every epsilon."""
+    """Simulate the walk with each epsilon."""
     return {epsilon: walk(epsilon, progress) for epsilon in EPSILONS}
 
 
 def checks(runs: Runs) -> Iterator[Check]:
-    """Return the figures of Fig. 11 to 14."""
+    """Yield the checks of Fig. 11 to 14."""
     way = (GAIT.n_steps - 1) * GAIT.step_length
     for epsilon, run in runs.items():
         name = f"epsilon = {epsilon:g} m"
@@ -117,7 +117,7 @@ def checks(runs: Runs) -> Iterator[Check]:
 
 
 def draw(figure: Figure, runs: Runs) -> None:
-    """Draw heights of both feet, and heights and forces of the right one around its first single support."""
+    """Draw heights of both feet, and heights and forces of the right foot around its first single support."""
     without, with_epsilon = (runs[epsilon] for epsilon in EPSILONS)
     axes = figure.subplots(4, 1)
     for foot, style in ((RIGHT, "-"), (LEFT, ":")):

@@ -1,11 +1,12 @@
-"""Eq. 5 to 9: a brick that slides down a ramp and is stopped by friction.
+"""Let a brick slide down a ramp until friction stops it (eq. 5 to 9).
 
-Above v_s = (g / k_v)(mu cos a - sin a) friction is mu m g cos a and the brick slows down steadily; below, its velocity
-dies off as exp(-k_v t), without a jump of the force, which ends at m g sin a.
+Above v_s = (g / k_v)(mu cos a - sin a), friction is mu m g cos a and the deceleration is constant. Below, the velocity
+decays as exp(-k_v t). The force has no jump and ends at m g sin a.
 
-The paper's brick is a point: eq. 5 has no moments. Here its centre of mass is put into the plane of its sole, so that
-the four vertices carry the same. A brick with a height beside it shows what the printed saturation does there: normal
-forces balance the moment of a friction that is cut off, and the brick hops. Ours are solved for again, and it slides.
+The paper's brick is a point, because eq. 5 has no moments. Here its centre of mass is in the plane of its sole, so the
+four vertices carry equal forces. A second brick has a height and shows the effect of the printed saturation. There the
+normal forces balance the moment of a friction force that is then limited, and the brick hops. The simulator solves for
+the normal forces again, and the brick slides.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, Series, body, label, steps, study
 
 ANGLE = 0.35
-"""Of the ramp [rad]; mu cos a > sin a."""
+"""Slope of the ramp [rad]; mu cos a > sin a."""
 SPEED = 0.5
-"""At the start, down the ramp [m/s]."""
+"""Initial speed down the ramp [m/s]."""
 K_V = (50.0, 250.0)
 H = 1e-3
 DURATION = 0.6
@@ -43,10 +44,11 @@ def flat_brick() -> Robot:
 
 
 def slide(robot: Robot, k_v: float, printed: bool = False) -> Series:
-    """Let the brick go down the ramp at ``SPEED``, by the model as it is printed or by ours.
+    """Let the brick slide down the ramp at ``SPEED``, with the model as ``printed`` or as implemented.
 
     Returns:
-        t [s], way x and velocity v down the ramp [m, m/s], friction up the ramp [N], normal (n, N) of the vertices [N].
+        Series with t [s], position x and velocity v down the ramp [m, m/s], friction up the ramp [N], and normal force
+        (n, N) of the vertices [N].
     """
     ground = Ground.slope(ANGLE)
     params = {"k_p": 0.0, "k_v": k_v, "epsilon": 0.0, **({"resolves": 0} if printed else {})}
@@ -66,7 +68,7 @@ def slide(robot: Robot, k_v: float, printed: bool = False) -> Series:
 
 
 class Slides(NamedTuple):
-    """The paper's brick for every ``K_V``; one with a height for the last of them, by ours and as printed."""
+    """The paper's brick for each of ``K_V``, and a brick with a height for the last of them, solved and as printed."""
 
     flat: dict[float, Series]
     high: Series
@@ -74,7 +76,7 @@ class Slides(NamedTuple):
 
 
 def measure(progress: bool = False) -> Slides:
-    """Slide all bricks."""
+    """Simulate all bricks."""
     flat, high = flat_brick(), body("brick")
     return Slides({k_v: slide(flat, k_v) for k_v in K_V}, slide(high, K_V[-1]), slide(high, K_V[-1], printed=True))
 
@@ -86,8 +88,8 @@ class Exact:
     Attributes:
         k_v: Parameter [1/s].
         slow: v_s [m/s].
-        deceleration: Above it [m/s^2].
-        change: When the velocity is v_s [s].
+        deceleration: Deceleration above v_s [m/s^2].
+        change: Time at which the velocity reaches v_s [s].
     """
 
     k_v: float
@@ -97,7 +99,7 @@ class Exact:
 
     @classmethod
     def of(cls, k_v: float, mu: float) -> Exact:
-        """Return the solution for friction ``mu``."""
+        """Return the solution for the friction coefficient ``mu``."""
         deceleration = G * (mu * np.cos(ANGLE) - np.sin(ANGLE))
         slow = deceleration / k_v
         return cls(k_v, slow, deceleration, (SPEED - slow) / deceleration)
@@ -115,7 +117,7 @@ class Exact:
 
 
 def checks(slides: Slides) -> Iterator[Check]:
-    """Return the figures."""
+    """Yield the checks of the slides."""
     robot = body("brick")
     mu, mass = robot.soles[0].friction_dynamic, robot.mass
     for k_v, run in slides.flat.items():
@@ -141,7 +143,7 @@ def checks(slides: Slides) -> Iterator[Check]:
 
 
 def draw(figure: Figure, slides: Slides) -> None:
-    """Draw velocity, friction and the error of the position."""
+    """Draw velocity, friction and the position error."""
     robot = body("brick")
     mu, mass = robot.soles[0].friction_dynamic, robot.mass
     axes = figure.subplots(1, 3)
