@@ -34,8 +34,8 @@ def coulomb(run: Throw) -> Array:
     To roll, a solid sphere needs an impulse of 2/7 m times its slip.
     """
     slip = run.points.velocities(run.q[:-1], run.free)[:, 0, 0]
-    most = run.points.friction * run.impulses[:, 0, 1]
-    return np.asarray(-np.clip(2.0 / 7.0 * run.points.mass * slip, -most, most))
+    limit = run.points.friction * run.impulses[:, 0, 1]
+    return np.asarray(-np.clip(2.0 / 7.0 * run.points.mass * slip, -limit, limit))
 
 
 def checks(run: Throw) -> Iterator[Check]:

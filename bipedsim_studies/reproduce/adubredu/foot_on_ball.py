@@ -54,16 +54,16 @@ class LegAndBall:
     def normal(self, q: Array) -> tuple[Array, float]:
         """Return the direction (3,) from the toe to the centre of the ball, and the gap between toe and ball [m]."""
         x, z = self.at_rest[:2]
-        apart = np.array([x, 0.0, z]) - self.toe(q)
-        distance = float(np.linalg.norm(apart))
-        return apart / distance, distance - self.ball.soles[0].radius
+        offset = np.array([x, 0.0, z]) - self.toe(q)
+        distance = float(np.linalg.norm(offset))
+        return offset / distance, distance - self.ball.soles[0].radius
 
     def mass_matrix(self, q: Array) -> Array:
         """Return the mass matrix M (4, 4) of leg and ball."""
         M = np.zeros((4, 4))
         M[:1, :1] = pin.crba(self.leg.model, self._data[0], q)
-        other = pin.crba(self.ball.model, self._data[1], self.at_rest)
-        M[1:, 1:] = np.triu(other) + np.triu(other, 1).T
+        ball = pin.crba(self.ball.model, self._data[1], self.at_rest)
+        M[1:, 1:] = np.triu(ball) + np.triu(ball, 1).T
         return M
 
     def rows(self, q: Array) -> Array:
@@ -75,7 +75,7 @@ class LegAndBall:
 
 
 @dataclass(frozen=True, eq=False)
-class Hit:
+class LegImpact:
     """Kick of the leg.
 
     Attributes:
@@ -110,23 +110,23 @@ class Hit:
         return float(0.5 * self.before @ self.M @ self.before - 0.5 * self.after @ self.M @ self.after)
 
 
-def hit(torque: float, restitution: float = RESTITUTION) -> Hit:
+def hit(torque: float, restitution: float = RESTITUTION) -> LegImpact:
     """Swing the leg under ``torque`` [N.m] against the resting ball."""
-    both = LegAndBall()
-    sim = Simulator(both.leg, physics_dt=FINE)
+    mechanism = LegAndBall()
+    sim = Simulator(mechanism.leg, physics_dt=FINE)
     tau = np.array([torque])
-    while both.normal(sim.q)[1] > 0.0:
+    while mechanism.normal(sim.q)[1] > 0.0:
         sim.advance(tau)
     q = sim.q.copy()
-    normal, _ = both.normal(q)
-    M, J = both.mass_matrix(q), both.rows(q)
+    normal, _ = mechanism.normal(q)
+    M, J = mechanism.mass_matrix(q), mechanism.rows(q)
     before = np.array([*sim.v, 0.0, 0.0, 0.0])
     moreau = IMPACT_LAWS["moreau"]
     impact = moreau(M, (normal @ J)[None], before, restitution=restitution)
     push = np.linalg.solve(M, np.array([torque * STEP, 0.0, 0.0, 0.0]))
     pushed = moreau(M, (normal @ J)[None], push, restitution=0.0).v_after
     impulse = float(impact.impulse[0])
-    return Hit(torque, sim.t, float(q[0]), normal, M, J, before, impact.v_after, impulse, pushed)
+    return LegImpact(torque, sim.t, float(q[0]), normal, M, J, before, impact.v_after, impulse, pushed)
 
 
 def swing_speed(leg: Robot, torque: float, start: float, end: float) -> float:
@@ -138,46 +138,48 @@ def swing_speed(leg: Robot, torque: float, start: float, end: float) -> float:
     return float(np.sqrt(2.0 * work / about_hip))
 
 
-def checks(hits: dict[float, Hit]) -> Iterator[Check]:
+def checks(hits: dict[float, LegImpact]) -> Iterator[Check]:
     """Yield the checks of the impact, and its comparison with the table."""
-    both = LegAndBall()
-    start = float(both.leg.q_nominal[0])
-    swing, newton, momentum, lost, aside, angle = [], [], [], [], [], []
+    mechanism = LegAndBall()
+    start = float(mechanism.leg.q_nominal[0])
+    swing, newton, momentum, lost, slips, directions = [], [], [], [], [], []
     for torque, h in hits.items():
-        swing.append(h.before[0] / swing_speed(both.leg, torque, start, h.angle) - 1.0)
+        swing.append(h.before[0] / swing_speed(mechanism.leg, torque, start, h.angle) - 1.0)
         closing, opening = h.normal @ h.J @ h.before, h.normal @ h.J @ h.after
         newton.append(opening + RESTITUTION * closing)
-        centre = np.array([0.0, 0.0, both.leg.model.jointPlacements[1].translation[2]])
-        arm = np.array([both.at_rest[0], 0.0, both.at_rest[1]]) - centre
+        centre = np.array([0.0, 0.0, mechanism.leg.model.jointPlacements[1].translation[2]])
+        arm = np.array([mechanism.at_rest[0], 0.0, mechanism.at_rest[1]]) - centre
         # Angular momentum about the hip: the leg's part against the y axis, and the part of the ball's linear momentum.
         moment = [h.M[0, 0] * v[0] + MASS * np.cross([v[1], 0.0, v[2]], arm)[1] for v in (h.before, h.after)]
         momentum.append(moment[1] - moment[0])
         reduced = 1.0 / float(h.normal @ h.J @ np.linalg.solve(h.M, h.J.T @ h.normal))
         lost.append(h.energy_lost() - 0.5 * reduced * (1.0 - RESTITUTION**2) * closing**2)
         slip = h.J @ h.before - closing * h.normal
-        aside.append(np.linalg.norm(slip) / abs(closing))
-        angle.append(np.arctan2(h.after[2], h.after[1]))
+        slips.append(np.linalg.norm(slip) / abs(closing))
+        directions.append(np.arctan2(h.after[2], h.after[1]))
     torques = np.array([*hits])
     exponent = float(np.polyfit(np.log(torques), np.log([h.speed for h in hits.values()]), 1)[0])
-    known = np.array([np.hypot(*TABLE[t]) for t in hits])
+    table_speeds = np.array([np.hypot(*TABLE[t]) for t in hits])
     pushed = np.array([np.hypot(*h.pushed[1:3]) for h in hits.values()])
     inertia = hits[max(hits)].M[0, 0]
     # The paper's force moves only the ball. A leg also accelerates itself, with the effective mass inertia / length^2.
-    share, kept = MASS / (MASS + inertia / LENGTH**2), float((pushed / known).mean())
-    ratios = [h.speed / v for h, v in zip(hits.values(), known, strict=True)]
+    expected_share, pushed_share = MASS / (MASS + inertia / LENGTH**2), float((pushed / table_speeds).mean())
+    ratios = [h.speed / v for h, v in zip(hits.values(), table_speeds, strict=True)]
     yield Check.at_most("|speed of the swing / that by work and energy - 1|", float(np.abs(swing).max()), 1e-3)
     yield Check.at_most("|Newton's law at the contact|", float(np.abs(newton).max()), 1e-10, "m/s")
     yield Check.at_most("|change of angular momentum about the hip|", float(np.abs(momentum).max()), 1e-10, "N.m.s")
     yield Check.at_most("|energy lost - m_r (1 - e^2) u^2 / 2|", float(np.abs(lost).max()), 1e-10, "J")
-    yield Check.at_most("slip at the contact over closing speed: a central hit", float(max(aside)), 1e-2)
-    yield Check.near("direction of the ball", float(np.mean(angle)), ANGLE, 2e-3, "rad")
+    yield Check.at_most("slip at the contact over closing speed: a central hit", float(max(slips)), 1e-2)
+    yield Check.near("direction of the ball", float(np.mean(directions)), ANGLE, 2e-3, "rad")
     yield Check.near("speed of the ball grows with the torque to the power of", exponent, 0.5, 0.02)
-    yield Check.near("torque for 10 ms on a leg that touches: share of the table's speed", kept, share, 2e-3)
+    yield Check.near(
+        "torque for 10 ms on a leg that touches: share of the table's speed", pushed_share, expected_share, 2e-3
+    )
     yield Check.shown("swinging leg over table, 30 N.m", ratios[0])
     yield Check.shown("swinging leg over table, 100 N.m", ratios[-1])
 
 
-def text(hits: dict[float, Hit]) -> str:
+def text(hits: dict[float, LegImpact]) -> str:
     """Return the table of speeds."""
     lines = ["  torque   table I   leg pushes for 10 ms   leg swings and hits  (speed of the ball [m/s])"]
     for torque, h in hits.items():
@@ -186,24 +188,26 @@ def text(hits: dict[float, Hit]) -> str:
     return "\n".join(lines)
 
 
-def measure(_progress: bool = False) -> dict[float, Hit]:
+def measure(_progress: bool = False) -> dict[float, LegImpact]:
     """Kick with each torque of the table."""
     return {torque: hit(torque) for torque in TABLE}
 
 
-def draw(figure: Figure, hits: dict[float, Hit]) -> None:
+def draw(figure: Figure, hits: dict[float, LegImpact]) -> None:
     """Draw the leg at the impact, and the speeds over the torque."""
     from matplotlib.patches import Circle
 
     left, right = figure.subplots(1, 2)
-    both = LegAndBall()
+    mechanism = LegAndBall()
     last = hits[max(hits)]
-    hip = both.leg.model.jointPlacements[1].translation[[0, 2]]
-    for angle, shade in zip(np.linspace(both.leg.q_nominal[0], last.angle, 6), np.linspace(0.2, 1.0, 6), strict=True):
-        toe = both.toe(np.array([angle]))[[0, 2]]
+    hip = mechanism.leg.model.jointPlacements[1].translation[[0, 2]]
+    for angle, shade in zip(
+        np.linspace(mechanism.leg.q_nominal[0], last.angle, 6), np.linspace(0.2, 1.0, 6), strict=True
+    ):
+        toe = mechanism.toe(np.array([angle]))[[0, 2]]
         left.plot(*np.column_stack([hip, toe]), color=FOOT_COLOURS[0], alpha=shade, linewidth=2.0)
-    centre = both.at_rest[:2]
-    left.add_patch(Circle(tuple(centre), both.ball.soles[0].radius, fill=False, color=FOOT_COLOURS[1]))
+    centre = mechanism.at_rest[:2]
+    left.add_patch(Circle(tuple(centre), mechanism.ball.soles[0].radius, fill=False, color=FOOT_COLOURS[1]))
     arrow = {"arrowstyle": "->", "color": TOTAL_COLOUR}
     left.annotate("", centre + 0.35 * last.normal[[0, 2]], centre, arrowprops=arrow)
     left.set_xlim(-0.6, 0.9)

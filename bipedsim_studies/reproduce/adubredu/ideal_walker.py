@@ -25,10 +25,10 @@ def pfl(state: Array) -> Torque:
 
     def torque(t: float, z: Array) -> float:
         y, dy, ddy = (np.polyval(c, min(t, SWING_TIME)) for c in derivatives)
-        wanted = ddy - KP * (z[2] - y) - 2.0 * np.sqrt(KP) * (z[3] - dy)
+        desired = ddy - KP * (z[2] - y) - 2.0 * np.sqrt(KP) * (z[3] - dy)
         M, N = WALKER.equations(z[0], z[0] + z[2], z[1], z[1] + z[3])
         relative = np.linalg.solve(M.T, [-1.0, 1.0])
-        return float((wanted + relative @ N) / (relative @ [-1.0, 1.0]))
+        return float((desired + relative @ N) / (relative @ [-1.0, 1.0]))
 
     return torque
 

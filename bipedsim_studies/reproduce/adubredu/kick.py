@@ -83,8 +83,8 @@ def parabolas(velocity: Array, points: Points) -> Iterator[Bounce]:
         duration = 2.0 * up / GRAVITY
         t, x = t + duration, x + speed * duration
         yield Bounce(t, x, points.radius + 0.5 * up**2 / GRAVITY)
-        most = points.friction * (1.0 + RESTITUTION) * up
-        drag = float(np.clip(2.0 / 7.0 * (speed - rim), -most, most))
+        limit = points.friction * (1.0 + RESTITUTION) * up
+        drag = float(np.clip(2.0 / 7.0 * (speed - rim), -limit, limit))
         speed, rim, up = speed - drag, rim + 2.5 * drag, RESTITUTION * up
 
 
@@ -107,16 +107,16 @@ def checks(runs: dict[float, Throw]) -> Iterator[Check]:
         for axis, speed, expected in zip("xz", run.v[0, :2], TABLE[torque], strict=True):
             yield Check.near(f"{torque:g} N.m: v_{axis} after the kick", float(speed), expected, ROUNDING, "m/s")
     flights = [first_flight(run) for run in runs.values()]
-    far = [abs(a.x - b.x) / run.v[0, 0] for (a, b), run in zip(flights, runs.values(), strict=True)]
-    high = [abs(a.top - b.top) / run.v[0, 1] for (a, b), run in zip(flights, runs.values(), strict=True)]
+    distance_errors = [abs(a.x - b.x) / run.v[0, 0] for (a, b), run in zip(flights, runs.values(), strict=True)]
+    height_errors = [abs(a.top - b.top) / run.v[0, 1] for (a, b), run in zip(flights, runs.values(), strict=True)]
     rolls = [abs(run.v[-1, 0] - 5.0 / 7.0 * run.v[0, 0]) for run in runs.values()]
     residual = max(run.residual() for run in runs.values())
     yield Check.shown("gravity in the step of the kick, which the table leaves out", GRAVITY * STEP, "m/s")
     yield Check.at_most(
-        "where it first lands against the parabola, over v_x, within 2 dt", float(max(far)), 2.0 * STEP, "s"
+        "where it first lands against the parabola, over v_x, within 2 dt", float(max(distance_errors)), 2.0 * STEP, "s"
     )
     yield Check.at_most(
-        "how high it first flies against the parabola, over v_z, within dt", float(max(high)), STEP, "s"
+        "how high it first flies against the parabola, over v_z, within dt", float(max(height_errors)), STEP, "s"
     )
     yield Check.at_most("|speed at the end - 5/7 v_x|, rolling", float(max(rolls)), 1e-9, "m/s")
     yield Check.at_most("complementarity residual of any step of any kick", residual, 1e-9, "m/s")
@@ -131,9 +131,9 @@ def draw(figure: Figure, runs: dict[float, Throw]) -> None:
         start, flown, top = 0.0, 0.0, 0.0
         for bounce, _ in zip(parabolas(run.v[0, :2], run.points), range(5), strict=False):
             top = bounce.top - run.points.radius
-            share = np.linspace(0.0, 1.0, 60)
+            fraction = np.linspace(0.0, 1.0, 60)
             label = "closed form" if flown == 0.0 else None
-            path = start + share * (bounce.x - start), 4.0 * top * share * (1.0 - share)
+            path = start + fraction * (bounce.x - start), 4.0 * top * fraction * (1.0 - fraction)
             ax.plot(*path, color=LIMIT_COLOUR, linewidth=0.8, linestyle="--", label=label)
             start, flown = bounce.x, bounce.t
         struck = np.flatnonzero(run.bounces)

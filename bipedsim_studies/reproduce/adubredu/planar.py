@@ -111,8 +111,8 @@ class Throw:
     def wanted(self) -> Array:
         """(n, N) minimum normal velocity of each contact point after each step [m/s].
 
-        By eq. 4 of the paper, a point that hits the floor leaves it at e times its speed. All other points, and all points
-        with e = 0, may at most reach the floor.
+        By eq. 4 of the paper, a point that hits the floor leaves it at e times its speed. All other points, and all
+        points with e = 0, may at most reach the floor.
         """
         before, q = self.points.velocities(self.q, self.v)[:-1, :, 1], self.q[:-1]
         height = self.points.heights(q)

@@ -45,7 +45,7 @@ FRAME = 0.01
 LONGEST = 4.0
 
 
-class Flight(NamedTuple):
+class BallFlight(NamedTuple):
     """First flight of the ball, until it touches down.
 
     Attributes:
@@ -61,7 +61,7 @@ class Flight(NamedTuple):
     bounce: float
 
 
-class Kick(NamedTuple):
+class WalkerKick(NamedTuple):
     """Walk with a kick and the motion of the ball after it.
 
     Attributes:
@@ -79,12 +79,12 @@ class Kick(NamedTuple):
     velocity: Array
     leg: float
     unbalanced: float
-    flight: Flight
+    flight: BallFlight
     legs: Array
     ball: Array
 
 
-class Hit(NamedTuple):
+class BallImpact(NamedTuple):
     """Data of the step in which the ball is hit; see :class:`Kick`."""
 
     t: float
@@ -93,7 +93,7 @@ class Hit(NamedTuple):
     unbalanced: float
 
 
-def kick(torque: float, feet: str = "points", contact: str = "one_step", after: float = AFTER) -> Kick:
+def kick(torque: float, feet: str = "points", contact: str = "one_step", after: float = AFTER) -> WalkerKick:
     """Walk to the ball, and kick it with ``torque`` [N.m].
 
     Args:
@@ -107,13 +107,13 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
     """
     robot, ground = body(FEET[feet]), get_ground("downhill")
     normal = ground.patches[0].normal_world
-    at = np.array([PLACE, 0.0, ground.height(PLACE, 0.0)]) + RADIUS * normal
+    ball_position = np.array([PLACE, 0.0, ground.height(PLACE, 0.0)]) + RADIUS * normal
     football = ObjectConfig(
         name="football",
         shape="ball",
         mass=MASS,
         radius=RADIUS,
-        position=(float(at[0]), float(at[1]), float(at[2])),
+        position=(float(ball_position[0]), float(ball_position[1]), float(ball_position[2])),
         friction_static=FRICTION,
         restitution=RESTITUTION,
     )
@@ -127,15 +127,15 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
     observation = sim.reset(q, np.sqrt(GRAVITY) * v)
     controller = make_controller("pfl", robot, dt=DT)
     controller.reset(observation)
-    stance, downs, legs, path = 0, list[float](), [], []
-    hit: Hit | None = None
+    stance, touchdown_times, legs, path = 0, list[float](), [], []
+    hit: BallImpact | None = None
     flown: list[Array] = []
     while sim.t < LONGEST and (hit is None or sim.t < hit.t + after):
         load = sim.contact.wrench[:, 2]
         if load[1 - stance] > load[stance]:
             stance = 1 - stance
-            downs.append(sim.t)
-        if len(downs) < STEPS:
+            touchdown_times.append(sim.t)
+        if len(touchdown_times) < STEPS:
             tau = controller.update(observation).tau_joint
         else:
             tau = np.array([torque if stance == 0 else -torque]) if hit is None else np.zeros(1)
@@ -147,7 +147,7 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
             on_floor = gained + np.array([sim.reactions.touching.force[0], 0.0, sim.reactions.touching.force[1]])
             # The floor also supports the ball in the step of the hit.
             along = on_floor - (on_floor @ normal) * normal
-            hit = Hit(sim.t, ball.v[0, [0, 2]].copy(), leg, float(np.abs(along).max()))
+            hit = BallImpact(sim.t, ball.v[0, [0, 2]].copy(), leg, float(np.abs(along).max()))
         if hit is not None:
             flown.append(np.array([sim.t - hit.t, *ball.position[0], *ball.v[0]]))
         if round(sim.t / DT) % round(FRAME / DT) == 0:
@@ -158,33 +158,33 @@ def kick(torque: float, feet: str = "points", contact: str = "one_step", after: 
     if hit is None:
         raise ArithmeticError(f"with {torque:g} N.m the ball was not hit within {LONGEST:g} s")
     flight = _first_flight(np.array(flown), normal)
-    steps = tuple(downs[:STEPS])
-    return Kick(hit.t, steps, hit.velocity, hit.leg, hit.unbalanced, flight, np.array(legs), np.array(path))
+    steps = tuple(touchdown_times[:STEPS])
+    return WalkerKick(hit.t, steps, hit.velocity, hit.leg, hit.unbalanced, flight, np.array(legs), np.array(path))
 
 
-def _first_flight(rows: Array, normal: Array) -> Flight:
+def _first_flight(rows: Array, normal: Array) -> BallFlight:
     """Return the first flight in ``rows`` (n, 7) of time, position and velocity; NaN if there is no touchdown."""
-    t, place, velocity = rows[:, 0], rows[:, 1:4], rows[:, 4:]
-    away = velocity @ normal
-    along = np.array([normal[2], 0.0, -normal[0]])
-    landed = np.flatnonzero((away[1:] > 0.0) & (away[:-1] < 0.0))
+    t, position, velocity = rows[:, 0], rows[:, 1:4], rows[:, 4:]
+    normal_velocity = velocity @ normal
+    tangent = np.array([normal[2], 0.0, -normal[0]])
+    landed = np.flatnonzero((normal_velocity[1:] > 0.0) & (normal_velocity[:-1] < 0.0))
     if not len(landed):
-        return Flight(np.nan, np.nan, float(place[:, 2].max() - place[0, 2]), np.nan)
+        return BallFlight(np.nan, np.nan, float(position[:, 2].max() - position[0, 2]), np.nan)
     i = int(landed[0])
-    length = float((place[i + 1] - place[0]) @ along)
-    top = float((place[: i + 2, 2]).max() - place[0, 2])
-    return Flight(float(t[i + 1]), length, top, float(-away[i + 1] / away[i]))
+    length = float((position[i + 1] - position[0]) @ tangent)
+    top = float((position[: i + 2, 2]).max() - position[0, 2])
+    return BallFlight(float(t[i + 1]), length, top, float(-normal_velocity[i + 1] / normal_velocity[i]))
 
 
-def parabola(velocity: Array) -> Flight:
+def parabola(velocity: Array) -> BallFlight:
     """Return the first flight, in closed form, of a ball that leaves the floor with ``velocity`` (2,), x and z."""
     c, s = np.cos(SLOPE), np.sin(SLOPE)
     along, up = c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1]
     t = 2.0 * up / (c * GRAVITY)
-    return Flight(t, along * t + 0.5 * s * GRAVITY * t**2, 0.5 * velocity[1] ** 2 / GRAVITY, RESTITUTION)
+    return BallFlight(t, along * t + 0.5 * s * GRAVITY * t**2, 0.5 * velocity[1] ** 2 / GRAVITY, RESTITUTION)
 
 
-Kicks = dict[str, dict[float, Kick]]
+Kicks = dict[str, dict[float, WalkerKick]]
 
 
 def measure(_progress: bool = False) -> Kicks:
@@ -192,7 +192,7 @@ def measure(_progress: bool = False) -> Kicks:
     return {feet: {torque: kick(torque, feet) for torque in TABLE} for feet in FEET}
 
 
-def nearness(kicks: dict[float, Kick]) -> Array:
+def nearness(kicks: dict[float, WalkerKick]) -> Array:
     """Return the speed of each ball over the speed of table I."""
     return np.array([np.hypot(*k.velocity) / np.hypot(*TABLE[torque]) for torque, k in kicks.items()])
 
@@ -218,32 +218,32 @@ def checks(kicks: Kicks) -> Iterator[Check]:
     flights = [(k.flight, parabola(k.velocity)) for k in every]
     landed = [(a, b) for a, b in flights if np.isfinite(a.duration)]
     yield Check.equal("balls that land and bounce", len(landed), len(flights))
-    late = max(abs(a.duration - b.duration) for a, b in landed)
-    far = max(abs(a.length - b.length) / b.length for a, b in landed)
-    high = max(abs(a.top - b.top) for a, b in landed)
-    bounce = max(abs(a.bounce - b.bounce) for a, b in landed)
-    yield Check.at_most("first flight: |duration - that of the parabola|, two steps", late, 2.0 * DT, "s")
-    yield Check.at_most("first flight: |length over that of the parabola - 1|", far, 1e-3)
-    yield Check.at_most("first flight: |top - that of the parabola|", high, 1e-4, "m")
-    yield Check.at_most("|restitution at the floor - 0.5|, gravity in a step", bounce, 2e-3)
+    duration_error = max(abs(a.duration - b.duration) for a, b in landed)
+    length_error = max(abs(a.length - b.length) / b.length for a, b in landed)
+    top_error = max(abs(a.top - b.top) for a, b in landed)
+    bounce_error = max(abs(a.bounce - b.bounce) for a, b in landed)
+    yield Check.at_most("first flight: |duration - that of the parabola|, two steps", duration_error, 2.0 * DT, "s")
+    yield Check.at_most("first flight: |length over that of the parabola - 1|", length_error, 1e-3)
+    yield Check.at_most("first flight: |top - that of the parabola|", top_error, 1e-4, "m")
+    yield Check.at_most("|restitution at the floor - 0.5|, gravity in a step", bounce_error, 2e-3)
 
 
 def text(kicks: Kicks) -> str:
     """Return the table of velocities and first flights."""
     points, rectangles = kicks["points"], kicks["rectangles"]
-    near = {feet: nearness(of_feet) for feet, of_feet in kicks.items()}
+    speed_ratios = {feet: nearness(of_feet) for feet, of_feet in kicks.items()}
     lines = [
         "           table I       feet: points          rectangles            first flight: length, top [m]",
         "  torque   v_x    v_z    v_x    v_z    over    v_x    v_z    over    of table I      of points",
     ]
     for i, (torque, (x, z)) in enumerate(TABLE.items()):
         a, b = points[torque], rectangles[torque]
-        known = parabola(np.array([x, z]))
+        table_flight = parabola(np.array([x, z]))
         lines.append(
             f"  {torque:4.0f}   {x:5.2f}  {z:5.2f}"
-            f"  {a.velocity[0]:5.2f}  {a.velocity[1]:5.2f}  {near['points'][i]:6.3f}"
-            f"  {b.velocity[0]:5.2f}  {b.velocity[1]:5.2f}  {near['rectangles'][i]:6.3f}"
-            f"  {known.length:7.2f} {known.top:5.2f}   {a.flight.length:7.2f} {a.flight.top:5.2f}"
+            f"  {a.velocity[0]:5.2f}  {a.velocity[1]:5.2f}  {speed_ratios['points'][i]:6.3f}"
+            f"  {b.velocity[0]:5.2f}  {b.velocity[1]:5.2f}  {speed_ratios['rectangles'][i]:6.3f}"
+            f"  {table_flight.length:7.2f} {table_flight.top:5.2f}   {a.flight.length:7.2f} {a.flight.top:5.2f}"
         )
     return "\n".join([*lines, "  velocities of the ball after the kick [m/s], and its speed over that of table I"])
 
@@ -271,8 +271,8 @@ def draw(figure: Figure, kicks: Kicks) -> None:
         colour = FOOT_COLOURS[axis]
         middle.plot(torques, [TABLE[t][axis] for t in torques], "o--", color=colour, label=f"{name}, table I")
         middle.plot(torques, [k.velocity[axis] for k in points.values()], "s-", color=colour, label=f"{name}, points")
-        there = [k.velocity[axis] for k in rectangles.values()]
-        middle.plot(torques, there, "^:", color=colour, label=f"{name}, rectangles")
+        rectangle_velocities = [k.velocity[axis] for k in rectangles.values()]
+        middle.plot(torques, rectangle_velocities, "^:", color=colour, label=f"{name}, rectangles")
     middle.set_ylim(bottom=0.0)
     label(middle, "velocity of the ball after the kick", "torque of the hip [N.m]", "velocity [m/s]", "best")
     for torque, k in points.items():

@@ -35,7 +35,7 @@ PASSIVE_STEPS = 20
 CONTROL_DT = 4e-3
 
 
-class Walk(NamedTuple):
+class CompassWalk(NamedTuple):
     """Walk of the simulator.
 
     Attributes:
@@ -58,7 +58,7 @@ class Walk(NamedTuple):
 
 def walk(
     state: Array | None, steps: int, controlled: bool, physics_dt: float = 1e-3, contact: str = "one_step"
-) -> Walk:
+) -> CompassWalk:
     """Walk ``steps`` steps from a state of the paper, or from rest in the robot's own posture if it is None.
 
     The controller acts, and the walk is sampled, at every ``CONTROL_DT``.
@@ -92,27 +92,27 @@ def walk(
         if abs(angle) > 1.0:
             raise ArithmeticError(f"the walker has fallen at t = {sim.t:.3f} s, after {len(touch_downs)} steps")
         if rows and rows[-1][1] > 0.0 >= angle:
-            share = rows[-1][1] / (rows[-1][1] - angle)
-            speeds.append(float((1.0 - share) * rows[-1][2] + share * rate))
+            fraction = rows[-1][1] / (rows[-1][1] - angle)
+            speeds.append(float((1.0 - fraction) * rows[-1][2] + fraction * rate))
         rows.append((sim.t, float(angle), float(rate), float(relative), float(torque[0])))
     t, leg, leg_rate, swing, torques = np.array(rows).T
-    return Walk(t, leg, leg_rate, swing, torques, np.array(touch_downs), np.array(speeds))
+    return CompassWalk(t, leg, leg_rate, swing, torques, np.array(touch_downs), np.array(speeds))
 
 
-class Runs(NamedTuple):
+class CompassRuns(NamedTuple):
     """All runs of the case."""
 
-    passive: Walk
-    finer: Walk
-    disturbed: Walk
-    from_rest: Walk
+    passive: CompassWalk
+    finer: CompassWalk
+    disturbed: CompassWalk
+    from_rest: CompassWalk
     ideal: list[Stride]
     ideal_from_rest: list[Stride]
 
 
-def measure(_progress: bool = False) -> Runs:
+def measure(_progress: bool = False) -> CompassRuns:
     """Simulate passive walks with two step sizes and walks under PFL, and compute the same from event to event."""
-    return Runs(
+    return CompassRuns(
         walk(PASSIVE, PASSIVE_STEPS, False),
         walk(PASSIVE, PASSIVE_STEPS, False, physics_dt=2.5e-4),
         walk(START + DISTURBANCE, STEPS, True),
@@ -122,18 +122,18 @@ def measure(_progress: bool = False) -> Runs:
     )
 
 
-def period(run: Walk, last: int = 10) -> float:
+def period(run: CompassWalk, last: int = 10) -> float:
     """Return the mean duration of the last steps [s]."""
     return float((run.touch_downs[-1] - run.touch_downs[-1 - last]) / last)
 
 
-def checks(runs: Runs) -> Iterator[Check]:
+def checks(runs: CompassRuns) -> Iterator[Check]:
     """Yield the checks of the walks."""
     ideal = np.array([step.mid_speed for step in runs.ideal])
     speeds = runs.disturbed.mid_speeds
     gait, ideal_gait = float(speeds[-8:].mean()), float(ideal[-1])
-    rest = np.array([step.mid_speed for step in runs.ideal_from_rest[1:]])
-    difference = float(np.abs(runs.from_rest.mid_speeds[: STEPS - 1] - rest[: STEPS - 1]).max())
+    ideal_from_rest = np.array([step.mid_speed for step in runs.ideal_from_rest[1:]])
+    difference = float(np.abs(runs.from_rest.mid_speeds[: STEPS - 1] - ideal_from_rest[: STEPS - 1]).max())
     torque = max(float(np.abs(run.torque).max()) for run in (runs.disturbed, runs.from_rest))
     target = float(np.abs(np.abs(runs.disturbed.swing[_ends(runs.disturbed)]) - TARGET).max())
     yield Check.equal("steps without a motor", len(runs.passive.touch_downs), PASSIVE_STEPS)
@@ -154,22 +154,24 @@ def checks(runs: Runs) -> Iterator[Check]:
     yield Check.shown("largest torque of the hip", torque, "N.m")
 
 
-def _ends(run: Walk) -> Indices:
+def _ends(run: CompassWalk) -> Indices:
     """Return the last rows before touchdowns, without the first one, which ends a disturbed step."""
     return np.searchsorted(run.t, run.touch_downs[1:]) - 1
 
 
-def return_table(runs: Runs) -> str:
+def return_table(runs: CompassRuns) -> str:
     """Return a table of the disturbed walk's return to the gait, step by step."""
     lines = ["  step  engine: period [s]  mid-stance [rad/s]   by events: period [s]  mid-stance [rad/s]"]
     periods = np.diff(np.concatenate([[0.0], runs.disturbed.touch_downs]))
     for i in (0, 1, 2, 3, 4, 6, 8, 12, 16, STEPS - 1):
-        mine, other = (periods[i], runs.disturbed.mid_speeds[i]), runs.ideal[i]
-        lines.append(f"  {i + 1:4}  {mine[0]:18.3f}  {mine[1]:18.4f}   {other.duration:21.3f}  {other.mid_speed:18.4f}")
+        simulated, ideal = (periods[i], runs.disturbed.mid_speeds[i]), runs.ideal[i]
+        lines.append(
+            f"  {i + 1:4}  {simulated[0]:18.3f}  {simulated[1]:18.4f}   {ideal.duration:21.3f}  {ideal.mid_speed:18.4f}"
+        )
     return "\n".join(lines)
 
 
-def draw(figure: Figure, runs: Runs) -> None:
+def draw(figure: Figure, runs: CompassRuns) -> None:
     """Draw the return to the gait in the phase plane and by step, the swings, and the passive gait."""
     (phase, steps), (swing, passive) = figure.subplots(2, 2)
     run = runs.disturbed

@@ -56,15 +56,15 @@ class AdaptiveLaw:
 
         C(q, v) v_r is bilinear and symmetric, so it is a quarter of the terms of v + v_r minus those of v - v_r.
         """
-        still = np.zeros(2)
-        solution: Array = self._dynamics(q, still, a_r)
-        solution = solution + 0.25 * (self._dynamics(q, v + v_r, still) - self._dynamics(q, v - v_r, still))
-        return solution
+        zeros = np.zeros(2)
+        dynamics: Array = self._dynamics(q, zeros, a_r)
+        dynamics = dynamics + 0.25 * (self._dynamics(q, v + v_r, zeros) - self._dynamics(q, v - v_r, zeros))
+        return dynamics
 
     def __call__(self, t: float, q: Array, v: Array, belief: Array) -> tuple[Array, Array, Array]:
         """Return torques (2,) [N.m], rate of change of the estimate (2,) [1/s], and s (2,)."""
-        place, speed, acceleration = desired(t)
-        e, de = q - place, v - speed
+        position, speed, acceleration = desired(t)
+        e, de = q - position, v - speed
         s = de + SLOPE * e
         Y = self.by_link(q, v, speed - SLOPE * e, acceleration - SLOPE * de)
         return Y @ belief - K * s, -GAIN * Y.T @ s, s

@@ -96,20 +96,20 @@ def measure(progress: bool = False) -> AdaptiveWalkResult:
 
 def checks(result: AdaptiveWalkResult) -> Iterator[Check]:
     """Yield the checks of errors and estimates."""
-    true, kept, learned = (result.runs[name] for name in RUNS)
+    true, constant, learned = (result.runs[name] for name in RUNS)
     masses = np.array([sum(_mass(result.robot, joint) for joint in joints) for joints in GROUPS.values()])
     yield Check.at_most("true masses: largest error of a joint", true.worst(0.0, DURATION), 5e-3, "rad")
-    yield Check.at_least("masses of 70 % that stay: largest error", kept.worst(0.0, DURATION), 0.1, "rad")
+    yield Check.at_least("masses of 70 % that stay: largest error", constant.worst(0.0, DURATION), 0.1, "rad")
     yield Check.shown("masses of 70 % that are learned: largest error, standing", learned.worst(0.0, DELAY), "rad")
     yield Check.shown("... in the first three steps", learned.worst(BEGIN, LATE), "rad")
-    late = learned.worst(LATE, END)
-    yield Check.at_most("... from the fourth step on", late, 1.2 * true.worst(LATE, END), "rad")
-    way = float(learned.q[-1, X] - true.q[-1, X])
-    yield Check.at_most("... |way - that with true masses|", abs(way), 0.02, "m")
+    late_error = learned.worst(LATE, END)
+    yield Check.at_most("... from the fourth step on", late_error, 1.2 * true.worst(LATE, END), "rad")
+    distance_error = float(learned.q[-1, X] - true.q[-1, X])
+    yield Check.at_most("... |way - that with true masses|", abs(distance_error), 0.02, "m")
     for k, name in enumerate(GROUPS):
         yield Check.near(f"belief in the {name}, over the truth, at the end", learned.belief[-1, k], 1.0, 0.02)
-    stands = int(np.searchsorted(learned.t, DELAY))
-    yield Check.shown("believed weight over the true one, after standing", _share(learned, masses, stands))
+    after_standing = int(np.searchsorted(learned.t, DELAY))
+    yield Check.shown("believed weight over the true one, after standing", _share(learned, masses, after_standing))
     yield Check.near("... at the end", _share(learned, masses, -1), 1.0, 5e-3)
 
 

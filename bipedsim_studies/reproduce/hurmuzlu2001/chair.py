@@ -83,8 +83,8 @@ class LoadedChair:
     @property
     def disagreement(self) -> float:
         """Largest relative difference of an acceleration from the solution of eq. 13."""
-        others = np.vstack([self.gauss.acceleration, self.accelerations])
-        return float(np.abs(others - self.lcp.acceleration).max()) / self.size
+        accelerations = np.vstack([self.gauss.acceleration, self.accelerations])
+        return float(np.abs(accelerations - self.lcp.acceleration).max()) / self.size
 
     @property
     def ranges(self) -> Array:
@@ -178,11 +178,11 @@ def checks(result: ChairResult) -> Iterator[Check]:
     for name, (low, high) in zip(("front left", "rear left", "rear right", "front right"), alone.ranges, strict=True):
         yield Check.shown(f"at rest: least force of leg {name}", low, "N")
         yield Check.shown("... greatest", high, "N")
-    free = [each for each in random if each.continuum]
-    stays = [bool(np.abs(each.lcp.gap_acceleration).max() <= LIMIT * each.size) for each in random]
-    wrong = [each.continuum != all_feet for each, all_feet in zip(random, stays, strict=True)]
+    non_unique = [each for each in random if each.continuum]
+    resting = [bool(np.abs(each.lcp.gap_acceleration).max() <= LIMIT * each.size) for each in random]
+    wrong = [each.continuum != all_feet for each, all_feet in zip(random, resting, strict=True)]
     unloaded = [each for each in random if not each.lcp.force.any()]
-    rest = [each.gauss.force.sum() - each.lcp.force.sum() for each in random]
+    sum_errors = [each.gauss.force.sum() - each.lcp.force.sum() for each in random]
     yield Check.at_most(
         "at rest: |range of a leg - closed form|", ranges_error([alone], seat.J) / seat.weight, LIMIT, "m g"
     )
@@ -191,11 +191,11 @@ def checks(result: ChairResult) -> Iterator[Check]:
     )
     yield Check.at_most("... |range of a leg - closed form|", ranges_error(random, seat.J) / seat.weight, LIMIT, "m g")
     yield Check.at_most(
-        "... difference of the sum of the forces", float(np.abs(rest).max()) / seat.weight, LIMIT, "m g"
+        "... difference of the sum of the forces", float(np.abs(sum_errors).max()) / seat.weight, LIMIT, "m g"
     )
     yield Check.equal("... all feet stay but forces unique, or the reverse", sum(wrong), 0)
-    yield Check.shown("... forces not unique", len(free))
-    yield Check.shown("... the chair tips over one or two legs", LOADS - len(free) - len(unloaded))
+    yield Check.shown("... forces not unique", len(non_unique))
+    yield Check.shown("... the chair tips over one or two legs", LOADS - len(non_unique) - len(unloaded))
     yield Check.shown("... it leaves the ground", len(unloaded))
 
 

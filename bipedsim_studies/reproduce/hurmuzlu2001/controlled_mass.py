@@ -45,8 +45,8 @@ def controlled(mean: float, swing: float) -> System:
     robot = body("mass")
 
     def forces(t: float, q: Array, v: Array) -> Array:
-        place, speed, acceleration = target(mean, swing, t)
-        return np.array([acceleration + 9.81 - K1 * (v[0] - speed) - K2 * (q[0] - place)])
+        position, speed, acceleration = target(mean, swing, t)
+        return np.array([acceleration + 9.81 - K1 * (v[0] - speed) - K2 * (q[0] - position)])
 
     return between_stops(robot, [[1.0]], [0.0], forces)
 
@@ -60,12 +60,12 @@ class ClosedForm:
 
     def at(self, t: float, start: float, x: float, v: float) -> tuple[float, float]:
         """Return position and velocity at t, from position x and velocity v at ``start``."""
-        here, then = target(self.mean, self.swing, t), target(self.mean, self.swing, start)
-        e, de, since = x - then[0], v - then[1], t - start
-        gone, c, s = math.exp(-self.decay * since), math.cos(self.w * since), math.sin(self.w * since)
+        target_now, target_start = target(self.mean, self.swing, t), target(self.mean, self.swing, start)
+        e, de, elapsed = x - target_start[0], v - target_start[1], t - start
+        decay, c, s = math.exp(-self.decay * elapsed), math.cos(self.w * elapsed), math.sin(self.w * elapsed)
         b = (de + self.decay * e) / self.w
-        place = gone * (e * c + b * s)
-        return here[0] + place, here[1] - self.decay * place + gone * self.w * (b * c - e * s)
+        deviation = decay * (e * c + b * s)
+        return target_now[0] + deviation, target_now[1] - self.decay * deviation + decay * self.w * (b * c - e * s)
 
     def impacts(self, count: int) -> Array:
         """Return the first times (count,) at which the mass hits x = 0, starting from rest at ``START``."""
@@ -159,20 +159,22 @@ def checks(result: ControlledMassResult) -> Iterator[Check]:
     """Yield the checks of the invariant sets and of the corners."""
     period = 2.0 * math.pi / RATE
     free = result.runs["unconstrained"]
-    late = free.t > (PERIODS - 1) * period
-    wanted = np.array([target(*SETS["unconstrained"], t)[0] for t in free.t[late]])
+    last_period = free.t > (PERIODS - 1) * period
+    targets = np.array([target(*SETS["unconstrained"], t)[0] for t in free.t[last_period]])
     yield Check.equal("unconstrained: impacts", len(free.impacts), 0)
-    yield Check.at_most("... |x - x_d| in the last period", float(np.abs(free.q[late, 0] - wanted).max()), 1e-9, "m")
+    yield Check.at_most(
+        "... |x - x_d| in the last period", float(np.abs(free.q[last_period, 0] - targets).max()), 1e-9, "m"
+    )
     name = "impacts, rest, flight"
-    mixed, hand = result.runs[name], ClosedForm(*SETS[name])
+    mixed, closed_form = result.runs[name], ClosedForm(*SETS[name])
     yield Check.at_most(
         f"impacts: |first {EVENTS} - closed form|",
-        float(np.abs(mixed.times[:EVENTS] - hand.impacts(EVENTS)).max()),
+        float(np.abs(mixed.times[:EVENTS] - closed_form.impacts(EVENTS)).max()),
         1e-8,
         "s",
     )
-    _, leaves = hand.rests()
-    phases = left(mixed) % period
+    _, leaves = closed_form.rests()
+    phases = opening_times(mixed) % period
     yield Check.at_most(
         "... |instants at which it leaves - closed form|", float(np.abs(phases - leaves % period).max()), 1e-6, "s"
     )
@@ -180,11 +182,15 @@ def checks(result: ControlledMassResult) -> Iterator[Check]:
     strikes = [int(((mixed.times >= k * period) & (mixed.times < (k + 1) * period)).sum()) for k in (2, 3)]
     yield Check.equal("... impacts of a period as in the one before", strikes[1], strikes[0])
     pressed = result.runs["constrained"]
-    late = pressed.t > (PERIODS - 1) * period
+    last_period = pressed.t > (PERIODS - 1) * period
     mean, swing = SETS["constrained"]
-    force = np.array([-target(mean, swing, t) @ (K2, K1, 1.0) for t in pressed.t[late]])
-    yield Check.at_most("constrained: |x| in the last period", float(np.abs(pressed.q[late, 0]).max()), 1e-9, "m")
-    yield Check.at_most("... |force - closed form|", float(np.abs(pressed.force[late, 0] - force).max()), 1e-6, "N")
+    force = np.array([-target(mean, swing, t) @ (K2, K1, 1.0) for t in pressed.t[last_period]])
+    yield Check.at_most(
+        "constrained: |x| in the last period", float(np.abs(pressed.q[last_period, 0]).max()), 1e-9, "m"
+    )
+    yield Check.at_most(
+        "... |force - closed form|", float(np.abs(pressed.force[last_period, 0] - force).max()), 1e-6, "N"
+    )
     for angle, speeds in result.leaving.items():
         hand_speeds = np.array([folded(angle, float(each)) for each in result.offsets])
         degrees = math.degrees(angle)
@@ -209,7 +215,7 @@ def jump(offsets: Array, speeds: Array) -> Array:
     return np.asarray(speeds[middle] - speeds[middle - 1])
 
 
-def left(result: Motion) -> Array:
+def opening_times(result: Motion) -> Array:
     """Return the times (n,) at which a resting contact opens [s]."""
     pressed = result.force[:, 0] > 0.0
     rows = np.flatnonzero(pressed[:-1] & ~pressed[1:])

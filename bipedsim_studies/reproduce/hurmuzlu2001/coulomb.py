@@ -193,15 +193,17 @@ def checks(result: CoulombResult) -> Iterator[Check]:
         yield Check.shown(f"... of states, those within rounding of a boundary ({regions.size} in all)", skipped)
         counted = Counter(regions.ravel().tolist())
         yield from [Check.shown(f"... {name}", counted[k]) for k, name in enumerate(REGIONS)]
-    least, angle = thin.least_friction
+    smallest, angle = thin.least_friction
     slid = SlidingRod(angle, 0.0)
     yield Check.at_most("relative error of the normal force where it is unique", result.force_error, LIMIT)
     yield Check.at_most("|friction at which solutions end - closed form|, relative", edge_error(result), LIMIT)
-    yield Check.near("least friction with a paradox, by the closed form", least, 4.0 / 3.0, LIMIT)
+    yield Check.near("least friction with a paradox, by the closed form", smallest, 4.0 / 3.0, LIMIT)
     yield Check.equal(
-        "its verdict just below: unique", float(slid.solve(least * (1.0 - ROUNDING)).verdict == "unique"), 1
+        "its verdict just below: unique", float(slid.solve(smallest * (1.0 - ROUNDING)).verdict == "unique"), 1
     )
-    yield Check.equal("its verdict just above: none", float(slid.solve(least * (1.0 + ROUNDING)).verdict == "none"), 1)
+    yield Check.equal(
+        "its verdict just above: none", float(slid.solve(smallest * (1.0 + ROUNDING)).verdict == "none"), 1
+    )
 
 
 def edge_error(result: CoulombResult) -> float:
@@ -223,13 +225,13 @@ def draw(figure: Figure, result: CoulombResult) -> None:
         ax.pcolormesh(degrees, FRICTIONS, regions.T, cmap=colours, vmin=-0.5, vmax=3.5, shading="nearest")
         ax.plot(np.degrees(fine), thin.boundary(fine), color=LIMIT_COLOUR, linewidth=1.4, label="closed form, A = 0")
         if thin.half * spin**2 > thin.g:
-            free = np.degrees(np.arcsin(thin.g / (thin.half * spin**2)))
-            ax.axvline(free, color="#222222", linewidth=1.2, linestyle="--", label="closed form, b = 0")
+            lift_angle = np.degrees(np.arcsin(thin.g / (thin.half * spin**2)))
+            ax.axvline(lift_angle, color="#222222", linewidth=1.2, linestyle="--", label="closed form, b = 0")
         if spin == 0.0:
             ax.plot(np.degrees(STEEP), result.edge, "o", color="#222222", markersize=3, label="bisection of the LCP")
-        least, angle = thin.least_friction
-        ax.plot(np.degrees(angle), least, "*", color="#222222", markersize=9)
-        ax.annotate(f"mu = {least:.4f}", (np.degrees(angle), least), xytext=(6, -12), textcoords="offset points")
+        smallest, angle = thin.least_friction
+        ax.plot(np.degrees(angle), smallest, "*", color="#222222", markersize=9)
+        ax.annotate(f"mu = {smallest:.4f}", (np.degrees(angle), smallest), xytext=(6, -12), textcoords="offset points")
         label(
             ax,
             f"rod turning at {spin:g} rad/s, end slides at {-SLIP:g} m/s under it",
@@ -240,8 +242,8 @@ def draw(figure: Figure, result: CoulombResult) -> None:
         ax.grid(False)
     axes[0].set_ylabel("friction mu")
     handles, labels = axes[0].get_legend_handles_labels()
-    more, names = axes[-1].get_legend_handles_labels()
-    handles += [handle for handle, name in zip(more, names, strict=True) if name not in labels]
+    more_handles, names = axes[-1].get_legend_handles_labels()
+    handles += [handle for handle, name in zip(more_handles, names, strict=True) if name not in labels]
     labels += [name for name in names if name not in labels]
     patches = [Patch(facecolor=colour, edgecolor="#999999") for colour in COLOURS]
     figure.legend(patches + handles, [*REGIONS, *labels], loc="outside lower center", ncols=4)

@@ -96,17 +96,17 @@ class EnergyResult:
 
 def measure(progress: bool = False) -> EnergyResult:
     """Apply each law to each impact."""
-    given = problems()
+    samples = problems()
     result = EnergyResult()
     for law, entry in IMPACT_LAWS.items():
         es = RESTITUTION if entry.restitution != "none" else RESTITUTION[:1]
-        rows = tqdm(given, desc=law, unit="impact", disable=not progress, leave=False)
+        rows = tqdm(samples, desc=law, unit="impact", disable=not progress, leave=False)
         result.over_e[law] = [[each.after(law, e) for e in es] for each in rows]
         result.none[law] = sum(not outcomes for row in result.over_e[law] for outcomes in row)
         if entry.restitution == "each":
             # Newton's coefficients contradict each other where the rows of the contacts are dependent.
-            free = [each for each in given if np.linalg.matrix_rank(each.J) == len(each.J)]
-            result.unequal[law] = [max(each.after(law, each.each), default=np.nan) for each in free]
+            independent = [each for each in samples if np.linalg.matrix_rank(each.J) == len(each.J)]
+            result.unequal[law] = [max(each.after(law, each.each), default=np.nan) for each in independent]
     return result
 
 
@@ -125,10 +125,10 @@ def checks(result: EnergyResult) -> Iterator[Check]:
     poisson = float(np.nanmax(result.unequal["pfeiffer_glocker"])) - 1.0
     yield Check.at_most("pfeiffer_glocker, an e for each contact: energy after / before - 1, at most", poisson, LIMIT)
     for law in ("haug", "han_gilmore"):
-        most = np.array(result.unequal[law])
-        gaining = float(np.sum(most > 1.0 + LIMIT))
-        yield Check.shown(f"{law}, an e for each contact: impacts that gain energy, of {len(most)}", gaining)
-        yield Check.shown("... energy after / before - 1, at most", float(np.nanmax(most)) - 1.0)
+        highest = np.array(result.unequal[law])
+        gaining = float(np.sum(highest > 1.0 + LIMIT))
+        yield Check.shown(f"{law}, an e for each contact: impacts that gain energy, of {len(highest)}", gaining)
+        yield Check.shown("... energy after / before - 1, at most", float(np.nanmax(highest)) - 1.0)
 
 
 def draw(figure: Figure, result: EnergyResult) -> None:
@@ -145,11 +145,11 @@ def draw(figure: Figure, result: EnergyResult) -> None:
             for row in ratios:
                 first = [outcomes[0] if outcomes else np.nan for outcomes in row]
                 ax.plot(RESTITUTION, first, color=FOOT_COLOURS[k], linewidth=0.6, alpha=0.5)
-            more = [
+            further = [
                 (e, ratio) for row in ratios for e, rest in zip(RESTITUTION, row, strict=True) for ratio in rest[1:]
             ]
-            if more:
-                ax.plot(*np.array(more).T, ".", color="#222222", markersize=2, label="further outcomes")
+            if further:
+                ax.plot(*np.array(further).T, ".", color="#222222", markersize=2, label="further outcomes")
                 ax.legend(loc="lower right")
             label(ax, law, x="restitution e, the same at all contacts")
         ax.axhline(1.0, color=LIMIT_COLOUR, linewidth=1.0, linestyle="--")

@@ -92,8 +92,8 @@ def foot_strike() -> FootStrike:
         return np.array([0.0, height, TRUNK_PITCH, *legs])
 
     def misses(unknown: Array) -> list[float]:
-        place = mechanics(robot, configuration(unknown), np.zeros(9), points).position
-        return [place[0, Z], place[2, Z], place[2, X] - place[0, X] - STEP]
+        positions = mechanics(robot, configuration(unknown), np.zeros(9), points).position
+        return [positions[0, Z], positions[2, Z], positions[2, X] - positions[0, X] - STEP]
 
     q = configuration(fsolve(misses, [0.88, 0.05, -0.4], xtol=1e-13))
     state = mechanics(robot, q, np.zeros(9), points)
@@ -134,14 +134,14 @@ def checks(result: FootStrikeResult) -> Iterator[Check]:
             yield Check.shown(f"{name}: impulse of the {point}", impulse, "N.s")
             yield Check.shown("... and its vertical velocity after it", after, "m/s")
     law = result.laws["pfeiffer_glocker, friction"]
-    judge = law.v_after
+    reference = law.v_after
     pull = result.laws["haug"].impulse[0]
     yield Check.at_most("haug, which holds the rear toe: its impulse, a pull", pull, 0.0, "N.s")
-    lifts = float(strike.normal[0] @ judge)
+    lifts = float(strike.normal[0] @ reference)
     yield Check.at_least("pfeiffer_glocker: the rear toe lifts", lifts, LIMIT, "m/s")
     for model, v in result.engine.items():
-        off = np.abs(np.vstack([strike.normal, strike.tangential]) @ (v - judge)).max()
-        yield Check.at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", off, LIMIT, "m/s")
+        velocity_error = np.abs(np.vstack([strike.normal, strike.tangential]) @ (v - reference)).max()
+        yield Check.at_most(f"{model}: velocity of a point - that of pfeiffer_glocker", velocity_error, LIMIT, "m/s")
         lost = strike.energy(v) - strike.energy(strike.v)
         yield Check.near("... its change of energy", lost, law.energy_change, 1e-3, "J")
 
@@ -150,20 +150,20 @@ def draw(figure: Figure, result: FootStrikeResult) -> None:
     """Draw the posture, and impulses and vertical velocities of the three points for each law."""
     strike = result.strike
     posture, impulses, speeds = figure.subplots(1, 3)
-    place = strike.state.position
+    positions = strike.state.position
     for toe, heel, colour in ((0, 1, FOOT_COLOURS[0]), (2, 3, FOOT_COLOURS[1])):
-        posture.plot(place[[toe, heel], X], place[[toe, heel], Z], "o-", color=colour)
+        posture.plot(positions[[toe, heel], X], positions[[toe, heel], Z], "o-", color=colour)
     posture.plot(strike.q[0], strike.q[1], "s", color="#222222")
     posture.axhline(0.0, color="#888888", linewidth=0.8)
     label(posture, "feet and hip", x="x (m)", y="z (m)", aspect="equal")
     width = 0.8 / len(result.laws)
-    at = np.arange(len(POINTS))
+    centres = np.arange(len(POINTS))
     for k, (name, impact) in enumerate(result.laws.items()):
-        place_of = at + (k - 0.5 * (len(result.laws) - 1)) * width
-        impulses.bar(place_of, impact.impulse, width, color=FOOT_COLOURS[k], label=name)
-        speeds.bar(place_of, strike.normal @ impact.v_after, width, color=FOOT_COLOURS[k], label=name)
+        bar_positions = centres + (k - 0.5 * (len(result.laws) - 1)) * width
+        impulses.bar(bar_positions, impact.impulse, width, color=FOOT_COLOURS[k], label=name)
+        speeds.bar(bar_positions, strike.normal @ impact.v_after, width, color=FOOT_COLOURS[k], label=name)
     for ax, quantity in ((impulses, "normal impulse (N s)"), (speeds, "vertical velocity after (m/s)")):
-        ax.set_xticks(at, POINTS)
+        ax.set_xticks(centres, POINTS)
         ax.set_ylabel(quantity)
         ax.axhline(0.0, color="#222222", linewidth=0.8)
     impulses.legend()

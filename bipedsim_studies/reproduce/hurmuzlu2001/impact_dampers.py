@@ -76,9 +76,9 @@ def _free(t: Array) -> tuple[Array, Array]:
     """
     decay = 0.5 * DAMPING
     w = math.sqrt(STIFFNESS - decay**2)
-    gone, c, s = np.exp(-decay * t), np.cos(w * t), np.sin(w * t)
-    from_place = np.array([gone * (c + decay / w * s), -gone * STIFFNESS / w * s])
-    from_speed = np.array([gone * s / w, gone * (c - decay / w * s)])
+    decayed, c, s = np.exp(-decay * t), np.cos(w * t), np.sin(w * t)
+    from_place = np.array([decayed * (c + decay / w * s), -decayed * STIFFNESS / w * s])
+    from_speed = np.array([decayed * s / w, decayed * (c - decay / w * s)])
     return from_place, from_speed
 
 
@@ -154,11 +154,11 @@ def swinging(duration: float = SWINGING) -> Motion:
 
 def swinging_by_hand(count: int) -> Array:
     """Return the first ``count`` impacts [s] of the pendulum from its Lagrangian (rod of 1 kg, ball of 0.2 kg)."""
-    ball, about, g = 0.2, 1.0 / 3.0, 9.81
+    ball, hinge_inertia, g = 0.2, 1.0 / 3.0, 9.81
 
     def rate(_t: float, y: Array) -> list[float]:
         a, s, da, ds = y
-        M = np.array([[about + ball * (1.0 + s * s), ball], [ball, ball]])
+        M = np.array([[hinge_inertia + ball * (1.0 + s * s), ball], [ball, ball]])
         forces = [
             -2.0 * ball * s * ds * da - 0.5 * g * math.sin(a) - ball * g * (math.sin(a) + s * math.cos(a)),
             ball * s * da * da - ball * g * math.sin(a),
@@ -175,20 +175,20 @@ def swinging_by_hand(count: int) -> Array:
         t, y = float(solution.t[-1]), solution.y[:, -1].copy()
         times.append(t)
         # The impulse acts on the ball along the slot. Its reaction acts on the rod, 1 m from the hinge.
-        response = np.linalg.solve([[about + ball * (1.0 + y[1] ** 2), ball], [ball, ball]], [0.0, 1.0])
+        response = np.linalg.solve([[hinge_inertia + ball * (1.0 + y[1] ** 2), ball], [ball, ball]], [0.0, 1.0])
         y[2:] -= (1.0 + PENDULUM_E) * y[3] / response[1] * response
     return np.array(times)
 
 
 def measure(_progress: bool = False) -> ImpactDampersResult:
     """Simulate the mass and the pendulum."""
-    house = body("mass_damper")
-    ratio = house.model.inertias[2].mass / house.model.inertias[1].mass
+    mass_damper = body("mass_damper")
+    ratio = mass_damper.model.inertias[2].mass / mass_damper.model.inertias[1].mass
 
     def forces(t: float, q: Array, v: Array) -> Array:
         return np.array([FORCE * math.sin(RATE * t) - STIFFNESS * q[0] - DAMPING * v[0], 0.0])
 
-    system = between_stops(house, [[1.0, -1.0], [-1.0, 1.0]], [0.5 * PLAY] * 2, forces)
+    system = between_stops(mass_damper, [[1.0, -1.0], [-1.0, 1.0]], [0.5 * PLAY] * 2, forces)
     mass = motion(system, [0.0, 0.0], [0.0, 0.3], PERIODS * 2.0 * math.pi / RATE, restitution=MASS_E)
     front = next(impact for impact in reversed(mass.impacts) if impact.impulse[0] > 0.0)
     expected = min(by_hand(ratio), key=lambda each: abs(each.place - front.q[0]))
@@ -213,10 +213,10 @@ def measure(_progress: bool = False) -> ImpactDampersResult:
 def checks(result: ImpactDampersResult) -> Iterator[Check]:
     """Yield the checks of both systems."""
     expected, mass = result.expected, result.mass
-    late = mass.impacts[-8:]
+    last_impacts = mass.impacts[-8:]
     front = next(impact for impact in reversed(mass.impacts) if impact.impulse[0] > 0.0)
-    since = mass.t - front.t
-    half = (since >= 0.0) & (since <= math.pi / RATE)
+    elapsed = mass.t - front.t
+    half = (elapsed >= 0.0) & (elapsed <= math.pi / RATE)
     yield Check.near(
         "mass: time between impacts, half a period", float(np.diff(mass.times)[-8:].mean()), 0.5, 1e-7, "s"
     )
@@ -226,13 +226,13 @@ def checks(result: ImpactDampersResult) -> Iterator[Check]:
     yield Check.near("... of the ball", float(front.after[1]), expected.ball, 1e-6, "m/s")
     yield Check.at_most(
         "... |path of the mass until the next impact - closed form|",
-        float(np.abs(mass.q[half, 0] - expected.path(since[half])).max()),
+        float(np.abs(mass.q[half, 0] - expected.path(elapsed[half])).max()),
         1e-6,
         "m",
     )
     yield Check.at_most(
         "... |sum of momenta before - after| of any impact",
-        max(abs(float(np.array([1.0, 0.2]) @ (i.after - i.before))) for i in late),
+        max(abs(float(np.array([1.0, 0.2]) @ (i.after - i.before))) for i in last_impacts),
         1e-12,
         "N.s",
     )

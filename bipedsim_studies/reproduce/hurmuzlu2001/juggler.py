@@ -41,9 +41,9 @@ def returned(racket: float, arrival: float, e: float = RESTITUTION) -> float:
     return arrival + RACKET / (OBJECT + RACKET) * (1.0 + e) * (racket - arrival)
 
 
-def racket_for(wanted: float, arrival: float, e: float) -> float:
+def racket_for(departure: float, arrival: float, e: float) -> float:
     """Return the racket's velocity [m/s] that changes the object's velocity from ``arrival`` to ``wanted``."""
-    return arrival + (wanted - arrival) * (OBJECT + RACKET) / (RACKET * (1.0 + e))
+    return arrival + (departure - arrival) * (OBJECT + RACKET) / (RACKET * (1.0 + e))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ def play(believed: float) -> Game:
     """Return the game of a controller that assumes the restitution ``believed``."""
     robot = body("juggler")
     q, v, t = np.array([HEIGHTS[0], 0.0]), np.zeros(2), 0.0
-    wanted = [math.sqrt(2.0 * GRAVITY * height) for height in HEIGHTS]
+    departures = [math.sqrt(2.0 * GRAVITY * height) for height in HEIGHTS]
     flights = []
     for k in range(len(HEIGHTS)):
         # Time of flight until the object is back at zero height, from its own state.
         duration = (v[0] + math.sqrt(v[0] ** 2 + 2.0 * GRAVITY * max(q[0], 0.0))) / GRAVITY
         arrival = v[0] - GRAVITY * duration
-        last = racket_for(wanted[(k + 1) % len(HEIGHTS)], arrival, believed)
+        last = racket_for(departures[(k + 1) % len(HEIGHTS)], arrival, believed)
         rise = -q[1]
         cubic = [q[1], v[1], 3 * rise / duration**2 - (2 * v[1] + last) / duration]
         plan = Polynomial([*cubic, (v[1] + last) / duration**2 - 2 * rise / duration**3])
@@ -88,8 +88,8 @@ def play(believed: float) -> Game:
         flight = motion(system, q, v, 2.0 * duration, start=t, restitution=RESTITUTION, every=2e-3, most_impacts=0)
         flights.append(flight)
         t, q, v = float(flight.t[-1]), flight.q[-1], flight.v[-1]
-        here = system(t, q, v)
-        v = IMPACT_LAWS["haug"](here.M, here.J, v, RESTITUTION).v_after
+        terms = system(t, q, v)
+        v = IMPACT_LAWS["haug"](terms.M, terms.J, v, RESTITUTION).v_after
     return Game(flights, believed)
 
 
@@ -145,8 +145,8 @@ def checks(result: JugglerResult) -> Iterator[Check]:
 
 def parabola_error(flight: Motion) -> float:
     """Return the largest distance of the object from its free-flight parabola [m]."""
-    since = flight.t - flight.t[0]
-    expected = flight.q[0, 0] + flight.v[0, 0] * since - 0.5 * GRAVITY * since**2
+    elapsed = flight.t - flight.t[0]
+    expected = flight.q[0, 0] + flight.v[0, 0] * elapsed - 0.5 * GRAVITY * elapsed**2
     return float(np.abs(flight.q[:, 0] - expected).max())
 
 
@@ -169,8 +169,8 @@ def draw(figure: Figure, result: JugglerResult) -> None:
             middle = 0.5 * (flight.t[0] + flight.t[-1]) if k else flight.t[0]
             ax.plot(middle, HEIGHTS[k], "_", color=LIMIT_COLOUR, markersize=22, label="ordered" if named else None)
         ax.plot(game.hits, np.zeros_like(game.hits), ".", color="#222222", markersize=4)
-        what = "known" if game is result.right else f"taken for {WRONG:g}"
-        label(ax, f"restitution {RESTITUTION:g}, {what}", x="time [s]", y="z [m]", legend="above")
+        assumption = "known" if game is result.right else f"taken for {WRONG:g}"
+        label(ax, f"restitution {RESTITUTION:g}, {assumption}", x="time [s]", y="z [m]", legend="above")
 
 
 case = study(measure, checks, draw, (11.0, 6.5))

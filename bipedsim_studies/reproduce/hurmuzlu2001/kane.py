@@ -127,8 +127,8 @@ def closed_form_error(result: KaneResult) -> float:
     for e, blows in result.newton.items():
         for blow in blows:
             pendulum = blow.pendulum
-            hand = [np.array([pendulum.w, pendulum.slip]) + pendulum.D @ x for x in pendulum.newton(e, blow.mu)]
-            worst = max(worst, min(float(np.abs(blow.after - each).max()) for each in hand))
+            closed_forms = [np.array([pendulum.w, pendulum.slip]) + pendulum.D @ x for x in pendulum.newton(e, blow.mu)]
+            worst = max(worst, min(float(np.abs(blow.after - each).max()) for each in closed_forms))
     return worst
 
 
@@ -143,10 +143,10 @@ def checks(result: KaneResult) -> Iterator[Check]:
     driven = max(result.gauss, key=lambda blow: float(blow.work[1]))
     sliding = [blow for blow in result.gauss if abs(blow.after[1]) > LIMIT]
     eq_40 = [abs(float(blow.impulse @ blow.after)) / blow.pendulum.energy for blow in result.gauss]
-    moved = [blow.result.v_after - blow.pendulum.v for blow in result.gauss]
-    lost = [
+    velocity_changes = [blow.result.v_after - blow.pendulum.v for blow in result.gauss]
+    loss_errors = [
         abs(blow.rise + 0.5 * float(dv @ blow.pendulum.M @ dv) / blow.pendulum.energy)
-        for blow, dv in zip(result.gauss, moved, strict=True)
+        for blow, dv in zip(result.gauss, velocity_changes, strict=True)
     ]
     rebound = [abs(blow.after[0] - blow.mu * abs(blow.after[1])) for blow in sliding]
     yield Check.at_most(
@@ -167,7 +167,7 @@ def checks(result: KaneResult) -> Iterator[Check]:
     yield Check.at_least("... with none of the slip's: the same, at most", most(normal), 0.1)
     yield Check.at_most("Lötstedt: energy after / before - 1", max(blow.rise for blow in result.gauss), LIMIT)
     yield Check.at_most("Lötstedt: |impulse . velocity after| / energy, eq. 40", max(eq_40), LIMIT)
-    yield Check.at_most("Lötstedt: |loss - |v+ - v-|_M^2 / 2| / energy", max(lost), LIMIT)
+    yield Check.at_most("Lötstedt: |loss - |v+ - v-|_M^2 / 2| / energy", max(loss_errors), LIMIT)
     yield Check.at_least("Lötstedt: work of friction over the energy before, at most", float(driven.work[1]), 0.1)
     yield Check.at_most("Lötstedt: |rebound - mu slip| where it slides", max(rebound), LIMIT, "m/s")
     yield Check.at_most(

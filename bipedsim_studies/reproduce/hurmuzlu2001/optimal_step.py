@@ -76,8 +76,8 @@ class ConstraintStep:
         constraint = LinkConstraint.repeating(links, END, LANDING, lean, 0.0)
         portrait = PhasePortrait((-END, END), constraint.inertia, constraint.moment)
         strike = links.momentum(*links.heel_strike(constraint.posture(END), constraint.slopes(END)))
-        left = (strike / float(portrait.inertia(END))) ** 2
-        level = left * float(portrait.work(END)) / (1.0 - left)
+        remaining = (strike / float(portrait.inertia(END))) ** 2
+        level = remaining * float(portrait.work(END)) / (1.0 - remaining)
         return cls(constraint, portrait, level, portrait.time(-END, END, level, False))
 
     @classmethod
@@ -146,14 +146,14 @@ def measure(_progress: bool = False) -> OptimalStepResult:
     best = extremal(step, direct[1])
     others = {}
     for times in (DURATIONS[DURATIONS < DURATION][::-1], DURATIONS[DURATIONS > DURATION]):
-        near: Trajectory = best
+        neighbour: Trajectory = best
         for duration in times:
-            stretched = Trajectory(near.t * duration / near.t[-1], near.x, near.u, near.cost)
-            other = problem(links, float(duration))
-            near = others[duration] = extremal(other, collocated(other, stretched, INTERVALS[1]))
+            stretched = Trajectory(neighbour.t * duration / neighbour.t[-1], neighbour.x, neighbour.u, neighbour.cost)
+            other_problem = problem(links, float(duration))
+            neighbour = others[duration] = extremal(other_problem, collocated(other_problem, stretched, INTERVALS[1]))
     sides = [collocated(problem(links, DURATION + side), best, INTERVALS[-1]).cost for side in (-NEAR, NEAR)]
     u = CubicSpline(best.t, best.u, axis=1)
-    free = solve_ivp(
+    final_state = solve_ivp(
         lambda t, x: links.flow(x[:, None], UNIT * u(t)[:, None])[:, 0],
         (0.0, DURATION),
         best.x[:, 0],
@@ -166,7 +166,7 @@ def measure(_progress: bool = False) -> OptimalStepResult:
     walk = engine(constraint, float(best.x[0, 0]), float(best.x[3, 0]), ENGINE_TIME, ENGINE_STEPS)
     price = (sides[1] - sides[0]) / (2.0 * NEAR)
     return OptimalStepResult(
-        links, drawn, direct, best, tuple(others[each] for each in DURATIONS), price, free, walk, constraint
+        links, drawn, direct, best, tuple(others[each] for each in DURATIONS), price, final_state, walk, constraint
     )
 
 
@@ -182,9 +182,9 @@ def checks(result: OptimalStepResult) -> Iterator[Check]:
     yield Check.at_most("cost / that of the drawn step", best.cost / result.drawn.cost, 0.2)
     yield Check.at_most("range of H over the step / H", np.ptp(best.hamiltonian) / abs(best.hamiltonian[0]), 1e-6)
     yield Check.near("price of time: H / difference of two direct steps", best.hamiltonian[0] / result.price, 1.0, 1e-3)
-    lands, rate = links.heel_strike(result.free[:3], result.free[3:])
-    off = np.concatenate([lands, rate]) - best.x[:, 0]
-    yield Check.at_most("|torques played by another integrator: next start - start|", np.abs(off).max(), 1e-4)
+    posture, rate = links.heel_strike(result.free[:3], result.free[3:])
+    start_error = np.concatenate([posture, rate]) - best.x[:, 0]
+    yield Check.at_most("|torques played by another integrator: next start - start|", np.abs(start_error).max(), 1e-4)
     yield Check.shown("largest torque", UNIT * np.abs(best.u).max(), "N.m")
     force = forces(links, best)
     yield Check.at_least("least normal force", force[:, 1].min(), 0.5 * 9.81 * links.masses.sum(), "N")

@@ -225,26 +225,26 @@ def improved(
     duration = GAIT.step_duration
     t = np.linspace(0.0, duration, NODES)
     stance = int(np.argmax(walk.share(begin + 0.5 * duration)))
-    support, splines, known = StanceLeg(robot, stance), Splines(duration, count), reference(walk, begin, t)
-    old = support.along(t, *known)
-    floor = old.heights.min(axis=1) - ROUNDING
-    low = floor < NEAR
+    support, splines, paths = StanceLeg(robot, stance), Splines(duration, count), reference(walk, begin, t)
+    original = support.along(t, *paths)
+    floor = original.heights.min(axis=1) - ROUNDING
+    near_ground = floor < NEAR
 
     def motion(weights: Array) -> SupportMotion:
-        return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
+        return support.along(t, *(a + b for a, b in zip(paths, splines.at(t, weights), strict=True)))
 
     def terms(share: Array, weights: Array) -> tuple[Array, Array]:
         """Return the residuals of the cost, and the constraints, which must not be negative."""
-        now = motion(weights)
-        faster = (now.ahead - old.ahead)[low]
-        lifted, bent = now.heights - floor[:, None], now.q[:, [4, 7]] - LEAST_KNEE
-        ahead, up = now.force[:, 0], now.force[:, 1]
-        holds = [FRICTION * up - ahead, FRICTION * up + ahead, up - PRESSED * robot.weight]
-        kept = [ROOM - now.cop, ROOM + now.cop, lifted.ravel(), bent.ravel(), SCUFF - faster, SCUFF + faster]
-        bounds = np.concatenate([*(10.0 * each for each in kept), *(each / robot.weight for each in holds)])
+        trial = motion(weights)
+        faster = (trial.ahead - original.ahead)[near_ground]
+        lifted, bent = trial.heights - floor[:, None], trial.q[:, [4, 7]] - LEAST_KNEE
+        ahead, up = trial.force[:, 0], trial.force[:, 1]
+        forces = [FRICTION * up - ahead, FRICTION * up + ahead, up - PRESSED * robot.weight]
+        distances = [ROOM - trial.cop, ROOM + trial.cop, lifted.ravel(), bent.ravel(), SCUFF - faster, SCUFF + faster]
+        bounds = np.concatenate([*(10.0 * each for each in distances), *(each / robot.weight for each in forces)])
         if of_energy:
-            return np.concatenate([(share * now.power).ravel(), LITTLE_TORQUE * now.u.ravel()]) / 10.0, bounds
-        return now.u.ravel() / 300.0, bounds
+            return np.concatenate([(share * trial.power).ravel(), LITTLE_TORQUE * trial.u.ravel()]) / 10.0, bounds
+        return trial.u.ravel() / 300.0, bounds
 
     weights = np.zeros(6 * splines.count)
     for _ in range(ITERATIONS):
@@ -265,11 +265,11 @@ def _programme(terms: Callable[[Array], tuple[Array, Array]], weights: Array) ->
     rows = np.array([(side[0] - aimed) / h for side in sides]).T
     slopes = np.array([(side[1] - bounds) / h for side in sides]).T
     square, slope = rows.T @ rows + DAMPING * np.eye(len(weights)), rows.T @ aimed
-    far = np.full(len(bounds), 1e30)
+    no_limit = np.full(len(bounds), 1e30)
     kinds = np.zeros(len(bounds), dtype=np.intc)
-    step, _, verdict, _ = daqp.solve(square, slope, np.ascontiguousarray(slopes), far, -bounds, kinds)
-    if verdict != 1:
-        raise NoSupportError(f"no step towards a better support phase: the programme ends with {verdict}")
+    step, _, status, _ = daqp.solve(square, slope, np.ascontiguousarray(slopes), no_limit, -bounds, kinds)
+    if status != 1:
+        raise NoSupportError(f"no step towards a better support phase: the programme ends with {status}")
     return np.asarray(step)
 
 
@@ -286,12 +286,12 @@ class ImprovedWalk:
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
         """Return angles (6,) [rad], velocities and accelerations ``t`` [s] after the start."""
-        known = self._walk.at(t)
+        original = self._walk.at(t)
         for begin, (splines, weights) in self._added.items():
             if begin < t < begin + GAIT.step_duration:
-                more = splines.at(np.array([t - begin]), weights)
-                return known[0] + more[0][0], known[1] + more[1][0], known[2] + more[2][0]
-        return known
+                added = splines.at(np.array([t - begin]), weights)
+                return original[0] + added[0][0], original[1] + added[1][0], original[2] + added[2][0]
+        return original
 
     def share(self, t: float) -> Array:
         """Return the desired fraction of the weight on each foot (2,)."""
@@ -357,21 +357,21 @@ def measure(progress: bool = False) -> OptimalSupportResult:
     begin = BEGINS[0]
     t = np.linspace(0.0, GAIT.step_duration, FINE)
     support = StanceLeg(robot, int(np.argmax(walk.share(begin + 0.5 * GAIT.step_duration))))
-    known = reference(walk, begin, t)
+    paths = reference(walk, begin, t)
 
     def added(splines: Splines, weights: Array) -> SupportMotion:
-        return support.along(t, *(a + b for a, b in zip(known, splines.at(t, weights), strict=True)))
+        return support.along(t, *(a + b for a, b in zip(paths, splines.at(t, weights), strict=True)))
 
     def better(splines: Splines, weights: Array) -> ImprovedWalk:
-        other = weights.reshape(-1, 6)[:, MIRRORED].ravel()
-        return ImprovedWalk(walk, dict(zip(BEGINS, ((splines, weights), (splines, other)), strict=True)))
+        mirrored = weights.reshape(-1, 6)[:, MIRRORED].ravel()
+        return ImprovedWalk(walk, dict(zip(BEGINS, ((splines, weights), (splines, mirrored)), strict=True)))
 
     best, finer = (improved(robot, walk, begin, count) for count in SHAPES)
     cheapest = improved(robot, walk, begin, SHAPES[1], of_energy=True)
     return OptimalSupportResult(
         robot=robot,
         support=support,
-        drawn=support.along(t, *known),
+        drawn=support.along(t, *paths),
         best=added(*best),
         finer=added(*finer),
         cheapest=added(*cheapest),
@@ -388,10 +388,10 @@ def checks(result: OptimalSupportResult) -> Iterator[Check]:
     yield Check.shown("... least", best.torque_cost, "N^2.m^2.s")
     yield Check.at_most("... least over drawn", best.torque_cost / drawn.torque_cost, 0.7)
     yield Check.near("... of more splines over least", result.finer.torque_cost / best.torque_cost, 1.0, 0.02)
-    way = result.robot.weight * GAIT.step_length
-    yield Check.shown("energy |u q'| over weight and way, drawn", drawn.energy / way)
-    yield Check.shown("... of the least torque", best.energy / way)
-    yield Check.shown("... least", cheapest.energy / way)
+    weight_times_length = result.robot.weight * GAIT.step_length
+    yield Check.shown("energy |u q'| over weight and way, drawn", drawn.energy / weight_times_length)
+    yield Check.shown("... of the least torque", best.energy / weight_times_length)
+    yield Check.shown("... least", cheapest.energy / weight_times_length)
     yield Check.at_most("... least over drawn", cheapest.energy / drawn.energy, 0.6)
     walks = (
         ("drawn", drawn, result.drawn_walk),

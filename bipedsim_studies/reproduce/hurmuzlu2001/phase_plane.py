@@ -63,8 +63,8 @@ class CompassPortrait:
 
     def orbit(self, half_square: float) -> Array:
         """Return the rates (n,) over ``angle`` for an initial s^2 / 2; NaN at angles that the motion does not reach."""
-        left = half_square + self.work
-        return -np.sqrt(2.0 * np.where(left >= 0.0, left, np.nan)) / self.inertia
+        square = half_square + self.work
+        return -np.sqrt(2.0 * np.where(square >= 0.0, square, np.nan)) / self.inertia
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,8 +103,8 @@ class PlanarGaitResult:
     def aside(self) -> Array:
         """(m,) largest change of trunk height, pitch or a joint due to the push [m, rad]."""
         n = len(self.pushed)
-        away: Array = np.abs(self.pushed[:, 1:] - self.q[:n, 1:]).max(axis=1)
-        return away
+        deviation: Array = np.abs(self.pushed[:, 1:] - self.q[:n, 1:]).max(axis=1)
+        return deviation
 
 
 def measure(progress: bool = False) -> PlanarGaitResult:
@@ -172,7 +172,7 @@ def draw(figure: Figure, result: PlanarGaitResult) -> None:
     """Draw a stride, its centre of pressure and loads, and the recovery from the push."""
     recording, robot = result.recording, result.robot
     t = recording.t
-    posture, pressed, loads, back = figure.subplots(1, 4, width_ratios=[0.8, 1.0, 1.0, 1.0])
+    posture, pressed, loads, recovery = figure.subplots(1, 4, width_ratios=[0.8, 1.0, 1.0, 1.0])
     begin = BEGIN + 2.0 * STRIDE
     rows = np.searchsorted(t, np.linspace(begin, begin + STRIDE, FIGURES))
     for row in rows:
@@ -183,8 +183,8 @@ def draw(figure: Figure, result: PlanarGaitResult) -> None:
     label(posture, "one stride", x="x (m)", y="z (m)", aspect="equal")
     span = slice(*np.searchsorted(t, [begin - STRIDE, begin + STRIDE]))
     for k, name in enumerate(recording.feet):
-        at = recording.sole_poses[span, k]
-        flat = np.where(recording.wrench[span, k, Z] > 0.0, at[:, X], np.nan)
+        poses = recording.sole_poses[span, k]
+        flat = np.where(recording.wrench[span, k, Z] > 0.0, poses[:, X], np.nan)
         x = robot.soles[k].vertices[:, X]
         look = {"color": FOOT_COLOURS[k], "linewidth": 0.0}
         pressed.fill_between(t[span], flat + x.min(), flat + x.max(), alpha=0.2, label=f"sole, {name}", **look)
@@ -192,9 +192,9 @@ def draw(figure: Figure, result: PlanarGaitResult) -> None:
     pressed.plot(t[span], recording.cop_world[span, X], color=TOTAL_COLOUR, label="CoP")
     label(pressed, y="x (m)", legend="best")
     label(loads, y="normal force (N)", legend="best", ylim=(-20.0, 1.5 * robot.weight))
-    back.semilogy(t[: len(result.pushed)], np.maximum(result.aside, 1e-9), color=TOTAL_COLOUR)
-    label(back, y="deviation by the push (m, rad)", xlim=(PUSH_AT - 0.2, t[len(result.pushed) - 1]))
-    for ax in (pressed, loads, back):
+    recovery.semilogy(t[: len(result.pushed)], np.maximum(result.aside, 1e-9), color=TOTAL_COLOUR)
+    label(recovery, y="deviation by the push (m, rad)", xlim=(PUSH_AT - 0.2, t[len(result.pushed) - 1]))
+    for ax in (pressed, loads, recovery):
         ax.set_xlabel("t (s)")
 
 

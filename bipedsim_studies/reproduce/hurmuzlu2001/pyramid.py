@@ -120,11 +120,11 @@ def measure(progress: bool = False) -> PyramidResult:
 
 def checks(result: PyramidResult) -> Iterator[Check]:
     """Yield the checks of each pyramid's anisotropy."""
-    way = along(DIRECTIONS)
+    directions = along(DIRECTIONS)
     for sides in SIDES:
         deficit = 1.0 - np.cos(np.pi / sides)
         held, stepped = result.held[sides], result.stepped[sides]
-        brake = -np.einsum("ij,ij->i", stepped, way)
+        brake = -np.einsum("ij,ij->i", stepped, directions)
         # Midway between two corners both have the same braking effect, and so does any mean of the two.
         clear = nearest_corner(DIRECTIONS, sides) < (1.0 - 1e-6) * np.pi / sides
         full = np.linalg.norm(stepped[clear], axis=1)
@@ -142,14 +142,14 @@ def checks(result: PyramidResult) -> Iterator[Check]:
         yield Check.at_most(
             "... ||friction| - 1| but for ties of two corners, velocity level", np.abs(full - 1.0).max(), LIMIT
         )
-    exact = np.abs(result.sliding + way).max()
+    exact = np.abs(result.sliding + directions).max()
     yield Check.at_most("sliding at acceleration level, any k: |friction + direction of the slip|", exact, LIMIT)
 
 
 def draw(figure: Figure, result: PyramidResult) -> None:
     """Draw the sticking pull and the braking force over the direction, and the deficits over the number of sides."""
     axes: list[Any] = [figure.add_subplot(1, 3, k + 1, projection="polar" if k < 2 else None) for k in range(3)]
-    way = along(DIRECTIONS)
+    directions = along(DIRECTIONS)
     fine = np.linspace(0.0, 2.0 * np.pi, 721)
     titles = ("largest pull that a foot at rest holds", "brake along the slip, velocity level")
     for ax, title in zip(axes, titles, strict=False):
@@ -162,7 +162,7 @@ def draw(figure: Figure, result: PyramidResult) -> None:
         dots: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 3.5, **look}
         axes[0].plot(fine, pyramid_radius(fine, sides), linewidth=0.9, **look)
         axes[0].plot(DIRECTIONS, result.held[sides], label=f"k = {sides}", **dots)
-        brake = -np.einsum("ij,ij->i", result.stepped[sides], way)
+        brake = -np.einsum("ij,ij->i", result.stepped[sides], directions)
         axes[1].plot(fine, np.cos(nearest_corner(fine, sides)), linewidth=0.9, **look)
         axes[1].plot(DIRECTIONS, brake, label=f"k = {sides}", **dots)
     size = np.linalg.norm(result.sliding, axis=1)

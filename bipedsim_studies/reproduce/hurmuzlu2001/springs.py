@@ -70,10 +70,10 @@ def first_release(balls: Cradle, ratio: float) -> tuple[float, Array]:
     b = modes.T @ balls.M @ np.array(BEFORE)
     w = np.sqrt(np.maximum(squares[1:], 0.0))
 
-    def place(t: float) -> Array:
+    def position(t: float) -> Array:
         return np.asarray(modes @ (b * np.array([t, *(np.sin(w * t) / w)])))
 
-    end = brentq(lambda t: float(balls.J[0] @ place(t)), 1.0, 4.0, xtol=1e-14)
+    end = brentq(lambda t: float(balls.J[0] @ position(t)), 1.0, 4.0, xtol=1e-14)
     return float(end), np.asarray(modes @ (b * np.array([1.0, *np.cos(w * end)])))
 
 

@@ -62,8 +62,8 @@ class Cradle:
 
     def together(self, e: float) -> Array:
         """Return v (3,) after a two-body impact of ball 1 with balls 2 and 3 as one body."""
-        first, rest = self.masses[0], self.masses[1:].sum()
-        return np.array([first - e * rest, first * (1.0 + e), first * (1.0 + e)]) / (first + rest)
+        first, others = self.masses[0], self.masses[1:].sum()
+        return np.array([first - e * others, first * (1.0 + e), first * (1.0 + e)]) / (first + others)
 
     def in_turn(self) -> Array:
         """Return v (3,) after sequential elastic impacts of two balls, until no pair approaches."""
@@ -129,30 +129,32 @@ def checks(result: ThreeBallsResult) -> Iterator[Check]:
     """Yield the checks of Fig. 10 and of the sweeps."""
     balls = cradle()
     for law, e, expected in FIG_10:
-        seen = outcomes(balls, law, e)
-        yield Check.equal(f"{law}, e = {e:g}: outcomes", len(seen), len(expected))
-        yield Check.at_most(f"{law}, e = {e:g}: |v - Fig. 10|", apart(seen, np.array(expected)), LIMIT, "m/s")
-    glued = max(apart(v, balls.together(e)) for each in result.over_e.values() for e, v in each)
-    rising = max(balls.energy(v) - 1.0 for each in result.over_e.values() for _, all_v in each for v in all_v)
-    yield Check.at_most("0 <= e <= 1: |v - two-body impact with 2 and 3 as one|, every law", glued, LIMIT, "m/s")
-    yield Check.at_most("0 <= e <= 1: energy after / before - 1, every law", rising, LIMIT)
+        velocities = outcomes(balls, law, e)
+        yield Check.equal(f"{law}, e = {e:g}: outcomes", len(velocities), len(expected))
+        yield Check.at_most(f"{law}, e = {e:g}: |v - Fig. 10|", apart(velocities, np.array(expected)), LIMIT, "m/s")
+    together_error = max(apart(v, balls.together(e)) for each in result.over_e.values() for e, v in each)
+    energy_gain = max(balls.energy(v) - 1.0 for each in result.over_e.values() for _, all_v in each for v in all_v)
+    yield Check.at_most(
+        "0 <= e <= 1: |v - two-body impact with 2 and 3 as one|, every law", together_error, LIMIT, "m/s"
+    )
+    yield Check.at_most("0 <= e <= 1: energy after / before - 1, every law", energy_gain, LIMIT)
     swept = [(cradle(ratio), ratio) for ratio in RATIOS]
-    errors, moved, kept, turns = 0.0, 0.0, 0.0, 0.0
+    errors, momentum_error, energy_error, turns = 0.0, 0.0, 0.0, 0.0
     for law, each in result.over_ratio.items():
-        for (balls, _), (_, seen) in zip(swept, each, strict=True):
+        for (balls, _), (_, velocities) in zip(swept, each, strict=True):
             e = float(able(law)[-1])
-            errors = max(errors, apart(seen, balls.together(e)))
-            moved = max(moved, float(np.abs((seen - BEFORE) @ balls.masses).max()))
+            errors = max(errors, apart(velocities, balls.together(e)))
+            momentum_error = max(momentum_error, float(np.abs((velocities - BEFORE) @ balls.masses).max()))
             if e == 1.0:
-                kept = max(kept, *(abs(balls.energy(v) - 1.0) for v in seen))
+                energy_error = max(energy_error, *(abs(balls.energy(v) - 1.0) for v in velocities))
             if law == "han_gilmore":
-                turns = max(turns, apart(seen, balls.in_turn()))
+                turns = max(turns, apart(velocities, balls.in_turn()))
     yield Check.at_most(
         "mass ratio 0.1 to 10: |v - two-body impact with 2 and 3 as one|, every law", errors, LIMIT, "m/s"
     )
     yield Check.at_most("mass ratio 0.1 to 10: |v - impacts of two balls in turn|, han_gilmore", turns, LIMIT, "m/s")
-    yield Check.at_most("mass ratio 0.1 to 10: |change of momentum|", moved, LIMIT, "N.s")
-    yield Check.at_most("mass ratio 0.1 to 10: |energy after / before - 1| at e = 1", kept, LIMIT)
+    yield Check.at_most("mass ratio 0.1 to 10: |change of momentum|", momentum_error, LIMIT, "N.s")
+    yield Check.at_most("mass ratio 0.1 to 10: |energy after / before - 1| at e = 1", energy_error, LIMIT)
     yield Check.shown(
         "most outcomes of han_gilmore over the mass ratio", max(len(v) for _, v in result.over_ratio["han_gilmore"])
     )
@@ -171,9 +173,9 @@ def curves(ax: Axes, swept: list[tuple[float, Array]]) -> None:
             ax.plot(x, first, ("o", "s", "^")[ball], fillstyle="none", markersize=5 + 3 * ball, label=label, **look)
             continue
         ax.plot(x, first, linewidth=(1.6, 3.2, 1.2)[ball], linestyle=("-", "-", "--")[ball], label=label, **look)
-        others = np.array([(x, row[ball]) for x, v in swept for row in v[1:]]).reshape(-1, 2)
-        if len(others):
-            ax.plot(*others.T, ("o", "s", "^")[ball], markersize=2.2, label=f"{label}, struck in turn", **look)
+        further = np.array([(x, row[ball]) for x, v in swept for row in v[1:]]).reshape(-1, 2)
+        if len(further):
+            ax.plot(*further.T, ("o", "s", "^")[ball], markersize=2.2, label=f"{label}, struck in turn", **look)
 
 
 def draw(figure: Figure, result: ThreeBallsResult) -> None:

@@ -86,8 +86,8 @@ class PhasePortrait:
 
     def rate(self, angle: Array, level: float) -> Array:
         """Return the rates [rad/s] at angles (n,); NaN at angles that the motion does not reach."""
-        left = level + self.work(angle)
-        return np.sqrt(2.0 * np.where(left >= 0.0, left, np.nan)) / self.inertia(angle)
+        square = level + self.work(angle)
+        return np.sqrt(2.0 * np.where(square >= 0.0, square, np.nan)) / self.inertia(angle)
 
     def turns(self, inside: float, outward: float, level: float) -> float:
         """Return the angle between ``inside`` and ``outward`` [rad] at which the motion turns back."""
@@ -174,8 +174,8 @@ class EngineMotion:
     def period(self) -> float:
         """Time between the first two upward passages through the initial angle [s], by linear interpolation."""
         x = self.angle - self.angle[0]
-        at = np.flatnonzero((x[:-1] < 0.0) & (x[1:] >= 0.0))
-        times = self.t[at] - x[at] * (self.t[at + 1] - self.t[at]) / (x[at + 1] - x[at])
+        rows = np.flatnonzero((x[:-1] < 0.0) & (x[1:] >= 0.0))
+        times = self.t[rows] - x[rows] * (self.t[rows + 1] - self.t[rows]) / (x[rows + 1] - x[rows])
         return float(times[0] - self.t[0]) if len(times) else math.nan
 
 
@@ -355,25 +355,27 @@ def measure(_progress: bool = False) -> ThreeLinksResult:
 def checks(result: ThreeLinksResult) -> Iterator[Check]:
     """Yield the checks of periods, the limits between the kinds, the steps and the touchdown."""
     constraint, portrait = result.constraint, result.portrait
-    for kind, way in result.swung:
-        yield Check.near(f"mass, kind {kind.name}: period, engine", way.period, kind.period, 1e-3 * kind.period, "s")
+    for kind, motion in result.swung:
+        yield Check.near(f"mass, kind {kind.name}: period, engine", motion.period, kind.period, 1e-3 * kind.period, "s")
     yield Check.equal("biped: static equilibria of its one degree of freedom", len(portrait.equilibria), 3)
-    for kind, way, free in result.swings:
+    for kind, motion, link_period in result.swings:
         name = f"biped, kind {kind.name}"
-        yield Check.near(f"{name}: period, three free links under the joint moments", free, kind.period, 1e-7, "s")
-        yield Check.near("... engine", way.period, kind.period, 1e-3 * kind.period, "s")
-        yield Check.equal("... touch-downs", len(way.landings), 0)
+        yield Check.near(
+            f"{name}: period, three free links under the joint moments", link_period, kind.period, 1e-7, "s"
+        )
+        yield Check.near("... engine", motion.period, kind.period, 1e-3 * kind.period, "s")
+        yield Check.equal("... touch-downs", len(motion.landings), 0)
     top = math.sqrt(-2.0 * float(portrait.work(portrait.equilibria[1]))) / result.strike
     yield Check.near("rate before a touch-down between kinds A and C", result.slowest, top, 1e-5, "rad/s")
     expected = result.mapped(result.events[0], STEPS)
-    off = float(np.abs(result.events - expected).max())
-    yield Check.at_most("|rates before touch-downs, free links - quadrature|", off, 1e-8, "rad/s")
+    error = float(np.abs(result.events - expected).max())
+    yield Check.at_most("|rates before touch-downs, free links - quadrature|", error, 1e-8, "rad/s")
     yield Check.shown("closed orbit: rate before a touch-down", result.gait, "rad/s")
     yield Check.shown("... share of its distance in squares that a step leaves", result.affine[0])
     walk = result.walk
     yield Check.equal("engine: touch-downs", len(walk.landings), STEPS)
-    apart = float(np.abs(walk.landings / expected[1:] - 1.0).max())
-    yield Check.at_most("engine: |rate before a touch-down / quadrature - 1|", apart, 0.02)
+    walk_error = float(np.abs(walk.landings / expected[1:] - 1.0).max())
+    yield Check.at_most("engine: |rate before a touch-down / quadrature - 1|", walk_error, 0.02)
     by_law, impulse = strike_by_law(constraint, result.gait)
     by_momenta = constraint.walker.heel_strike(constraint.posture(END), result.gait * constraint.slopes(END))[1]
     yield Check.at_most("touch-down: |pfeiffer_glocker - momenta|", float(np.abs(by_law - by_momenta).max()), 1e-9)
@@ -423,12 +425,12 @@ def draw(figure: Figure, result: ThreeLinksResult) -> None:
     stills = [figure.add_subplot(grid[0, columns]) for columns in (slice(4, 6), slice(6, 8), slice(8, 12))]
     kinds_of, steps, returns = (figure.add_subplot(grid[1, at : at + 4]) for at in (0, 4, 8))
     draw_orbits(mass, result.pendulum, np.array([0.35, 2.0, 4.0, 7.0]), True)
-    for kind, way in result.swung:
-        mass.plot(way.angle, way.rate, color=COLOURS[kind.name], label=kind.name)
+    for kind, motion in result.swung:
+        mass.plot(motion.angle, motion.rate, color=COLOURS[kind.name], label=kind.name)
     label(mass, "Fig. 2: a mass on a spring", x="angle [rad]", y="rate [rad/s]", legend="upper right")
-    for ax, (kind, way, _) in zip(stills, result.swings, strict=False):
-        for row in np.linspace(0, np.searchsorted(way.t, 0.5 * kind.period), 5).astype(int):
-            phi = link_state(way.posture[row], way.posture[row], 0)[0]
+    for ax, (kind, motion, _) in zip(stills, result.swings, strict=False):
+        for row in np.linspace(0, np.searchsorted(motion.t, 0.5 * kind.period), 5).astype(int):
+            phi = link_state(motion.posture[row], motion.posture[row], 0)[0]
             figure_of(ax, walker, phi, 0.0, row == 0)
         label(ax, f"Fig. 3: {kind.name}", aspect="equal", xlim=(-0.65, 0.65))
     draw_walk(stills[2], result)
@@ -436,8 +438,8 @@ def draw(figure: Figure, result: ThreeLinksResult) -> None:
         ax.axhline(0.0, color=MARK_COLOUR, linewidth=1.0)
         ax.set(ylim=(-0.05, 1.65), xticks=[], yticks=[], frame_on=False)
     draw_orbits(kinds_of, portrait, np.array([0.15, 1.4, 2.0, 3.0]), True)
-    for kind, way, _ in result.swings:
-        kinds_of.plot(way.angle, way.rate, color=COLOURS[kind.name])
+    for kind, motion, _ in result.swings:
+        kinds_of.plot(motion.angle, motion.rate, color=COLOURS[kind.name])
         kinds_of.text(kind.angle, 0.09, kind.name, color=COLOURS[kind.name], ha="center", fontweight="bold")
     last = np.flatnonzero(np.diff(result.walk.angle) < -END)
     final = slice(last[-2] + 1, last[-1] + 1)

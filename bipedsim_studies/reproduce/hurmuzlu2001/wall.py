@@ -60,12 +60,12 @@ def torque(t: float, state: Mechanics, v: Array, phase: Phase) -> Array:
     """Return the torques (2,) of a phase [N.m]."""
     rows = state.rows[0][[X, Z]]
     x = state.position[0, X]
-    place, speed, acceleration = along(t)
+    target, speed, acceleration = along(t)
     dx = float(rows[0] @ v)
     z, dz = float(state.position[0, Z]), float(rows[1] @ v)
-    towards = {"fall": -PULL, "push": 0.0, "leave": -STIFFNESS * (z - HELD) - DAMPING * dz}[phase]
-    wanted = np.array([acceleration - STIFFNESS * (x - place) - DAMPING * (dx - speed), towards])
-    tau = state.M @ np.linalg.solve(rows, wanted - state.drift[0][[X, Z]]) + state.nle
+    normal_acceleration = {"fall": -PULL, "push": 0.0, "leave": -STIFFNESS * (z - HELD) - DAMPING * dz}[phase]
+    desired = np.array([acceleration - STIFFNESS * (x - target) - DAMPING * (dx - speed), normal_acceleration])
+    tau = state.M @ np.linalg.solve(rows, desired - state.drift[0][[X, Z]]) + state.nle
     if phase == "push":
         tau = tau - force(t) * rows[1]
     return np.asarray(tau)
@@ -180,16 +180,18 @@ def checks(result: WallResult) -> Iterator[Check]:
     yield Check.at_most("... |distance from the wall|", float(np.abs(result.tips[1][:, 1]).max()), 1e-7, "m")
     errors = [abs(float(tip[0] - along(t)[0])) for t, tip in zip(pressed.t, result.tips[1], strict=True)]
     yield Check.at_most("... error along it at the end", errors[-1], 1e-4, "m")
-    since = away.t - away.t[0]
+    elapsed = away.t - away.t[0]
     w = math.sqrt(STIFFNESS)
-    closed = HELD * (1.0 - (1.0 + w * since) * np.exp(-w * since))
+    closed = HELD * (1.0 - (1.0 + w * elapsed) * np.exp(-w * elapsed))
     yield Check.at_most("free: |distance - closed form|", float(np.abs(result.tips[2][:, 1] - closed).max()), 1e-7, "m")
     pushed = np.concatenate([m.force[:, 0] for m in result.motions])
     yield Check.at_least("least force, any phase", float(pushed.min()), -1e-9, "N")
     t, z, engine = result.engine
-    late = (t > pressed.t[0] + 0.05) & (t < LEAVE - 0.01)
-    expected = np.array([force(each) for each in t[late]])
-    yield Check.at_most("engine: |force - wanted|, constrained", float(np.abs(engine[late] - expected).max()), 0.1, "N")
+    settled = (t > pressed.t[0] + 0.05) & (t < LEAVE - 0.01)
+    expected = np.array([force(each) for each in t[settled]])
+    yield Check.at_most(
+        "engine: |force - wanted|, constrained", float(np.abs(engine[settled] - expected).max()), 0.1, "N"
+    )
     before = t < LEAVE
     height = np.interp(t[before], np.concatenate([m.t for m in result.motions]), np.concatenate(result.tips)[:, 1])
     yield Check.at_most("... |distance - event by event|", float(np.abs(z[before] - height).max()), 2e-3, "m")

@@ -63,7 +63,7 @@ def measure(_progress: bool = False) -> ZeroDynamicsResult:
     start_file = str(ROBOTS["compass"].parent / "gait.yaml")
     loop = Gait("compass", controller="finite_time", slope=SLOPE, physics_dt=H, start=start_file, settle=1).map()
     values = np.linalg.eigvals(jacobian(loop, loop.centre, 1e-3))
-    here = loop.centre[[loop.names.index("left_pitch'")]]
+    loop_rate = loop.centre[[loop.names.index("left_pitch'")]]
     return ZeroDynamicsResult(
         after=np.array([float(reduced(np.array([rate])).xi[0]) for rate in RATES]),
         rate=float(point.xi[0]),
@@ -71,7 +71,7 @@ def measure(_progress: bool = False) -> ZeroDynamicsResult:
         affine=np.diff(squares) / np.diff(RATES**2),
         left=(constraint.momentum(start) / constraint.inertia(constraint.touch_down)) ** 2,
         loop=np.sort(np.abs(values))[::-1],
-        loop_reduced=float(jacobian(reduced, here, 1e-4)[0, 0]),
+        loop_reduced=float(jacobian(reduced, loop_rate, 1e-4)[0, 0]),
     )
 
 

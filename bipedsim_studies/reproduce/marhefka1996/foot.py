@@ -90,9 +90,9 @@ def draw(figure: Figure, runs: tuple[ImpactRun, ImpactRun]) -> None:
     """Draw Fig. 8: position, velocity and force over time."""
     run = runs[0]
     position, velocity, force = figure.subplots(3, 1, sharex=True)
-    wanted = np.array([target(t) for t in run.t])
-    rate = np.gradient(wanted, run.t)
-    for ax, own, desired in ((position, run.depth, wanted), (velocity, run.speed, rate)):
+    targets = np.array([target(t) for t in run.t])
+    rate = np.gradient(targets, run.t)
+    for ax, own, desired in ((position, run.depth, targets), (velocity, run.speed, rate)):
         ax.plot(run.t, own, color=FOOT_COLOURS[0], label="foot")
         ax.plot(run.t, desired, color=TOTAL_COLOUR, linewidth=0.9, linestyle="--", label="desired")
     position.axhline(REST, color=LIMIT_COLOUR, linewidth=0.8, label="load / k")

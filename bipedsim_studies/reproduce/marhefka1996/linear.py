@@ -1,8 +1,8 @@
 """Compare the linear spring and damper that the paper rejects with the nonlinear model (Fig. 1, eq. 3 and 4).
 
 The simulator has no linear contact model, so the mass on it is integrated here and compared with eq. 4. Both models are
-checked for the paper's objections: a force that starts with a jump, a force that pulls at the end, and a restitution
-that depends on the mass instead of the speed.
+checked for the paper's objections. These are a force that starts with a jump, a force that pulls at the end, and a
+restitution that depends on the mass instead of the speed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STEP = 1e-4
 """Time step of the simulator [s]."""
 
 
-class Linear(NamedTuple):
+class LinearImpact(NamedTuple):
     """Impact on spring and damper: depth (n,) [m], speed into the ground (n,) [m/s] and force (n,) [N]."""
 
     depth: Array
@@ -38,26 +38,26 @@ class Linear(NamedTuple):
     force: Array
 
 
-def linear(mass: float, speed: float) -> Linear:
+def linear(mass: float, speed: float) -> LinearImpact:
     """Return the impact of ``mass`` [kg] at ``speed`` [m/s], until the mass leaves the ground."""
 
-    def leaves(_t: float, y: Array) -> float:
+    def leaves_ground(_t: float, y: Array) -> float:
         return float(y[0])
 
-    leaves.terminal, leaves.direction = True, -1.0  # type: ignore[attr-defined]
+    leaves_ground.terminal, leaves_ground.direction = True, -1.0  # type: ignore[attr-defined]
     duration = 2.0 * math.pi * math.sqrt(mass / STIFFNESS)
     solution = solve_ivp(
         lambda _t, y: [y[1], -(DAMPING * y[1] + STIFFNESS * y[0]) / mass],
         (0.0, duration),
         [0.0, speed],
         "DOP853",
-        events=leaves,
+        events=leaves_ground,
         rtol=1e-12,
         atol=1e-14,
         first_step=1e-3 * duration,
         max_step=1e-2 * duration,
     )
-    return Linear(solution.y[0], solution.y[1], DAMPING * solution.y[1] + STIFFNESS * solution.y[0])
+    return LinearImpact(solution.y[0], solution.y[1], DAMPING * solution.y[1] + STIFFNESS * solution.y[0])
 
 
 def eq_4(mass: float) -> float:
@@ -74,7 +74,7 @@ def until_out(mass: float) -> float:
 class LinearResult(NamedTuple):
     """Impacts by mass and speed, on spring and damper and in the simulator."""
 
-    linear: dict[tuple[float, float], Linear]
+    linear: dict[tuple[float, float], LinearImpact]
     engine: dict[tuple[float, float], ImpactRun]
 
     def restitution(self, mass: float, speed: float) -> tuple[float, float]:
@@ -94,7 +94,7 @@ def checks(result: LinearResult) -> Iterator[Check]:
     e = {pair: result.restitution(*pair) for pair in result.linear}
     by_mass = [np.ptp([e[m, SPEEDS[0]][k] for m in MASSES]) for k in range(2)]
     by_speed = [max(float(np.ptp([e[m, v][k] for v in SPEEDS])) for m in MASSES) for k in range(2)]
-    yield Check.at_most("linear: |e - eq. 4|", max(abs(one[0] - eq_4(m)) for (m, _), one in e.items()), 1e-9)
+    yield Check.at_most("linear: |e - eq. 4|", max(abs(entry[0] - eq_4(m)) for (m, _), entry in e.items()), 1e-9)
     yield Check.at_most(
         "linear: |eq. 4 - the damped sinusoid|", max(abs(eq_4(m) - until_out(m)) for m in MASSES), 1e-12
     )
@@ -102,27 +102,31 @@ def checks(result: LinearResult) -> Iterator[Check]:
     yield Check.at_least("linear: e over the mass", float(by_mass[0]), 0.1)
     yield Check.at_least("here: e over the speed", by_speed[1], 0.1)
     yield Check.at_most("here: e over the mass", float(by_mass[1]), 1e-6)
-    jumps = [abs(one.force[0] - DAMPING * v) for (_, v), one in result.linear.items()]
-    pulls = [abs(one.force.min() - DAMPING * one.speed[-1]) for one in result.linear.values()]
+    jumps = [abs(entry.force[0] - DAMPING * v) for (_, v), entry in result.linear.items()]
+    pulls = [abs(entry.force.min() - DAMPING * entry.speed[-1]) for entry in result.linear.values()]
     yield Check.at_most("linear: |force at the first touch - b v_i|", max(jumps), 1e-9, "N")
     yield Check.at_most("linear: |most pull - b v_o|", max(pulls), 1e-6, "N")
-    yield Check.at_least("here: least force", min(float(one.force.min()) for one in result.engine.values()), 0.0, "N")
-    first = max(one.force[0] / one.force.max() for one in result.engine.values())
+    yield Check.at_least(
+        "here: least force", min(float(entry.force.min()) for entry in result.engine.values()), 0.0, "N"
+    )
+    first = max(entry.force[0] / entry.force.max() for entry in result.engine.values())
     yield Check.at_most("here: force of the first 0.1 ms over the greatest", float(first), 0.02)
 
 
 def draw(figure: Figure, result: LinearResult) -> None:
     """Draw the force over depth, and the restitution over speed."""
     left, right = figure.subplots(1, 2)
-    one, engine = result.linear[DRAWN], result.engine[DRAWN]
-    left.plot(1e3 * one.depth, one.force, color=FOOT_COLOURS[1], label="spring and damper, linear")
+    linear_impact, engine = result.linear[DRAWN], result.engine[DRAWN]
+    left.plot(1e3 * linear_impact.depth, linear_impact.force, color=FOOT_COLOURS[1], label="spring and damper, linear")
     left.plot(1e3 * engine.midway, engine.force, color=FOOT_COLOURS[0], label="nonlinear_damping")
     left.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8)
     label(left, f"{DRAWN[0]:g} kg at {DRAWN[1]:g} m/s", "penetration [mm]", "force [N]", "upper left")
     for k, m in enumerate(MASSES):
-        both = np.array([result.restitution(m, v) for v in SPEEDS])
-        right.plot(SPEEDS, both[:, 0], "--o", color=FOOT_COLOURS[k], label=f"linear, {m:g} kg")
-        right.plot(SPEEDS, both[:, 1], "-s", color=FOOT_COLOURS[k], markersize=9 - 3 * k, label=f"here, {m:g} kg")
+        coefficients = np.array([result.restitution(m, v) for v in SPEEDS])
+        right.plot(SPEEDS, coefficients[:, 0], "--o", color=FOOT_COLOURS[k], label=f"linear, {m:g} kg")
+        right.plot(
+            SPEEDS, coefficients[:, 1], "-s", color=FOOT_COLOURS[k], markersize=9 - 3 * k, label=f"here, {m:g} kg"
+        )
     label(right, "", "speed [m/s]", "coefficient of restitution", "above", ylim=(0.0, 1.0))
 
 

@@ -18,7 +18,7 @@ FASTEST = 10.0
 """alpha v of an impact whose final speed is 2 / (3 alpha) within a fraction of 2e-6."""
 
 
-class Loop(NamedTuple):
+class ForceLoop(NamedTuple):
     """Impact with its contact, its initial velocity [m/s] and its run."""
 
     contact: Contact
@@ -46,23 +46,23 @@ class Loop(NamedTuple):
         return self.run.leaves / self.v_start
 
 
-def loop(contact: Contact, v_start: float) -> Loop:
+def loop(contact: Contact, v_start: float) -> ForceLoop:
     """Return the impact in steps that are fine enough for its area."""
-    return Loop(contact, v_start, impact(contact, v_start, STEP / contact.rate))
+    return ForceLoop(contact, v_start, impact(contact, v_start, STEP / contact.rate))
 
 
-class Loops(NamedTuple):
+class ForceLoops(NamedTuple):
     """Impacts of three figures by the varied parameter: alpha [s/m], k [N/m] and m [kg]; and a very fast impact."""
 
-    alphas: dict[float, Loop]
-    stiffnesses: dict[float, Loop]
-    masses: dict[float, Loop]
-    fastest: Loop
+    alphas: dict[float, ForceLoop]
+    stiffnesses: dict[float, ForceLoop]
+    masses: dict[float, ForceLoop]
+    fastest: ForceLoop
 
 
-def measure(progress: bool = False) -> Loops:
+def measure(progress: bool = False) -> ForceLoops:
     """Simulate the impacts of Fig. 4, 5 and 7, and the very fast one."""
-    return Loops(
+    return ForceLoops(
         {a: loop(Contact(1.0, 10e3, a), 1.0) for a in (0.01, 0.2, 0.4, 0.6)},
         {k: loop(Contact(50.0, k, 0.5), 1.0) for k in (10e3, 30e3, 50e3, 70e3)},
         {m: loop(Contact(m, 25e3, 0.5), 0.5) for m in (1.0, 10.0, 100.0)},
@@ -70,24 +70,32 @@ def measure(progress: bool = False) -> Loops:
     )
 
 
-def checks(loops: Loops) -> Iterator[Check]:
+def checks(loops: ForceLoops) -> Iterator[Check]:
     """Yield the checks of energies and forces, and of their dependence on alpha, k and m."""
     alphas, stiffnesses, masses = ([*figure.values()] for figure in loops[:3])
     every = [*alphas, *stiffnesses, *masses]
-    deepest = [one.run.depth.max() for one in alphas]
-    worst = max(abs(one.area / one.lost - 1.0) for one in every)
-    push = max(abs(one.impulse / (one.contact.mass * (one.v_start + one.run.leaves)) - 1.0) for one in every)
-    exact = max(abs(one.restitution - closed_form.restitution(one.contact.alpha * one.v_start)) for one in every)
+    deepest = [force_loop.run.depth.max() for force_loop in alphas]
+    worst = max(abs(force_loop.area / force_loop.lost - 1.0) for force_loop in every)
+    push = max(
+        abs(force_loop.impulse / (force_loop.contact.mass * (force_loop.v_start + force_loop.run.leaves)) - 1.0)
+        for force_loop in every
+    )
+    exact = max(
+        abs(force_loop.restitution - closed_form.restitution(force_loop.contact.alpha * force_loop.v_start))
+        for force_loop in every
+    )
     limit = loops.fastest.run.leaves * 1.5 * loops.fastest.contact.alpha
-    per_mass = _spread([one.area / one.contact.mass for one in masses])
+    per_mass = _spread([force_loop.area / force_loop.contact.mass for force_loop in masses])
     yield Check.at_most("|area of the loop / energy lost - 1|", worst, 1e-6)
     yield Check.at_most("|sum of the forces / m (v_i + v_o) - 1|", push, 1e-9)
     yield Check.at_most("|e - eq. 19|", exact, 1e-6)
-    yield Check.at_least("smallest force", min(float(one.run.force.min()) for one in every), 0.0, "N")
-    growth = min(np.diff([one.area for one in alphas]))
+    yield Check.at_least("smallest force", min(float(force_loop.run.force.min()) for force_loop in every), 0.0, "N")
+    growth = min(np.diff([force_loop.area for force_loop in alphas]))
     yield Check.at_least("Fig. 4: areas grow with alpha, smallest step", growth, 1e-3, "J")
     yield Check.at_most("Fig. 4: depths fall with alpha, smallest step", max(np.diff(deepest)), -1e-6, "m")
-    yield Check.at_most("Fig. 5: spread of the areas over k", _spread([one.area for one in stiffnesses]), 1e-6)
+    yield Check.at_most(
+        "Fig. 5: spread of the areas over k", _spread([force_loop.area for force_loop in stiffnesses]), 1e-6
+    )
     yield Check.at_most("Fig. 7: spread of the areas over m, per mass", per_mass, 1e-6)
     yield Check.near(f"speed out over 2 / (3 alpha) at alpha v = {FASTEST:g}", limit, 1.0, 5e-6)
 
@@ -96,7 +104,7 @@ def _spread(values: list[float]) -> float:
     return (max(values) - min(values)) / min(values)
 
 
-def draw(figure: Figure, loops: Loops) -> None:
+def draw(figure: Figure, loops: ForceLoops) -> None:
     """Draw Fig. 4, 5, 6 and 7."""
     pictures = {
         "Fig. 4: alpha [s/m] varies; m = 1 kg, k = 10 kN/m, 1 m/s": loops.alphas,
@@ -106,9 +114,9 @@ def draw(figure: Figure, loops: Loops) -> None:
     }
     for ax, (title, shown) in zip(figure.subplots(2, 2).ravel(), pictures.items(), strict=True):
         over_time = title.startswith("Fig. 6")
-        for colour, (value, one) in zip(FOOT_COLOURS, shown.items(), strict=False):
-            x = 0.5 * (one.run.t[:-1] + one.run.t[1:]) if over_time else 1e3 * one.run.midway
-            ax.plot(x, one.run.force, color=colour, label=f"{value:g}")
+        for colour, (value, force_loop) in zip(FOOT_COLOURS, shown.items(), strict=False):
+            x = 0.5 * (force_loop.run.t[:-1] + force_loop.run.t[1:]) if over_time else 1e3 * force_loop.run.midway
+            ax.plot(x, force_loop.run.force, color=colour, label=f"{value:g}")
         x_name, place = ("time [s]", "upper right") if over_time else ("penetration [mm]", "upper left")
         label(ax, title, x_name, "force of the ground [N]", place)
 

@@ -43,10 +43,10 @@ def distance(contact: Contact, v_start: float, result: ImpactRun) -> tuple[float
     depth = deepest(contact, v_start)
     x, v = result.depth, result.speed
     rate, power = 1.5 * contact.alpha, contact.exponent + 1.0
-    kept = contact.stiffness * rate**2 / (power * contact.mass) * np.maximum(x, 0.0) ** power + lost(rate * v)
+    constant = contact.stiffness * rate**2 / (power * contact.mass) * np.maximum(x, 0.0) ** power + lost(rate * v)
     below = x > SHALLOW * depth
     expected = penetration(contact, v_start, v[below])
-    return float(np.abs(x[below] - expected).max()) / depth, float(np.abs(kept / lost(rate * v_start) - 1.0).max())
+    return float(np.abs(x[below] - expected).max()) / depth, float(np.abs(constant / lost(rate * v_start) - 1.0).max())
 
 
 def pulled_off(depth: float) -> ImpactRun:
@@ -83,16 +83,18 @@ def measure(progress: bool = False) -> PhaseResult:
 
 def checks(result: PhaseResult) -> Iterator[Check]:
     """Yield the checks of eq. 19 and Fig. 2."""
-    depth, kept = np.array(result.distances).T
-    free = [free_part(p) for p in result.pulled]
-    slowest = min(-p.speed[0] for p in free) / LIMIT
+    depth, constants = np.array(result.distances).T
+    released = [free_part(p) for p in result.pulled]
+    slowest = min(-p.speed[0] for p in released) / LIMIT
     yield Check.shown("impacts held against eq. 19", len(depth))
     yield Check.at_most("|penetration - eq. 19| over the deepest one", float(depth.max()), 1e-6)
-    yield Check.at_most("|what eq. 13 keeps / its value at the start - 1|", float(kept.max()), 1e-6)
+    yield Check.at_most("|what eq. 13 keeps / its value at the start - 1|", float(constants.max()), 1e-6)
     yield Check.at_least("pulled off: speed / (2 / 3 alpha) after the pull", slowest, 1.0)
-    yield Check.at_most("pulled off: |force| from there on", max(float(np.abs(p.force).max()) for p in free), 0.0, "N")
     yield Check.at_most(
-        "pulled off: change of speed from there on", max(float(np.ptp(p.speed)) for p in free), 0.0, "m/s"
+        "pulled off: |force| from there on", max(float(np.abs(p.force).max()) for p in released), 0.0, "N"
+    )
+    yield Check.at_most(
+        "pulled off: change of speed from there on", max(float(np.ptp(p.speed)) for p in released), 0.0, "m/s"
     )
 
 
@@ -100,20 +102,20 @@ def draw(figure: Figure, result: PhaseResult) -> None:
     """Draw Fig. 2: contours of the closed form, and the simulated points."""
     ax = figure.subplots()
     first, second = FOOT_COLOURS[:2]
-    for k, (v_start, one) in enumerate(zip(FIG2_SPEEDS, result.impacts, strict=True)):
-        v = np.linspace(v_start, one.speed[-1], 400)
-        few = slice(None, None, max(1, len(one.t) // 25))
+    for k, (v_start, trajectory) in enumerate(zip(FIG2_SPEEDS, result.impacts, strict=True)):
+        v = np.linspace(v_start, trajectory.speed[-1], 400)
+        few = slice(None, None, max(1, len(trajectory.t) // 25))
         ax.plot(penetration(FIG2, v_start, v), v, label=None if k else "eq. 19", color=first, linewidth=0.9)
         name = None if k else "simulated"
-        ax.plot(one.depth[few], one.speed[few], "o", color=TOTAL_COLOUR, markersize=2.5, label=name)
-    for k, one in enumerate(result.pulled):
-        free = free_part(one)
-        v = np.linspace(free.speed[0], -LIMIT - 1e-3, 400)
-        x = penetration(FIG2, free.speed[0], v, free.depth[0])
+        ax.plot(trajectory.depth[few], trajectory.speed[few], "o", color=TOTAL_COLOUR, markersize=2.5, label=name)
+    for k, trajectory in enumerate(result.pulled):
+        released = free_part(trajectory)
+        v = np.linspace(released.speed[0], -LIMIT - 1e-3, 400)
+        x = penetration(FIG2, released.speed[0], v, released.depth[0])
         name = None if k else "eq. 19 where it would hold the mass"
         ax.plot(x, v, "--", color=second, linewidth=0.9, label=name)
         name = None if k else "simulated: pulled off, then let go"
-        ax.plot(one.depth[::4], one.speed[::4], "s", color=second, markersize=2.2, label=name)
+        ax.plot(trajectory.depth[::4], trajectory.speed[::4], "s", color=second, markersize=2.2, label=name)
     ax.axhline(-LIMIT, color=LIMIT_COLOUR, linewidth=0.8, label="-2 / (3 alpha)")
     ax.set_xlim(left=0.0)
     title = "m = 50 kg, k = 50 kN/m, n = 1, alpha = 0.4 s/m"

@@ -52,13 +52,13 @@ def measure(progress: bool = False) -> TwoAlphasResult:
 def checks(result: TwoAlphasResult) -> Iterator[Check]:
     """Yield the checks of restitution and pulls."""
     e = result.restitution
-    errors = [abs(one - closed_form.restitution(alpha_v, ratio)) for (ratio, alpha_v), one in e.items()]
+    errors = [abs(entry - closed_form.restitution(alpha_v, ratio)) for (ratio, alpha_v), entry in e.items()]
     rising = [np.diff([e[ratio, alpha_v] for ratio in RATIOS]).max() for alpha_v in ALPHA_V]
     yield Check.at_most("|e - closed form with two alphas|", max(errors), 1e-6)
     yield Check.at_most("e falls with the ratio, smallest step", max(rising), -1e-4)
-    for ratio, one in result.pulled.items():
-        yield Check.at_least(f"pulled off, ratio {ratio:g}: smallest force", one.force.min(), 0.0, "N")
-        unclipped = contact(ratio).law(one.depth, one.speed).min()
+    for ratio, entry in result.pulled.items():
+        yield Check.at_least(f"pulled off, ratio {ratio:g}: smallest force", entry.force.min(), 0.0, "N")
+        unclipped = contact(ratio).law(entry.depth, entry.speed).min()
         name = f"pulled off, ratio {ratio:g}: smallest force of eq. 6"
         # Without damping during restitution, no force can hold the mass.
         yield Check.at_least(name, unclipped, 0.0, "N") if ratio == 0.0 else Check.at_most(name, unclipped, -1.0, "N")
@@ -66,18 +66,20 @@ def checks(result: TwoAlphasResult) -> Iterator[Check]:
 
 def draw(figure: Figure, result: TwoAlphasResult) -> None:
     """Draw restitution over alpha v, and the forces of the pulls."""
-    left, right = figure.subplots(1, 2)
+    restitution_ax, force_ax = figure.subplots(1, 2)
     x = np.linspace(1e-3, ALPHA_V[-1], 200)
-    for colour, (ratio, one) in zip(FOOT_COLOURS, result.pulled.items(), strict=False):
-        left.plot(x, [closed_form.restitution(a, ratio) for a in x], color=colour, label=f"ratio {ratio:g}")
-        left.plot(ALPHA_V, [result.restitution[ratio, a] for a in ALPHA_V], "o", color=TOTAL_COLOUR, markersize=2.5)
-        right.plot(1e3 * one.midway, one.force, color=colour)
-        law = contact(ratio).law(one.depth, one.speed)
-        right.plot(1e3 * one.depth, law, color=colour, linewidth=0.7, linestyle="--")
-    right.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8)
-    label(left, "lines: closed form; dots: simulated", "alpha v", "coefficient of restitution", "best")
+    for colour, (ratio, pull) in zip(FOOT_COLOURS, result.pulled.items(), strict=False):
+        restitution_ax.plot(x, [closed_form.restitution(a, ratio) for a in x], color=colour, label=f"ratio {ratio:g}")
+        restitution_ax.plot(
+            ALPHA_V, [result.restitution[ratio, a] for a in ALPHA_V], "o", color=TOTAL_COLOUR, markersize=2.5
+        )
+        force_ax.plot(1e3 * pull.midway, pull.force, color=colour)
+        law = contact(ratio).law(pull.depth, pull.speed)
+        force_ax.plot(1e3 * pull.depth, law, color=colour, linewidth=0.7, linestyle="--")
+    force_ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8)
+    label(restitution_ax, "lines: closed form; dots: simulated", "alpha v", "coefficient of restitution", "best")
     title = f"pulled off by {-PULL / 1e3:g} kN, in the same colours\ndashed: eq. 6, which would hold the mass"
-    label(right, title, "penetration [mm]", "force of the ground [N]")
+    label(force_ax, title, "penetration [mm]", "force of the ground [N]")
 
 
 case = study(measure, checks, draw, (11.0, 4.5))

@@ -110,24 +110,24 @@ def longest(cost: Series) -> float:
 
 def ratio(costs: Costs, n: int, times: str) -> float:
     """Return the mean time of a step with exact selection over one-step selection, on soles of ``n`` vertices."""
-    exact, one = (mean_time(costs[m, n][times], costs[m, n].candidates) for m in ("exact", "one_step"))
-    return exact / one
+    exact, one_step = (mean_time(costs[m, n][times], costs[m, n].candidates) for m in ("exact", "one_step"))
+    return exact / one_step
 
 
 def checks(costs: Costs) -> Iterator[Check]:
     """Yield the checks of Fig. 8; times have no requirement, because they depend on the machine and its load."""
     for n in sorted({n for _, n in costs}):
-        one, exact = costs["one_step", n], costs["exact", n]
-        most = one.candidates.max()
+        one_step, exact = costs["one_step", n], costs["exact", n]
+        max_candidates = one_step.candidates.max()
         yield Check.at_least(f"N = {n}: time in the air", float(exact.air.mean() * DURATION), 0.1, "s")
-        yield Check.at_most(f"N = {n}: candidates per step, one-step", one.candidates.mean(), 1.1)
-        yield Check.at_most(f"N = {n}: most candidates in a step, one-step", most, 5)
-        yield Check.at_least(f"N = {n}: most candidates in a step, exact", exact.candidates.max(), most)
+        yield Check.at_most(f"N = {n}: candidates per step, one-step", one_step.candidates.mean(), 1.1)
+        yield Check.at_most(f"N = {n}: most candidates in a step, one-step", max_candidates, 5)
+        yield Check.at_least(f"N = {n}: most candidates in a step, exact", exact.candidates.max(), max_candidates)
         yield Check.shown(f"N = {n}: candidates per step, exact", exact.candidates.mean())
-        yield Check.shown(f"N = {n}: unresolved steps, one-step", one.unresolved[-1])
+        yield Check.shown(f"N = {n}: unresolved steps, one-step", one_step.unresolved[-1])
         yield Check.shown(f"N = {n}: unresolved steps, exact", exact.unresolved[-1])
-        yield Check.shown(f"N = {n}: median step, one-step", 1e6 * float(np.median(one.projected)), "us")
-        yield Check.shown(f"N = {n}: longest step, one-step, recomputed", 1e6 * longest(one), "us")
+        yield Check.shown(f"N = {n}: median step, one-step", 1e6 * float(np.median(one_step.projected)), "us")
+        yield Check.shown(f"N = {n}: longest step, one-step, recomputed", 1e6 * longest(one_step), "us")
         yield Check.shown(f"N = {n}: longest step, exact, recomputed", 1e6 * longest(exact), "us")
         for times in ("projected", "recomputed"):
             yield Check.shown(f"N = {n}: mean step, exact over one-step, {times}", ratio(costs, n, times))
@@ -152,8 +152,10 @@ def draw(figure: Figure, costs: Costs) -> None:
     top = 1e6 * max(float(cost.recomputed.max()) for cost in costs.values())
     for ax, how in zip(axes[:, 0], ("projected once", "anew per candidate"), strict=False):
         label(ax, y=f"processor time per step [us]\ndynamics {how}", yscale="log", ylim=(10.0, 3.0 * top))
-    most = max(cost.candidates.max() for cost in costs.values())
-    label(axes[2, 0], y="candidates per step", legend="upper left", xlim=(0.0, DURATION), ylim=(0.0, most + 1))
+    max_candidates = max(cost.candidates.max() for cost in costs.values())
+    label(
+        axes[2, 0], y="candidates per step", legend="upper left", xlim=(0.0, DURATION), ylim=(0.0, max_candidates + 1)
+    )
     axes[2, 0].annotate("flight", (flight.mean(), 1.0), (flight.mean(), 12.0), ha="center", fontsize=8)
 
 

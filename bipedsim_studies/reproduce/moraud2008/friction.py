@@ -80,19 +80,19 @@ def fit(pulls: list[Series]) -> Fit:
     """Return the least-squares line of the pull at the slip over the normal force."""
     normal, force = at_slip(pulls)
     slope, offset = np.polyfit(normal, force, 1)
-    rest = force - slope * normal - offset
-    return Fit(float(slope), float(offset), float(1.0 - rest @ rest / np.square(force - force.mean()).sum()))
+    residuals = force - slope * normal - offset
+    return Fit(float(slope), float(offset), float(1.0 - residuals @ residuals / np.square(force - force.mean()).sum()))
 
 
 def checks(pulls: dict[float, list[Series]]) -> Iterator[Check]:
     """Yield the checks of section V.C."""
     for mu, of_mu in pulls.items():
         normal, force = at_slip(of_mu)
-        kept = max(np.abs(p.tangential - p.pull)[: slip(p)].max() for p in of_mu)
+        friction_error = max(np.abs(p.tangential - p.pull)[: slip(p)].max() for p in of_mu)
         line = fit(of_mu)
         error = np.abs(force / (mu * normal) - 1.0).max()
         yield Check.at_most(f"mu {mu:g}: |pull at the slip / (mu f_z) - 1|", error, 1e-3)
-        yield Check.at_most(f"mu {mu:g}: |friction - pull| before the slip", kept, 1e-6, "N")
+        yield Check.at_most(f"mu {mu:g}: |friction - pull| before the slip", friction_error, 1e-6, "N")
         yield Check.near(f"mu {mu:g}: coefficient by regression", line.slope, mu, 1e-3 * mu)
         yield Check.near(f"mu {mu:g}: r^2", line.r_squared, 1.0, 1e-6)
 

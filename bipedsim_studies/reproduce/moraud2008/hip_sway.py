@@ -45,19 +45,19 @@ def checks(run: Trace) -> Iterator[Check]:
     robot = load_robot(ROBOT)
     force = world_wrench(recording.wrench, recording.sole_poses)[0]
     inertial = robot.mass * (run.a_com + np.array([0.0, 0.0, robot.weight / robot.mass]))
-    off = np.abs(force.sum(axis=1) - inertial).max(axis=0)
+    errors = np.abs(force.sum(axis=1) - inertial).max(axis=0)
     edges = [clamped_range(int(mode), robot.soles[1].n_vertices)[1] == 2 for mode in np.unique(recording.mode[:, 1])]
-    last = force[recording.t > DURATION - 0.5]
-    push = np.abs(last[:, 0, 1]).mean()
+    resting = force[recording.t > DURATION - 0.5]
+    push = np.abs(resting[:, 0, 1]).mean()
     friction = max(max(s.friction_static, s.friction_dynamic) for s in robot.soles)
     yield Check.near("coefficient of friction", friction, FRICTION, 1e-12)
-    yield Check.at_most("|sum f_z - m (g + a_z)|, any step", off[2], 0.1, "N")
-    yield Check.at_most("|sum f_y - m a_y|, any step", off[1], 0.1, "N")
+    yield Check.at_most("|sum f_z - m (g + a_z)|, any step", errors[2], 0.1, "N")
+    yield Check.at_most("|sum f_y - m a_y|, any step", errors[1], 0.1, "N")
     yield Check.at_most(
-        "|f_y left + f_y right| at rest, over either", np.abs(last[:, :, 1].sum(axis=1)).max() / push, 0.02
+        "|f_y left + f_y right| at rest, over either", np.abs(resting[:, :, 1].sum(axis=1)).max() / push, 0.02
     )
     yield Check.near("share of the left foot at the start", force[100, 0, 2] / robot.weight, 0.5, 0.06)
-    yield Check.at_least("share of the left foot at rest", last[:, 0, 2].min() / robot.weight, 0.95)
+    yield Check.at_least("share of the left foot at rest", resting[:, 0, 2].min() / robot.weight, 0.95)
     yield Check.equal("right foot rests on an edge", float(any(edges)), 1.0)
     yield Check.at_most("state changes", run.summary["state_changes"], 30)
     yield Check.equal("unresolved steps", run.summary["unresolved_steps"], 0)
@@ -81,11 +81,11 @@ def draw(figure: Figure, run: Trace) -> None:
     label(axes[1], "forward  f_x [N]")
     label(axes[2], "vertical  f_z [N]", legend="above")
     label(axes[3], "contact mode", "time [s]", xlim=(0.0, DURATION))
-    turned = t[np.flatnonzero(np.diff(recording.mode[:, 1]))[0] + 1]
+    turn_time = t[np.flatnonzero(np.diff(recording.mode[:, 1]))[0] + 1]
     for ax in axes:
-        ax.axvline(turned, color=MARK_COLOUR, linewidth=0.8)
-    place = (turned, 0.55 * recording.weight)
-    axes[2].annotate("right foot turns\nonto its inner edge", place, xytext=(6, 0), textcoords="offset points")
+        ax.axvline(turn_time, color=MARK_COLOUR, linewidth=0.8)
+    position = (turn_time, 0.55 * recording.weight)
+    axes[2].annotate("right foot turns\nonto its inner edge", position, xytext=(6, 0), textcoords="offset points")
 
 
 case = study(trace, checks, draw, (9.5, 8.5))

@@ -29,7 +29,7 @@ SIDEWAYS, AHEAD, UP = 1, 0, 2
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class PlateReading:
     """Readings of plates.
 
     Attributes:
@@ -47,7 +47,7 @@ class Reading:
     total_cop: Array
 
     @classmethod
-    def of(cls, trace: Trace, together: bool = False) -> Reading:
+    def of(cls, trace: Trace, together: bool = False) -> PlateReading:
         """Return the readings of one plate per foot, or of one plate for both feet ``together``."""
         t = trace.recording.t
         exact = force_plate(trace.recording)
@@ -78,22 +78,22 @@ class PlatesResult:
 
     sway: Trace
     squat: Trace
-    pair: Reading
-    single: Reading
+    pair: PlateReading
+    single: PlateReading
 
 
 def measure(progress: bool = False) -> PlatesResult:
     """Simulate both motions and their plates."""
     sway, squat = hip_sway.trace(progress), squats.trace(progress)
-    return PlatesResult(sway, squat, Reading.of(sway), Reading.of(squat, together=True))
+    return PlatesResult(sway, squat, PlateReading.of(sway), PlateReading.of(squat, together=True))
 
 
 def overloads(result: PlatesResult) -> Array:
     """Return the excess of the plate's reading over the weight at the bottom of each squat (2,) [N]."""
     begins = squats.BEGIN + np.concatenate([[0.0], np.cumsum(squats.PERIODS)])
     bottoms = 0.5 * (begins[1:] + begins[:-1])
-    at: Array = np.interp(bottoms, result.single.t, result.single.force[:, 0, UP])
-    return at - result.squat.recording.weight
+    readings: Array = np.interp(bottoms, result.single.t, result.single.force[:, 0, UP])
+    return readings - result.squat.recording.weight
 
 
 def checks(result: PlatesResult) -> Iterator[Check]:
@@ -104,21 +104,21 @@ def checks(result: PlatesResult) -> Iterator[Check]:
     ):
         plates = reading.force.shape[1]
         bound = 0.5 * RESOLUTION * plates * gain(sample_rate(reading.t)) + 0.1
-        off = np.abs(reading.force.sum(axis=1) - inertial(trace, robot)).max()
-        yield Check.at_most(f"{name}: |plates - m (g + a)|, filtered, x, y and z", off, bound, "N")
+        error = np.abs(reading.force.sum(axis=1) - inertial(trace, robot)).max()
+        yield Check.at_most(f"{name}: |plates - m (g + a)|, filtered, x, y and z", error, bound, "N")
     pair, weight = result.pair, result.sway.recording.weight
-    rests = pair.t > hip_sway.DURATION - LAST
-    stands = (pair.t > 0.1) & (pair.t < hip_sway.DELAY)
+    resting = pair.t > hip_sway.DURATION - LAST
+    standing = (pair.t > 0.1) & (pair.t < hip_sway.DELAY)
     left, right = pair.force[:, 0], pair.force[:, 1]
-    yield Check.near("sway: share of the left plate at the start", left[stands, UP].mean() / weight, 0.5, 0.06)
-    yield Check.at_least("... at the end", left[rests, UP].mean() / weight, 0.95)
-    both = np.abs(left[rests, SIDEWAYS] + right[rests, SIDEWAYS]).mean()
-    yield Check.at_most("... |sideways, left + right| at the end", both, 2.0 * RESOLUTION, "N")
-    lever = (pair.total_cop[rests, 1] - pair.cop[rests, 1, 1]) / (pair.cop[rests, 0, 1] - pair.cop[rests, 1, 1])
-    share = left[rests, UP] / pair.force[rests, :, UP].sum(axis=1)
-    yield Check.at_most("... |share of the left plate - levers of the CoPs|", np.abs(share - lever).max(), 2e-3)
-    over = np.abs(pair.total_cop[rests] - result.sway.com[rests, :2]).max()
-    yield Check.at_most("... |CoP of both plates - point below the CoM|", over, 2e-3, "m")
+    yield Check.near("sway: share of the left plate at the start", left[standing, UP].mean() / weight, 0.5, 0.06)
+    yield Check.at_least("... at the end", left[resting, UP].mean() / weight, 0.95)
+    sideways = np.abs(left[resting, SIDEWAYS] + right[resting, SIDEWAYS]).mean()
+    yield Check.at_most("... |sideways, left + right| at the end", sideways, 2.0 * RESOLUTION, "N")
+    lever = (pair.total_cop[resting, 1] - pair.cop[resting, 1, 1]) / (pair.cop[resting, 0, 1] - pair.cop[resting, 1, 1])
+    left_share = left[resting, UP] / pair.force[resting, :, UP].sum(axis=1)
+    yield Check.at_most("... |share of the left plate - levers of the CoPs|", np.abs(left_share - lever).max(), 2e-3)
+    cop_error = np.abs(pair.total_cop[resting] - result.sway.com[resting, :2]).max()
+    yield Check.at_most("... |CoP of both plates - point below the CoM|", cop_error, 2e-3, "m")
     mass = result.squat.recording.weight / 9.81
     for period, overload in zip(squats.PERIODS, overloads(result), strict=True):
         name = f"squat of {period:g} s: overload at its bottom / (24 m depth / T^2)"

@@ -109,7 +109,7 @@ def draw(figure: Figure, runs: dict[str, Trace]) -> None:
     for column, (rules, run) in zip(axes.T, runs.items(), strict=True):
         recording = run.recording
         t = recording.t
-        late = t > middle - 0.5
+        shown = t > middle - 0.5
         vertices = 1e3 * recording.sole_vertices[0]
         front = vertices[:, 0].max()
         for k, foot in enumerate(recording.feet):
@@ -119,13 +119,13 @@ def draw(figure: Figure, runs: dict[str, Trace]) -> None:
         column[0].axhline(front, color=LIMIT_COLOUR, linewidth=0.9, linestyle="--", label="front edge")
         for side in (vertices[:, 1].min(), vertices[:, 1].max()):
             column[1].axhline(side, color=LIMIT_COLOUR, linewidth=0.9, linestyle="--")
-        draw_modes(column[3], t[late], recording.mode[late], len(vertices), looks, modes.tolist())
-        at_edge, gone = t[arrived(run)].min(), t[np.minimum(established(run), len(t) - 1)].max()
+        draw_modes(column[3], t[shown], recording.mode[shown], len(vertices), looks, modes.tolist())
+        at_edge, turned_time = t[arrived(run)].min(), t[np.minimum(established(run), len(t) - 1)].max()
         for ax in column:
-            ax.axvspan(at_edge, gone, color=LIMIT_COLOUR, alpha=0.12, linewidth=0)
+            ax.axvspan(at_edge, turned_time, color=LIMIT_COLOUR, alpha=0.12, linewidth=0)
             ax.axvline(at_edge, color=MARK_COLOUR, linewidth=0.8)
         never = established(run).max() >= len(t)
-        turned = "never turned for good" if never else f"turned {1e3 * (gone - at_edge):.0f} ms later"
+        turned = "never turned for good" if never else f"turned {1e3 * (turned_time - at_edge):.0f} ms later"
         note: dict[str, Any] = {"xytext": (-6, -34), "textcoords": "offset points", "ha": "right", "fontsize": 8.5}
         column[0].annotate(f"CoP at the edge,\n{turned}", (at_edge, front), **note)
         label(column[0], f"{rules}: {RULES[rules]}")

@@ -43,7 +43,7 @@ def drop(k_p: float, mass: float, duration: float = DURATION, h: float = H) -> S
 
 
 @dataclass(frozen=True)
-class Exact:
+class BallSolution:
     """Closed form of a contact until the ball returns to z = 0.
 
     Attributes:
@@ -59,7 +59,7 @@ class Exact:
     lowest: float
 
     @classmethod
-    def of(cls, k_p: float) -> Exact:
+    def of(cls, k_p: float) -> BallSolution:
         """Return the solution for ``k_p``."""
         root = np.sqrt(0.25 * K_V**2 - k_p)
         fast = 0.5 * K_V + root
@@ -100,10 +100,10 @@ def checks(falls: Falls) -> Iterator[Check]:
     """Yield the checks of heights and forces."""
     light, heavy = MASSES
     for k_p in K_P:
-        exact = Exact.of(k_p)
+        exact = BallSolution.of(k_p)
         fall = falls[k_p, light]
-        kept = fall.t < exact.back
-        error = np.abs(fall.height[kept] - exact.height(fall.t[kept])).max()
+        before_return = fall.t < exact.back
+        error = np.abs(fall.height[before_return] - exact.height(fall.t[before_return])).max()
         yield Check.at_most(f"k_p = {k_p:g}: |height - closed form|", 1e6 * error, 1e-3, "um")
         if k_p == 0.0:
             yield Check.near("k_p = 0: penetration at rest", -1e6 * fall.height[-1], 1e6 * SPEED / K_V, 1e-3, "um")
@@ -111,8 +111,10 @@ def checks(falls: Falls) -> Iterator[Check]:
             highest = 1e6 * np.abs(fall.height[fall.t > exact.back]).max(initial=0.0)
             yield Check.at_most(f"k_p = {k_p:g}: |height| once back at z = 0", highest, 0.1, "um")
             yield Check.shown(f"k_p = {k_p:g}: back at z = 0 after", exact.back, "s")
-        same = np.abs(fall.height - falls[k_p, heavy].height).max()
-        yield Check.at_most(f"k_p = {k_p:g}: difference of heights at 100 times the mass", 1e6 * same, 1e-6, "um")
+        mass_effect = np.abs(fall.height - falls[k_p, heavy].height).max()
+        yield Check.at_most(
+            f"k_p = {k_p:g}: difference of heights at 100 times the mass", 1e6 * mass_effect, 1e-6, "um"
+        )
         yield Check.near(f"k_p = {k_p:g}: force at rest / m g", fall.force[-1] / (light * G), 1.0, 1e-3)
     yield from impact_checks()
 
@@ -141,7 +143,7 @@ def draw(figure: Figure, falls: Falls) -> None:
         axes[0].plot(fall.t, 1e3 * fall.height, **look)
         axes[1].plot(1e3 * early.t, 1e3 * early.height, **look)
         axes[2].plot(1e3 * early.t, early.force, **look)
-    exact = 1e3 * Exact.of(0.0).height(early.t)
+    exact = 1e3 * BallSolution.of(0.0).height(early.t)
     axes[1].plot(1e3 * early.t, exact, color=LIMIT_COLOUR, linewidth=0.6, label="closed form, k_p = 0")
     time = "time since the ball arrived"
     label(axes[0], "height: k_p brings the ball back", f"{time} [s]", "height [mm]", "best")

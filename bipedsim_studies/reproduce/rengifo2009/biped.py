@@ -97,16 +97,18 @@ def measure(progress: bool = False) -> Runs:
 
 def checks(runs: Runs) -> Iterator[Check]:
     """Yield the checks of Fig. 11 to 14."""
-    way = (GAIT.n_steps - 1) * GAIT.step_length
+    distance = (GAIT.n_steps - 1) * GAIT.step_length
     for epsilon, run in runs.items():
         name = f"epsilon = {epsilon:g} m"
         depth = -1e6 * run.height[-1].mean()
         impacts = false_impacts(run, 0.5)
-        rest = f"{name}: mean depth at the end"
+        depth_name = f"{name}: mean depth at the end"
         yield Check.equal(f"{name}: steps", steps_taken(run), GAIT.n_steps)
-        yield Check.near(f"{name}: way of the base", run.base[-1, 0] - run.base[0, 0], way, 0.02 * way, "m")
+        yield Check.near(f"{name}: way of the base", run.base[-1, 0] - run.base[0, 0], distance, 0.02 * distance, "m")
         yield Check.at_most(f"{name}: |sum f_z - m (g + a_z)|, mean", run.error.mean(), 0.1, "N")
-        yield Check.near(rest, depth, 1e6 * epsilon, 0.1, "um") if epsilon else Check.shown(rest, depth, "um")
+        yield (
+            Check.near(depth_name, depth, 1e6 * epsilon, 0.1, "um") if epsilon else Check.shown(depth_name, depth, "um")
+        )
         yield Check.shown(f"{name}: deepest vertex", -1e3 * run.height.min(), "mm")
         yield Check.shown(f"{name}: drops to zero, right foot alone, all", false_impacts(run, 1.0))
         yield (

@@ -82,7 +82,7 @@ def measure(progress: bool = False) -> Slides:
 
 
 @dataclass(frozen=True)
-class Exact:
+class BrickSolution:
     """Closed form of eq. 5 with eq. 9.
 
     Attributes:
@@ -98,7 +98,7 @@ class Exact:
     change: float
 
     @classmethod
-    def of(cls, k_v: float, mu: float) -> Exact:
+    def of(cls, k_v: float, mu: float) -> BrickSolution:
         """Return the solution for the friction coefficient ``mu``."""
         deceleration = G * (mu * np.cos(ANGLE) - np.sin(ANGLE))
         slow = deceleration / k_v
@@ -106,8 +106,8 @@ class Exact:
 
     def velocity(self, t: Array) -> Array:
         """Return v(t) [m/s]."""
-        late = self.slow * np.exp(-self.k_v * np.maximum(t - self.change, 0.0))
-        return np.where(t < self.change, SPEED - self.deceleration * t, late)
+        decaying = self.slow * np.exp(-self.k_v * np.maximum(t - self.change, 0.0))
+        return np.where(t < self.change, SPEED - self.deceleration * t, decaying)
 
     def way(self, t: Array) -> Array:
         """Return x(t) [m]."""
@@ -121,7 +121,7 @@ def checks(slides: Slides) -> Iterator[Check]:
     robot = body("brick")
     mu, mass = robot.soles[0].friction_dynamic, robot.mass
     for k_v, run in slides.flat.items():
-        exact = Exact.of(k_v, mu)
+        exact = BrickSolution.of(k_v, mu)
         name = f"k_v = {k_v:g}"
         above = (run.t < exact.change) & (run.t > H)
         deceleration = -np.diff(run.v[above]) / H
@@ -135,9 +135,9 @@ def checks(slides: Slides) -> Iterator[Check]:
         yield Check.near(f"{name}: friction at the end", run.friction[-1], mass * G * np.sin(ANGLE), 1e-3, "N")
         yield Check.shown(f"{name}: v_s", exact.slow, "m/s")
     _, high, printed = slides
-    away = np.abs(high.x - exact.way(high.t)).max()
+    position_error = np.abs(high.x - exact.way(high.t)).max()
     hops = int(np.sum((printed.normal == 0.0).all(axis=1)))
-    yield Check.at_most("with a height: |position - closed form|", 1e6 * away, 10.0, "um")
+    yield Check.at_most("with a height: |position - closed form|", 1e6 * position_error, 10.0, "um")
     yield Check.shown("with a height, printed saturation: stops further by", 1e3 * (printed.x[-1] - high.x[-1]), "mm")
     yield Check.shown("with a height, printed saturation: steps in the air", hops)
 
@@ -148,7 +148,7 @@ def draw(figure: Figure, slides: Slides) -> None:
     mu, mass = robot.soles[0].friction_dynamic, robot.mass
     axes = figure.subplots(1, 3)
     for colour, (k_v, run) in zip(FOOT_COLOURS, slides.flat.items(), strict=False):
-        exact = Exact.of(k_v, mu)
+        exact = BrickSolution.of(k_v, mu)
         error = 1e9 * np.abs(run.x - exact.way(run.t))
         for ax, values in zip(axes, (run.v, run.friction, error), strict=True):
             ax.plot(run.t, values, color=colour, label=f"k_v = {k_v:g}")

@@ -13,7 +13,7 @@ from bipedsim_studies.reproduce.rengifo2009 import ball, brick
 @given(k_p=st.floats(0.5, 1e4))
 def test_closed_form_of_the_ball_solves_its_equation(k_p: float) -> None:
     """Eq. 3 by an integrator that knows nothing of phases."""
-    exact = ball.Exact.of(k_p)
+    exact = ball.BallSolution.of(k_p)
     t = np.linspace(0.0, 0.9 * exact.back, 50)
     found = solve_ivp(
         lambda _, y: [y[1], -k_p * y[0] - ball.K_V * min(0.0, y[1])],
@@ -32,7 +32,7 @@ def test_closed_form_of_the_ball_solves_its_equation(k_p: float) -> None:
 def test_closed_form_of_the_brick_solves_its_equation(k_v: float) -> None:
     """Eq. 5 with eq. 8, the saturation, instead of the cases of eq. 9."""
     mu = 0.6
-    exact = brick.Exact.of(k_v, mu)
+    exact = brick.BrickSolution.of(k_v, mu)
     limit = mu * brick.G * np.cos(brick.ANGLE)
     pull = brick.G * np.sin(brick.ANGLE)
     t = np.linspace(0.0, 1.0, 50)
