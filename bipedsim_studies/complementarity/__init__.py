@@ -1,4 +1,4 @@
-"""Contacts as linear complementarity problems: the LCP itself, normal forces, Coulomb friction, time stepping."""
+"""Formulate contacts as linear complementarity problems: normal forces, Coulomb friction and time stepping."""
 
 import lazy_loader
 

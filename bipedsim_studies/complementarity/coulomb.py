@@ -1,9 +1,9 @@
-"""Coulomb friction at acceleration level as an LCP: in the plane, and in space with a pyramid of k sides.
+"""Formulate Coulomb friction at acceleration level as an LCP, in the plane and in space with a pyramid of k sides.
 
-A contact that slides has a known direction of friction, lam_t = -mu lam_n v_t/|v_t|, exact in any direction. One that
-is about to stick or slide has a force in the polygon of the directions, the inscribed k-gon of the circle mu_0 lam_n.
-Such an LCP may have no solution (Painlevé) or several; :class:`Outcome` says which, and hands out an answer only where
-there is one.
+A sliding contact has a known friction direction, lam_t = -mu lam_n v_t/|v_t|, which is exact in any direction. A
+contact that may stick or start to slide has a force in the polygon of the directions, the inscribed k-gon of the circle
+mu_0 lam_n. Such an LCP may have no solution (Painlevé) or several. :class:`Outcome` reports this, and provides an
+answer only if it is unique.
 
 Source: Hurmuzlu, Génot and Brogliato 2001, eq. 30 to 37; pyramids: Trinkle, Pang, Sudarsky and Lo 1997.
 """
@@ -27,9 +27,9 @@ Verdict = Literal["unique", "several", "none", "unchecked", "unresolved"]
 
 
 def pyramid_radius(angle: ArrayLike, sides: int) -> Array:
-    """Return the largest friction of a k-sided pyramid over that of the exact cone, (...,), along ``angle`` [rad].
+    """Return the largest friction of a k-sided pyramid over the friction of the cone, (...,), along ``angle`` [rad].
 
-    cos(pi/k) / cos(phi - pi/k) with phi from the nearest corner: 1 at the corners, cos(pi/k) between them.
+    It is cos(pi/k) / cos(phi - pi/k), with phi from the nearest corner: 1 at the corners, cos(pi/k) between them.
     """
     half = np.pi / sides
     return np.asarray(np.cos(half) / np.cos(np.mod(np.asarray(angle, dtype=np.float64), 2.0 * half) - half))
@@ -37,16 +37,16 @@ def pyramid_radius(angle: ArrayLike, sides: int) -> Array:
 
 @dataclass(frozen=True)
 class Contacts:
-    """Closed contacts, by rows of their Jacobians; contact axes (t1, t2, n), or (t, n) in the plane.
+    """Closed contacts, by rows of their Jacobians; contact axes are (t1, t2, n), or (t, n) in the plane.
 
     Args:
-        normal: (m, nv) gradients of the gaps.
-        tangent: (m, 2, nv) in space, (m, 1, nv) in the plane.
-        friction_static: (m,) or one number, mu_0.
-        friction_dynamic: (m,) or one number, mu; as ``friction_static`` unless given.
+            normal: (m, nv) gradients of the gaps.
+            tangent: (m, 2, nv) in space, (m, 1, nv) in the plane.
+            friction_static: Static coefficient mu_0, (m,) or one number.
+            friction_dynamic: Dynamic coefficient mu, (m,) or one number; ``friction_static`` by default.
 
-    Raises:
-        ConfigError: Shapes that do not fit, negative friction, or numbers that are not finite.
+        Raises:
+            ConfigError: Shapes do not match, friction is negative, or numbers are not finite.
     """
 
     normal: Array
@@ -84,20 +84,20 @@ class Contacts:
         return len(self.normal)
 
     def directions(self, sides: int) -> Array:
-        """Return the corners (k, 1 or 2) of the pyramid: of ``sides`` sides in space, both ways in the plane."""
+        """Return the corners (k, 1 or 2) of the pyramid: ``sides`` directions in space, two in the plane."""
         return pyramid(sides) if self.tangent.shape[1] == 2 else np.array([[1.0], [-1.0]])
 
 
 @dataclass(frozen=True)
 class CoulombLcp:
-    """An LCP A x + b, and what its unknowns x (n,) mean.
+    """LCP A x + b, with the meaning of its unknowns x (n,).
 
     Attributes:
-        A: (n, n).
-        b: (n,).
+        A: (n, n) matrix.
+        b: (n,) vector.
         free: (nv,) acceleration without contacts.
-        response: (nv, n) acceleration by x.
-        tangential: (m, t, n) friction [N] by x; the normal forces are x[:m].
+        response: (nv, n) acceleration per unit of x.
+        tangential: (m, t, n) friction [N] per unit of x; the normal forces are x[:m].
     """
 
     A: Array
@@ -109,12 +109,12 @@ class CoulombLcp:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One solution of a Coulomb LCP.
+    """Solution of a Coulomb LCP.
 
     Attributes:
         normal: (m,) normal forces [N].
         tangential: (m, t) friction [N].
-        acceleration: (nv,).
+        acceleration: (nv,) generalised acceleration.
     """
 
     normal: Array
@@ -124,15 +124,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a Coulomb LCP says.
+    """Outcome of a Coulomb LCP.
 
     Attributes:
-        verdict: "unique": one acceleration, forces maybe not; "several": accelerations differ; "none": no solution
-            (Painlevé's paradox: only an impact without collision goes on); "unchecked": too large to enumerate, and one
-            solution was found; "unresolved": too large to enumerate, and Lemke's method found nothing, which proves
-            nothing.
-        candidates: Solutions; with "several", all whose accelerations differ (of a continuum, ends of it).
-        indeterminate_forces: Whether forces differ between solutions; False also when unchecked.
+        verdict: "unique": one acceleration, although the forces may differ. "several": the accelerations differ.
+            "none": no solution (Painlevé's paradox: only an impact without collision continues the motion).
+            "unchecked": one solution is known, and the LCP is too large to enumerate. "unresolved": the LCP is too
+            large to enumerate and Lemke's method finds no solution, which proves nothing.
+        candidates: Solutions; with "several", all solutions with different accelerations (extreme points of a
+            continuum).
+        indeterminate_forces: Whether forces differ between solutions; False also for "unchecked".
     """
 
     verdict: Verdict
@@ -141,10 +142,10 @@ class Outcome:
 
     @property
     def answer(self) -> Candidate:
-        """The solution.
+        """The unique solution.
 
         Raises:
-            ComplementarityError: There is none, or the LCP does not choose between several.
+            ComplementarityError: There is no solution, or there are several accelerations.
         """
         if self.verdict == "unique" or (self.verdict == "unchecked" and self.candidates):
             return self.candidates[0]
@@ -169,19 +170,19 @@ def coulomb_lcp(
 ) -> CoulombLcp:
     """Assemble the LCP of friction at acceleration level.
 
-    Unknowns: normal forces (m,); of each contact that may stick, k >= 0 forces along the corners of its pyramid, and
-    the acceleration zeta at which it starts to slide. Complementary to them: gap accelerations; d_j . a_t + zeta; mu_0
-    lam_n - sum of the k forces.
+    The unknowns are the normal forces (m,). Each contact that may stick also has k forces >= 0 along the corners of
+    its pyramid, and the acceleration zeta at which it starts to slide. Complementary to them are the gap accelerations,
+    d_j . a_t + zeta, and mu_0 lam_n minus the sum of the k forces.
 
     Args:
         M: (nv, nv) mass matrix.
         h: (nv,) tau - nle [N, N.m].
-        contacts: Closed contacts that do not separate or approach.
+        contacts: Closed contacts that neither separate nor approach.
         slip: (m, t) tangential velocities [m/s]; t = 1 in the plane, 2 in space.
         bias_normal: (m,) Jdot v of the gaps [m/s^2].
         bias_tangent: (m, t) Jdot v of the tangents [m/s^2].
-        sides: k of the pyramid in space.
-        slip_threshold: Speed below which a contact counts as at rest [m/s].
+        sides: Number k of sides of the pyramid in space.
+        slip_threshold: Speed below which a contact is at rest [m/s].
     """
     velocity, drift_n, drift_t, free, inverse = _prepare(M, h, contacts, slip, bias_normal, bias_tangent)
     m, t = velocity.shape
@@ -219,10 +220,10 @@ def planar_coulomb_lcp(
     *,
     slip_threshold: float = 1e-9,
 ) -> CoulombLcp:
-    """Assemble the LCP of the plane as eq. 31 to 37 write it; arguments as in :func:`coulomb_lcp` with t = 1.
+    """Assemble the LCP of the plane as in eq. 31 to 37; arguments as in :func:`coulomb_lcp` with t = 1.
 
-    Unknowns: lam_n (m,); of contacts that may stick, lam_t+ = mu_0 lam_n + lam_t and the acceleration a_t-.
-    Complementary to them: gap accelerations; a_t+ = a_t + a_t-; lam_t- = mu_0 lam_n - lam_t.
+    The unknowns are lam_n (m,), and for contacts that may stick lam_t+ = mu_0 lam_n + lam_t and the acceleration a_t-.
+    Complementary to them are the gap accelerations, a_t+ = a_t + a_t-, and lam_t- = mu_0 lam_n - lam_t.
     """
     if contacts.tangent.shape[1] != 1:
         raise ConfigError("the planar LCP takes contacts with one tangent; in space use coulomb_lcp")
@@ -252,7 +253,7 @@ def planar_coulomb_lcp(
 def _prepare(
     M: ArrayLike, h: ArrayLike, contacts: Contacts, slip: ArrayLike, bias_normal: ArrayLike, bias_tangent: ArrayLike
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Return slip, both biases, the free acceleration and M^-1, or raise ConfigError that says what does not fit."""
+    """Return slip, both biases, the free acceleration and M^-1; raise ConfigError if arguments do not match."""
     L = factor(M)
     nv, m, t = len(L), contacts.count, contacts.tangent.shape[1]
     wanted = {"h": (nv,), "slip": (m, t), "bias_normal": (m,), "bias_tangent": (m, t)}
@@ -268,16 +269,16 @@ def _prepare(
 
 
 def _response(inverse: Array, contacts: Contacts, tangential: Array) -> Array:
-    """Return M^-1 (J_n^T lam_n + J_t^T lam_t) by x (nv, n)."""
+    """Return M^-1 (J_n^T lam_n + J_t^T lam_t) per unit of x (nv, n)."""
     generalised = np.einsum("itv,itn->vn", contacts.tangent, tangential)
     generalised[:, : contacts.count] += contacts.normal.T
     return inverse @ generalised
 
 
 def solve_coulomb(lcp: CoulombLcp, *, largest: int = LARGEST) -> Outcome:
-    """Find all accelerations that satisfy a Coulomb LCP, or one of them when it has more than ``largest`` unknowns.
+    """Return all accelerations of a Coulomb LCP, or one of them if it has more than ``largest`` unknowns.
 
-    Enumeration takes seconds where a pyramid of many sides has many singular bases; Lemke's method takes a millisecond.
+    Enumeration takes seconds if a pyramid of many sides has many singular bases; Lemke's method takes a millisecond.
     """
     m = len(lcp.tangential)
     if lcp.b.size > largest:
@@ -306,6 +307,6 @@ def solve_coulomb(lcp: CoulombLcp, *, largest: int = LARGEST) -> Outcome:
 
 
 def _candidate(lcp: CoulombLcp, x: Array) -> Candidate:
-    """Return what a solution x means."""
+    """Return forces and acceleration of a solution x."""
     m = len(lcp.tangential)
     return Candidate(x[:m].copy(), lcp.tangential @ x, lcp.free + lcp.response @ x)

@@ -1,4 +1,4 @@
-"""All solutions of a small LCP: which problems have none, one, several, or a whole family."""
+"""Find all solutions of a small LCP: none, one, several, or a continuous family."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bipedsim.numerics import Array, Indices
 from bipedsim_studies.complementarity.lcp import _scale, _Scaled, checked
 
 LARGEST = 16
-"""Most unknowns: 2^16 bases take seconds."""
+"""Maximum number of unknowns; 2^16 bases take seconds."""
 
 _ZERO = 1e-10
 _SINGULAR = 1e-10
@@ -26,8 +26,9 @@ class Solutions:
     """All solutions of an LCP.
 
     Attributes:
-        z: (count, n) distinct solutions: the isolated ones, and of each continuous family its ends along ``probes``.
-        continuum: Whether some solutions form a continuous family (forces of a chair on four legs).
+        z: (count, n) distinct solutions: the isolated ones, and the extreme points of each continuous family along
+            ``probes``.
+        continuum: Whether some solutions form a continuous family, as the forces of a chair with four legs do.
     """
 
     z: Array
@@ -35,23 +36,23 @@ class Solutions:
 
     @property
     def count(self) -> int:
-        """Number of rows of z; with a continuum, of its ends."""
+        """Number of rows of z; with a continuum, this includes extreme points."""
         return len(self.z)
 
 
 def all_solutions(M: ArrayLike, q: ArrayLike, probes: ArrayLike | None = None) -> Solutions:
-    """Return all solutions of w = M z + q, z >= 0, w >= 0, z^T w = 0, by looking at all 2^n bases.
+    """Return all solutions of w = M z + q, z >= 0, w >= 0, z^T w = 0, by enumeration of all 2^n bases.
 
-    Where the block of M of a basis is singular, its solutions are a polyhedron or nothing; linear programming finds
-    the ends of the polyhedron in the directions of ``probes``.
+    If the block of M of a basis is singular, its solutions are a polyhedron or empty. Linear programming then finds the
+    extreme points of the polyhedron in the directions of ``probes``.
 
     Args:
-        M: (n, n).
-        q: (n,), n <= 16.
-        probes: (p, n) linear functions of z that matter, such as accelerations; one in general position unless given.
+        M: (n, n) matrix.
+        q: (n,) vector, n <= 16.
+        probes: (p, n) relevant linear functions of z, such as accelerations; by default one in general position.
 
     Raises:
-        ConfigError: n > 16, shapes that do not fit, or numbers that are not finite.
+        ConfigError: n > 16, shapes do not match, or numbers are not finite.
     """
     matrix, vector = checked(M, q)
     size = vector.size
@@ -82,7 +83,7 @@ def all_solutions(M: ArrayLike, q: ArrayLike, probes: ArrayLike | None = None) -
 
 
 def _of_size(scaled: _Scaled, count: int) -> tuple[list[Array], list[Indices]]:
-    """Return the solutions of all bases of ``count`` unknowns, and those bases whose block is singular."""
+    """Return the solutions of all bases of ``count`` unknowns, and the bases with a singular block."""
     size = scaled.q.size
     if count == 0:
         return ([np.zeros(size)] if (scaled.q >= -_ZERO).all() else []), []
@@ -103,7 +104,10 @@ def _of_size(scaled: _Scaled, count: int) -> tuple[list[Array], list[Indices]]:
 
 
 def _face(scaled: _Scaled, basis: Indices, probes: Array) -> tuple[list[Array], bool]:
-    """Return the ends along ``probes`` of {z_B >= 0, w_B = 0, w_N >= 0, z_N = 0}; more than a point?"""
+    """Return the extreme points of {z_B >= 0, w_B = 0, w_N >= 0, z_N = 0} along ``probes``.
+
+    The second value says whether the set is more than a point.
+    """
     block, right = scaled.M[np.ix_(basis, basis)], -scaled.q[basis]
     nearest = np.linalg.lstsq(block, right, rcond=_SINGULAR)[0]
     if np.abs(block @ nearest - right).max() > _ZERO * (1.0 + np.abs(nearest).max()):
@@ -126,7 +130,7 @@ def _face(scaled: _Scaled, basis: Indices, probes: Array) -> tuple[list[Array], 
             if result.status == 2:
                 return [], False
             if result.status == 3:
-                # Unbounded along this probe: any two points of it tell as much.
+                # The set is unbounded along this probe, so any two of its points show the family.
                 family = True
                 result = linprog(np.zeros(basis.size), **limits)
             if result.status != 0:

@@ -1,9 +1,9 @@
-"""Bodies with complementarity from event to event: smooth motion, impacts by a law, contacts that rest and leave.
+"""Simulate bodies with complementarity from event to event: smooth motion, impacts, resting and opening contacts.
 
-What no time stepping can do, this does: place an impact where it is. Between events the contacts that rest are held
-(their forces are those of the LCP of eq. 13, as long as they push) and an integrator of order eight goes on to where
-another gap closes or a force ends. There an impact law of :mod:`bipedsim_studies.impacts` acts. A sequence of rebounds
-that runs up against an instant ends where they are slower than ``rest_speed``.
+Unlike time stepping, this method locates each impact in time. Between events, resting contacts are held; their forces
+are those of the LCP of eq. 13 as long as they push. An integrator of order eight advances to the time at which another
+gap closes or a force vanishes. There an impact law of :mod:`bipedsim_studies.impacts` acts. A sequence of rebounds that
+converges to a point in time ends when the rebounds are slower than ``rest_speed``.
 
 Source: Hurmuzlu, Génot and Brogliato 2001, eq. 1 to 3, 8 to 10, without friction.
 """
@@ -26,26 +26,26 @@ from bipedsim_studies.impacts import IMPACT_LAWS
 RELATIVE, ABSOLUTE = 1e-11, 1e-13
 """Tolerances of the integration."""
 TOUCH, STILL = 1e-8, 1e-8
-"""A gap below this is closed [m]; its contact rests if the gap is slower than this [m/s]."""
+"""A gap below this is closed [m]; its contact rests if its normal speed is below this [m/s]."""
 DECAY = 100.0
-"""At which rounding in the gaps that are held dies out [1/s]."""
+"""Decay rate of rounding errors in the held gaps [1/s]."""
 DEEP, LITTLE_PULL = 1e-12, 1e-9
-"""A gap closes at minus this [m], and a force ends at minus this [N]: what stays at zero is no event."""
+"""A gap closes at minus this [m], and a force ends at minus this [N], so that constant zeros are no events."""
 MOMENT = 1e-8
-"""So much later [s] it is seen whether a contact goes on resting."""
+"""Time after an event at which resting contacts are evaluated [s]."""
 MAX_EVENTS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A system at one instant: M a = h + J^T lam, gap >= 0, J a + bias the acceleration of the gaps.
+    """System at one instant: M a = h + J^T lam, gap >= 0, and J a + bias is the acceleration of the gaps.
 
     Attributes:
         M: (nv, nv) mass matrix.
-        h: (nv,) all forces but those of the contacts [N, N.m].
+        h: (nv,) all forces except contact forces [N, N.m].
         J: (m, nv) gradients of the gaps.
         bias: (m,) Jdot v [m/s^2].
-        gap: (m,) [m].
+        gap: (m,) distances [m].
     """
 
     M: Array
@@ -56,12 +56,12 @@ class Terms:
 
 
 System = Callable[[float, Array, Array], Terms]
-"""Of time [s], q (nv,) and v = q' (nv,)."""
+"""Terms of a system as a function of time [s], q (nv,) and v = q' (nv,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """One impact: when [s], where q (nv,), velocities before and after (nv,), and normal impulses (m,) [N.s]."""
+    """Impact: time [s], configuration q (nv,), velocities before and after (nv,), and normal impulses (m,) [N.s]."""
 
     t: float
     q: Array
@@ -72,13 +72,13 @@ class Impact:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A motion, sampled.
+    """Sampled motion.
 
     Attributes:
-        t: (n,) [s]; an event is there twice, before and after it.
-        q, v: (n, nv).
-        force: (n, m) of the contacts that rest [N].
-        impacts: In order.
+        t: (n,) times [s]; an event has two samples, before and after it.
+        q, v: (n, nv) configurations and velocities.
+        force: (n, m) forces of the resting contacts [N].
+        impacts: Impacts in order of time.
     """
 
     t: Array
@@ -89,7 +89,7 @@ class Motion:
 
     @property
     def times(self) -> Array:
-        """(k,) instants of the impacts [s]."""
+        """(k,) times of the impacts [s]."""
         return np.array([impact.t for impact in self.impacts])
 
 
@@ -106,22 +106,22 @@ def motion(
     every: float = 5e-3,
     most_impacts: int | None = None,
 ) -> Motion:
-    """Follow a system for ``duration`` [s].
+    """Simulate a system for ``duration`` [s].
 
     Args:
-        system: Its terms.
-        q_start, v_start: (nv,) at the ``start`` [s], no gap open by less than nothing.
-        duration: [s].
-        start: Time at which it begins [s].
+        system: Terms of the system.
+        q_start, v_start: (nv,) state at the ``start``, without negative gaps.
+        duration: Duration [s].
+        start: Initial time [s].
         law: One of ``IMPACT_LAWS``, without friction.
-        restitution: e of all contacts.
-        rest_speed: Rebounds slower than this [m/s] do not happen, so that contacts come to rest.
-        every: Time between samples, at most [s].
-        most_impacts: Stop just before the impact after so many.
+        restitution: Restitution e of all contacts.
+        rest_speed: Speed [m/s] below which contacts do not rebound, so that they come to rest.
+        every: Maximum time between samples [s].
+        most_impacts: Number of impacts; the motion stops just before the next one.
 
     Raises:
-        ConfigError: No time to go.
-        ComplementarityError: A gap is open by less than nothing at the start, or events do not end.
+        ConfigError: The duration is not positive.
+        ComplementarityError: A gap is negative at the start, or there are too many events.
     """
     if not duration > 0.0:
         raise ConfigError(f"duration is a positive time [s], not {duration}")
@@ -149,7 +149,7 @@ def motion(
             v = struck.v_after
             w = here.J @ v
         resting = touching & (np.abs(w) <= STILL)
-        # A moment later: a force that ends, or begins, is zero now.
+        # The terms are evaluated a moment later, because a force that ends or begins is zero now.
         resting, approach = _pressed(system(t + MOMENT, q + MOMENT * v, v), resting)
         if t >= end:
             break
@@ -178,7 +178,7 @@ def motion(
 
 
 def _pressed(here: Terms, resting: Flags) -> tuple[Flags, Array]:
-    """Return which of the contacts that rest go on resting, and the accelerations (m,) of all gaps."""
+    """Return which resting contacts continue to rest, and the accelerations (m,) of all gaps."""
     held = resting.copy()
     if not resting.any():
         return held, here.J @ np.linalg.solve(here.M, here.h) + here.bias
@@ -194,7 +194,7 @@ def _first_step(w: Array, approach: Array, leaving: Flags, left: float) -> float
 
 
 def _forces(system: System, t: float, y: Array, held: Flags) -> Array:
-    """Return the forces (m,) that keep the gaps ``held`` as they are [N]."""
+    """Return the forces (m,) that keep the gaps ``held`` constant [N]."""
     nv = len(y) // 2
     return _held(system(t, y[:nv], y[nv:]), y[nv:], held)
 
@@ -217,7 +217,7 @@ def _rate(system: System, t: float, y: Array, held: Flags) -> Array:
 
 
 def _events(system: System, held: Flags) -> list[Callable[[float, Array], float]]:
-    """Return the functions that fall through zero where an open gap closes, or where the force of a held one ends."""
+    """Return functions that cross zero downwards when an open gap closes or the force of a held gap ends."""
 
     def event(i: int) -> Callable[[float, Array], float]:
         def value(t: float, y: Array) -> float:

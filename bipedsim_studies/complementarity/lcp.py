@@ -1,7 +1,7 @@
-"""The linear complementarity problem: find z >= 0 with w = M z + q >= 0 and z^T w = 0.
+"""Solve the linear complementarity problem: find z >= 0 with w = M z + q >= 0 and z^T w = 0.
 
-``solve_lcp`` follows Lemke's path from basis to basis, ``all_solutions`` looks at every basis. Neither is believed:
-each answer is put back into the problem, and :func:`scaled_residual` decides.
+``solve_lcp`` follows Lemke's path from basis to basis; ``all_solutions`` enumerates all bases. Each answer is validated
+in the problem itself by :func:`scaled_residual`.
 
 Source: Cottle, Pang and Stone, *The Linear Complementarity Problem*, 1992: sections 4.4 (Lemke), 4.9 (lexicographic
 rule), 3.1 to 3.9 (classes of matrices).
@@ -25,21 +25,21 @@ _STATUS: tuple[Status, ...] = ("solved", "ray", "limit", "inaccurate")
 
 
 class ComplementarityError(BipedSimError):
-    """A contact problem without an answer, or with more than one."""
+    """Raised for a contact problem without a solution, or with more than one."""
 
 
 @dataclass(frozen=True)
 class LcpResult:
-    """What Lemke's method found.
+    """Result of Lemke's method.
 
     Attributes:
         z: (n,) the unknowns; NaN unless ``status`` is "solved".
         w: (n,) M z + q, computed from z.
-        residual: :func:`scaled_residual` of the last basis; infinite when there was none.
-        status: "solved"; "ray": the path went to infinity, which for a copositive-plus M (such as a positive
-            semidefinite one) proves that no z >= 0 has M z + q >= 0, and for others proves nothing; "limit": out of
-            pivots; "inaccurate": a basis was reached, and rounding spoiled it.
-        pivots: Pivots made.
+        residual: :func:`scaled_residual` of the last basis; infinite if there was none.
+        status: "solved". "ray": the path is unbounded. For a copositive-plus M (such as a positive semidefinite one),
+            this proves that no z >= 0 has M z + q >= 0; for other M it proves nothing. "limit": the maximum number of
+            pivots is reached. "inaccurate": rounding makes the final basis invalid.
+        pivots: Number of pivots.
     """
 
     z: Array
@@ -50,7 +50,7 @@ class LcpResult:
 
 
 def checked(M: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
-    """Return M (n, n) and q (n,) as float64, or raise ConfigError that says what is wrong with them."""
+    """Return M (n, n) and q (n,) as float64; raise ConfigError if they are invalid."""
     matrix, vector = np.asarray(M, dtype=np.float64), np.asarray(q, dtype=np.float64)
     if vector.ndim != 1 or matrix.shape != (vector.size, vector.size):
         raise ConfigError(f"an LCP needs M (n, n) and q (n,), not M {matrix.shape} and q {vector.shape}")
@@ -62,7 +62,7 @@ def checked(M: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
 
 
 def natural_residual(M: ArrayLike, q: ArrayLike, z: ArrayLike) -> float:
-    """Return max |min(z, M z + q)|, zero at solutions and nowhere else; in the units of whichever is smaller."""
+    """Return max |min(z, M z + q)|, which is zero only at solutions; its unit is that of the smaller term."""
     matrix, vector = checked(M, q)
     unknown = np.asarray(z, dtype=np.float64)
     return float(np.abs(np.minimum(unknown, matrix @ unknown + vector)).max(initial=0.0))
@@ -70,7 +70,7 @@ def natural_residual(M: ArrayLike, q: ArrayLike, z: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class _Scaled:
-    """The same problem with entries near one: M = rows M' columns, z = unit columns z', w = unit w' / rows."""
+    """Scaled problem with entries near one: M = rows M' columns, z = unit columns z', w = unit w' / rows."""
 
     M: Array
     q: Array
@@ -78,7 +78,7 @@ class _Scaled:
     unit: float
 
     def residual(self, z: Array) -> float:
-        """Return max |min(z', M' z' + q')| for a z in the units of the problem that was scaled."""
+        """Return max |min(z', M' z' + q')| for a z in the units of the original problem."""
         return float(residual_work(self.M, self.q, z / (self.columns * self.unit)))
 
 
@@ -90,9 +90,9 @@ def _work(matrix: Array, vector: Array) -> LcpWork:
 
 
 def _scale(matrix: Array, vector: Array) -> _Scaled:
-    """Balance rows and columns (Ruiz 2001): forces beside speeds, and millinewtons beside kilonewtons, weigh the same.
+    """Balance rows and columns (Ruiz 2001), so that different units and magnitudes have equal weight.
 
-    The factors are powers of two, so that nothing is rounded, and zeros and signs stay.
+    The factors are powers of two, so there is no rounding, and zeros and signs do not change.
     """
     work = _work(matrix, vector)
     call(scale_work, work)
@@ -102,7 +102,7 @@ def _scale(matrix: Array, vector: Array) -> _Scaled:
 def scaled_residual(M: ArrayLike, q: ArrayLike, z: ArrayLike) -> float:
     """Return max |min(z, w)| after rows and columns are scaled so that M and q have entries near one.
 
-    It has no unit: that of the same problem in other units, or for a robot of a hundredth of the mass, is the same.
+    It has no unit. It is the same for the problem in other units, or for a robot of a hundredth of the mass.
     """
     matrix, vector = checked(M, q)
     return _scale(matrix, vector).residual(np.asarray(z, dtype=np.float64))
@@ -111,17 +111,17 @@ def scaled_residual(M: ArrayLike, q: ArrayLike, z: ArrayLike) -> float:
 def solve_lcp(M: ArrayLike, q: ArrayLike, *, pivots: int | None = None) -> LcpResult:
     """Find one solution of w = M z + q, z >= 0, w >= 0, z^T w = 0 by Lemke's method.
 
-    It finds a solution wherever M is copositive-plus and the problem has one, wherever M is a P matrix, and wherever
-    M is copositive and z^T q >= 0 for all solutions of the LCP with q = 0 (friction pyramids by time stepping). The
-    lexicographic rule rules out cycling, so dependent constraints and ties need no perturbation.
+    The method finds a solution, if one exists, for copositive-plus M. It also does for P matrices, and for copositive M
+    if z^T q >= 0 for all solutions of the LCP with q = 0 (friction pyramids in time stepping). The lexicographic rule
+    prevents cycling, so dependent constraints and ties need no perturbation.
 
     Args:
-        M: (n, n), any.
-        q: (n,).
-        pivots: Most pivots to make; 50 + 20 n unless told.
+        M: (n, n) any matrix.
+        q: (n,) vector.
+        pivots: Maximum number of pivots; 50 + 20 n by default.
 
     Raises:
-        ConfigError: Shapes that do not fit, or numbers that are not finite.
+        ConfigError: Shapes do not match, or numbers are not finite.
     """
     matrix, vector = checked(M, q)
     size = vector.size

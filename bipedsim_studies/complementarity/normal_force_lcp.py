@@ -1,9 +1,9 @@
-"""Forces of contacts without friction, at acceleration level, by two ways that must agree.
+"""Compute forces of frictionless contacts at acceleration level, by two methods that must agree.
 
-The dynamics are M a = h + J^T lam with h = tau - nle, and a gap opens at J a + Jdot v. Either the LCP between gap
-acceleration and force, or Gauss' principle: among accelerations that close no gap, the one nearest to the free one in
-the metric of M. With dependent constraints (a chair on four legs) the forces are one choice of many; the acceleration
-is the only one.
+The dynamics are M a = h + J^T lam with h = tau - nle, and a gap opens with the acceleration J a + Jdot v. One method is
+the LCP between gap acceleration and force. The other is Gauss' principle: among the accelerations that close no gap, it
+selects the nearest to the free acceleration in the metric of M. With dependent constraints (a chair with four legs),
+the forces are one of many solutions, but the acceleration is unique.
 
 Source: Hurmuzlu, Génot and Brogliato, *Modeling, stability and control of biped robots: a general framework*, 2001, eq.
 13 to 16.
@@ -25,12 +25,12 @@ from bipedsim_studies.complementarity.lcp import ComplementarityError, LcpResult
 
 @dataclass(frozen=True)
 class NormalForces:
-    """What contacts without friction do.
+    """Forces and acceleration of frictionless contacts.
 
     Attributes:
-        force: (m,) normal forces [N]; with dependent constraints one choice of many.
-        acceleration: (nv,) a, the only one.
-        gap_acceleration: (m,) J a + Jdot v [m/s^2].
+        force: (m,) normal forces [N]; with dependent constraints, one of many solutions.
+        acceleration: (nv,) unique acceleration a.
+        gap_acceleration: (m,) acceleration of the gaps, J a + Jdot v [m/s^2].
     """
 
     force: Array
@@ -39,7 +39,7 @@ class NormalForces:
 
 
 def factor(M: ArrayLike) -> Array:
-    """Return the Cholesky factor L (nv, nv) of a mass matrix M = L L^T; ConfigError says what is wrong with M."""
+    """Return the Cholesky factor L (nv, nv) of a mass matrix M = L L^T; raise ConfigError if M is invalid."""
     mass = np.asarray(M, dtype=np.float64)
     if mass.ndim != 2 or mass.shape[0] != mass.shape[1]:
         raise ConfigError(f"a mass matrix is square, not {mass.shape}")
@@ -71,7 +71,9 @@ def _contacts(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -> tupl
 
 
 def normal_force_lcp(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -> tuple[Array, Array]:
-    """Return A = J M^-1 J^T (m, m) and b = J M^-1 h + Jdot v (m,) of eq. 13: 0 <= A lam + b, complementary to lam >= 0.
+    """Return A = J M^-1 J^T (m, m) and b = J M^-1 h + Jdot v (m,) of eq. 13.
+
+    The LCP is 0 <= A lam + b, complementary to lam >= 0.
 
     Args:
         M: (nv, nv) mass matrix.
@@ -87,8 +89,8 @@ def normal_forces(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -> 
     """Solve the LCP of eq. 13; arguments as in :func:`normal_force_lcp`.
 
     Raises:
-        ComplementarityError: No acceleration keeps all gaps closed or opening, such as between two walls that approach;
-            or rounding spoiled the answer.
+        ComplementarityError: No acceleration keeps all gaps closed or opening, for example between two approaching
+            walls; or rounding makes the answer inaccurate.
     """
     L, free, G, b = _contacts(M, h, J, bias)
     result = solve_lcp(G @ G.T, b)
@@ -99,7 +101,7 @@ def normal_forces(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -> 
 
 
 def _reason(result: LcpResult) -> str:
-    """Say what an LCP without friction that was not solved means."""
+    """Return a message that explains why an LCP without friction is not solved."""
     if result.status == "ray":
         return (
             "no acceleration lets all gaps stay closed or open: the constraints depend on each other and their biases "
@@ -114,15 +116,15 @@ def _reason(result: LcpResult) -> str:
 def gauss_principle(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -> NormalForces:
     """Solve the QP of Gauss' principle; arguments as in :func:`normal_force_lcp`.
 
-    Eq. 16 is min |x|^2 over G x + b >= 0 with x = L^T (a - a_free): the least distance problem of Lawson and Hanson
-    (1974, section 23.4), which is one nonnegative least-squares problem. Its multipliers solve eq. 14, and as x = G^T
-    lam they solve eq. 15.
+    Eq. 16 is min |x|^2 over G x + b >= 0 with x = L^T (a - a_free). This is the least distance problem of Lawson and
+    Hanson (1974, section 23.4), which is one nonnegative least-squares problem. Its multipliers solve eq. 14. Because
+    of x = G^T lam, they also solve eq. 15.
 
     Raises:
-        ComplementarityError: As :func:`normal_forces`.
+        ComplementarityError: As in :func:`normal_forces`.
     """
     L, free, G, b = _contacts(M, h, J, bias)
-    # x in units in which constraints are met at a distance near one, so that the last entry of r keeps its digits.
+    # x is scaled so that constraints are met at a distance near one. The last entry of r then keeps its digits.
     norms = np.linalg.norm(G, axis=1)
     movable = norms > 1e-12 * max(float(norms.max(initial=0.0)), 1e-300)
     unit = float(np.max(-b[movable] / norms[movable], initial=0.0))

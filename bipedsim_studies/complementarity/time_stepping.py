@@ -1,8 +1,8 @@
-"""Contact and friction at velocity level: one LCP a step, for impulses instead of forces.
+"""Solve contact and friction at velocity level, by one LCP per step for impulses instead of forces.
 
-Impacts, sticking and sliding are the same problem, and Painlevé's paradox is gone: without restitution the LCP always
-has a solution, with finite impulses. The price: first order in h, and friction directions of a pyramid while sliding
-too.
+Impacts, sticking and sliding are the same problem, and Painlevé's paradox does not occur: without restitution, the LCP
+always has a solution with finite impulses. The disadvantages are first order in h, and friction directions of a
+pyramid also while sliding.
 
 Source: Stewart and Trinkle 1996; Anitescu and Potra 1997; with restitution as in Adu-Bredu, *Kicking biped*, eq. 4 to
 7.
@@ -24,14 +24,14 @@ from bipedsim_studies.complementarity.normal_force_lcp import factor
 
 @dataclass(frozen=True)
 class StepLcp:
-    """The LCP of one step, A x + b with x = (lam_n of active contacts, k friction impulses of each, slip speeds).
+    """LCP of one step, A x + b with x = (lam_n of active contacts, k friction impulses of each, slip speeds).
 
     Attributes:
-        A: (n, n).
-        b: (n,).
-        active: (m,) bool, the contacts that take part.
+        A: (n, n) matrix.
+        b: (n,) vector.
+        active: (m,) bool, the contacts in the LCP.
         v_free: (nv,) velocity after the step without contacts.
-        response: (nv, n) change of velocity by x.
+        response: (nv, n) change of velocity per unit of x.
         corners: (k, t) directions of the pyramid.
     """
 
@@ -45,13 +45,13 @@ class StepLcp:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What the contacts do in one step.
+    """Velocity and impulses of one step.
 
     Attributes:
         v: (nv,) velocity after the step.
         normal: (m,) normal impulses [N.s].
         tangential: (m, t) friction impulses [N.s].
-        residual: Of the LCP, scaled.
+        residual: Scaled residual of the LCP.
     """
 
     v: Array
@@ -73,11 +73,12 @@ def assemble_step(
 ) -> StepLcp:
     """Assemble the LCP of one step from v to v+ = v + M^-1 (step h + J_n^T lam_n + J_t^T lam_t).
 
-    Contacts without restitution: J_n v+ >= -gap/step for open ones, so that they close and do not pass (Stewart and
-    Trinkle), >= 0 for closed ones (Anitescu and Potra). With restitution, only closed contacts count, and J_n v+ >=
-    -e J_n v of those that approach: an open one must arrive at its own speed to bounce. Penetration is not corrected.
-    Friction is that of ``friction_dynamic``: over a step, impulses of an impact and of a sliding foot are not told
-    apart.
+    Without restitution, open contacts have J_n v+ >= -gap/step, so that they can close but not pass (Stewart and
+    Trinkle). Closed contacts have J_n v+ >= 0 (Anitescu and Potra). With restitution, only closed contacts are active,
+    and approaching ones have J_n v+ >= -e J_n v. An open contact must first close at its own speed to bounce.
+    Penetration is not corrected.
+
+    Friction uses ``friction_dynamic``, because a step does not distinguish impulses of an impact and of a sliding foot.
 
     Args:
         M: (nv, nv) mass matrix.
@@ -86,8 +87,8 @@ def assemble_step(
         contacts: Contacts that are closed or may close.
         gap: (m,) distances [m].
         step: Duration [s].
-        restitution: (m,) or one number, e in [0, 1].
-        sides: k of the pyramid in space.
+        restitution: e in [0, 1], (m,) or one number.
+        sides: Number k of sides of the pyramid in space.
     """
     L = factor(M)
     nv, m = len(L), contacts.count
@@ -126,14 +127,14 @@ def assemble_step(
 
 
 def solve_step(lcp: StepLcp) -> StepResult:
-    """Solve a step.
+    """Solve the LCP of a step.
 
-    Without restitution there always is a solution, and Lemke's method finds it. With restitution there need not be one
-    where friction cones can balance each other (a wedge that jams): q^T z >= 0 on the solutions of the LCP with q = 0
-    is lost.
+    Without restitution, there is always a solution, and Lemke's method finds it. With restitution, there may be no
+    solution if friction cones can balance each other (a jamming wedge). The condition q^T z >= 0 on the solutions of
+    the LCP with q = 0 is then not satisfied.
 
     Raises:
-        ComplementarityError: No solution was found.
+        ComplementarityError: No solution is found.
     """
     result = solve_lcp(lcp.A, lcp.b)
     if result.status != "solved":

@@ -1,4 +1,4 @@
-"""Impact laws of the literature, as functions."""
+"""Provide impact laws of the literature as functions."""
 
 import lazy_loader
 

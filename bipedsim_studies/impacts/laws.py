@@ -1,17 +1,17 @@
-"""Impact laws: what several simultaneous contacts do to the velocities of a rigid mechanism.
+"""Compute the velocity of a rigid mechanism after simultaneous impacts, by the impact laws of the literature.
 
 Source: Hurmuzlu, Génot, Brogliato, *Modeling, stability and control of biped robots: a general framework* (2001),
-sections 3.2.2 and 3.3.2. "The paper" is this one. Every law is a pure function of the same arguments:
+sections 3.2.2 and 3.3.2. The docstrings below call it "the paper". Each law is a pure function of these arguments:
 
     M: (nv, nv) inertia matrix, symmetric positive definite [kg, kg.m, kg.m^2].
-    J: (m, nv) rows of the contacts that touch (F_i = 0), the transpose of the paper's grad F: ``J @ v`` are the normal
-        velocities [m/s], negative where a contact closes. Rows may depend on each other.
+    J: (m, nv) rows of the contacts at zero distance (F_i = 0), the transpose of the paper's grad F. ``J @ v`` are the
+        normal velocities [m/s], negative where a contact closes. Rows may depend on each other.
     v_before: (nv,) generalised velocity [m/s, rad/s].
-    restitution: e, 0 plastic to 1 elastic; a number, or (m,) for the laws that take one for each contact.
-    friction: Tangential rows and coefficients, for the laws that have friction in the paper.
+    restitution: e, from 0 (plastic) to 1 (elastic); a number, or (m,) for laws with one coefficient per contact.
+    friction: Tangential rows and coefficients, for laws that have friction in the paper.
 
-and returns an ``ImpactResult``. All raise ConfigError for arguments that are wrong or that the law does not know.
-``docs/impact_laws.md`` compares them.
+Each law returns an ``ImpactResult``. It raises ConfigError for invalid or unsupported arguments.
+``docs/impact_laws.md`` compares the laws.
 """
 
 from __future__ import annotations
@@ -37,24 +37,28 @@ from bipedsim_studies.impacts.problem import (
 __all__ = ["IMPACT_LAWS", "Friction", "ImpactLaw", "ImpactResult", "NoImpactOutcomeError"]
 
 MAX_IMPACTS = 100
-"""Longest sequence that Han and Gilmore's enumeration follows."""
+"""Maximum length of a sequence of impacts in Han and Gilmore's enumeration."""
 MAX_STATES = 400
-"""Different velocities that it visits in all: sequences need not end, and their number can double with each impact."""
+"""Maximum number of distinct velocities in it. Sequences need not end, and each impact can double their number."""
 ENDS_ALIKE = 1e-7
-"""Outcomes closer than this part of the speed before are one."""
+"""Outcomes are equal if they differ by less than this fraction of the speed before the impact."""
 
 
 def haug(problem: ImpactProblem) -> ImpactResult:
-    """Newton's kinematic restitution where contacts close, all other resting contacts held (Haug, Wu, Yang 1986).
+    """Apply Newton's restitution to closing contacts, and hold all other resting contacts (Haug, Wu, Yang 1986).
 
-    J_i v+ = -e_i J_i v- where J_i v- < 0, J_i v+ = 0 where it is 0; separating contacts take no part. Fig. 10
-    and comment 4 of section 3.2.2; the paper has one colliding contact, here every one that closes gets Newton's law.
+    J_i v+ = -e_i J_i v- where J_i v- < 0, and J_i v+ = 0 where J_i v- = 0. Separating contacts take no part. See Fig.
+    10 and comment 4 of section 3.2.2. The paper has one colliding contact; here Newton's law holds for each closing
+    contact.
 
-    Good at: one linear solve, the textbook answer for one contact; with e = 0 the usual "support transfer" of walkers.
-    Bad at: it holds contacts as if glued (impulses may be negative, a foot that would lift is pulled down), may drive a
-    separating contact into the ground, and with unequal e_i may raise the kinetic energy. With equal e it never does.
+    Advantages: one linear solve, the textbook result for one contact, and with e = 0 the usual "support transfer" of
+    walkers. With equal e_i, the kinetic energy never rises.
+
+    Disadvantages: held contacts can be pulled (negative impulses), so that a foot cannot lift. A separating contact may
+    be driven into the ground. With unequal e_i, the kinetic energy may rise.
 
     Raises:
+        ConfigError: Restitution is unequal and the closing rows of J are dependent, so not all coefficients can be met.
         ConfigError: Unequal restitution where closing rows of J depend on each other, so that not all can be met.
     """
     signs = problem.signs(problem.w)
@@ -75,27 +79,33 @@ def haug(problem: ImpactProblem) -> ImpactResult:
 
 
 def moreau(problem: ImpactProblem) -> ImpactResult:
-    """Moreau's sweeping process: the nearest admissible velocity in the kinetic metric, mirrored by e (eq. 24).
+    """Apply Moreau's sweeping process: the nearest admissible velocity in the kinetic metric, reflected by e (eq. 24).
 
-    v+ = (1 + e) prox_M[v-, V] - e v-, V = {v: J v >= 0}. The paper substitutes (1 + d)/2 v+ + (1 - d)/2 v- for v+ in
-    eq. 24 and calls d restitution; solved for v+, d = 1 is plastic and d = 0 elastic: an index of dissipation,
-    e = (1 - d)/(1 + d).
+    v+ = (1 + e) prox_M[v-, V] - e v-, V = {v: J v >= 0}. In eq. 24, the paper substitutes (1 + d)/2 v+ + (1 - d)/2 v-
+    for v+ and calls d the restitution. Solved for v+, d = 1 is plastic and d = 0 elastic. So d is an index of
+    dissipation, and e = (1 - d)/(1 + d).
 
-    With friction it is the law of Moreau 1994, for mean velocities of each contact: the normal one (w+ + e w-)/(1 + e)
-    and the impulse as Signorini's condition has them, the slip (s+ + r s-)/(1 + r) and the tangential impulse as
-    Coulomb's law has them, r the restitution of the slip. Sticking is s+ = -r s-. States are enumerated, and the first
-    that agrees is taken. The energy changes by tangential impulse . mean slip, which is never positive, less half of
-    impulse^T diag((1 - e)/(1 + e), (1 - r)/(1 + r)) H M^-1 H^T impulse, which is not negative where r = e.
+    With friction, this is the law of Moreau 1994 for mean velocities of each contact. The mean normal velocity
+    (w+ + e w-)/(1 + e) and the normal impulse satisfy Signorini's condition. The mean slip (s+ + r s-)/(1 + r) and the
+    tangential impulse satisfy Coulomb's law, where r is the restitution of the slip. Sticking means s+ = -r s-. The
+    function enumerates the states and returns the first consistent one.
 
-    States: J v+ >= -e J v-, impulse >= 0, impulse complementary to J (v+ + e v-); energy never rises, with friction
-    where r = e.
-    Good at: exists always and is unique in v+ whatever the rank of J; one convex projection; proofs rest on it.
-    Bad at: one e for all contacts; for e > 0 a contact that separates (J_i v- > 0) may be driven together, V is reached
-    for certain only from -V, the domain of eq. 23; never the cradle's textbook (0, 0, 1). With friction exponential in
-    m, not unique, and with r other than e it may raise the energy.
+    The energy change has two parts. The product of tangential impulse and mean slip is never positive. Half of
+    impulse^T diag((1 - e)/(1 + e), (1 - r)/(1 + r)) H M^-1 H^T impulse is subtracted, which is not negative if r = e.
+
+    States: J v+ >= -e J v-, impulse >= 0, impulse complementary to J (v+ + e v-). The energy never rises; with
+    friction, this requires r = e.
+
+    Advantages: the outcome always exists and v+ is unique for any rank of J. It needs one convex projection, and proofs
+    are based on this law.
+
+    Disadvantages: there is one e for all contacts. For e > 0, a separating contact (J_i v- > 0) may be driven into
+    penetration; V is certainly reached only from -V, the domain of eq. 23. The cradle's textbook outcome (0, 0, 1) is
+    never obtained. With friction, the effort is exponential in m, the outcome is not unique, and the energy may rise if
+    r differs from e.
 
     Raises:
-        NoImpactOutcomeError: No state of sticking and sliding agrees with Coulomb's law.
+        NoImpactOutcomeError: No state of sticking and sliding is consistent with Coulomb's law.
     """
     e = problem.one_restitution("moreau")
     if problem.mu is not None:
@@ -110,16 +120,19 @@ def moreau(problem: ImpactProblem) -> ImpactResult:
 
 
 def van_der_schaft_schumacher(problem: ImpactProblem) -> ImpactResult:
-    """Contacts that would be violated, and those that stay, have J_i v+ = 0 (van der Schaft, Schumacher 1996).
+    """Require J_i v+ = 0 for closing contacts and for those that stay (van der Schaft, Schumacher 1996).
 
     The paper (after eq. 24) defines the set of contacts implicitly: active before and in the near future, or about to
-    be violated. Here it is made explicit by one projection, v+ = argmin |v - v-|_M with J_i v = 0 for closing contacts
-    and J_i v >= 0 for all others: those stay whose impulse is positive.
+    be violated. Here one projection makes the set explicit: v+ = argmin |v - v-|_M with J_i v = 0 for closing contacts
+    and J_i v >= 0 for all others. The others stay if their impulse is positive.
 
-    States: J v+ >= 0, J_i v+ = 0 for closing contacts; energy never rises. Equal to Moreau's for one contact.
-    Good at: a linear solve once the set is known.
-    Bad at: closing contacts may be pulled (negative impulse) where Moreau's law lets them go; plastic only; existence
-    and uniqueness of motions are proved for m = 1.
+    States: J v+ >= 0, J_i v+ = 0 for closing contacts. The energy never rises. For one contact, the law equals
+    Moreau's.
+
+    Advantages: one linear solve if the set is known.
+
+    Disadvantages: closing contacts may be pulled (negative impulse) where Moreau's law releases them. The law is
+    plastic only. Existence and uniqueness of motions are proved for m = 1.
     """
     closing = problem.signs(problem.w) < 0
     if not closing.any():
@@ -128,7 +141,8 @@ def van_der_schaft_schumacher(problem: ImpactProblem) -> ImpactResult:
     _, values, directions = np.linalg.svd(shut)
     rank = int((values > 1e-12 * values[0]).sum())
     free = directions[rank:]
-    # The other contacts act in what the shut ones leave free; the shut ones then answer for the rest.
+    # The other contacts act in the null space of the closing ones, whose impulses then compensate the remaining
+    # velocity.
     others = np.flatnonzero(~closing)
     seen = problem.A[others] @ free.T
     able = np.linalg.norm(seen, axis=1) > 1e-10 * np.linalg.norm(problem.A[others], axis=1)
@@ -139,22 +153,25 @@ def van_der_schaft_schumacher(problem: ImpactProblem) -> ImpactResult:
 
 
 def lotstedt(problem: ImpactProblem) -> ImpactResult:
-    """Gauss' principle at the impulse level: the LCP of eq. 27, with friction the QP of eq. 39 (Lötstedt 1982, 1984).
+    """Apply Gauss' principle to impulses: the LCP of eq. 27, or with friction the QP of eq. 39 (Lötstedt 1982, 1984).
 
-    Without friction: 0 <= impulse, J v+ >= 0, complementary; the same v+ as Moreau's with e = 0 (eq. 28). With
-    friction: the impulse within the cones |tangential_i| <= mu_i normal_i that leaves least kinetic energy.
+    Without friction, 0 <= impulse and J v+ >= 0 are complementary; v+ is the same as in Moreau's law with e = 0 (eq.
+    28). With friction, the impulse within the cones |tangential_i| <= mu_i normal_i minimises the kinetic energy.
 
-    States: J v+ >= mu |G v+| (0 without friction); eq. 40; energy never rises, friction included: by eq. 40 it changes
-    by -|v+ - v-|_M^2 / 2.
-    Good at: convex, so it exists always and v+ is unique, with any number of contacts and any mu.
-    Bad at: plastic in name only once there is friction: a contact that slides afterwards rebounds at mu times its slip
-    (eq. 40 is no complementarity); where slip reverses, friction may do positive work at its contact.
+    States: J v+ >= mu |G v+| (0 without friction), and eq. 40. The energy never rises, also with friction: by eq. 40 it
+    changes by -|v+ - v-|_M^2 / 2.
+
+    Advantages: the problem is convex, so a solution always exists and v+ is unique, for any number of contacts and any
+    mu.
+
+    Disadvantages: with friction, the law is not plastic. A contact that slides afterwards rebounds at mu times its
+    slip, because eq. 40 is no complementarity. If the slip reverses, friction may do positive work at its contact.
     """
     if problem.mu is None:
         impulse = problem.on_cone(problem.y, problem.A)
         return problem.result(impulse, problem.pushing(impulse))
     m = problem.m
-    # Extreme rays of the planar cones: every impulse within is a sum of them with weights >= 0.
+    # These are the extreme rays of the planar cones. Each impulse within is a sum of rays with weights >= 0.
     side = problem.mu[:, None] * problem.H[m:]
     weights = problem.on_cone(problem.y, np.vstack([problem.A + side, problem.A - side]))
     plus, minus = weights[:m], weights[m:]
@@ -163,21 +180,25 @@ def lotstedt(problem: ImpactProblem) -> ImpactResult:
 
 
 def pfeiffer_glocker(problem: ImpactProblem) -> ImpactResult:
-    """Poisson's restitution: a compression that stops all contacts, an expansion that gives impulse back (eq. 27, 29).
+    """Apply Poisson's restitution: compression stops all contacts, expansion returns impulse (eq. 27, 29).
 
-    Compression is Lötstedt's LCP. Expansion is eq. 29 with impulse_E >= e impulse_C in place of impulse_E >= 0,
-    complementary to J v+ >= 0: a contact gets back e times its impulse of compression, and more where it would be
-    penetrated (Pfeiffer, Glocker 1996, chapter 8; the paper prints e = 0, where expansion does nothing, and e = 1 in
-    Fig. 10). With friction, Coulomb's law binds the slip at the end of each phase to the impulses of the phase; the
-    paper says so in words. The states of sticking and sliding are enumerated and the first that agrees is taken.
+    Compression is Lötstedt's LCP. Expansion is eq. 29 with impulse_E >= e impulse_C instead of impulse_E >= 0,
+    complementary to J v+ >= 0. A contact regains e times its impulse of compression, and more if it would otherwise
+    penetrate (Pfeiffer, Glocker 1996, chapter 8). The paper prints e = 0, for which expansion has no effect, and e = 1
+    in Fig. 10.
 
-    States: J v+ >= 0, impulse >= 0; energy never rises, for any e_i without friction and for equal e with it.
-    Good at: a coefficient for each contact, momentum handed on through resting contacts, no penetration ever.
-    Bad at: with friction uniqueness is lost and the work exponential in m; with dependent rows and unequal e the
-    outcome depends on how the impulse of compression is shared; no reversal of slip within a phase.
+    With friction, Coulomb's law relates the slip at the end of each phase to the impulses of the phase, as the paper
+    says in words. The function enumerates the states of sticking and sliding, and returns the first consistent one.
+
+    States: J v+ >= 0, impulse >= 0. The energy never rises, for any e_i without friction and for equal e with friction.
+
+    Advantages: a coefficient for each contact, transfer of momentum through resting contacts, and no penetration.
+
+    Disadvantages: with friction, the outcome is not unique and the effort is exponential in m. With dependent rows and
+    unequal e, the outcome depends on the distribution of the impulse of compression. Slip cannot reverse in a phase.
 
     Raises:
-        NoImpactOutcomeError: No state of sticking and sliding agrees with Coulomb's law.
+        NoImpactOutcomeError: No state of sticking and sliding is consistent with Coulomb's law.
     """
     e, m = problem.restitution, problem.m
     if problem.mu is None:
@@ -197,7 +218,7 @@ def pfeiffer_glocker(problem: ImpactProblem) -> ImpactResult:
 
 
 def _phase(law: str, problem: ImpactProblem, y: Array, floor: Array, name: str, target: Array) -> Array:
-    """Return the first impulse (2m,) of one phase with friction; ``target`` as ``states`` takes it."""
+    """Return the first impulse (2m,) of one phase with friction; ``target`` is defined in ``ImpactProblem.states``."""
     found = next(problem.states(y, range(problem.m), target, np.maximum(floor, 0.0), closed=False), None)
     if found is None:
         raise NoImpactOutcomeError(
@@ -208,21 +229,25 @@ def _phase(law: str, problem: ImpactProblem, y: Array, floor: Array, name: str, 
 
 
 def han_gilmore(problem: ImpactProblem) -> ImpactResult:
-    """Every sequence of simple and simultaneous impacts that ends well (Han, Gilmore 1993; Hurmuzlu, Marghitu 1994).
+    """Enumerate all valid sequences of simple and simultaneous impacts (Han, Gilmore 1993; Hurmuzlu, Marghitu 1994).
 
-    As long as a contact closes, each set of contacts that close or rest, at least one of them closing, may be struck
-    together: J_i v+ = -e_i J_i v- within the set, no impulse elsewhere, consistent if all are positive. That may send
-    other contacts together, which are struck next. With friction each struck contact sticks or slides, consistent with
-    Coulomb's law (section 3.3.2). All of it happens at one instant.
+    As long as a contact closes, each set of closing or resting contacts with at least one closing contact may collide
+    together. Then J_i v+ = -e_i J_i v- within the set, and there is no impulse elsewhere. The set is consistent if all
+    impulses are positive. Such an impact may close other contacts, which collide next. With friction, each colliding
+    contact sticks or slides, consistent with Coulomb's law (section 3.3.2). The whole sequence takes no time.
 
-    States: for every outcome J v+ >= 0, impulse >= 0; with equal e and no friction energy never rises.
-    Good at: shows how far rigid bodies leave the outcome open; finds the textbook (0, 0, 1) of the cradle.
-    Bad at: several outcomes, none preferred (the first has the fewest impacts); exponential in m; sequences may be
-    endless (impacts to and fro between two contacts), are followed until the speeds are rounding, or else counted in
-    ``open_sequences``; Newton's law with friction may raise the energy, from one contact on.
+    States: for each outcome, J v+ >= 0 and impulse >= 0. With equal e and no friction, the energy never rises.
+
+    Advantages: it shows how indeterminate the outcome of rigid bodies is, and finds the cradle's textbook result (0, 0,
+    1).
+
+    Disadvantages: there are several outcomes without preference; the first has the fewest impacts. The effort is
+    exponential in m. Sequences may be endless (impacts alternate between two contacts). They are followed until the
+    speeds are within rounding, or otherwise counted in ``open_sequences``. With friction, Newton's law may raise the
+    energy, even for one contact.
 
     Raises:
-        NoImpactOutcomeError: No sequence ended within MAX_IMPACTS impacts and MAX_STATES velocities.
+        NoImpactOutcomeError: No sequence ends within MAX_IMPACTS impacts and MAX_STATES velocities.
     """
     m, size = problem.m, float(np.linalg.norm(problem.y))
     level: list[tuple[Array, tuple[tuple[int, ...], ...]]] = [(np.zeros(2 * m), ())]
@@ -236,14 +261,14 @@ def han_gilmore(problem: ImpactProblem) -> ImpactResult:
             y = problem.y + problem.H.T @ impulse
             signs = problem.signs(problem.A @ y)
             if not (signs < 0).any():
-                # Endless sequences stop close to their limit, which another sequence may have reached.
+                # Endless sequences stop close to their limit, which another sequence may already have reached.
                 if not _among(y, ends, ENDS_ALIKE * size):
                     ends.append(y)
                     outcomes.append(problem.result(impulse[:m], sequence, impulse[m:]))
                 continue
             for struck, blow in _blows(problem, y, signs):
                 after = y + problem.H.T @ blow
-                # Equal velocities are one state, whatever led there; the smallest blow moves further than this.
+                # Equal velocities are one state for any history. Each impact changes the velocity by more than this.
                 if _among(after, seen, 0.01 * RESTING * size):
                     continue
                 if len(sequence) == MAX_IMPACTS or len(seen) == MAX_STATES:
@@ -265,7 +290,7 @@ def _among(y: Array, known: list[Array], distance: float) -> bool:
 
 
 def _blows(problem: ImpactProblem, y: Array, signs: np.ndarray) -> list[tuple[tuple[int, ...], Array]]:
-    """Return all consistent (struck contacts, impulse (2m,)) at y, the largest sets first."""
+    """Return all consistent pairs (colliding contacts, impulse (2m,)) at y, with the largest sets first."""
     m, w = problem.m, problem.A @ y
     target = np.where(signs < 0, -problem.restitution * w, 0.0)
     touching = indices(signs <= 0)
@@ -289,14 +314,14 @@ def _blows(problem: ImpactProblem, y: Array, signs: np.ndarray) -> list[tuple[tu
 
 @dataclass(frozen=True)
 class ImpactLaw:
-    """A law and what it knows.
+    """Impact law with its capabilities.
 
     Attributes:
-        law: The function; its docstring says what it is good and bad at.
-        restitution: "none" (plastic), "one" for all contacts, or "each".
-        friction: Whether it has Coulomb friction (planar contacts).
-        source: Publication and equations of the paper.
-        slip_restitution: Whether it has restitution of the slip.
+        law: The function; its docstring lists advantages and disadvantages.
+        restitution: "none" (plastic), "one" (one coefficient for all contacts) or "each" (one per contact).
+        friction: Whether the law has Coulomb friction (planar contacts).
+        source: Publications and equations of the paper.
+        slip_restitution: Whether the law has restitution of the slip.
     """
 
     law: Callable[[ImpactProblem], ImpactResult]
@@ -313,10 +338,10 @@ class ImpactLaw:
         restitution: ArrayLike = 0.0,
         friction: Friction | None = None,
     ) -> ImpactResult:
-        """Return the outcome of the impact; arguments, shapes and units as at the top of this module.
+        """Return the outcome of the impact; the module docstring lists arguments, shapes and units.
 
         Raises:
-            ConfigError: A wrong argument, or restitution or friction for a law that has none.
+            ConfigError: An argument is invalid, or the law does not support restitution or friction.
             NoImpactOutcomeError: The law has no outcome for this state.
         """
         name = self.law.__name__
@@ -345,4 +370,4 @@ IMPACT_LAWS: dict[str, ImpactLaw] = {
     "pfeiffer_glocker": ImpactLaw(pfeiffer_glocker, "each", True, "Pfeiffer, Glocker 1996, chapter 8; eq. 29, 3.3.2"),
     "han_gilmore": ImpactLaw(han_gilmore, "each", True, "Han, Gilmore 1993; section 3.2.2, first approach; 3.3.2"),
 }
-"""Every impact law by its name: ``IMPACT_LAWS["moreau"](M, J, v, restitution=0.5).v_after``."""
+"""Impact laws by name: ``IMPACT_LAWS["moreau"](M, J, v, restitution=0.5).v_after``."""

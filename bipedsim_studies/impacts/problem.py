@@ -1,4 +1,4 @@
-"""What every impact law works on: the checked problem, Coulomb friction at the impulse level, and the result."""
+"""Check the arguments of impact laws, enumerate Coulomb friction states, and define the result."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from bipedsim.errors import BipedSimError, ConfigError
 from bipedsim.numerics import Array, Flags
 
 RESTING = 1e-9
-"""A contact slower than this part of the speed that all the kinetic energy could give it is at rest."""
+"""A contact is at rest below this fraction of the speed that the whole kinetic energy could give it."""
 GOOD_ENOUGH = 1e-12
-"""Kuhn-Tucker residual of a projection, relative, at which no other solver is asked."""
+"""Relative Kuhn-Tucker residual of a projection at which no other solver is tried."""
 ENUMERATED = 12
-"""Contacts of which all sets are tried where the solvers fail."""
+"""Maximum number of contacts for which all sets are tried if the solvers fail."""
 FRICTION_CONTACTS = 5
-"""Sticking and sliding states are enumerated, up to six per contact: beyond this many contacts they are refused."""
+"""Maximum number of contacts whose sticking and sliding states are enumerated; each contact has up to six."""
 
 
 class NoImpactOutcomeError(BipedSimError):
-    """The law gives no outcome for this state: none exists, none was reached, or contacts are too nearly dependent."""
+    """Raised if a law yields no outcome: none exists, none is reached, or the contacts are almost dependent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Friction:
-    """Coulomb friction in one tangential direction per contact (eq. 30): planar contacts.
+    """Coulomb friction of planar contacts, with one tangential direction per contact (eq. 30).
 
     Attributes:
-        rows: (m, nv) tangential rows: ``rows @ v`` is the slip velocity of each contact [m/s]; the G^T of eq. 39.
+        rows: (m, nv) tangential rows; ``rows @ v`` is the slip velocity of each contact [m/s]. This is G^T of eq. 39.
         coefficient: mu, a number or (m,), at least 0.
-        restitution: Of the slip, a number or (m,), 0 to 1; for the law that knows it.
+        restitution: Restitution of the slip, a number or (m,), 0 to 1, for the law that supports it.
     """
 
     rows: ArrayLike
@@ -46,17 +46,17 @@ class Friction:
 
 @dataclass(frozen=True, eq=False)
 class ImpactResult:
-    """One outcome of an impact: M (v_after - v_before) = J^T impulse + G^T tangential_impulse.
+    """Outcome of an impact: M (v_after - v_before) = J^T impulse + G^T tangential_impulse.
 
     Attributes:
         v_after: (nv,) generalised velocity after the impact [m/s, rad/s].
-        impulse: (m,) normal impulses [N.s]; positive pushes the bodies apart. Where rows of J depend on each other only
-            ``J.T @ impulse`` is determined, and this is one of many.
+        impulse: (m,) normal impulses [N.s]; positive impulses separate the bodies. If rows of J are dependent, only
+            ``J.T @ impulse`` is determined, and these values are one of many solutions.
         tangential_impulse: (m,) friction impulses [N.s], zeros without friction.
-        contacts: The contacts that the law acts on, one tuple for each phase or each impact of a sequence.
+        contacts: Active contacts, one tuple for each phase or each impact of a sequence.
         energy_change: Kinetic energy after minus before [J], T_L of Fig. 10.
-        alternatives: Further outcomes, where a law admits several and gives no reason to choose.
-        open_sequences: Sequences of impacts that were cut off before they ended: outcomes may be missing.
+        alternatives: Further outcomes, if a law admits several without a preference.
+        open_sequences: Number of sequences of impacts that were cut off, so that outcomes may be missing.
     """
 
     v_after: Array
@@ -74,12 +74,12 @@ class ImpactResult:
 
 
 def indices(mask: Flags) -> tuple[int, ...]:
-    """Return where ``mask`` is true."""
+    """Return the indices at which ``mask`` is true."""
     return tuple(int(i) for i in np.flatnonzero(mask))
 
 
 def _array(name: str, value: Any, shape: tuple[int | str, ...]) -> Array:
-    """Return ``value`` as a finite float array of ``shape``; names in ``shape`` stand for any length above 0."""
+    """Return ``value`` as a finite float array of ``shape``; names in ``shape`` allow any length above 0."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -120,7 +120,7 @@ def _by_bvls(columns: Array, y: Array) -> Array:
 
 
 def _by_sets(columns: Array, y: Array) -> Iterator[Array]:
-    """Yield the least-squares solution on every set of columns, up to ENUMERATED of them, the smallest sets first."""
+    """Yield the least-squares solution for each set of up to ENUMERATED columns, with the smallest sets first."""
     k = columns.shape[1] if columns.shape[1] <= ENUMERATED else 0
     for count in range(1, min(k, len(y)) + 1):
         for chosen in itertools.combinations(range(k), count):
@@ -133,17 +133,20 @@ def _by_sets(columns: Array, y: Array) -> Iterator[Array]:
 def _nearest(columns: Array, y: Array) -> Array:
     """Return x >= 0 that minimises |columns x + y|, for columns and y of length one.
 
-    Every answer is judged by the conditions of Kuhn and Tucker, not by the word of its solver: where columns depend on
-    each other and gradients are rounding, scipy's now and then return something far off. Then all sets are tried.
+    Each answer is validated by the Kuhn-Tucker conditions. With dependent columns and gradients near rounding, scipy's
+    solvers sometimes return a point far from the solution. In this case all sets of columns are tried.
 
     Raises:
+        NoImpactOutcomeError: No answer is within 1e-9; there are more than ENUMERATED columns, or almost dependent
+            ones.
         NoImpactOutcomeError: No solution to 1e-9; more than ENUMERATED columns, or nearly dependent ones.
     """
     best, least = np.zeros(columns.shape[1]), np.inf
     answers = itertools.chain((solve(columns, y) for solve in (_nothing, _by_nnls, _by_bvls)), _by_sets(columns, y))
     for x in answers:
         slope = columns.T @ (columns @ x + y)
-        # Velocities that penetrate, and those where a contact pushes: large impulses must not magnify rounding.
+        # The violations are penetrating velocities, and velocities at pushing contacts. Large impulses must not scale
+        # rounding.
         wrong = max(-float(slope.min()), float(np.abs(x * slope).max() / max(1.0, x.max())))
         if wrong < least:
             best, least = x, wrong
@@ -158,19 +161,22 @@ def _nearest(columns: Array, y: Array) -> Array:
 
 
 class ImpactProblem:
-    """M, J and v checked and brought to coordinates y = L^T v, M = L L^T, in which kinetic energy is |y|^2 / 2.
+    """Problem of an impact in the coordinates y = L^T v with M = L L^T, in which kinetic energy is |y|^2 / 2.
 
-    Projections in the kinetic metric are ordinary ones there: J v = A y with A = J L^-T, and an impulse changes y by
+    Projections in the kinetic metric are Euclidean in y. J v = A y with A = J L^-T, and an impulse changes y by
     A^T impulse.
 
     Attributes:
-        A: (m, nv) normal rows; H: (2m, nv) with the tangential rows below (zeros without friction).
-        y: (nv,) before the impact [J^0.5]; w: (m,) normal velocities before, negative closes [m/s].
-        restitution, slip_restitution: (m,); mu: (m,), or None for a problem without friction.
+        A: (m, nv) normal rows.
+        H: (2m, nv) normal rows, then tangential rows (zeros without friction).
+        y: (nv,) before the impact [J^0.5].
+        w: (m,) normal velocities before the impact, negative for closing contacts [m/s].
+        restitution, slip_restitution: (m,) coefficients of restitution.
+        mu: (m,) friction coefficients, or None without friction.
 
     Raises:
-        ConfigError: An argument has the wrong shape, is not finite or out of range; M is not symmetric positive
-            definite; a row of J is zero.
+        ConfigError: An argument has a wrong shape, is not finite, or is out of range; M is not symmetric positive
+            definite; or a row of J is zero.
     """
 
     def __init__(
@@ -204,49 +210,50 @@ class ImpactProblem:
         self.H: Array = np.vstack([self.A, solve_triangular(self._lower, tangential.T, lower=True).T])
 
     def one_restitution(self, law: str) -> float:
-        """Return the coefficient of a law that knows only one for all contacts."""
+        """Return the coefficient of a law that supports only one for all contacts."""
         if np.ptp(self.restitution) > 0.0:
             raise ConfigError(f"restitution: {law} has one coefficient for all contacts, got {list(self.restitution)}")
         return float(self.restitution[0])
 
     def signs(self, w: Array) -> NDArray[np.int8]:
-        """Return -1 for contacts that close, 0 at rest, 1 that separate, for normal velocities w (m,)."""
+        """Return -1 for closing, 0 for resting and 1 for separating contacts, given normal velocities w (m,)."""
         still = np.abs(w) <= RESTING * self._reach * np.linalg.norm(self.y)
         return np.where(still, 0, np.sign(w)).astype(np.int8)
 
     def on_cone(self, y: Array, generators: Array) -> Array:
-        """Return x >= 0 (k,) that takes y + generators^T x nearest to zero: the impulse of a Gauss projection.
+        """Return x >= 0 (k,) that minimises |y + generators^T x|: the impulse of a Gauss projection.
 
-        Then generators (y + generators^T x) >= 0, complementary to x. Dependent rows are welcome.
+        Then generators (y + generators^T x) >= 0 is complementary to x. Rows may be dependent.
 
         Args:
-            y: (nv,); generators: (k, nv), rows of any length but none zero.
+            y: (nv,) vector to project.
+            generators: (k, nv) nonzero rows of any length.
         """
         size = float(np.linalg.norm(y))
         if size == 0.0 or not len(generators):
             return np.zeros(len(generators))
         lengths = np.linalg.norm(generators, axis=1)
-        # Rows and right-hand side of length one: the solvers stop at absolute tolerances.
+        # Rows and right-hand side are scaled to length one, because the solvers have absolute tolerances.
         x = _nearest((generators / lengths[:, None]).T, y / size)
         return size * x / lengths
 
     def to_velocities(self, rows: Array, change: Array) -> Array:
         """Return the impulse (k,) along ``rows`` (k, nv) that changes their velocities by ``change`` (k,) [m/s].
 
-        Of all that do (dependent rows), the smallest; where none does, the change nearest to it.
+        With dependent rows, it is the smallest such impulse. If there is none, its change is the nearest one.
         """
         dy = np.linalg.lstsq(rows, change, rcond=None)[0]
         return np.linalg.lstsq(rows.T, dy, rcond=None)[0]
 
     def pushing(self, impulse: Array) -> tuple[tuple[int, ...], ...]:
-        """Return the contacts whose normal impulse (m,) is more than rounding, as one phase, or none."""
+        """Return the contacts whose normal impulse (m,) exceeds rounding, as one phase, or no phase."""
         found = indices(impulse > RESTING * np.linalg.norm(self.y) / self._reach)
         return (found,) if found else ()
 
     def result(
         self, impulse: Array, contacts: tuple[tuple[int, ...], ...], tangential: Array | None = None
     ) -> ImpactResult:
-        """Return the outcome of normal impulses (m,) and tangential ones (m,)."""
+        """Return the outcome for normal impulses (m,) and tangential impulses (m,)."""
         if tangential is None:
             tangential = np.zeros(self.m)
         dy = self.H.T @ np.concatenate([impulse, tangential])
@@ -254,20 +261,23 @@ class ImpactProblem:
         return ImpactResult(self.v + dv, impulse, tangential, contacts, float(dy @ (self.y + 0.5 * dy)))
 
     def states(self, y: Array, touching: Sequence[int], target: Array, floor: Array, closed: bool) -> Iterator[Array]:
-        """Yield every impulse (2m,) [normal; tangential] that agrees with Coulomb's law and unilateral contact.
+        """Yield each impulse (2m,) [normal; tangential] that is consistent with Coulomb's law and unilateral contact.
 
-        A contact in ``touching`` either holds its target normal velocity, with an impulse of at least ``floor``, or
-        gets the floor alone and separates faster than the target; it sticks (no slip after, |tangential| <= mu normal)
-        or slides (tangential = -mu normal in the direction of the slip after). Sticking states come first.
+        A contact in ``touching`` has one of two normal states. It holds its target normal velocity with an impulse of
+        at least ``floor``, or its impulse equals ``floor`` and it separates faster than the target. Tangentially, it
+        sticks (no slip after, |tangential| <= mu normal) or slides (tangential = -mu normal in the direction of the
+        slip after). Sticking states come first.
 
         Args:
-            y: (nv,) before; touching: indices of contacts that may carry an impulse.
-            target: (m,) normal velocities after [m/s], or (2m,) with the slips of what sticks, zero otherwise; floor:
-                (m,) least normal impulses [N.s].
+            y: (nv,) velocity before.
+            touching: Indices of contacts that may transmit an impulse.
+            target: (m,) normal velocities after [m/s]; or (2m,) including the slip velocities of sticking contacts,
+                which are zero otherwise.
+            floor: (m,) minimum normal impulses [N.s].
             closed: Whether all of ``touching`` must hold their target, with an impulse above the floor.
 
         Raises:
-            ConfigError: More than FRICTION_CONTACTS contacts.
+            ConfigError: There are more than FRICTION_CONTACTS contacts.
         """
         if len(touching) > FRICTION_CONTACTS:
             raise ConfigError(
@@ -284,7 +294,7 @@ class ImpactProblem:
     def _in_state(
         self, y: Array, state: dict[int, tuple[bool, int]], target: Array, floor: Array, closed: bool
     ) -> Array | None:
-        """Return the impulse (2m,) of one state of all contacts, None where it contradicts itself."""
+        """Return the impulse (2m,) of one state of all contacts, or None if the state is inconsistent."""
         assert self.mu is not None
         m, mu = self.m, self.mu
         given = np.zeros(2 * m)

@@ -1,4 +1,4 @@
-"""Optimal control of a step: a cost over its time, dynamics, and ends that are tied (hurmuzlu2001 eq. 58)."""
+"""Optimise the control of a step: a cost over its time, dynamics, and coupled boundary conditions (eq. 58)."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The direct method: states and controls at nodes, dynamics by Hermite and Simpson, a nonlinear programme.
+"""Solve an optimal control problem by the direct method: Hermite-Simpson collocation and a nonlinear programme.
 
 C. R. Hargraves, S. W. Paris: Direct trajectory optimization using nonlinear programming and collocation. Journal of
 Guidance, Control, and Dynamics 10(4), 1987.
@@ -15,15 +15,15 @@ from bipedsim_studies.optimal.problem import Problem, Trajectory
 
 ITERATIONS = 400
 CLOSED = 1e-8
-"""Largest violation of a constraint at a solution."""
+"""Largest accepted violation of a constraint at a solution."""
 
 
 class NoOptimumError(BipedSimError):
-    """No optimal motion was found."""
+    """Raised if no optimal motion is found."""
 
 
 class _Programme:
-    """Cost, constraints and their derivatives, of z: x and u at the nodes, and u in the middle between them."""
+    """Cost and constraints with derivatives, of z: x and u at the nodes, and u at the interval midpoints."""
 
     def __init__(self, problem: Problem, intervals: int) -> None:
         self._problem, self._n = problem, intervals
@@ -31,14 +31,14 @@ class _Programme:
         n, m = problem.states, problem.controls
         self._sizes = n * (intervals + 1), m * (intervals + 1), m * intervals
         self.t = np.linspace(0.0, problem.duration, intervals + 1)
-        # Simpson's rule of u^T u.
+        # The weights are those of Simpson's rule for u^T u.
         ends = np.full(intervals + 1, self._h / 3.0)
         ends[[0, -1]] = self._h / 6.0
         middles = np.full(m * intervals, self._h / 1.5)
         self._weights = np.concatenate([np.zeros(self._sizes[0]), np.tile(ends, m), middles])
 
     def parts(self, z: Array) -> tuple[Array, Array, Array]:
-        """Return x (n, k), u (m, k) at the nodes and u (m, k - 1) between them."""
+        """Return x (n, k), u (m, k) at the nodes, and u (m, k - 1) at the midpoints."""
         x, u, between = np.split(z, np.cumsum(self._sizes)[:-1])
         n, m = self._problem.states, self._problem.controls
         return x.reshape(n, -1), u.reshape(m, -1), between.reshape(m, -1)
@@ -54,7 +54,7 @@ class _Programme:
         return middle
 
     def constraints(self, z: Array) -> Array:
-        """Return what the dynamics lack between nodes, and the ties of the ends."""
+        """Return the defects of the dynamics in the intervals, and the boundary conditions."""
         problem, h = self._problem, self._h
         x, u, between = self.parts(z)
         f = np.asarray(problem.flow(x, u), dtype=np.float64)
@@ -63,7 +63,7 @@ class _Programme:
         return np.concatenate([lack.ravel(), problem.ends(x[:, 0], x[:, -1])])
 
     def constraint_slopes(self, z: Array) -> Array:
-        """Return the matrix of their derivatives."""
+        """Return the Jacobian of :meth:`constraints`."""
         problem, h, count = self._problem, self._h, self._n
         n, m = problem.states, problem.controls
         x, u, between = self.parts(z)
@@ -92,10 +92,10 @@ class _Programme:
 
 
 def collocated(problem: Problem, guess: Trajectory, intervals: int = 20) -> Trajectory:
-    """Return the optimal motion at ``intervals`` + 1 nodes, looked for from a ``guess``.
+    """Return the optimal motion at ``intervals`` + 1 nodes, starting from a ``guess``.
 
     Raises:
-        NoOptimumError: None was found.
+        NoOptimumError: No optimal motion is found.
     """
     programme = _Programme(problem, intervals)
     between = 0.5 * (programme.t[1:] + programme.t[:-1])

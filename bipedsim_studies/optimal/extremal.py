@@ -1,7 +1,8 @@
-"""The indirect method: the conditions that variations of eq. 58 must vanish, as a boundary value problem.
+"""Solve an optimal control problem by the indirect method: the conditions of optimality as a boundary value problem.
 
-With H = u^T u / 2 + p^T f they are p' = -dH/dx, 0 = dH/du, and at the ends p(0) = -(dg/dx(0))^T lambda, p(T) =
-(dg/dx(T))^T lambda. H stays, as f does not know the time, and is what a second more would cost.
+With H = u^T u / 2 + p^T f, the conditions are p' = -dH/dx and 0 = dH/du. At the ends, p(0) = -(dg/dx(0))^T lambda and
+p(T) = (dg/dx(T))^T lambda. H is constant, because f does not depend on time. It is the additional cost per second of
+duration.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ FINE = 400
 
 @dataclass(frozen=True, eq=False)
 class Extremal(Trajectory):
-    """A motion that no variation makes cheaper, in first order.
+    """Motion that satisfies the first-order conditions of optimality.
 
     Attributes:
-        p: (n, k) the multipliers of the dynamics. hamiltonian: (k,) H. multipliers: (r,) lambda, of the ends.
+        p: (n, k) multipliers of the dynamics.
+        hamiltonian: (k,) H.
+        multipliers: (r,) multipliers lambda of the boundary conditions.
     """
 
     p: Array
@@ -35,13 +38,13 @@ class Extremal(Trajectory):
 
 
 def _control(problem: Problem, x: Array, p: Array) -> Array:
-    """Return u = -(df/du)^T p; f is linear in u."""
+    """Return u = -(df/du)^T p, where f is linear in u."""
     _, by_u = problem.slopes(x, np.zeros((problem.controls, x.shape[1])))
     return -np.einsum("imk,ik->mk", by_u, p)
 
 
 def _costates(problem: Problem, near: Trajectory) -> tuple[Array, Array]:
-    """Return p (n, k) and lambda (r,) that fit a motion best: p' = -(df/dx)^T p is linear, so is u in p."""
+    """Return p (n, k) and lambda (r,) that best fit a motion; p' = -(df/dx)^T p is linear, and u is linear in p."""
     n, steps = problem.states, FINE
     t = np.linspace(0.0, problem.duration, steps + 1)
     x, u = CubicSpline(near.t, near.x, axis=1)(t), CubicSpline(near.t, near.u, axis=1)(t)
@@ -61,10 +64,10 @@ def _costates(problem: Problem, near: Trajectory) -> tuple[Array, Array]:
 
 
 def extremal(problem: Problem, near: Trajectory) -> Extremal:
-    """Return the motion near another one that meets the necessary conditions.
+    """Return the motion near another one that satisfies the necessary conditions.
 
     Raises:
-        NoOptimumError: None was found.
+        NoOptimumError: No such motion is found.
     """
     n = problem.states
     p, tied = _costates(problem, near)

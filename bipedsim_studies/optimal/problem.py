@@ -1,4 +1,4 @@
-"""What is to be optimal: half the integral of u^T u over a motion x' = f(x, u) whose ends are tied (eq. 58)."""
+"""Define the optimal control problem: minimise half the integral of u^T u for x' = f(x, u) with tied ends (eq. 58)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from bipedsim.numerics import Array
 
 Numbers = NDArray[np.inexact]
-"""Real or complex: derivatives are those of a complex step, exact to rounding (Squire and Trapp 1998)."""
+"""Real or complex numbers; complex-step derivatives are exact to rounding (Squire and Trapp 1998)."""
 TINY = 1e-30
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Least 1/2 integral of u^T u from 0 to ``duration``, with x' = f(x, u) and g(x(0), x(duration)) = 0.
+    """Minimise 1/2 integral of u^T u from 0 to ``duration``, with x' = f(x, u) and g(x(0), x(duration)) = 0.
 
     Attributes:
-        states, controls, ties: Numbers of components of x, u, g.
-        duration: [s].
-        flow: f of x (n, k) and u (m, k), column by column.
-        ends: g (r,) of x at the start and at the end (n,); eq. 58 has h_1 and h_2 there.
+        states, controls, ties: Numbers of components of x, u and g.
+        duration: Duration [s].
+        flow: f of x (n, k) and u (m, k), for each column.
+        ends: g (r,) of x at the start and at the end (n,); in eq. 58 these are h_1 and h_2.
     """
 
     states: int
@@ -44,7 +44,7 @@ class Problem:
         return whole[:, :n], whole[:, n:]
 
     def end_slopes(self, first: Array, last: Array) -> tuple[Array, Array]:
-        """Return dg/dx(0) and dg/dx(duration), (r, n) both."""
+        """Return dg/dx(0) and dg/dx(duration), both (r, n)."""
         n, columns = self.states, []
         for j in range(2 * n):
             moved = np.concatenate([first, last]).astype(np.complex128)
@@ -56,10 +56,13 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A motion.
+    """Motion with its controls and cost.
 
     Attributes:
-        t: (k,) [s]. x: (n, k). u: (m, k). cost: 1/2 integral of u^T u.
+        t: (k,) times [s].
+        x: (n, k) states.
+        u: (m, k) controls.
+        cost: 1/2 integral of u^T u.
     """
 
     t: Array

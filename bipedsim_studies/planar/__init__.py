@@ -1,4 +1,4 @@
-"""Walkers in a plane: gaits from virtual constraints, and finite-time tracking of them."""
+"""Control planar walkers: adaptive computed torque, and finite-time tracking of virtual constraints."""
 
 import lazy_loader
 

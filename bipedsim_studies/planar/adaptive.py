@@ -1,14 +1,16 @@
-"""A planar biped that learns its masses while it walks: the adaptive law of Slotine and Li on feet that rest.
+"""Let a planar biped adapt its masses while it walks, by the law of Slotine and Li with resting feet.
 
-With the rows J of the feet that rest and Z of what they leave (J Z = 0), let s be the part of e' + slope e in Z, v_r =
-v - s, and a_r the change of v_r that is wanted. The forces of the dynamics that the robot is believed to have,
+J are the rows of the resting feet, and Z spans their null space (J Z = 0). Let s be the part of e' + slope e in Z,
+v_r = v - s, and a_r the desired change of v_r. The forces of the estimated dynamics,
 
     Y belief = M (a_r - damping s) + C(q, v) v_r + g,
 
-are shared between the ground and the drives. Then V = s^T M s / 2 + sum (belief - truth)^2 / (2 gain) falls by damping
-s^T M s while the feet rest, if beliefs change by -gain Y^T s: the ground has no power on s, for J s = 0. Where beliefs
-are true it is the computed torque of eq. 56, with the poles -slope and -damping; where they stay wrong, one whose model
-is wrong.
+are distributed between ground and actuators. Let V = s^T M s / 2 + sum (belief - truth)^2 / (2 gain). While the feet
+rest, V decreases at the rate damping s^T M s if the estimates change by -gain Y^T s. The ground does no work on s,
+because J s = 0.
+
+With true estimates, this is the computed torque of eq. 56 with the poles -slope and -damping. With constant wrong
+estimates, it is computed torque with a wrong model.
 
 J.-J. Slotine, W. Li: On the adaptive control of robot manipulators. International Journal of Robotics Research 6(3),
     1987.
@@ -32,16 +34,16 @@ from bipedsim.sim import Command, Observation
 
 RANK = 1e-9
 EARLY = 0.02
-"""Share of the weight of a foot that lands before it is to carry."""
+"""Fraction of the weight for a foot that touches down before its planned load."""
 
 
 @dataclass(frozen=True)
 class AdaptiveGains:
-    """Of the law.
+    """Gains of the adaptive law.
 
     Attributes:
-        slope, damping: [1/s].
-        gain: Of the belief in all mass at once [1/J]; a group's is that over its share of the mass.
+        slope, damping: Negative poles of the error [1/s].
+        gain: Adaptation gain for the whole mass [1/J]; the gain of a group is this value over its fraction of the mass.
     """
 
     slope: float = 10.0
@@ -50,28 +52,28 @@ class AdaptiveGains:
 
 
 class Plan(Protocol):
-    """Joint angles of a walk over time, as :class:`bipedsim.control.output.PlanarWalk` has them."""
+    """Joint angles of a walk over time, as provided by :class:`bipedsim.control.output.PlanarWalk`."""
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
         """Return angles (nu,) [rad], velocities and accelerations at ``t`` [s]."""
 
     def share(self, t: float) -> Array:
-        """Return what each foot (2,) is to carry of the weight."""
+        """Return the desired fraction of the weight on each foot (2,)."""
 
     def coming(self, t: float) -> Flags:
-        """Return which feet (2,) swing and may land."""
+        """Return which feet (2,) swing and may touch down."""
 
 
 class BelievedDynamics:
-    """M a + C(q, v) w + g by link groups, which is linear in their masses.
+    """Compute M a + C(q, v) w + g by link groups, which is linear in their masses.
 
     Args:
-        robot: Without quaternions: all joints turn or slide.
-        groups: Name to the joints whose bodies are one group; together all bodies with a mass.
+        robot: Robot without quaternions: all joints are revolute or prismatic.
+        groups: For each name, the joints whose bodies form the group; the groups contain all bodies with a mass.
 
     Attributes:
-        names: Of the groups.
-        masses: (g,) of the groups [kg].
+        names: Names of the groups.
+        masses: (g,) masses of the groups [kg].
     """
 
     def __init__(self, robot: Robot, groups: Mapping[str, Sequence[str]]) -> None:
@@ -91,35 +93,35 @@ class BelievedDynamics:
         return found
 
     def by_group(self, q: Array, v: Array, w: Array, a: Array) -> Array:
-        """Return Y (nv, g) of M a + C(q, v) w + g. C w is bilinear and symmetric in v and w."""
+        """Return Y (nv, g) of M a + C(q, v) w + g, where C w is bilinear and symmetric in v and w."""
         still = np.zeros_like(v)
         found: Array = self._dynamics(q, still, a)
         found = found + 0.25 * (self._dynamics(q, v + w, still) - self._dynamics(q, v - w, still))
         return found
 
     def known(self, w: Array, a: Array) -> Array:
-        """Return what rotors and viscous friction add (nv,), which is believed as it is."""
+        """Return the contribution of rotors and viscous friction (nv,), which is assumed to be known."""
         rest: Array = np.asarray(self._model.armature) * a + self._damping * w
         return rest
 
 
 class AdaptiveWalk:
-    """Lets a planar biped walk a gait with masses that it learns.
+    """Controller that lets a planar biped walk a gait and adapts the masses.
 
     Args:
-        robot: A biped in the plane, as ``planar_biped``; its inertias are the truth, known up to the belief.
-        walk: What is followed.
+        robot: Planar biped such as ``planar_biped``. Its inertias are the truth, known up to the estimate.
+        walk: Gait to follow.
         groups: See :class:`BelievedDynamics`.
-        belief: (g,) masses and inertias that are believed at the start, over the true ones.
+        belief: (g,) initial estimates of masses and inertias over the true values.
         dt: Control period [s].
-        delay: Time to stand before the walk [s].
-        gains: Of the law.
-        adapts: Whether beliefs change.
+        delay: Standing time before the walk [s].
+        gains: Gains of the law.
+        adapts: Whether the estimates change.
 
     Attributes:
-        belief: (g,) now.
+        belief: (g,) current estimates over the true values.
         s: (nv,) of the last tick.
-        share: (2,) of the weight on each foot in the last tick.
+        share: (2,) fraction of the weight on each foot in the last tick.
         readouts: ``tracking_error``, the largest error of a joint [rad].
     """
 
@@ -158,13 +160,13 @@ class AdaptiveWalk:
         self.readouts: dict[str, float] = {"tracking_error": 0.0}
 
     def reset(self, observation: Observation) -> None:
-        """Believe again what was believed at first."""
+        """Reset the estimates to their initial values."""
         self._t0, self._begun = observation.t, False
         self._landed[:] = False
         self.belief = self._first.copy()
 
     def update(self, observation: Observation) -> Command:
-        """Return the torques of one tick, and learn."""
+        """Return the torques of one tick, and update the estimates."""
         t = observation.t - self._t0 - self._delay
         self.share = self._carried(observation, t)
         self._state.place(observation)
@@ -180,17 +182,17 @@ class AdaptiveWalk:
         return self._command
 
     def law(self, q: Array, v: Array, J: Array, error: Array, rate: Array, bend: Array) -> tuple[Array, Array]:
-        """Return torques (nu,) [N.m] and the change of the beliefs (g,) [1/s], and fill ``s``.
+        """Return torques (nu,) [N.m] and the rate of change of the estimates (g,) [1/s], and store ``s``.
 
         Args:
-            q, v: (nv,) of the robot, J v = 0.
+            q, v: (nv,) state of the robot with J v = 0.
             J: (3 p, nv) rows of the vertices of the feet with a ``share``.
-            error, rate: (nu,) of the joints [rad, rad/s].
-            bend: (nu,) accelerations that the joints are to have [rad/s^2].
+            error, rate: (nu,) errors of the joints [rad, rad/s].
+            bend: (nu,) desired accelerations of the joints [rad/s^2].
         """
         slope, drives = self._gains.slope, self._drives
         Z = _left_by(J)
-        # On two feet, legs that disagree are heard by what they carry.
+        # On two feet, the joint errors can contradict each other. Each leg is weighted by its load.
         heard = np.maximum(self._legs @ self.share, EARLY)
         onto = Z @ np.linalg.lstsq(heard[:, None] * Z[drives], np.diag(heard), rcond=RANK)[0]
         self.s = onto @ (rate + slope * error)
@@ -202,7 +204,7 @@ class AdaptiveWalk:
         return self._between(J, whole), -self._rate * (Y.T @ self.s)
 
     def _carried(self, observation: Observation, t: float) -> Array:
-        """Return the share of the weight of each foot (2,); one that lands early has little."""
+        """Return the fraction of the weight on each foot (2,); a foot that touches down early has a small one."""
         if self._begun:
             self._feet.update(observation)
         self._begun = True
@@ -212,7 +214,7 @@ class AdaptiveWalk:
         return carried / carried.sum()
 
     def _between(self, J: Array, whole: Array) -> Array:
-        """Return what drives have to do (nu,) of forces (nv,); the ground takes the rest with least f^2 / share."""
+        """Return the actuator torques (nu,) for forces (nv,); the ground exerts the rest with minimum f^2 / share."""
         parts = [np.full(3 * n, part) for n, part in zip(self._points, self.share, strict=True) if part > 0.0]
         weight, carried = np.concatenate(parts), J[:, self._passive]
         force = weight * (carried @ (np.linalg.pinv((carried.T * weight) @ carried, RANK) @ whole[self._passive]))
@@ -221,7 +223,7 @@ class AdaptiveWalk:
 
 
 class _Drift:
-    """J' of the vertices of the feet, bilinear in two velocities."""
+    """Drift J'(v) w of the vertices of the feet, bilinear in two velocities."""
 
     def __init__(self, robot: Robot) -> None:
         self._model, self._data = robot.model, robot.model.createData()
@@ -238,7 +240,7 @@ class _Drift:
         )
 
     def both(self, q: Array, v: Array, w: Array, resting: Flags) -> Array:
-        """Return J'(v) w (m,), which is symmetric in v and w, of the feet of ``resting`` (2,)."""
+        """Return J'(v) w (m,), which is symmetric in v and w, for the feet in ``resting`` (2,)."""
         drift: Array = 0.25 * (self._of(q, v + w, resting) - self._of(q, v - w, resting))
         return drift
 

@@ -1,4 +1,4 @@
-"""Virtual constraints that hold after a finite time, by the continuous feedback of Bhat and Bernstein.
+"""Enforce virtual constraints in finite time, by the continuous feedback of Bhat and Bernstein.
 
 Y. Hurmuzlu, F. Genot, B. Brogliato: Modeling, stability and control of biped robots - a general framework. INRIA, 2001,
     sections 4.3 and 5.2: Grizzle's scheme, whose constraints hold before the next impact.
@@ -26,22 +26,22 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Observation
 
 ON_CURVE = 1e-5
-"""Share of its terms at which the sum p of the feedback is zero: from there on the settling time is a closed form."""
+"""Relative size of the sum p of the feedback that counts as zero; from there, the settling time has a closed form."""
 LONGEST = 100.0
-"""No start of size 1 takes longer to p = 0, in units of the time scale."""
+"""Upper bound of the time to p = 0 from a start of size 1, in units of the time scale."""
 
 
 def finite_time_feedback(error: ArrayLike, rate: ArrayLike, power: float, time_scale: float) -> Array:
-    """Return the acceleration that brings error and rate to zero in a finite time (Bhat, Bernstein 1998, eq. 8).
+    """Return the acceleration that moves error and rate to zero in a finite time (Bhat, Bernstein 1998, eq. 8).
 
-    With x = error and w = time_scale rate: -(sig(w)^a + sig(p)^(a / (2 - a))) / time_scale^2, where
-    p = x + sig(w)^(2 - a) / (2 - a) and sig(w)^a = sign(w) |w|^a. On p = 0 only the first term is left, and |w|^(1 - a)
-    falls linearly to zero. Every other start is led to p = 0.
+    With x = error and w = time_scale rate, it is -(sig(w)^a + sig(p)^(a / (2 - a))) / time_scale^2. Here
+    p = x + sig(w)^(2 - a) / (2 - a) and sig(w)^a = sign(w) |w|^a. On p = 0 only the first term remains, and |w|^(1 - a)
+    decreases linearly to zero. Any other state converges to p = 0.
 
     Args:
-        error, rate: Of any shape [rad, rad/s].
-        power: a, between 0 and 1; at 1 it is linear, and the error never ends.
-        time_scale: [s].
+        error, rate: Errors of any shape [rad], and their rates [rad/s].
+        power: Exponent a, between 0 and 1; at 1 the feedback is linear, and the error never vanishes.
+        time_scale: Time scale [s].
     """
     x, w = np.asarray(error, dtype=np.float64), time_scale * np.asarray(rate, dtype=np.float64)
     p = x + _signed_power(w, 2.0 - power) / (2.0 - power)
@@ -50,12 +50,14 @@ def finite_time_feedback(error: ArrayLike, rate: ArrayLike, power: float, time_s
 
 
 def settling_time(error: float, rate: float, power: float, time_scale: float) -> float:
-    """Return the time [s] after which :func:`finite_time_feedback` has brought a double integrator to rest at zero.
+    """Return the time [s] in which :func:`finite_time_feedback` moves a double integrator to rest at zero.
 
-    Integrated until p is ``ON_CURVE`` of its scale; the rest, along p = 0, takes time_scale |w|^(1 - a) / (1 - a).
+    The motion is integrated until p is ``ON_CURVE`` of its scale. The rest, along p = 0, takes
+    time_scale |w|^(1 - a) / (1 - a).
 
     Args:
-        error, rate: At the start [rad, rad/s]. power, time_scale: Of the feedback.
+        error, rate: Initial state [rad, rad/s].
+        power, time_scale: Parameters of the feedback.
     """
     root = 2.0 - power
     size = abs(error) ** (1.0 / root) + abs(rate * time_scale)
@@ -71,7 +73,7 @@ def settling_time(error: float, rate: float, power: float, time_scale: float) ->
         return float(abs(p) - ON_CURVE * (abs(x) + abs(w) ** root))
 
     on_curve.terminal = True  # type: ignore[attr-defined]
-    # From a start of size 1; by homogeneity, one that is larger by r takes r^(1 - a) of the time.
+    # The integration has a start of size 1. By homogeneity, a start of size r takes r^(1 - a) times as long.
     start = np.array([error / size**root, rate * time_scale / size])
     t, w = 0.0, float(start[1])
     if on_curve(0.0, start) > 0.0:
@@ -102,11 +104,11 @@ class FiniteTimeParams(ReferenceParams):
 
 
 class FiniteTimeController(StepTracking):
-    """Lets errors of outputs reach zero, and stay, after a time that depends on where they begin.
+    """Controller that makes output errors reach zero and stay there, after a time that depends on their initial values.
 
-    Where the phase of a walker's step is an angle of its stance leg, the constraint holds before the next touch-down
-    however the last one disturbed it. Its return map then has one dimension: what is left is the motion along the
-    constraint (:mod:`bipedsim_studies.stability.zero_dynamics`).
+    If the phase of a walker's step is an angle of its stance leg, the constraint holds before the next touchdown, for
+    any disturbance of the last one. The return map then has one dimension: only the motion along the constraint remains
+    (:mod:`bipedsim_studies.stability.zero_dynamics`).
     """
 
     Params = FiniteTimeParams
@@ -133,7 +135,7 @@ class FiniteTimeController(StepTracking):
         self._path = (path, path.deriv(1), path.deriv(2))
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
-        """Return the acceleration of the target and that of :func:`finite_time_feedback`."""
+        """Return the acceleration of the target plus :func:`finite_time_feedback`."""
         return acceleration + finite_time_feedback(error, rate, self._power, self._scale)
 
     def _swing_task(self, observation: Observation) -> tuple[Task, float]:
