@@ -195,16 +195,16 @@ def coulomb_lcp(
     tangential = np.zeros((m, t, size))
     for i in np.flatnonzero(slides):
         tangential[i, :, i] = -contacts.friction_dynamic[i] * velocity[i] / speed[i]
-    for place, i in enumerate(resting):
-        tangential[i, :, m + place * k : m + (place + 1) * k] = corners.T
+    for number, i in enumerate(resting):
+        tangential[i, :, m + number * k : m + (number + 1) * k] = corners.T
     response = _response(inverse, contacts, tangential)
     A, b = np.zeros((size, size)), np.zeros(size)
     A[:m], b[:m] = contacts.normal @ response, contacts.normal @ free + drift_n
-    for place, i in enumerate(resting):
-        rows = slice(m + place * k, m + (place + 1) * k)
-        last = m + len(resting) * k + place
-        along = corners @ contacts.tangent[i]
-        A[rows], b[rows] = along @ response, along @ free + corners @ drift_t[i]
+    for number, i in enumerate(resting):
+        rows = slice(m + number * k, m + (number + 1) * k)
+        last = m + len(resting) * k + number
+        directions = corners @ contacts.tangent[i]
+        A[rows], b[rows] = directions @ response, directions @ free + corners @ drift_t[i]
         A[rows, last] += 1.0
         A[last, i], A[last, rows] = contacts.friction_static[i], -1.0
     return CoulombLcp(A, b, free, response, tangential)
@@ -236,14 +236,14 @@ def planar_coulomb_lcp(
     plus, minus = slice(m, m + s), slice(m + s, size)
     sign = np.sign(velocity[:, 0])
     tangential = np.zeros((m, 1, size))
-    own = np.where(slides, -contacts.friction_dynamic * sign, -contacts.friction_static)
-    tangential[np.arange(m), 0, np.arange(m)] = own
+    coefficient = np.where(slides, -contacts.friction_dynamic * sign, -contacts.friction_static)
+    tangential[np.arange(m), 0, np.arange(m)] = coefficient
     tangential[resting, 0, m + np.arange(s)] = 1.0
     response = _response(inverse, contacts, tangential)
     A, b = np.zeros((size, size)), np.zeros(size)
-    along = contacts.tangent[resting, 0]
+    tangents = contacts.tangent[resting, 0]
     A[:m], b[:m] = contacts.normal @ response, contacts.normal @ free + drift_n
-    A[plus], b[plus] = along @ response, along @ free + drift_t[resting, 0]
+    A[plus], b[plus] = tangents @ response, tangents @ free + drift_t[resting, 0]
     A[plus, minus] += np.eye(s)
     A[minus, :m][np.arange(s), resting] = 2.0 * contacts.friction_static[resting]
     A[minus, plus] = -np.eye(s)
@@ -256,16 +256,16 @@ def _prepare(
     """Return slip, both biases, the free acceleration and M^-1; raise ConfigError if arguments do not match."""
     L = factor(M)
     nv, m, t = len(L), contacts.count, contacts.tangent.shape[1]
-    wanted = {"h": (nv,), "slip": (m, t), "bias_normal": (m,), "bias_tangent": (m, t)}
-    given = [np.asarray(array, dtype=np.float64) for array in (h, slip, bias_normal, bias_tangent)]
-    for (name, shape), array in zip(wanted.items(), given, strict=True):
+    shapes = {"h": (nv,), "slip": (m, t), "bias_normal": (m,), "bias_tangent": (m, t)}
+    arrays = [np.asarray(array, dtype=np.float64) for array in (h, slip, bias_normal, bias_tangent)]
+    for (name, shape), array in zip(shapes.items(), arrays, strict=True):
         if array.shape != shape or not np.isfinite(array).all():
             raise ConfigError(f"{name} is {shape} of finite numbers; got {array.shape}")
     if contacts.normal.shape[1] != nv:
         raise ConfigError(f"the mass matrix has nv = {nv}, the contacts {contacts.normal.shape[1]}")
     half = np.linalg.solve(L, np.eye(nv))
     inverse = half.T @ half
-    return given[1], given[2], given[3], inverse @ given[0], inverse
+    return arrays[1], arrays[2], arrays[3], inverse @ arrays[0], inverse
 
 
 def _response(inverse: Array, contacts: Contacts, tangential: Array) -> Array:
@@ -287,17 +287,17 @@ def solve_coulomb(lcp: CoulombLcp, *, largest: int = LARGEST) -> Outcome:
             return Outcome("unresolved", (), False)
         return Outcome("unchecked", (_candidate(lcp, result.z),), False)
     forces = np.vstack([np.eye(lcp.b.size)[:m], lcp.tangential.reshape(-1, lcp.b.size)])
-    found = all_solutions(lcp.A, lcp.b, probes=np.vstack([lcp.response, forces]))
-    good = [z for z in found.z if scaled_residual(lcp.A, lcp.b, z) <= TOLERANCE]
-    if not good:
-        return Outcome("unresolved" if found.count else "none", (), False)
-    candidates = [_candidate(lcp, z) for z in good]
+    solutions = all_solutions(lcp.A, lcp.b, probes=np.vstack([lcp.response, forces]))
+    valid = [z for z in solutions.z if scaled_residual(lcp.A, lcp.b, z) <= TOLERANCE]
+    if not valid:
+        return Outcome("unresolved" if solutions.count else "none", (), False)
+    candidates = [_candidate(lcp, z) for z in valid]
     distinct: list[Candidate] = []
-    scale = 1.0 + np.abs(lcp.free).max() + max(float(np.abs(each.acceleration).max()) for each in candidates)
-    for each in candidates:
-        if all(np.abs(each.acceleration - other.acceleration).max() > 1e-7 * scale for other in distinct):
-            distinct.append(each)
-    load = np.array([np.concatenate([each.normal, each.tangential.ravel()]) for each in candidates])
+    scale = 1.0 + np.abs(lcp.free).max() + max(float(np.abs(candidate.acceleration).max()) for candidate in candidates)
+    for candidate in candidates:
+        if all(np.abs(candidate.acceleration - known.acceleration).max() > 1e-7 * scale for known in distinct):
+            distinct.append(candidate)
+    load = np.array([np.concatenate([candidate.normal, candidate.tangential.ravel()]) for candidate in candidates])
     spread = float(np.ptp(load, axis=0).max(initial=0.0))
     return Outcome(
         "unique" if len(distinct) == 1 else "several",

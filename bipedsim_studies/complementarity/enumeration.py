@@ -61,22 +61,24 @@ def all_solutions(M: ArrayLike, q: ArrayLike, probes: ArrayLike | None = None) -
             f"all_solutions looks at 2^n bases and stops at n = {LARGEST}; this LCP has n = {size}: use solve_lcp"
         )
     scaled = _scale(matrix, vector)
-    seen = np.cos(np.arange(1, size + 1))[None] if probes is None else np.atleast_2d(np.asarray(probes, np.float64))
-    if seen.shape[1] != size:
-        raise ConfigError(f"probes of an LCP with n = {size} are (p, {size}), not {seen.shape}")
-    seen = seen * scaled.columns
-    found: list[Array] = []
+    directions = (
+        np.cos(np.arange(1, size + 1))[None] if probes is None else np.atleast_2d(np.asarray(probes, np.float64))
+    )
+    if directions.shape[1] != size:
+        raise ConfigError(f"probes of an LCP with n = {size} are (p, {size}), not {directions.shape}")
+    directions = directions * scaled.columns
+    solutions: list[Array] = []
     continuum = False
     for count in range(size + 1):
         isolated, singular = _of_size(scaled, count)
-        found.extend(isolated)
+        solutions.extend(isolated)
         for basis in singular:
-            ends, family = _face(scaled, basis, seen)
-            found.extend(ends)
+            ends, family = _face(scaled, basis, directions)
+            solutions.extend(ends)
             continuum = continuum or family
     distinct: list[Array] = []
-    for z in found:
-        if all(np.abs(z - other).max() > _SAME * (1.0 + np.abs(other).max()) for other in distinct):
+    for z in solutions:
+        if all(np.abs(z - known).max() > _SAME * (1.0 + np.abs(known).max()) for known in distinct):
             distinct.append(z)
     stacked = np.array(distinct).reshape(len(distinct), size)
     return Solutions(stacked * scaled.columns * scaled.unit, continuum)
@@ -112,12 +114,12 @@ def _face(scaled: _Scaled, basis: Indices, probes: Array) -> tuple[list[Array], 
     nearest = np.linalg.lstsq(block, right, rcond=_SINGULAR)[0]
     if np.abs(block @ nearest - right).max() > _ZERO * (1.0 + np.abs(nearest).max()):
         return [], False
-    others = np.setdiff1d(np.arange(scaled.q.size), basis)
-    limits = {
+    complement = np.setdiff1d(np.arange(scaled.q.size), basis)
+    constraints = {
         "A_eq": block,
         "b_eq": right,
-        "A_ub": -scaled.M[np.ix_(others, basis)],
-        "b_ub": scaled.q[others],
+        "A_ub": -scaled.M[np.ix_(complement, basis)],
+        "b_ub": scaled.q[complement],
         "bounds": (0.0, None),
     }
     general = np.cos(np.arange(1, scaled.q.size + 1))[None]
@@ -126,13 +128,13 @@ def _face(scaled: _Scaled, basis: Indices, probes: Array) -> tuple[list[Array], 
     for probe in np.vstack([general, probes]):
         direction = probe[basis] / max(float(np.abs(probe[basis]).max()), 1e-300)
         for sign in (1.0, -1.0):
-            result = linprog(sign * direction, **limits)
+            result = linprog(sign * direction, **constraints)
             if result.status == 2:
                 return [], False
             if result.status == 3:
                 # The set is unbounded along this probe, so any two of its points show the family.
                 family = True
-                result = linprog(np.zeros(basis.size), **limits)
+                result = linprog(np.zeros(basis.size), **constraints)
             if result.status != 0:
                 continue
             z = np.zeros(scaled.q.size)

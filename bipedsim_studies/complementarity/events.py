@@ -128,33 +128,33 @@ def motion(
     t, end = start, start + duration
     q: Array = np.array(q_start, dtype=np.float64)
     v: Array = np.array(v_start, dtype=np.float64)
-    nv, here = len(q), system(t, q, v)
-    if here.gap.min() < -TOUCH:
-        raise ComplementarityError(f"gap {int(here.gap.argmin())} is {here.gap.min():.3g} m at the start, below zero")
+    nv, terms = len(q), system(t, q, v)
+    if terms.gap.min() < -TOUCH:
+        raise ComplementarityError(f"gap {int(terms.gap.argmin())} is {terms.gap.min():.3g} m at the start, below zero")
     impacts: list[Impact] = []
     pieces: list[tuple[Array, Array, Array]] = []
     for _ in range(MAX_EVENTS):
-        here = system(t, q, v)
-        touching = here.gap <= TOUCH
-        w = here.J @ v
+        terms = system(t, q, v)
+        touching = terms.gap <= TOUCH
+        w = terms.J @ v
         if (touching & (w < 0.0)).any():
             soft = -restitution * w[touching].min() <= rest_speed
-            struck = IMPACT_LAWS[law](here.M, here.J[touching], v, 0.0 if soft else restitution)
+            impact = IMPACT_LAWS[law](terms.M, terms.J[touching], v, 0.0 if soft else restitution)
             if w[touching].min() < -STILL:
                 impulse = np.zeros(len(w))
-                impulse[touching] = struck.impulse
+                impulse[touching] = impact.impulse
                 if len(impacts) == most_impacts:
                     break
-                impacts.append(Impact(t, q.copy(), v.copy(), struck.v_after, impulse))
-            v = struck.v_after
-            w = here.J @ v
+                impacts.append(Impact(t, q.copy(), v.copy(), impact.v_after, impulse))
+            v = impact.v_after
+            w = terms.J @ v
         resting = touching & (np.abs(w) <= STILL)
         # The terms are evaluated a moment later, because a force that ends or begins is zero now.
         resting, approach = _pressed(system(t + MOMENT, q + MOMENT * v, v), resting)
         if t >= end:
             break
         y = np.concatenate([q, v])
-        found = solve_ivp(
+        solution = solve_ivp(
             lambda time, y, held=resting: _rate(system, time, y, held),
             (t, end),
             y,
@@ -166,31 +166,31 @@ def motion(
             max_step=0.05 * max(duration, 1e-9),
             first_step=_first_step(w, approach, touching & ~resting, end - t),
         )
-        times = np.linspace(t, found.t[-1], max(2, 1 + int(np.ceil((found.t[-1] - t) / every))))
-        states = found.sol(times).T
+        times = np.linspace(t, solution.t[-1], max(2, 1 + int(np.ceil((solution.t[-1] - t) / every))))
+        states = solution.sol(times).T
         forces = np.array([_forces(system, time, y, resting) for time, y in zip(times, states, strict=True)])
         pieces.append((times, states, forces))
-        t, q, v = float(found.t[-1]), found.y[:nv, -1].copy(), found.y[nv:, -1].copy()
+        t, q, v = float(solution.t[-1]), solution.y[:nv, -1].copy(), solution.y[nv:, -1].copy()
     else:
         raise ComplementarityError(f"{MAX_EVENTS} events before {t:.6g} s: a larger rest_speed ends rebounds earlier")
     times, states, forces = (np.concatenate(part) for part in zip(*pieces, strict=True))
     return Motion(times, states[:, :nv], states[:, nv:], forces, tuple(impacts))
 
 
-def _pressed(here: Terms, resting: Flags) -> tuple[Flags, Array]:
+def _pressed(terms: Terms, resting: Flags) -> tuple[Flags, Array]:
     """Return which resting contacts continue to rest, and the accelerations (m,) of all gaps."""
-    held = resting.copy()
+    pressed = resting.copy()
     if not resting.any():
-        return held, here.J @ np.linalg.solve(here.M, here.h) + here.bias
-    found = normal_forces(here.M, here.h, here.J[resting], here.bias[resting])
-    held[resting] = found.force > 0.0
-    return held, here.J @ found.acceleration + here.bias
+        return pressed, terms.J @ np.linalg.solve(terms.M, terms.h) + terms.bias
+    forces = normal_forces(terms.M, terms.h, terms.J[resting], terms.bias[resting])
+    pressed[resting] = forces.force > 0.0
+    return pressed, terms.J @ forces.acceleration + terms.bias
 
 
-def _first_step(w: Array, approach: Array, leaving: Flags, left: float) -> float:
+def _first_step(w: Array, approach: Array, leaving: Flags, remaining: float) -> float:
     """Return a step that ends before a gap that has just opened can close again."""
-    falls = leaving & (approach < 0.0) & (w > 0.0)
-    return float(min([left, *(0.5 * w[falls] / -approach[falls])]))
+    closing_again = leaving & (approach < 0.0) & (w > 0.0)
+    return float(min([remaining, *(0.5 * w[closing_again] / -approach[closing_again])]))
 
 
 def _forces(system: System, t: float, y: Array, held: Flags) -> Array:
@@ -199,20 +199,20 @@ def _forces(system: System, t: float, y: Array, held: Flags) -> Array:
     return _held(system(t, y[:nv], y[nv:]), y[nv:], held)
 
 
-def _held(here: Terms, v: Array, held: Flags) -> Array:
-    force = np.zeros(len(here.gap))
+def _held(terms: Terms, v: Array, held: Flags) -> Array:
+    force = np.zeros(len(terms.gap))
     if held.any():
-        J = here.J[held]
-        back = 2.0 * DECAY * (J @ v) + DECAY**2 * here.gap[held]
-        lack = -(J @ np.linalg.solve(here.M, here.h) + here.bias[held] + back)
-        force[held] = np.linalg.lstsq(J @ np.linalg.solve(here.M, J.T), lack, rcond=1e-12)[0]
+        J = terms.J[held]
+        correction = 2.0 * DECAY * (J @ v) + DECAY**2 * terms.gap[held]
+        needed = -(J @ np.linalg.solve(terms.M, terms.h) + terms.bias[held] + correction)
+        force[held] = np.linalg.lstsq(J @ np.linalg.solve(terms.M, J.T), needed, rcond=1e-12)[0]
     return force
 
 
 def _rate(system: System, t: float, y: Array, held: Flags) -> Array:
     nv = len(y) // 2
-    here = system(t, y[:nv], y[nv:])
-    a = np.linalg.solve(here.M, here.h + here.J.T @ _held(here, y[nv:], held))
+    terms = system(t, y[:nv], y[nv:])
+    a = np.linalg.solve(terms.M, terms.h + terms.J.T @ _held(terms, y[nv:], held))
     return np.concatenate([y[nv:], a])
 
 

@@ -107,10 +107,10 @@ def assemble_step(
     active = (distance <= 0.0) | (e == 0.0)
     N, D, mu = contacts.normal[active], contacts.tangent[active], contacts.friction_dynamic[active]
     corners = contacts.directions(sides)
-    along = np.einsum("kt,itv->ikv", corners, D)
+    directions = np.einsum("kt,itv->ikv", corners, D)
     a, k = len(N), len(corners)
-    along = along.reshape(a * k, nv)
-    half = np.linalg.solve(L, np.vstack([N, along]).T)
+    directions = directions.reshape(a * k, nv)
+    half = np.linalg.solve(L, np.vstack([N, directions]).T)
     size = a * (k + 2)
     ones = np.kron(np.eye(a), np.ones((k, 1)))
     A = np.zeros((size, size))
@@ -120,7 +120,9 @@ def assemble_step(
     A[a * (k + 1) :, a : a * (k + 1)] = -ones.T
     v_free = before + step * np.linalg.solve(L.T, np.linalg.solve(L, forces))
     bounce = e[active] * np.minimum(N @ before, 0.0)
-    b = np.concatenate([N @ v_free + bounce + np.maximum(distance[active], 0.0) / step, along @ v_free, np.zeros(a)])
+    b = np.concatenate(
+        [N @ v_free + bounce + np.maximum(distance[active], 0.0) / step, directions @ v_free, np.zeros(a)]
+    )
     response = np.zeros((nv, size))
     response[:, : a * (k + 1)] = np.linalg.solve(L.T, half)
     return StepLcp(A, b, active, v_free, response, corners)
@@ -138,13 +140,13 @@ def solve_step(lcp: StepLcp) -> StepResult:
     """
     result = solve_lcp(lcp.A, lcp.b)
     if result.status != "solved":
-        why = (
+        reason = (
             "no solution on Lemke's path: restitution where the friction of contacts can jam them; set it to 0 there"
             if result.status == "ray"
             else "rounding, or a limit, ended the search"
         )
         raise ComplementarityError(
-            f"the LCP of the step was not solved ({result.status} after {result.pivots} pivots): {why}"
+            f"the LCP of the step was not solved ({result.status} after {result.pivots} pivots): {reason}"
         )
     a, (k, t) = int(lcp.active.sum()), lcp.corners.shape
     normal, tangential = np.zeros(lcp.active.size), np.zeros((lcp.active.size, t))

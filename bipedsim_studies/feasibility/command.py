@@ -1,4 +1,4 @@
-"""``bipedsim margins``."""
+"""Implement the command ``bipedsim margins``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Judge a recording and print."""
+    """Compute the margins of a recording and print them."""
     from bipedsim.analysis import load_run, robot_of
     from bipedsim.ground import get_ground
     from bipedsim.model import load_robot

@@ -1,12 +1,13 @@
-"""Conditions on torques or on velocities for contacts to stick, to slide one way, and to break: A x + B > 0.
+"""Formulate conditions for contacts to stick, to slide in one direction, and to open: A x + B > 0.
 
-Source: Hurmuzlu, Genot and Brogliato 2001, eq. 59 to 72 (appendix A) and 73 to 90 (appendix B). The appendices are one
-computation: with w = W x + w0 what the feet would do without contacts and G = J M^-1 J^T, the contacts that are held
-leave T (w + G F lam) = 0, hence wrenches F lam affine in x, and so is what the broken contacts do. In appendix A, x
-are the torques and w accelerations; in appendix B, x are velocities before the impact and w velocities after it.
+Source: Hurmuzlu, Genot and Brogliato 2001, eq. 59 to 72 (appendix A) and 73 to 90 (appendix B). Both appendices are the
+same computation. Let w = W x + w0 be the motion of the feet without contacts, and G = J M^-1 J^T. The held contacts
+require T (w + G F lam) = 0. The wrenches F lam are therefore affine in x, and so is the motion of the open contacts. In
+appendix A, x are the torques and w accelerations. In appendix B, x are velocities before the impact and w velocities
+after it.
 
-Where the paper has one force per contact and independent constraints, a foot has one wrench here, and redundant rows
-(both feet of a robot in a plane) are solved for the wrenches of least norm, as constraint selection does.
+The paper has one force per contact and independent constraints. Here a foot has one wrench, and redundant rows (both
+feet of a planar robot) are solved for the wrenches of minimum norm, as in constraint selection.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from bipedsim_studies.feasibility.foot_rule import FORCES, FootRule, Units, mode
 from bipedsim_studies.feasibility.support import TOUCHES, Foot, Support
 
 Keep = Mapping[str, Sequence[int]]
-"""Foot to the vertices of it that are held; the others that touch are to break."""
+"""Held vertices by foot; the other vertices in contact are to open."""
 
 
 class Slip(NamedTuple):
-    """How a foot slides: given, which makes its friction linear.
+    """Given slip of a foot, which makes its friction linear.
 
     Attributes:
-        direction: (3,) -(f_1, f_2, torsion / c) / (mu f_n), against (u_1, u_2, c w_n), the velocity of the CoP along t1
-            and t2 and the spin of the foot about the normal; (+-1, 0, 0) in a plane.
-        radius: c of its torsion [m].
-        centre: (3,) the CoP from the sole origin, contact axes [m].
+        direction: (3,) -(f_1, f_2, torsion / c) / (mu f_n), opposite to (u_1, u_2, c w_n). The latter are the velocity
+            of the CoP along t1 and t2, and the angular velocity of the foot about the normal. In a plane: (+-1, 0, 0).
+        radius: Radius c of the torsion [m].
+        centre: (3,) CoP from the sole origin, contact axes [m].
     """
 
     direction: Array
@@ -44,22 +45,22 @@ class Slip(NamedTuple):
 
 
 Slide = Mapping[str, Slip]
-"""Foot that is held but slides, to how it does."""
+"""Slip by foot, for feet that are held but slide."""
 
 _STILL = Slip(np.zeros(3), 0.0, np.zeros(3))
 
 RANK = 1e-10
-"""Eigenvalues below this share of the largest are those of redundant rows."""
+"""Eigenvalues below this fraction of the largest one belong to redundant rows."""
 
 
 @dataclass(frozen=True)
 class Reserve:
-    """What is kept back of what the feet could carry.
+    """Safety reserve of the contact conditions.
 
     Attributes:
-        force: Least normal force of a foot [N].
-        edge: Distance of the CoP from the edge [m].
-        friction: Share of the friction coefficient.
+        force: Minimum normal force of a foot [N].
+        edge: Minimum distance of the CoP from the edge [m].
+        friction: Reserved fraction of the friction coefficient.
     """
 
     force: float = 0.0
@@ -75,30 +76,30 @@ NOTHING = Reserve()
 
 
 class Conditions:
-    """What must be positive for the held contacts to stick (or slide one way) and the others to break, by x.
+    """Conditions for the held contacts to stick (or slide in one direction) and the others to open, as functions of x.
 
     Args:
-        support: The feet.
-        G: (6K, 6K) what their wrenches or impulses do to w.
+        support: Robot and feet in one state.
+        G: (6K, 6K) effect of the feet's wrenches or impulses on w.
         W, w0: (6K, n), (6K,) w = W x + w0 without contacts.
-        turning: (K, 3) angular velocities of the feet [rad/s], where w are accelerations: points of a foot that turns
-            accelerate otherwise than its sole origin.
-        keep: Foot to the vertices that stick; every foot with all that touch by default. Feet that are not named have
-            none.
-        slide: Which of the held feet slide; the others stick.
-        touches: Height up to which a vertex touches [m].
-        reserve: What is kept back.
-        sides: Of the friction pyramid.
-        units: Of wrenches and of w, for labels.
+        turning: (K, 3) angular velocities of the feet [rad/s] if w are accelerations. The points of a rotating foot
+            have other accelerations than its sole origin.
+        keep: Vertices that stick, by foot; by default all feet with all their vertices in contact. Feet without an
+            entry have none.
+        slide: Slip of the held feet that slide; the others stick.
+        touches: Maximum height of a vertex in contact [m].
+        reserve: Safety reserve.
+        sides: Number of sides of the friction pyramid.
+        units: Units of wrenches and of w, for labels.
 
     Attributes:
-        held: The feet that are held.
-        modes: (K,) contact mode of every foot, 0 where all its contacts break.
-        wrenches: (6 len(held), n + 1) the wrenches of the held feet, stacked, as ``[X x0]``: X x + x0.
-        exact_labels: What :meth:`margins` are, with their units: one friction cone for each foot that sticks, last.
+        held: Names of the held feet.
+        modes: (K,) contact mode of each foot, 0 if all its contacts open.
+        wrenches: (6 len(held), n + 1) stacked wrenches of the held feet as ``[X x0]``: X x + x0.
+        exact_labels: Names and units of the :meth:`margins`; the friction cones of the sticking feet are last.
 
     Raises:
-        ConfigError: A foot that there is not, vertices that no foot can rest on alone or that do not touch.
+        ConfigError: A foot does not exist, or its vertices form no contact mode or are not in contact.
     """
 
     def __init__(
@@ -133,13 +134,13 @@ class Conditions:
         middles = [_middle(foot, mode) for foot, mode in zip(support.feet, self.modes, strict=True)]
         affine = np.column_stack([W, w0])
         T, F = _held_rows(support, self.modes, slips)
-        wanted = T @ affine
+        required = T @ affine
         if turning is not None:
             inwards = np.zeros(len(w0))
             for k, (w, middle) in enumerate(zip(turning, middles, strict=True)):
                 inwards[6 * k : 6 * k + 3] = _inwards(w, middle)
-            wanted[:, -1] += T @ inwards
-        lam = -np.linalg.pinv(T @ G @ F, rcond=RANK, hermitian=not slips) @ wanted
+            required[:, -1] += T @ inwards
+        lam = -np.linalg.pinv(T @ G @ F, rcond=RANK, hermitian=not slips) @ required
         impulse = F @ lam
         self.wrenches: Array = np.concatenate([impulse[:0], *(impulse[6 * k : 6 * k + 6] for k in feet)])
         self._after = affine + G @ impulse
@@ -176,7 +177,7 @@ class Conditions:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What the rows of A and B say, those of the friction pyramids last."""
+        """Names of the rows of A and B; the rows of the friction pyramids are last."""
         names, sides = [self.held[i] for i in self._sticking], self._sides
         unit = self._units.force
         of_sides = (f"{name}: friction, side {j} of {sides} [{unit}]" for name in names for j in range(sides))
@@ -189,48 +190,48 @@ class Conditions:
 
     @property
     def A(self) -> Array:  # noqa: N802 -- the symbol of the paper
-        """(r, n) of eq. 72 and 90."""
+        """(r, n) matrix of eq. 72 and 90."""
         return self._rows[:, :-1]
 
     @property
     def B(self) -> Array:  # noqa: N802 -- the symbol of the paper
-        """(r,) of eq. 72 and 90."""
+        """(r,) vector of eq. 72 and 90."""
         return self._rows[:, -1]
 
     def _wrench(self, i: int) -> Array:
         return self.wrenches[6 * i : 6 * i + 6]
 
     def rule(self, name: str) -> FootRule:
-        """Return the rule of a held foot."""
+        """Return the rule of the held foot ``name``."""
         return self._rules[self.held.index(name)]
 
     def wrench(self, x: Array) -> Array:
-        """Return the wrenches (len(held), 6) at the sole origins in contact axes that hold the feet under ``x``."""
+        """Return the wrenches (len(held), 6) that hold the feet under ``x``, at the sole origins in contact axes."""
         stacked: Array = self.wrenches[:, :-1] @ x + self.wrenches[:, -1]
         return stacked.reshape(-1, 6)
 
     def margins(self, x: Array) -> Array:
-        """Return what must be positive under ``x`` (n,), with the exact friction cone and the torsion of the soles.
+        """Return the values that must be positive under ``x`` (n,), with exact friction cones and torsion of the soles.
 
-        The conditions hold, necessary and sufficient, where all are positive.
+        The conditions are satisfied if and only if all values are positive.
         """
         wrenches = self.wrench(x)
         friction = [self._rules[i].friction(wrenches[i]) for i in self._sticking]
         return np.concatenate([self._affine[:, :-1] @ x + self._affine[:, -1], friction])
 
     def holds(self, x: Array) -> bool:
-        """Whether all conditions hold under ``x``."""
+        """Return whether all conditions are satisfied under ``x``."""
         return bool((self.margins(x) > 0.0).all())
 
     def velocity(self, x: Array) -> Array:
-        """Return w (6K,) of the sole origins under ``x`` with the contacts acting."""
+        """Return w (6K,) of the sole origins under ``x`` with active contacts."""
         w: Array = self._after[:, :-1] @ x + self._after[:, -1]
         return w
 
     def tangents(self, x: Array) -> tuple[Array, Array]:
-        """Return rows (m, n) and offsets (m,) of planes that touch the m friction cones at ``x``.
+        """Return rows (m, n) and offsets (m,) of planes tangent to the m friction cones at ``x``.
 
-        ``rows @ x + offsets`` are the frictions of :meth:`margins` at ``x``; elsewhere they are its linearisation.
+        ``rows @ x + offsets`` are the frictions of :meth:`margins` at ``x``, and their linearisation elsewhere.
         """
         wrenches = self.wrench(x)
         rows = np.zeros((len(self._sticking), self.wrenches.shape[1]))
@@ -239,24 +240,24 @@ class Conditions:
         return rows[:, :-1], rows[:, -1]
 
     def linear(self, x: Array) -> tuple[Array, Array]:
-        """Return A, B with the friction linearised at ``x`` in place of the pyramids: exact there."""
+        """Return A, B with friction linearised at ``x`` instead of pyramids, which is exact at ``x``."""
         rows, offsets = self.tangents(x)
         return np.vstack([self._affine[:, :-1], rows]), np.concatenate([self._affine[:, -1], offsets])
 
 
 def held_vertices(mode: int, n: int) -> tuple[int, ...]:
-    """Return the vertices that ``mode`` holds of a foot with ``n`` of them."""
+    """Return the vertices that ``mode`` holds on a foot with ``n`` vertices."""
     first, count = clamped_range(mode, n)
     return tuple((first + i) % n for i in range(count))
 
 
 def _inwards(w: Array, r: Array) -> Array:
-    """Return w x (w x r) (3,): how a point at ``r`` [m] accelerates besides where a turning foot has its origin."""
+    """Return w x (w x r) (3,): acceleration of a point at ``r`` [m] relative to the origin of a rotating foot."""
     return w * (w @ r) - r * (w @ w)
 
 
 def _middle(foot: Foot, mode: int) -> Array:
-    """Return the mean (3,) of the vertices that are held, from the sole origin; a face is held at that origin."""
+    """Return the mean (3,) of the held vertices from the sole origin; a face is held at the origin itself."""
     held = held_vertices(mode, foot.n_vertices)
     if len(held) in (0, *range(3, foot.n_vertices + 1)):
         return np.zeros(3)
@@ -282,9 +283,9 @@ def _modes(support: Support, touching: tuple[tuple[int, ...], ...], keep: Keep |
 
 
 def _held_rows(support: Support, modes: Sequence[int], slips: Mapping[int, Slip]) -> tuple[Array, Array]:
-    """Return T (m, 6K) and F (6K, m): which velocities are zero, and the wrenches that see to it (moraud2008 Table I).
+    """Return T (m, 6K), the velocities that are zero, and F (6K, m), the wrenches that enforce it (moraud2008 Table I).
 
-    F = T^T where feet stick; friction of a foot that slides is mu f_z against its slip.
+    F = T^T for sticking feet; friction of a sliding foot is mu f_z against its slip.
     """
     size = 6 * len(modes)
     rows, columns = [np.zeros((0, size))], [np.zeros((0, size))]

@@ -1,8 +1,8 @@
-"""A filter around any controller: of the torques that keep the feet as they are, those nearest to what it asks for.
+"""Filter the torques of any controller: return the nearest torques under which the feet keep their contact state.
 
-It sees what the controller sees. Which feet carry follows from their load, as in
-:mod:`bipedsim.control.output.supported`; a foot that carries is taken to lie flat on what it stands on, whose normal is
-then that of the sole, on any slope. Points and blades stand on level ground.
+The filter has the same sensor data as the controller. The load determines which feet are active, as in
+:mod:`bipedsim.control.output.supported`. An active foot is assumed to be flat on its ground, whose normal is then the
+normal of the sole, on any slope. Point feet and line feet are assumed to stand on level ground.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bipedsim_studies.feasibility.support import BodyReader, Foot
 from bipedsim_studies.feasibility.torques import TorqueSet, weakest
 
 _OF_HOSTS = ("set_velocity", "set_footsteps", "fallen", "estimate")
-"""Members that a controller may have, see :class:`bipedsim.control.base.Controller`."""
+"""Optional members of a controller, see :class:`bipedsim.control.base.Controller`."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +41,22 @@ class StickingParams:
 
 
 class Sticking:
-    """Hosts a controller and keeps the feet that carry from slipping and tipping.
+    """Host a controller, and prevent active feet from slipping and tipping.
 
-    The state is that of :class:`SupportedDynamics`: encoders, IMU, and feet at rest where they carry. Where no torques
-    keep the feet, the controller's own go through, within the effort limits: at touch-downs, and when it is too late.
+    The state is that of :class:`SupportedDynamics`: encoders, IMU, and feet at rest if they are active. If no torques
+    keep the feet in contact, the controller's own torques are used within the effort limits. This occurs at touchdowns,
+    and if a failure can no longer be avoided.
 
     Args:
-        controller: Any controller; its optional members are those of the filter, too.
+        controller: Any controller; the filter has the same optional members.
         robot: The robot.
         params: See :class:`StickingParams`.
 
     Attributes:
-        readouts: The controller's and ``sticking_change``, how far the torques were moved [N.m]; ``sticking_margin``,
-            by how far [N.m] torques could be off before the first condition fails, linearised, negative where the
-            controller's own went through and break it; both NaN while no foot carries.
+        readouts: Readouts of the controller, ``sticking_change`` and ``sticking_margin``. The change is the distance
+            between filtered and original torques [N.m]. The margin [N.m] is the linearised torque error at which the
+            first condition fails. It is negative if the controller's own torques are used and violate a condition. Both
+            are NaN while no foot is active.
     """
 
     def __init__(self, controller: Controller, robot: Robot, params: StickingParams | None = None) -> None:
@@ -73,7 +75,8 @@ class Sticking:
                 setattr(self, name, getattr(controller, name))
 
     def __getattr__(self, name: str) -> Any:
-        # What changes from tick to tick is looked up when it is asked for; what the controller lacks, so does this.
+        # These members can change in each tick, so they are read on access. Missing members of the controller stay
+        # missing.
         if name in _OF_HOSTS:
             return getattr(self._controller, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -82,32 +85,32 @@ class Sticking:
         return dict(getattr(self._controller, "readouts", {}))
 
     def reset(self, observation: Observation) -> None:
-        """Start from this observation; the feet that are lowest carry, as no load was measured yet."""
+        """Start from this observation; the lowest feet are active, because no load is measured yet."""
         self._begun = False
         self._controller.reset(observation)
 
     def update(self, observation: Observation) -> Command:
-        """Return the torques of one tick; the arrays are reused by the next one."""
-        wanted = checked_torque(self._controller.update(observation), observation)
+        """Return the torques of one tick; the next tick reuses the arrays."""
+        torque = checked_torque(self._controller.update(observation), observation)
         limit = self._robot.effort_limit
         u = self._command.tau_joint
-        np.clip(wanted, -limit, limit, out=u)
+        np.clip(torque, -limit, limit, out=u)
         self.readouts.update(self._shown())
         change = margin = np.nan
         if np.isfinite(u).all():
             conditions = self._conditions(observation, u)
             if conditions is not None:
-                asked = u.copy()
-                nearest = TorqueSet(conditions, limit).nearest(asked)
+                original = u.copy()
+                nearest = TorqueSet(conditions, limit).nearest(original)
                 if nearest is not None:
                     u[:] = nearest
-                change = float(np.linalg.norm(u - asked))
+                change = float(np.linalg.norm(u - original))
                 margin, _ = weakest(conditions, u)
         self.readouts["sticking_change"], self.readouts["sticking_margin"] = change, margin
         return self._command
 
     def _conditions(self, observation: Observation, u: Array) -> Conditions | None:
-        """Return the conditions on the torques of this tick, or None while no foot carries."""
+        """Return the conditions on the torques of this tick, or None while no foot is active."""
         self._dynamics.place(observation)
         if self._begun:
             self._load.update(observation)
@@ -122,8 +125,8 @@ class Sticking:
         soles = self._body.rotations(q)
         axes = np.array(
             [
-                turned if sole.n_vertices > 2 else np.eye(3)
-                for turned, sole in zip(soles, self._robot.soles, strict=True)
+                rotation if sole.n_vertices > 2 else np.eye(3)
+                for rotation, sole in zip(soles, self._robot.soles, strict=True)
             ]
         )
         feet = tuple(self._foot(k, bool(loaded[k]), axes[k].T @ soles[k]) for k in range(len(axes)))
@@ -133,12 +136,12 @@ class Sticking:
             return conditions
         forces = conditions.wrench(u)[:, 2]
         enough = RELIEVED * self._robot.weight
-        kept = [name for name, force in zip(conditions.held, forces, strict=True) if force > enough]
-        if len(kept) == len(conditions.held) or not kept:
+        loaded_names = [name for name, force in zip(conditions.held, forces, strict=True) if force > enough]
+        if len(loaded_names) == len(conditions.held) or not loaded_names:
             return conditions
         return sticking_conditions(
             support,
-            {foot.name: range(foot.n_vertices) for foot in support.feet if foot.name in kept},
+            {foot.name: range(foot.n_vertices) for foot in support.feet if foot.name in loaded_names},
             reserve=self._reserve,
         )
 
@@ -165,7 +168,9 @@ class StickingControllerParams(StickingParams):
 
 
 class StickingController(Sticking):
-    """:class:`Sticking` by name: ``bipedsim run --controller bipedsim_studies.feasibility.filter:StickingController``.
+    """Make :class:`Sticking` available as a controller.
+
+    Run it with ``bipedsim run --controller bipedsim_studies.feasibility.filter:StickingController``.
 
     Args:
         robot: The robot.

@@ -1,8 +1,8 @@
-"""What one foot needs to stay as it is: push, keep its CoP inside, and stay within friction, torsion included.
+"""Check the conditions for a foot to stick: positive normal force, CoP inside the foot, and friction with torsion.
 
-These are the rules by which constraint selection judges a sticking foot (``bipedsim.contact.selection``), as
-functions of the wrench. Vertices share a wrench in many ways, and four of them on a flat sole would give 12 forces for
-6 equations; a wrench that pushes with its CoP inside and its friction in the cone is one that the vertices can carry.
+Constraint selection has the same rules for a sticking foot (``bipedsim.contact.selection``). Here they are functions of
+the wrench. The forces of the vertices are not unique: four vertices of a flat sole have 12 forces for 6 equations. The
+vertices can exert a wrench if its normal force is positive, its CoP inside, and its friction in the cone.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bipedsim.numerics import Array, kernel
 from bipedsim_studies.feasibility.support import Foot
 
 _STEP = 1e-6
-"""Of central differences, as a share of the wrench."""
+"""Step of central differences, relative to the wrench."""
 
 
 class Units(NamedTuple):
-    """What labels say that wrenches and motions are."""
+    """Names and units of wrenches and motions in labels."""
 
     push: str
     force: str
@@ -39,25 +39,25 @@ def mode_of(foot: Foot, vertices: Iterable[int]) -> int:
     """Return the contact mode (contact/modes.py) in which exactly these vertices of the foot are held.
 
     Raises:
-        ConfigError: No foot can rest on these alone: not one vertex, one edge or the face.
+        ConfigError: No mode has these vertices; a mode holds one vertex, one edge or the face.
     """
-    wanted = sorted({int(i) for i in vertices})
+    numbers = sorted({int(i) for i in vertices})
     masks = mode_masks(foot.n_vertices) if foot.n_vertices else np.zeros((1, 0), dtype=np.int64)
     mask = np.zeros(foot.n_vertices, dtype=np.int64)
-    if wanted and not 0 <= wanted[0] <= wanted[-1] < foot.n_vertices:
-        raise ConfigError(f"foot {foot.name!r} has the vertices 0 to {foot.n_vertices - 1}, not {wanted}")
-    mask[wanted] = 1
-    found = np.flatnonzero((masks == mask).all(axis=1))
-    if not len(found):
+    if numbers and not 0 <= numbers[0] <= numbers[-1] < foot.n_vertices:
+        raise ConfigError(f"foot {foot.name!r} has the vertices 0 to {foot.n_vertices - 1}, not {numbers}")
+    mask[numbers] = 1
+    modes = np.flatnonzero((masks == mask).all(axis=1))
+    if not len(modes):
         raise ConfigError(
-            f"foot {foot.name!r} cannot rest on its vertices {wanted} alone; give none, one, two neighbours or all "
+            f"foot {foot.name!r} cannot rest on its vertices {numbers} alone; give none, one, two neighbours or all "
             f"{foot.n_vertices}"
         )
-    return int(found[0])
+    return int(modes[0])
 
 
 class FootRule:
-    """The rule of one foot held in one mode.
+    """Conditions of one foot in one contact mode.
 
     Wrenches are (force, torque) at the sole origin in contact axes, [N, N.m], or impulses of these.
 
@@ -65,20 +65,20 @@ class FootRule:
         foot: The foot.
         mode: Contact mode, not none.
         mu: Friction coefficient.
-        reserve: Distance [m] that the CoP keeps from the edge of what is held.
-        units: Of the wrenches, for labels.
+        reserve: Required distance [m] of the CoP from the edge of the held vertices.
+        units: Units of the wrenches, for labels.
 
     Attributes:
-        rows: (r, 6) linear part, all ``rows @ wrench > 0``: normal force [N], then moments about the edges, or the ends
-            of the edge, that keep the CoP inside [N.m].
-        labels: (r,) what each of them says.
+        rows: (r, 6) linear conditions ``rows @ wrench > 0``. The first is the normal force [N]. The others are moments
+            about the edges, or the ends of the edge, and keep the CoP inside [N.m].
+        labels: (r,) names of these conditions.
         mu: Friction coefficient.
     """
 
     def __init__(self, foot: Foot, mode: int, mu: float, reserve: float = 0.0, units: Units = FORCES) -> None:
         self.foot, self.mu = foot, mu
         self.first, self.count = clamped_range(mode, foot.n_vertices)
-        # All that the kernels need of the foot, in the layout that they are compiled for.
+        # The kernels need these properties of the foot, in the layout for which they are compiled.
         self._shape = (
             self.first,
             self.count,
@@ -99,7 +99,7 @@ class FootRule:
                     f"a reserve of {reserve} m leaves nothing of edge {held[0]}-{held[1]} of foot {foot.name!r}"
                 )
             inwards = np.array([e, -e])
-            # Moments about level axes across the edge, at its ends.
+            # The rows are moments about level axes across the edge, at its ends.
             across = inwards[:, [1, 0]] * [1.0, -1.0]
             rows.append(_moments(ends + reserve / length * inwards, across))
             labels += [f"{foot.name}: CoP inside the end {i} [{units.moment}]" for i in held]
@@ -112,35 +112,36 @@ class FootRule:
         self.labels = tuple(labels)
 
     def centre(self, wrench: Array) -> tuple[Array, float]:
-        """Return the CoP (3,) from the sole origin, contact axes [m], and the radius c [m] of the torsion about it.
+        """Return the CoP (3,) from the sole origin in contact axes [m], and the radius c [m] of the torsion about it.
 
-        Where nothing presses it is the middle of what is held.
+        Without a normal force, the CoP is the mean of the held vertices.
         """
         radius = _centre(np.ascontiguousarray(wrench, dtype=np.float64), *self._shape)
         return self._shape[-1].copy(), float(radius)
 
     def friction(self, wrench: Array) -> float:
-        """Return mu f_z less what the vertices must be able to carry for force and torsion about the CoP [N].
+        """Return mu f_z minus the friction that the vertices need for force and torsion about the CoP [N].
 
-        Positive inside the cone, zero on the limit surface of the vertices. Where nothing presses it is minus what
-        would have to be carried without any load.
+        The value is positive inside the cone, and zero on the limit surface of the vertices. Without a normal force, it
+        is minus the needed friction.
         """
         return float(_friction(np.ascontiguousarray(wrench, dtype=np.float64), self.mu, *self._shape))
 
     def tangent(self, wrench: Array) -> Array:
-        """Return the gradient (6,) of :meth:`friction`, of which ``gradient @ wrench`` is the value: it is homogeneous.
+        """Return the gradient (6,) of :meth:`friction`; ``gradient @ wrench`` is the value, which is homogeneous.
 
-        By central differences; at the tip of the cone, where there is none, that of a force straight up.
+        The gradient is computed by central differences. At the tip of the cone it is not defined, and the function
+        returns the gradient for a purely normal force.
         """
         gradient = np.empty(6)
         _tangent(np.array(wrench, dtype=np.float64), gradient, self.mu, *self._shape)
         return gradient
 
     def pyramid(self, sides: int) -> Array:
-        """Return the rows (sides, 6) of the pyramid around the cone of (f_x, f_y): mu f_z - d . f_t > 0, side by side.
+        """Return the rows (sides, 6) of the pyramid around the cone of (f_x, f_y): mu f_z - d . f_t > 0 for each side.
 
-        The first side faces t1. Exact in the plane of a planar robot, where two sides do; in space necessary only, by
-        up to 1 / cos(pi / sides) too wide, and it leaves out the torsion.
+        The first side faces t1. For a planar robot, two sides are exact. In space, the conditions are necessary only:
+        the pyramid is too wide by up to 1 / cos(pi / sides), and it omits the torsion.
         """
         angle = 2.0 * np.pi * np.arange(sides) / sides
         rows = np.zeros((sides, 6))
@@ -160,8 +161,14 @@ def _centre(
     wrench: Array, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, shares: Array,
     cop: Array, place: Array,
 ) -> float:  # fmt: skip
-    """Fill ``cop`` (2,) in the sole frame, ``place`` (3,), see :meth:`FootRule.centre`, and the shares (m, 3) of the
-    vertices that are held; return the radius."""
+    """Fill the CoP and the vertices' shares, and return the radius, see :meth:`FootRule.centre`.
+
+    Args:
+        wrench, first, count, polygon, offsets, rotation: Wrench (6,), and properties of the foot.
+        shares: (m, 3) filled with the shares of the held vertices.
+        cop: (2,) filled with the CoP in the sole frame.
+        place: (3,) filled with the CoP from the sole origin.
+    """
     n = polygon.shape[0]
     if wrench[2] > 0.0 and count < 3:
         centre_on_edge(wrench, polygon, offsets, first, (first + count - 1) % n, cop, place)
@@ -184,7 +191,7 @@ def _friction(
     wrench: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, shares: Array,
     cop: Array, place: Array,
 ) -> float:  # fmt: skip
-    """Return :meth:`FootRule.friction`; ``shares``, ``cop`` and ``place`` are overwritten as in :func:`_centre`."""
+    """Return :meth:`FootRule.friction`; overwrite ``shares``, ``cop`` and ``place`` as in :func:`_centre`."""
     c = _centre(wrench, first, count, polygon, offsets, rotation, shares, cop, place)
     torsion = 0.0
     if c > 0.0:
@@ -200,7 +207,7 @@ def _tangent(
     wrench: Array, gradient: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array,
     shares: Array, cop: Array, place: Array,
 ) -> None:  # fmt: skip
-    """Fill ``gradient`` (6,) with :meth:`FootRule.tangent`; ``wrench`` is left as it was."""
+    """Fill ``gradient`` (6,) with :meth:`FootRule.tangent`; ``wrench`` has its original values afterwards."""
     size = 0.0
     for a in range(6):
         size += wrench[a] ** 2
@@ -210,10 +217,10 @@ def _tangent(
         gradient[2] = mu
         return
     for a in range(6):
-        here = wrench[a]
-        wrench[a] = here + _STEP * size
+        value = wrench[a]
+        wrench[a] = value + _STEP * size
         above = _friction(wrench, mu, first, count, polygon, offsets, rotation, shares, cop, place)
-        wrench[a] = here - _STEP * size
+        wrench[a] = value - _STEP * size
         below = _friction(wrench, mu, first, count, polygon, offsets, rotation, shares, cop, place)
-        wrench[a] = here
+        wrench[a] = value
         gradient[a] = (above - below) / (2.0 * _STEP * size)

@@ -1,8 +1,8 @@
-"""Impact shaping: what the velocity before a touch-down may be for some contacts to stick after it, others to break.
+"""Compute conditions on the velocity before a touchdown for some contacts to stick after it and the others to open.
 
 Source: Hurmuzlu, Genot and Brogliato 2001, appendix B, eq. 73 to 90: plastic multiple impact after Pfeiffer and
-Glocker, without an expansion phase. The simulator's impacts are of this kind: constraint selection looks for the
-velocity after the step.
+Glocker, without an expansion phase. The simulator's impacts are of this kind, because constraint selection solves for
+the velocity after the step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bipedsim_studies.feasibility.foot_rule import IMPULSES
 from bipedsim_studies.feasibility.support import TOUCHES, Support
 
 OUT_OF_REACH = 1e6
-"""Height [m] of what takes no part in an impact."""
+"""Height [m] of vertices that take no part in an impact."""
 
 
 def impact_conditions(
@@ -35,16 +35,16 @@ def impact_conditions(
 ) -> Conditions:
     """Return the conditions A(q, mu) v > 0 on the velocity v (nv,) before an impact (eq. 90).
 
-    Contacts that touch at the impact are those that rested before it and those that hit. The held ones are at rest
-    after it, by impulses in the friction cones, or slide on as ``slide`` says; the others leave with a positive normal
+    The contacts of the impact are those that rested before it and those that hit. The held ones are at rest after it,
+    by impulses in the friction cones, or slide as specified by ``slide``. The others leave with a positive normal
     velocity [m/s].
 
     Args:
-        support: The robot at the configuration of the impact; its velocity does not matter.
-        gained: (6K,) velocities [m/s, rad/s] that all other forces would give the soles while the impact lasts, see
-            :func:`gained_velocity`. The paper's impact takes no time, and B = 0: the default.
-        keep, slide, touches, reserve, sides: See :class:`Conditions`; forces are impulses here, and ``reserve.force``
-            is one [N.s].
+        support: The robot at the configuration of the impact; its velocity has no effect.
+        gained: (6K,) velocities [m/s, rad/s] that all other forces would give the soles during the impact, see
+            :func:`gained_velocity`. The default is the paper's impact, which takes no time, with B = 0.
+        keep, slide, touches, reserve, sides: See :class:`Conditions`. Forces are impulses here, and ``reserve.force``
+            is an impulse [N.s].
 
     Raises:
         ConfigError: See :class:`Conditions`.
@@ -57,23 +57,23 @@ def impact_conditions(
 
 
 def gained_velocity(support: Support, torque: Array, time: float) -> Array:
-    """Return what torques (nu,), gravity and the rest give the soles without contacts in ``time`` [s], (6K,)."""
+    """Return the velocities (6K,) of the soles after ``time`` [s] of torques (nu,) and bias forces, contact-free."""
     s = support
     gained: Array = time * (s.J @ np.linalg.solve(s.M, s.selection @ torque - s.forces) + s.bias)
     return gained
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What an impact leaves of the contacts.
+class ImpactOutcome:
+    """Contacts after an impact.
 
     Attributes:
-        modes: (K,) contact mode of every foot after it (contact/modes.py).
-        sliding: (K,) whether it slides.
-        names: (K,) both in words.
-        impulse: (K, 6) of the ground on each foot at the sole origin, contact axes [N.s, N.m.s].
-        conditions: Those of eq. 90 for this outcome, the slips as they are.
-        resolved: Whether constraint selection found an outcome without contradictions; else this is the least evil.
+        modes: (K,) contact mode of each foot after the impact (contact/modes.py).
+        sliding: (K,) whether the foot slides.
+        names: (K,) mode and sliding as text.
+        impulse: (K, 6) ground reaction impulse on each foot at the sole origin, contact axes [N.s, N.m.s].
+        conditions: Conditions of eq. 90 for this outcome, with its slips.
+        resolved: Whether constraint selection found an outcome without violations; otherwise, this one has the fewest.
     """
 
     modes: tuple[int, ...]
@@ -84,14 +84,14 @@ class Outcome:
     resolved: bool
 
 
-def impact_outcome(support: Support, v: Array, gained: Array | None = None, touches: float = TOUCHES) -> Outcome:
-    """Return the outcome of an impact, as the search of the contact model ``exact`` finds it.
+def impact_outcome(support: Support, v: Array, gained: Array | None = None, touches: float = TOUCHES) -> ImpactOutcome:
+    """Return the outcome of an impact from the search of the contact model ``exact``.
 
     Args:
         support: The robot at the configuration of the impact.
         v: (nv,) velocity before it.
         gained: See :func:`impact_conditions`.
-        touches: Height up to which a vertex touches [m].
+        touches: Maximum height of a vertex in contact [m].
     """
     projection = _bare_impact(support, v, gained, touches)
     model = Exact(projection, ExactParams(), 1.0)
@@ -106,7 +106,7 @@ def impact_outcome(support: Support, v: Array, gained: Array | None = None, touc
         for k, slides in enumerate(sliding)
         if slides
     }
-    return Outcome(
+    return ImpactOutcome(
         modes=modes,
         sliding=sliding,
         names=tuple(
@@ -119,10 +119,10 @@ def impact_outcome(support: Support, v: Array, gained: Array | None = None, touc
 
 
 def _bare_impact(support: Support, v: Array, gained: Array | None, touches: float) -> Projection:
-    """Return the projection of a step of one second in which nothing happens but the impact and what is ``gained``.
+    """Return the projection of a step of one second that contains only the impact and the ``gained`` velocities.
 
-    In a step that long, what little the vertices that touch are above the ground is no speed; the others are put out of
-    reach.
+    In such a long step, the small heights of the vertices in contact correspond to no relevant speed. All other
+    vertices are moved out of reach.
     """
     feet = support.feet
     widest = max(foot.n_vertices for foot in feet)

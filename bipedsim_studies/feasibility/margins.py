@@ -1,4 +1,4 @@
-"""How close every foot of a run was to slipping, tipping and lifting, and how far torques could have been off."""
+"""Compute how close each foot of a run is to slipping, tipping and lifting, and the tolerable error of the torques."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from bipedsim_studies.feasibility.torques import weakest
 
 @dataclass(frozen=True, eq=False)
 class RunMargins:
-    """Margins over a run of n rows and K feet; NaN where a foot was not held, or a row lacks something.
+    """Margins over a run of n rows and K feet; NaN if a foot is not held or a row lacks data.
 
     Attributes:
         t: (n,) time of the state [s].
-        feet: Names.
+        feet: Names of the feet.
         force: (n, K) normal force [N].
-        cop: (n, K) distance of the CoP from the edge of what is held [m]; NaN for single vertices, too.
-        friction: (n, K) what is left of the friction, 1 - used / (mu f_z), torsion included.
-        torque: (n,) how far [N.m] the torques could have been off, see :func:`weakest`.
-        first: (n,) the condition that is nearest to its end.
-        predicted: (n,) whether all conditions held.
-        happened: (n,) whether the contacts of the row were those of the next one and none slid.
+        cop: (n, K) distance of the CoP from the edge of the held vertices [m]; NaN for single vertices, too.
+        friction: (n, K) unused friction, 1 - used / (mu f_z), including torsion.
+        torque: (n,) tolerable error of the torques [N.m], see :func:`weakest`.
+        first: (n,) name of the condition that is closest to failure.
+        predicted: (n,) whether all conditions are satisfied.
+        happened: (n,) whether the contacts of the row equal those of the next row and none slides.
     """
 
     t: Array
@@ -47,12 +47,12 @@ class RunMargins:
 
     @property
     def judged(self) -> Flags:
-        """Rows (n,) with conditions."""
+        """(n,) rows with conditions."""
         return np.asarray(~np.isnan(self.torque))
 
     @property
     def agreement(self) -> float:
-        """Share of the judged rows in which what was predicted happened; NaN if none was judged."""
+        """Fraction of the rows with conditions in which prediction and run agree; NaN if there are none."""
         rows = self.judged
         return float((self.predicted == self.happened)[rows].mean()) if rows.any() else float("nan")
 
@@ -68,19 +68,18 @@ def run_margins(
 ) -> RunMargins:
     """Return the margins of a run: its states and torques under the conditions of eq. 72.
 
-    A row's conditions are those of its state, of the contacts that it had, all of which are to stick, and of the
-    torques of the tick that follows. Pushes are not in a recording: while something pushes, margins are those
-    of a robot that nothing pushes.
+    The conditions of a row are those of its state and its contacts, all of which are to stick. The torques are those of
+    the following tick. A recording contains no pushes, so the margins are those of a robot without pushes.
 
     Args:
-        recording: The run, of a simulator.
-        robot, ground: What ran, and on what.
-        every: Look at one row in so many; a row costs about a millisecond.
-        states: Those of the run, where they have been read already.
-        progress: Show a bar on stderr.
+        recording: Run of a simulator.
+        robot, ground: Robot and ground of the run.
+        every: Evaluate one row in this number; a row takes about a millisecond.
+        states: States of the run, if already computed.
+        progress: Whether to show a progress bar on stderr.
 
     Raises:
-        RecordingError: See :func:`recorded_states`; or no contact modes were recorded.
+        RecordingError: See :func:`recorded_states`; or no contact modes are recorded.
         ConfigError: ``every`` is less than 1.
     """
     if every < 1:

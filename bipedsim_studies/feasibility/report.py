@@ -1,4 +1,4 @@
-"""What ``bipedsim margins`` prints and draws."""
+"""Format and draw the results of ``bipedsim margins``."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import numpy as np
 from bipedsim.analysis import aligned
 from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture
 from bipedsim_studies.feasibility.margins import RunMargins
-from bipedsim_studies.feasibility.touchdowns import TouchDown
+from bipedsim_studies.feasibility.touchdowns import PredictedTouchDown
 
 TOUCH_DOWN = {True: ("#777777", "touch-down as predicted"), False: (LIMIT_COLOUR, "touch-down not as predicted")}
-"""Colour and legend of a touch-down, by whether it went as predicted."""
+"""Colour and legend of a touchdown, by whether it agrees with the prediction."""
 
 
-def as_json(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> dict[str, Any]:
-    """Return margins and touch-downs as numbers and texts; what does not exist is None."""
+def as_json(margins: RunMargins, touch_downs: Sequence[PredictedTouchDown]) -> dict[str, Any]:
+    """Return margins and touchdowns as numbers and texts; missing values are None."""
 
-    def least(values: Any) -> dict[str, float] | None:
+    def smallest(values: Any) -> dict[str, float] | None:
         if not np.isfinite(values).any():
             return None
         j = int(np.nanargmin(np.where(np.isfinite(values), values, np.nan)))
         return {"least": float(values[j]), "t": float(margins.t[j])}
 
-    torque = least(margins.torque)
+    torque = smallest(margins.torque)
     return {
         "feet": {
             name: {
-                "force_N": least(margins.force[:, k]),
-                "cop_m": least(margins.cop[:, k]),
-                "unused_friction": least(margins.friction[:, k]),
+                "force_N": smallest(margins.force[:, k]),
+                "cop_m": smallest(margins.cop[:, k]),
+                "unused_friction": smallest(margins.friction[:, k]),
             }
             for k, name in enumerate(margins.feet)
         },
@@ -42,18 +42,18 @@ def as_json(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> dict[str, 
         "agreement": margins.agreement if margins.judged.any() else None,
         "touch_downs": [
             {
-                "t": found.t,
-                "feet": list(found.feet),
-                "speed_m_s": found.speed,
-                "all_stick": found.all_stick,
-                "limit": found.limit,
-                "predicted": list(found.predicted),
-                "happened": list(found.happened),
-                "impulse_predicted_Ns": found.impulse_predicted.tolist(),
-                "impulse_happened_Ns": found.impulse_happened.tolist(),
-                "agrees": found.agrees,
+                "t": touch_down.t,
+                "feet": list(touch_down.feet),
+                "speed_m_s": touch_down.speed,
+                "all_stick": touch_down.all_stick,
+                "limit": touch_down.limit,
+                "predicted": list(touch_down.predicted),
+                "happened": list(touch_down.happened),
+                "impulse_predicted_Ns": touch_down.impulse_predicted.tolist(),
+                "impulse_happened_Ns": touch_down.impulse_happened.tolist(),
+                "agrees": touch_down.agrees,
             }
-            for found in touch_downs
+            for touch_down in touch_downs
         ],
     }
 
@@ -63,36 +63,36 @@ _LEAST = {
     "cop_m": ("CoP to the edge", 1e3, "mm", "tips"),
     "unused_friction": ("unused friction", 100.0, "% of mu f_z", "slips"),
 }
-"""What the least margins of a foot are called, what they are shown in, and what the foot does at 0."""
+"""Name, scale, unit and failure (at 0) of the smallest margins of a foot."""
 
 
-def as_text(margins: RunMargins, touch_downs: Sequence[TouchDown]) -> str:
-    """Return both for readers: the least margins of every foot, and a table of touch-downs."""
-    found = as_json(margins, touch_downs)
+def as_text(margins: RunMargins, touch_downs: Sequence[PredictedTouchDown]) -> str:
+    """Return a readable text: the smallest margins of each foot, and a table of touchdowns."""
+    result = as_json(margins, touch_downs)
     rows = [
-        [name, what, f"{scale * one['least']:.4g} {unit}", f"at t = {one['t']:.3f} s", f"at 0 it {end}"]
-        for name, figures in found["feet"].items()
+        [name, what, f"{scale * value['least']:.4g} {unit}", f"at t = {value['t']:.3f} s", f"at 0 it {end}"]
+        for name, figures in result["feet"].items()
         for key, (what, scale, unit, end) in _LEAST.items()
-        if (one := figures[key]) is not None
+        if (value := figures[key]) is not None
     ]
     lines = ["least margins of each foot while it carries; more is safer:", *aligned(rows)] if rows else []
-    if found["torque_Nm"] is not None:
-        least, at, limit = found["torque_Nm"]["least"], found["torque_Nm"]["t"], _without_unit(found["limit"])
+    if result["torque_Nm"] is not None:
+        smallest, time, limit = result["torque_Nm"]["least"], result["torque_Nm"]["t"], _without_unit(result["limit"])
         lines.append(
-            f"joint torques could be off by {least:.4g} N.m (norm over the joints) at t = {at:.3f} s, the least of the "
-            f"run, before a foot lifts, tips or slips ({limit})"
-            if least >= 0.0
-            else f"joint torques were {-least:.4g} N.m (norm over the joints) beyond what keeps the feet at t = "
-            f"{at:.3f} s, the most of the run ({limit})"
+            f"joint torques could be off by {smallest:.4g} N.m (norm over the joints) at t = {time:.3f} s, the least "
+            f"of the run, before a foot lifts, tips or slips ({limit})"
+            if smallest >= 0.0
+            else f"joint torques were {-smallest:.4g} N.m (norm over the joints) beyond what keeps the feet at t = "
+            f"{time:.3f} s, the most of the run ({limit})"
         )
-    if found["rows"]:
-        lines.append(f"{found['agreement']:.2%} of {found['rows']} rows went on as the conditions said")
+    if result["rows"]:
+        lines.append(f"{result['agreement']:.2%} of {result['rows']} rows went on as the conditions said")
     if not touch_downs:
         return "\n".join([*lines, "no touch-downs"])
-    right = sum(entry.agrees for entry in touch_downs)
+    correct = sum(entry.agrees for entry in touch_downs)
     lines.append(
-        f"touch-downs, {right} of {len(touch_downs)} as predicted ({', '.join(margins.feet)}); at a margin below 0 not "
-        "all that touches can stick:"
+        f"touch-downs, {correct} of {len(touch_downs)} as predicted ({', '.join(margins.feet)}); at a margin below 0 "
+        "not all that touches can stick:"
     )
     table = [["t [s]", "m/s", "impulse [N.s]", "predicted / happened", "margin of sticking"]]
     for entry in touch_downs:
@@ -110,16 +110,16 @@ def _without_unit(label: str) -> str:
     return label.partition(" [")[0]
 
 
-def plot(margins: RunMargins, touch_downs: Sequence[TouchDown], title: str, path: Path) -> None:
-    """Draw the margins over time, below zero a condition has failed; touch-downs are dotted, wrong ones red.
+def plot(margins: RunMargins, touch_downs: Sequence[PredictedTouchDown], title: str, path: Path) -> None:
+    """Draw the margins over time; below zero a condition fails. Touchdowns are dotted, in red if wrongly predicted.
 
     Args:
-        margins, touch_downs: Of the run.
-        title: Above the picture.
+        margins, touch_downs: Results of the run.
+        title: Title of the figure.
         path: .png, .pdf or .svg.
 
     Raises:
-        RecordingError: The picture cannot be written.
+        RecordingError: The figure cannot be written.
     """
     panels = (
         ("Normal force [N]", margins.force),
@@ -131,20 +131,20 @@ def plot(margins: RunMargins, touch_downs: Sequence[TouchDown], title: str, path
         axes = figure.subplots(len(panels), 1, sharex=True)
         for ax, (name, values) in zip(axes, panels, strict=True):
             ax.set_title(name)
-            one = values.shape[1] == 1
+            single = values.shape[1] == 1
             for k in range(values.shape[1]):
-                colour = TOTAL_COLOUR if one else foot_colour(k)
-                label = None if one else f"{margins.feet[k]} foot"
+                colour = TOTAL_COLOUR if single else foot_colour(k)
+                label = None if single else f"{margins.feet[k]} foot"
                 ax.plot(margins.t, values[:, k], color=colour, linestyle=foot_dash(k), label=label)
             ax.axhline(0.0, color=LIMIT_COLOUR, linewidth=0.8, label="lifts, tips, slips below")
             for entry in touch_downs:
                 colour, label = TOUCH_DOWN[entry.agrees]
                 ax.axvline(entry.t, color=colour, linewidth=0.8, linestyle=":", label=label)
-        # One entry for each kind of line.
+        # The legend has one entry for each kind of line.
         shown = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
         axes[0].legend(
             list(shown.values()), list(shown), loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=5, borderaxespad=0.1
         )
-        # A foot that is about to leave has no friction to speak of.
+        # The friction of a foot that is about to lift off is not meaningful.
         axes[2].set_ylim(max(axes[2].get_ylim()[0], -1.0), 1.05)
         axes[-1].set_xlabel("time [s]")

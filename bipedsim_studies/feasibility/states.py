@@ -1,4 +1,4 @@
-"""The full state of a recorded run, row by row: what recordings hold, and what follows from it."""
+"""Reconstruct the full state of each row of a recorded run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 
 STEADY = 1e-6
-"""Rows whose distance differs by more than this share from the others' have lost ticks between them."""
+"""Rows whose interval differs from the median by more than this fraction have lost ticks."""
 
 
 class States(NamedTuple):
-    """States of a run, NaN where a row lacks something.
+    """States of a run; NaN if a row lacks data.
 
     Attributes:
         q: (n, nq) configurations.
-        v: (n, nv) velocities; the first row has none.
+        v: (n, nv) velocities; NaN in the first row.
         dt: Time between rows [s].
     """
 
@@ -34,18 +34,18 @@ class States(NamedTuple):
 def recorded_states(recording: Recording, robot: Robot, progress: bool = False) -> States:
     """Return the states of a run.
 
-    Velocities are those that bring one row to the next, v = (q_i - q_(i-1)) / dt on the Lie group. That is how the
-    simulator moves, so that they are exact where a row is recorded at every physics step and the sensors are ideal, and
-    means over a row else. Within the row of a landing the velocity jumps; the one after it is that of the next two
-    rows, led back, if nothing lands in these.
+    A velocity is the difference between two rows, v = (q_i - q_(i-1)) / dt on the Lie group. The simulator integrates
+    in this way. The velocities are therefore exact if each physics step is recorded and the sensors are ideal.
+    Otherwise, they are means over a row. In a row with a touchdown the velocity jumps. The velocity after it is then
+    extrapolated from the next two rows, if there is no touchdown in these.
 
     Args:
         recording: The run.
-        robot: What ran.
-        progress: Show a bar on stderr.
+        robot: Robot of the run.
+        progress: Whether to show a progress bar on stderr.
 
     Raises:
-        RecordingError: The recording is another robot's or lacks what a state needs; the message says what.
+        RecordingError: The recording is from another robot, or lacks data of a state; the message names it.
     """
     if len(recording) < 3:
         raise RecordingError(
@@ -53,15 +53,15 @@ def recorded_states(recording: Recording, robot: Robot, progress: bool = False) 
         )
     model = robot.model
     q = recorded_configurations(recording, robot, progress)
-    known: Flags = np.asarray(np.isfinite(q).all(axis=1))
+    complete: Flags = np.asarray(np.isfinite(q).all(axis=1))
     steps = np.diff(recording.t)
     dt = float(np.median(steps))
     v = np.full((len(recording), model.nv), np.nan)
     for i in range(1, len(recording)):
-        if known[i] and known[i - 1] and abs(steps[i - 1] - dt) < STEADY * dt:
+        if complete[i] and complete[i - 1] and abs(steps[i - 1] - dt) < STEADY * dt:
             v[i] = pin.difference(model, q[i - 1], q[i]) / dt
     lands: Flags = np.asarray(recording.impact.any(axis=(1, 2)))
     smooth: Flags = np.asarray(np.isfinite(v).all(axis=1)) & ~lands
-    led_back = np.flatnonzero(lands[:-2] & smooth[1:-1] & smooth[2:])
-    v[led_back] = 2.0 * v[led_back + 1] - v[led_back + 2]
+    extrapolated = np.flatnonzero(lands[:-2] & smooth[1:-1] & smooth[2:])
+    v[extrapolated] = 2.0 * v[extrapolated + 1] - v[extrapolated + 2]
     return States(q, v, dt)

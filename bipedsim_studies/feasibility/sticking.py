@@ -1,4 +1,4 @@
-"""Sticking and detachment: what the torques may be for some contacts to stick and the others to break.
+"""Compute conditions on the torques for some contacts to stick and the others to open.
 
 Source: Hurmuzlu, Genot and Brogliato 2001, appendix A, eq. 59 to 72.
 """
@@ -23,17 +23,16 @@ def sticking_conditions(
 ) -> Conditions:
     """Return the conditions A(q, mu) u + B(q, v, mu) > 0 on the torques u (nu,) (eq. 72).
 
-    The held contacts are at rest and stay so, J a + J' v = 0; the others that touch leave with a positive normal
+    The held contacts are at rest and remain so, J a + J' v = 0. All others in contact leave with a positive normal
     acceleration [m/s^2].
 
     Args:
-        support: The robot at (q, v), at rest where it touches.
+        support: The robot at (q, v), at rest at its contacts.
         keep: See :class:`Conditions`.
         touches, reserve, sides: See :class:`Conditions`.
-        h: 0 for the conditions of continuous time, which are the paper's. A step [s] gives those of the simulator's
-            step from this state, (J v + h J a) / h = 0, in which a velocity that the contacts have left is taken away
-            within the step and viscous friction is implicit: equal to the former to first order in h where
-            J v = h J' v, as between two steps.
+        h: 0 for the paper's conditions in continuous time. A step [s] gives the conditions of the simulator's step from
+            this state, (J v + h J a) / h = 0. That step removes residual contact velocities, and viscous friction is
+            implicit. Both kinds are equal to first order in h if J v = h J' v, as between two steps.
 
     Raises:
         ConfigError: See :class:`Conditions`; or the step is negative.
@@ -44,13 +43,13 @@ def sticking_conditions(
     nu = s.selection.shape[1]
     inertia = s.M + h * np.diag(s.damping)
     solved = np.linalg.solve(inertia, np.column_stack([s.selection, s.forces, s.J.T]))
-    moved = s.J @ solved
+    response = s.J @ solved
     moving = s.J @ s.v
     return Conditions(
         s,
-        moved[:, nu + 1 :],
-        moved[:, :nu],
-        (moving / h if h > 0.0 else s.bias) - moved[:, nu],
+        response[:, nu + 1 :],
+        response[:, :nu],
+        (moving / h if h > 0.0 else s.bias) - response[:, nu],
         keep,
         turning=None if h > 0.0 else moving.reshape(-1, 6)[:, 3:],
         touches=touches,

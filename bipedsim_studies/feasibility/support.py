@@ -1,4 +1,4 @@
-"""A robot at one state, as its feet see it: what the conditions of sticking and of impacts are made of."""
+"""Provide dynamics and feet of a robot in one state, for the conditions of sticking and of impacts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from bipedsim.model import Robot, sole_placements
 from bipedsim.numerics import Array
 
 TOUCHES = 1e-3
-"""A vertex not higher than this above the ground touches it [m]: the threshold of constraint selection."""
+"""Maximum height of a vertex in contact with the ground [m], the threshold of constraint selection."""
 
 _ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 @dataclass(frozen=True, eq=False)
 class Foot:
-    """A foot at one state; "contact axes" are (t1, t2, n) of the ground under it, about the sole origin.
+    """Foot in one state; "contact axes" are (t1, t2, n) of the ground under it, about the sole origin.
 
     Attributes:
-        name: Of the foot.
-        polygon: (N, 2) what of the sole is above ground [m], counter-clockwise in the sole frame; N = 0 over nothing.
-        offsets: (N, 3) the same points, contact axes [m].
-        heights: (N,) above the ground [m].
-        rotation: (3, 3) axes of the sole as columns, contact axes.
-        mu_static, mu_dynamic: Friction.
+        name: Name of the foot.
+        polygon: (N, 2) part of the sole above ground [m], counter-clockwise in the sole frame; N = 0 if there is none.
+        offsets: (N, 3) the same points in contact axes [m].
+        heights: (N,) heights of the points above the ground [m].
+        rotation: (3, 3) axes of the sole as columns, in contact axes.
+        mu_static, mu_dynamic: Friction coefficients.
     """
 
     name: str
@@ -47,10 +47,10 @@ class Foot:
         return len(self.polygon)
 
     def shrunk(self, by: float) -> Array:
-        """Return the offsets (N, 3), N > 2, of the polygon with every edge moved inwards by ``by`` [m].
+        """Return the offsets (N, 3), N > 2, of the polygon with each edge moved inwards by ``by`` [m].
 
         Raises:
-            ConfigError: Nothing would be left.
+            ConfigError: The polygon would vanish.
         """
         if by == 0.0:
             return self.offsets
@@ -62,16 +62,16 @@ class Foot:
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Dynamics and feet of a robot at (q, v), K feet: M a + forces = S u + J^T lambda, in contact axes.
+    """Dynamics and K feet of a robot at (q, v): M a + forces = S u + J^T lambda, in contact axes.
 
     Attributes:
-        M: (nv, nv) inertia matrix with reflected inertia of the drives.
+        M: (nv, nv) inertia matrix with the reflected inertia of the actuators.
         forces: (nv,) Coriolis, centrifugal, gravity and viscous friction, minus external forces [N, N.m].
         damping: (nv,) viscous friction of the joints [N.m.s/rad].
-        selection: (nv, nu) S, which joints the torques act on.
-        v: (nv,).
-        J: (6K, nv) velocity and angular velocity of every sole origin.
-        bias: (6K,) J' v, their classical acceleration at constant v.
+        selection: (nv, nu) S, maps torques to generalised forces.
+        v: (nv,) generalised velocity.
+        J: (6K, nv) Jacobian of velocity and angular velocity of each sole origin.
+        bias: (6K,) J' v, classical acceleration of the sole origins at constant v.
         feet: The feet.
     """
 
@@ -85,10 +85,10 @@ class Support:
     feet: tuple[Foot, ...]
 
     def index(self, name: str) -> int:
-        """Return the number of the foot of this name.
+        """Return the index of the foot ``name``.
 
         Raises:
-            ConfigError: No such foot; the message lists the names.
+            ConfigError: There is no such foot; the message lists the names.
         """
         names = [foot.name for foot in self.feet]
         if name not in names:
@@ -96,28 +96,30 @@ class Support:
         return names.index(name)
 
     def touching(self, within: float = TOUCHES) -> tuple[tuple[int, ...], ...]:
-        """Return for every foot the vertices that are not higher than ``within`` above the ground [m]."""
+        """Return for each foot its vertices that are at most ``within`` above the ground [m]."""
         return tuple(tuple(int(i) for i in np.flatnonzero(foot.heights <= within)) for foot in self.feet)
 
     def with_friction(self, mu: ArrayLike) -> Support:
-        """Return the same with friction ``mu``, one number or (K,), both static and dynamic."""
-        each = np.broadcast_to(np.asarray(mu, dtype=np.float64), len(self.feet))
-        feet = (replace(f, mu_static=float(m), mu_dynamic=float(m)) for f, m in zip(self.feet, each, strict=True))
+        """Return the same support with friction ``mu``, one number or (K,), both static and dynamic."""
+        coefficients = np.broadcast_to(np.asarray(mu, dtype=np.float64), len(self.feet))
+        feet = (
+            replace(f, mu_static=float(m), mu_dynamic=float(m)) for f, m in zip(self.feet, coefficients, strict=True)
+        )
         return replace(self, feet=tuple(feet))
 
 
 class SupportReader:
-    """Finds the :class:`Support` of a robot on a ground, state by state.
+    """Compute the :class:`Support` of a robot on a ground for given states.
 
     Args:
         robot: The robot.
-        ground: What it stands on; flat at z = 0 by default.
+        ground: Ground under the robot; flat at z = 0 by default.
     """
 
     def __init__(self, robot: Robot, ground: Ground | None = None) -> None:
         self._robot = robot
         self._body = BodyReader(robot)
-        # The step does not matter for what is read of the projection.
+        # The duration of the step has no effect on the used values of the projection.
         self._dynamics = Dynamics(robot, ground or Ground.flat(), 1e-3)
         self._still = np.zeros(robot.nu)
 
@@ -127,8 +129,9 @@ class SupportReader:
         Args:
             q, v: The state.
             push: (nv,) generalised external force, none by default.
-            before: (nq,) configuration a step earlier, which tells the feet of ``Sole.passes_ground`` that have come
-                down on the ground from those that swing through it. Without it, such a foot below the ground swings.
+            before: (nq,) configuration one step earlier. It distinguishes feet of ``Sole.passes_ground`` that touched
+                down from feet that swing through the ground. Without it, such a foot below the ground counts as
+                swinging.
         """
         self._dynamics.reset()
         if before is not None:
@@ -153,7 +156,7 @@ class SupportReader:
 
 
 class BodyReader:
-    """The side of a :class:`Support` that knows no ground: dynamics, and how the soles move.
+    """Compute the part of a :class:`Support` that is independent of the ground: dynamics and motion of the soles.
 
     Args:
         robot: The robot.
@@ -167,9 +170,9 @@ class BodyReader:
         self._upper = np.triu_indices(robot.model.nv, 1)
 
     def rotations(self, q: Array) -> Array:
-        """Return the axes of the soles in the world, (K, 3, 3)."""
-        placed = sole_placements(self._robot.model, self._data, self._robot.soles, q)
-        return np.array([pose.rotation for pose in placed])
+        """Return the axes of the soles in the world (K, 3, 3)."""
+        poses = sole_placements(self._robot.model, self._data, self._robot.soles, q)
+        return np.array([pose.rotation for pose in poses])
 
     def support(self, q: Array, v: Array, axes: Array, feet: tuple[Foot, ...], push: Array | None = None) -> Support:
         """Return the support at (q, v).
@@ -207,12 +210,12 @@ class BodyReader:
 
 
 def _moved_inwards(polygon: Array, by: float) -> Array | None:
-    """Return the polygon (N, 2), N > 2, with its edges moved inwards by ``by``; None if an edge is lost."""
+    """Return the polygon (N, 2), N > 2, with its edges moved inwards by ``by``; None if an edge vanishes."""
     along = np.concatenate([polygon[1:], polygon[:1]]) - polygon
     unit = along / np.hypot(along[:, 0], along[:, 1])[:, None]
     inwards = unit[:, [1, 0]] * [-1.0, 1.0]
     before = np.concatenate([inwards[-1:], inwards[:-1]])
-    # Every corner stays on both of its edges.
-    moved: Array = polygon + by * (before + inwards) / (1.0 + (before * inwards).sum(axis=1))[:, None]
-    after = np.concatenate([moved[1:], moved[:1]]) - moved
-    return moved if ((after * unit).sum(axis=1) > 0.0).all() else None
+    # Each corner stays on both of its edges.
+    shrunk: Array = polygon + by * (before + inwards) / (1.0 + (before * inwards).sum(axis=1))[:, None]
+    after = np.concatenate([shrunk[1:], shrunk[:1]]) - shrunk
+    return shrunk if ((after * unit).sum(axis=1) > 0.0).all() else None

@@ -1,7 +1,8 @@
-"""The torques that keep the feet as they are: whether there are any, the safest ones, and those nearest to a wish.
+"""Find torques that keep the feet in their contact state: whether there are any, the safest, and the nearest ones.
 
-The conditions are linear but for the friction cones of the feet. These are met by planes that touch them, one more for
-every answer that lies outside (Kelley's cutting planes), so that answers lie on the cones and not on a pyramid in them.
+The conditions are linear except for the friction cones of the feet. The cones are replaced by tangent planes, and each
+solution outside a cone adds one more plane (Kelley's cutting planes). Solutions are therefore on the cones, not on a
+pyramid inside them.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ from bipedsim_studies.feasibility.conditions import Conditions
 Solve = Callable[[Array, Array], "Array | None"]
 
 CUTS = 60
-"""Most rounds of planes; nearly all answers take a dozen at most."""
+"""Maximum number of rounds of planes; almost all solutions take at most a dozen."""
 INSIDE = 2e-5
-"""Answers keep this distance from every limit, in shares of the effort limits: on the safe side of the solvers."""
+"""Distance of solutions from each limit, relative to the effort limits, as a margin for the solvers' errors."""
 PRECISION = 1e-4
-"""Of :attr:`Safest.radius`."""
+"""Precision of :attr:`Safest.radius`."""
 
 
 class Safest(NamedTuple):
-    """The torques farthest from every limit.
+    """Torques with the largest distance from all limits.
 
     Attributes:
-        torque: (nu,) [N.m].
-        radius: How far they may be off, as a share of the effort limits in the Euclidean norm over the joints, before
-            a foot slips, tips or lifts, or a limit is met. Negative where nothing keeps the feet: how much is missing.
+        torque: (nu,) torques [N.m].
+        radius: Tolerable error of the torques before a foot slips, tips or lifts, or an effort limit is reached. It is
+            relative to the effort limits, in the Euclidean norm over the joints. Negative values are the amount by
+            which all torques fail to keep the feet in contact.
     """
 
     torque: Array
@@ -43,14 +45,15 @@ class Safest(NamedTuple):
 
 
 class TorqueSet:
-    """Torques within limits under which all conditions hold.
+    """Set of torques within limits that satisfy all conditions.
 
     Args:
-        conditions: On the torques, see :func:`bipedsim_studies.feasibility.sticking.sticking_conditions`.
-        limit: (nu,) largest magnitudes [N.m].
+            conditions: Conditions on the torques, see
+                :func:`bipedsim_studies.feasibility.sticking.sticking_conditions`.
+            limit: (nu,) largest magnitudes [N.m].
 
-    Raises:
-        ConfigError: The limits do not fit the conditions, or are not positive and finite.
+        Raises:
+            ConfigError: The limits do not match the conditions, or are not positive and finite.
     """
 
     def __init__(self, conditions: Conditions, limit: ArrayLike) -> None:
@@ -62,9 +65,9 @@ class TorqueSet:
 
     @cached_property
     def _rows(self) -> tuple[Array, Array, bool]:
-        """A and B in shares of the limits, rows of length one: their values are distances; and whether all can hold.
+        """A and B relative to the limits, and whether all rows can hold; rows have length one, so values are distances.
 
-        A row that no torque changes is true or false as it is, and left out.
+        A row that is independent of the torques is either satisfied or not, and is omitted.
         """
         A, B = self._conditions.A * self._limit, self._conditions.B
         length = np.linalg.norm(A, axis=1)
@@ -73,11 +76,11 @@ class TorqueSet:
         return A[changes] / length[changes, None], B[changes] / length[changes], possible
 
     def contains(self, torque: Array) -> bool:
-        """Whether the torques (nu,) are within the limits and all conditions hold."""
+        """Return whether the torques (nu,) are within the limits and satisfy all conditions."""
         return bool((np.abs(torque) <= self._limit).all()) and self._conditions.holds(torque)
 
     def safest(self) -> Safest:
-        """Return the torques farthest from every limit (the Chebyshev centre), by linear programmes."""
+        """Return the torques farthest from all limits (the Chebyshev centre), by linear programming."""
         n = len(self._limit)
         cost = np.zeros(n + 1)
         cost[-1] = -1.0
@@ -87,11 +90,11 @@ class TorqueSet:
             nonlocal radius
             box = np.vstack([np.eye(n), -np.eye(n)])
             rows = np.column_stack([np.vstack([-A, box]), np.ones(len(A) + 2 * n)])
-            found = linprog(cost, A_ub=rows, b_ub=np.concatenate([B, np.ones(2 * n)]), bounds=(None, None))
-            if found.status != 0:
+            solution = linprog(cost, A_ub=rows, b_ub=np.concatenate([B, np.ones(2 * n)]), bounds=(None, None))
+            if solution.status != 0:
                 return None
-            radius = float(found.x[-1])
-            return np.asarray(found.x[:-1])
+            radius = float(solution.x[-1])
+            return np.asarray(solution.x[:-1])
 
         x = self._cut(solve, lambda: radius - PRECISION)
         if x is None or not self._rows[2]:
@@ -99,10 +102,11 @@ class TorqueSet:
         return Safest(x * self._limit, radius)
 
     def nearest(self, wanted: Array) -> Array | None:
-        """Return the torques (nu,) of the set nearest to ``wanted`` (nu,), or None where none was found.
+        """Return the torques (nu,) of the set nearest to ``wanted`` (nu,), or None if none are found.
 
-        Nearest in shares of the effort limits; torques of the set come back as they are. The cones are convex but for
-        the torsion that a sole can carry, which depends on its CoP: where that limits, others may be a little nearer.
+        The distance is relative to the effort limits; torques inside the set are returned unchanged. The cones are
+        convex except for the torsion of a sole, which depends on its CoP. If the torsion is the limit, slightly nearer
+        torques may exist.
         """
         if self.contains(wanted):
             return wanted.copy()
@@ -127,9 +131,9 @@ class TorqueSet:
         return torque if self.contains(torque) else None
 
     def _cut(self, solve: Solve, needed: Callable[[], float]) -> Array | None:
-        """Return what ``solve`` finds for rows A, B once all frictions are as ``needed``; None where it finds none.
+        """Return the solution of ``solve`` for rows A, B once all frictions reach ``needed``; None if there is none.
 
-        After ``CUTS`` rounds what it found last, which may still lie a little outside.
+        After ``CUTS`` rounds, it returns the last solution, which may still be slightly outside.
         """
         A, B, _ = self._rows
         for _ in range(CUTS):
@@ -148,10 +152,11 @@ class TorqueSet:
 
 
 def weakest(conditions: Conditions, torque: Array) -> tuple[float, str]:
-    """Return how far [N.m] torques (nu,) may be off before a condition fails, and which it is.
+    """Return the tolerable error [N.m] of torques (nu,) before a condition fails, and the name of this condition.
 
-    Euclidean norm over the joints; the friction cones are linearised at ``torque``. Negative where a condition fails;
-    one that no torque changes is infinitely far from its end, or beyond it. Infinity and no name where nothing touches.
+    The error is the Euclidean norm over the joints, with the friction cones linearised at ``torque``. It is negative if
+    a condition fails. For a condition that is independent of the torques, it is plus or minus infinity. Without
+    contacts, the function returns infinity and no name.
     """
     if not conditions.exact_labels:
         return np.inf, ""
@@ -159,6 +164,6 @@ def weakest(conditions: Conditions, torque: Array) -> tuple[float, str]:
     values = A @ torque + B
     length = np.linalg.norm(A, axis=1)
     fixed = length <= 1e-12 * length.max(initial=0.0)
-    away = np.where(fixed, np.where(values > 0.0, np.inf, -np.inf), values / np.where(fixed, 1.0, length))
-    i = int(np.argmin(away))
-    return float(away[i]), conditions.exact_labels[i]
+    distances = np.where(fixed, np.where(values > 0.0, np.inf, -np.inf), values / np.where(fixed, 1.0, length))
+    i = int(np.argmin(distances))
+    return float(distances[i]), conditions.exact_labels[i]

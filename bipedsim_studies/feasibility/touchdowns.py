@@ -1,4 +1,4 @@
-"""Every touch-down of a run: the outcome that its velocity before calls for, beside what the simulator made of it."""
+"""Predict the outcome of each touchdown of a run from the velocity before it, and compare with the simulator."""
 
 from __future__ import annotations
 
@@ -12,28 +12,33 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
-from bipedsim_studies.feasibility.impact_shaping import Outcome, gained_velocity, impact_conditions, impact_outcome
+from bipedsim_studies.feasibility.impact_shaping import (
+    ImpactOutcome,
+    gained_velocity,
+    impact_conditions,
+    impact_outcome,
+)
 from bipedsim_studies.feasibility.states import States, recorded_states
 from bipedsim_studies.feasibility.support import TOUCHES, Support, SupportReader
 
 LANDING = 2
-"""Physics steps that a landing takes: a flat foot mostly comes down on one edge, and then on the other."""
+"""Physics steps of a touchdown; a flat foot usually lands on one edge first, and then on the other."""
 
 
 @dataclass(frozen=True, eq=False)
-class TouchDown:
-    """A touch-down.
+class PredictedTouchDown:
+    """Touchdown with its prediction.
 
     Attributes:
         t: Time of the state before it [s].
-        feet: Which feet touched down.
+        feet: Feet that touch down.
         speed: Normal velocity of the fastest vertex that hits [m/s], negative.
-        all_stick: Smallest of the conditions (eq. 90) for everything that touches to stick, positive if it would
-            [N.s, N.m.s or m/s], and ``limit``, which one that is.
-        predicted: (K,) modes in words after the impact.
-        happened: (K,) the same of the run, after ``LANDING`` rows.
-        impulse_predicted, impulse_happened: (K,) normal impulse on each foot [N.s]; of the run what was recorded as
-            impact in these rows.
+        all_stick: Smallest condition (eq. 90) for all contacts to stick, positive if they would [N.s, N.m.s or m/s].
+        limit: Name of this condition.
+        predicted: (K,) predicted modes after the impact, as text.
+        happened: (K,) modes of the run after ``LANDING`` rows, as text.
+        impulse_predicted: (K,) predicted normal impulse on each foot [N.s].
+        impulse_happened: (K,) recorded normal impact impulse on each foot in these rows [N.s].
     """
 
     t: float
@@ -48,23 +53,24 @@ class TouchDown:
 
     @property
     def agrees(self) -> bool:
-        """Whether the contacts are as predicted."""
+        """Whether the contacts agree with the prediction."""
         return self.predicted == self.happened
 
 
 def touch_downs(
     recording: Recording, robot: Robot, ground: Ground, states: States | None = None
-) -> tuple[TouchDown, ...]:
-    """Return all touch-downs of a run of which the state before is known.
+) -> tuple[PredictedTouchDown, ...]:
+    """Return all touchdowns of a run for which the state before is known.
 
-    The impact is that of the velocity of the last row without contact, at the configuration one row on. While it lasts,
-    ``LANDING`` rows, the other forces act: a robot that sets its foot down softly lifts the other one by less than its
-    weight holds down, and the paper's impact, which takes no time, would have that foot leave.
+    The impact has the velocity of the last row without contact, at the configuration of the next row. The other forces
+    act during ``LANDING`` rows. If a robot sets its foot down softly, the impact would lift the other foot with a
+    smaller impulse than its weight holds it down. In the paper's impact, which takes no time, that foot would leave the
+    ground.
 
     Args:
-        recording: The run, of a simulator that records every physics step.
-        robot, ground: What ran, and on what.
-        states: Those of the run, where they have been read already.
+        recording: Run of a simulator that records each physics step.
+        robot, ground: Robot and ground of the run.
+        states: States of the run, if already computed.
 
     Raises:
         RecordingError: See :func:`bipedsim_studies.feasibility.states.recorded_states`.
@@ -73,7 +79,7 @@ def touch_downs(
     mode = recording.mode
     landed = (mode[1:] > 0) & (mode[:-1] == 0)
     reader = SupportReader(robot, ground)
-    found = []
+    predictions = []
     for i in np.flatnonzero(landed.any(axis=1)):
         if i + LANDING >= len(recording) or not np.isfinite(states.v[i]).all():
             continue
@@ -86,13 +92,13 @@ def touch_downs(
         u = recording.joint_effort[i + 1]
         gained = gained_velocity(support, np.where(np.isfinite(u), u, 0.0), LANDING * states.dt)
         outcome = impact_outcome(support, v, gained)
-        least, limit = _all_stick(support, v, gained)
-        found.append(
-            TouchDown(
+        smallest, limit = _all_stick(support, v, gained)
+        predictions.append(
+            PredictedTouchDown(
                 t=float(recording.t[i]),
                 feet=tuple(recording.feet[k] for k in feet),
                 speed=min(_fastest(support, int(k), v) for k in feet),
-                all_stick=least,
+                all_stick=smallest,
                 limit=limit,
                 predicted=outcome.names,
                 happened=tuple(
@@ -103,24 +109,24 @@ def touch_downs(
                 impulse_happened=recording.impact[i + 1 : after + 1, :, 2].sum(axis=0),
             )
         )
-    return tuple(found)
+    return tuple(predictions)
 
 
 def _all_stick(support: Support, v: Array, gained: Array) -> tuple[float, str]:
-    """Return the weakest condition for all vertices that touch to stick; of three of four, the foot's face must."""
-    keep, high = {}, TOUCHES
+    """Return the weakest condition for all vertices in contact to stick; for three of four, the face must stick."""
+    keep, highest = {}, TOUCHES
     for foot, touching in zip(support.feet, support.touching(), strict=True):
         if touching:
             keep[foot.name] = touching if len(touching) < 3 else tuple(range(foot.n_vertices))
-            high = max(high, float(foot.heights[list(keep[foot.name])].max()))
-    conditions = impact_conditions(support, keep, gained=gained, touches=high)
+            highest = max(highest, float(foot.heights[list(keep[foot.name])].max()))
+    conditions = impact_conditions(support, keep, gained=gained, touches=highest)
     margins = conditions.margins(v)
     i = int(np.argmin(margins))
     return float(margins[i]), conditions.exact_labels[i]
 
 
-def _impact(support: Support, outcome: Outcome, v: Array) -> Array:
-    """Return the normal impulses (K,) that stop the velocities before the impact, as a recording has them."""
+def _impact(support: Support, outcome: ImpactOutcome, v: Array) -> Array:
+    """Return the normal impulses (K,) that stop the velocities before the impact, as defined in a recording."""
     normal = np.zeros(len(support.feet))
     conditions = outcome.conditions
     for i, name in enumerate(conditions.held):

@@ -112,9 +112,9 @@ def moreau(problem: ImpactProblem) -> ImpactResult:
         if not (problem.signs(problem.w) < 0).any():
             return problem.result(np.zeros(problem.m), ())
         before = problem.H @ problem.y
-        back = -np.concatenate([np.full(problem.m, e), problem.slip_restitution]) * before
-        both = _phase("moreau", problem, problem.y, np.zeros(problem.m), "the impact", back)
-        return problem.result(both[: problem.m], problem.pushing(both[: problem.m]), both[problem.m :])
+        target = -np.concatenate([np.full(problem.m, e), problem.slip_restitution]) * before
+        impulses = _phase("moreau", problem, problem.y, np.zeros(problem.m), "the impact", target)
+        return problem.result(impulses[: problem.m], problem.pushing(impulses[: problem.m]), impulses[problem.m :])
     impulse = problem.on_cone(problem.y, problem.A)
     return problem.result((1.0 + e) * impulse, problem.pushing(impulse))
 
@@ -137,18 +137,18 @@ def van_der_schaft_schumacher(problem: ImpactProblem) -> ImpactResult:
     closing = problem.signs(problem.w) < 0
     if not closing.any():
         return problem.result(np.zeros(problem.m), ())
-    shut = problem.A[closing]
-    _, values, directions = np.linalg.svd(shut)
+    closing_rows = problem.A[closing]
+    _, values, directions = np.linalg.svd(closing_rows)
     rank = int((values > 1e-12 * values[0]).sum())
-    free = directions[rank:]
+    null_space = directions[rank:]
     # The other contacts act in the null space of the closing ones, whose impulses then compensate the remaining
     # velocity.
     others = np.flatnonzero(~closing)
-    seen = problem.A[others] @ free.T
-    able = np.linalg.norm(seen, axis=1) > 1e-10 * np.linalg.norm(problem.A[others], axis=1)
+    projected = problem.A[others] @ null_space.T
+    movable = np.linalg.norm(projected, axis=1) > 1e-10 * np.linalg.norm(problem.A[others], axis=1)
     impulse = np.zeros(problem.m)
-    impulse[others[able]] = problem.on_cone(free @ problem.y, seen[able])
-    impulse[closing] = problem.to_velocities(shut, -shut @ (problem.y + problem.A.T @ impulse))
+    impulse[others[movable]] = problem.on_cone(null_space @ problem.y, projected[movable])
+    impulse[closing] = problem.to_velocities(closing_rows, -closing_rows @ (problem.y + problem.A.T @ impulse))
     return problem.result(impulse, (indices(closing | (impulse > 0.0)),))
 
 
@@ -205,27 +205,30 @@ def pfeiffer_glocker(problem: ImpactProblem) -> ImpactResult:
         compression = problem.on_cone(problem.y, problem.A)
         returned = e * compression
         expansion = returned + problem.on_cone(problem.y + problem.A.T @ (compression + returned), problem.A)
-        both = np.concatenate([compression, np.zeros(m)]), np.concatenate([expansion, np.zeros(m)])
+        phase_impulses = np.concatenate([compression, np.zeros(m)]), np.concatenate([expansion, np.zeros(m)])
     elif not (problem.signs(problem.w) < 0).any():
         return problem.result(np.zeros(m), ())
     else:
-        still, name = np.zeros(m), "pfeiffer_glocker"
-        first = _phase(name, problem, problem.y, np.zeros(m), "compression", still)
-        both = first, _phase(name, problem, problem.y + problem.H.T @ first, e * first[:m], "expansion", still)
-    phases = problem.pushing(both[0][:m]) + problem.pushing(both[1][:m])
-    total = both[0] + both[1]
+        at_rest, name = np.zeros(m), "pfeiffer_glocker"
+        first = _phase(name, problem, problem.y, np.zeros(m), "compression", at_rest)
+        phase_impulses = (
+            first,
+            _phase(name, problem, problem.y + problem.H.T @ first, e * first[:m], "expansion", at_rest),
+        )
+    phases = problem.pushing(phase_impulses[0][:m]) + problem.pushing(phase_impulses[1][:m])
+    total = phase_impulses[0] + phase_impulses[1]
     return problem.result(total[:m], phases, total[m:])
 
 
 def _phase(law: str, problem: ImpactProblem, y: Array, floor: Array, name: str, target: Array) -> Array:
     """Return the first impulse (2m,) of one phase with friction; ``target`` is defined in ``ImpactProblem.states``."""
-    found = next(problem.states(y, range(problem.m), target, np.maximum(floor, 0.0), closed=False), None)
-    if found is None:
+    impulse = next(problem.states(y, range(problem.m), target, np.maximum(floor, 0.0), closed=False), None)
+    if impulse is None:
         raise NoImpactOutcomeError(
             f"{law}: no sticking or sliding state agrees with Coulomb's law in {name} "
             f"(friction.coefficient {problem.mu}); use lotstedt, which always has an outcome, or a smaller coefficient"
         )
-    return found
+    return impulse
 
 
 def han_gilmore(problem: ImpactProblem) -> ImpactResult:
@@ -285,8 +288,8 @@ def han_gilmore(problem: ImpactProblem) -> ImpactResult:
     return replace(outcomes[0], alternatives=tuple(outcomes[1:]), open_sequences=cut)
 
 
-def _among(y: Array, known: list[Array], distance: float) -> bool:
-    return bool(known) and bool((np.abs(np.array(known) - y).max(axis=1) <= distance).any())
+def _among(y: Array, points: list[Array], distance: float) -> bool:
+    return bool(points) and bool((np.abs(np.array(points) - y).max(axis=1) <= distance).any())
 
 
 def _blows(problem: ImpactProblem, y: Array, signs: np.ndarray) -> list[tuple[tuple[int, ...], Array]]:
@@ -294,22 +297,22 @@ def _blows(problem: ImpactProblem, y: Array, signs: np.ndarray) -> list[tuple[tu
     m, w = problem.m, problem.A @ y
     target = np.where(signs < 0, -problem.restitution * w, 0.0)
     touching = indices(signs <= 0)
-    found = []
+    blows = []
     for count in range(len(touching), 0, -1):
         for struck in combinations(touching, count):
             if not (signs[list(struck)] < 0).any():
                 continue
             if problem.mu is not None:
-                found += [(struck, blow) for blow in problem.states(y, struck, target, np.zeros(m), closed=True)]
+                blows += [(struck, blow) for blow in problem.states(y, struck, target, np.zeros(m), closed=True)]
                 continue
             rows = problem.A[list(struck)]
             change = (target - w)[list(struck)]
             blow = np.zeros(2 * m)
             blow[list(struck)] = problem.to_velocities(rows, change)
-            met = np.abs(rows @ rows.T @ blow[list(struck)] - change).max() <= 1e-9 * np.abs(change).max()
-            if met and (blow[list(struck)] > 1e-12 * np.abs(blow).max()).all():
-                found.append((struck, blow))
-    return found
+            consistent = np.abs(rows @ rows.T @ blow[list(struck)] - change).max() <= 1e-9 * np.abs(change).max()
+            if consistent and (blow[list(struck)] > 1e-12 * np.abs(blow).max()).all():
+                blows.append((struck, blow))
+    return blows
 
 
 @dataclass(frozen=True)
@@ -346,15 +349,15 @@ class ImpactLaw:
         """
         name = self.law.__name__
         if friction is not None and not self.friction:
-            able = ", ".join(key for key, law in IMPACT_LAWS.items() if law.friction)
-            raise ConfigError(f"friction: {name} has none. Laws with friction: {able}")
+            supporting = ", ".join(key for key, law in IMPACT_LAWS.items() if law.friction)
+            raise ConfigError(f"friction: {name} has none. Laws with friction: {supporting}")
         problem = ImpactProblem(M, J, v_before, restitution, friction)
         if not self.slip_restitution and problem.slip_restitution.any():
-            able = ", ".join(key for key, law in IMPACT_LAWS.items() if law.slip_restitution)
-            raise ConfigError(f"friction.restitution: {name} has none, give 0. Laws with it: {able}")
+            supporting = ", ".join(key for key, law in IMPACT_LAWS.items() if law.slip_restitution)
+            raise ConfigError(f"friction.restitution: {name} has none, give 0. Laws with it: {supporting}")
         if self.restitution == "none" and problem.restitution.any():
-            able = ", ".join(key for key, law in IMPACT_LAWS.items() if law.restitution != "none")
-            raise ConfigError(f"restitution: {name} is plastic, give 0. Laws with restitution: {able}")
+            supporting = ", ".join(key for key, law in IMPACT_LAWS.items() if law.restitution != "none")
+            raise ConfigError(f"restitution: {name} is plastic, give 0. Laws with restitution: {supporting}")
         return self.law(problem)
 
 

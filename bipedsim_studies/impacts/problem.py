@@ -96,8 +96,8 @@ def _array(name: str, value: Any, shape: tuple[int | str, ...]) -> Array:
 
 def _per_contact(name: str, value: ArrayLike, m: int, highest: float) -> Array:
     """Return one number per contact within [0, highest]."""
-    given = np.asarray(value)
-    array = _array(name, np.broadcast_to(given, (m,)) if given.ndim == 0 else given, (m,))
+    array_like = np.asarray(value)
+    array = _array(name, np.broadcast_to(array_like, (m,)) if array_like.ndim == 0 else array_like, (m,))
     if (array < 0.0).any() or (array > highest).any():
         raise ConfigError(f"{name} must lie between 0 and {highest:g}, got {np.asarray(value).tolist()}")
     return array
@@ -141,21 +141,21 @@ def _nearest(columns: Array, y: Array) -> Array:
             ones.
         NoImpactOutcomeError: No solution to 1e-9; more than ENUMERATED columns, or nearly dependent ones.
     """
-    best, least = np.zeros(columns.shape[1]), np.inf
+    best, smallest = np.zeros(columns.shape[1]), np.inf
     answers = itertools.chain((solve(columns, y) for solve in (_nothing, _by_nnls, _by_bvls)), _by_sets(columns, y))
     for x in answers:
         slope = columns.T @ (columns @ x + y)
         # The violations are penetrating velocities, and velocities at pushing contacts. Large impulses must not scale
         # rounding.
-        wrong = max(-float(slope.min()), float(np.abs(x * slope).max() / max(1.0, x.max())))
-        if wrong < least:
-            best, least = x, wrong
-        if least <= GOOD_ENOUGH:
+        violation = max(-float(slope.min()), float(np.abs(x * slope).max() / max(1.0, x.max())))
+        if violation < smallest:
+            best, smallest = x, violation
+        if smallest <= GOOD_ENOUGH:
             return best
-    if least <= RESTING:
+    if smallest <= RESTING:
         return best
     raise NoImpactOutcomeError(
-        f"the projection on {len(best)} contacts failed, Kuhn-Tucker residual {least:.2g}; "
+        f"the projection on {len(best)} contacts failed, Kuhn-Tucker residual {smallest:.2g}; "
         "leave out contacts that repeat others, as the inner vertices of a sole do"
     )
 
@@ -247,8 +247,8 @@ class ImpactProblem:
 
     def pushing(self, impulse: Array) -> tuple[tuple[int, ...], ...]:
         """Return the contacts whose normal impulse (m,) exceeds rounding, as one phase, or no phase."""
-        found = indices(impulse > RESTING * np.linalg.norm(self.y) / self._reach)
-        return (found,) if found else ()
+        contacts = indices(impulse > RESTING * np.linalg.norm(self.y) / self._reach)
+        return (contacts,) if contacts else ()
 
     def result(
         self, impulse: Array, contacts: tuple[tuple[int, ...], ...], tangential: Array | None = None
@@ -297,41 +297,41 @@ class ImpactProblem:
         """Return the impulse (2m,) of one state of all contacts, or None if the state is inconsistent."""
         assert self.mu is not None
         m, mu = self.m, self.mu
-        given = np.zeros(2 * m)
+        fixed = np.zeros(2 * m)
         columns: list[Array] = []
-        wanted: list[int] = []
+        rows: list[int] = []
         for i, (hold, slip) in state.items():
             direction = np.zeros(2 * m)
             direction[i] = 1.0
             direction[m + i] = -mu[i] * slip
-            given += floor[i] * direction
+            fixed += floor[i] * direction
             if hold:
                 columns.append(direction)
-                wanted.append(i)
+                rows.append(i)
             if slip == 0 and (hold or floor[i] > 0.0):
                 columns.append(np.eye(2 * m)[m + i])
-                wanted.append(m + i)
+                rows.append(m + i)
         after = np.concatenate([target, np.zeros(2 * m - len(target))])
-        impulse = given
+        impulse = fixed
         if columns:
             basis = np.array(columns).T
-            response = self.H[wanted] @ self.H.T @ basis
-            lack = after[wanted] - self.H[wanted] @ (y + self.H.T @ given)
-            impulse = given + basis @ np.linalg.lstsq(response, lack, rcond=1e-12)[0]
+            response = self.H[rows] @ self.H.T @ basis
+            missing = after[rows] - self.H[rows] @ (y + self.H.T @ fixed)
+            impulse = fixed + basis @ np.linalg.lstsq(response, missing, rcond=1e-12)[0]
         velocity = self.H @ (y + self.H.T @ impulse) - after
         size = float(np.linalg.norm(self.y))
         reach = np.linalg.norm(self.H, axis=1)
         slow = RESTING * reach * size
-        if (np.abs(velocity[wanted]) > slow[wanted]).any():
+        if (np.abs(velocity[rows]) > slow[rows]).any():
             return None
-        little = RESTING * size / self._reach
+        tolerance = RESTING * size / self._reach
         for i, (hold, slip) in state.items():
             push, side = impulse[i] - floor[i], impulse[m + i]
-            if hold and (push <= little[i] if closed else push < -little[i]):
+            if hold and (push <= tolerance[i] if closed else push < -tolerance[i]):
                 return None
             if not hold and velocity[i] < -slow[i]:
                 return None
-            if slip == 0 and abs(side) > mu[i] * (impulse[i] + little[i]) + little[i]:
+            if slip == 0 and abs(side) > mu[i] * (impulse[i] + tolerance[i]) + tolerance[i]:
                 return None
             if slip != 0 and slip * velocity[m + i] < -slow[m + i]:
                 return None

@@ -59,8 +59,8 @@ class _Programme:
         x, u, between = self.parts(z)
         f = np.asarray(problem.flow(x, u), dtype=np.float64)
         halfway = problem.flow(self._middle(x, f), between)
-        lack = x[:, 1:] - x[:, :-1] - h / 6.0 * (f[:, :-1] + 4.0 * halfway + f[:, 1:])
-        return np.concatenate([lack.ravel(), problem.ends(x[:, 0], x[:, -1])])
+        defects = x[:, 1:] - x[:, :-1] - h / 6.0 * (f[:, :-1] + 4.0 * halfway + f[:, 1:])
+        return np.concatenate([defects.ravel(), problem.ends(x[:, 0], x[:, -1])])
 
     def constraint_slopes(self, z: Array) -> Array:
         """Return the Jacobian of :meth:`constraints`."""
@@ -103,7 +103,7 @@ def collocated(problem: Problem, guess: Trajectory, intervals: int = 20) -> Traj
         np.array([np.interp(times, guess.t, row) for row in rows]).ravel()
         for times, rows in ((programme.t, guess.x), (programme.t, guess.u), (between, guess.u))
     ]
-    found = minimize(
+    solution = minimize(
         programme.cost,
         np.concatenate(start),
         jac=programme.slope,
@@ -111,9 +111,9 @@ def collocated(problem: Problem, guess: Trajectory, intervals: int = 20) -> Traj
         constraints={"type": "eq", "fun": programme.constraints, "jac": programme.constraint_slopes},
         options={"maxiter": ITERATIONS, "ftol": 1e-10},
     )
-    worst = float(np.abs(programme.constraints(found.x)).max())
-    if not found.success or worst > CLOSED:
-        why = f"{found.message}, constraints off by {worst:.3g}"
-        raise NoOptimumError(f"no optimal step of {problem.duration:g} s: {why}")
-    x, u, _ = programme.parts(found.x)
-    return Trajectory(programme.t, x, u, float(found.fun))
+    worst = float(np.abs(programme.constraints(solution.x)).max())
+    if not solution.success or worst > CLOSED:
+        reason = f"{solution.message}, constraints off by {worst:.3g}"
+        raise NoOptimumError(f"no optimal step of {problem.duration:g} s: {reason}")
+    x, u, _ = programme.parts(solution.x)
+    return Trajectory(programme.t, x, u, float(solution.fun))

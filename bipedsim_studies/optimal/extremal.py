@@ -43,34 +43,36 @@ def _control(problem: Problem, x: Array, p: Array) -> Array:
     return -np.einsum("imk,ik->mk", by_u, p)
 
 
-def _costates(problem: Problem, near: Trajectory) -> tuple[Array, Array]:
+def _costates(problem: Problem, guess: Trajectory) -> tuple[Array, Array]:
     """Return p (n, k) and lambda (r,) that best fit a motion; p' = -(df/dx)^T p is linear, and u is linear in p."""
     n, steps = problem.states, FINE
     t = np.linspace(0.0, problem.duration, steps + 1)
-    x, u = CubicSpline(near.t, near.x, axis=1)(t), CubicSpline(near.t, near.u, axis=1)(t)
+    x, u = CubicSpline(guess.t, guess.x, axis=1)(t), CubicSpline(guess.t, guess.u, axis=1)(t)
     A, B = problem.slopes(x, u)
-    back = np.zeros((steps + 1, n, n))
-    back[-1] = np.eye(n)
+    transition = np.zeros((steps + 1, n, n))
+    transition[-1] = np.eye(n)
     h = t[1]
     for k in range(steps, 0, -1):
-        now, then = A[:, :, k].T, A[:, :, k - 1].T
-        back[k - 1] = np.linalg.solve(np.eye(n) - 0.5 * h * then, (np.eye(n) + 0.5 * h * now) @ back[k])
-    rows = np.concatenate([-B[:, :, k].T @ back[k] for k in range(steps + 1)])
+        here, before = A[:, :, k].T, A[:, :, k - 1].T
+        transition[k - 1] = np.linalg.solve(np.eye(n) - 0.5 * h * before, (np.eye(n) + 0.5 * h * here) @ transition[k])
+    rows = np.concatenate([-B[:, :, k].T @ transition[k] for k in range(steps + 1)])
     last = np.linalg.lstsq(rows, u.T.ravel(), rcond=None)[0]
-    p = np.einsum("kij,j->ik", back, last)
+    p = np.einsum("kij,j->ik", transition, last)
     first_slopes, last_slopes = problem.end_slopes(x[:, 0], x[:, -1])
-    tied = np.linalg.lstsq(np.vstack([-first_slopes.T, last_slopes.T]), np.concatenate([p[:, 0], last]), rcond=None)[0]
-    return np.array([np.interp(near.t, t, row) for row in p]), tied
+    multipliers = np.linalg.lstsq(
+        np.vstack([-first_slopes.T, last_slopes.T]), np.concatenate([p[:, 0], last]), rcond=None
+    )[0]
+    return np.array([np.interp(guess.t, t, row) for row in p]), multipliers
 
 
-def extremal(problem: Problem, near: Trajectory) -> Extremal:
+def extremal(problem: Problem, guess: Trajectory) -> Extremal:
     """Return the motion near another one that satisfies the necessary conditions.
 
     Raises:
         NoOptimumError: No such motion is found.
     """
     n = problem.states
-    p, tied = _costates(problem, near)
+    p, multipliers = _costates(problem, guess)
 
     def rate(_t: Array, y: Array, _ties: Array) -> Array:
         x, p = y[:n], y[n:]
@@ -78,18 +80,20 @@ def extremal(problem: Problem, near: Trajectory) -> Extremal:
         A, _ = problem.slopes(x, u)
         return np.vstack([problem.flow(x, u), -np.einsum("ijk,ik->jk", A, p)])
 
-    def lack(first: Array, last: Array, ties: Array) -> Array:
+    def boundary(first: Array, last: Array, ties: Array) -> Array:
         by_first, by_last = problem.end_slopes(first[:n], last[:n])
         ends = np.asarray(problem.ends(first[:n], last[:n]))
         return np.concatenate([ends, first[n:] + by_first.T @ ties, last[n:] - by_last.T @ ties])
 
-    found = solve_bvp(rate, lack, near.t, np.vstack([near.x, p]), tied, tol=TOLERANCE, max_nodes=MOST_NODES)
-    if found.status != 0:
-        raise NoOptimumError(f"no extremal step of {problem.duration:g} s: {found.message}")
+    solution = solve_bvp(
+        rate, boundary, guess.t, np.vstack([guess.x, p]), multipliers, tol=TOLERANCE, max_nodes=MOST_NODES
+    )
+    if solution.status != 0:
+        raise NoOptimumError(f"no extremal step of {problem.duration:g} s: {solution.message}")
     t = np.linspace(0.0, problem.duration, FINE + 1)
-    y = found.sol(t)
+    y = solution.sol(t)
     x, p = y[:n], y[n:]
     u = _control(problem, x, p)
     half = 0.5 * np.square(u).sum(axis=0)
     H = half + np.einsum("ik,ik->k", p, problem.flow(x, u))
-    return Extremal(t, x, u, float(CubicSpline(t, half).integrate(0.0, problem.duration)), p, H, found.p)
+    return Extremal(t, x, u, float(CubicSpline(t, half).integrate(0.0, problem.duration)), p, H, solution.p)

@@ -37,21 +37,21 @@ class Problem:
         """Return df/dx (n, n, k) and df/du (n, m, k)."""
         n, columns = self.states, []
         for j in range(n + self.controls):
-            moved = np.vstack([x, u]).astype(np.complex128)
-            moved[j] += TINY * 1j
-            columns.append(self.flow(moved[:n], moved[n:]).imag / TINY)
-        whole = np.stack(columns, axis=1)
-        return whole[:, :n], whole[:, n:]
+            perturbed = np.vstack([x, u]).astype(np.complex128)
+            perturbed[j] += TINY * 1j
+            columns.append(self.flow(perturbed[:n], perturbed[n:]).imag / TINY)
+        jacobian = np.stack(columns, axis=1)
+        return jacobian[:, :n], jacobian[:, n:]
 
     def end_slopes(self, first: Array, last: Array) -> tuple[Array, Array]:
         """Return dg/dx(0) and dg/dx(duration), both (r, n)."""
         n, columns = self.states, []
         for j in range(2 * n):
-            moved = np.concatenate([first, last]).astype(np.complex128)
-            moved[j] += TINY * 1j
-            columns.append(self.ends(moved[:n], moved[n:]).imag / TINY)
-        whole = np.stack(columns, axis=1)
-        return whole[:, :n], whole[:, n:]
+            perturbed = np.concatenate([first, last]).astype(np.complex128)
+            perturbed[j] += TINY * 1j
+            columns.append(self.ends(perturbed[:n], perturbed[n:]).imag / TINY)
+        jacobian = np.stack(columns, axis=1)
+        return jacobian[:, :n], jacobian[:, n:]
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ class AdaptiveGains:
     gain: float = 0.01
 
 
-class Plan(Protocol):
+class JointPlan(Protocol):
     """Joint angles of a walk over time, as provided by :class:`bipedsim.control.output.PlanarWalk`."""
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
@@ -89,20 +89,20 @@ class BelievedDynamics:
         self.masses: Array = self._bodies[::10].sum(axis=0)
 
     def _dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        found: Array = pin.computeJointTorqueRegressor(self._model, self._data, q, v, a) @ self._bodies
-        return found
+        forces: Array = pin.computeJointTorqueRegressor(self._model, self._data, q, v, a) @ self._bodies
+        return forces
 
     def by_group(self, q: Array, v: Array, w: Array, a: Array) -> Array:
         """Return Y (nv, g) of M a + C(q, v) w + g, where C w is bilinear and symmetric in v and w."""
-        still = np.zeros_like(v)
-        found: Array = self._dynamics(q, still, a)
-        found = found + 0.25 * (self._dynamics(q, v + w, still) - self._dynamics(q, v - w, still))
-        return found
+        at_rest = np.zeros_like(v)
+        forces: Array = self._dynamics(q, at_rest, a)
+        forces = forces + 0.25 * (self._dynamics(q, v + w, at_rest) - self._dynamics(q, v - w, at_rest))
+        return forces
 
     def known(self, w: Array, a: Array) -> Array:
         """Return the contribution of rotors and viscous friction (nv,), which is assumed to be known."""
-        rest: Array = np.asarray(self._model.armature) * a + self._damping * w
-        return rest
+        forces: Array = np.asarray(self._model.armature) * a + self._damping * w
+        return forces
 
 
 class AdaptiveWalk:
@@ -128,7 +128,7 @@ class AdaptiveWalk:
     def __init__(
         self,
         robot: Robot,
-        walk: Plan,
+        walk: JointPlan,
         groups: Mapping[str, Sequence[str]],
         belief: Array,
         dt: float,
@@ -140,16 +140,16 @@ class AdaptiveWalk:
         self._gains = gains or AdaptiveGains()
         self._walk = walk
         self._state, self._feet = SupportedDynamics(robot), LoadedFeet(robot)
-        self._drift_of = _Drift(robot)
+        self._drift_of = _VertexDrift(robot)
         self.dynamics = BelievedDynamics(robot, groups)
         rate = self._gains.gain * robot.mass / self.dynamics.masses
         self._rate: Array = rate if adapts else np.zeros_like(rate)
         self._first = np.array(belief, dtype=np.float64)
         self._drives = robot.idx_v
         self._passive = np.setdiff1d(np.arange(robot.model.nv), robot.idx_v)
-        ways = [set(robot.model.supports[sole.joint_id]) for sole in robot.soles]
+        leg_joints = [set(robot.model.supports[sole.joint_id]) for sole in robot.soles]
         joints = [robot.model.getJointId(name) for name in robot.joint_names]
-        self._legs = np.array([[float(joint in way) for way in ways] for joint in joints])
+        self._legs = np.array([[float(joint in leg) for leg in leg_joints] for joint in joints])
         self._points = [sole.n_vertices for sole in robot.soles]
         self._t0, self._begun = 0.0, False
         self._landed = np.zeros(2, np.bool_)
@@ -168,12 +168,12 @@ class AdaptiveWalk:
     def update(self, observation: Observation) -> Command:
         """Return the torques of one tick, and update the estimates."""
         t = observation.t - self._t0 - self._delay
-        self.share = self._carried(observation, t)
+        self.share = self._load_shares(observation, t)
         self._state.place(observation)
         J = self._state.find_velocity(observation, self.share > 0.0)
         q, v = self._state.q, self._state.v
-        place, speed, bend = self._walk.at(t)
-        error = observation.joint_position - place
+        position, speed, bend = self._walk.at(t)
+        error = observation.joint_position - position
         tau, learns = self.law(q, v, J, error, observation.joint_velocity - speed, bend)
         limit = self._robot.effort_limit
         self._command.tau_joint[:] = np.clip(tau, -limit, limit)
@@ -191,19 +191,19 @@ class AdaptiveWalk:
             bend: (nu,) desired accelerations of the joints [rad/s^2].
         """
         slope, drives = self._gains.slope, self._drives
-        Z = _left_by(J)
+        Z = _null_space(J)
         # On two feet, the joint errors can contradict each other. Each leg is weighted by its load.
-        heard = np.maximum(self._legs @ self.share, EARLY)
-        onto = Z @ np.linalg.lstsq(heard[:, None] * Z[drives], np.diag(heard), rcond=RANK)[0]
-        self.s = onto @ (rate + slope * error)
+        weights = np.maximum(self._legs @ self.share, EARLY)
+        projection = Z @ np.linalg.lstsq(weights[:, None] * Z[drives], np.diag(weights), rcond=RANK)[0]
+        self.s = projection @ (rate + slope * error)
         v_r = v - self.s
         steady = -np.linalg.pinv(J, RANK) @ self._drift_of.both(q, v, v_r, self.share > 0.0)
-        a_r = steady + onto @ (bend - slope * rate - steady[drives]) - self._gains.damping * self.s
+        a_r = steady + projection @ (bend - slope * rate - steady[drives]) - self._gains.damping * self.s
         Y = self.dynamics.by_group(q, v, v_r, a_r)
-        whole = Y @ self.belief + self.dynamics.known(v_r, a_r)
-        return self._between(J, whole), -self._rate * (Y.T @ self.s)
+        forces = Y @ self.belief + self.dynamics.known(v_r, a_r)
+        return self._actuator_torques(J, forces), -self._rate * (Y.T @ self.s)
 
-    def _carried(self, observation: Observation, t: float) -> Array:
+    def _load_shares(self, observation: Observation, t: float) -> Array:
         """Return the fraction of the weight on each foot (2,); a foot that touches down early has a small one."""
         if self._begun:
             self._feet.update(observation)
@@ -213,16 +213,16 @@ class AdaptiveWalk:
         carried: Array = np.where(self._landed, np.maximum(share, EARLY), share)
         return carried / carried.sum()
 
-    def _between(self, J: Array, whole: Array) -> Array:
+    def _actuator_torques(self, J: Array, forces: Array) -> Array:
         """Return the actuator torques (nu,) for forces (nv,); the ground exerts the rest with minimum f^2 / share."""
-        parts = [np.full(3 * n, part) for n, part in zip(self._points, self.share, strict=True) if part > 0.0]
-        weight, carried = np.concatenate(parts), J[:, self._passive]
-        force = weight * (carried @ (np.linalg.pinv((carried.T * weight) @ carried, RANK) @ whole[self._passive]))
-        found: Array = (whole - J.T @ force)[self._drives]
-        return found
+        loads = [np.full(3 * n, part) for n, part in zip(self._points, self.share, strict=True) if part > 0.0]
+        weight, carried = np.concatenate(loads), J[:, self._passive]
+        force = weight * (carried @ (np.linalg.pinv((carried.T * weight) @ carried, RANK) @ forces[self._passive]))
+        torque: Array = (forces - J.T @ force)[self._drives]
+        return torque
 
 
-class _Drift:
+class _VertexDrift:
     """Drift J'(v) w of the vertices of the feet, bilinear in two velocities."""
 
     def __init__(self, robot: Robot) -> None:
@@ -236,7 +236,10 @@ class _Drift:
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         points = [point for points, rests in zip(self._points, resting, strict=True) if rests for point in points]
         return np.concatenate(
-            [pin.getFrameClassicalAcceleration(model, data, joint, place, axes).linear for joint, place in points]
+            [
+                pin.getFrameClassicalAcceleration(model, data, joint, placement, axes).linear
+                for joint, placement in points
+            ]
         )
 
     def both(self, q: Array, v: Array, w: Array, resting: Flags) -> Array:
@@ -245,7 +248,7 @@ class _Drift:
         return drift
 
 
-def _left_by(J: Array) -> Array:
+def _null_space(J: Array) -> Array:
     """Return an orthonormal basis (nv, k) of the velocities with J v = 0."""
     _, sizes, rows = np.linalg.svd(J)
     rank = int((sizes > RANK * sizes[0]).sum())

@@ -45,8 +45,8 @@ def finite_time_feedback(error: ArrayLike, rate: ArrayLike, power: float, time_s
     """
     x, w = np.asarray(error, dtype=np.float64), time_scale * np.asarray(rate, dtype=np.float64)
     p = x + _signed_power(w, 2.0 - power) / (2.0 - power)
-    wanted: Array = -(_signed_power(w, power) + _signed_power(p, power / (2.0 - power))) / time_scale**2
-    return wanted
+    acceleration: Array = -(_signed_power(w, power) + _signed_power(p, power / (2.0 - power))) / time_scale**2
+    return acceleration
 
 
 def settling_time(error: float, rate: float, power: float, time_scale: float) -> float:
@@ -77,8 +77,8 @@ def settling_time(error: float, rate: float, power: float, time_scale: float) ->
     start = np.array([error / size**root, rate * time_scale / size])
     t, w = 0.0, float(start[1])
     if on_curve(0.0, start) > 0.0:
-        found = solve_ivp(slope, (0.0, LONGEST), start, "RK45", events=on_curve, rtol=1e-8, atol=1e-12)
-        t, w = float(found.t[-1]), float(found.y[1, -1])
+        solution = solve_ivp(slope, (0.0, LONGEST), start, "RK45", events=on_curve, rtol=1e-8, atol=1e-12)
+        t, w = float(solution.t[-1]), float(solution.y[1, -1])
     return time_scale * size ** (1.0 - power) * (t + abs(w) ** (1.0 - power) / (1.0 - power))
 
 

@@ -79,7 +79,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """Outcome of a case.
 
     Attributes:
@@ -105,7 +105,7 @@ class Case:
     """
 
     title: str
-    run: Callable[[bool], Outcome]
+    run: Callable[[bool], CaseOutcome]
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def as_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
     ]
 
 
-def save_picture(outcome: Outcome, title: str, path: Path) -> bool:
+def save_picture(outcome: CaseOutcome, title: str, path: Path) -> bool:
     """Write the figure of ``outcome`` to ``path`` and return whether it has one.
 
     Raises:
@@ -295,13 +295,13 @@ def study(
     draw: Callable[[Figure, Result], None] | None = None,
     size: tuple[float, float] = (10.0, 7.0),
     text: Callable[[Result], str] | None = None,
-) -> Callable[[bool], Outcome]:
+) -> Callable[[bool], CaseOutcome]:
     """Return the run of a case: it measures once, then checks, draws and describes the result."""
 
-    def run(progress: bool) -> Outcome:
+    def run(progress: bool) -> CaseOutcome:
         result = measure(progress)
         picture_of = None if draw is None else lambda figure: draw(figure, result)
-        return Outcome(tuple(checks(result)), picture_of, size, text(result) if text else "")
+        return CaseOutcome(tuple(checks(result)), picture_of, size, text(result) if text else "")
 
     return run
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from bipedsim_studies.reproduce.common import Outcome
+from bipedsim_studies.reproduce.common import CaseOutcome
 from bipedsim_studies.reproduce.papers import get_paper
 
 
 @lru_cache
-def outcome(paper: str, case: str) -> Outcome:
+def outcome(paper: str, case: str) -> CaseOutcome:
     """Return what a case found."""
     return get_paper(paper).cases[case].run(False)
 

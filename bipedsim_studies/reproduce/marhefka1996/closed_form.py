@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from bipedsim.numerics import Array
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact
+from bipedsim_studies.reproduce.marhefka1996.impact import PointContact
 
 
 def lost(c: Array | float) -> Array | float:
@@ -17,7 +17,7 @@ def lost(c: Array | float) -> Array | float:
     return c - np.log(np.abs(1.0 + np.asarray(c)))
 
 
-def penetration(contact: Contact, v_start: float, v: Array | float, x_start: float = 0.0) -> Array:
+def penetration(contact: PointContact, v_start: float, v: Array | float, x_start: float = 0.0) -> Array:
     """Return the depth [m] at velocity ``v`` [m/s], for a mass that has velocity ``v_start`` at depth ``x_start``.
 
     This is eq. 19, extended to other initial depths, with a single alpha. Velocities are positive into the ground. The
@@ -30,7 +30,7 @@ def penetration(contact: Contact, v_start: float, v: Array | float, x_start: flo
     return np.asarray(np.where(inside < 0.0, np.nan, np.abs(inside) ** (1.0 / power)))
 
 
-def deepest(contact: Contact, v_start: float) -> float:
+def deepest(contact: PointContact, v_start: float) -> float:
     """Return the maximum depth of a mass with ``v_start`` [m]; the damping during restitution does not affect it."""
     return float(penetration(contact, v_start, 0.0))
 

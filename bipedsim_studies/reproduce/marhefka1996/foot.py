@@ -15,9 +15,9 @@ import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, label, study
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, run, simulator
+from bipedsim_studies.reproduce.marhefka1996.impact import ImpactRun, PointContact, run, simulator
 
-CONTACT = Contact(mass=25.0, stiffness=50e3, alpha=0.5)
+CONTACT = PointContact(mass=25.0, stiffness=50e3, alpha=0.5)
 GAIN = 20e3
 """Gain K_p of eq. 24 [N/m]."""
 SPEED = 2.0

@@ -21,7 +21,7 @@ NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True)
-class Contact:
+class PointContact:
     """Mass and its contact with the ground.
 
     Attributes:
@@ -58,7 +58,7 @@ def _body(mass: float) -> Robot:
     return replace(robot, model=model)
 
 
-def simulator(contact: Contact, h: float, resolution: float = RESOLUTION) -> Simulator:
+def simulator(contact: PointContact, h: float, resolution: float = RESOLUTION) -> Simulator:
     """Return a simulator with the mass of ``contact`` at rest on the surface, in steps of ``h`` [s]."""
     params = {
         "stiffness": contact.stiffness,
@@ -127,6 +127,6 @@ def out(t: float, depth: float, speed: float) -> bool:
     return speed < 0.0 and depth <= 0.0
 
 
-def impact(contact: Contact, v_start: float, h: float = 1e-3, resolution: float = RESOLUTION) -> ImpactRun:
+def impact(contact: PointContact, v_start: float, h: float = 1e-3, resolution: float = RESOLUTION) -> ImpactRun:
     """Let the mass hit the ground at ``v_start`` [m/s], and return the run until it leaves the ground."""
     return run(simulator(contact, h, resolution), 0.0, v_start, out)

@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact
+from bipedsim_studies.reproduce.marhefka1996.impact import ImpactRun, PointContact, impact
 
 MASSES, SPEEDS = (10.0, 25.0, 60.0), (0.25, 0.5, 1.0)
 """Masses [kg] and impact speeds [m/s]."""
@@ -85,7 +85,7 @@ class LinearResult(NamedTuple):
 def measure(_progress: bool = False) -> LinearResult:
     """Compute the impact of each mass at each speed with both models."""
     pairs = list(product(MASSES, SPEEDS))
-    engine = {pair: impact(Contact(pair[0], STIFFNESS, ALPHA), pair[1], STEP) for pair in pairs}
+    engine = {pair: impact(PointContact(pair[0], STIFFNESS, ALPHA), pair[1], STEP) for pair in pairs}
     return LinearResult({pair: linear(*pair) for pair in pairs}, engine)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from bipedsim.view import FOOT_COLOURS
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact
+from bipedsim_studies.reproduce.marhefka1996.impact import ImpactRun, PointContact, impact
 
 STEP = 0.01
 """Step times the rate of the spring. Areas are sums over steps; errors cancel, as the force ends at its first value."""
@@ -21,7 +21,7 @@ FASTEST = 10.0
 class ForceLoop(NamedTuple):
     """Impact with its contact, its initial velocity [m/s] and its run."""
 
-    contact: Contact
+    contact: PointContact
     v_start: float
     run: ImpactRun
 
@@ -46,7 +46,7 @@ class ForceLoop(NamedTuple):
         return self.run.leaves / self.v_start
 
 
-def loop(contact: Contact, v_start: float) -> ForceLoop:
+def loop(contact: PointContact, v_start: float) -> ForceLoop:
     """Return the impact in steps that are fine enough for its area."""
     return ForceLoop(contact, v_start, impact(contact, v_start, STEP / contact.rate))
 
@@ -63,10 +63,10 @@ class ForceLoops(NamedTuple):
 def measure(progress: bool = False) -> ForceLoops:
     """Simulate the impacts of Fig. 4, 5 and 7, and the very fast one."""
     return ForceLoops(
-        {a: loop(Contact(1.0, 10e3, a), 1.0) for a in (0.01, 0.2, 0.4, 0.6)},
-        {k: loop(Contact(50.0, k, 0.5), 1.0) for k in (10e3, 30e3, 50e3, 70e3)},
-        {m: loop(Contact(m, 25e3, 0.5), 0.5) for m in (1.0, 10.0, 100.0)},
-        loop(Contact(1.0, 10e3, 0.5), FASTEST / 0.5),
+        {a: loop(PointContact(1.0, 10e3, a), 1.0) for a in (0.01, 0.2, 0.4, 0.6)},
+        {k: loop(PointContact(50.0, k, 0.5), 1.0) for k in (10e3, 30e3, 50e3, 70e3)},
+        {m: loop(PointContact(m, 25e3, 0.5), 0.5) for m in (1.0, 10.0, 100.0)},
+        loop(PointContact(1.0, 10e3, 0.5), FASTEST / 0.5),
     )
 
 

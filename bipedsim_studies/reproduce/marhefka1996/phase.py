@@ -12,7 +12,7 @@ from tqdm import tqdm
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996.closed_form import deepest, lost, penetration
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact, out, run, simulator
+from bipedsim_studies.reproduce.marhefka1996.impact import ImpactRun, PointContact, impact, out, run, simulator
 
 MASSES = (1.0, 10.0, 100.0)
 STIFFNESSES = (10e3, 40e3, 70e3)
@@ -23,7 +23,7 @@ EXPONENTS = (1.5, 2.0)
 """Exponents of four further impacts with m = 10 kg, k = 40 kN/m^n and alpha = 0.3 s/m."""
 SHALLOW = 0.01
 """Fraction of the maximum penetration below which only eq. 13 is checked."""
-FIG2 = Contact(mass=50.0, stiffness=50e3, alpha=0.4)
+FIG2 = PointContact(mass=50.0, stiffness=50e3, alpha=0.4)
 FIG2_SPEEDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 LIMIT = 2.0 / (3.0 * FIG2.alpha)
 """Speed out of the ground at which spring and damper of Fig. 2 cancel by eq. 22 [m/s]."""
@@ -35,7 +35,7 @@ FASTER = 1.5
 """Speed out of the ground over ``LIMIT`` at which the pull ends."""
 
 
-def distance(contact: Contact, v_start: float, result: ImpactRun) -> tuple[float, float]:
+def distance(contact: PointContact, v_start: float, result: ImpactRun) -> tuple[float, float]:
     """Return the errors of a run: of the depth over its maximum, and of the constant of eq. 13 over its initial value.
 
     The depth as a function of velocity rises like a square root, so it is not compared below ``SHALLOW``.
@@ -74,8 +74,8 @@ class PhaseResult(NamedTuple):
 
 def measure(progress: bool = False) -> PhaseResult:
     """Simulate the impacts of eq. 19 and of Fig. 2."""
-    contacts = [Contact(m, k, alpha) for m, k, alpha in product(MASSES, STIFFNESSES, ALPHAS)]
-    contacts += [Contact(10.0, 40e3, 0.3, n) for n in EXPONENTS]
+    contacts = [PointContact(m, k, alpha) for m, k, alpha in product(MASSES, STIFFNESSES, ALPHAS)]
+    contacts += [PointContact(10.0, 40e3, 0.3, n) for n in EXPONENTS]
     every = tqdm([*product(contacts, SPEEDS)], desc="impacts", disable=not progress, leave=False)
     distances = [distance(contact, v, impact(contact, v)) for contact, v in every]
     return PhaseResult(distances, [impact(FIG2, v) for v in FIG2_SPEEDS], [pulled_off(depth) for depth in PULLED])

@@ -11,12 +11,12 @@ from tqdm import tqdm
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact
+from bipedsim_studies.reproduce.marhefka1996.impact import PointContact, impact
 
 EXPECTED = {0.01: 0.990099, 0.05: 0.952370, 0.1: 0.909016, 0.2: 0.832870, 0.5: 0.662962, 1.0: 0.487741, 2.0: 0.306897}
 """Coefficient of restitution by alpha times velocity, from eq. 19 at x = 0."""
 CONTACTS = tuple(
-    Contact(mass, stiffness, alpha, exponent)
+    PointContact(mass, stiffness, alpha, exponent)
     for mass, stiffness, alpha, exponent in product((1.0, 100.0), (1e4, 1e6), (0.2, 0.5), (1.0, 1.5, 2.0))
 )
 """Contacts that must all have these coefficients: m [kg], k [N/m^n], alpha [s/m] and n."""
@@ -25,13 +25,13 @@ FIG3_SPEEDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 """The paper's range is not legible; these speeds reach alpha v = 2.5."""
 
 
-def measured(contact: Contact, alpha_v: float) -> float:
+def measured(contact: PointContact, alpha_v: float) -> float:
     """Return the simulated coefficient of restitution at ``alpha_v``."""
     v = alpha_v / contact.alpha
     return impact(contact, v).leaves / v
 
 
-Coefficients = dict[tuple[Contact, float], float]
+Coefficients = dict[tuple[PointContact, float], float]
 
 
 def measure(progress: bool = False) -> Coefficients:
@@ -57,7 +57,7 @@ def draw(figure: Figure, coefficients: Coefficients) -> None:
     for k, alpha in enumerate(FIG3_ALPHAS):
         colour = FOOT_COLOURS[k % len(FOOT_COLOURS)]
         ax.plot(v, [closed_form.restitution(alpha * x) for x in v], color=colour)
-        e = [measured(Contact(alpha=alpha), alpha * x) for x in FIG3_SPEEDS]
+        e = [measured(PointContact(alpha=alpha), alpha * x) for x in FIG3_SPEEDS]
         ax.plot(FIG3_SPEEDS, e, "o", color=TOTAL_COLOUR, markersize=2.5)
         ax.annotate(f"{alpha:g}", (v[-1], e[-1]), xytext=(4, -3), textcoords="offset points", color=colour)
     title = "alpha [s/m] at the lines: eq. 19; dots: simulated"

@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, ImpactRun, impact, out, run, simulator
+from bipedsim_studies.reproduce.marhefka1996.impact import ImpactRun, PointContact, impact, out, run, simulator
 
 RATIOS = (0.0, 0.5, 1.0, 2.0, 4.0)
 ALPHA_V = (0.05, 0.2, 0.5, 1.0, 2.0)
@@ -20,9 +20,9 @@ DEPTH, PULL, STEP = 0.02, -10e3, 1e-4
 """From rest at this depth [m], the mass is pulled off by this force [N], in steps of this duration [s]."""
 
 
-def contact(ratio: float) -> Contact:
+def contact(ratio: float) -> PointContact:
     """Return the contact with an alpha ``ratio``."""
-    return Contact(MASS, STIFFNESS, ALPHA, alpha_ratio=ratio)
+    return PointContact(MASS, STIFFNESS, ALPHA, alpha_ratio=ratio)
 
 
 def restitution(ratio: float, alpha_v: float) -> float:

@@ -18,7 +18,7 @@ from bipedsim.contact.compliant.nonlinear_damping import NonlinearDampingParams
 from bipedsim.model import Robot
 from bipedsim.sim.simulator import Simulator
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact
+from bipedsim_studies.reproduce.marhefka1996.impact import PointContact, impact
 from bipedsim_studies.reproduce.moraud2008.friction import loaded_block
 
 MODEL = "nonlinear_damping"
@@ -79,7 +79,7 @@ def test_impacts_converge_with_the_order_of_the_substeps(exponent: float, ratio:
 
     x^(3/2) has no second derivative at x = 0; with two alphas the force has a kink where the mass turns.
     """
-    contact = Contact(3.0, 2e4, 0.3, exponent, ratio)
+    contact = PointContact(3.0, 2e4, 0.3, exponent, ratio)
     speed = 1.7
     resolutions = 0.3 / 2.0 ** np.arange(6)
     expected = closed_form.restitution(contact.alpha * speed, ratio)

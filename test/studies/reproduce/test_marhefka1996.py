@@ -9,10 +9,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from bipedsim_studies.reproduce.marhefka1996 import closed_form, foot, loops, phase, restitution
-from bipedsim_studies.reproduce.marhefka1996.impact import Contact, impact
+from bipedsim_studies.reproduce.marhefka1996.impact import PointContact, impact
 
 
-def integrated(contact: Contact, v_start: float) -> tuple[float, float]:
+def integrated(contact: PointContact, v_start: float) -> tuple[float, float]:
     """Return the deepest penetration [m] and the coefficient of restitution by another integrator, without events."""
 
     def rates(_t: float, y: np.ndarray) -> list[float]:
@@ -31,7 +31,7 @@ def integrated(contact: Contact, v_start: float) -> tuple[float, float]:
 @pytest.mark.parametrize(("alpha", "ratio"), [(0.1, 1.0), (0.4, 1.0), (0.4, 0.0), (0.4, 0.3), (0.3, 3.0)])
 def test_closed_forms_are_those_of_the_equation(exponent: float, alpha: float, ratio: float) -> None:
     """Eq. 19, and its two branches that meet at v = 0, against scipy."""
-    contact = Contact(7.0, 30e3, alpha, exponent, ratio)
+    contact = PointContact(7.0, 30e3, alpha, exponent, ratio)
     deepest, e = integrated(contact, 1.3)
     assert closed_form.deepest(contact, 1.3) == pytest.approx(deepest, rel=1e-8)
     assert closed_form.restitution(alpha * 1.3, ratio) == pytest.approx(e, rel=1e-7)
@@ -54,7 +54,7 @@ def test_fast_impacts_leave_at_the_limit(ratio: float) -> None:
 
 def test_an_alpha_that_is_off_by_a_hundred_thousandth_is_noticed() -> None:
     """So that 1e-6 means something."""
-    contact = Contact(10.0, 40e3, 0.3)
+    contact = PointContact(10.0, 40e3, 0.3)
     off = impact(replace(contact, alpha=contact.alpha * (1.0 + 1e-5)), 4.0)
     assert min(phase.distance(contact, 4.0, off)) > 1e-6
     assert max(phase.distance(contact, 4.0, impact(contact, 4.0))) < 1e-6
@@ -62,7 +62,7 @@ def test_an_alpha_that_is_off_by_a_hundred_thousandth_is_noticed() -> None:
 
 def test_the_published_force_is_that_of_the_law() -> None:
     """Mean over a step against the law at its middle: apart by the square of the step."""
-    contact = Contact(50.0, 30e3, 0.5)
+    contact = PointContact(50.0, 30e3, 0.5)
     errors = []
     for h in (4e-3, 2e-3, 1e-3):
         found = impact(contact, 1.0, h)
@@ -74,7 +74,7 @@ def test_the_published_force_is_that_of_the_law() -> None:
 
 
 def test_the_loop_of_a_spring_has_no_area() -> None:
-    one = loops.loop(Contact(1.0, 10e3, 0.0), 1.0)
+    one = loops.loop(PointContact(1.0, 10e3, 0.0), 1.0)
     assert abs(one.area) < 1e-9
     assert one.restitution == pytest.approx(1.0, abs=1e-10)
 

@@ -11,7 +11,7 @@ import reproduce_support
 
 from bipedsim.model import load_robot
 from bipedsim.model.sole import checked_polygon
-from bipedsim_studies.reproduce.common import Outcome
+from bipedsim_studies.reproduce.common import CaseOutcome
 from bipedsim_studies.reproduce.moraud2008 import bend_and_jump, friction, plates, squats, toe_fall
 
 measured = partial(reproduce_support.measured, "moraud2008")
@@ -115,7 +115,7 @@ def test_one_step_costs_few_candidates_and_exact_searches(tmp_path: Path) -> Non
         assert (cost.candidates >= 1).all()
         assert cost.air.any()
     assert costs["exact", 32].candidates.max() > 5
-    drawn = Outcome((), lambda figure: bend_and_jump.draw(figure, costs), (13.0, 7.5))
+    drawn = CaseOutcome((), lambda figure: bend_and_jump.draw(figure, costs), (13.0, 7.5))
     assert save_picture(drawn, "fig8", tmp_path / "fig8.png")
     assert (tmp_path / "fig8.png").stat().st_size > 20_000
 
