@@ -70,9 +70,9 @@ def as_text(margins: RunMargins, touch_downs: Sequence[PredictedTouchDown]) -> s
     """Return a readable text: the smallest margins of each foot, and a table of touchdowns."""
     result = as_json(margins, touch_downs)
     rows = [
-        [name, what, f"{scale * value['least']:.4g} {unit}", f"at t = {value['t']:.3f} s", f"at 0 it {end}"]
+        [name, quantity, f"{scale * value['least']:.4g} {unit}", f"at t = {value['t']:.3f} s", f"at 0 it {end}"]
         for name, figures in result["feet"].items()
-        for key, (what, scale, unit, end) in _LEAST.items()
+        for key, (quantity, scale, unit, end) in _LEAST.items()
         if (value := figures[key]) is not None
     ]
     lines = ["least margins of each foot while it carries; more is safer:", *aligned(rows)] if rows else []

@@ -254,10 +254,10 @@ def han_gilmore(problem: ImpactProblem) -> ImpactResult:
     """
     m, size = problem.m, float(np.linalg.norm(problem.y))
     level: list[tuple[Array, tuple[tuple[int, ...], ...]]] = [(np.zeros(2 * m), ())]
-    seen = [problem.y]
-    ends: list[Array] = []
+    visited = [problem.y]
+    final_velocities: list[Array] = []
     outcomes: list[ImpactResult] = []
-    cut = 0
+    open_count = 0
     while level:
         following = []
         for impulse, sequence in level:
@@ -265,27 +265,27 @@ def han_gilmore(problem: ImpactProblem) -> ImpactResult:
             signs = problem.signs(problem.A @ y)
             if not (signs < 0).any():
                 # Endless sequences stop close to their limit, which another sequence may already have reached.
-                if not _among(y, ends, ENDS_ALIKE * size):
-                    ends.append(y)
+                if not _among(y, final_velocities, ENDS_ALIKE * size):
+                    final_velocities.append(y)
                     outcomes.append(problem.result(impulse[:m], sequence, impulse[m:]))
                 continue
             for struck, blow in _blows(problem, y, signs):
                 after = y + problem.H.T @ blow
                 # Equal velocities are one state for any history. Each impact changes the velocity by more than this.
-                if _among(after, seen, 0.01 * RESTING * size):
+                if _among(after, visited, 0.01 * RESTING * size):
                     continue
-                if len(sequence) == MAX_IMPACTS or len(seen) == MAX_STATES:
-                    cut += 1
+                if len(sequence) == MAX_IMPACTS or len(visited) == MAX_STATES:
+                    open_count += 1
                     continue
-                seen.append(after)
+                visited.append(after)
                 following.append((impulse + blow, (*sequence, struck)))
         level = following
     if not outcomes:
         raise NoImpactOutcomeError(
             f"han_gilmore: no sequence of impacts ended within {MAX_IMPACTS} impacts and {MAX_STATES} velocities "
-            f"({cut} left open); use moreau or pfeiffer_glocker"
+            f"({open_count} left open); use moreau or pfeiffer_glocker"
         )
-    return replace(outcomes[0], alternatives=tuple(outcomes[1:]), open_sequences=cut)
+    return replace(outcomes[0], alternatives=tuple(outcomes[1:]), open_sequences=open_count)
 
 
 def _among(y: Array, points: list[Array], distance: float) -> bool:

@@ -177,7 +177,7 @@ def reproduce(
 
     Raises:
         UnknownNameError: The paper has no such case.
-        RecordingError: A picture cannot be written.
+        RecordingError: A figure cannot be written.
     """
     results: dict[str, Any] = {}
     for name, case in paper.chosen(names).items():

@@ -20,6 +20,7 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import mass_matrix
 
 BELIEF = 0.7
 """Initial estimate of the mass and inertia of each link, over the true value."""
@@ -48,8 +49,8 @@ class AdaptiveLaw:
 
     def _dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """Return M a + C v + g (2, 2) with one column per link; it is linear in the link's inertia."""
-        each = pin.computeJointTorqueRegressor(self.model, self.data, q, v, a)
-        return np.column_stack([each[:, 10 * k : 10 * k + 10] @ link for k, link in enumerate(self._links)])
+        regressor = pin.computeJointTorqueRegressor(self.model, self.data, q, v, a)
+        return np.column_stack([regressor[:, 10 * k : 10 * k + 10] @ link for k, link in enumerate(self._links)])
 
     def by_link(self, q: Array, v: Array, v_r: Array, a_r: Array) -> Array:
         """Return Y (2, 2) of M a_r + C(q, v) v_r + g.
@@ -109,19 +110,19 @@ def by_integration(t: Array) -> tuple[ArmRun, Array, Array]:
     """Return the run integrated in continuous time at t (n,), V (n,) [J], and the integral of s^T K s (n,) [J]."""
     law = AdaptiveLaw()
 
-    def rate(now: float, y: Array) -> Array:
+    def rate(time: float, y: Array) -> Array:
         q, v, belief = y[:2], y[2:4], y[4:6]
-        tau, change, s = law(now, q, v, belief)
+        tau, change, s = law(time, q, v, belief)
         return np.concatenate([v, pin.aba(law.model, law.data, q, v, tau), change, [K * s @ s]])
 
     q, v, _ = desired(0.0)
     y = np.concatenate([q, v, np.full(2, BELIEF), [0.0]])
     rows = solve_ivp(rate, (0.0, DURATION), y, "DOP853", t_eval=t, rtol=1e-9, atol=1e-11).y.T
     values = []
-    for now, row in zip(t, rows, strict=True):
-        s = law(float(now), row[:2], row[2:4], row[4:6])[2]
+    for time, row in zip(t, rows, strict=True):
+        s = law(float(time), row[:2], row[2:4], row[4:6])[2]
         pin.crba(law.model, law.data, row[:2])
-        M = np.triu(law.data.M) + np.triu(law.data.M, 1).T
+        M = mass_matrix(law.data)
         values.append(0.5 * s @ M @ s + 0.5 * np.square(row[4:6] - 1.0).sum() / GAIN)
     return ArmRun(t, rows[:, :2], rows[:, 4:6]), np.array(values), rows[:, 6]
 

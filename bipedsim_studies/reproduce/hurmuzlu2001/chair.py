@@ -158,9 +158,9 @@ def measure(_progress: bool = False) -> ChairResult:
 def ranges_error(loaded: list[LoadedChair], J: Array) -> float:
     """Return the largest difference [N] between enumerated ranges and the closed form, where all feet rest."""
     error = 0.0
-    for each in loaded:
-        if each.continuum:
-            error = max(error, float(np.abs(each.ranges - closed_ranges(J, each.lcp.force)).max()))
+    for loaded_chair in loaded:
+        if loaded_chair.continuum:
+            error = max(error, float(np.abs(loaded_chair.ranges - closed_ranges(J, loaded_chair.lcp.force)).max()))
     return error
 
 
@@ -178,16 +178,18 @@ def checks(result: ChairResult) -> Iterator[Check]:
     for name, (low, high) in zip(("front left", "rear left", "rear right", "front right"), alone.ranges, strict=True):
         yield Check.shown(f"at rest: least force of leg {name}", low, "N")
         yield Check.shown("... greatest", high, "N")
-    non_unique = [each for each in random if each.continuum]
-    resting = [bool(np.abs(each.lcp.gap_acceleration).max() <= LIMIT * each.size) for each in random]
-    wrong = [each.continuum != all_feet for each, all_feet in zip(random, resting, strict=True)]
-    unloaded = [each for each in random if not each.lcp.force.any()]
-    sum_errors = [each.gauss.force.sum() - each.lcp.force.sum() for each in random]
+    non_unique = [load_case for load_case in random if load_case.continuum]
+    resting = [bool(np.abs(load_case.lcp.gap_acceleration).max() <= LIMIT * load_case.size) for load_case in random]
+    wrong = [load_case.continuum != all_feet for load_case, all_feet in zip(random, resting, strict=True)]
+    unloaded = [load_case for load_case in random if not load_case.lcp.force.any()]
+    sum_errors = [load_case.gauss.force.sum() - load_case.lcp.force.sum() for load_case in random]
     yield Check.at_most(
         "at rest: |range of a leg - closed form|", ranges_error([alone], seat.J) / seat.weight, LIMIT, "m g"
     )
     yield Check.at_most(
-        f"{LOADS} random loads: relative difference of accelerations", max(e.disagreement for e in random), LIMIT
+        f"{LOADS} random loads: relative difference of accelerations",
+        max(entry.disagreement for entry in random),
+        LIMIT,
     )
     yield Check.at_most("... |range of a leg - closed form|", ranges_error(random, seat.J) / seat.weight, LIMIT, "m g")
     yield Check.at_most(

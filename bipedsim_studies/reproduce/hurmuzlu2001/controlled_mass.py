@@ -135,8 +135,8 @@ def measure(_progress: bool = False) -> ControlledMassResult:
             controlled(mean, swing), [START], [0.0], duration, restitution=RESTITUTION, rest_speed=REST_SPEED
         )
     offsets = np.concatenate([-np.geomspace(0.2, 1e-6, 12), np.geomspace(1e-6, 0.2, 12)])
-    leaving = {angle: np.array([corner(angle, float(each)).v[-1] for each in offsets]) for angle in ANGLES}
-    paths = [corner(ANGLES[1], each) for each in (-0.1, -0.01, 0.01, 0.1)]
+    leaving = {angle: np.array([corner(angle, float(offset)).v[-1] for offset in offsets]) for angle in ANGLES}
+    paths = [corner(ANGLES[1], offset) for offset in (-0.1, -0.01, 0.01, 0.1)]
     return ControlledMassResult(runs, offsets, leaving, paths)
 
 
@@ -158,12 +158,12 @@ def folded(angle: float, offset: float) -> Array:
 def checks(result: ControlledMassResult) -> Iterator[Check]:
     """Yield the checks of the invariant sets and of the corners."""
     period = 2.0 * math.pi / RATE
-    free = result.runs["unconstrained"]
-    last_period = free.t > (PERIODS - 1) * period
-    targets = np.array([target(*SETS["unconstrained"], t)[0] for t in free.t[last_period]])
-    yield Check.equal("unconstrained: impacts", len(free.impacts), 0)
+    unconstrained = result.runs["unconstrained"]
+    last_period = unconstrained.t > (PERIODS - 1) * period
+    targets = np.array([target(*SETS["unconstrained"], t)[0] for t in unconstrained.t[last_period]])
+    yield Check.equal("unconstrained: impacts", len(unconstrained.impacts), 0)
     yield Check.at_most(
-        "... |x - x_d| in the last period", float(np.abs(free.q[last_period, 0] - targets).max()), 1e-9, "m"
+        "... |x - x_d| in the last period", float(np.abs(unconstrained.q[last_period, 0] - targets).max()), 1e-9, "m"
     )
     name = "impacts, rest, flight"
     mixed, closed_form = result.runs[name], ClosedForm(*SETS[name])
@@ -192,7 +192,7 @@ def checks(result: ControlledMassResult) -> Iterator[Check]:
         "... |force - closed form|", float(np.abs(pressed.force[last_period, 0] - force).max()), 1e-6, "N"
     )
     for angle, speeds in result.leaving.items():
-        hand_speeds = np.array([folded(angle, float(each)) for each in result.offsets])
+        hand_speeds = np.array([folded(angle, float(offset)) for offset in result.offsets])
         degrees = math.degrees(angle)
         yield Check.at_most(
             f"corner of {degrees:.0f}°: |velocity after - mirrors|",

@@ -36,13 +36,13 @@ class ImpactSample:
         M: (nv, nv) mass matrix.
         J: (m, nv) Jacobian of the vertical velocities of the vertices.
         v: (nv,) velocity before the impact.
-        each: (m,) a coefficient of restitution for each contact.
+        restitution: (m,) a coefficient of restitution for each contact.
     """
 
     M: Array
     J: Array
     v: Array
-    each: Array
+    restitution: Array
 
     @property
     def before(self) -> float:
@@ -55,7 +55,7 @@ class ImpactSample:
             result = IMPACT_LAWS[law](self.M, self.J, self.v, e)
         except NoImpactOutcomeError:
             return []
-        return [0.5 * float(each.v_after @ self.M @ each.v_after) / self.before for each in result.outcomes]
+        return [0.5 * float(outcome.v_after @ self.M @ outcome.v_after) / self.before for outcome in result.outcomes]
 
 
 def problems(count: int = PROBLEMS) -> list[ImpactSample]:
@@ -101,12 +101,12 @@ def measure(progress: bool = False) -> EnergyResult:
     for law, entry in IMPACT_LAWS.items():
         es = RESTITUTION if entry.restitution != "none" else RESTITUTION[:1]
         rows = tqdm(samples, desc=law, unit="impact", disable=not progress, leave=False)
-        result.over_e[law] = [[each.after(law, e) for e in es] for each in rows]
+        result.over_e[law] = [[sample.after(law, e) for e in es] for sample in rows]
         result.none[law] = sum(not outcomes for row in result.over_e[law] for outcomes in row)
         if entry.restitution == "each":
             # Newton's coefficients contradict each other where the rows of the contacts are dependent.
-            independent = [each for each in samples if np.linalg.matrix_rank(each.J) == len(each.J)]
-            result.unequal[law] = [max(each.after(law, each.each), default=np.nan) for each in independent]
+            independent = [sample for sample in samples if np.linalg.matrix_rank(sample.J) == len(sample.J)]
+            result.unequal[law] = [max(sample.after(law, sample.restitution), default=np.nan) for sample in independent]
     return result
 
 
@@ -146,7 +146,7 @@ def draw(figure: Figure, result: EnergyResult) -> None:
                 first = [outcomes[0] if outcomes else np.nan for outcomes in row]
                 ax.plot(RESTITUTION, first, color=FOOT_COLOURS[k], linewidth=0.6, alpha=0.5)
             further = [
-                (e, ratio) for row in ratios for e, rest in zip(RESTITUTION, row, strict=True) for ratio in rest[1:]
+                (e, ratio) for row in ratios for e, of_e in zip(RESTITUTION, row, strict=True) for ratio in of_e[1:]
             ]
             if further:
                 ax.plot(*np.array(further).T, ".", color="#222222", markersize=2, label="further outcomes")

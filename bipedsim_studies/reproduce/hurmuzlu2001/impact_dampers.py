@@ -18,7 +18,7 @@ from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
 from bipedsim_studies.complementarity import Motion, motion
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
-from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
+from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops, mass_matrix
 
 WALLS = np.array([[0.0, 1.0], [0.0, -1.0]])
 """Gradients of the two gaps of a coordinate between two stops."""
@@ -200,7 +200,7 @@ def measure(_progress: bool = False) -> ImpactDampersResult:
         energy.append(pin.computeMechanicalEnergy(robot.model, data, q, v))
     for impact in pendulum.impacts:
         pin.computeAllTerms(robot.model, data, impact.q, impact.before)
-        M = np.triu(data.M) + np.triu(data.M, 1).T
+        M = mass_matrix(data)
         kinetic = [0.5 * v @ M @ v for v in (impact.before, impact.after)]
         effective = 1.0 / np.linalg.inv(M)[1, 1]
         lost.append((kinetic[0] - kinetic[1], 0.5 * (1.0 - PENDULUM_E**2) * effective * impact.before[1] ** 2))

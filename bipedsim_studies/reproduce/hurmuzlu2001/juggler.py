@@ -81,8 +81,8 @@ def play(believed: float) -> Game:
         plan = Polynomial([*cubic, (v[1] + last) / duration**2 - 2 * rise / duration**3])
         speeding, begun = plan.deriv(2), t
 
-        def forces(now: float, _q: Array, _v: Array, u: Polynomial = speeding, begun: float = begun) -> Array:
-            return np.array([0.0, RACKET * (float(u(now - begun)) + GRAVITY)])
+        def forces(time: float, _q: Array, _v: Array, u: Polynomial = speeding, begun: float = begun) -> Array:
+            return np.array([0.0, RACKET * (float(u(time - begun)) + GRAVITY)])
 
         system = between_stops(robot, [[1.0, -1.0]], [0.0], forces)
         flight = motion(system, q, v, 2.0 * duration, start=t, restitution=RESTITUTION, every=2e-3, most_impacts=0)

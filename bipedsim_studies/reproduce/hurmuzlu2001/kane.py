@@ -128,7 +128,7 @@ def closed_form_error(result: KaneResult) -> float:
         for blow in blows:
             pendulum = blow.pendulum
             closed_forms = [np.array([pendulum.w, pendulum.slip]) + pendulum.D @ x for x in pendulum.newton(e, blow.mu)]
-            worst = max(worst, min(float(np.abs(blow.after - each).max()) for each in closed_forms))
+            worst = max(worst, min(float(np.abs(blow.after - closed_form).max()) for closed_form in closed_forms))
     return worst
 
 

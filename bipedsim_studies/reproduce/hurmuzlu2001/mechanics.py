@@ -47,12 +47,17 @@ def of_soles(robot: Robot) -> list[tuple[int, Array]]:
     return [(sole.joint_id, vertex) for sole in robot.soles for vertex in sole.vertices_joint]
 
 
+def mass_matrix(data: pin.Data) -> Array:
+    """Return both triangles of the mass matrix (nv, nv) in ``data``, of which pinocchio fills the upper one."""
+    return np.asarray(np.triu(data.M) + np.triu(data.M, 1).T)
+
+
 def mechanics(robot: Robot, q: ArrayLike, v: ArrayLike, points: Sequence[tuple[int, Array]]) -> Mechanics:
     """Evaluate a robot at q (nq,), v (nv,), with the Jacobians of ``points`` (joint, (3,) [m] in the joint frame)."""
     model, data = robot.model, robot.model.createData()
     q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
     pin.computeAllTerms(model, data, q, v)
-    M = np.triu(data.M) + np.triu(data.M, 1).T
+    M = mass_matrix(data)
     nle = data.nle.copy()
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
     world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -81,7 +86,6 @@ def between_stops(
 
     def terms(t: float, q: Array, v: Array) -> Terms:
         pin.computeAllTerms(model, data, q, v)
-        M = np.triu(data.M) + np.triu(data.M, 1).T
-        return Terms(M, np.asarray(forces(t, q, v)) - data.nle, rows, bias, rows @ q + constant)
+        return Terms(mass_matrix(data), np.asarray(forces(t, q, v)) - data.nle, rows, bias, rows @ q + constant)
 
     return terms

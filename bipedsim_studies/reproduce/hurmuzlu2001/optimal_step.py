@@ -246,14 +246,14 @@ def draw_step(ax: Axes, links: ThreeLinks, motion: Trajectory) -> None:
 
 def draw_price(ax: Axes, result: OptimalStepResult) -> None:
     """Draw the cost over the duration of a step, with H as its slope."""
-    every = sorted((*result.others, result.best), key=lambda each: each.t[-1])
+    steps = sorted((*result.others, result.best), key=lambda step: step.t[-1])
     square = UNIT**2
-    times, costs = np.array([[each.t[-1], square * each.cost] for each in every]).T
+    times, costs = np.array([[step.t[-1], square * step.cost] for step in steps]).T
     ax.plot(times, costs, "o", color=FOOT_COLOURS[0], label="optimal steps")
-    for each in every:
+    for step in steps:
         side = np.array([-0.02, 0.02])
-        at, slope = each.t[-1], square * each.hamiltonian[0]
-        ax.plot(at + side, square * each.cost + slope * side, color=LIMIT_COLOUR, linewidth=1.4)
+        at, slope = step.t[-1], square * step.hamiltonian[0]
+        ax.plot(at + side, square * step.cost + slope * side, color=LIMIT_COLOUR, linewidth=1.4)
     ax.plot([], [], color=LIMIT_COLOUR, label="slope H")
     label(ax, "cost over the time of a step", x="time of a step [s]", y="[N²m²s]", legend="best")
 

@@ -165,7 +165,7 @@ class StanceLeg:
 
     def along(self, t: Array, joints: Array, rates: Array, bends: Array) -> SupportMotion:
         """Return the motion at t (n,) with the joint paths (n, 6)."""
-        states = [self.at(*each) for each in zip(joints, rates, bends, strict=True)]
+        states = [self.at(*values) for values in zip(joints, rates, bends, strict=True)]
         return SupportMotion(t, *(np.array(column) for column in zip(*states, strict=True)))
 
     def energy(self, q: Array, v: Array) -> float:
@@ -204,7 +204,7 @@ class Splines:
 
 def reference(walk: PlanarWalk, begin: float, t: Array) -> list[Array]:
     """Return the angles, rates and accelerations (n, 6) of the walk from ``begin`` [s] on."""
-    return [np.array(rows) for rows in zip(*(walk.at(begin + each) for each in t), strict=True)]
+    return [np.array(rows) for rows in zip(*(walk.at(begin + time) for time in t), strict=True)]
 
 
 def improved(

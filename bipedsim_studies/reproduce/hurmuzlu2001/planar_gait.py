@@ -124,7 +124,7 @@ def checks(result: PlanarGaitResult) -> Iterator[Check]:
     """Yield the checks of the walk."""
     recording, report, robot = result.recording, result.report, result.robot
     t, middle = recording.t, slice(*np.searchsorted(recording.t, [BEGIN + 2.0 * STRIDE, BEGIN + 8.0 * STRIDE]))
-    walk = next((each for each in report.stretches if "walking" in each.gaits), None)
+    walk = next((segment for segment in report.stretches if "walking" in segment.gaits), None)
     cycle = walk.cycle if walk is not None else None
     stride = round(STRIDE / (t[1] - t[0]))
     repeated = np.abs(result.q[middle, 1:] - result.q[middle.start + stride : middle.stop + stride, 1:]).max()

@@ -122,7 +122,7 @@ def measure(_progress: bool = False) -> ThreeBallsResult:
 
 def apart(result: Array, expected: Array) -> float:
     """Return the largest distance [m/s] of an expected outcome (3,) from the nearest computed outcome."""
-    return float(max(np.abs(result - each).max(axis=1).min() for each in np.atleast_2d(expected)))
+    return float(max(np.abs(result - outcome).max(axis=1).min() for outcome in np.atleast_2d(expected)))
 
 
 def checks(result: ThreeBallsResult) -> Iterator[Check]:

@@ -131,10 +131,10 @@ class MotionKind:
 
 def kinds(portrait: PhasePortrait, returns: bool) -> list[MotionKind]:
     """Return a motion of kinds A and B, and one of kind C if it ``returns`` as in a pendulum."""
-    left, top, right = portrait.equilibria
+    left_well, top, right_well = portrait.equilibria
     low, high = portrait.ends
     motions = []
-    for name, well, outward in (("A", left, low), ("B", right, high), ("C", right, high)):
+    for name, well, outward in (("A", left_well, low), ("B", right_well, high), ("C", right_well, high)):
         bottom = -float(portrait.work(well))
         rims = -portrait.work(np.array([top, outward])) - bottom
         level = bottom + (OVER * float(rims[0]) if name == "C" else INSIDE * float(rims.min()))
@@ -142,7 +142,7 @@ def kinds(portrait: PhasePortrait, returns: bool) -> list[MotionKind]:
         if name != "C":
             turns = [portrait.turns(well, end, level) for end in (top, outward)]
         elif returns:
-            turns = [portrait.turns(left, low, level), portrait.turns(right, high, level)]
+            turns = [portrait.turns(left_well, low, level), portrait.turns(right_well, high, level)]
         else:
             continue
         motions.append(MotionKind(name, float(well), rate, 2.0 * portrait.time(turns[0], turns[1], level, True)))

@@ -188,7 +188,7 @@ def checks(result: WallResult) -> Iterator[Check]:
     yield Check.at_least("least force, any phase", float(pushed.min()), -1e-9, "N")
     t, z, engine = result.engine
     settled = (t > pressed.t[0] + 0.05) & (t < LEAVE - 0.01)
-    expected = np.array([force(each) for each in t[settled]])
+    expected = np.array([force(time) for time in t[settled]])
     yield Check.at_most(
         "engine: |force - wanted|, constrained", float(np.abs(engine[settled] - expected).max()), 0.1, "N"
     )
@@ -206,17 +206,17 @@ def draw(figure: Figure, result: WallResult) -> None:
     above.plot(result.engine[0], result.engine[1], ":", color=FOOT_COLOURS[1], label="engine, lcp")
     label(above, "distance from the wall", y="z [m]", legend="above")
     along_wall.plot(t, tip[:, 0], color=FOOT_COLOURS[0], label="tip")
-    along_wall.plot(t, [along(each)[0] for each in t], "--", color=LIMIT_COLOUR, label="wanted")
+    along_wall.plot(t, [along(time)[0] for time in t], "--", color=LIMIT_COLOUR, label="wanted")
     label(along_wall, "along the wall", y="x [m]", legend="above")
     below.plot(result.engine[0], result.engine[2], color=FOOT_COLOURS[1], linewidth=0.7, label="engine, lcp")
     below.plot(t, np.concatenate([m.force[:, 0] for m in result.motions]), color=FOOT_COLOURS[0], label="force")
-    below.plot(t, [force(each) for each in t], "--", color=LIMIT_COLOUR, linewidth=0.8, label="wanted")
+    below.plot(t, [force(time) for time in t], "--", color=LIMIT_COLOUR, linewidth=0.8, label="wanted")
     label(below, "force on the wall", x="time [s]", y="f [N]", legend="above", ylim=(-2.0, 45.0))
     names = ["$\\Omega_0$  $I_0$", "$\\Omega_1$", "$\\Omega_2$", "$I_1$", "$\\Omega_3$"]
-    for each, name in zip(result.motions, names, strict=True):
+    for segment, name in zip(result.motions, names, strict=True):
         for ax in (above, along_wall, below):
-            ax.axvline(each.t[0], color=MARK_COLOUR, linewidth=0.8)
-        above.text(0.5 * (each.t[0] + each.t[-1]), 0.21, name, ha="center")
+            ax.axvline(segment.t[0], color=MARK_COLOUR, linewidth=0.8)
+        above.text(0.5 * (segment.t[0] + segment.t[-1]), 0.21, name, ha="center")
     above.set_ylim(-0.01, 0.24)
 
 

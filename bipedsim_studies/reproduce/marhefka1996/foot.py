@@ -75,12 +75,12 @@ def jump(run: ImpactRun) -> float:
 def checks(runs: tuple[ImpactRun, ImpactRun]) -> Iterator[Check]:
     """Yield the checks of the foot."""
     coarse, finer = runs
-    rest = coarse.depth[np.argmax(coarse.t > LIFTED - 0.5 * STEP)]
+    final_depth = coarse.depth[np.argmax(coarse.t > LIFTED - 0.5 * STEP)]
     lift = coarse.t[np.flatnonzero(coarse.depth > 0.0)[-1]]
     halved = "largest change of the force in a step, over that in half the step"
     yield Check.at_least("smallest force", coarse.force.min(), 0.0, "N")
     yield Check.near(halved, jump(coarse) / jump(finer), 2.0, 0.1)
-    yield Check.near("depth at the end of the support", rest, REST, 1e-6, "m")
+    yield Check.near("depth at the end of the support", final_depth, REST, 1e-6, "m")
     yield Check.near("decay of the envelope, linearised 3/2 alpha W / 2 m", decay(coarse), DECAY, 0.01 * DECAY, "1/s")
     yield Check.shown("largest force", coarse.force.max(), "N")
     yield Check.at_most("foot off the ground after the lift", lift - LIFTED, END - LIFTED - STEP, "s")

@@ -117,8 +117,8 @@ def draw(figure: Figure, loops: ForceLoops) -> None:
         for colour, (value, force_loop) in zip(FOOT_COLOURS, shown.items(), strict=False):
             x = 0.5 * (force_loop.run.t[:-1] + force_loop.run.t[1:]) if over_time else 1e3 * force_loop.run.midway
             ax.plot(x, force_loop.run.force, color=colour, label=f"{value:g}")
-        x_name, place = ("time [s]", "upper right") if over_time else ("penetration [mm]", "upper left")
-        label(ax, title, x_name, "force of the ground [N]", place)
+        x_name, legend = ("time [s]", "upper right") if over_time else ("penetration [mm]", "upper left")
+        label(ax, title, x_name, "force of the ground [N]", legend)
 
 
 case = study(measure, checks, draw, (11.0, 7.5))
