@@ -47,9 +47,9 @@ ENDS_ALIKE = 1e-7
 def haug(problem: ImpactProblem) -> ImpactResult:
     """Apply Newton's restitution to closing contacts, and hold all other resting contacts (Haug, Wu, Yang 1986).
 
-    J_i v+ = -e_i J_i v- where J_i v- < 0, and J_i v+ = 0 where J_i v- = 0. Separating contacts take no part. See Fig.
-    10 and comment 4 of section 3.2.2. The paper has one colliding contact; here Newton's law holds for each closing
-    contact.
+    J_i v+ = -e_i J_i v- where J_i v- < 0, and J_i v+ = 0 where J_i v- = 0. Separating contacts take no part. See
+    Fig. 10 and comment 4 of section 3.2.2. The paper has one colliding contact; here Newton's law holds for each
+    closing contact.
 
     Advantages: one linear solve, the textbook result for one contact, and with e = 0 the usual "support transfer" of
     walkers. With equal e_i, the kinetic energy never rises.
@@ -59,7 +59,6 @@ def haug(problem: ImpactProblem) -> ImpactResult:
 
     Raises:
         ConfigError: Restitution is unequal and the closing rows of J are dependent, so not all coefficients can be met.
-        ConfigError: Unequal restitution where closing rows of J depend on each other, so that not all can be met.
     """
     signs = problem.signs(problem.w)
     active = np.flatnonzero(signs <= 0)
@@ -241,8 +240,8 @@ def han_gilmore(problem: ImpactProblem) -> ImpactResult:
 
     States: for each outcome, J v+ >= 0 and impulse >= 0. With equal e and no friction, the energy never rises.
 
-    Advantages: it shows how indeterminate the outcome of rigid bodies is, and finds the cradle's textbook result (0, 0,
-    1).
+    Advantages: it shows how indeterminate the outcome of rigid bodies is. It finds the cradle's textbook result
+    (0, 0, 1).
 
     Disadvantages: there are several outcomes without preference; the first has the fewest impacts. The effort is
     exponential in m. Sequences may be endless (impacts alternate between two contacts). They are followed until the

@@ -110,7 +110,8 @@ def _nothing(columns: Array, y: Array) -> Array:
 def _by_nnls(columns: Array, y: Array) -> Array:
     try:
         x: Array = nnls(columns, -y, maxiter=100 * (columns.shape[1] + 1))[0]
-    except RuntimeError:  # out of iterations
+    except RuntimeError:
+        # The solver raises this error when it reaches the maximum number of iterations.
         return _nothing(columns, y)
     return x
 
@@ -139,7 +140,6 @@ def _nearest(columns: Array, y: Array) -> Array:
     Raises:
         NoImpactOutcomeError: No answer is within 1e-9; there are more than ENUMERATED columns, or almost dependent
             ones.
-        NoImpactOutcomeError: No solution to 1e-9; more than ENUMERATED columns, or nearly dependent ones.
     """
     best, smallest = np.zeros(columns.shape[1]), np.inf
     answers = itertools.chain((solve(columns, y) for solve in (_nothing, _by_nnls, _by_bvls)), _by_sets(columns, y))

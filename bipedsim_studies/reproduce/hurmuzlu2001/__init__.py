@@ -1,4 +1,4 @@
-"""Hurmuzlu, Génot, Brogliato 2001: complementarity problems and impact laws, section 3; a walk, section 5.2."""
+"""Hurmuzlu, Génot, Brogliato 2001: complementarity and impact laws (section 3), and walking (section 5.2)."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class StanceLeg:
         self._other_middle = pin.SE3(np.eye(3), self._other.vertices_joint.mean(axis=0))
         self._leg = slice(3 + 3 * stance, 6 + 3 * stance)
 
-    def _place(self) -> tuple[Array, Array]:
+    def _mid_foot(self) -> tuple[Array, Array]:
         """Return the velocity rows (3, 9) of mid-foot, and their drift (3,)."""
         model, data, axes = self._robot.model, self._data, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         joint = self._foot.joint_id
@@ -150,13 +150,13 @@ class StanceLeg:
         q[:2] = -foot[[X, Z]]
         pin.computeJointJacobians(model, data, q)
         heights = np.array([data.oMi[self._other.joint_id].act(x)[Z] for x in self._other.vertices_joint])
-        rows, _ = self._place()
+        rows, _ = self._mid_foot()
         v[3:] = rates
         v[:3] = -np.linalg.solve(rows[:, :3], rows[:, 3:] @ rates)
         pin.forwardKinematics(model, data, q, v, still)
         world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         swings = pin.getFrameVelocity(model, data, self._other.joint_id, self._other_middle, world)
-        _, drift = self._place()
+        _, drift = self._mid_foot()
         a[3:] = bends
         a[:3] = -np.linalg.solve(rows[:, :3], drift + rows[:, 3:] @ bends)
         forces = pin.rnea(model, data, q, v, a) + self._robot.joint_damping * v

@@ -46,7 +46,8 @@ def restitution(alpha_v: float, ratio: float = 1.0) -> float:
     """
     inward = 1.5 * alpha_v
     energy = float(lost(inward))
-    if ratio == 0.0:  # undamped on the way out: v_o^2 / 2 is the work of the spring
+    if ratio == 0.0:
+        # Without damping during restitution, v_o^2 / 2 is the work of the spring per unit of mass.
         return float(np.sqrt(2.0 * energy)) / inward
     target = ratio**2 * energy
     # With u = ln(1 + c_o), B = e^u - 1 - u.
