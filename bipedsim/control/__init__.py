@@ -1,4 +1,4 @@
-"""Controllers: what they see and command, the table of them, and what watches over them."""
+"""Controllers: their interface, the table that lists them, and the guard that detects falls and errors."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The interface of a controller: it sees measurements and returns torques, and knows no simulator."""
+"""The interface of a controller: it reads measurements and returns torques, and never accesses the simulator."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ from bipedsim.sim import Command, Observation
 
 
 class Controller(Protocol):
-    """Anything with these two methods drives the simulator and a robot alike.
+    """Compute joint commands from measurements, in the simulator or on a robot.
 
-    The table entry is a class whose constructor takes ``(robot: Robot, params: Params, dt: float)``, with the dataclass
-    of its parameters as the class attribute ``Params``.
+    An entry of the table is a class whose constructor takes ``(robot: Robot, params: Params, dt: float)``. The
+    dataclass of its parameters is the class attribute ``Params``.
 
-    A controller may have more members. Whoever hosts it looks for them once, after construction, through
-    :class:`bipedsim.control.monitor.Guard`; docs/ros_interface.md says on which topics they are:
+    A controller may have the optional members below. :class:`bipedsim.control.monitor.Guard` looks for them once, after
+    construction. docs/ros_interface.md lists their topics.
 
     * ``set_velocity(vx, vy, wz)``, a method: takes the newest velocity command [m/s, m/s, rad/s] in the heading frame
-      of the robot, x ahead, y to the left. It is called between two updates, and only with finite numbers. After
+      of the robot, x ahead, y to the left. The host calls it between two updates, and only with finite numbers. After
       :meth:`reset` the command is zero.
     * ``set_footsteps(steps)``, a method: takes the next footsteps (n, 3), x and y [m] and yaw [rad] each, alternating
-      between the feet, in the frame midway between the feet as they stand: x ahead, z up. Steps that it cannot take
-      it refuses with a :class:`ConfigError`, and goes on as before.
-    * ``readouts``, a dict from names to numbers: what there is to watch, such as ``zmp_margin`` [m]. The controller
-      writes new numbers into the same dict at every update; its keys never change.
+      between the feet. Their frame is midway between the feet as they stand: x ahead, z up. It raises a
+      :class:`ConfigError` for steps that the controller cannot take, and the controller continues as before.
+    * ``readouts``, a dict from names to numbers: debug signals such as ``zmp_margin`` [m]. The controller writes new
+      numbers into the same dict at every update; the keys never change.
     * ``fallen``, a bool: the controller has given up. It is false again after :meth:`reset`.
-    * ``decimation``, an int: it is asked at every so many ticks, from the first one on, and its last command stands in
-      between: that of a policy at 50 Hz is 20 where ``dt`` is 1 ms. Ticks go by time stamps: who misses the one that
-      was its turn is asked at the next that it sees, and then at its beat again.
-    * ``estimate``, an :class:`Estimate`: where the controller believes the robot to be; None as long as it does not
-      know.
+    * ``decimation``, an int: the number of ticks per update, counted from the first tick. Between updates the last
+      command is repeated. A policy at 50 Hz has a decimation of 20 where ``dt`` is 1 ms. The guard counts ticks by time
+      stamps. If the tick of an update is lost, the next tick runs the update, and later updates keep their schedule.
+    * ``estimate``, an :class:`Estimate`: the estimated state of the robot, or None while it is unknown.
     """
 
     def reset(self, observation: Observation) -> None:
-        """Start from this observation; called once before the first :meth:`update` and after every reset."""
+        """Start from this observation. The host calls this before the first :meth:`update` and after every reset."""
         ...
 
     def update(self, observation: Observation) -> Command:
@@ -47,12 +46,12 @@ class Controller(Protocol):
 
 
 class Estimate(Protocol):
-    """What a controller believes of the state; the arrays are overwritten by its next update.
+    """Describe the state that a controller estimates; its next update overwrites the arrays.
 
     Attributes:
-        q: (nq,) configuration in pinocchio's order: position [m] and quaternion x y z w of the base first. The origin
-            is where the controller has put it.
-        v: (nv,) velocity: linear [m/s] and angular [rad/s] of the base in its own frame first.
+        q: (nq,) configuration in pinocchio's order: position [m] and quaternion x y z w of the base first. The
+            controller chooses the origin.
+        v: (nv,) velocity: linear [m/s] and angular [rad/s] velocity of the base in its own frame first.
     """
 
     q: Array
@@ -60,16 +59,16 @@ class Estimate(Protocol):
 
 
 def fitting(robot: Robot, but: str) -> str:
-    """Return what to say of the controllers, ``but`` aside, that the robot.yaml has values for; empty if of none."""
+    """Return a hint that names the controllers configured in robot.yaml, except ``but``; empty if there are none."""
     names = [name for name in robot.controllers if name != but]
     return f"; its robot.yaml has values for {', '.join(names)}: take --controller {names[0]}" if names else ""
 
 
 def refuse_loops(robot: Robot, who: str) -> None:
-    """Refuse a robot with closed chains, for a controller whose equations know of trees alone.
+    """Refuse a robot with closed kinematic chains, for a controller whose equations cover only trees.
 
     Raises:
-        ConfigError: It has loops.
+        ConfigError: The robot has closed kinematic chains; the message names the controller ``who``.
     """
     if robot.loops:
         names = ", ".join(loop.name for loop in robot.loops)
@@ -80,15 +79,15 @@ def refuse_loops(robot: Robot, who: str) -> None:
 
 
 RETURNED = "the controller's update returned "
-"""What :func:`checked` begins with, of what it refuses."""
+"""First words of the messages of :func:`checked` about an invalid command."""
 
 
 def checked(command: Any, observation: Observation) -> Command:
-    """Return what a controller's ``update`` has returned, if it is a command for the joints of the robot.
+    """Return the value of a controller's ``update`` if it is a valid command for the robot's joints.
 
     Raises:
-        ConfigError: It is no :class:`Command`, holds another number of values than the robot has joints, a stiffness
-            without a position, or one below 0.
+        ConfigError: The value is no :class:`Command`, an array does not have one value per joint, a stiffness has no
+            position, or a gain is negative.
     """
     shape = observation.joint_position.shape
     tau_joint = command.tau_joint if isinstance(command, Command) else None
@@ -114,10 +113,10 @@ def checked(command: Any, observation: Observation) -> Command:
 
 
 def checked_torque(command: Any, observation: Observation) -> Array:
-    """Return the torques (nu,) [N.m] of what a controller's ``update`` has returned, for who can do with these alone.
+    """Return the torques (nu,) [N.m] of a command, for a caller that cannot run position loops of the drives.
 
     Raises:
-        ConfigError: It is no :class:`Command` of torques, or holds another number than the robot has joints.
+        ConfigError: The value is no :class:`Command` of torques alone, or does not have one torque per joint.
     """
     found = checked(command, observation)
     if found.closes_loop:

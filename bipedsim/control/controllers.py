@@ -1,4 +1,4 @@
-"""The table of controllers: a new one is one file and one line here."""
+"""The table of controllers: a new controller is one file and one entry here."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ CONTROLLERS = Table(
 
 
 def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[Any]]:
-    """Return the name of its parameters and the class of a controller in the table, or of ``package.module:Class``.
+    """Return the parameter key and the class of a controller, for a name of the table or ``package.module:Class``.
 
     Args:
         name: The controller.
-        others: What else may be given in its place, which the message about an unknown name lists, too.
+        others: Alternatives that the message about an unknown name also lists.
 
     Raises:
-        UnknownNameError: No such controller or class; the message lists the choices.
-        ConfigError: The module cannot be imported, or the class is no controller, or is made of something else.
+        UnknownNameError: There is no such controller or class; the message lists the choices.
+        ConfigError: The module cannot be imported, or the class does not have the interface of a controller.
     """
     if name in CONTROLLERS:
         return name, CONTROLLERS[name]
@@ -88,26 +88,26 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
 
 
 def import_module_of(module_name: str, name: str) -> ModuleType:
-    """Return the module of the controller ``name``; whatever else it raises goes on.
+    """Import the module of the controller ``name``. Other exceptions of the import propagate.
 
     Raises:
-        ConfigError: It is not there, imports what is not there, or is no Python.
+        ConfigError: The module or one of its imports is not found, or it has a syntax error.
     """
     if "" not in sys.path:
-        # A console script does not look into the current folder, where users keep their first controller.
+        # A console script does not search the current folder, where users put their first controller.
         sys.path.append("")
     try:
         return importlib.import_module(module_name)
     except (ImportError, SyntaxError) as error:
         text = f"controller = {name!r}: cannot import {module_name!r} ({error})"
-        # A module that is there may miss another one.
+        # The error may also name a different module that an existing module imports.
         if isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name):
             text += f"; looked for it in {Path.cwd()}, on PYTHONPATH and among the installed packages"
         raise ConfigError(text) from error
 
 
 def _classes(module: ModuleType) -> list[str]:
-    """Return the names of the controllers that are defined in a module itself."""
+    """Return the names of the controllers that a module itself defines."""
     return [
         name
         for name, value in vars(module).items()
@@ -116,13 +116,13 @@ def _classes(module: ModuleType) -> list[str]:
 
 
 def robot_params(robot: Robot, prefix: str) -> dict[str, Any]:
-    """Return what robot.yaml says of the parameters under the name ``prefix``.
+    """Return the controller parameters that robot.yaml has under the key ``prefix``.
 
     Raises:
-        UnknownNameError: It also has some under a misspelt name of a controller.
+        UnknownNameError: robot.yaml also has a key that is a misspelt controller name.
     """
     for name in robot.controllers:
-        # Classes of users have names of their own there, but in another case.
+        # Keys may also be class names of users' own controllers; those are not in lower case.
         if name not in (prefix, *CONTROLLERS) and name.islower() and closest(name, CONTROLLERS):
             raise UnknownNameError("controller", name, CONTROLLERS, f"{robot.source}: controllers")
     return dict(robot.controllers.get(prefix, {}))
@@ -131,30 +131,30 @@ def robot_params(robot: Robot, prefix: str) -> dict[str, Any]:
 def make_controller(
     name: str, robot: Robot, overrides: Mapping[str, Any] | None = None, dt: float = 1e-3
 ) -> Controller:
-    """Return a controller with its defaults, then those of robot.yaml, then ``overrides``; mappings merge by key.
+    """Make a controller from its defaults, overridden by robot.yaml, then by ``overrides``; mappings merge by key.
 
     Args:
         name: Key of ``CONTROLLERS``, or ``package.module:Class``.
-        robot: The robot that is controlled.
-        overrides: Parameters that differ.
+        robot: The robot to control.
+        overrides: Parameters that differ from the defaults and robot.yaml.
         dt: Control period [s].
 
     Raises:
-        UnknownNameError: No such controller or parameter; the message lists the choices.
-        ConfigError: A parameter is wrong, or the controller has none.
+        UnknownNameError: There is no such controller or parameter; the message lists the choices.
+        ConfigError: A parameter is wrong, or the controller takes none.
     """
     params = controller_params(name, robot, overrides)
     return construct(find_controller(name)[1], robot, params, dt)
 
 
 def construct(cls: type[Any], robot: Robot, params: Any, dt: float) -> Controller:
-    """Return a controller of the class that :func:`find_controller` found, with its ``Params`` or None."""
+    """Construct a controller of a class from :func:`find_controller`, with its ``Params`` or None."""
     controller: Controller = cls(robot, params, dt)
     return controller
 
 
 def controller_params(name: str, robot: Robot, overrides: Mapping[str, Any] | None = None) -> Any:
-    """Return the ``Params`` that :func:`make_controller` makes a controller with; None of one that has none.
+    """Return the ``Params`` for :func:`make_controller`, or None for a controller without parameters.
 
     Raises:
         UnknownNameError, ConfigError: As :func:`make_controller`.

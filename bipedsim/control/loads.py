@@ -1,14 +1,15 @@
-"""When a foot carries, as controllers see it: shares of the robot's weight, one for each question.
+"""Load thresholds at which controllers switch a foot between contact states, as shares of the robot's weight.
 
-What is said of a run afterwards has shares of its own, ``analysis/loads.py``.
+The analysis of recorded runs has its own thresholds in ``analysis/loads.py``.
 """
 
 from __future__ import annotations
 
 TOUCHES, LEAVES = 0.06, 0.03
-"""Measured force above which a foot has met the ground, and below which it has left it: sensors drift by less."""
+"""Measured force at which touchdown is detected, and at which lift-off is; both exceed the drift of the sensors."""
 CARRIES, RELIEVED = 0.05, 0.02
-"""Force above which a foot becomes a constraint of linearised outputs, and below which it is none any more. A foot that
-has landed before it is to carry counts with the second."""
+"""Force above which a foot becomes a constraint of linearised outputs, and below which it stops being one.
+
+A foot that touches down early gets at least the second value as its planned share of the weight."""
 WHOLE = 0.2
-"""Force on all feet at which the ground reaction is fed forward in full; below, in proportion."""
+"""Total force on the feet from which the ground reaction is fed forward in full; in proportion below."""

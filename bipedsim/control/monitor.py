@@ -1,6 +1,6 @@
-"""The guard around every controller: it notices a fall, and from then on the joints are damped until the next reset.
+"""The guard around every controller: it detects a fall, and then damps the joints until the next reset.
 
-Nodes and headless runs host a controller through it, so that a fall is the same event everywhere.
+Nodes and runs without ROS host a controller through it, so that a fall is the same event everywhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bipedsim.numerics import Array, is_finite
 from bipedsim.sim import Command, Observation
 
 FALL_TILT = 1.0
-"""Tilt of the IMU from its attitude in the standing posture beyond which a robot has fallen [rad], by default."""
+"""Default tilt [rad] at which a robot has fallen: of the IMU, from its attitude in the standing posture."""
 
 
 _NOT_FINITE = {name: f"its {name} of " for name in ("torque", "position", "velocity", "stiffness", "damping")}
@@ -27,37 +27,42 @@ _RAISED, _RETURNED = "its update raised ", "its update returned "
 
 
 def failed(reason: str) -> bool:
-    """Return whether a :class:`Guard` stopped a controller for what the controller did, and not for a fall."""
+    """Return whether a :class:`Guard` stopped a controller because of an error in it, rather than a fall."""
     return reason.startswith((*_NOT_FINITE.values(), _RAISED, _RETURNED))
 
 
 def joint_damping(robot: Robot) -> Array:
-    """Return gains (nu,) [N.m.s/rad] that ask for the effort limit at the velocity limit, on a robot of any size."""
+    """Return damping gains (nu,) [N.m.s/rad] that reach the effort limit at the velocity limit of each joint."""
     return np.asarray(robot.effort_limit / robot.velocity_limit)
 
 
 class Guard:
-    """Hosts a controller: finds its optional members, and takes over when it has fallen.
+    """Host a controller: find its optional members, and damp the joints after a fall or an error.
 
-    The robot has fallen when the controller says so, when something of its command is not finite, or when the vertical
-    of the standing posture leans by more than ``fall_tilt`` in the IMU; turns about the vertical do not count, nor does
-    an IMU that gives no attitude. What follows is torque against the joint velocities, within the effort limits; of a
-    controller that asks for impedances as an impedance, since a robot may take nothing else.
+    The robot counts as fallen in three cases:
+
+    * The controller reports it.
+    * A value of its command is not finite.
+    * The tilt of the IMU from its attitude in the standing posture exceeds ``fall_tilt``. Rotation about the vertical
+      does not count, and an IMU without attitude is ignored.
+
+    From then on the guard commands damping torques within the effort limits. If the controller commands impedances, the
+    guard commands the damping as an impedance, because the drives may accept nothing else.
 
     Args:
-        controller: The controller, see :class:`Controller` for what it may have.
+        controller: The controller; :class:`Controller` lists the optional members.
         robot: The robot it controls.
-        fall_tilt: See above [rad]; 0 is never. Robots fixed to the world cannot tilt.
-        dt: Length of a tick [s], for a ``decimation`` that goes by time stamps: ticks that the controller never saw
-            count, too. Without it an update is a tick.
+        fall_tilt: See above [rad]; 0 disables the check. Robots fixed to the world cannot tilt.
+        dt: Length of a tick [s], to count the ticks of a ``decimation`` by time stamps, including lost ticks. Without
+            it every update counts as one tick.
 
     Attributes:
-        set_velocity: The controller's own, or None; :meth:`steer` calls it.
-        set_footsteps: The controller's own, or None.
-        has_estimate: Whether the controller estimates where the robot is.
-        fresh: Whether the last command is new, and not one that the controller gave some ticks ago.
-        reason: Why the robot counts as fallen; empty while it does not. :func:`failed` knows whose fault it is.
-        fell_at: Time stamp of the observation in which that was seen [s], or None.
+        set_velocity: The controller's method, or None; :meth:`steer` calls it.
+        set_footsteps: The controller's method, or None.
+        has_estimate: Whether the controller estimates the state of the robot.
+        fresh: Whether the last command is new, and not repeated from an earlier tick.
+        reason: Why the robot counts as fallen; empty before a fall. :func:`failed` tells errors from falls.
+        fell_at: Time stamp of the observation in which the fall was detected [s], or None.
     """
 
     def __init__(
@@ -93,7 +98,10 @@ class Guard:
 
     @property
     def readouts(self) -> Mapping[str, float]:
-        """The controller's, live; empty if it has none. What another dict in the place of the first lacks is NaN."""
+        """Debug signals of the controller, live; empty if it has none.
+
+        If the controller replaces the dict, keys that only the first one has are NaN.
+        """
         shown = getattr(self._controller, "readouts", self._shown)
         return self._shown if shown is self._shown else {**dict.fromkeys(self._shown, math.nan), **shown}
 
@@ -104,18 +112,18 @@ class Guard:
 
     @property
     def estimate(self) -> Estimate | None:
-        """Where the controller believes the robot to be, or None."""
+        """The state that the controller estimates, or None."""
         found: Estimate | None = self._controller.estimate if self.has_estimate else None
         return found
 
     def reset(self, observation: Observation) -> None:
-        """Forget a fall and reset the controller."""
+        """Clear a fall and reset the controller."""
         self.reason, self.fell_at, self._velocity = "", None, None
         self._wait, self._asked_at = 0, -np.inf
         self._controller.reset(observation)
 
     def steer(self, velocity: tuple[float, float, float]) -> None:
-        """Hand a velocity (vx, vy, wz) [m/s, m/s, rad/s] on, if it is new and the controller takes one."""
+        """Pass a new velocity (vx, vy, wz) [m/s, m/s, rad/s] to the controller, if the controller takes velocities."""
         if self.set_velocity is not None and velocity != self._velocity:
             self._velocity = velocity
             self.set_velocity(*velocity)
@@ -123,12 +131,11 @@ class Guard:
     def update(self, observation: Observation) -> Command:
         """Return the controller's command, or joint damping once the robot has fallen.
 
-        A controller that is not asked at every tick has its last command repeated.
-
-        An exception of the controller goes on to who asked; it is the end of the controller, as a fall is.
+        Between two updates of a controller with a decimation, its last command is repeated. An exception of the
+        controller propagates to the caller, and the guard damps the joints from then on.
 
         Raises:
-            ConfigError: The controller returned no :class:`Command`, or one of the wrong size.
+            ConfigError: The controller returned an invalid command.
         """
         self.fresh = self._due(observation.t)
         if self.fell_at is None:
@@ -152,20 +159,20 @@ class Guard:
         return self._damped
 
     def _due(self, t: float) -> bool:
-        """Return whether the controller is to be asked, and count the tick."""
+        """Return whether this tick updates the controller, and count the tick."""
         wait, every = self._wait, self._decimation
         if self._dt is not None and every > 1:
             if self._asked_at > -np.inf:
-                # The one tick between two updates is counted below.
+                # The line after next counts the current tick, so only lost ticks are subtracted here.
                 wait -= max(0, round((t - self._asked_at) / self._dt) - 1)
             self._asked_at = t
         due = wait <= 0
-        # Who comes late is asked at once, and then at the beat of before.
+        # A late update runs at once; the schedule of later updates stays as it was.
         self._wait = ((wait % every or every) if due else wait) - 1
         return due
 
     def _fault(self, observation: Observation, command: Command) -> str:
-        """Return why the robot counts as fallen, or an empty text."""
+        """Return why the robot counts as fallen, or an empty string."""
         tau = command.tau_joint
         if command.closes_loop or not is_finite(tau):
             for name in _NOT_FINITE:
@@ -182,7 +189,7 @@ class Guard:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a controller is stopped whose update raised, or returned what is refused."""
+    """Return why a controller stopped after its update raised an error or returned an invalid command."""
     said = str(error).strip().partition("\n")[0]
     if isinstance(error, ConfigError) and said.startswith(RETURNED):
         return _RETURNED + said.removeprefix(RETURNED)
@@ -190,10 +197,10 @@ def _reason(error: Exception) -> str:
 
 
 def _decimation_of(controller: Controller) -> int:
-    """Return at how many ticks a controller is asked once.
+    """Return the number of ticks per update of a controller.
 
     Raises:
-        ConfigError: It says something else than a whole number of at least 1.
+        ConfigError: Its ``decimation`` is not a whole number of at least 1.
     """
     found = getattr(controller, "decimation", 1)
     if isinstance(found, bool) or not isinstance(found, int) or found < 1:
@@ -202,14 +209,14 @@ def _decimation_of(controller: Controller) -> int:
 
 
 def _upward(quaternion: Array, vector: tuple[float, float, float]) -> float:
-    """Return the vertical component of ``vector`` turned by ``quaternion`` (4,), x y z w."""
+    """Return the vertical component of ``vector`` after a rotation by ``quaternion`` (4,), x y z w."""
     x, y, z, w = quaternion.tolist()
     row = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
     return float(row[0] * vector[0] + row[1] * vector[1] + row[2] * vector[2])
 
 
 def _vertical_in_imu(robot: Robot) -> tuple[float, float, float]:
-    """Return what is up in the IMU's frame when the robot stands in its nominal posture."""
+    """Return the unit vector (3,) that points up, in the IMU's frame, when the robot stands in its nominal posture."""
     data = robot.model.createData()
     pin.forwardKinematics(robot.model, data, robot.q_nominal)
     rotation = (data.oMi[robot.imu_joint_id] * robot.placement_joint_imu).rotation

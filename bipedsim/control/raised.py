@@ -1,4 +1,4 @@
-"""What a controller raised, for who wrote it: from its own frames on, without those of who called it."""
+"""Errors that a controller raised, reported to its author: only its own frames, without those of its callers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bipedsim.control import controllers, monitor
 from bipedsim.control.monitor import Guard
 from bipedsim.errors import FailedError
 
-# Where the code of a controller is called, and which controller that is, by what is local there.
+# Code objects that call into a controller, each with a function that names the controller from the local variables.
 _CALLS: dict[CodeType, Callable[[Mapping[str, Any]], str]] = {
     controllers.import_module_of.__code__: lambda local: str(local["name"]),
     controllers.construct.__code__: lambda local: _named(local["cls"]),
@@ -29,23 +29,23 @@ _LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/|^<")
 
 
 class ControllerError(FailedError):
-    """A controller raised what is no error of bipedsim; the message names controller, error, file and line."""
+    """Report an error that is no error of bipedsim; the message names controller, error, file and line."""
 
 
 def controller_traceback(error: BaseException) -> str:
-    """Return the traceback of what a controller raised, its causes too; empty if it comes from elsewhere."""
+    """Return the traceback of an error in a controller with its causes; empty if another module raised it."""
     own, _ = _own_frames(error)
     return "" if own is None else "".join(traceback.format_exception(type(error), error, own))
 
 
 def raising_controller(error: BaseException) -> str:
-    """Return which controller raised it, as ``module:Class``; empty if it comes from elsewhere."""
+    """Return the controller that raised an error, as ``module:Class``; empty if another module raised it."""
     own, name = _own_frames(error)
     return "" if own is None else name
 
 
 def _own_frames(error: BaseException) -> tuple[TracebackType | None, str]:
-    """Return the frames of a controller, None if it has none among them, and its name."""
+    """Return the frames of the controller in a traceback, or None if there are none, and its name."""
     own, name = None, ""
     frame = error.__traceback__
     while frame is not None:
@@ -62,10 +62,10 @@ def _named(cls: Any) -> str:
 
 
 def raised_line(error: BaseException) -> str:
-    """Return in a line what was raised and where: ``KeyError: 'a' in mine.py:12 (update)``.
+    """Return one line with the error and its location: ``KeyError: 'a' in mine.py:12 (update)``.
 
-    The place is the innermost one in code that belongs neither to Python nor to an installed package, of a controller's
-    own frames if it was a controller that raised it.
+    The location is the innermost frame outside Python and installed packages. If a controller raised the error, only
+    its own frames count.
     """
     own, name = _own_frames(error)
     frames = traceback.extract_tb(own if own is not None else error.__traceback__)
@@ -78,11 +78,11 @@ def raised_line(error: BaseException) -> str:
 
 
 def is_library(filename: str) -> bool:
-    """Return whether a file is one of Python or of an installed package, as far as its path says."""
+    """Return whether a file belongs to Python or to an installed package, judging by its path."""
     return _LIBRARY.search(filename) is not None
 
 
 def _shortest(path: str) -> str:
-    """Return a path from the current folder, if it is below that."""
+    """Return a path relative to the current folder if it is below that folder."""
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative

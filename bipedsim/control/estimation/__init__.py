@@ -1,4 +1,4 @@
-"""Where the base is and how it moves, from what a robot measures (docs/estimation.md)."""
+"""Estimation of pose and velocity of the base from the measurements of a robot (docs/estimation.md)."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What the kernels of the estimator read and fill, as tuples of arrays; K feet."""
+"""Arrays that the kernels of the estimator read and fill, packed as tuples, for K feet."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Annotated, Any, NamedTuple
 from bipedsim.numerics import Array, Flags, Integers
 
 FOOT_TIME = 0.02
-"""Time [s] over which the acceleration of a swinging foot is measured."""
+"""Time constant [s] over which the acceleration of a swing foot is estimated."""
 P_IMU, V_IMU, BIAS, ANCHORS = range(4)
 """Rows of the filter's state; the anchors come last."""
 
 
 class Shape(NamedTuple):
-    """The robot.
+    """Constants of the robot and live views of its kinematics.
 
     Attributes:
-        poses: (joints, 12) live placements of all joints against the base, :func:`bipedsim.dynamics.live_poses`.
-        motions: (joints, 6) live velocities by the joints alone, each in the frame of its joint.
-        imu_joint, imu_R, imu_p: The joint that carries the IMU, and the IMU in it.
-        foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) joint of each foot, and the sole in it.
-        radius: (K,) of feet that are balls [m].
-        vertices, n_vertices: (K, N, 2), (K,) polygons of the soles [m].
-        ankle_to_sole: (K, 6, 6) wrenches from the ankle to the sole.
-        bodies: (K, B) joints whose bodies hang below each ankle sensor, -1 for none.
-        mass, lever: (joints,), (joints, 3) of every body [kg], [m].
-        idx_q, idx_v: (nu,) where joint positions and velocities stand.
+        poses: (joints, 12) live placements of all joints in the base, :func:`bipedsim.dynamics.live_poses`.
+        motions: (joints, 6) live velocities due to the joints alone, each in the frame of its joint.
+        imu_joint, imu_R, imu_p: The joint that carries the IMU, and the placement of the IMU in it.
+        foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) joint of each foot, and placement of the sole in it.
+        radius: (K,) radius of ball feet [m].
+        vertices, n_vertices: (K, N, 2), (K,) contact polygons [m].
+        ankle_to_sole: (K, 6, 6) transforms of wrenches from the ankle to the sole.
+        bodies: (K, B) joints of the bodies below each ankle sensor, -1 for none.
+        mass, lever: (joints,), (joints, 3) mass [kg] and CoM [m] of every body.
+        idx_q, idx_v: (nu,) indices of joint positions and velocities.
         g, weight: Gravity [m/s^2] and the robot's weight [N].
     """
 
@@ -52,7 +52,7 @@ class Shape(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The last good measurements, as in ``Observation``, and the joints in pinocchio's order, the base at rest."""
+    """The last valid measurements, as in ``Observation``, and the joints in pinocchio's order, the base at rest."""
 
     joint_position: Array
     joint_velocity: Array
@@ -65,16 +65,16 @@ class Held(NamedTuple):
 
 
 class Kinematics(NamedTuple):
-    """Where things are in this tick.
+    """Poses and velocities of base, IMU and soles in this tick.
 
     Attributes:
         base_R: (3, 3) orientation of the base in the world.
         imu_R, imu_p: (3, 3), (3,) IMU in the base.
-        imu_v: (3,) velocity of the IMU by the joints alone, in the base [m/s].
+        imu_v: (3,) velocity of the IMU due to the joints alone, in the base [m/s].
         w: (3,) angular velocity of the base, in the base [rad/s].
         feet_R: (K, 3, 3) orientation of each sole in the world.
-        sole: (K, 3) origin of each sole, seen from the IMU, in the axes of the world [m].
-        slide: (K, 3) velocity of the point of each foot that touches the ground, likewise [m/s].
+        sole: (K, 3) origin of each sole relative to the IMU, in the axes of the world [m].
+        slide: (K, 3) velocity of each foot's contact point relative to the IMU, in the axes of the world [m/s].
     """
 
     base_R: Annotated[Array, 3, 3]  # noqa: N815
@@ -88,7 +88,7 @@ class Kinematics(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the next tick depends on.
+    """The state that the estimator carries from tick to tick.
 
     Attributes:
         R: (3, 3) orientation of the IMU in the world.
@@ -96,13 +96,14 @@ class State(NamedTuple):
             frame [m/s^2], and the origin of each sole in the world [m].
         P: (3 + K, 3 + K) covariance of ``x``, the same for every axis.
         feet_R: (K, 3, 3) orientation of each sole in the world.
-        pivot: (K, 2) centre of pressure in each sole [m], the last one of feet without load.
-        beyond: (K,) how long the force has been beyond the threshold for a change of contact [s].
-        age: (K,) how long each foot has been in contact [s].
-        smooth: (K, 3) velocity of each foot in the world, late by ``FOOT_TIME`` [m/s].
-        heading: (2,) cosine and sine of the turn from the IMU's world to the estimator's.
-        since: (2,) time since the start [s], and whether the heading was given then.
-        foothold: (4,) where a foot came to rest last [m], NaN before, and how far that is still to be lowered [m].
+        pivot: (K, 2) centre of pressure in each sole [m]; for a foot without load, the last one.
+        beyond: (K,) time that the force has been beyond the threshold for a change of contact [s].
+        age: (K,) time that each foot has been in contact [s].
+        smooth: (K, 3) velocity of each foot in the world, low-pass filtered with ``FOOT_TIME`` [m/s].
+        heading: (2,) cosine and sine of the yaw from the IMU's world to the estimator's.
+        since: (2,) time since the start [s], and whether the start prescribed the heading.
+        foothold: (4,) position of the last foothold [m], NaN before the first one, and the remaining distance by which
+            it is still to be lowered [m].
     """
 
     R: Annotated[Array, 3, 3]
@@ -120,17 +121,17 @@ class State(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class BaseEstimate:
-    """What the robot knows of itself after one tick; the arrays are overwritten by the next one.
+    """The estimate after one tick; the next tick overwrites the arrays.
 
     Attributes:
         q: (nq,) configuration in pinocchio's order: estimated base, measured joints.
         v: (nv,) velocity in pinocchio's order; the base's in its own frame, linear first.
-        contact: (K,) whether each foot touches the ground.
+        contact: (K,) whether each foot is in contact with the ground.
         normal_force: (K,) along each sole's normal [N].
-        wrench: (K, 6) of the ground on each sole, in the sole frame at its origin, force first: that of the ankle, and
-            what the foot's own mass needs, at rest in contact and else as it moves.
-        faults: Ticks since reset in which a measurement was not finite, or time did not go on; the last good values
-            stood in.
+        wrench: (K, 6) ground reaction on each sole, in the sole frame at its origin, force first. It is the ankle's
+            wrench plus the wrench for the foot's own mass: its weight in contact, also its acceleration in the air.
+        faults: Number of ticks since reset with a measurement that was not finite or a time step outside its range.
+            The last valid values replace bad measurements.
     """
 
     q: Annotated[Array, "q"]
@@ -142,7 +143,7 @@ class BaseEstimate:
 
 
 class Work(NamedTuple):
-    """Room for what lives for a few lines: rotations (3, 3), vectors (3,) and a row of the covariance."""
+    """Scratch arrays: rotations (3, 3), vectors (3,) and a row of the covariance."""
 
     A: Annotated[Array, 3, 3]
     B: Annotated[Array, 3, 3]
@@ -154,7 +155,7 @@ class Work(NamedTuple):
 
 
 class Estimation(NamedTuple):
-    """Everything; ``tuning`` are the :class:`bipedsim.control.estimation.EstimatorParams`."""
+    """All arrays of the estimator; ``tuning`` is :class:`bipedsim.control.estimation.EstimatorParams`."""
 
     shape: Shape
     held: Held

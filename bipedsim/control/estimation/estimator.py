@@ -1,9 +1,9 @@
-"""Where the base is and how it moves, from what a robot measures: IMU, joints and ankle force-torque.
+"""Estimator of pose and velocity of the base from IMU, joints and ankle force-torque sensors.
 
-Position and velocity come from a Kalman filter over the IMU's position and velocity, the bias of its accelerometer and
-one anchor per foot, after Bloesch et al., "State estimation for legged robots" (RSS 2012). The IMU gives the attitude,
-so that the filter is linear, and the three axes share one covariance. A foot that rolls turns about its centre of
-pressure (Masuya and Sugihara 2015, "anchoring pivot"). Equations, figures and limits are in docs/estimation.md.
+A Kalman filter estimates the IMU's position and velocity, the bias of its accelerometer and one anchor per foot, after
+Bloesch et al., "State estimation for legged robots" (RSS 2012). The IMU gives the attitude, so the filter is linear and
+the three axes share one covariance. A foot that rolls turns about its centre of pressure (Masuya and Sugihara 2015,
+"anchoring pivot"). docs/estimation.md has the equations, measured accuracy and limits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bipedsim.numerics import box, zeros_of
 from bipedsim.sim import MEASURED, Observation
 
 MEASUREMENTS = tuple(name for name in MEASURED if name != "joint_effort")
-"""What is read, in the order of the bits that :func:`bipedsim.control.estimation.filter.take` returns."""
+"""Measurements that the estimator reads, in the order of the bits that ``kinematics.take`` returns."""
 
 
 @dataclass(frozen=True)
@@ -110,23 +110,23 @@ class EstimatorParams:
 
 
 SHORTEST_GAP = 1.5
-"""Least ``largest_gap``, in ticks: stamps are rounded, and a single tick that is missing is a gap at two."""
+"""Minimum ``largest_gap``, in ticks: time stamps are rounded, and one lost tick is a gap of two ticks."""
 
 
 class Estimator:
-    """Estimates pose and velocity of the base, contacts and sole wrenches.
+    """Estimate pose and velocity of the base, contacts and sole wrenches.
 
     Args:
         robot: The robot; free-flying, with feet and an IMU, every joint measured.
         params: See :class:`EstimatorParams`.
-        dt: Time between two measurements [s], for those whose stamps say nothing.
+        dt: Time between two measurements [s], used where time stamps are invalid.
 
     Attributes:
-        estimate: The last one; always the same object.
+        estimate: The last estimate; always the same object.
 
     Raises:
-        ConfigError: The robot has no free-flyer, no feet or no IMU, or a joint that is not measured; or a parameter
-            does not fit another.
+        ConfigError: The robot has no free-flyer, no feet or no IMU, a joint is not measured, or parameters contradict
+            each other.
     """
 
     Params = EstimatorParams
@@ -156,7 +156,7 @@ class Estimator:
         self._dt = dt
         self._t = 0.0
         self._warned = False
-        # Kernels load now and not within the first tick; `reset` starts anew.
+        # Kernels load now and not within the first tick; `reset` discards this update.
         zeros.joint_position[:] = robot.posture
         self.reset(zeros)
         zeros.t = dt
@@ -166,13 +166,12 @@ class Estimator:
         """Start from this observation.
 
         Args:
-            observation: Without any force on the feet, as before the first step of a simulator, all of them are taken
-                to touch the ground.
-            pose_world_base: Position and heading of the base, whose tilt the IMU knows; by default the feet stand on
-                z = 0, midway about the origin, and the IMU gives the heading.
+            observation: If no foot is loaded, as before the first step of a simulator, all feet count as in contact.
+            pose_world_base: Position and heading of the base; the IMU gives the tilt. By default the feet are on z = 0,
+                midway about the origin, and the IMU gives the heading.
 
         Raises:
-            MeasurementError: One is not finite, or the orientation is no quaternion; there is no good one yet.
+            MeasurementError: A measurement is not finite, or the orientation is no quaternion.
         """
         self._warned = False
         self.estimate.faults = 0
@@ -188,11 +187,11 @@ class Estimator:
         return self.estimate
 
     def update(self, observation: Observation) -> BaseEstimate:
-        """Return the estimate after one more observation; the arrays are reused by the next one.
+        """Update the estimate with one observation and return it; the next call overwrites the arrays.
 
-        An observation with the stamp of the last one is that one again and changes nothing. After a jump of time, back
-        or by more than ``largest_gap``, the robot is taken to be where it was, its feet stand where they are seen, and
-        its velocity is found anew.
+        An observation with the time stamp of the last one is a repetition and changes nothing. After a jump of time,
+        back or by more than ``largest_gap``, the filter starts anew at the last position: it places the anchors at the
+        measured feet and estimates the velocity again.
         """
         dt = observation.t - self._t
         if dt == 0.0:
@@ -208,7 +207,7 @@ class Estimator:
         return self.estimate
 
     def _take(self, observation: Observation) -> int:
-        """Hold all measurements that are good, bring the joints there, and return the bits of the others."""
+        """Store all valid measurements, update the joint kinematics, and return the bits of invalid measurements."""
         bad = take(
             self._box,
             observation.joint_position,
@@ -237,7 +236,7 @@ def _named(bad: int) -> str:
 
 
 def _check(robot: Robot, params: EstimatorParams, dt: float) -> None:
-    """Raise a ConfigError where the robot or the parameters cannot do."""
+    """Raise a ConfigError if the estimator cannot work with the robot or the parameters."""
     missing = [
         name
         for name, present in (
@@ -270,10 +269,10 @@ def _check(robot: Robot, params: EstimatorParams, dt: float) -> None:
 
 
 def _shape(robot: Robot, model: pin.Model, data: pin.Data) -> Shape:
-    """Return the robot as the kernels see it, with live views of ``data``."""
+    """Pack the constants of the robot for the kernels, with live views of ``data``."""
     imu, ankles = robot.placement_joint_imu, robot.placement_joint_ankle
     placements = [sole.placement_joint_sole for sole in robot.soles]
-    # Nothing hangs below a load cell.
+    # A load cell in the sole has no bodies below it.
     below = [
         [] if sole.load_cell else list(model.subtrees[joint])
         for sole, joint in zip(robot.soles, robot.ankle_joint_ids, strict=True)

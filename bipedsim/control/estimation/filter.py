@@ -1,4 +1,4 @@
-"""The estimator's filter: the IMU carried on by its accelerometer, held by the feet that stand; compiled.
+"""The estimator's compiled Kalman filter: the accelerometer predicts the IMU's motion, feet in contact correct it.
 
 Rows of the state ``x`` are vectors of three axes with the common covariance ``P``: see docs/estimation.md.
 """
@@ -33,18 +33,18 @@ from bipedsim.numerics import (
 )
 
 STARTLED = 1.0
-"""Standard deviation of the velocity [m/s] where nothing is known of it."""
+"""Standard deviation of an unknown velocity [m/s], after a jump of time."""
 AT_REST = 0.01
-"""The same [m/s] at the start of a robot at rest."""
+"""Standard deviation of the velocity [m/s] at the start of a robot at rest."""
 LEVEL_AFTER = 0.02
-"""Time [s] after which the height of an anchor is known."""
+"""Time [s] after an anchor has settled from which its height is used."""
 LEVELLING = 0.1
-"""Time [s] in which the ground is lowered to where it was."""
+"""Time constant [s] with which the ground is lowered to the height of the last foothold."""
 
 
 @kernel
 def _predict(e: Estimation, dt):
-    """Move velocity and then position of the IMU on by ``dt``, as simulators do: half a tick more or less is noise."""
+    """Predict velocity and position of the IMU after ``dt``; a time error of half a tick is within the noise."""
     x, P, R = e.state.x, e.state.P, e.state.R
     felt, a = e.work.a, e.work.b
     for i in range(3):
@@ -55,7 +55,7 @@ def _predict(e: Estimation, dt):
         x[P_IMU, i] += dt * (x[V_IMU, i] + 0.5 * dt * a[i])
         x[V_IMU, i] += dt * a[i]
     n = len(x)
-    # F P F^T: first v loses dt b, then p gains dt v.
+    # F P F^T: first the velocity row loses dt times the bias row, then the position row gains dt times the velocity.
     for j in range(n):
         P[V_IMU, j] -= dt * P[BIAS, j]
         P[P_IMU, j] += dt * P[V_IMU, j]
@@ -68,7 +68,10 @@ def _predict(e: Estimation, dt):
 
 @kernel
 def _correct(e: Estimation, plus, minus, seen, sign, variance):
-    """Correct the state by a measurement, ``sign`` times ``seen`` (3,), of row ``plus`` less row ``minus``, if >= 0."""
+    """Correct the state by ``sign`` times ``seen`` (3,), a measurement of row ``plus`` less row ``minus``.
+
+    A negative ``minus`` stands for no row.
+    """
     x, P = e.state.x, e.state.P
     residual, in_imu, h = e.work.a, e.work.b, e.work.row
     n = len(x)
@@ -88,7 +91,7 @@ def _correct(e: Estimation, plus, minus, seen, sign, variance):
 
 @kernel
 def _place(e: Estimation, k):
-    """Put the anchor of a foot where the foot is seen."""
+    """Move the anchor of a foot to the measured position of the foot."""
     x, P = e.state.x, e.state.P
     row = ANCHORS + k
     for j in range(len(x)):
@@ -101,7 +104,7 @@ def _place(e: Estimation, k):
 
 @kernel
 def _roll(e: Estimation, k):
-    """Move the anchor of a foot that has turned about its pivot; balls roll on the ground."""
+    """Move the anchor of a foot that has turned about its pivot; ball feet roll on the ground."""
     old, new = e.state.feet_R[k], e.kinematics.feet_R[k]
     anchor = e.state.x[ANCHORS + k]
     x, y = e.state.pivot[k]
@@ -109,7 +112,7 @@ def _roll(e: Estimation, k):
     for i in range(3):
         anchor[i] -= (new[i, 0] - old[i, 0]) * x + (new[i, 1] - old[i, 1]) * y
     if radius > 0.0:
-        # new old^T turns by phi, to first order; a ball goes on by phi x (radius z).
+        # new old^T is a rotation by phi, to first order; the centre of the ball moves by phi x (radius z).
         for j in range(3):
             anchor[0] += 0.5 * radius * (new[0, j] * old[2, j] - new[2, j] * old[0, j])
             anchor[1] += 0.5 * radius * (new[1, j] * old[2, j] - new[2, j] * old[1, j])
@@ -117,9 +120,10 @@ def _roll(e: Estimation, k):
 
 @kernel
 def _level(e: Estimation, k):
-    """Compare the height of a new foothold with the last one's: ground that rises by less than a tilt is level.
+    """Compare the height of a new foothold with the last one; a rise within the tilt error counts as level ground.
 
-    The IMU's tilt is off by some milliradians, which would let the robot climb or sink as it walks.
+    The IMU's tilt has an error of some milliradians. Without this correction the estimate would climb or sink while the
+    robot walks.
     """
     last = e.state.foothold
     point = e.work.a
@@ -149,7 +153,7 @@ def _lower(e: Estimation, dt):
 
 @kernel
 def _slides(e: Estimation, k):
-    """Return whether the point of a foot that touches the ground moves faster than a foot at rest."""
+    """Return whether the contact point of a foot moves faster than that of a foot at rest."""
     square = 0.0
     for i in range(3):
         square += (e.state.x[V_IMU, i] + e.kinematics.slide[k, i]) ** 2
@@ -158,7 +162,7 @@ def _slides(e: Estimation, k):
 
 @kernel
 def _hold_on(e: Estimation, k, dt, bad):
-    """Take in what a foot says that has stood for a while."""
+    """Correct the state by a foot that has been in contact for longer than the settle time."""
     tuning = e.tuning
     share = e.result.normal_force[k] / e.shape.weight
     if share < tuning.contact_off or bad & (POSITION | WRENCH):
@@ -191,7 +195,7 @@ def _write(e: Estimation):
         v[3 + i] = kin.w[i]
     quaternion = e.work.row
     to_quaternion(kin.base_R, quaternion)
-    # Of the two quaternions of a rotation the one near the last: what is differentiated must not jump.
+    # The sign of the quaternion follows the last one, because its derivative must not jump.
     near = quaternion[0] * q[3] + quaternion[1] * q[4] + quaternion[2] * q[5] + quaternion[3] * q[6]
     sign = 1.0 if near >= 0.0 else -1.0
     for i in range(4):
@@ -200,7 +204,7 @@ def _write(e: Estimation):
 
 @kernel
 def _stand(e: Estimation):
-    """Find which feet touch the ground at the start; without any force all of them, and the velocity they give."""
+    """Find the feet in contact at the start (all if no foot is loaded), and the velocity that follows from them."""
     feet = len(e.result.contact)
     threshold = e.tuning.contact_on * e.shape.weight
     loaded = False
@@ -220,7 +224,7 @@ def _stand(e: Estimation):
             if e.result.contact[k]:
                 e.state.x[V_IMU, i] -= e.kinematics.slide[k, i] / standing
         speed += e.state.x[V_IMU, i] ** 2
-    # Nearly all robots start at rest: what may be noise is.
+    # Nearly all robots start at rest, so a velocity within the noise is set to zero.
     moving = speed > (3.0 * e.tuning.velocity_noise) ** 2
     for i in range(3):
         if not moving:
@@ -230,7 +234,7 @@ def _stand(e: Estimation):
 
 @entry
 def start(estimation, pose):
-    """Begin: ``pose`` (4,) of the base, x, y, z [m] and yaw [rad], or NaN for feet about the origin."""
+    """Initialise with ``pose`` (4,) of the base: x, y, z [m] and yaw [rad], or NaN for feet about the origin."""
     e = estimation.arrays
     state, shape, kin, x = e.state, e.shape, e.kinematics, e.state.x
     feet = len(e.result.contact)
@@ -254,7 +258,7 @@ def start(estimation, pose):
             for n in range(shape.n_vertices[k]):
                 state.pivot[k, i] += shape.vertices[k, n, i] / shape.n_vertices[k]
     slide_feet(e)
-    # Before contacts are known: as if they were.
+    # Contacts are still unknown, and the wrenches are computed as if all feet were in contact.
     for k in range(feet):
         e.result.contact[k] = True
     find_wrenches(e, 0.0)
@@ -268,7 +272,7 @@ def start(estimation, pose):
         x[BIAS, i] = 0.0
         for k in range(feet):
             if not given:
-                # Midway between the feet, and on the ground.
+                # The origin is midway between the feet, on the ground.
                 centre = kin.feet_R[k, i, 0] * state.pivot[k, 0] + kin.feet_R[k, i, 1] * state.pivot[k, 1]
                 x[P_IMU, i] -= (kin.sole[k, i] + centre - (shape.radius[k] if i == 2 else 0.0)) / feet
     for k in range(feet):
@@ -281,7 +285,7 @@ def start(estimation, pose):
 
 @kernel
 def _follow(e: Estimation, all_feet):
-    """Put the anchors of feet that are not to be trusted, or of all, where the feet are seen."""
+    """Move the anchors of all feet, or of feet that are not settled, to the measured feet; store the orientations."""
     for k in range(len(e.result.contact)):
         if all_feet or not e.result.contact[k] or e.state.age[k] < e.tuning.settle_time:
             _place(e, k)
@@ -292,7 +296,7 @@ def _follow(e: Estimation, all_feet):
 
 @entry
 def estimate(estimation, dt, bad, jumped):
-    """Take one tick of ``dt`` [s] without the measurements ``bad``; after a jump of time much starts anew."""
+    """Process one tick of ``dt`` [s] without the measurements ``bad``; after a jump of time the filter starts anew."""
     e = estimation.arrays
     turn_attitude(e, dt, bad, jumped)
     place_imu(e)
@@ -303,7 +307,7 @@ def estimate(estimation, dt, bad, jumped):
     if not bad & WRENCH:
         find_wrenches(e, 0.0 if jumped or bad & VELOCITY else dt)
         find_contacts(e, dt)
-        # With the pivots of now.
+        # The pivots have changed, so the velocities are computed again.
         slide_feet(e)
     if jumped:
         P = e.state.P

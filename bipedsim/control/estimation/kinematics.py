@@ -1,4 +1,4 @@
-"""From measurements to kinematics: attitude, feet against the IMU, sole wrenches, contacts; compiled."""
+"""Compiled kinematics of the estimator: attitude, feet relative to the IMU, sole wrenches, contacts."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from bipedsim.numerics import (
 )
 
 POSITION, VELOCITY, ORIENTATION, GYRO, ACCELEROMETER, WRENCH = (1 << i for i in range(6))
-"""Bits of measurements that are not good."""
+"""Bits of invalid measurements."""
 LOST = 0.1
-"""An attitude that is further off [rad] is taken over at once."""
+"""Error of the attitude [rad] beyond which the measured attitude is adopted at once."""
 SETTLING = 0.2
-"""Time [s] after the start in which the attitude is the mean of what the IMU measures, and a given heading is found."""
+"""Time [s] after the start in which the attitude is the mean of the measurements and a prescribed heading is found."""
 LEAST_SHARE = 0.01
-"""A foot that carries less of the weight than this has no centre of pressure."""
+"""Share of the weight below which a foot has no centre of pressure."""
 
 
 @kernel
 def _good(measured, held):
-    """Copy a measurement (n,) if all of it is finite, and say so."""
+    """Copy a measurement (n,) if all of it is finite; return whether it is."""
     for i in range(len(measured)):
         if not math.isfinite(measured[i]):
             return False
@@ -45,7 +45,7 @@ def _good(measured, held):
 
 @entry
 def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench):
-    """Hold all measurements that are good, the joints in pinocchio's order too; return the bits of the others."""
+    """Store all valid measurements, the joints also in pinocchio's order; return the bits of invalid measurements."""
     e = estimation.arrays
     held = e.held
     bad = 0
@@ -83,7 +83,7 @@ def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench)
 
 @kernel
 def measured_attitude(e: Estimation, out):
-    """Fill ``out`` (3, 3) with the orientation of the IMU in the estimator's world, as measured."""
+    """Fill ``out`` (3, 3) with the measured orientation of the IMU in the estimator's world."""
     from_quaternion(e.held.imu_orientation, out)
     c, s = e.state.heading
     for j in range(3):
@@ -94,7 +94,7 @@ def measured_attitude(e: Estimation, out):
 
 @kernel
 def _turn_anchors(e: Estimation, R):
-    """Turn all anchors about the IMU: they were placed with an attitude that is only now known better."""
+    """Rotate all anchors by ``R`` about the IMU, because they were placed with an attitude that is now corrected."""
     x, arm = e.state.x, e.work.a
     for row in range(ANCHORS, len(x)):
         for i in range(3):
@@ -105,14 +105,14 @@ def _turn_anchors(e: Estimation, R):
 
 @kernel
 def turn_attitude(e: Estimation, dt, bad, jumped):
-    """Turn the attitude by the gyro, and towards what the IMU says within ``attitude_time``."""
+    """Integrate the gyro into the attitude, and correct it towards the measured attitude within ``attitude_time``."""
     state = e.state
     R, measured, predicted, work = state.R, e.work.A, e.work.B, e.work.C
     phi = e.work.a
     exp3(e.held.imu_angular_velocity, dt, work)
     product(R, work, predicted)
     measured_attitude(e, measured)
-    # measured predicted^T turns from one to the other; but for third order its odd part is the rotation vector's.
+    # measured predicted^T is the rotation between the two; up to third order its odd part is the rotation vector.
     trace = 0.0
     for i in range(3):
         for j in range(3):
@@ -123,12 +123,12 @@ def turn_attitude(e: Estimation, dt, bad, jumped):
     phi[1] = 0.5 * (work[0, 2] - work[2, 0])
     phi[2] = 0.5 * (work[1, 0] - work[0, 1])
     state.since[0] += dt
-    # At first the mean of all ticks is better than any gain.
+    # At the start the mean of all ticks is better than a constant gain.
     gain = dt / min(max(e.tuning.attitude_time, dt), state.since[0] + dt)
     if bad & ORIENTATION:
         gain = 0.0
     elif state.since[1] > 0.0 and state.since[0] < SETTLING:
-        # The heading was given: what the IMU measures is turned to it.
+        # The start prescribed the heading, so the measured yaw is aligned with it.
         c, s = state.heading
         yaw = -phi[2] * dt / (state.since[0] + dt)
         state.heading[0] = c * math.cos(yaw) - s * math.sin(yaw)
@@ -149,7 +149,7 @@ def turn_attitude(e: Estimation, dt, bad, jumped):
 
 @kernel
 def place_imu(e: Estimation):
-    """Fill where the IMU is in the base, and how base and IMU turn and move against each other."""
+    """Fill the pose and velocity of the IMU in the base, and the orientation and angular velocity of the base."""
     shape, kin = e.shape, e.kinematics
     pose, twist = shape.poses[shape.imu_joint], shape.motions[shape.imu_joint]
     a = e.work.a
@@ -159,7 +159,7 @@ def place_imu(e: Estimation):
     assign(a, twist)
     accumulate(a, cross(twist[3:], shape.imu_p))
     assign(kin.imu_v, turn(pose, a))
-    # What the gyro feels, less what the joints between base and IMU add.
+    # The angular velocity of the base is the gyro's, less the contribution of the joints between base and IMU.
     assign(a, turn(pose, twist[3:]))
     assign(kin.w, mul(kin.imu_R, e.held.imu_angular_velocity))
     R = e.state.R
@@ -171,7 +171,7 @@ def place_imu(e: Estimation):
 
 @kernel
 def place_feet(e: Estimation):
-    """Fill where the soles are, and how they are turned; after :func:`place_imu`."""
+    """Fill positions and orientations of the soles; call :func:`place_imu` first."""
     shape, kin = e.shape, e.kinematics
     sole_R, a, b = e.work.A, e.work.a, e.work.b
     for k in range(len(shape.foot_joint)):
@@ -186,12 +186,12 @@ def place_feet(e: Estimation):
 
 @kernel
 def slide_feet(e: Estimation):
-    """Fill how fast the point of each foot that touches the ground moves against the IMU; after the pivots."""
+    """Fill the velocity of each foot's contact point relative to the IMU; the pivots must be up to date."""
     shape, kin = e.shape, e.kinematics
     point, w, v = e.work.a, e.work.b, e.work.c
     for k in range(len(shape.foot_joint)):
         pose, twist = shape.poses[shape.foot_joint[k]], shape.motions[shape.foot_joint[k]]
-        # From the joint to that point, in the base; balls touch the ground a radius below their centre.
+        # The vector from the joint to the contact point, in the base; that of a ball is a radius below its centre.
         x, y = e.state.pivot[k]
         for i in range(3):
             w[i] = shape.sole_p[k, i] + shape.sole_R[k, i, 0] * x + shape.sole_R[k, i, 1] * y
@@ -209,9 +209,9 @@ def slide_feet(e: Estimation):
 
 @kernel
 def find_wrenches(e: Estimation, dt):
-    """Fill the wrench of the ground on every sole: the ankle's, moved, and what the foot's own mass needs.
+    """Fill the ground reaction wrench on every sole: the ankle's, transformed, plus the wrench for the foot's own mass.
 
-    A foot on the ground needs its weight, one in the air what accelerates it too; how it turns is left out.
+    A foot in contact needs its weight; a foot in the air also needs its acceleration. Rotational inertia is neglected.
     """
     shape, kin, wrench = e.shape, e.kinematics, e.result.wrench
     a, b, force = e.work.a, e.work.b, e.work.c
@@ -237,7 +237,7 @@ def find_wrenches(e: Estimation, dt):
                 a[i] = pose[9 + i] - origin[9 + i]
                 for c in range(3):
                     a[i] += pose[3 * c + i] * shape.lever[body, c] - origin[3 * c + i] * shape.sole_p[k, c]
-            # From the base to the world, and from there to the sole.
+            # The lever is transformed from the base to the world, and from there to the sole.
             assign(a, mul_t(kin.feet_R[k], mul(kin.base_R, a)))
             for i in range(3):
                 force[i] = shape.mass[body] * needs[i]
@@ -246,7 +246,7 @@ def find_wrenches(e: Estimation, dt):
 
 @kernel
 def find_contacts(e: Estimation, dt):
-    """Bring contacts, their ages and their pivots up to date."""
+    """Update contacts, their ages and their pivots."""
     state, result, tuning = e.state, e.result, e.tuning
     for k in range(len(result.contact)):
         fz = result.wrench[k, 2]
@@ -255,7 +255,7 @@ def find_contacts(e: Estimation, dt):
         touching = result.contact[k]
         changing = share < tuning.contact_off if touching else share > tuning.contact_on
         state.beyond[k] = state.beyond[k] + dt if changing else 0.0
-        # Half a tick of slack: stamps are rounded.
+        # Half a tick of tolerance is needed because time stamps are rounded.
         if changing and state.beyond[k] > tuning.debounce - 0.5 * dt:
             result.contact[k] = not touching
             state.beyond[k] = 0.0

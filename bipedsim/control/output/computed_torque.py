@@ -24,11 +24,11 @@ class ComputedTorqueParams(ReferenceParams):
 
 
 class ComputedTorqueController(OutputTracking):
-    """Lets constraints g = y - y_ref follow g'' + C2 g' + C3 g = 0 with the torques of the constrained dynamics.
+    """Make the constraints g = y - y_ref follow g'' + C2 g' + C3 g = 0 with torques of the constrained dynamics.
 
-    Eq. 55 for holonomic constraints, C1 = 1: the error has the poles -w (z +- sqrt(z^2 - 1)), whatever the robot, as
-    long as its model is right, its feet rest and no drive is at its limit. Virtual constraints are sums of joints and
-    of the trunk's roll and pitch.
+    This is eq. 55 for holonomic constraints, C1 = 1. The error has the poles -w (z +- sqrt(z^2 - 1)) for any robot.
+    This holds as long as its model is right, its feet rest and no drive is at its limit. Virtual constraints are sums
+    of joints and of the trunk's roll and pitch.
     """
 
     Params = ComputedTorqueParams

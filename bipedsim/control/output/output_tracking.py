@@ -1,7 +1,7 @@
-"""What controllers that linearise outputs have in common: outputs by name, their targets, and the tick.
+"""Base of the controllers that linearise outputs: outputs by name, their targets, and the tick.
 
-A controller says what it wants of the error (:meth:`OutputTracking.wanted`); which torques bring that about follows
-from the dynamics on the feet that carry (:class:`bipedsim.control.output.supported.SupportedDynamics`).
+A controller defines the desired output accelerations (:meth:`OutputTracking.wanted`). The dynamics on the stance feet
+(:class:`bipedsim.control.output.supported.SupportedDynamics`) give the torques for them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Command, Observation
 
 TILT = ("roll", "pitch")
-"""Names of the attitude of the IMU's body, from the nominal posture."""
+"""Names of the tilt angles of the IMU's body, measured from the nominal posture."""
 
 _TERM = re.compile(r"([+-])\s*(?:([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*)?([A-Za-z_]\w*)\s*")
 
 
 def linear_sum(text: str, names: tuple[str, ...], where: str) -> Array:
-    """Return the coefficients (n,) of a sum such as ``l_knee - 0.5 * r_knee`` over ``names``.
+    """Parse a sum such as ``l_knee - 0.5 * r_knee`` into its coefficients (n,) over ``names``.
 
     Raises:
-        ConfigError: It is no such sum; ``where`` is named.
-        UnknownNameError: A name is none of ``names``.
+        ConfigError: The text is no such sum; the message names ``where``.
+        UnknownNameError: A name is not in ``names``.
     """
     rest = str(text).strip()
     rest = rest if rest.startswith(("+", "-")) else f"+{rest}"
@@ -51,21 +51,21 @@ def linear_sum(text: str, names: tuple[str, ...], where: str) -> Array:
 
 
 def linear_sums(sums: Mapping[str, str], names: tuple[str, ...], where: str) -> Array:
-    """Return the coefficients (m, n) of named sums; see :func:`linear_sum`."""
+    """Parse named sums into coefficients (m, n); see :func:`linear_sum`."""
     rows = [linear_sum(text, names, f"{where}.{name}") for name, text in sums.items()]
     return np.array(rows).reshape(len(sums), len(names))
 
 
 class OutputTracking:
-    """Base of the controllers that linearise outputs.
+    """Track outputs by feedback linearisation; base class of the controllers.
 
-    Outputs are sums of joint angles and, where a controller allows it, of roll and pitch of the trunk; their target is
-    the same sum of the reference of the joints, plus a wave. The joints hold their reference with what is left.
+    Outputs are sums of joint angles and, if a controller allows it, of roll and pitch of the trunk. Their target is the
+    same sum of the joint reference, plus a wave. The remaining degrees of freedom hold the joints at their reference.
 
     Args:
         robot: The robot, with joints.
-        params: What to track, of the controller's own ``Params``.
-        dt: Control period [s]; the laws are those of continuous time.
+        params: ``Params`` of the controller.
+        dt: Control period [s]; the control laws are those of continuous time.
 
     Attributes:
         who: Name of the controller, for messages.
@@ -74,7 +74,7 @@ class OutputTracking:
 
     Raises:
         ConfigError: The robot has no joints, or a parameter does not fit it.
-        UnknownNameError: A joint or output that there is not.
+        UnknownNameError: There is no such joint or output.
     """
 
     who: ClassVar[str]
@@ -91,7 +91,7 @@ class OutputTracking:
         self._params = params
         self._dynamics = SupportedDynamics(robot)
         self._feet = LoadedFeet(robot)
-        # Forces of statics choose among torques that do the same; a fixed base has no such choice.
+        # Static torques resolve redundant torques; with a fixed base there is no redundancy.
         self._support = StaticSupport(robot, 0.0) if robot.free_flyer and robot.soles else None
         self._reference = JointReference(robot, params, who)
         sums = linear_sums(params.outputs, names, f"{who}: outputs")
@@ -114,7 +114,7 @@ class OutputTracking:
         self.readouts: dict[str, float] = {"tracking_error": 0.0}
 
     def reset(self, observation: Observation) -> None:
-        """Start from the measured state; feet that are lowest stand, as no load was measured yet."""
+        """Start from the measured state; before the first measured load, the lowest feet count as stance feet."""
         self._t0 = observation.t
         self._begun = False
         self._dynamics.reset()
@@ -123,7 +123,7 @@ class OutputTracking:
             self._support.reset()
 
     def update(self, observation: Observation) -> Command:
-        """Return the torques of one tick; the arrays are reused by the next one."""
+        """Return the torques of one tick; the next call overwrites the arrays."""
         dynamics, t = self._dynamics, observation.t - self._t0
         dynamics.place(observation)
         if self._begun:
@@ -141,7 +141,7 @@ class OutputTracking:
         return self._command
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
-        """Return the accelerations (m,) wanted of outputs with ``error`` (m,) = y - y_ref, ``rate`` its derivative.
+        """Return the desired accelerations (m,) of outputs with ``error`` (m,) = y - y_ref and its derivative ``rate``.
 
         Args:
             error: [rad].
@@ -151,11 +151,14 @@ class OutputTracking:
         raise NotImplementedError
 
     def _resting(self, observation: Observation) -> Flags:
-        """Return which feet (K,) the dynamics take as resting."""
+        """Return the feet (K,) that the dynamics treat as resting."""
         return self._feet.loaded
 
     def _carried(self, t: float) -> Array | None:
-        """Return what each foot (K,) of a walk carries of the weight at ``t`` [s]; one that lands early has little."""
+        """Return the planned share of the weight on each foot (K,) of a walk at ``t`` [s]; None without a walk.
+
+        A foot that touches down early gets a small share.
+        """
         share = self._reference.share(t)
         if share is None:
             return None
@@ -164,7 +167,7 @@ class OutputTracking:
         return carried / carried.sum()
 
     def _tasks(self, observation: Observation, t: float) -> list[Task]:
-        """Return what is wanted at ``t`` [s] since the start, the most important first."""
+        """Return the tasks at ``t`` [s] since the start, the most important first."""
         q, v, a = self._reference.at(t)
         wave = self._wave.at(t)
         position, velocity = observation.joint_position, observation.joint_velocity
@@ -174,7 +177,7 @@ class OutputTracking:
             error, rate = position - q - wave[0], velocity - v - wave[1]
             self.readouts["tracking_error"] = float(np.abs(error).max())
             wanted = self.wanted(error, rate, a + wave[2])
-            # On two feet legs that disagree are heard by what they carry; on one foot both have their way.
+            # In double support the errors of each leg are weighted by its load; in single support both count in full.
             heard = np.ones(nu) if self._share is None else np.maximum(self._legs @ self._share, RELIEVED)
             return [Task(heard[:, None] * self._joints, quiet, heard * wanted)]
         of_joints, of_tilt = self._sums[:, :nu], self._sums[:, nu:]
@@ -192,7 +195,7 @@ class OutputTracking:
 
 
 def _legs(robot: Robot) -> Array:
-    """Return (nu, K) which joints move which feet: 1 for those on the way from the root to the foot, else 0."""
+    """Return (nu, K): 1 for the joints between the root and each foot, else 0."""
     ways = [set(robot.model.supports[sole.joint_id]) for sole in robot.soles]
     joints = [robot.model.getJointId(name) for name in robot.joint_names]
     return np.array([[float(joint in way) for way in ways] for joint in joints]).reshape(robot.nu, len(ways))

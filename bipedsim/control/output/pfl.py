@@ -1,7 +1,7 @@
 """Collocated partial feedback linearisation, with steps for walkers that fall from foot to foot.
 
-A. Adu-Bredu: Contact simulation of a 2D bipedal robot kicking a ball, eq. 10 to 15; collocated: M. W. Spong, Partial
-feedback linearization of underactuated mechanical systems, IROS 1994.
+Source: A. Adu-Bredu, Contact simulation of a 2D bipedal robot kicking a ball, eq. 10 to 15. Collocated linearisation:
+M. W. Spong, Partial feedback linearization of underactuated mechanical systems, IROS 1994.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Observation
 
 EARLY = 0.1
-"""Share of ``swing_time`` before which a touch-down is no step: what the ground does just after one."""
+"""Share of ``swing_time`` in which another touchdown is ignored as an after-effect of the last impact."""
 PLANS = 2
-"""Ticks in which a swing is planned anew from what is measured: in the first one the impact may not be over."""
+"""Number of ticks that plan a swing from the measured state; in the first one the impact may not be over."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class PflParams(ReferenceParams):
 
 
 class PflController(StepTracking):
-    """Makes sums of driven joints follow y'' = y_ref'' - K_p (y - y_ref) - K_d (y' - y_ref') exactly.
+    """Make sums of driven joints follow y'' = y_ref'' - K_p (y - y_ref) - K_d (y' - y_ref') exactly.
 
-    What the outputs do not say, such as a stance leg that falls forwards over its foot, goes its own way. With
-    ``swing``, the foot that carries is the only one at rest, and every touch-down of the other begins a swing: a
-    quintic from the measured angle and velocity to ``swing_target`` at rest.
+    Other degrees of freedom, such as a stance leg that falls forwards over its foot, stay uncontrolled. With ``swing``
+    only the stance foot counts as resting, and every touchdown of the other foot begins a swing. A swing is a quintic
+    from the measured angle and velocity to rest at ``swing_target``.
     """
 
     Params = PflParams
@@ -67,11 +67,11 @@ class PflController(StepTracking):
         self._curve: tuple[NDArray[Any], ...] = ()
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
-        """Return y'' of eq. 14."""
+        """Return the desired y'' of eq. 14."""
         return acceleration - self._kp * error - self._kd * rate
 
     def _begin(self, observation: Observation, stance: int) -> None:
-        """Plan the swing beside the foot ``stance`` from the measured angle and velocity."""
+        """Plan the swing on the stance foot ``stance`` from the measured angle and velocity."""
         self._planned = 1 if stance != self._stance.index or not self._stance.known else self._planned + 1
         super()._begin(observation, stance)
         row = self._swing[stance]
@@ -92,9 +92,9 @@ class PflController(StepTracking):
 
 
 def swing_curve(start: float, rate: float, end: float, duration: float) -> Array:
-    """Return the quintic (6,), highest power first, from ``start`` with ``rate`` to rest at ``end``.
+    """Compute the quintic (6,), highest power first, from ``start`` with ``rate`` to rest at ``end``.
 
-    Accelerations at both ends are zero.
+    The accelerations at both ends are zero.
 
     Args:
         start, end: [rad].

@@ -1,4 +1,4 @@
-"""A biped in the plane x z: joints that put its trunk and feet in place, and the force of the ground on a motion."""
+"""A biped in the plane x z: inverse kinematics of trunk and feet, and the centre of pressure of a motion."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 
 ON_PLACE = 1e-11
-"""Error of a solved posture [m, rad]."""
+"""Error at which the inverse kinematics ends [m, rad]."""
 ITERATIONS = 50
 BASE = ("JointModelPX", "JointModelPZ", "JointModelRY")
-"""Joints from the world to the trunk of a robot in the plane."""
+"""Types of the joints from the world to the trunk of a planar robot."""
 PLANE = [0, 2, 4]
 """Rows of a spatial velocity in the plane: x, z and pitch."""
 
 
 @dataclass(frozen=True)
 class Feet:
-    """Feet at one time: displacement ahead (2,) [m], height (2,) [m], share of the weight (2,)."""
+    """Feet at one time: forward displacement (2,) [m], height (2,) [m], share of the weight (2,)."""
 
     ahead: Array
     up: Array
@@ -31,14 +31,14 @@ class Feet:
 
 
 class PlanarBody:
-    """Kinematics and dynamics of a biped in the plane.
+    """Compute kinematics and dynamics of a biped in the plane.
 
     Args:
         robot: The robot.
-        who: The controller, for messages.
+        who: Name of the controller, for messages.
 
     Raises:
-        ConfigError: It is no biped in the plane.
+        ConfigError: The robot is not a planar biped.
     """
 
     def __init__(self, robot: Robot, who: str) -> None:
@@ -63,12 +63,12 @@ class PlanarBody:
         self.room = min(float(np.abs(sole.vertices[:, 0] - sole.centre[0]).min()) for sole in robot.soles)
 
     def postures(self, base: Array, feet: Sequence[Feet], start: Array) -> Array:
-        """Return configurations (n, 9) with the trunk at ``base`` (n, 2), x and z, upright, and ``feet`` flat.
+        """Solve configurations (n, 9) with the trunk upright at ``base`` (n, 2), x and z, and flat ``feet``.
 
         Args:
             base: [m].
             feet: n times.
-            start: (9,) where the first one is looked for.
+            start: (9,) initial guess for the first one.
 
         Raises:
             ConfigError: A leg is too short, or a joint would leave its limits.
@@ -93,7 +93,7 @@ class PlanarBody:
         return found
 
     def centre_of_pressure(self, q: Array, v: Array, a: Array) -> Array:
-        """Return where the ground's force acts (n,) [m] on the ground of the standing robot, for a motion (n, 9)."""
+        """Return the centre of pressure (n,) [m] of a motion (n, 9), on the ground of the standing robot."""
         model, data = self.robot.model, self._data
         found = np.zeros(len(q))
         ground = self._home[:, 1].mean()
@@ -105,7 +105,7 @@ class PlanarBody:
         return found
 
     def _places(self, q: Array) -> Array:
-        """Return x, z and pitch (2, 3) of the middle of each sole."""
+        """Return x, z and pitch (2, 3) of the centre of each sole."""
         model, data = self.robot.model, self._data
         pin.computeJointJacobians(model, data, q)
         poses = [data.oMi[s.joint_id] * c for s, c in zip(self.robot.soles, self._centres, strict=True)]
@@ -113,14 +113,14 @@ class PlanarBody:
         return np.array([[*pose.translation[[0, 2]], angle] for pose, angle in zip(poses, pitch, strict=True)])
 
     def _rows(self) -> Array:
-        """Return the Jacobian (6, 9) of the places that were computed last."""
+        """Return the Jacobian (6, 9) of the last :meth:`_places`."""
         world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         model, data = self.robot.model, self._data
         pairs = zip(self.robot.soles, self._centres, strict=True)
         return np.vstack([pin.getFrameJacobian(model, data, s.joint_id, c, world)[PLANE] for s, c in pairs])
 
     def refused(self, why: str) -> ConfigError:
-        """Return the error that says why there is no such walk."""
+        """Make the error that says why the walk is impossible."""
         return ConfigError(
             f"{self._who}: {self.robot.name} cannot walk so: {why}. Take a shorter step_length, a larger walk_drop, or "
             "more time"

@@ -1,11 +1,13 @@
-"""A gait in the plane x z: the trunk upright, the feet flat, the centre of pressure in the middle of what carries.
+"""A planar gait in x z: upright trunk, flat feet, and the centre of pressure in the middle of the stance foot.
 
-On a flat foot a planar biped has as many drives as degrees of freedom: joints that follow a plan make the robot follow
-it, as long as the centre of pressure that the plan needs is inside the sole (hurmuzlu2001, section 5.2.1). So the hips
-move such that the inverse dynamics of the whole robot has its centre of pressure where it is wanted: in the middle of
-the foot that carries, and from one to the other on two feet. From step to step the robot is a linear inverted pendulum
-with a periodic centre of pressure; what legs and trunk do besides is taken in by iteration, as in Kajita et al. 2003,
-"Biped walking pattern generation by using preview control of zero-moment point".
+On a flat foot a planar biped has as many drives as degrees of freedom. If the joints follow a plan, the robot follows
+it too, as long as the centre of pressure that the plan needs is inside the sole (hurmuzlu2001, section 5.2.1). The hips
+therefore move such that the inverse dynamics of the whole robot gives the desired centre of pressure. It is in the
+middle of the stance foot in single support, and moves from one foot to the other in double support.
+
+From step to step the robot is a linear inverted pendulum with a periodic centre of pressure. An iteration corrects for
+the dynamics of legs and trunk, as in Kajita et al. 2003, "Biped walking pattern generation by using preview control of
+zero-moment point".
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy  # whose parts it imports when they are first named
+import scipy  # it imports its submodules at their first use
 
 from bipedsim.control.output.planar_body import Feet, PlanarBody
 from bipedsim.control.walking import TOP, height
@@ -26,32 +28,32 @@ if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline, PPoly
 
 KNOT = 5e-3
-"""Time between two postures that are solved [s], about."""
+"""Approximate time between two solved postures [s]."""
 REFINED = 1e-5
-"""Error of the periodic centre of pressure at which iteration ends [m]."""
+"""Error of the periodic centre of pressure at which the iteration ends [m]."""
 PASSES = 30
 LEAD = 2
-"""Steps from standing into the stride, and to standing: what the pendulum has beside it decays as exp(-omega t)."""
+"""Steps from standing into the stride, and back; the pendulum's deviation from the stride decays as exp(-omega t)."""
 SHAPE = 0.06
-"""Time between the knots of the splines by which the trunk departs from a quintic there [s]."""
+"""Time between the knots of the splines that are added to the trunk's quintic in these steps [s]."""
 FORWARD = (0.05, 0.9)
-"""Shares of single support between which the foot moves ahead: it meets the ground vertically."""
+"""Shares of single support between which the foot moves ahead, so that it touches down vertically."""
 DEPTH = 5e-4
-"""A foot is led this far [m] below the ground, so that it lands before it is to carry, and then back."""
+"""Depth [m] below the ground to which a foot is led, so that it touches down before it takes load; then it returns."""
 COMING = 0.8
-"""Share of single support from which on a foot that meets the ground has landed."""
+"""Share of single support after which contact of the swing foot counts as touchdown."""
 
 
 @dataclass(frozen=True)
 class PlanarGait:
-    """A gait by its numbers.
+    """Describe a planar gait.
 
     Attributes:
-        n_steps: Number of steps, the second foot first and the last one to beside the other; 0 for no end.
+        n_steps: Number of steps, the second foot first; the last one closes the stance. 0 for no end.
         step_length, step_height: From one foot to the next, and rise of a foot [m].
-        step_duration, step_shift: Times on one foot and on both [s].
+        step_duration, step_shift: Times of single and double support [s].
         walk_begin: Time from standing to the first step, and from the last one to standing [s].
-        walk_drop: By how much the hips are lower than standing [m].
+        walk_drop: Distance by which the hips are lower than in standing [m].
     """
 
     n_steps: int
@@ -64,20 +66,20 @@ class PlanarGait:
 
     @property
     def period(self) -> float:
-        """Time of a step [s]."""
+        """Duration of a step with its double support [s]."""
         return self.step_duration + self.step_shift
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A time in which the weight passes over, or a foot swings.
+    """A phase of the gait: the weight shifts, or a foot swings.
 
     Attributes:
         duration: [s].
-        feet: Where both feet are when it begins, as a displacement ahead [m].
-        share: What the second foot carries of the weight at the beginning and at the end.
-        foot: That swings, or that has landed where ``way`` is 0; -1 for none.
-        way: How far it swings [m].
+        feet: Forward displacement of both feet at the beginning [m].
+        share: Share of the weight on the second foot at the beginning and at the end.
+        foot: The swing foot, or the foot that has touched down if ``way`` is 0; -1 for none.
+        way: Length of the swing [m].
     """
 
     duration: float
@@ -88,11 +90,11 @@ class Phase:
 
 
 class Segment:
-    """Phases one after the other.
+    """Consecutive phases of the gait.
 
     Args:
-        phases: At least one.
-        rise: Height of a swinging foot [m].
+        phases: The phases, at least one.
+        rise: Height of a swing foot [m].
     """
 
     def __init__(self, phases: Sequence[Phase], rise: float) -> None:
@@ -111,14 +113,14 @@ class Segment:
         return np.array([1.0 - second, second])
 
     def coming(self, t: float) -> int:
-        """Return the foot that is about to land at ``t`` [s], -1 for none."""
+        """Return the foot that may touch down at ``t`` [s], -1 for none."""
         k = self._at(t)
         phase = self._phases[k]
         late = phase.way > 0.0 and t - self.ends[k] > COMING * phase.duration
         return phase.foot if late else -1
 
     def feet(self, t: float) -> Feet:
-        """Return where the feet are at ``t`` [s]."""
+        """Return the planned feet at ``t`` [s]."""
         k = self._at(t)
         phase = self._phases[k]
         ahead, up = np.array(phase.feet), np.zeros(2)
@@ -136,20 +138,20 @@ class Segment:
 
 
 class PlanarWalk:
-    """Joint angles of a gait over time: from standing into steps that repeat, and to a stand.
+    """Plan joint angles of a gait over time: from standing into periodic steps, and back to standing.
 
-    The first and the last steps are apart from the others: in their time the robot finds into its gait, and out of it.
+    The first and the last ``LEAD`` steps are planned separately: they lead into the periodic gait and out of it.
 
     Args:
         robot: The robot.
         gait: Its gait.
-        who: The controller, for messages.
+        who: Name of the controller, for messages.
 
     Attributes:
         start: (nu,) joint angles at rest [rad].
 
     Raises:
-        ConfigError: The robot is no biped in the plane, or cannot walk so.
+        ConfigError: The robot is no planar biped, or cannot walk with this gait.
     """
 
     def __init__(self, robot: Robot, gait: PlanarGait, who: str) -> None:
@@ -158,7 +160,7 @@ class PlanarWalk:
         self._joints = robot.idx_v
         length, begin = gait.step_length, gait.walk_begin
         whole = 2.0 * length
-        # Times of the stride count from the landing of the first step.
+        # Times of the stride count from the touchdown of the first step.
         self._joined = (LEAD - 1) * gait.period
         first = [Phase(begin, (0.0, 0.0), (0.5, 0.0)), *self._steps((0.0, 0.0), 1, [length] + (LEAD - 1) * [whole])]
         self._first = Segment(first, gait.step_height)
@@ -189,12 +191,12 @@ class PlanarWalk:
             self._curves.append(self._ending(hips, strides, left, before * length))
 
     def _steps(self, feet: tuple[float, float], swing: int, ways: Sequence[float]) -> list[Phase]:
-        """Return steps of the foot ``swing``, then of the other one and so on, with double support in between.
+        """Return phases of steps that begin with the foot ``swing`` and alternate, with double support in between.
 
         Args:
-            feet: Where they begin [m].
-            swing: The first foot that swings.
-            ways: How far each step moves a foot [m].
+            feet: Initial positions of the feet [m].
+            swing: The first swing foot.
+            ways: Length of each swing [m].
         """
         gait, phases, at = self._gait, list[Phase](), list(feet)
         for i, way in enumerate(ways):
@@ -208,7 +210,7 @@ class PlanarWalk:
 
     @property
     def duration(self) -> float:
-        """From standing to standing [s]; infinite without an end."""
+        """Time from standing to standing [s]; infinite for a walk without end."""
         return self._first.duration + self._middle + (self._last.duration if self._gait.n_steps else 0.0)
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
@@ -219,17 +221,17 @@ class PlanarWalk:
         return value, np.zeros_like(rate) if resting else rate, np.zeros_like(bend) if resting else bend
 
     def share(self, t: float) -> Array:
-        """Return what each foot (2,) is to carry of the weight ``t`` [s] after the start; 0 while it swings."""
+        """Return the planned share of the weight on each foot (2,) ``t`` [s] after the start; 0 while it swings."""
         _, segment, since = self._segment(t)
         return segment.share(since)
 
     def coming(self, t: float) -> Flags:
-        """Return which feet (2,) swing and may land ``t`` [s] after the start."""
+        """Return which feet (2,) swing and may touch down ``t`` [s] after the start."""
         _, segment, since = self._segment(t)
         return np.arange(2) == segment.coming(since)
 
     def _segment(self, t: float) -> tuple[int, Segment, float]:
-        """Return number, segment and time in it [s]."""
+        """Return the index of the segment at ``t`` [s], the segment, and the time in it [s]."""
         if t < self._first.duration:
             return 0, self._first, max(t, 0.0)
         since = t - self._first.duration
@@ -238,14 +240,14 @@ class PlanarWalk:
         return 2, self._last, min(since - self._middle, self._last.duration)
 
     def _trunk(self, x: Array, drop: Array) -> Array:
-        """Return places (n, 2) of the trunk that is ``x`` (n,) ahead and lower than standing by ``drop`` (n,)."""
+        """Return positions (n, 2) of the trunk ``x`` (n,) ahead and ``drop`` (n,) lower than in standing."""
         home = self._body.robot.q_nominal[:2]
         return home + np.column_stack([x, -drop])
 
     def _periodic(self) -> tuple[CubicSpline, CubicSpline]:
-        """Return how far the trunk is ahead of a stride's even motion, and all coordinates of the stride [m, rad].
+        """Return the trunk's deviation from the even motion of a stride, and all coordinates of the stride [m, rad].
 
-        The centre of pressure of a pendulum that moves as exp(i w t) moves by 1 + w^2 / omega^2 as much.
+        If the pendulum moves as exp(i w t), its centre of pressure moves by 1 + w^2 / omega^2 times as much.
         """
         body, stride = self._body, self._stride
         times = stride.times
@@ -280,7 +282,7 @@ class PlanarWalk:
         return self._passage(self._first, np.array([np.zeros(3), end]), np.array(low), (np.zeros(9), rates))
 
     def _ending(self, hips: CubicSpline, strides: CubicSpline, t: float, ahead: float) -> tuple[PPoly, PPoly, PPoly]:
-        """Return the joints of the last steps, from the stride at ``t`` [s]; the foot that carries is ``ahead`` [m]."""
+        """Return the joints of the last steps, from the stride at ``t`` [s]; the stance foot is ``ahead`` [m]."""
         gait, last = self._gait, self._last
         begin, rates = self._in_stride(hips, strides, t)
         begin[0] -= ahead
@@ -290,11 +292,11 @@ class PlanarWalk:
         return self._passage(last, np.array([begin, end]), np.array(low), (rates, np.zeros(9)))
 
     def _in_stride(self, hips: CubicSpline, strides: CubicSpline, t: float) -> tuple[Array, Array]:
-        """Return place, velocity and acceleration (3,) of the trunk at ``t`` [s], and all velocities (9,)."""
+        """Return position, velocity and acceleration (3,) of the trunk at ``t`` [s], and all velocities (9,)."""
         speed = self._gait.step_length / self._gait.period
         trunk = np.array([hips(t) + speed * t, hips(t, 1) + speed, hips(t, 2)])
         rates: Array = strides(t, 1)
-        # Coordinates of the stride leave out its even motion.
+        # The coordinates of the stride exclude its even motion.
         rates[0] += speed
         return trunk, rates
 
@@ -303,13 +305,13 @@ class PlanarWalk:
     ) -> tuple[PPoly, PPoly, PPoly]:
         """Return the joints of a segment between standing and the stride.
 
-        The trunk moves along a quintic and splines that vanish with two derivatives at both ends; they bring the centre
-        of pressure nearest to where it is wanted, in the least-squares sense.
+        The trunk moves along a quintic plus splines that vanish with two derivatives at both ends. The splines minimise
+        the squared error of the centre of pressure.
 
         Args:
-            segment: Where the feet are.
-            ends: (2, 3) place, velocity and acceleration of the trunk at both ends [m, m/s, m/s^2].
-            low: (n,) how much lower than standing [m].
+            segment: The phases.
+            ends: (2, 3) position, velocity and acceleration of the trunk at both ends [m, m/s, m/s^2].
+            low: (n,) distance below the standing height [m].
             rates: Velocities (9,) of all coordinates at both ends.
 
         Raises:
@@ -338,6 +340,6 @@ class PlanarWalk:
         return self._of_joints(curve)
 
     def _of_joints(self, curve: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:
-        """Return the driven joints of a curve of all coordinates, with two derivatives."""
+        """Extract the driven joints from a curve of all coordinates, with two derivatives."""
         joints = scipy.interpolate.PPoly(curve.c[:, :, self._joints], curve.x)
         return joints, joints.derivative(), joints.derivative(2)

@@ -1,6 +1,6 @@
 """Variable structure control with a boundary layer (hurmuzlu2001 section 5.2.1, eq. 57).
 
-J.-J. Slotine, W. Li: Applied Nonlinear Control, 1991, chapter 7, for the layer.
+Source of the boundary layer: J.-J. Slotine, W. Li, Applied Nonlinear Control, 1991, chapter 7.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ class SlidingParams(ReferenceParams):
 
 
 class SlidingController(OutputTracking):
-    """Lets s = e' + lam e of every output lose ``reach`` per second until it is within ``layer``.
+    """Reduce s = e' + lam e of every output by ``reach`` per second until |s| is within ``layer``.
 
-    u = u_hat - k sat(s / layer): u_hat is the torque that keeps s where it is by the model, and k = (H A)^+ reach, what
-    the outputs accelerate by ``reach`` with. Then |s| is in the layer after (|s(0)| - layer) / reach, decays with
-    reach / layer in it, and a disturbance of d < reach leaves |s| <= layer d / reach and |e| <= that / slope.
+    u = u_hat - k sat(s / layer). The torque u_hat keeps s constant according to the model. The gain k = (H A)^+ reach
+    accelerates the outputs by ``reach``.
+
+    |s| is in the layer after (|s(0)| - layer) / reach, and decays there with the rate reach / layer. A disturbance of
+    d < reach leaves |s| <= layer d / reach, and |e| <= |s| / slope.
 
     Attributes:
         readouts: With ``sliding_variable``, the largest |s| of the last tick [rad/s].
 
     Raises:
-        ConfigError: The layer is crossed within a tick; or as :class:`OutputTracking`.
+        ConfigError: s would cross the layer within a tick; or as :class:`OutputTracking`.
     """
 
     Params = SlidingParams
@@ -58,7 +60,7 @@ class SlidingController(OutputTracking):
         self.readouts["sliding_variable"] = 0.0
 
     def wanted(self, error: Array, rate: Array, acceleration: Array) -> Array:
-        """Return y'' of u_hat and of the switching part."""
+        """Return the desired y'' of u_hat and of the switching part."""
         s = rate + self._slope * error
         self.readouts["sliding_variable"] = float(np.abs(s).max())
         switching: Array = self._reach * np.clip(s / self._layer, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Which foot of a walker carries: the one that landed last; and outputs of walkers that fall from foot to foot."""
+"""The stance foot of a walker, which touched down last, and outputs of walkers that fall from foot to foot."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bipedsim.sim import Observation
 
 
 class StanceFoot:
-    """The foot that carries a walker of two feet, which changes at touch-downs of the other.
+    """Track the stance foot of a two-footed walker; it changes at touchdowns of the other foot.
 
     Args:
-        early: Time after a touch-down before which another one is what the ground does just after it [s], unless the
-            foot that carried is off the ground.
+        early: Time after a touchdown in which another touchdown is ignored as an after-effect of the impact [s].
+            If the stance foot is off the ground, the touchdown always counts.
 
     Attributes:
-        index: Of the foot.
-        began: When it began to carry [s].
-        known: Whether one carries at all.
+        index: Index of the stance foot.
+        began: Time of its touchdown [s].
+        known: Whether there is a stance foot.
     """
 
     def __init__(self, early: float) -> None:
@@ -34,38 +34,38 @@ class StanceFoot:
         self.known = False
 
     def reset(self) -> None:
-        """Forget which foot carries."""
+        """Clear the stance foot."""
         self.known = False
 
     def lands(self, t: float, loaded: Flags) -> bool:
-        """Return whether the other foot has landed, ``loaded`` (2,) at ``t`` [s]."""
+        """Return whether the other foot has touched down, from the loaded feet ``loaded`` (2,) at ``t`` [s]."""
         late = t - self.began > self._early
         return self.known and bool(loaded[1 - self.index] and (late or not loaded[self.index]))
 
     def take(self, t: float, index: int) -> None:
-        """Let the foot ``index`` carry from ``t`` [s] on."""
+        """Make the foot ``index`` the stance foot from ``t`` [s] on."""
         self.index, self.began, self.known = index, t, True
 
 
 class StepTracking(OutputTracking):
-    """Base of the controllers that let walkers of two feet step, if the parameters say what swings.
+    """Track outputs of two-footed walkers that step, if the parameters define a swing; base class.
 
-    The foot that carries is then the only one at rest, and every touch-down of the other makes it the one. A walker of
+    Then only the stance foot rests, and every touchdown of the other foot makes that one the stance foot. A walker with
     one drive tracks its swing and nothing else.
 
     Args:
         robot, params, dt: As :class:`OutputTracking`.
 
     Attributes:
-        readouts: Of such a walker with ``steps``, the touch-downs that changed feet.
+        readouts: Of such a walker, also ``steps``: the number of touchdowns that changed the stance foot.
 
     Raises:
         ConfigError: A parameter does not fit the robot.
-        UnknownNameError: A joint, output or foot that there is not.
+        UnknownNameError: There is no such joint, output or foot.
     """
 
     def _walk(self, swing: Array, early: float) -> None:
-        """Take what swings, a sum (2, n) for each foot that carries, or none; ``early`` as of :class:`StanceFoot`."""
+        """Set the swing: a sum (2, n) for each stance foot, or none; for ``early`` see :class:`StanceFoot`."""
         self._swing = swing
         self._stance = StanceFoot(early)
         if len(swing):
@@ -80,14 +80,14 @@ class StepTracking(OutputTracking):
         return linear_sums({name: sums[name] for name in feet if name in sums}, names, f"{self.who}: {what}")
 
     def _begin(self, observation: Observation, stance: int) -> None:
-        """Let the foot ``stance`` carry."""
+        """Make ``stance`` the stance foot."""
         self._stance.take(observation.t, stance)
 
     def _swinging(self, observation: Observation) -> None:
-        """Go on with a swing that has begun."""
+        """Continue a swing that has begun."""
 
     def _swing_task(self, observation: Observation) -> tuple[Task, float]:
-        """Return what the swing wants, and its error [rad]."""
+        """Return the task of the swing, and its error [rad]."""
         raise NotImplementedError
 
     def reset(self, observation: Observation) -> None:

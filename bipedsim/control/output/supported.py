@@ -1,11 +1,11 @@
-"""The dynamics of a robot on feet that rest, from what the robot measures: joints, IMU and the load of its feet.
+"""Dynamics of a robot on resting feet, from its measurements: joints, IMU and the load of the feet.
 
-With the rows J of what rests, M a + nle + D v = S^T u + J^T lam and J a + J' v = 0 leave (hurmuzlu2001 eq. 1 with
+With the rows J of the resting feet, M a + nle + D v = S^T u + J^T lam and J a + J' v = 0 give (hurmuzlu2001 eq. 1 with
 active constraints, adubredu eq. 10-11)
 
     a = A u + b,  A = P M^-1 S^T,  b = -P M^-1 (nle + D v) - X J' v,  X = M^-1 J^T (J M^-1 J^T)^+,  P = 1 - X J
 
-Redundant rows, as of two feet or of a robot in a plane, cost nothing: the pseudo-inverse takes what is independent.
+Rows may be redundant, as those of two feet or of a planar robot: the pseudo-inverse uses only independent rows.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Observation
 
 RANK = 1e-9
-"""Singular values below this share of the largest are zero: rows that say the same, torques that do the same."""
+"""Share of the largest singular value below which others count as zero: redundant rows or torques."""
 LEAST_PRESSURE = 0.05
-"""Of its foot's part of the weight, a point of a walker presses at least this share."""
+"""Minimum force on a contact point of a walk, as a share of its part of the foot's load."""
 PULL = 1e-9
-"""Share of the weight that is rounding."""
+"""Share of the weight below which a force is rounding error."""
 LEVEL = 5e-3
-"""Before the first measured load, feet not higher than this above the lowest one stand [m]."""
+"""Height above the lowest foot up to which feet count as standing, before the first measured load [m]."""
 
 _ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 _LOCAL = pin.ReferenceFrame.LOCAL
 
 
 class Task(NamedTuple):
-    """Outputs y that are to accelerate as wanted; m of them.
+    """Outputs y with desired accelerations; m of them.
 
     Attributes:
         rows: (m, nv) H with y' = H v.
         bias: (m,) H' v, their acceleration at constant velocities.
-        wanted: (m,) y''.
+        wanted: (m,) desired y''.
     """
 
     rows: Array
@@ -49,7 +49,7 @@ class Task(NamedTuple):
 
 
 class RestingPoint(NamedTuple):
-    """A frame, by its placement in a joint, and how many components of its velocity are zero, linear ones first."""
+    """A frame, placed in a joint, and the number of its velocity components that are zero, linear ones first."""
 
     joint_id: int
     placement: pin.SE3
@@ -57,13 +57,13 @@ class RestingPoint(NamedTuple):
 
 
 class LoadedFeet:
-    """Which feet carry, by the force along the normal of their soles, with hysteresis.
+    """Detect the loaded feet from the force along the normal of their soles, with hysteresis.
 
     Args:
         robot: The robot.
 
     Attributes:
-        loaded: (K,) the answer of the last tick.
+        loaded: (K,) loaded feet of the last tick.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -73,7 +73,7 @@ class LoadedFeet:
         self._weight = robot.weight
 
     def update(self, observation: Observation) -> Flags:
-        """Return ``loaded`` after this tick."""
+        """Update ``loaded`` and return it."""
         force = np.einsum("ki,ki->k", self._normals, observation.foot_wrench[:, :3])
         limit = np.where(self.loaded, RELIEVED, CARRIES) * self._weight
         np.greater(force, limit, out=self.loaded)
@@ -81,17 +81,17 @@ class LoadedFeet:
 
 
 class SupportedDynamics:
-    """State and dynamics of a robot some of whose feet rest on the ground.
+    """Compute state and dynamics of a robot with some feet at rest on the ground.
 
-    Coordinates that nothing measures, the free flyer or passive joints, follow from the IMU and from the feet: angles
-    turn the IMU as it is turned, velocities agree with the gyro and keep the feet where they are. Where the robot is in
-    the world stays unknown, and no force depends on it.
+    The unmeasured coordinates, which are the free flyer or passive joints, follow from the IMU and the feet. Their
+    angles match the IMU's attitude. Their velocities agree with the gyro and keep the resting feet in place. The
+    position in the world stays unknown, and no force depends on it.
 
     Args:
         robot: The robot.
 
     Attributes:
-        q, v: (nq,), (nv,) the state; positions of the base are not known and 0.
+        q, v: (nq,), (nv,) the state; unknown positions of the base are 0.
         A, b: (nv, nu), (nv,) a = A u + b.
     """
 
@@ -114,11 +114,11 @@ class SupportedDynamics:
         self._points = [_resting_points(sole) for sole in robot.soles]
 
     def reset(self) -> None:
-        """Forget the attitude of before: where one is looked for, :meth:`place` begins with the last one."""
+        """Reset the attitude, from which :meth:`place` starts its solution."""
         self.q = pin.neutral(self._model)
 
     def place(self, observation: Observation) -> None:
-        """Take in joint positions and the attitude of the IMU."""
+        """Update the configuration from the joint positions and the attitude of the IMU."""
         self.q[self._robot.idx_q] = observation.joint_position
         turned = self._imu_rotation(self.q)
         error = pin.log3(turned.T @ pin.Quaternion(observation.imu_orientation).toRotationMatrix())
@@ -128,9 +128,9 @@ class SupportedDynamics:
         self.q = pin.integrate(self._model, self.q, change)
 
     def lowest_feet(self) -> Flags:
-        """Return which feet (K,) are lowest, to ``LEVEL``, after :meth:`place`: they stand before any load is known.
+        """Return the feet (K,) that are lowest, to ``LEVEL``; they count as standing before any load is known.
 
-        None of a robot that is fixed in the world: it needs no feet.
+        Call :meth:`place` first. A robot that is fixed in the world has none, because it needs no feet.
         """
         if not len(self._unmeasured):
             return np.zeros(len(self._robot.soles), dtype=np.bool_)
@@ -140,10 +140,10 @@ class SupportedDynamics:
         return heights < heights.min(initial=np.inf) + LEVEL
 
     def find_velocity(self, observation: Observation, resting: Flags) -> Array:
-        """Fill the velocity alone, after :meth:`place`, with the feet of ``resting`` (K,) at rest.
+        """Update only the velocity, with the feet of ``resting`` (K,) at rest; call :meth:`place` first.
 
         Returns:
-            J (m, nv), the rows of what rests: its velocities [m/s, rad/s] are J v, in the axes of the world.
+            J (m, nv), the rows of the resting feet: their velocities [m/s, rad/s] are J v, in the axes of the world.
         """
         pin.computeJointJacobians(self._model, self._data, self.q)
         points = self._resting(resting)
@@ -156,7 +156,7 @@ class SupportedDynamics:
         return J
 
     def update(self, observation: Observation, resting: Flags) -> None:
-        """Fill velocity and dynamics after :meth:`place`, with the feet of ``resting`` (K,) at rest."""
+        """Update velocity and dynamics, with the feet of ``resting`` (K,) at rest; call :meth:`place` first."""
         model, data, robot = self._model, self._data, self._robot
         J = self.find_velocity(observation, resting)
         points = self._resting(resting)
@@ -174,15 +174,14 @@ class SupportedDynamics:
         self.b[:] = held[:, nu] - X @ drift
 
     def torque(self, tasks: Iterable[Task], start: Array) -> Array:
-        """Return the torques (nu,) within the effort limits that let the outputs accelerate as wanted.
+        """Return the torques (nu,) within the effort limits for the desired output accelerations.
 
-        u = u0 + (H A)^+ (y'' - H' v - H (A u0 + b)), adubredu eq. 15 and hurmuzlu2001 eq. 56. Of several tasks the
-        first comes first: a later one gets what torques are left that do not disturb it. Where torques are redundant,
-        they differ least from ``start``; where outputs contradict each other or the feet, squares of the errors are
-        least.
+        u = u0 + (H A)^+ (y'' - H' v - H (A u0 + b)), adubredu eq. 15 and hurmuzlu2001 eq. 56. Tasks are ordered by
+        priority: a later one uses only torques that do not disturb earlier ones. Redundant torques differ least from
+        ``start``. If outputs contradict each other or the feet, the sum of squared errors is minimal.
 
         Args:
-            tasks: What is wanted, the most important first.
+            tasks: The tasks, the most important first.
             start: (nu,) u0 [N.m].
         """
         u = start.copy()
@@ -190,7 +189,7 @@ class SupportedDynamics:
         for task in tasks:
             whole = task.rows @ self.A
             reach = whole @ left
-            # What is left of rows that earlier tasks have used up is rounding, and must not be inverted.
+            # If earlier tasks have used up the rows, the remainder is rounding error and must not be inverted.
             rounding, largest = RANK**0.5 * np.linalg.norm(whole), np.linalg.norm(reach)
             if largest <= rounding:
                 continue
@@ -200,24 +199,26 @@ class SupportedDynamics:
         return self._within_limits(u)
 
     def shared(self, u: Array, share: Array) -> Array:
-        """Return the torques (nu,) within the effort limits that accelerate the robot as ``u`` does, with feet sharing.
+        """Return torques (nu,) within the effort limits for the accelerations of ``u``, with the load shared by feet.
 
-        What no drive carries, r = (M a + nle + D v) of the unmeasured coordinates, the forces of the ground do: J^T f =
-        r there. Of the forces that do, those with the least sum of f^2 / share are taken: along the line between two
-        feet they are in proportion to ``share``, and under each foot the centre of pressure is as near to its middle.
-        Points do not pull. Where without that there are no forces, as on one foot with the centre of pressure at its
-        edge, the accelerations of the joints give way, as little as needed in the least-squares sense.
+        The ground reaction forces provide what no drive can: J^T f = r with r = M a + nle + D v of the unmeasured
+        coordinates. Of these forces, those with the smallest sum of f^2 / share are chosen. Along the line between two
+        feet they are proportional to ``share``, and under each foot the centre of pressure is close to its middle in
+        the same sense.
+
+        Points cannot pull. If no such forces exist, as on one foot with the centre of pressure at its edge, the joint
+        accelerations change, by as little as needed in the least-squares sense.
 
         Args:
             u: (nu,) [N.m].
-            share: (K,) parts of the weight, 0 for feet that do not rest; their sum is 1. Only feet of points and blades
+            share: (K,) shares of the weight, 0 for feet that do not rest; their sum is 1. Only point feet and line feet
                 have forces that can be compared.
         """
         passive, drives = self._unmeasured, self._robot.idx_v
         rests = [np.full(len(points), part) for points, part in zip(self._points, share, strict=True) if part > 0.0]
         parts = np.concatenate([np.zeros(0), *rests])
         foot = np.repeat(np.arange(len(rests)), [len(rest) for rest in rests])
-        # On two feet the centre of pressure is between them, and a point may be without load.
+        # On two feet the centre of pressure is between the feet, and a point may have no load.
         least = LEAST_PRESSURE * self._weight if len(rests) == 1 else 0.0
         carried = self._J[:, passive]
         wanted = self._M @ self.A, self._M @ self.b + self._forces
@@ -248,10 +249,10 @@ class SupportedDynamics:
     def tilt(self) -> tuple[Array, Array, Array]:
         """Return roll and pitch (2,) [rad] of the IMU's body from the nominal posture, rows (2, nv) and bias (2,).
 
-        Roll and pitch are those of rotations about x, then y, then z of the world; pitch is not at +-90 degrees.
+        The angles are rotations about x, then y, then z of the world. The pitch must not be +-90 degrees.
         """
         R = self._imu_rotation_now() @ self._nominal.T
-        # Roll and pitch change with the angular velocity times E.
+        # The rates of roll and pitch are E times the angular velocity.
         roll, pitch, yaw = pin.rpy.matrixToRpy(R)
         c, s, tan, cos = np.cos(yaw), np.sin(yaw), np.tan(pitch), np.cos(pitch)
         E = np.array([[c / cos, s / cos, 0.0], [-s, c, 0.0]])
@@ -283,7 +284,7 @@ class SupportedDynamics:
         return [point for points, rests in zip(self._points, resting, strict=True) if rests for point in points]
 
     def _rows(self, point: RestingPoint) -> Array:
-        """Return the rows of the velocity of ``point`` that are zero."""
+        """Return the Jacobian of the velocity components of ``point`` that are zero."""
         jacobian = pin.getFrameJacobian(self._model, self._data, point.joint_id, point.placement, _ALIGNED)
         rows: Array = jacobian[: point.size]
         return rows
@@ -296,12 +297,12 @@ class SupportedDynamics:
 
 
 def _solved(rows: Array, values: Array) -> Array:
-    """Return the least-squares solution, of least norm where it is not unique."""
+    """Return the least-squares solution with the smallest norm."""
     return np.asarray(np.linalg.lstsq(rows, values, rcond=RANK)[0], dtype=np.float64)
 
 
 def _resting_points(sole: Sole) -> tuple[RestingPoint, ...]:
-    """Return what rests of a sole: all of a face, of a blade or a point the place of its vertices."""
+    """Return the resting points of a sole: the whole frame of a face, or each vertex of a line or point foot."""
     joint = sole.joint_id
     if sole.n_vertices > 2:
         return (RestingPoint(joint, sole.placement_joint_sole, 6),)

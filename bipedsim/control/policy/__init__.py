@@ -1,4 +1,4 @@
-"""Learned policies: networks from files, run as their deployment files say."""
+"""Learned policies: networks from files, run as their deployment files specify."""
 
 import lazy_loader
 

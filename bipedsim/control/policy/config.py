@@ -1,4 +1,4 @@
-"""What a deployment file of a policy says, whoever wrote it: see docs/controllers/policy.md."""
+"""The content of a policy's deployment file, in any format: see docs/controllers/policy.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bipedsim.config import param
 
 PerJoint = float | list[float] | Mapping[str, float]
-"""One number for all joints, one each in their order, or joint name or regular expression to number."""
+"""One number for all joints, one per joint in their order, or a mapping from joint name or regular expression."""
 Range = tuple[float, float]
 
 
@@ -26,7 +26,7 @@ class TermConfig:
 
 @dataclass(frozen=True)
 class ActionConfig:
-    """The key ``action``: targets of the drives [rad] = offset + scale (what the network gives)."""
+    """The key ``action``: targets of the drives [rad] = offset + scale (output of the network)."""
 
     joints: list[str] | None = param(
         None, "that the network moves, in the order of its output; default all of `joints`, others are held"
@@ -39,7 +39,7 @@ class ActionConfig:
 
 @dataclass(frozen=True)
 class ClockConfig:
-    """The key ``clock`` of policies that walk to a beat: the terms ``clock...``, of phase (t + start) / period."""
+    """The key ``clock`` of policies with a fixed rhythm: the terms ``clock...``, of phase (t + start) / period."""
 
     period: float = param(0.8, "of a stride", unit="s", low=1e-3, high=100.0)
     start: float = param(0.0, "what it shows at the first update", unit="s", low=0.0, high=100.0)
@@ -50,7 +50,7 @@ class ClockConfig:
 
 @dataclass(frozen=True)
 class FramesConfig:
-    """The key ``frames`` of policies that see all terms several times, update by update."""
+    """The key ``frames`` of policies that see all terms of several updates."""
 
     count: int = param(1, "how many", low=1, high=1000)
     newest_first: bool = param(False, "whether the newest one comes first")
@@ -58,7 +58,7 @@ class FramesConfig:
 
 @dataclass(frozen=True)
 class CommandConfig:
-    """The key ``command``: what of a velocity command is handed on; more is cut."""
+    """The key ``command``: limits to which a velocity command is clipped for the policy."""
 
     low: tuple[float, float, float] = param((-10.0, -10.0, -10.0), "vx, vy [m/s], wz [rad/s]")
     high: tuple[float, float, float] = param((10.0, 10.0, 10.0), "the same")
@@ -66,7 +66,7 @@ class CommandConfig:
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """A deployment file of bipedsim; what others write is translated to it (:mod:`bipedsim.control.policy.readers`)."""
+    """A deployment file of bipedsim; :mod:`bipedsim.control.policy.readers` translates other formats to it."""
 
     extends: str = param("", "deployment file, of whatever kind, whose keys hold where this one has none")
     network: str = param("", "file of the network beside this one: .onnx, or TorchScript .pt", required=True)

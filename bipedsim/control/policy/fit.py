@@ -1,4 +1,4 @@
-"""A deployment file against a robot and a network: all that does not fit is told at once, by name."""
+"""Check a deployment file against a robot and a network, and report all mismatches at once, by name."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from bipedsim.numerics import Array, Indices
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """One term as it is filled in.
+    """One term of the observation, resolved for a robot.
 
     Attributes:
         values: See :class:`Term`.
-        joints: Those of the term.
-        size: How many numbers it has at one time.
-        history: How many times are seen.
-        scale: Of its numbers, or of each (size,).
-        clip: Least and most of them, before the scale; None for any.
+        joints: Joints of the term.
+        size: Number of values per update.
+        history: Number of updates in the observation.
+        scale: Scale of all values, or of each (size,).
+        clip: Minimum and maximum of the values before scaling; None for no limits.
     """
 
     values: Callable[..., Array]
@@ -39,15 +39,15 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A policy that fits a robot; arrays of joints are in the robot's order, those of actions in the network's.
+    """A policy resolved for a robot; arrays of joints are in the robot's order, those of actions in the network's.
 
     Attributes:
-        terms: What it sees.
-        frame: How many numbers they have together; ``frames`` of these are what the network takes.
-        moved: (n,) the joints that it moves.
-        action_scale, action_offset: (n,) from what it gives to targets [rad].
-        least, most: (n,) of the targets [rad].
-        default: (nu,) targets of joints that it does not move [rad].
+        terms: Terms of the observation.
+        frame: Number of values of all terms together; the input of the network is ``frames`` of these.
+        moved: (n,) indices of the joints that the policy moves.
+        action_scale, action_offset: (n,) from network outputs to targets [rad].
+        least, most: (n,) limits of the targets [rad].
+        default: (nu,) targets of joints that the policy does not move [rad].
         stiffness, damping: (nu,) gains of the drives [N.m/rad], [N.m.s/rad].
         decimation: Ticks between two updates.
     """
@@ -66,17 +66,17 @@ class Fitted:
 
 
 def fit(config: PolicyConfig, where: str, robot: Robot, dt: float, network: Callable[[], Network]) -> Fitted:
-    """Return the policy as it fits the robot.
+    """Resolve a policy for a robot.
 
     Args:
         config: The deployment file.
-        where: Its name, for messages.
+        where: Name of the file, for messages.
         robot: The robot.
         dt: Control period [s].
-        network: Opens the network.
+        network: Function that opens the network.
 
     Raises:
-        ConfigError: Something does not fit; all of it is told at once.
+        ConfigError: The file does not fit; the message lists all mismatches.
     """
     fitting = _Fitting(config, where, robot)
     found = fitting.all(dt, network)
@@ -134,7 +134,7 @@ class _Fitting:
         )
 
     def _check_joints(self, joints: Sequence[str]) -> None:
-        """Every joint of the robot must be driven, and be there once."""
+        """Report joints of the robot that are missing or named twice, and unknown joints."""
         for name in dict.fromkeys(joints):
             if name not in self.robot.joint_names:
                 self.faults.append(UnknownNameError("joint", name, self.robot.joint_names, f"{self.where}: joints"))
@@ -148,7 +148,7 @@ class _Fitting:
             )
 
     def _check_part(self, part: Sequence[str], joints: Sequence[str], key: str) -> None:
-        """Joints of a key must be among those that are driven."""
+        """Report joints of a key that are not in the list of driven joints."""
         for name in part:
             if name not in joints:
                 self.faults.append(UnknownNameError("joint", name, joints, f"{self.where}: {key}"))
@@ -156,7 +156,7 @@ class _Fitting:
     def _numbers(
         self, values: PerJoint | None, joints: Sequence[str], key: str, otherwise: float, low: float = -np.inf
     ) -> list[float]:
-        """Return a number for each joint; ``otherwise`` where a mapping has none."""
+        """Return one number per joint; ``otherwise`` for joints missing from a mapping."""
         if isinstance(values, list):
             if len(values) != len(joints):
                 self._fault(f"{key}: {len(values)} numbers for {len(joints)} joints ({', '.join(joints)})")
@@ -191,7 +191,7 @@ class _Fitting:
                 self._fault(f"default: {name} = {default[name]:g} rad is beyond its limits [{low:g}, {high:g}]")
 
     def _decimation(self, dt: float) -> int:
-        """Return how many ticks an update of the policy lasts."""
+        """Return the number of ticks per update of the policy."""
         ticks = self.config.period / dt
         if ticks < 0.999 or abs(ticks - round(ticks)) > 1e-6 * ticks:
             self._fault(f"period = {self.config.period:g} s is no whole number of control ticks of {dt:g} s (--rate)")
@@ -199,14 +199,14 @@ class _Fitting:
         return round(ticks)
 
     def _index(self, joints: Sequence[str]) -> Indices:
-        """Return where joints are among the robot's; those that it does not have were told."""
+        """Return the indices of joints among the robot's; joints that it does not have were reported before."""
         known = self.robot.joint_names
         return np.array([known.index(name) for name in joints if name in known], dtype=np.int64)
 
     def _term(
         self, i: int, config: TermConfig, joints: Sequence[str], default: Mapping[str, float], actions: int
     ) -> Seen | None:
-        """Return a term, or None of one that there is not."""
+        """Resolve a term of the observation; None if it does not exist."""
         key = f"observations[{i}]"
         name = ALIASES.get(config.term, config.term)
         if name in UNMEASURED:
@@ -234,7 +234,7 @@ class _Fitting:
         return Seen(term.values, index, size, config.history, scale, config.clip)
 
     def _try(self, network: Callable[[], Network], terms: Sequence[Seen] | None, frame: int, actions: int) -> None:
-        """Give the network what it will see, and look at what comes back."""
+        """Run the network once on an input of the expected size, and check the size of its output."""
         try:
             opened = network()
         except BipedSimError as error:

@@ -1,4 +1,4 @@
-"""Networks from files: what comes in, what comes out, and the memory between two calls, the same for every kind."""
+"""Networks from files, with one interface for every format: input, output and the memory between two calls."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Single = NDArray[np.float32]
 
 
 class Network(Protocol):
-    """A network for one robot.
+    """Compute actions from observations of one robot.
 
     Attributes:
-        input_size: How many numbers it takes; None if its file does not say.
-        memory: Names of what it remembers between two calls; those of TorchScript are known once it was tried.
+        input_size: Number of inputs; None if the file does not specify it.
+        memory: Names of the states kept between two calls; for TorchScript they are known after the first call.
     """
 
     @property
@@ -36,23 +36,23 @@ class Network(Protocol):
         ...
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset the memory."""
         ...
 
     def __call__(self, observation: Single) -> Single:
-        """Return what the network gives (output_size,) for ``observation`` (input_size,), and remember.
+        """Return the output (output_size,) for ``observation`` (input_size,), and update the memory.
 
         Raises:
-            ConfigError: It takes another number of values.
+            ConfigError: The network takes another number of inputs.
         """
         ...
 
 
 def trial(network: Network, size: int) -> int:
-    """Return how many values a network gives for ``size``, and let it forget that it was asked.
+    """Return the number of outputs of a network for ``size`` inputs; its memory is reset before and after.
 
     Raises:
-        ConfigError: It takes another number of values.
+        ConfigError: The network takes another number of inputs.
     """
     network.reset()
     given = len(network(np.linspace(-1.0, 1.0, size, dtype=np.float32)))
@@ -68,12 +68,12 @@ def _library(name: str, path: Path, remedy: str) -> Any:
 
 
 def open_session(path: Path) -> Any:
-    """Return the onnxruntime session of a file: one thread, so that it gives the same bits and leaves other cores be.
+    """Open an onnxruntime session with one thread, so that results repeat to the bit and other cores stay free.
 
     Raises:
         ConfigError: onnxruntime is missing, or cannot read the file.
     """
-    # At its import it begins a thread that reports to its makers, and leaves .ses in the temporary folder.
+    # Without this, onnxruntime starts a telemetry thread at import and leaves .ses in the temporary folder.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     runtime = _library("onnxruntime", path, install("bipedsim[policy]"))
     options = runtime.SessionOptions()
@@ -82,15 +82,16 @@ def open_session(path: Path) -> Any:
     options.log_severity_level = 3
     try:
         return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # it has exceptions of its own for every fault
+    except Exception as error:  # onnxruntime raises another class for every fault
         raise ConfigError(f"{path}: onnxruntime cannot read it ({str(error).strip().splitlines()[0]})") from error
 
 
 class OnnxNetwork:
-    """A network in ONNX, run by onnxruntime; its memory goes from outputs to inputs.
+    """Run an ONNX network with onnxruntime; its memory passes from outputs to inputs.
 
     Raises:
-        ConfigError: An input is neither the observation nor a memory, or what is named is not there; all at once.
+        ConfigError: An input is neither the observation nor a memory, or a named input or output is missing. The
+            message lists all faults.
     """
 
     def __init__(self, path: Path, input: str, output: str, states: dict[str, str]) -> None:
@@ -133,17 +134,17 @@ class OnnxNetwork:
         self._feed: dict[str, Single] = dict(self._zeros)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnnxNetwork:
-        # Weights are shared, the memory is not.
+        # The copies share the weights, but not the memory.
         twin = copy(self)
         twin._feed = dict(self._feed)
         return twin
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset the memory."""
         self._feed = dict(self._zeros)
 
     def __call__(self, observation: Single) -> Single:
-        """Return what the network gives; see :class:`Network`."""
+        """Return the output; see :class:`Network`."""
         self._feed[self._input] = observation.reshape(*self._shape, -1)
         try:
             action, *memory = self._session.run(self._names, self._feed)
@@ -156,9 +157,9 @@ class OnnxNetwork:
 
 
 class TorchScriptNetwork:
-    """A network in TorchScript, run by PyTorch, which whoever has such a file has.
+    """Run a TorchScript network with PyTorch, which users of such files already have.
 
-    What it remembers is in its buffers: those that a call changes. After a reset they are as in the file.
+    The memory consists of the buffers that a call changes. A reset restores them from the file.
 
     Raises:
         ConfigError: PyTorch is missing, or cannot read the file.
@@ -169,7 +170,7 @@ class TorchScriptNetwork:
         if input or output or states:
             raise ConfigError(f"{path}: TorchScript has no names for `input`, `output`, `states`; leave them out")
         self._torch, self._path = torch, path
-        # One robot is no work for several threads, and other cores have a simulator to run.
+        # One robot is too little work for several threads, and the simulator needs the other cores.
         torch.set_num_threads(1)
         try:
             self._module = torch.jit.load(str(path), map_location="cpu").eval()
@@ -188,8 +189,8 @@ class TorchScriptNetwork:
         return twin
 
     def reset(self) -> None:
-        """Forget everything."""
-        # What a call changes is its memory; the rest, such as means of a normalisation, nobody touches.
+        """Reset the memory."""
+        # Buffers that a call changes are the memory; others, such as means of a normalisation, stay constant.
         changed = [n for n, buffer in self._module.named_buffers() if not self._torch.equal(buffer, self._first[n])]
         self.memory = tuple(dict.fromkeys((*self.memory, *changed)))
         with self._torch.no_grad():
@@ -198,7 +199,7 @@ class TorchScriptNetwork:
                     buffer.copy_(self._first[name])
 
     def __call__(self, observation: Single) -> Single:
-        """Return what the network gives; see :class:`Network`."""
+        """Return the output; see :class:`Network`."""
         with self._torch.no_grad():
             try:
                 found = self._module(self._torch.from_numpy(observation).unsqueeze(0))
@@ -217,17 +218,17 @@ NETWORKS: Mapping[str, type[OnnxNetwork] | type[TorchScriptNetwork]] = {
     ".pth": TorchScriptNetwork,
     ".jit": TorchScriptNetwork,
 }
-"""Suffix of a file to its class, made of the path and the keys ``input``, ``output``, ``states``."""
+"""Class for each file suffix, constructed from the path and the keys ``input``, ``output``, ``states``."""
 
 
 _POINTER = b"version https://git-lfs"
 
 
 def open_network(path: Path, input: str = "", output: str = "", states: Mapping[str, str] | None = None) -> Network:
-    """Return the network of a file.
+    """Open the network of a file.
 
     Raises:
-        ConfigError: No such file, its package is missing, or it is no network for one robot; the message says why.
+        ConfigError: The file or its package is missing, or it is no network for one robot; the message says why.
     """
     if path.suffix not in NETWORKS:
         raise ConfigError(f"{path}: a network ends in one of {', '.join(NETWORKS)}")

@@ -1,4 +1,4 @@
-"""A learned policy: a network from a file, and what it sees and gives as its deployment file says."""
+"""A controller that runs a learned policy: a network, with inputs and outputs as in its deployment file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bipedsim.sim import Command, Observation
 
 @dataclass(frozen=True)
 class PolicyParams:
-    """Parameters of :class:`PolicyController`; a relative path counts from the current folder, else from robot.yaml."""
+    """Parameters of :class:`PolicyController`; relative paths refer to the current folder, else to robot.yaml's."""
 
     file: str = param("", "deployment file of the policy; must be given")
     network: str = param("", "file of the network, where it is not the one that the deployment file names")
@@ -29,19 +29,19 @@ class PolicyParams:
 
 
 class PolicyController:
-    """Asks a network for targets of the joints, at its own rate; the drives follow them at every physics step.
+    """Run a network at its own rate for joint targets, which the drives follow at every physics step.
 
     Args:
-        robot: Free-flying.
+        robot: The robot; free-flying.
         params: See :class:`PolicyParams`.
         dt: Control period [s].
 
     Attributes:
         decimation: Ticks between two updates.
-        readouts: Updated in place: ``largest_action``, of what the network gives.
+        readouts: Updated in place: ``largest_action``, the largest magnitude of the network's outputs.
 
     Raises:
-        ConfigError: File, robot and network do not fit; all of it is told at once.
+        ConfigError: File, robot and network do not fit; the message lists all mismatches.
     """
 
     Params = PolicyParams
@@ -80,21 +80,21 @@ class PolicyController:
 
     @property
     def memory(self) -> tuple[str, ...]:
-        """Names of what the network remembers between two updates."""
+        """Names of the states that the network keeps between two updates."""
         return self._network.memory
 
     @property
     def seen(self) -> Single:
-        """What the network saw at the last update; a copy."""
+        """Input of the network at the last update, as a copy."""
         return self._sight.all.copy()
 
     def set_velocity(self, vx: float, vy: float, wz: float) -> None:
-        """Take a velocity command [m/s, m/s, rad/s], cut to what the deployment file says."""
+        """Set a velocity command [m/s, m/s, rad/s], clipped to the limits of the deployment file."""
         self._velocity[:] = vx, vy, wz
         np.clip(self._velocity, self._low, self._high, out=self._velocity)
 
     def reset(self, observation: Observation) -> None:
-        """Forget everything; the clock starts.
+        """Reset the memory and restart the clock.
 
         Raises:
             MeasurementError: The IMU gives no attitude.
@@ -108,10 +108,10 @@ class PolicyController:
             raise MeasurementError("policy: the IMU gives no attitude, which tells where down is")
 
     def update(self, observation: Observation) -> Command:
-        """Return the targets until the next update; the arrays are reused by it.
+        """Return the targets until the next update, which overwrites the arrays.
 
         Raises:
-            MeasurementError: The IMU gives no attitude any more.
+            MeasurementError: The IMU no longer gives an attitude.
         """
         view, config, fitted = self._view, self.config, self._fitted
         view.seen = observation
@@ -133,23 +133,23 @@ class PolicyController:
 
 
 def _find(name: str, robot: Robot) -> Path:
-    """Return the path of a file that is named from the current folder, or else from that of robot.yaml."""
+    """Return the path of a file, relative to the current folder if it exists there, else to robot.yaml's."""
     path = Path(name).expanduser()
     beside = robot.source.parent / path
     return beside if not path.exists() and beside.exists() else path
 
 
 class _Sight:
-    """What the network sees, with its past.
+    """Assemble the input of the network, including its history.
 
     Args:
         fitted: The terms.
-        frames: How often all of them are seen.
+        frames: Number of updates in the input.
         newest_first: Whether the newest frame comes first.
-        repeats: Whether the past of the first update is that update, and not zeros.
+        repeats: Whether the first update fills the history with itself, and not with zeros.
 
     Attributes:
-        all: (frames * fitted.frame,) what the network takes.
+        all: (frames * fitted.frame,) input of the network.
     """
 
     def __init__(self, fitted: Fitted, frames: int, newest_first: bool, repeats: bool) -> None:
@@ -166,13 +166,13 @@ class _Sight:
         self._fresh = True
 
     def reset(self) -> None:
-        """Forget the past."""
+        """Clear the history."""
         self._frame[:] = 0.0
         self.all[:] = 0.0
         self._fresh = True
 
     def take(self, view: View, clip: tuple[float, float] | None) -> Single:
-        """Return what the network takes now, live."""
+        """Update the input of the network and return it, live."""
         first = self._fresh and self._repeats
         self._fresh = False
         for term, rows in self._terms:

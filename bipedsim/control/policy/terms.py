@@ -1,4 +1,4 @@
-"""The terms that a policy sees: what each is, how many numbers it has, and what no robot measures."""
+"""The terms of a policy's observation: their meaning and size, and the terms that no robot measures."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from bipedsim.sim import Observation
 
 @dataclass(slots=True, eq=False)
 class View:
-    """What there is to see at one update; arrays of joints are those of one term, in its order.
+    """Data from which the terms of one update are computed.
 
     Attributes:
-        seen: What the robot measures.
+        seen: Measurements of the robot.
         base_angular_velocity: (3,) of the root link, in its axes [rad/s].
         gravity: (3,) unit vector downwards in the axes of the root link.
         command: (3,) velocity command [m/s, m/s, rad/s].
-        action: What the network gave last.
-        phase: Of the clock, from 0 to 1.
-        still: Whether the clock shows zeros, since nothing is asked for.
-        weight: Of the robot [N].
+        action: Last output of the network.
+        phase: Phase of the clock, from 0 to 1.
+        still: Whether the clock terms are zero because the velocity command is small.
+        weight: Weight of the robot [N].
     """
 
     seen: Observation
@@ -40,12 +40,12 @@ class View:
 
 
 class Joints(NamedTuple):
-    """What a term is about.
+    """Joints and constants of one term.
 
     Attributes:
-        places: (n,) where its joints are among the robot's.
+        places: (n,) indices of its joints among the robot's.
         default: (n,) their default pose [rad].
-        constants: Numbers of its own.
+        constants: Constant values of the term.
     """
 
     places: Indices
@@ -57,12 +57,12 @@ JOINTS, ACTIONS, FEET, CONSTANTS = "joints", "actions", "feet", "constants"
 
 
 class Term(NamedTuple):
-    """One row of the table.
+    """One entry of the table.
 
     Attributes:
-        size: How many numbers, or of what there is one each.
-        meaning: In a line, with its unit.
-        values: From what there is to see and the joints of the term to the numbers.
+        size: Number of values, or the kind of item that has one value each.
+        meaning: Description in one line, with the unit.
+        values: Function from the data of an update and the joints of the term to the values.
     """
 
     size: int | str
@@ -100,14 +100,14 @@ TERMS: dict[str, Term] = {
     ),
     "constant": Term(CONSTANTS, "its own `values`, such as commands of a training", lambda _, own: own.constants),
 }
-"""Name to what is seen; the names are Isaac Lab's where it has the term."""
+"""Terms by name; the names are Isaac Lab's where it has the term."""
 
 ALIASES = {
     "joint_vel_rel": "joint_vel",
     "generated_commands": "velocity_commands",
     "gait_phase": "clock",
 }
-"""Names that mean a row of the table, too: defaults of velocities are zero."""
+"""Other names of terms of the table; default velocities are zero, so joint_vel_rel equals joint_vel."""
 
 _BASE_VELOCITY = "the linear velocity of the base, which no sensor of a robot measures"
 _PLACE = "where the base is in the world, which no sensor of a robot measures"
@@ -125,28 +125,28 @@ UNMEASURED = {
     "body_pose_w": _PLACE,
     "motion_anchor_pos_b": _PLACE,
 }
-"""Names of terms that a policy may see in training alone, and what they would need."""
+"""Terms that are available only in training, and the measurement that each would need."""
 
 
 def size_of(term: Term, joints: int, actions: int, feet: int, constants: int) -> int:
-    """Return how many numbers a term has, with so many joints, actions, feet and constants."""
+    """Return the number of values of a term for these numbers of joints, actions, feet and constants."""
     if isinstance(term.size, int):
         return term.size
     return {JOINTS: joints, ACTIONS: actions, FEET: feet, CONSTANTS: constants}[term.size]
 
 
 class BaseSensor:
-    """What the IMU says of the root link, wherever the IMU is: joints between them are known.
+    """Compute the motion of the root link from the IMU, including the joints between them.
 
     Args:
-        robot: With a floating base.
+        robot: The robot, with a floating base.
     """
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
         self._turn = np.array(robot.placement_joint_imu.rotation)
         self._spin = np.zeros(3)
-        # The root link hangs in the first joint.
+        # The root link is attached to the first joint.
         self._moves = robot.imu_joint_id != 1
         self._data = robot.model.createData()
         self._q, self._v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
@@ -156,7 +156,7 @@ class BaseSensor:
         """Fill the angular velocity (3,) [rad/s] and the direction of gravity (3,), both in the root link's axes.
 
         Returns:
-            False if the IMU gives no attitude: gravity is not filled then.
+            False if the IMU gives no attitude; gravity is not filled then.
         """
         if self._moves:
             self._follow(observation)
@@ -170,7 +170,7 @@ class BaseSensor:
         return True
 
     def _follow(self, observation: Observation) -> None:
-        """Find how the IMU is turned against the root link, and how fast the joints turn it."""
+        """Compute the orientation of the IMU in the root link and the angular velocity of the joints between them."""
         robot = self._robot
         self._q[robot.idx_q], self._v[robot.idx_v] = observation.joint_position, observation.joint_velocity
         pin.forwardKinematics(robot.model, self._data, self._q, self._v)

@@ -1,4 +1,4 @@
-"""Standing, squatting and slow steps: joint PD on planned postures, with the torques that statics ask for."""
+"""Standing, squatting and slow steps: joint PD on planned postures, with static torques fed forward."""
 
 import lazy_loader
 

@@ -1,7 +1,8 @@
 """Motions of the posture controller: postures along a path of the CoM, solved once, and the time laws along it.
 
-A motion is one scalar s(t), a length [m] or the phase of a gait, and the joint angles over s as cubics. Postures come
-from the kinematics of :mod:`bipedsim.model.posture`; at run time there is only the compiled :func:`targets`.
+A motion consists of one scalar s(t) and the joint angles over s as cubics. s is a length [m] or the phase of a gait.
+The kinematics of :mod:`bipedsim.model.posture` give the postures. At run time only the compiled :func:`targets` is
+evaluated.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-import scipy  # whose parts it imports when they are first named
+import scipy  # it imports its submodules at their first use
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, reach, sole_placements
@@ -22,21 +23,23 @@ MODES = ("stand", "squat", "sway", "shift", "toe_fall", "jump", "steps")
 SQUAT, SWAY, ONCE, JUMP, STEPS = range(5)
 
 KNOTS = 17
-"""Postures solved from standing to the end of a motion."""
+"""Number of postures solved from standing to the end of a motion."""
 ROLL_BEGINS = 0.9
-"""Share of a shift after which the unloaded foot rolls."""
+"""Share of a shift after which the unloaded foot starts to roll."""
 BEYOND_TOES = 0.01
-"""How far [m] before the front edges a toe fall leads the CoM."""
+"""Distance [m] in front of the front edges of the soles to which a toe fall leads the CoM."""
 CLEARANCE = 1.5
-"""Height of the feet over the ground, as a multiple of the rise of the CoM in flight."""
+"""Height of the feet over the ground, as a multiple of the CoM's rise in flight."""
 STRETCH = 0.32
-"""Legs stretch beyond standing by this share of that rise: -min(64 CLEARANCE u^3 - 4 u), u = x (1 - x)."""
+"""Largest stretch of the legs beyond standing, as a share of the CoM's rise in flight.
+
+It is -min(64 CLEARANCE u^3 - 4 u) with u = x (1 - x)."""
 
 
 class Numbers(NamedTuple):
-    """Of a time law: size [m], time [s], delay [s], ramp [s], height of a jump [m].
+    """Parameters of a time law: size [m], time [s], delay [s], ramp [s], height of a jump [m].
 
-    Of STEPS the number of phases, times of double support, delay, ramp and single support.
+    For STEPS they are the number of phases, the time of double support, delay, ramp, and the time of single support.
     """
 
     size: float
@@ -48,15 +51,15 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What :func:`targets` evaluates.
+    """A time law and joint angles over its scalar s, for :func:`targets`.
 
     Attributes:
         law: Time law: SQUAT, SWAY, ONCE, JUMP or STEPS.
-        numbers: Of that law.
+        numbers: Parameters of that law.
         knots: (n,) equidistant values of s.
-        coefficients: (4, n - 1, nu) cubics of the joint angles over s - knot, highest power first [rad]; of STEPS
-            (4, n - 1, 2 nu + 3): then x and y of the CoM [m], the share of the second foot of the weight, and torques
-            [N.m] for the inertia of the limbs.
+        coefficients: (4, n - 1, nu) cubics of the joint angles over s - knot, highest power first [rad]. For STEPS
+            (4, n - 1, 2 nu + 3): then x and y of the CoM [m], share of the weight on the second foot, and torques [N.m]
+            for the inertia of the limbs.
         start: (nu,) joint angles at s = 0 [rad].
     """
 
@@ -69,15 +72,15 @@ class Motion:
 
 @entry
 def push_off_time(depth: float, speed: float, g: float) -> float:
-    """Return the time [s] of a push-off from rest, at ``depth`` [m] below standing, that never goes deeper."""
+    """Return the duration [s] of a push-off from rest at ``depth`` [m] below standing that never goes deeper."""
     return (math.sqrt(16.0 * speed * speed + 19.0 * g * depth) - 4.0 * speed) / g
 
 
 @entry
 def _push_off(t: float, depth: float, speed: float, g: float) -> tuple[float, float, float]:
-    """Return the height [m] of the CoM over standing, its velocity and acceleration, while pushing off.
+    """Return the height [m] of the CoM over standing, its velocity and acceleration, during the push-off.
 
-    The quintic from rest at -depth to free flight at 0: velocity ``speed``, acceleration -g, where the ground lets go.
+    The height is the quintic from rest at -depth to take-off at 0, with velocity ``speed`` and acceleration -g.
     """
     duration = push_off_time(depth, speed, g)
     x = t / duration
@@ -95,8 +98,8 @@ def _push_off(t: float, depth: float, speed: float, g: float) -> tuple[float, fl
 def _jump(t: float, depth: float, time: float, height: float, g: float) -> tuple[float, float, float, float]:
     """Return s, its derivatives and the vertical acceleration of the CoM: crouch, push off, fly, absorb, rise.
 
-    s is the height of the feet over the ground less the height of the CoM over standing. The feet leave and meet the
-    ground at rest, and absorbing mirrors the push-off.
+    s is the height of the feet over the ground less the height of the CoM over standing. The feet are at rest at
+    take-off and at touchdown. The absorption is the push-off mirrored in time.
     """
     speed = math.sqrt(2.0 * g * height)
     push = push_off_time(depth, speed, g)
@@ -127,7 +130,7 @@ def _jump(t: float, depth: float, time: float, height: float, g: float) -> tuple
 
 @entry
 def _phase(t: float, phases: float, double: float, single: float) -> tuple[float, float]:
-    """Return the phase of a gait, from 0 to ``phases``, and its rate: support is double and single in turn.
+    """Return the phase of a gait, from 0 to ``phases``, and its rate; double and single support alternate.
 
     The first and the last phase take twice the time ``double``, see :class:`bipedsim.control.posture.steps.Gait`.
     """
@@ -175,21 +178,23 @@ def path(law: int, t: float, numbers, g: float):  # type: ignore[no-untyped-def]
 
 @entry
 def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
-    """Return column ``i`` at ``h`` beyond knot ``k``."""
+    """Evaluate the cubic of column ``i`` at the distance ``h`` beyond knot ``k``."""
     a, b, c, d = coefficients[0, k, i], coefficients[1, k, i], coefficients[2, k, i], coefficients[3, k, i]
     value: float = ((a * h + b) * h + c) * h + d
     return value
 
 
 class Aim(NamedTuple):
-    """A motion, and what is filled of it at one time; nu joints.
+    """Arguments and results of :func:`targets` for nu joints.
 
     Attributes:
         motion: See :class:`Motion`.
-        ramp: Time [s] over which ``offset`` (nu,), from where the robot was to where the motion starts, fades out.
+        ramp: Time [s] over which ``offset`` fades out.
         g: Gravity [m/s^2].
-        plan: (5,) where the motion has one, see :meth:`bipedsim.control.posture.StaticSupport.torque`.
-        q_goal, v_goal: (nu,) joint targets [rad], [rad/s]. tau: (nu,) torques [N.m] that come with the plan.
+        plan: (5,) filled for motions with a plan, see :meth:`bipedsim.control.posture.StaticSupport.torque`.
+        offset: (nu,) from the start of the motion to the measured posture at reset [rad].
+        q_goal, v_goal: (nu,) joint targets [rad], [rad/s].
+        tau: (nu,) planned torques [N.m] of motions with a plan.
     """
 
     motion: Motion
@@ -204,7 +209,7 @@ class Aim(NamedTuple):
 
 @kernel
 def targets(aim: Aim, t):  # type: ignore[no-untyped-def]
-    """Fill the joint targets at ``t`` since reset and return the vertical acceleration of the CoM [m/s^2]."""
+    """Fill the joint targets at ``t`` [s] since reset and return the vertical acceleration of the CoM [m/s^2]."""
     knots, coefficients, offset, plan = aim.motion.knots, aim.motion.coefficients, aim.offset, aim.plan
     blend, rate, _ = quintic(t, aim.ramp)
     s, ds, _, a_up = path(aim.motion.law, t, aim.motion.numbers, aim.g)
@@ -232,14 +237,14 @@ def targets(aim: Aim, t):  # type: ignore[no-untyped-def]
 
 
 def still(goal: Array, ramp: float) -> Motion:
-    """Return the motion that holds ``goal`` (nu,)."""
+    """Make the motion that holds ``goal`` (nu,)."""
     coefficients = np.zeros((4, 1, len(goal)))
     coefficients[3, 0] = goal
     return Motion(SQUAT, Numbers(0.0, 1.0, 0.0, ramp, 0.0), np.array([0.0, 1.0]), coefficients, goal)
 
 
 class Postures:
-    """Solves the postures of one robot's motions, from the standing posture with the joints at ``goal`` (nu,)."""
+    """Solve the postures of a robot's motions, from the standing posture with the joints at ``goal`` (nu,)."""
 
     def __init__(self, robot: Robot, goal: Array) -> None:
         self._robot = robot
@@ -252,24 +257,24 @@ class Postures:
         )
 
     def squat(self, depth: float) -> tuple[Array, Array]:
-        """Return s (n,) and joints (n, nu) with the CoM lowered by s, up to ``depth`` [m], the feet in place."""
+        """Return s (n,) and joints (n, nu) with the CoM lowered by s up to ``depth`` [m] and the feet in place."""
         s: Array = np.linspace(0.0, depth, KNOTS, dtype=np.float64)
         return s, self._solved("squat_depth", s, self._lowered(s))
 
     def jump(self, depth: float, height: float) -> tuple[Array, Array]:
-        """Return s (n,) and joints (n, nu) with the CoM lowered by s, stretched first for a jump of ``height`` [m]."""
+        """Return s (n,) and joints (n, nu) with the CoM lowered by s; s < 0 stretches for a jump of ``height`` [m]."""
         s: Array = np.linspace(-STRETCH * height, depth, 2 * KNOTS - 1, dtype=np.float64)
-        # From standing outwards, either way.
+        # The solver starts at standing and proceeds outwards in both directions.
         up, down = s[s < 0.0][::-1], s[s >= 0.0]
         stretched = self._solved("jump_height", up, self._lowered(up), no_pitching=True)
         bent = self._solved("squat_depth", down, self._lowered(down), no_pitching=True)
         return s, np.vstack([stretched[::-1], bent])
 
     def sway(self, amplitude: float) -> tuple[Array, Array]:
-        """Return s (n,) and joints (n, nu) with the CoM moved to the left by s, feet in place.
+        """Return s (n,) and joints (n, nu) with the CoM moved to the left by s and the feet in place.
 
         Args:
-            amplitude: Of s, as a share of the distance from the middle to the left foot.
+            amplitude: Largest s, as a share of the distance from the middle to the left foot.
         """
         reach_left = amplitude * self._half_stance()
         s: Array = np.linspace(0.0, reach_left, KNOTS, dtype=np.float64)
@@ -281,7 +286,7 @@ class Postures:
         """Return s (n,) and joints (n, nu) with the CoM moved to the left by s; the right foot rolls at the end.
 
         Args:
-            amplitude: End of s, as a share of the distance from the middle to the left foot.
+            amplitude: Largest s, as a share of the distance from the middle to the left foot.
             roll: Roll of the right foot about its inner edge at the end [rad].
         """
         size = amplitude * self._half_stance()
@@ -296,7 +301,7 @@ class Postures:
         return s, self._solved("sway_amplitude", s, self._aside(s), feet)
 
     def toe_fall(self) -> tuple[Array, Array]:
-        """Return s (n,) and joints (n, nu) with the CoM led forwards by s on a circle, until before the front edges."""
+        """Return s (n,) and joints (n, nu) with the CoM moved forwards by s on a circle, to in front of the toes."""
         fronts = [
             float(np.max(sole.vertices @ m.rotation[0, :2]) + m.translation[0])
             for sole, m in zip(self._robot.soles, self._targets, strict=True)
@@ -319,7 +324,7 @@ class Postures:
         return self._com + np.column_stack([np.zeros_like(s), s, np.zeros_like(s)])
 
     def _rolled(self, foot: int, angle: float) -> pin.SE3:
-        """Return the placement of a sole that rolls to the left by ``angle`` [rad] about its leftmost edge."""
+        """Return the placement of a sole rolled to the left by ``angle`` [rad] about its leftmost edge."""
         sole, placement = self._robot.soles[foot], self._targets[foot]
         points = np.column_stack([sole.vertices, np.zeros(sole.n_vertices)]) @ placement.rotation.T
         points += placement.translation
@@ -333,10 +338,10 @@ class Postures:
     def _solved(
         self, name: str, s: Array, com: Array, feet: list[list[pin.SE3]] | None = None, no_pitching: bool = False
     ) -> Array:
-        """Return the joints (n, nu) of the postures with the CoM at ``com`` (n, 3).
+        """Solve the joints (n, nu) of the postures with the CoM at ``com`` (n, 3) [m].
 
         Raises:
-            ConfigError: The robot cannot take one of them; the message says how far it can go.
+            ConfigError: The robot cannot take one of the postures; the message says how far it can go.
         """
         robot = self._robot
         feet = feet or [self._targets] * len(com)
@@ -352,7 +357,7 @@ class Postures:
 
 
 def motion(law: int, numbers: Numbers, postures: tuple[Array, Array]) -> Motion:
-    """Return the motion along ``postures``, which are s (n,) and joints (n, nu); see :class:`Motion`."""
+    """Make the motion along ``postures``, a pair of s (n,) and joints (n, nu); see :class:`Motion`."""
     knots, joints = postures
     spline = scipy.interpolate.CubicSpline(knots, joints, bc_type="natural")
     return Motion(law, numbers, knots, np.ascontiguousarray(spline.c), spline(0.0))

@@ -98,7 +98,7 @@ class PostureParams:
 
 
 class _Drive(NamedTuple):
-    """What turns targets into torques: gains (nu,), torques of the plan, velocity indices and effort limits."""
+    """Pack the arguments of the PD law: gains (nu,), planned torques, velocity indices and effort limits."""
 
     aim: Aim
     kp: Array
@@ -115,7 +115,7 @@ def _targets(drive, t):  # type: ignore[no-untyped-def]
 
 @entry
 def _torque(drive, q, v, static, tau):  # type: ignore[no-untyped-def]
-    """Fill tau (nu,): PD around the target on top of static and planned torques, within the effort limits."""
+    """Fill tau (nu,): PD around the target plus static and planned torques, within the effort limits."""
     d = drive.arrays
     q_goal, v_goal = d.aim.q_goal, d.aim.v_goal
     for i in range(len(tau)):
@@ -124,13 +124,15 @@ def _torque(drive, q, v, static, tau):  # type: ignore[no-untyped-def]
 
 
 class PostureController:
-    """Holds a posture, or moves along one path of postures, from joint states, IMU and ankle wrenches.
+    """Hold a posture or move along a path of postures, from joint states, IMU and ankle wrenches.
 
-    tau = static + kp (q_goal - q) + kd (v_goal - v), within the effort limits, with :class:`StaticSupport` fed forward
-    unless ``support`` is false. A squat lowers the CoM by depth (1 - cos) / 2 over the support, feet in place; its
-    vertical acceleration, as that of a jump, is added to gravity. Steps follow a plan of the centre of pressure
+    tau = static + kp (q_goal - q) + kd (v_goal - v), within the effort limits. The static torques come from
+    :class:`StaticSupport`, and are 0 if ``support`` is false.
+
+    A squat lowers the CoM by depth (1 - cos) / 2 over the support, with the feet in place. The vertical acceleration of
+    a squat or jump is added to gravity. Steps follow a plan of the centre of pressure
     (:mod:`bipedsim.control.posture.steps`), whose forces are fed forward. Postures are solved once, at construction
-    (:mod:`bipedsim.control.posture.motions`). All modes start from where the robot is and blend with a quintic over
+    (:mod:`bipedsim.control.posture.motions`). All modes start from the measured posture and blend with a quintic over
     ``ramp``.
 
     Args:
@@ -139,9 +141,9 @@ class PostureController:
         dt: Control period [s].
 
     Raises:
-        ConfigError: No free-flyer or no feet, a gain below 0, a posture outside the joint limits, or a motion
-            beyond what the robot can.
-        UnknownNameError: A gain or angle is given for a joint that the robot has not.
+        ConfigError: The robot has no free-flyer or no feet, a gain is below 0, a posture is outside the joint limits,
+            or the robot cannot make the motion.
+        UnknownNameError: A gain or angle names a joint that the robot does not have.
     """
 
     Params = PostureParams
@@ -165,18 +167,18 @@ class PostureController:
         idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
         self._drive = box(_Drive(self._aim, self._kp, self._kd, planned, idx_v, robot.effort_limit.copy()))
         self._no_support = np.zeros(robot.model.nv)
-        # Kernels load now and not within the first tick; `reset` starts anew.
+        # Kernels load now and not within the first tick; `reset` discards this update.
         self.update(Observation.zeros(robot.nu, len(robot.soles)))
 
     def reset(self, observation: Observation) -> None:
-        """Start from the measured joint positions; the posture is reached after ``ramp``."""
+        """Start from the measured joint positions. The robot reaches the posture after ``ramp``."""
         self._t0 = observation.t
         self._aim.offset[:] = observation.joint_position - self._motion.start
         if self._support is not None:
             self._support.reset()
 
     def update(self, observation: Observation) -> Command:
-        """Return the torques of one tick; the arrays are reused by the next one."""
+        """Return the torques of one tick; the next call overwrites the arrays."""
         a_up = _targets(self._drive, observation.t - self._t0)
         static = self._no_support if self._support is None else self._support.torque(observation, a_up, self._aim.plan)
         _torque(self._drive, observation.joint_position, observation.joint_velocity, static, self._command.tau_joint)
@@ -184,7 +186,7 @@ class PostureController:
 
 
 def _gains(robot: Robot, params: PostureParams, dt: float) -> tuple[Array, Array]:
-    """Return kp and kd (nu,), and warn where an explicit PD would be unstable."""
+    """Return kp and kd (nu,), and warn about joints whose explicit PD would be unstable."""
     names = robot.joint_names
     _, kd = joint_gains(robot, dt, params.damping)
     for joint, value in numbers_per_joint(params.kd, names, "posture: kd", low=0.0).items():
@@ -200,7 +202,7 @@ def _gains(robot: Robot, params: PostureParams, dt: float) -> tuple[Array, Array
 
 
 def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
-    """Return the motion of ``params.mode`` around the posture ``goal`` (nu,)."""
+    """Plan the motion of ``params.mode`` around the posture ``goal`` (nu,)."""
     if params.mode == "stand" or (params.mode == "squat" and params.squat_depth == 0.0):
         return still(goal, params.ramp)
     if params.mode == "steps":

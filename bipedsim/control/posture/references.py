@@ -1,4 +1,4 @@
-"""What joints and outputs should do over time: postures, squats and waves, with velocity and acceleration."""
+"""References of joints and outputs over time: postures, squats and waves, with velocity and acceleration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # whose parts it imports when they are first named
+import scipy  # it imports its submodules at their first use
 
 from bipedsim.config import numbers_per_joint, param, part_of
 from bipedsim.control.output import LEAD, PlanarGait, PlanarWalk
@@ -18,7 +18,7 @@ from bipedsim.numerics import Array, Flags, quintic
 
 @dataclass(frozen=True)
 class ReferenceParams:
-    """Parameters of what is tracked, the same for all controllers of outputs."""
+    """Parameters of the reference, the same for all controllers that track outputs."""
 
     mode: str = param(
         "stand", "hold the posture, squat without end, or walk in the plane", choices=("stand", "squat", "walk")
@@ -60,11 +60,11 @@ class ReferenceParams:
 
 
 def goal_posture(robot: Robot, angles: dict[str, float], who: str) -> Array:
-    """Return the standing posture (nu,) [rad] with other ``angles`` for some joints.
+    """Return the standing posture (nu,) [rad] with the ``angles`` of some joints replaced.
 
     Raises:
-        ConfigError: An angle is outside the limits of its joint; ``who`` is named.
-        UnknownNameError: No such joint.
+        ConfigError: An angle is outside the limits of its joint; the message names the controller ``who``.
+        UnknownNameError: The robot has no such joint.
     """
     goal = robot.posture.copy()
     for joint, angle in numbers_per_joint(angles, robot.joint_names, f"{who}: posture").items():
@@ -77,15 +77,15 @@ def goal_posture(robot: Robot, angles: dict[str, float], who: str) -> Array:
 
 
 class JointReference:
-    """Joint angles over time: from where the joints are to a posture, and squats around it or steps from it.
+    """Plan joint angles over time: from the measured posture to a goal, with squats around it or a walk from it.
 
     Args:
         robot: The robot.
         params: See :class:`ReferenceParams`.
-        who: The controller, for messages.
+        who: Name of the controller, for messages.
 
     Raises:
-        ConfigError: A posture outside the joint limits, or a squat or walk that the robot cannot do.
+        ConfigError: A posture is outside the joint limits, or the robot cannot make the squat or walk.
     """
 
     def __init__(self, robot: Robot, params: ReferenceParams, who: str) -> None:
@@ -131,16 +131,16 @@ class JointReference:
         )
 
     def share(self, t: float) -> Array | None:
-        """Return what each foot (2,) of a walk is to carry of the weight ``t`` [s] after the start; None of no walk."""
+        """Return the planned share of the weight on each foot (2,) of a walk at ``t`` [s]; None without a walk."""
         return None if self._walk is None else self._walk.share(t - self._delay)
 
     def coming(self, t: float) -> Flags:
-        """Return which feet (2,) of a walk swing and may land at ``t`` [s]."""
+        """Return which feet (2,) of a walk swing and may touch down at ``t`` [s]."""
         return np.zeros(2, np.bool_) if self._walk is None else self._walk.coming(t - self._delay)
 
 
 def _walk(robot: Robot, params: ReferenceParams, who: str) -> PlanarWalk:
-    """Return the walk that the parameters ask for."""
+    """Plan the walk that the parameters describe."""
     if params.posture:
         raise ConfigError(f"{who}: mode = 'walk' begins in the standing posture and takes no other; leave out posture")
     if 0 < params.n_steps < 2 * LEAD:
@@ -152,12 +152,12 @@ def _walk(robot: Robot, params: ReferenceParams, who: str) -> PlanarWalk:
 
 
 class Wave:
-    """A sine on top of outputs.
+    """Evaluate a sine to add to outputs.
 
     Args:
         amplitudes: (m,) [rad].
-        period: [s].
-        ramp: Time in which the amplitude grows from 0 [s]; 0 for a sine that begins at once.
+        period: Period of the sine [s].
+        ramp: Time in which the amplitude grows from 0 [s]; 0 for a sine with full amplitude at once.
     """
 
     def __init__(self, amplitudes: Array, period: float, ramp: float) -> None:

@@ -1,4 +1,4 @@
-"""Gravity and ground reaction of static equilibrium, from what a robot measures."""
+"""Gravity and ground reaction forces of static equilibrium, from the measurements of a robot."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from bipedsim.numerics import Array, Integers, assign, box, cross, entry, kernel
 from bipedsim.sim import Observation
 
 EDGE = 0.003
-"""The planned centre of pressure stays this far [m] inside the soles."""
+"""Minimum distance [m] of the planned centre of pressure from the edges of the soles."""
 
 UNPLANNED = np.array([math.nan, 0.0, 0.0, 0.0, 0.0])
-"""The plan of a robot that stays where it is."""
+"""The plan of a robot that stands still."""
 
 
 class Balance(NamedTuple):
-    """What the kernels of :class:`StaticSupport` read and fill, in the axes of the base; K feet.
+    """Arrays of the kernels of :class:`StaticSupport`, in the axes of the base, for K feet.
 
     Attributes:
-        axes, positions, twists: (joints, 3, 3) of which the rows are the axes of each joint, (joints, 3) [m],
-            (joints, 6) in the frame of the joint, linear first; live.
+        axes: (joints, 3, 3), live; the rows are the axes of each joint.
+        positions: (joints, 3) [m], live.
+        twists: (joints, 6) in the frame of the joint, linear first; live.
         com, v_com: (3,) [m], [m/s]; live.
-        imu_joint, imu_R: The joint that carries the IMU, and the IMU in it.
-        joint: (K,) above each ankle.
+        imu_joint, imu_R: The joint that carries the IMU, and the rotation of the IMU in it.
+        joint: (K,) joint above each ankle.
         centres, ankle_R, sole_R: (K, 3) centre of each sole [m], (K, 3, 3), (K, 3, 3), all in that joint.
         edges: (K, N, 4) see :func:`_edges`.
         weight, g, balance: [N], [m/s^2], shift of the centre of pressure per velocity of the CoM [s].
-        now: (2,) planned vertical acceleration of the CoM [m/s^2], and the least load of this tick.
-        up, lean, planned, shift: (3,) up by the IMU; direction of the force; planned velocity of the CoM [m/s]; from
-            the loaded place between the feet to where the centre of pressure is wanted [m].
-        place, share: (K, 3) centre of each sole [m], (K,) what it carries of the weight.
-        forces, gravity: (joints, 6) wrenches in the frames of the joints, (3,) [m/s^2]: out.
+        now: (2,) planned vertical acceleration of the CoM [m/s^2], and the minimum load of this tick.
+        up, lean: (3,) vertical measured by the IMU; direction of the ground reaction force.
+        planned: (3,) planned velocity of the CoM [m/s].
+        shift: (3,) from the load-weighted mean of the sole centres to the desired centre of pressure [m].
+        place, share: (K, 3) centre of each sole [m], (K,) its share of the weight.
+        forces, gravity: Results: (joints, 6) wrenches in the frames of the joints, (3,) [m/s^2].
     """
 
     axes: Array
@@ -68,7 +70,7 @@ class Balance(NamedTuple):
 
 @kernel
 def _load(b: Balance, wrenches) -> float:  # type: ignore[no-untyped-def]
-    """Place the soles; return which part of the ground reaction is taken in, from what the ankles carry."""
+    """Locate the soles, and return the share of the ground reaction to apply, from the measured ankle wrenches."""
     carried = 0.0
     for f in range(b.joint.shape[0]):
         R = b.axes[b.joint[f]]
@@ -85,7 +87,7 @@ def _load(b: Balance, wrenches) -> float:  # type: ignore[no-untyped-def]
 
 @kernel
 def _share_weight(b: Balance, planned: float) -> None:
-    """Fill what each foot carries: two of them so that the line between their centres carries the moment."""
+    """Fill each foot's share of the weight; the line between the centres of two feet takes the moment."""
     feet = b.joint.shape[0]
     for f in range(feet):
         b.share[f] = 1.0 / feet
@@ -110,9 +112,9 @@ def _share_weight(b: Balance, planned: float) -> None:
 
 @kernel
 def _lean(b: Balance, plan) -> None:  # type: ignore[no-untyped-def]
-    """Fill planned velocity, gravity and what leans the force: the planned acceleration, along the loaded soles."""
+    """Fill planned velocity, gravity and force direction; the planned acceleration tilts the force in the sole axes."""
     pull = b.g + b.now[0]
-    # In free flight there is no force that could lean.
+    # In free flight there is no force to tilt.
     per_pull = 1.0 / pull if pull > 0.0 else 0.0
     for i in range(3):
         b.planned[i] = 0.0
@@ -129,9 +131,9 @@ def _lean(b: Balance, plan) -> None:  # type: ignore[no-untyped-def]
 
 @kernel
 def _shift(b: Balance, gyro) -> None:  # type: ignore[no-untyped-def]
-    """Fill how far the centre of pressure is to move: to below the CoM, and by ``balance`` times its velocity."""
+    """Fill the shift of the centre of pressure: to below the CoM, and by ``balance`` times the CoM's velocity."""
     shift, v_com = b.shift, b.v_com
-    # Angular velocity of the base: the gyro's, less what the joints between base and IMU add.
+    # The angular velocity of the base is the gyro's, less the contribution of the joints between base and IMU.
     R = b.axes[b.imu_joint]
     wx = wy = wz = 0.0
     for k in range(3):
@@ -146,8 +148,8 @@ def _shift(b: Balance, gyro) -> None:  # type: ignore[no-untyped-def]
         joint = b.joint[f]
         v = mul_t(b.axes[joint], b.twists[joint])
         arm = b.com[0] - b.positions[joint, 0], b.com[1] - b.positions[joint, 1], b.com[2] - b.positions[joint, 2]
-        # Velocity of the CoM if the ankle rests. The foot's own rotation stays out of it: fed back on a foot's small
-        # inertia it would be unstable with the least delay.
+        # This is the velocity of the CoM if the ankle rests. The foot's own rotation is left out: fed back on the small
+        # inertia of a foot, it would be unstable with the smallest delay.
         rigid = point_velocity((v_com[0] - v[0], v_com[1] - v[1], v_com[2] - v[2], wx, wy, wz), arm)
         for i in range(3):
             shift[i] += b.share[f] * rigid[i]
@@ -163,7 +165,7 @@ def _shift(b: Balance, gyro) -> None:  # type: ignore[no-untyped-def]
 
 @kernel
 def _room(b: Balance) -> float:
-    """Return how much of the shift, the same under every foot, stays inside the tightest sole."""
+    """Return the largest share of the shift that keeps the centre of pressure inside every sole."""
     scale = 1.0
     for f in range(b.joint.shape[0]):
         x, y, z = mul(b.axes[b.joint[f]], b.shift)
@@ -176,9 +178,9 @@ def _room(b: Balance) -> float:
 
 @entry
 def _balance(balance, up_imu, gyro, wrenches, plan):  # type: ignore[no-untyped-def]
-    """Fill gravity and the ground's wrench on each foot for static equilibrium.
+    """Fill gravity and the ground reaction wrench on each foot for static equilibrium.
 
-    Up and rotation come from the IMU, velocities from the ankles that carry the weight and do not move. See
+    The IMU gives the vertical and the rotation. The velocities come from the loaded ankles, which do not move. See
     :class:`StaticSupport` for the distribution.
     """
     b = balance.arrays
@@ -201,15 +203,19 @@ def _balance(balance, up_imu, gyro, wrenches, plan):  # type: ignore[no-untyped-
 
 
 class StaticSupport:
-    """Joint torques g(q) - J^T f that hold a robot up on its feet.
+    """Compute the joint torques g(q) - J^T f that support a robot on its feet.
 
-    f is the ground reaction of static equilibrium: the whole weight, vertical by the IMU, its centre of pressure below
-    the CoM and shifted by ``balance`` times the CoM's velocity, which damps sway more than joint damping can. Two feet
-    share it so that the line between their centres carries the moment, other numbers of feet share it equally; what is
-    left shifts the centre of pressure under every foot alike, within the soles. Feet that carry less than a fifth of
-    the weight together, as in the air, get in proportion less. A plan says what each foot carries and how the CoM
-    moves: then the force leans with the planned acceleration, and ``balance`` acts on the difference of the velocities.
-    Where loops close chains, joints without a drive follow from the driven ones, and these carry the torques of those.
+    f is the ground reaction of static equilibrium: the whole weight, along the vertical of the IMU. Its centre of
+    pressure is below the CoM, shifted by ``balance`` times the CoM's velocity. This damps sway more than joint damping
+    can.
+
+    Two feet share the force so that the line between their centres takes the moment; other numbers of feet share it
+    equally. The remaining moment shifts the centre of pressure by the same amount under every foot, within the soles.
+    If the feet together carry less than a fifth of the weight, as in the air, the force is reduced in proportion.
+
+    A plan gives the share of each foot and the motion of the CoM. The force then tilts with the planned acceleration,
+    and ``balance`` acts on the difference between measured and planned velocity. In closed kinematic chains the passive
+    joints follow from the driven ones, and the drives also apply the torques of the passive joints.
 
     Args:
         robot: The robot; free-flying, with at least one foot.
@@ -218,7 +224,7 @@ class StaticSupport:
 
     def __init__(self, robot: Robot, balance: float) -> None:
         self._robot = robot
-        # Gravity turns with the base here and the base stays put: a model of its own.
+        # A separate model is needed because here the base stays fixed and gravity rotates instead.
         self._model = model = pin.Model(robot.model)
         self._data = data = model.createData()
         self._q = pin.neutral(model)
@@ -261,18 +267,18 @@ class StaticSupport:
         )
 
     def reset(self) -> None:
-        """Take the next tick as standing: before its first step, a simulator has measured no ground reaction."""
+        """Treat the next tick as standing, because a simulator measures no ground reaction before its first step."""
         self._now[1] = 1.0
         if self._chains is not None:
             self._chains.reset()
 
     def torque(self, observation: Observation, a_up: float = 0.0, plan: Array = UNPLANNED) -> Array:
-        """Return the generalised torques (nv,); base rows are 0 in equilibrium. Overwritten by the next call.
+        """Return the generalised torques (nv,); base rows are 0 in equilibrium. The next call overwrites them.
 
         Args:
             observation: Joint states, IMU and foot wrenches are read.
             a_up: Planned vertical acceleration of the CoM [m/s^2], added to gravity.
-            plan: (5,) share of the second of two feet of the weight, NaN for the one that the CoM's place asks for;
+            plan: (5,) share of the weight on the second of two feet, NaN to derive it from the position of the CoM;
                 planned velocity [m/s] and acceleration [m/s^2] of the CoM along x and y of the soles.
         """
         robot = self._robot
@@ -294,7 +300,10 @@ class StaticSupport:
 
 
 def _edges(vertices: Array, rotation: Array) -> Array:
-    """Return (N, 4): outward normal of each edge in the joint frame, and the room [m] from the sole's centre to it."""
+    """Return (N, 4): outward normal of each edge in the joint frame, and the distance [m] from the centre to it.
+
+    The distance is reduced by the margin ``EDGE``.
+    """
     if len(vertices) < 3:
         return np.tile([0.0, 0.0, 0.0, math.inf], (len(vertices), 1))
     along = np.roll(vertices, -1, axis=0) - vertices

@@ -1,9 +1,11 @@
-"""A slow gait: where the CoM and the feet go over time, for the postures of mode ``steps``.
+"""A slow gait: paths of the CoM and the feet over time, for the postures of mode ``steps``.
 
-Phases alternate: double support, in which the centre of pressure moves from one foot to the other, and single support,
-in which it rests under the middle of one foot while the other makes its step. The CoM keeps its height, so that it
-obeys the linear inverted pendulum x'' = g / z (x - p) with the planned centre of pressure p; what the limbs turn about
-the CoM shifts p and is corrected in a second pass (Kajita et al. 2003).
+Phases alternate. In double support the centre of pressure moves from one foot to the other. In single support it stays
+under the middle of the stance foot while the other foot makes its step.
+
+The height of the CoM is constant. The CoM therefore obeys the linear inverted pendulum x'' = g / z (x - p) with the
+planned centre of pressure p. The angular momentum of the limbs about the CoM shifts p; a second pass corrects for it
+(Kajita et al. 2003).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-import scipy  # whose parts it imports when they are first named
+import scipy  # it imports its submodules at their first use
 
 from bipedsim.control.posture.motions import STEPS, Motion, Numbers
 from bipedsim.errors import ConfigError
@@ -26,25 +28,25 @@ if TYPE_CHECKING:
     from scipy.interpolate import PPoly
 
 PHASE_KNOTS = 16
-"""Postures solved per phase."""
+"""Number of postures solved per phase."""
 PENDULUM_STEP = 2e-3
 """Largest grid step [s] of the pendulum's boundary value problem; its error is of second order."""
 FORWARD = (0.1, 0.85)
-"""Shares of single support between which the foot moves forward: it leaves and meets the ground vertically."""
+"""Shares of single support between which the foot moves forward, so that it leaves and meets the ground vertically."""
 LENGTH, HEIGHT = 0.2, 0.06
-"""Default length and height of a step over the height of the CoM, which is about the length of the legs."""
+"""Default length and height of a step as shares of the CoM's height, which is about the length of the legs."""
 
 
 @dataclass(frozen=True)
 class Gait:
-    """A gait by its numbers: each step leads a foot by ``step_length`` beyond the other, the last one beside it.
+    """Describe a gait: each step moves a foot ``step_length`` beyond the other; the last one closes the stance.
 
     Attributes:
-        n_steps: Number of steps, the right foot first; the robot gets on by (n_steps - 1) step_length.
-        step_length, step_height: Of a step [m].
-        step_duration, step_shift: Times of single and double support [s]; the first and the last shift, from rest and
-            to rest, take twice as long.
-        touch_down_speed: Downward velocity of the foot where it meets the ground [m/s].
+        n_steps: Number of steps, the right foot first; the robot advances by (n_steps - 1) step_length.
+        step_length, step_height: Length and height of a step [m].
+        step_duration, step_shift: Times of single and double support [s]. The first double support, from rest, and the
+            last one, to rest, take twice as long.
+        touch_down_speed: Downward velocity of the foot at touchdown [m/s].
     """
 
     n_steps: int
@@ -56,30 +58,30 @@ class Gait:
 
     @property
     def n_phases(self) -> int:
-        """Number of phases: a shift before every step and one after the last."""
+        """Number of phases: a double support before every step and one after the last."""
         return 2 * self.n_steps + 1
 
     @property
     def ends(self) -> Array:
-        """(n_phases + 1,) times between the phases [s]."""
+        """(n_phases + 1,) times at which phases begin and end [s]."""
         lengths = [self.step_duration if k % 2 else self.step_shift for k in range(self.n_phases)]
         lengths[0] = lengths[-1] = 2.0 * self.step_shift
         return np.concatenate([[0.0], np.cumsum(lengths)])
 
     @property
     def times(self) -> Array:
-        """(n_phases PHASE_KNOTS + 1,) knots [s]: every phase has as many."""
+        """(n_phases PHASE_KNOTS + 1,) knots [s], the same number in every phase."""
         ends = self.ends
         return np.asarray(np.interp(np.arange(self.n_phases * PHASE_KNOTS + 1) / PHASE_KNOTS, range(len(ends)), ends))
 
     def phase(self, t: Array) -> tuple[Integers, Array]:
-        """Return the phases (n,) at times ``t`` (n,) [s], from 0 on, and how much of them is over, from 0 to 1."""
+        """Return the phases (n,) at times ``t`` (n,) [s] >= 0, and the elapsed share of each phase, from 0 to 1."""
         s = np.interp(t, self.ends, np.arange(self.n_phases + 1))
         k = np.minimum(s.astype(np.int64), self.n_phases - 1)
         return k, s - k
 
     def displacements(self, first: int) -> Array:
-        """Return (n_phases + 1, 2) how far each foot has got at the ends of the phases [m], foot ``first`` first."""
+        """Return (n_phases + 1, 2) how far the feet are ahead at the phase boundaries [m]; foot ``first`` begins."""
         at = np.zeros((self.n_phases + 1, 2))
         for step in range(self.n_steps):
             moving = (first + step) % 2
@@ -90,12 +92,12 @@ class Gait:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What the postures of a gait must do at its knots.
+    """Targets that the postures of a gait must meet at its knots.
 
     Attributes:
         times: (n,) knots [s].
         com: (n, 3) CoM in the world [m].
-        feet: n times the pose of both soles in the world.
+        feet: Poses of both soles in the world at each of the n knots.
         share: (n,) share of the weight on the second foot of the robot.
     """
 
@@ -106,14 +108,14 @@ class Plan:
 
 
 def rest_to_rest(x: Array) -> Array:
-    """Return the quintic from 0 to 1 at shares ``x`` of its time."""
+    """Evaluate the quintic from 0 to 1, at rest at both ends, at shares ``x`` of its time."""
     return np.array([quintic(share, 1.0)[0] for share in x])
 
 
 def swing(gait: Gait, x: Array) -> tuple[Array, Array]:
-    """Return how far the swing foot is on its way, from 0 to 1, and its height [m], at shares ``x`` of single support.
+    """Return the progress of the swing foot, from 0 to 1, and its height [m], at shares ``x`` of single support.
 
-    Up and down are quintics, at rest at the top; the second one ends with the velocity of touch-down.
+    The height is one quintic up and one down, at rest at the top. The second one ends with the touchdown velocity.
     """
     begin, end = FORWARD
     down = np.clip(2.0 * x - 1.0, 0.0, 1.0)
@@ -123,7 +125,7 @@ def swing(gait: Gait, x: Array) -> tuple[Array, Array]:
 
 
 def pendulum(times: Array, p: Array, omega: float) -> Array:
-    """Return x (n, 2) with x'' = omega^2 (x - p), x = p at both ends.
+    """Solve x'' = omega^2 (x - p) for x (n, 2), with x = p at both ends.
 
     Args:
         times: (n,) equidistant [s].
@@ -142,12 +144,12 @@ def pendulum(times: Array, p: Array, omega: float) -> Array:
 
 
 def _from_rest_to_rest(gait: Gait, under: Array, com: Array, stop: Array, omega: float, beyond: Array) -> PPoly:
-    """Return the horizontal path of the CoM over time.
+    """Plan the horizontal path of the CoM over time.
 
     Args:
         gait: The gait.
-        under: (n_steps, 2) middle of the foot that carries the robot during each step [m].
-        com, stop: (2,) where the CoM begins and ends at rest [m].
+        under: (n_steps, 2) middle of the stance foot of each step [m].
+        com, stop: (2,) CoM at rest at the beginning and the end [m].
         omega: sqrt(g / z) [1/s].
         beyond: See :func:`plan`.
     """
@@ -158,7 +160,7 @@ def _from_rest_to_rest(gait: Gait, under: Array, com: Array, stop: Array, omega:
     p = under[before] + np.where(k % 2 == 0, rest_to_rest(x), 0.0)[:, None] * (under[after] - under[before])
     p -= np.column_stack([np.interp(grid, gait.times, column) for column in beyond.T])
     middle = scipy.interpolate.CubicSpline(grid, pendulum(grid, p, omega))
-    # To the pendulum and back: quintics, whose centre of pressure stays between the feet.
+    # Quintics lead to the pendulum motion and back to rest; their centre of pressure stays between the feet.
     still = np.zeros(2)
     ends = ([com, still, still], [middle(begin, i) for i in range(3)], [middle(end, i) for i in range(3)])
     first = scipy.interpolate.BPoly.from_derivatives([0.0, begin], ends[:2])
@@ -172,15 +174,16 @@ def _from_rest_to_rest(gait: Gait, under: Array, com: Array, stop: Array, omega:
 
 
 def plan(gait: Gait, soles: Sequence[pin.SE3], centres: Array, com: Array, g: float, beyond: Array) -> Plan:
-    """Return the gait of a robot that stands with its CoM over the middle between its feet, heading along x.
+    """Plan the gait of a robot that stands with its CoM over the middle between its feet, heading along x.
 
     Args:
         gait: The gait.
         soles: Poses of the two soles in the world.
-        centres: (2, 3) their middles in the world [m].
+        centres: (2, 3) centres of the soles in the world [m].
         com: (3,) CoM in the world [m].
         g: Gravity [m/s^2].
-        beyond: (n, 2) at the knots, what :func:`limb_inertia` returns for the postures of this gait, 0 at first.
+        beyond: (n, 2) shift of the centre of pressure at the knots [m], from :func:`limb_inertia` for the postures of
+            this gait; 0 in the first pass.
     """
     first = int(np.argmin(centres[:, 1]))
     at = gait.displacements(first)
@@ -209,10 +212,10 @@ def plan(gait: Gait, soles: Sequence[pin.SE3], centres: Array, com: Array, g: fl
 
 
 def splines(gait: Gait, columns: Array) -> PPoly:
-    """Return cubics over time through ``columns`` (n, m) at the knots.
+    """Fit cubics over time through ``columns`` (n, m) at the knots.
 
-    A touch-down ends one spline and begins the next, since velocities jump there; the first begins and the last one
-    ends at rest.
+    Each touchdown ends one spline and begins the next, because velocities jump there. The motion begins and ends at
+    rest.
     """
     times = gait.times
     cuts = [0, *(k * PHASE_KNOTS for k in range(2, gait.n_phases, 2)), len(times) - 1]
@@ -225,27 +228,27 @@ def splines(gait: Gait, columns: Array) -> PPoly:
 
 
 def coefficients(gait: Gait, columns: Array) -> Array:
-    """Return the :func:`splines` (4, n - 1, m) over the phase instead of time: 1 per phase."""
+    """Return the :func:`splines` (4, n - 1, m) over the phase, which grows by 1 per phase, instead of time."""
     per_time = splines(gait, columns).c
     length = np.repeat(np.diff(gait.ends), PHASE_KNOTS)
     return np.ascontiguousarray(per_time * length[:, None] ** np.arange(3, -1, -1)[:, None, None])
 
 
 def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tuple[Array, Array]:
-    """Return what the motion of the limbs against the CoM asks for, beyond forces of the pendulum.
+    """Return torques and CoP shift that the motion of the limbs relative to the CoM adds to the pendulum's forces.
 
-    Bodies that all had the acceleration of the CoM would need the forces of statics in a leaning gravity. The rest of
-    the inverse dynamics is a moment L' on the whole robot, which the feet share as they share the weight, and torques.
-    Where loops close chains, the drives carry those of the other joints.
+    If all bodies had the acceleration of the CoM, the forces would be those of statics in a tilted gravity. The
+    remaining inverse dynamics is a moment L' on the whole robot, and torques. The feet share the moment as they share
+    the weight. In closed kinematic chains the drives also apply the torques of the passive joints.
 
     Args:
         robot: The robot.
         gait: Its gait.
         postures: (n, nq) at the knots.
-        share: (n,) share of the second foot of the weight.
+        share: (n,) share of the weight on the second foot.
 
     Returns:
-        (n, nu) joint torques [N.m], and (n, 2) by how much the centre of pressure lies beyond the pendulum's [m].
+        (n, nu) joint torques [N.m], and (n, 2) shift of the centre of pressure from the pendulum's [m].
     """
     model = pin.Model(robot.model)
     model.gravity.linear = np.zeros(3)
@@ -257,7 +260,7 @@ def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tup
     torques, beyond = np.zeros((len(postures), robot.nu)), np.zeros((len(postures), 2))
     v, a = np.zeros(model.nv), np.zeros(model.nv)
     for i, q in enumerate(postures):
-        # The foot that carries more does not move, which gives the motion of the base.
+        # The foot with the larger load does not move, which determines the motion of the base.
         ankle = robot.soles[int(share[i] > 0.5)].joint_id
         v[:6] = a[:6] = 0.0
         v[moving] = rates[i]
@@ -286,16 +289,16 @@ def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tup
 
 
 def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> Motion:
-    """Return the motion that takes steps from standing with the joints at ``goal`` (nu,).
+    """Plan the motion that takes steps from standing with the joints at ``goal`` (nu,).
 
     Args:
         robot: The robot, with two feet.
-        goal: Posture to stand in [rad].
-        gait: Its gait; 0 for the length or the height of a step stands for the default.
-        delay, ramp: Of the motion [s].
+        goal: Standing posture [rad].
+        gait: Its gait; a length or height of 0 selects the default.
+        delay, ramp: Delay and ramp of the motion [s].
 
     Raises:
-        ConfigError: The robot has not two feet, or cannot take one of the postures.
+        ConfigError: The robot does not have two feet, or cannot take one of the postures.
     """
     if len(robot.soles) != 2:
         raise ConfigError(f"posture: stepping needs two feet, {robot.name!r} has {len(robot.soles)}")

@@ -1,4 +1,4 @@
-"""What a walking controller is made of: footsteps, DCM plan, swing, whole-body accelerations, wrenches of the feet."""
+"""Parts of the walking controller: footsteps, DCM plan, swing foot, whole-body accelerations, wrenches of the feet."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The rigid body and its feet as the kernels of walking see them."""
+"""Rigid-body model and feet, packed for the kernels of walking."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from bipedsim.numerics import Array, Integers, act, assign, kernel, point_accele
 
 
 class Body(NamedTuple):
-    """What the equations of motion refill at every tick, and what of the robot never changes; K feet.
+    """Dynamics, refilled at every tick, and constants of the robot, for K feet.
 
     Attributes:
-        poses, twists, accelerations, origin: Of :class:`bipedsim.dynamics.Joints`; gravity is in the accelerations.
-        ancestors, depth, J, nle, com: Of :class:`bipedsim.dynamics.Equations`.
-        M: (nv, nv) the same, both triangles of it.
-        joint: (K,) that carries each foot. R_sole, p_sole: Frame at the centre of the sole in that joint.
-        columns: (K, most) columns of J that move the foot, -1 where there are fewer.
+        poses, twists, accelerations, origin: See :class:`bipedsim.dynamics.Joints`; the accelerations include gravity.
+        ancestors, depth, J, nle, com: See :class:`bipedsim.dynamics.Equations`.
+        M: (nv, nv) mass matrix, both triangles.
+        joint: (K,) joint that carries each foot.
+        R_sole, p_sole: Frame at the centre of the sole in that joint.
+        columns: (K, most) columns of J that move the foot, padded with -1.
         mass, g: [kg], [m/s^2].
     """
 
@@ -38,13 +39,15 @@ class Body(NamedTuple):
 
 
 class Feet(NamedTuple):
-    """Where the feet are, in the axes of the world, at the centre of each sole; and how the CoM moves.
+    """Pose and velocity of the feet at the centre of each sole, and velocity of the CoM, in world axes.
 
     Attributes:
         v_com: (3,) [m/s].
-        R: (K, 3, 3). p: (K, 3) [m]. twist: (K, 6) linear [m/s], then angular [rad/s].
-        bias: (K, 6) acceleration at rest of the joint accelerations, J' v.
-        J: (K, 6, nv).
+        R: (K, 3, 3) orientation.
+        p: (K, 3) position [m].
+        twist: (K, 6) linear [m/s], then angular [rad/s].
+        bias: (K, 6) acceleration at zero joint accelerations, J' v.
+        J: (K, 6, nv) Jacobian.
     """
 
     v_com: Annotated[Array, 3]
@@ -57,7 +60,7 @@ class Feet(NamedTuple):
 
 @kernel
 def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-def]
-    """Fill ``feet`` for velocities v (nv,)."""
+    """Fill ``feet`` for velocities v (nv,), and the lower triangle of M."""
     base, o = body.poses[1], body.origin
     for k in range(v.shape[0]):
         for d in range(body.depth[k]):
@@ -83,7 +86,7 @@ def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-de
         assign(feet.twist[k, 3:], twist[3:])
         assign(feet.bias[k], point_acceleration(twist, acceleration, at))
         assign(feet.bias[k, 3:], acceleration[3:])
-        # Accelerations fall upwards: gravity is in them.
+        # The accelerations include gravity as an upward acceleration, which is removed here.
         feet.bias[k, 2] -= body.g
         p = feet.p[k]
         J = feet.J[k]

@@ -1,9 +1,11 @@
-"""How long the steps of a walk take, from its speed and the height of the pendulum.
+"""Duration of the steps of a walk, from its speed and the height of the pendulum.
 
-People who walk faster take longer and quicker steps alike: the length of a step times its time, the walk ratio, hardly
-changes: 0.42 m.s (Sekiya, Nagasaki, Ito and Furuna, "The invariant relationship between step length and step rate
-during free walking", 1996). With times in units of 1 / omega and lengths in units of the height of the CoM it is 1.40
-for them (h = 0.96 m), and can be one number for robots of any size. Flat feet reach less far: robots walk best at 1.15.
+People who walk faster take both longer and quicker steps. The walk ratio, which is step length times step time, is
+nearly constant: 0.42 m.s (Sekiya, Nagasaki, Ito and Furuna, "The invariant relationship between step length and step
+rate during free walking", 1996).
+
+With times in units of 1 / omega and lengths in units of the CoM's height, the ratio of people is 1.40 (h = 0.96 m). One
+number then suits robots of any size. Flat feet have less reach; robots walk best at 1.15.
 """
 
 from __future__ import annotations
@@ -14,26 +16,26 @@ from typing import NamedTuple
 SLOWEST = 2.34
 """omega T of the slowest steps: 0.70 s with h = 0.88 m."""
 DOUBLE = 0.08
-"""Time on both feet over that on one: the longer the foot in the air has, the less torque its leg takes."""
+"""Time of double over single support; more time in single support reduces the torque of the swing leg."""
 
 
 class Timing(NamedTuple):
-    """Time [s] of a step on one foot, and then on both."""
+    """Time [s] of a step in single support, and then in double support."""
 
     single: float
     double: float
 
     @property
     def period(self) -> float:
-        """T of the step [s]."""
+        """Duration T of the step [s]."""
         return self.single + self.double
 
 
 class Cadence:
-    """Chooses the times of a step.
+    """Choose the durations of single and double support.
 
     Args:
-        single, double: Times on one foot and on both that are fixed [s]; 0: chosen.
+        single, double: Fixed times of single and double support [s]; 0 for a choice by speed.
         ratio: Walk ratio: length over h, times omega T.
         omega: sqrt(g / h) of the pendulum [1/s].
         g: [m/s^2].
@@ -49,7 +51,7 @@ class Cadence:
     def timing(self, speed: float) -> Timing:
         """Return the times of a step at ``speed`` [m/s] ahead or back.
 
-        Slow steps take the same time; of quicker ones, length times time stays what it is.
+        Slow steps all take the same time. For quicker steps, length times time is constant.
         """
         slowest, ratio, speed = self._slowest, self._ratio, abs(speed)
         period = slowest if speed * slowest * slowest < ratio else math.sqrt(ratio / speed)
@@ -57,7 +59,7 @@ class Cadence:
         return Timing(single, self._double or DOUBLE * single)
 
     def speed(self, length: float) -> float:
-        """Return the speed [m/s] of steps of this ``length`` [m]."""
+        """Return the walking speed [m/s] at which steps have this ``length`` [m]."""
         slow = length / self.timing(0.0).period
         if self._single:
             return slow

@@ -1,11 +1,13 @@
-"""Where and when a foot must land when the robot was pushed harder than the foot on the ground can answer.
+"""Position and time of the next touchdown after a push that the stance foot alone cannot balance.
 
-The DCM runs away from the ZMP, so that an error d of it has grown to d e^(omega T) when the foot lands after T. The ZMP
-at the edge of the sole, a way r from where it was planned, takes r (e^(omega T) - 1) from it. What is left, the next
-foot must make up for: it lands that much further, and so does all that follows (Koolen, de Boer, Rebula, Goswami and
-Pratt, "Capturability-based analysis and control of legged locomotion, part 1", 2012; Englsberger et al. 2015). Where
-that is too far, or where the other foot is in the way, time helps: e^(omega T) trades against the place (Khadiv,
-Herzog, Moosavian and Righetti, "Walking control based on step timing adaptation", 2020, eq. (15)).
+The DCM diverges from the ZMP: an error d has grown to d e^(omega T) when the foot touches down after T. A ZMP at the
+edge of the sole, at a distance r from its planned position, reduces the error by r (e^(omega T) - 1). The next foothold
+compensates for the remaining error: it and all later ones are shifted by the same amount (Koolen, de Boer, Rebula,
+Goswami and Pratt, "Capturability-based analysis and control of legged locomotion, part 1", 2012; Englsberger et al.
+2015).
+
+If that is too far, or the other foot is in the way, a different step time helps: e^(omega T) can be traded against the
+position (Khadiv, Herzog, Moosavian and Righetti, "Walking control based on step timing adaptation", 2020, eq. (15)).
 """
 
 from __future__ import annotations
@@ -21,18 +23,18 @@ from bipedsim.config import param
 from bipedsim.numerics import Array, clamp, reach
 
 LEAST_ERROR = 0.02
-"""Error of the DCM [m] up to which no landing is moved, whatever it may grow to."""
+"""Error of the DCM [m] up to which a touchdown is never moved, however large the error may grow."""
 _TRUST = 0.8
-"""Share of the way to the edge that is counted on: the ZMP follows with a delay."""
+"""Share of the distance to the edge that the ZMP can use, because the ZMP follows with a delay."""
 _PLACE, _TIME = 3e-2, 1e-3
-"""Weights [1], [m^2] of changes of place and time beside the offset of the DCM that is left [m^2]."""
+"""Weights [1], [m^2] of changes of position and time, relative to the remaining offset of the DCM [m^2]."""
 _STANDS = 0.95
-"""The same of both feet: where the DCM of a robot that stands is further, it steps."""
+"""Share of the distance to the edge, with both feet on the ground, beyond which a standing robot steps."""
 
 
 @dataclass(frozen=True)
 class CatchParams:
-    """When and how far a step leaves its plan."""
+    """Parameters of steps that deviate from their plan after a push."""
 
     catch_most: float = param(
         0.5, "largest change of where a foot lands; 0: steps stay as planned", unit="m", low=0.0, high=1.0
@@ -54,24 +56,27 @@ class CatchParams:
 
 
 class Landing(NamedTuple):
-    """Where and when a foot lands: over the ground (2,) [m], and the time until then [s]."""
+    """Position of a touchdown over the ground (2,) [m], and time until then [s]."""
 
     place: Array
     left: float
 
 
 class Catch(NamedTuple):
-    """A step under way, as far as a landing depends on it.
+    """Data of the current step that determine its best touchdown.
 
     Attributes:
-        xi: (2,) measured DCM [m]. planned: (2,) as it should be now [m].
-        end: (2,) planned when the foot lands [m]. land: (2,) where that is [m].
-        hull: (n, 2) polygon of support, counter-clockwise [m].
-        stance: (2,) foot that stands [m]. axes: (2, 2) rows: ahead, and from that foot to the other.
-        low, high: (2,) bounds of the landing in these axes [m].
-        foot: (2,) where the foot in the air is now [m].
-        left: Time until it lands as planned [s].
-        soonest, latest: Bounds of the same [s].
+        xi: (2,) measured DCM [m].
+        planned: (2,) planned DCM of the present [m].
+        end: (2,) planned DCM at touchdown [m].
+        land: (2,) planned position of the touchdown [m].
+        hull: (n, 2) support polygon, counter-clockwise [m].
+        stance: (2,) position of the stance foot [m].
+        axes: (2, 2) rows: ahead, and from the stance foot to the other one.
+        low, high: (2,) limits of the touchdown in these axes [m].
+        foot: (2,) present position of the swing foot [m].
+        left: Remaining time until the planned touchdown [s].
+        soonest, latest: Limits of the remaining time [s].
     """
 
     xi: Array
@@ -90,24 +95,24 @@ class Catch(NamedTuple):
 
 
 def best_landing(step: Catch, omega: float, params: CatchParams) -> Landing:
-    """Return where and when the foot in the air had best land.
+    """Return the best position and time of the swing foot's touchdown.
 
-    With a ZMP p that stays, the DCM at the landing is p + (xi - p) s, linear in s = e^(omega T), and so is its offset b
-    from the landing u. A quadratic programme (daqp) finds the (u, s) within their bounds that leave b nearest to what
-    the plan wants, and costs a little for every change of place and time.
+    With a constant ZMP p, the DCM at touchdown is p + (xi - p) s. It is linear in s = e^(omega T), and so is its offset
+    b from the touchdown u. A quadratic programme (daqp) finds (u, s) within their limits such that b is closest to the
+    planned offset. Every change of position and time has a small cost.
 
     Args:
-        step: The step under way.
-        omega: Of the pendulum [1/s].
-        params: How quickly a foot can be elsewhere.
+        step: The current step.
+        omega: sqrt(g / z) of the pendulum [1/s].
+        params: Speed limit of the swing foot.
     """
     grown = math.exp(omega * step.left)
-    # The constant ZMP that is worth what the plan has until then.
+    # This constant ZMP has the same effect as the planned one until touchdown.
     mean = (step.end - grown * step.planned) / (1.0 - grown)
     p = mean + _TRUST * (_inside(step.hull, mean + (step.xi - step.planned) * grown / (grown - 1.0)) - mean)
     axes, stance = step.axes, step.stance
     rate = axes @ (step.xi - p)
-    # The landing that leaves the planned offset is from + rate s, in axes of the foot that stands.
+    # The touchdown that keeps the planned offset is origin + rate s, in the axes of the stance foot.
     origin = axes @ (p - stance - (step.end - step.land))
     land, foot = axes @ (step.land - stance), axes @ (step.foot - stance)
     longest = math.exp(omega * max(step.left, step.latest))
@@ -121,7 +126,7 @@ def best_landing(step: Catch, omega: float, params: CatchParams) -> Landing:
 
 
 def _inside(hull: Array, point: Array) -> Array:
-    """Return ``point`` (2,), moved into the hull if it is outside."""
+    """Clamp ``point`` (2,) to the hull, in place."""
     clamp(hull, len(hull), 0.0, point)
     return point
 
@@ -141,12 +146,14 @@ def _solve(
 
 
 def must_step(error: Array, zmp: Array, hull: Array, heading: float) -> bool:
-    """Return whether feet that stay are about to be too few, and a step to the ``heading`` [rad] or back would help.
+    """Return whether standing feet cannot balance the DCM's error, and a step ahead or back would help.
 
-    Pushed to the side, a robot would have to cross its feet, or to lift the one that carries it.
+    After a push to the side, the robot would have to cross its feet or to lift the loaded foot.
 
     Args:
-        error, zmp, hull: As for :func:`landing_shift`.
+        error: (2,) error of the DCM [m].
+        zmp: (2,) planned ZMP [m].
+        hull: (n, 2) support polygon, counter-clockwise [m].
         heading: Direction of x of the robot [rad].
     """
     c, s = math.cos(heading), math.sin(heading)

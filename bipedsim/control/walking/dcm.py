@@ -1,9 +1,9 @@
-"""The divergent component of motion of a linear inverted pendulum whose ZMP is a piecewise cubic of time.
+"""The divergent component of motion (DCM) of a linear inverted pendulum whose ZMP is a piecewise cubic of time.
 
-With omega = sqrt(g / z), x'' = omega^2 (x - p) splits into xi = x + x' / omega, which runs away from the ZMP p, xi' =
-omega (xi - p), and x, which follows xi. So xi is found backwards from where it must end (Englsberger et al., "Three-
-dimensional bipedal walking control based on divergent component of motion", 2015). A polynomial p has the particular
-solution p + p' / omega + p'' / omega^2 + ..., hence every piece is in closed form.
+With omega = sqrt(g / z), x'' = omega^2 (x - p) splits into two parts. The DCM xi = x + x' / omega diverges from the ZMP
+p: xi' = omega (xi - p). The position x converges to xi. The DCM is therefore computed backwards from its final value
+(Englsberger et al., "Three-dimensional bipedal walking control based on divergent component of motion", 2015). A
+polynomial p has the particular solution p + p' / omega + p'' / omega^2 + ..., so every piece has a closed form.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bipedsim.numerics import Array, Integers, kernel
 
 
 class DcmPlan(NamedTuple):
-    """A ZMP over time and the DCM that goes with it; the first ``n`` pieces are valid.
+    """A ZMP over time and the DCM that belongs to it; the first ``n`` pieces are valid.
 
     Attributes:
         n: (1,) number of pieces.
@@ -33,13 +33,13 @@ class DcmPlan(NamedTuple):
 
     @classmethod
     def empty(cls, pieces: int) -> DcmPlan:
-        """Return a plan with room for ``pieces``."""
+        """Allocate a plan for up to ``pieces`` pieces."""
         return cls(np.zeros(1, np.int64), np.zeros(pieces + 1), np.zeros((pieces, 2, 4)), np.zeros((pieces, 2)))
 
 
 @kernel
 def _particular(c, t: float, omega: float) -> float:  # type: ignore[no-untyped-def]
-    """Return p + p' / omega + p'' / omega^2 + p''' / omega^3 of the cubic ``c`` (4,) at ``t``."""
+    """Return p + p' / omega + p'' / omega^2 + p''' / omega^3 of the cubic ``c`` (4,) at ``t`` [s]."""
     p = c[0] + t * (c[1] + t * (c[2] + t * c[3]))
     first = c[1] + t * (2.0 * c[2] + t * 3.0 * c[3])
     second = 2.0 * c[2] + t * 6.0 * c[3]
@@ -48,7 +48,7 @@ def _particular(c, t: float, omega: float) -> float:  # type: ignore[no-untyped-
 
 @kernel
 def add_line(plan: DcmPlan, duration: float, start, end) -> None:  # type: ignore[no-untyped-def]
-    """Add a piece on which the ZMP moves evenly from ``start`` (2,) to ``end`` (2,) [m] in ``duration`` [s]."""
+    """Add a piece on which the ZMP moves at constant speed from ``start`` to ``end`` (2,) [m] in ``duration`` [s]."""
     k = plan.n[0]
     plan.knots[k + 1] = plan.knots[k] + duration
     for axis in range(2):
@@ -61,16 +61,16 @@ def add_line(plan: DcmPlan, duration: float, start, end) -> None:  # type: ignor
 
 @kernel
 def add_swing(plan: DcmPlan, duration: float, start, end, takes, knee, even: float) -> None:  # type: ignore[no-untyped-def]
-    """Add a piece on which the ZMP moves evenly from ``start`` to ``end`` (2,) [m] while the other foot swings.
+    """Add a piece of single support, on which the ZMP of all forces moves from ``start`` to ``end`` (2,) [m].
 
     Args:
-        plan: Taken and added to.
-        duration: Of the swing [s].
+        plan: The plan to extend.
+        duration: Duration of the swing [s].
         start, end: (2,) ZMP [m].
-        takes: (2,) kappa times the way of the foot [m s^2]: the inertia of the leg takes kappa times the foot's
-            acceleration from the ZMP of the pendulum.
-        knee: (2,) what the bending of the leg takes [m], times :func:`bipedsim.control.walking.swing.bending`.
-        even: Share of a cubic in the way beside a quintic.
+        takes: (2,) kappa times the displacement of the foot [m s^2]; the inertia of the leg shifts the pendulum's ZMP
+            by -kappa times the foot's acceleration.
+        knee: (2,) shift due to the bending of the leg [m], times :func:`bipedsim.control.walking.swing.bending`.
+        even: Share of a cubic in the foot's path; the rest is a quintic.
     """
     k = plan.n[0]
     plan.knots[k + 1] = plan.knots[k] + duration
@@ -88,7 +88,7 @@ def add_swing(plan: DcmPlan, duration: float, start, end, takes, knee, even: flo
 
 @kernel
 def solve_backwards(plan: DcmPlan, omega: float, end, begin) -> None:  # type: ignore[no-untyped-def]
-    """Fill ``plan.end`` so that the DCM ends at ``end`` (2,), and ``begin`` (2,) with where it then begins [m]."""
+    """Fill ``plan.end`` so that the DCM ends at ``end`` (2,), and ``begin`` (2,) with the resulting first DCM [m]."""
     last = plan.n[0] - 1
     for axis in range(2):
         xi = end[axis]
@@ -104,7 +104,7 @@ def solve_backwards(plan: DcmPlan, omega: float, end, begin) -> None:  # type: i
 def begin_at(plan: DcmPlan, omega: float, pieces: int, begin, wanted, most: float) -> None:  # type: ignore[no-untyped-def]
     """Shift the ZMP of the first ``pieces`` so that the DCM begins at ``wanted`` (2,) instead of ``begin`` (2,) [m].
 
-    What follows stays as it is. The shift is ``most`` [m] at most along each axis.
+    The later pieces do not change. The shift is limited to ``most`` [m] along each axis.
     """
     share = 1.0 - math.exp(-omega * (plan.knots[pieces] - plan.knots[0]))
     for axis in range(2):
@@ -122,7 +122,7 @@ def begin_at(plan: DcmPlan, omega: float, pieces: int, begin, wanted, most: floa
 def lean_first(plan: DcmPlan, omega: float, begin, wanted) -> None:  # type: ignore[no-untyped-def]
     """Bend the ZMP of the first piece so that the DCM begins at ``wanted`` (2,) instead of ``begin`` (2,) [m].
 
-    A parabola, zero at both ends of the piece, is added: the ZMP does not jump, nor do the loads of the feet.
+    The added parabola is zero at both ends of the piece, so neither the ZMP nor the loads of the feet jump.
     """
     duration = plan.knots[1] - plan.knots[0]
     bend = (0.0, 4.0 / duration, -4.0 / (duration * duration), 0.0)
@@ -135,7 +135,7 @@ def lean_first(plan: DcmPlan, omega: float, begin, wanted) -> None:  # type: ign
 
 @kernel
 def evaluate(plan: DcmPlan, omega: float, t: float, zmp, xi) -> None:  # type: ignore[no-untyped-def]
-    """Fill ``zmp`` (2,) and ``xi`` (2,) [m] at time ``t`` [s]; after the last piece, where that ends."""
+    """Fill ``zmp`` (2,) and ``xi`` (2,) [m] at time ``t`` [s]; after the last piece, their final values."""
     last = plan.n[0] - 1
     k = 0
     while k < last and t >= plan.knots[k + 1]:

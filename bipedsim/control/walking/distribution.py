@@ -1,4 +1,4 @@
-"""How the feet share the wrench that the base needs: a quadratic programme over what friction at the soles can give."""
+"""Distribution of the wrench on the base over the feet: a quadratic programme within friction limits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from bipedsim.model import Robot, Sole
 from bipedsim.numerics import Array, Integers, assign, box, entry, kernel, mul
 
 _MOMENT = 100.0
-"""Weight of moments beside forces: a tenth of a metre is the arm that makes them alike."""
+"""Weight of moments relative to forces, which makes them equivalent at a lever arm of a tenth of a metre."""
 _SMALL = 1e-5
-"""Weight of the forces themselves beside what they must add up to."""
+"""Weight of the wrenches of the feet, relative to the error of their sum."""
 _ARM = 400.0
-"""Weight of the moments of a foot beside its forces: 0.05 m."""
+"""Weight of the moments of a foot relative to its forces, for a lever arm of 0.05 m."""
 _CORNERS = 6
-"""Vertices of a sole that are used: four have 16 to 32 rows, six 54, twelve more than 300."""
+"""Largest number of vertices used per sole: four give 16 to 32 rows, six give 54, twelve more than 300."""
 
 
 @dataclass(frozen=True)
 class DistributionParams:
-    """Limits of the wrenches that a foot is asked for."""
+    """Limits of the wrenches on a foot."""
 
     friction: float = param(0.4, "coefficient that is relied on; tangential components stay below mu f_z / sqrt(2)")
     edge: float = param(0.003, "distance that the CoP keeps from the edge of the sole", unit="m", low=0.0)
@@ -40,17 +40,17 @@ class DistributionParams:
 
 
 class Share(NamedTuple):
-    """All that the kernels of :class:`Distribution` read and fill, for one set of feet.
+    """Arrays of the kernels of :class:`Distribution`, for one set of n feet in contact.
 
     Attributes:
         body, feet: See the classes.
         contact: (n,) feet in contact.
-        limits: (K, rows, 6) rows on the wrench of each foot, all <= 0.
-        weights: (6,) of the rows of the base.
-        G: (6, 6 n) what the wrenches do to the base.
-        H, f, A: (6 n, 6 n), (6 n,), (rows n, 6 n) the QP over the wrenches of these feet, in sole axes at the soles'
-            centres.
-        target: (6,) the wrench that the base needs, in its own axes.
+        limits: (K, rows, 6) rows of the limits on the wrench of each foot: rows @ wrench <= 0.
+        weights: (6,) weights of the rows of the base.
+        G: (6, 6 n) map from the wrenches of the feet to the wrench on the base.
+        H, f, A: (6 n, 6 n), (6 n,), (rows n, 6 n) the QP over the wrenches of these feet, in sole axes at the centres
+            of the soles.
+        target: (6,) wrench that the base needs, in its own axes.
         wrench: (K, 6) the solution, in world axes.
     """
 
@@ -111,7 +111,7 @@ def _problem(s: Share, a):  # type: ignore[no-untyped-def]
 
 @entry
 def _take(share, x):  # type: ignore[no-untyped-def]
-    """Fill ``wrench`` from the solution ``x`` (6 n,) in sole axes; 0 for the other feet."""
+    """Fill ``wrench`` from the solution ``x`` (6 n,) in sole axes, with 0 for the other feet."""
     s = share.arrays
     s.wrench[:, :] = 0.0
     for i in range(s.contact.shape[0]):
@@ -122,7 +122,7 @@ def _take(share, x):  # type: ignore[no-untyped-def]
 
 @entry
 def _pose(share, a):  # type: ignore[no-untyped-def]
-    """Fill the QP for accelerations ``a`` (nv,); return whether its numbers are finite."""
+    """Fill the QP for accelerations ``a`` (nv,); return whether all its numbers are finite."""
     s = share.arrays
     _problem(s, a)
     total = 0.0
@@ -132,30 +132,32 @@ def _pose(share, a):  # type: ignore[no-untyped-def]
 
 
 class Distribution:
-    """Shares the wrench on the base among the feet.
+    """Distribute the wrench on the base over the feet.
 
-    Least squares on the six rows of the base, a little weight on the wrenches themselves and more on moments about the
-    soles' centres, so that the CoP stays in mid-foot where it may. Of each foot no more is asked than friction pyramids
-    inside the cones of its vertices can give: CoP inside the sole, no pull, and less torsion the nearer the CoP is to
-    an edge and the more of the friction holds it along the ground.
+    The objective is least squares on the six rows of the base, with a small weight on the wrenches themselves. The
+    weight is larger for moments about the centres of the soles, so the CoP stays in mid-foot if possible.
+
+    The limits of a foot are the wrenches of friction pyramids inside the friction cones of its vertices. The CoP is
+    inside the sole, the foot does not pull, and torsion is limited. The limit of torsion is lower near an edge, and
+    where tangential forces use more of the friction.
 
     Args:
-        robot: Its soles.
+        robot: The robot, for its soles.
         params: See :class:`DistributionParams`.
-        body, feet: Where the dynamics and the feet are kept up to date.
+        body, feet: Dynamics and feet, which the caller keeps up to date.
 
     Raises:
         ConfigError: ``edge`` leaves nothing of a sole.
 
     Attributes:
         wrench: (K, 6) last result: force [N] and moment [N.m] at the centre of each sole, in world axes.
-        target: (6,) what the base needed: force and moment at its origin, in its own axes.
+        target: (6,) wrench that the base needed: force and moment at its origin, in its own axes.
     """
 
     def __init__(self, robot: Robot, params: DistributionParams, body: Body, feet: Feet) -> None:
         limits = [_rows(sole, params) for sole in robot.soles]
         self._rows = max(map(len, limits))
-        # Feet with fewer rows repeat their last one.
+        # Feet with fewer rows repeat their last row.
         self._limits = np.array([np.vstack([rows, *[rows[-1:]] * (self._rows - len(rows))]) for rows in limits])
         self._weights = np.array([1.0, 1.0, 1.0, _MOMENT, _MOMENT, params.yaw_weight])
         self._body, self._feet = body, feet
@@ -164,7 +166,7 @@ class Distribution:
         self._problems: dict[tuple[int, ...], tuple[Any, ...]] = {}
 
     def _problem_of(self, contact: tuple[int, ...]) -> tuple[Any, ...]:
-        """Return the QP of these feet: boxed, and what the solver takes."""
+        """Make the QP of these feet: the packed arguments of the kernels, and the arrays of the solver."""
         size, rows = 6 * len(contact), self._rows * len(contact)
         G, H, f, A = np.zeros((6, size)), np.zeros((size, size)), np.zeros(size), np.zeros((rows, size))
         feet = np.array(contact, dtype=np.int64)
@@ -172,9 +174,9 @@ class Distribution:
         return box(share), H, f, A, np.zeros(rows), np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
 
     def solve(self, a: Array, contact: tuple[int, ...]) -> bool:
-        """Fill ``wrench`` for accelerations ``a`` (nv,) and the feet ``contact``; return whether it was solved.
+        """Fill ``wrench`` for accelerations ``a`` (nv,) and the feet ``contact``; return whether the QP was solved.
 
-        Without feet in contact all wrenches are 0. After a failure of the solver, they stay what they were.
+        Without feet in contact all wrenches are 0. If the solver fails, the wrenches do not change.
         """
         if not contact:
             self.wrench[:] = 0.0
@@ -193,15 +195,15 @@ class Distribution:
 
 
 def _rows(sole: Sole, params: DistributionParams) -> Array:
-    """Return rows (n, 6) with rows @ wrench <= 0 for what a foot may be asked for: its contact wrench cone.
+    """Return rows (n, 6) of the contact wrench cone of a foot: rows @ wrench <= 0.
 
-    Forces at the vertices within their friction pyramids make up every wrench at the centre of the sole that the ground
-    can give it, and no other. Divided by the normal force these wrenches are the convex hull of what the edges of the
-    pyramids give, whose facets are the rows; on a rectangle those of Caron, Pham and Nakamura, "Stability of surface
+    The wrenches that the ground can apply at the centre of the sole are those of forces at the vertices within their
+    friction pyramids. Divided by the normal force they form the convex hull of the wrenches of the pyramids' edges. The
+    rows are the facets of this hull. On a rectangle they are those of Caron, Pham and Nakamura, "Stability of surface
     contacts for humanoid robots" (2015), eq. (16) to (26).
 
     Args:
-        sole: The polygon; of more than ``_CORNERS`` vertices some are left out.
+        sole: The contact polygon; at most ``_CORNERS`` of its vertices are used.
         params: Limits.
     """
     import scipy
@@ -214,7 +216,7 @@ def _rows(sole: Sole, params: DistributionParams) -> Array:
     ratios = np.array([[fx, fy, y, -x, x * fy - y * fx] for x, y in corners for fx in (mu, -mu) for fy in (mu, -mu)])
     scale = np.abs(ratios).max(axis=0)
     facets = scipy.spatial.ConvexHull(ratios / scale).equations
-    # A facet that is no simplex comes in several parts.
+    # The convex hull divides a facet with many vertices into simplices with equal equations.
     facets = np.unique(facets.round(9), axis=0)
     facets[:, :5] /= scale
     unit = facets[:, [0, 1, 5, 2, 3, 4]]
@@ -222,7 +224,7 @@ def _rows(sole: Sole, params: DistributionParams) -> Array:
 
 
 def _inset(polygon: Array, distance: float) -> Array | None:
-    """Return a convex polygon (m, 2), counter-clockwise, whose edges are moved in; None where that leaves nothing."""
+    """Return a convex polygon (m, 2), counter-clockwise, with its edges moved inwards; None if nothing is left."""
     edges = edge_lines(polygon)
     normal, room = edges[:, :2], edges[:, 2] - distance
     corners = np.array(

@@ -1,4 +1,4 @@
-"""Standing on one leg, and a kick with the other: the way of the foot, from point to point."""
+"""Standing on one leg and kicking with the other: the path of the foot from point to point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bipedsim.numerics import Array, kernel, quintic
 POINTS = 7
 """Points of a route: on the ground, raised, still raised, drawn back, swung ahead, back again, on the ground."""
 _RAISE, _DRAW, _RETURN, _LOWER = 0.8, 0.6, 0.8, 0.8
-"""Times of the other parts of the route [s]."""
+"""Durations of the other parts of the route [s]."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,10 @@ class KickParams:
 
 
 def route_of(params: KickParams) -> Array:
-    """Return the route (POINTS, 4) of the foot: times since it leaves the ground [s], and places beside where it stood
-    then [m], ahead, to the left and up.
+    """Return the route (POINTS, 4) of the kicking foot.
+
+    A row is the time since lift-off [s] and the displacement from the position at lift-off [m], ahead, to the left and
+    up.
     """
     up = params.kick_height
     parts = (
@@ -53,9 +55,10 @@ def route_of(params: KickParams) -> Array:
 
 @kernel
 def along_route(route: Array, t: float, p: Array, v: Array, a: Array) -> None:
-    """Fill the first three of place beside the start, velocity and acceleration at ``t`` [s].
+    """Fill the first three components of displacement, velocity and acceleration at ``t`` [s].
 
-    Quintics from rest to rest between the points of ``route`` (POINTS, 4), see :func:`route_of`; then the last one.
+    The path consists of quintics from rest to rest between the points of ``route`` (POINTS, 4), see :func:`route_of`.
+    After the last one the foot stays at the last point.
     """
     i = 0
     while i < route.shape[0] - 2 and t >= route[i + 1, 0]:

@@ -1,4 +1,4 @@
-"""What the tasks of a walking robot aim at in one tick: swing foot, CoM by feedback on the DCM, base."""
+"""Targets of the tasks of a walking robot in one tick: swing foot, CoM by feedback on the DCM, base."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from bipedsim.model import Sole
 from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin, quintic
 
 APART = 1e-9
-"""Corners of the polygon of support are further apart than this [m]."""
+"""Minimum distance of two corners of the support polygon [m]."""
 
 
 class Step(NamedTuple):
-    """The way of the swing foot, in the axes of the world.
+    """The path of the swing foot, in the axes of the world.
 
     Attributes:
-        start_p, start_R: (3,) [m], (3, 3) where it left the ground.
-        land_p, land_R: Where it is to land.
-        path: (2, 6) where it goes over the ground since its landing was moved: sum c_i s^i [m] along x and y.
-        path_time: (2,) since it left the ground, when that began, and how long it takes [s]; it takes 0 as planned.
-        rise: (7,) how high it is since it was to land at another time: sum c_i s^i [m].
-        retimed: (1,) whether it is; then start_R and turn count from there, too.
-        route: (POINTS, 4) times since it left the ground [s], and places beside where it did [m], of a foot that goes
-            from point to point instead; 0 of one that steps.
-        time: (1,) how long it takes [s].
-        window: (4,) shares of that time at which the foot begins and ends to move over the ground, is highest, and
-            begins to come down.
-        knee: (2,) by how much the bending of the leg moves the ZMP at both ends of the way [m].
-        lift: (1,) by how much more than on the level it rises [m].
-        turn: (3,) rotation vector from start to landing [rad].
-        normal: (3,) of the ground, as the feet have found it.
+        start_p, start_R: (3,) [m], (3, 3) pose at lift-off.
+        land_p, land_R: Planned pose at touchdown.
+        path: (2, 6) horizontal path after the touchdown was moved: sum c_i s^i [m] along x and y.
+        path_time: (2,) time since lift-off at which this path begins, and its duration [s]; a duration of 0 means that
+            the foot moves as planned at lift-off.
+        rise: (7,) height after the touchdown was retimed: sum c_i s^i [m].
+        retimed: (1,) whether the touchdown was retimed; then start_R and turn also refer to the new beginning.
+        route: (POINTS, 4) for a foot that moves along a route: times since lift-off [s], and displacements from the
+            position at lift-off [m]; 0 for a step.
+        time: (1,) duration of the step [s].
+        window: (4,) shares of that time at which the foot begins and ends to move horizontally, reaches the top, and
+            begins to move down.
+        knee: (2,) shift of the ZMP due to the bending of the leg, at both ends of the horizontal motion [m].
+        lift: (1,) height [m] added to that of a step on level ground.
+        turn: (3,) rotation vector from start to touchdown [rad].
+        normal: (3,) normal of the ground, estimated from the contacts of the feet.
     """
 
     start_p: Array
@@ -60,7 +61,7 @@ class Step(NamedTuple):
 
     @classmethod
     def on_the_spot(cls) -> Step:
-        """Return a step that leads nowhere."""
+        """Make a step that ends where it begins."""
         path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
         route = np.zeros((POINTS, 4))
         where = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
@@ -70,11 +71,12 @@ class Step(NamedTuple):
 
 
 class Soles(NamedTuple):
-    """The soles about their centres.
+    """Contact polygons of the soles about their centres.
 
     Attributes:
-        vertices: (2, N, 2) [m]. counts: (2,) how many of them count.
-        centres: (2, 2) of the soles in their own frames [m].
+        vertices: (2, N, 2) [m].
+        counts: (2,) number of valid vertices.
+        centres: (2, 2) centres of the soles in their own frames [m].
     """
 
     vertices: Array
@@ -83,7 +85,7 @@ class Soles(NamedTuple):
 
     @classmethod
     def of(cls, soles: Sequence[Sole]) -> Soles:
-        """Return the two soles of a robot."""
+        """Collect the two soles of a robot."""
         vertices = np.zeros((2, max(sole.n_vertices for sole in soles), 2))
         for row, sole in zip(vertices, soles, strict=True):
             row[: sole.n_vertices] = sole.vertices - sole.centre
@@ -91,14 +93,19 @@ class Soles(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """What a tick works out; all is overwritten by the next one.
+    """Results of a tick; the next tick overwrites them.
 
     Attributes:
-        zmp, xi: (2,) of the plan [m]. xi_now: (2,) measured.
-        zmp_goal: (2,) of all forces, commanded. shift: (2,) by which it is ahead of that of the pendulum.
-        hull: (H, 2) polygon of support. n: (1,) its corners; 0 in the air. corners: (N, 2) overwritten.
-        error: (1,) of the DCM [m]. zmp_now: (2,) measured [m].
-        margin: (1,) of the measured ZMP to the edge [m], NaN where there is none.
+        zmp, xi: (2,) planned ZMP and DCM [m].
+        xi_now: (2,) measured DCM [m].
+        zmp_goal: (2,) commanded ZMP of all forces [m].
+        shift: (2,) part of zmp_goal beyond the ZMP of the pendulum [m].
+        hull: (H, 2) support polygon.
+        n: (1,) number of its corners; 0 in the air.
+        corners: (N, 2) scratch.
+        error: (1,) error of the DCM [m].
+        zmp_now: (2,) measured ZMP [m].
+        margin: (1,) distance of the measured ZMP from the edge [m], NaN if there is no ZMP.
     """
 
     zmp: Annotated[Array, 2]
@@ -115,10 +122,10 @@ class Reference(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """All that :func:`aim` reads and fills; see the classes.
+    """Packed arguments and results of :func:`aim`; see the classes.
 
     Attributes:
-        tilt: (3,) rotation vector [rad] of the base at the start against upright, in its own axes.
+        tilt: (3,) rotation vector [rad] from upright to the base at the start, in the axes of the base.
     """
 
     body: Body
@@ -133,7 +140,7 @@ class Walk(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Numbers that stay as they are; see the parameters of the controller."""
+    """Constants of the control law; see the parameters of the controller."""
 
     omega: float
     dcm_gain: float
@@ -146,17 +153,19 @@ class Law(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Numbers of this tick.
+    """Scalars of the present tick.
 
     Attributes:
-        t: Time [s]. since: Of it since the swing foot left the ground.
+        t: Time [s].
+        since: Time since lift-off of the swing foot [s].
         flying: The swing foot, or -1.
-        height: Of the CoM over the ground [m].
-        before, after: Heights [m] of the ground under the feet between which the weight goes over.
-        share: How far it has, 0 to 1. rate, bend: The same per time [1/s], [1/s^2], where it is led to climb.
-        tilted: How much of the tilt at the start is left, 1 to 0.
-        counter: How far arms and waist are to swing against the legs, 0 to 1.
-        least: Force on the soles [N] below which there is no ZMP.
+        height: Height of the CoM over the ground [m].
+        before, after: Heights [m] of the ground under the feet between which the weight shifts.
+        share: Progress of the shift, 0 to 1.
+        rate, bend: Derivatives of the share [1/s], [1/s^2], on a map of the ground.
+        tilted: Remaining share of the tilt at the start, 1 to 0.
+        counter: Weight of the counter-swing of arms and waist, 0 to 1.
+        least: Minimum force on the soles [N] for a ZMP.
     """
 
     t: float
@@ -175,7 +184,7 @@ class Moment(NamedTuple):
 
 @kernel
 def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
-    """Turn R (3, 3) in place by ``share`` of the rotation vector (x, y, z) [rad] of the world."""
+    """Rotate R (3, 3) in place by ``share`` of the rotation vector (x, y, z) [rad] in world axes."""
     angle = math.sqrt(x * x + y * y + z * z)
     if angle < 1e-12:
         return
@@ -196,7 +205,7 @@ def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
 
 @kernel
 def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: ignore[no-untyped-def]
-    """Fill the target of the swing foot ``k``; after its time it goes on down."""
+    """Fill the target of the swing foot ``k``; after the planned touchdown it continues downwards."""
     time = step.time[0]
     x, v, a = forward(since, time, step.window[0], step.window[1])
     for i in range(2):
@@ -234,7 +243,7 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
 
 @kernel
 def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore[no-untyped-def]
-    """Fill the target of the base: upright, heading between the feet, from its tilt at the start."""
+    """Fill the target of the base: upright, heading between the feet, blended from its tilt at the start."""
     first = goal.R[0] if now.flying == 0 else feet.R[0]
     second = goal.R[1] if now.flying == 1 else feet.R[1]
     yaw = math.atan2(first[1, 0], first[0, 0])
@@ -254,7 +263,7 @@ def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore
 
 @kernel
 def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
-    """Fill the polygon of support of the feet that stand, over the ground."""
+    """Fill the support polygon of the stance feet, projected onto the horizontal plane."""
     n = 0
     for k in range(soles.counts.shape[0]):
         if goal.foot[k] == STANCE:
@@ -268,15 +277,15 @@ def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
 
 @entry
 def aim(walk, wrench, numbers):  # type: ignore[no-untyped-def]
-    """Fill ``goal`` and ``ref`` for one tick, and measure the ZMP; ``goal.foot`` says which feet stand.
+    """Fill ``goal`` and ``ref`` for one tick, and measure the ZMP; ``goal.foot`` defines the stance feet.
 
-    The commanded ZMP is p + (1 + k) (xi - xi_ref), moved by what the swing leg takes and kept inside the polygon of
-    support; the pendulum says which acceleration of the CoM belongs to it.
+    The commanded ZMP is p + (1 + k) (xi - xi_ref), shifted for the swing leg and clamped to the support polygon. The
+    pendulum gives the acceleration of the CoM for it.
 
     Args:
         walk: A boxed :class:`Walk`.
-        wrench: (K, 6) of the ground on the soles, in their frames at their origins.
-        numbers: (12,) those of :class:`Moment`.
+        wrench: (K, 6) ground reaction on the soles, in their frames at their origins.
+        numbers: (12,) the fields of :class:`Moment`.
     """
     w = walk.arrays
     body, feet, goal, ref, step, law = w.body, w.feet, w.goal, w.ref, w.step, w.law
@@ -298,7 +307,7 @@ def aim(walk, wrench, numbers):  # type: ignore[no-untyped-def]
     ref.error[0] = math.hypot(ref.xi_now[0] - ref.xi[0], ref.xi_now[1] - ref.xi[1])
     if ref.n[0]:
         clamp(ref.hull, ref.n[0], law.edge, ref.zmp_goal)
-    # The CoM keeps its height over the plane of the ground, which goes through the planned ZMP.
+    # The height of the CoM refers to the plane of the ground through the planned ZMP.
     z = now.before + now.share * (now.after - now.before) + now.height
     rise = now.rate * (now.after - now.before)
     for i in range(2):

@@ -1,4 +1,4 @@
-"""The plan of a walk as readouts, which viewers draw in the world: docs/view.md says which names they look for."""
+"""The plan of a walk as readouts, which viewers draw in the world; docs/view.md lists the names."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from bipedsim.control.walking.reference import Reference
 from bipedsim.numerics import Array
 
 SHOWN = 3
-"""Footsteps that are shown: those behind them follow another command by the time that they are taken."""
+"""Number of footsteps shown; later ones would change with the command before the robot takes them."""
 PERIOD = 0.01
-"""Time [s] for which what is shown stands: nobody looks more often, and the controller has little time."""
+"""Update period [s] of the shown plan; viewers need no more, and updates cost time in the control loop."""
 _POINTS = tuple(f"plan_{point}_{axis}" for point in ("com", "dcm", "zmp") for axis in "xyz")
 _STEP = ("x", "y", "z", "yaw", "foot")
 
 
 class ShownPlan:
-    """Planned CoM, DCM, ZMP, and footsteps as places of the soles' frames [m], [rad]; NaN where none is planned.
+    """Publish planned CoM, DCM, ZMP, and footsteps as poses of the soles' frames [m], [rad]; NaN without a plan.
 
-    The gait plans ZMP p and DCM xi; the CoM that belongs to them follows xi: x' = omega (xi - x).
+    The gait plans ZMP p and DCM xi. The CoM that belongs to them converges to xi: x' = omega (xi - x).
 
     Args:
         omega: sqrt(g / z) of the pendulum [1/s].
         centres: (2, 2) of the soles in their own frames [m].
 
     Attributes:
-        readouts: Name to number.
-        due: When :meth:`update` is to be called next, :data:`PERIOD` after the last time [s].
+        readouts: The names, with NaN.
+        due: Time of the next :meth:`update`, :data:`PERIOD` after the last one [s].
     """
 
     def __init__(self, omega: float, centres: Array) -> None:
@@ -40,7 +40,7 @@ class ShownPlan:
     def reset(self, t: float, x: float, y: float) -> None:
         """Begin at the time ``t`` [s], with the CoM over (x, y) [m]."""
         self._t, self.due, self._changes = t, t, -1
-        # They rest together.
+        # At rest the CoM and the DCM coincide.
         self._com = self._xi = (x, y)
 
     def update(
@@ -49,16 +49,16 @@ class ShownPlan:
         """Write the plan into ``shown``.
 
         Args:
-            t: Time [s], for which the plan was evaluated.
-            ref: Holds planned ZMP and DCM.
-            ground, height: Planned heights of ZMP and DCM, and of the CoM over them [m].
-            gait: Knows the footsteps.
+            t: Time [s] for which the plan was evaluated.
+            ref: Planned ZMP and DCM.
+            ground, height: Planned height of ZMP and DCM, and of the CoM over them [m].
+            gait: The gait with its footsteps.
             shown: Readouts of the controller, which have the names of :attr:`readouts`.
         """
         (xi_x, xi_y), (zmp_x, zmp_y) = ref.xi.tolist(), ref.zmp.tolist()
         stays = math.exp(-self._omega * (t - self._t))
         x, y = self._com
-        # The DCM of the middle of the time that has passed.
+        # The solution treats the DCM as constant, at its mean over the elapsed time.
         at_x, at_y = 0.5 * (self._xi[0] + xi_x), 0.5 * (self._xi[1] + xi_y)
         self._com = x, y = at_x + stays * (x - at_x), at_y + stays * (y - at_y)
         self._t, self.due, self._xi = t, t + PERIOD - 1e-6, (xi_x, xi_y)

@@ -1,6 +1,6 @@
-"""ZMP supervision: how far the measured ZMP is from the edge, and what to do when it comes too near.
+"""ZMP supervision: monitor the distance of the measured ZMP from the edge, and slow down or stop if it is too small.
 
-A gait is safe while the ZMP stays inside the polygon of support; a supervisor that sees it reach the edge changes the
+A gait is safe while the ZMP stays inside the support polygon. If the ZMP reaches the edge, a supervisor changes the
 gait before the robot tips (Hurmuzlu et al. 2001, section 5.2.2).
 """
 
@@ -13,14 +13,14 @@ from bipedsim.control.walking.body import Feet
 from bipedsim.numerics import kernel
 
 _RECOVERY = 0.25
-"""Share of the command that a step with enough margin gives back, and so does a rest."""
+"""Share of the command restored after a step with enough margin, and after a rest."""
 _REST = 1.0
-"""For how long a robot that was stopped stands with enough margin before it walks again [s]."""
+"""Time for which a stopped robot must stand with enough margin before it walks again [s]."""
 
 
 @dataclass(frozen=True)
 class SupervisionParams:
-    """When the measured ZMP is too near to the edge."""
+    """Thresholds of the ZMP supervision."""
 
     margin_least: float = param(0.002, "least distance of the ZMP to the edge", unit="m", low=0.0, high=1.0)
     margin_time: float = param(
@@ -31,14 +31,14 @@ class SupervisionParams:
 
 @kernel
 def measured_zmp(feet: Feet, wrench, centres, least, zmp) -> bool:  # type: ignore[no-untyped-def]
-    """Fill ``zmp`` (2,) [m] from the wrenches of the ground on all feet; return whether they carry ``least`` [N].
+    """Fill ``zmp`` (2,) [m] from the ground reaction wrenches; return whether the feet carry at least ``least`` [N].
 
     Args:
-        feet: Where the feet are.
+        feet: Poses of the feet.
         wrench: (K, 6) in the sole frames at their origins, force first.
-        centres: (K, 2) of the soles in their frames [m].
-        least: Force [N].
-        zmp: Out.
+        centres: (K, 2) centres of the soles in their frames [m].
+        least: Minimum force [N].
+        zmp: Result.
     """
     total = 0.0
     x = 0.0
@@ -47,7 +47,7 @@ def measured_zmp(feet: Feet, wrench, centres, least, zmp) -> bool:  # type: igno
         f = wrench[k, 2]
         if f <= 0.0:
             continue
-        # f times the way from the centre of the sole to its CoP.
+        # Both are f times the distance from the centre of the sole to its CoP.
         ahead = -wrench[k, 4] - f * centres[k, 0]
         left = wrench[k, 3] - f * centres[k, 1]
         x += f * feet.p[k, 0] + feet.R[k, 0, 0] * ahead + feet.R[k, 0, 1] * left
@@ -61,18 +61,18 @@ def measured_zmp(feet: Feet, wrench, centres, least, zmp) -> bool:  # type: igno
 
 
 class Supervisor:
-    """Shortens the steps, and then stops, while the measured ZMP keeps to the edge of the polygon of support.
+    """Shorten the steps, and then stop, while the measured ZMP is close to the edge of the support polygon.
 
-    A step in which it was too near for too long halves the share of the command that is obeyed; two such steps in a row
-    stop the robot, until it has stood for a second with enough margin, or the command has been zero once. Every other
-    step gives a quarter back.
+    A step in which the ZMP was too close for too long halves the applied share of the command. Two such steps in a row
+    stop the robot. It walks again after it has stood for a second with enough margin, or after the command has been
+    zero once. Every other step restores a quarter.
 
     Args:
         params: See :class:`SupervisionParams`.
         dt: Control period [s].
 
     Attributes:
-        share: Of the velocity command that is to be obeyed, 0 to 1.
+        share: Share of the velocity command to apply, 0 to 1.
     """
 
     def __init__(self, params: SupervisionParams, dt: float) -> None:
@@ -81,7 +81,7 @@ class Supervisor:
         self.reset()
 
     def reset(self) -> None:
-        """Obey the whole command."""
+        """Apply the whole command."""
         self.share = 1.0
         self._near = 0.0
         self._bad_steps = 0
@@ -89,17 +89,17 @@ class Supervisor:
         self._quiet_until = -1e300
 
     def touched_down(self, t: float) -> None:
-        """Ignore the ZMP for a while after ``t`` [s]."""
+        """Ignore the ZMP for ``impact_time`` after a touchdown at ``t`` [s]."""
         self._quiet_until = t + self._params.impact_time
 
     def watch(self, t: float, margin: float, commanded: bool, stands: bool) -> bool:
-        """Take in a tick; return whether its margin counts.
+        """Process the margin of one tick; return whether it counts.
 
         Args:
             t: Time [s].
-            margin: Distance of the measured ZMP to the edge [m].
+            margin: Distance of the measured ZMP from the edge [m].
             commanded: Whether the command asks to move.
-            stands: Whether no step is under way.
+            stands: Whether the robot stands, without a step in progress.
         """
         if self.share == 0.0 and not commanded:
             self.reset()
@@ -115,7 +115,7 @@ class Supervisor:
         return True
 
     def step_begun(self) -> None:
-        """Judge the step that ends here."""
+        """Evaluate the step that ends here."""
         limit = self._params.margin_time
         if limit > 0.0 and self._near > limit:
             self._bad_steps += 1

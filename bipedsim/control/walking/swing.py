@@ -1,4 +1,4 @@
-"""Where the swing foot goes: quintics from rest to rest, forwards at once, up and then down; or elsewhere half-way."""
+"""Path of the swing foot: quintics from rest to rest, forwards and up then down; or a new path from mid-swing."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import numpy as np
 from bipedsim.numerics import Array, kernel, quintic
 
 FORWARD = (0.02, 0.98)
-"""Shares of single support between which the foot moves over the ground."""
+"""Shares of single support between which the foot moves horizontally."""
 EVEN = 0.5
-"""Share of a cubic in the way over the ground, beside a quintic: a leg that is driven harder at both ends needs less
-torque in between, and less speed."""
+"""Share of a cubic in the horizontal path; the rest is a quintic. More acceleration at both ends reduces the torque in
+between, and the speed."""
 PEAK = 1.875 - 0.375 * EVEN
-"""Speed of the foot half-way, over its mean."""
+"""Speed of the foot in mid-swing over its mean speed."""
 TOP = 0.45
-"""Share of single support at which the foot is highest."""
+"""Share of single support at which the foot reaches its top."""
 WINDOW = (*FORWARD, TOP, TOP)
-"""The window of a step on the level: see :class:`bipedsim.control.walking.reference.Step`."""
+"""The window of a step on level ground: see :class:`bipedsim.control.walking.reference.Step`."""
 
 
 @kernel
 def forward(t: float, duration: float, begin: float, end: float) -> tuple[float, float, float]:
-    """Return the share of the way over the ground at ``t`` of ``duration`` [s], and its derivatives [1/s], [1/s^2].
+    """Return the horizontal progress at ``t`` of ``duration`` [s], from 0 to 1, and its derivatives [1/s], [1/s^2].
 
     ``begin`` and ``end`` are the shares of ``duration`` between which the foot moves.
     """
@@ -40,10 +40,10 @@ def forward(t: float, duration: float, begin: float, end: float) -> tuple[float,
 
 @kernel
 def bending(t: float, duration: float, begin: float, end: float) -> float:
-    """Return how the bending of the leg moves the ZMP at ``t`` of ``duration`` [s], 1 at both ends of the way.
+    """Return the shift of the ZMP due to the bending of the leg at ``t`` of ``duration`` [s], 1 at both ends.
 
-    Back where the foot passes the other one, ahead before and after: a parabola that has no mean, and no mean of its
-    integral, so that it leaves the DCM at the end where it would be.
+    The shift is backwards in mid-swing, and forwards before and after. The parabola and its integral have zero mean, so
+    the DCM at the end does not change.
     """
     s = (t / duration - begin) / (end - begin)
     return 1.0 - 6.0 * s * (1.0 - s) if 0.0 < s < 1.0 else 0.0
@@ -55,8 +55,8 @@ def height(
 ) -> tuple[float, float, float]:
     """Return height [m], velocity and acceleration of a foot that rises from ``start`` to ``top`` and ends at ``end``.
 
-    At rest at all three, and at the top from the share ``highest`` of ``duration`` to ``lowers``; after ``duration``
-    [s] it stays at ``end``.
+    The foot is at rest at all three heights. It stays at the top from the share ``highest`` of ``duration`` to
+    ``lowers``, and at ``end`` after ``duration`` [s].
     """
     up = highest * duration
     if t < up:
@@ -80,11 +80,11 @@ def path_to(p: Array, v: Array, a: Array, end: Array, duration: float) -> Array:
 def rise_to(z: float, v: float, a: float, end: float, least: float, duration: float) -> Array:
     """Return the sextic (7,) from (z, v, a) to rest at ``end`` after ``duration`` [s].
 
-    Half-way it is at ``least`` [m] or higher.
+    At half time its height is at least ``least`` [m].
     """
     at = path_to(np.array([z]), np.array([v]), np.array([a]), np.array([end]), duration)[0]
     half = float(at @ (0.5 * duration) ** np.arange(6))
-    # 64 u^3 (1 - u)^3 is 1 half-way, and at both ends at rest.
+    # 64 u^3 (1 - u)^3 is 1 at half time, and at rest at both ends.
     bump = 64.0 * max(0.0, least - half)
     path = np.append(at, 0.0)
     path[3:] += bump * np.array([1.0, -3.0, 3.0, -1.0]) / duration ** np.arange(3, 7)
@@ -93,7 +93,7 @@ def rise_to(z: float, v: float, a: float, end: float, least: float, duration: fl
 
 @kernel
 def along_rise(path, t: float, duration: float) -> tuple[float, float, float]:  # type: ignore[no-untyped-def]
-    """Return height, velocity and acceleration at ``t`` of a sextic (7,); after ``duration`` [s], of its end."""
+    """Return height, velocity and acceleration of a sextic (7,) at ``t``; after ``duration`` [s], the final values."""
     s = min(t, duration)
     z = 0.0
     v = 0.0
@@ -107,7 +107,7 @@ def along_rise(path, t: float, duration: float) -> tuple[float, float, float]:  
 
 @kernel
 def along_path(path, t: float, duration: float, p, v, a) -> None:  # type: ignore[no-untyped-def]
-    """Fill the first two of position, velocity and acceleration at ``t``; after ``duration`` [s], those of the end."""
+    """Fill the horizontal position, velocity and acceleration at ``t``; after ``duration`` [s], the final values."""
     s = min(t, duration)
     for i in range(2):
         c = path[i]

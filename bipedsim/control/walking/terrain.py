@@ -1,4 +1,4 @@
-"""Footholds from a map of the ground: where a sole lies whole on one plane, and how a foot gets there in the clear."""
+"""Footholds on a map of the ground: positions where a sole is on one plane, and swing paths without collision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bipedsim.numerics import Array, kernel, quintic
 
 @dataclass(frozen=True)
 class TerrainParams:
-    """What the controller is told of the ground, and what it dares there."""
+    """Parameters of walking on a map of the ground."""
 
     terrain: str = param(
         "", "ground that it is told of, a name or file as for `--ground`; empty: it goes on as the feet find it"
@@ -41,33 +41,33 @@ class TerrainParams:
 
 
 _FINE = 0.01
-"""How finely footholds are looked for [m]."""
+"""Resolution of the search for footholds [m]."""
 _GRID = (8, 5)
-"""Points of a sole, ahead and to the left, that are looked up in the map."""
+"""Number of points of a sole, ahead and to the left, that are looked up in the map."""
 _FLAT = 0.002
-"""Ground differs by less from the plane of a foothold [m]."""
+"""Largest difference of the ground from the plane of a foothold [m]."""
 _ONWARD = 0.04
-"""Least way [m] of a foot that is told to go ahead: else short steps would be taken on the same tread forever."""
+"""Minimum displacement [m] of a foot commanded to go ahead; otherwise steps could stay on the same tread forever."""
 _LEVEL = 0.01
-"""Rises [m] up to which a foot swings as on the level."""
+"""Rise [m] up to which a foot swings as on level ground."""
 _CLEAR = 0.015
-"""Least height of the sole over the map on its way [m]."""
+"""Minimum height of the sole over the map during the swing [m]."""
 _RAISE, _HIGHEST = 0.02, 0.1
-"""By how much a foot is raised more until it is clear, and at most [m]."""
+"""Increment by which a swing is raised until it is free of collisions, and the maximum [m]."""
 _SAMPLES = 24
-"""Points of time at which the way of a foot is looked up."""
+"""Number of times at which the path of a foot is looked up in the map."""
 _UP = np.array([0.15, 0.98, 0.45, 0.6])
 _DOWN = np.array([0.02, 0.72, 0.25, 0.45])
 """Windows of steps up and down: see :class:`bipedsim.control.walking.reference.Step`."""
 
 
 class Foothold(NamedTuple):
-    """Where a sole can land: how far from where it was wanted [m], or NaN, and why not.
+    """A possible position of a touchdown, or the obstacle if there is none.
 
     Attributes:
-        offset: Along its direction [m], NaN for no foothold.
-        patch: That it would stand on, or that is in the way; -1 for none.
-        rise: From the other foot [m].
+        offset: Distance from the desired position, along the direction of the foot [m]; NaN for no foothold.
+        patch: Patch of the foothold or of the obstacle; -1 for none.
+        rise: Height relative to the other foot [m].
     """
 
     offset: float
@@ -77,7 +77,7 @@ class Foothold(NamedTuple):
 
 @kernel
 def _lies(ground, x, y, yaw, low, high):  # type: ignore[no-untyped-def]
-    """Return the patch under all of a sole at (x, y) that is turned by ``yaw`` and reaches from ``low`` to ``high``."""
+    """Return the patch under all of a sole at (x, y) with heading ``yaw``, from ``low`` to ``high``; -1 for none."""
     _, patch = surface(ground, x, y)
     if patch < 0:
         return -1
@@ -121,13 +121,13 @@ def _find(ground, x, y, yaw, low, high, reach, base, most):  # type: ignore[no-u
 
 @kernel
 def _clears(ground, start, land, yaw, low, high, window, top):  # type: ignore[no-untyped-def]
-    """Return whether a sole that swings from ``start`` to ``land`` (3,) with its apex at ``top`` [m] meets nothing."""
+    """Return whether a sole swings without collision from ``start`` to ``land`` (3,), with its apex at ``top`` [m]."""
     c, s = math.cos(yaw), math.sin(yaw)
     for i in range(1, _SAMPLES):
         t = i / _SAMPLES
         x = quintic(t - window[0], window[1] - window[0])[0]
         z = height(t, 1.0, start[2], top, land[2], window[2], window[3])[0]
-        # On the ground at both ends, where the sole comes from and goes to its own plane.
+        # The clearance is zero at both ends, where the sole leaves and reaches its own plane.
         clear = min(_CLEAR, 0.5 * abs(z - start[2]), 0.5 * abs(z - land[2]))
         for j in range(_GRID[0]):
             ahead = low[0] + (high[0] - low[0]) * j / (_GRID[0] - 1)
@@ -142,11 +142,11 @@ def _clears(ground, start, land, yaw, low, high, window, top):  # type: ignore[n
 
 
 class Terrain:
-    """A map of the ground, in the frame in which the robot starts at the origin, as a simulator puts it there.
+    """A map of the ground, in a frame in which the robot starts at the origin, as in a simulator.
 
     Args:
         ground: The map.
-        soles: Of the robot.
+        soles: Soles of the robot.
         params: See :class:`TerrainParams`.
         step_height: Rise of the swing foot over level ground [m].
     """
@@ -161,25 +161,25 @@ class Terrain:
         self._grown = [(low - margin, high + margin) for low, high in self._bare]
 
     def height(self, point: Array) -> float:
-        """Return the height [m] of the map at ``point`` (2,) or (3,), NaN over nothing."""
+        """Return the height [m] of the map at ``point`` (2,) or (3,), NaN where there is no ground."""
         return float(surface(self._ground, float(point[0]), float(point[1]))[0])
 
     def normal(self, point: Array) -> Array:
-        """Return the normal (3,) of the map at ``point`` (2,) [m], upright over nothing."""
+        """Return the normal (3,) of the map at ``point`` (2,) [m], upright where there is no ground."""
         patch = surface(self._ground, float(point[0]), float(point[1]))[1]
         return self._ground.rotation[patch, :, 2] if patch >= 0 else np.array([0.0, 0.0, 1.0])
 
     def foothold(
         self, foot: int, at: tuple[float, float, float], own: Array, other: Array, onward: float, longest: float
     ) -> Foothold:
-        """Return the foothold nearest to where a foot was to land, ahead of it or behind.
+        """Find the foothold nearest to the desired position of a foot, ahead of it or behind.
 
         Args:
-            foot: Which one.
-            at: x, y [m] and yaw [rad] that are wanted.
-            own, other: (2,) where it stands now and where the other one does [m].
-            onward: How far it is told to go ahead [m], negative back: a foot goes that way at least a little.
-            longest: Length of a step [m], from the other foot.
+            foot: Index of the foot.
+            at: Desired x, y [m] and yaw [rad].
+            own, other: (2,) present positions of this foot and of the other one [m].
+            onward: Commanded displacement ahead [m], negative backwards; the foot moves at least a little that way.
+            longest: Largest step length [m], from the other foot.
         """
         x, y, yaw = at
         c, s = math.cos(yaw), math.sin(yaw)
@@ -199,7 +199,7 @@ class Terrain:
         )
 
     def why_not(self, found: Foothold) -> str:
-        """Return what is in the way where :meth:`foothold` has found none."""
+        """Return why :meth:`foothold` has found no foothold, for messages."""
         if found.patch < 0:
             return (
                 f"the map has no place for a sole with {1e3 * self._params.foothold_margin:.3g} mm to spare within a "
@@ -212,18 +212,18 @@ class Terrain:
         )
 
     def extra_time(self, start: float, stance: float, land: float) -> float:
-        """Return by how much longer [s] a step takes between these heights [m] of its foot and of the other one."""
+        """Return the extra time [s] of a step, from the heights [m] of its foot before and after and of the stance foot."""
         most = max(abs(land - stance), 0.5 * abs(land - start), abs(start - stance))
         return self._params.climb_time * most if most > _LEVEL else 0.0
 
     def window(self, start: float, land: float, level: Array) -> Array:
-        """Return the window (4,) of a step between heights [m]; ``level`` is that of a step without a rise."""
+        """Return the window (4,) of a step between two heights [m]; ``level`` is the window on level ground."""
         if abs(land - start) <= _LEVEL:
             return level
         return _UP if land > start else _DOWN
 
     def lift(self, foot: int, start: Array, land: Array, yaw: float, window: Array) -> float:
-        """Return by how much [m] more a foot is to rise from ``start`` to ``land`` (3,) so that it meets nothing."""
+        """Return the extra height [m] that keeps a swing from ``start`` to ``land`` (3,) free of collisions."""
         low, high = self._bare[foot]
         shift = self.height(land) - land[2]
         shift = shift if shift == shift else 0.0

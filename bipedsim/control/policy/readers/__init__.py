@@ -1,4 +1,4 @@
-"""Deployment files of policies, by whoever wrote them, as one kind of configuration."""
+"""Readers of policy deployment files from several frameworks, which return one kind of configuration."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The table of kinds of deployment files: each is told by its keys, and translated to the keys of our own."""
+"""The table of deployment file formats: keys identify each format, and a function translates it to bipedsim's keys."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Translation = Callable[[Path, Mapping[str, Any], Robot], dict[str, Any]]
 
 
 class Kind(NamedTuple):
-    """One row of the table.
+    """One entry of the table.
 
     Attributes:
-        name: What it is called in messages.
-        keys: All of them, and no other kind, are in such a file.
-        translate: From its path, its contents and the robot to keys of :class:`PolicyConfig`.
+        name: Name of the format in messages.
+        keys: Keys that identify the format: a file of this format, and of no other, has all of them.
+        translate: From the path, content and robot to keys of :class:`PolicyConfig`.
     """
 
     name: str
@@ -35,23 +35,23 @@ KINDS = (
     Kind("Isaac Lab's IO descriptors", ("actions", "articulations", "observations"), isaac_lab.translate),
     Kind("Isaac Lab's env.yaml", ("scene", "sim", "decimation", "observations"), isaac_lab.refuse),
 )
-"""Kinds in YAML; ONNX files with mjlab's metadata are read by themselves."""
+"""Formats in YAML; ONNX files with mjlab's metadata are recognised by their suffix."""
 
 DEEPEST = 8
-"""Files that may extend each other."""
+"""Largest depth to which files may extend each other."""
 
 
 def read_deployment(path: Path, robot: Robot, network: Path | None = None, period: float = 0.0) -> PolicyConfig:
-    """Return what a deployment file says, of whatever kind.
+    """Read a deployment file of any known format.
 
     Args:
         path: The file.
-        robot: Names joints where the file has none.
-        network: File of the network instead of that which the file names.
-        period: Between two updates [s] instead of the file's; 0: the file's.
+        robot: Supplies joint names if the file has none.
+        network: File of the network, to replace the file's.
+        period: Time between two updates [s], to replace the file's; 0 uses the file's.
 
     Raises:
-        ConfigError: The file cannot be read, is of no kind, or says something wrong.
+        ConfigError: The file cannot be read, has no known format, or has a wrong value.
     """
     values = _translated(path, robot, 0)
     if network is not None:
@@ -62,7 +62,7 @@ def read_deployment(path: Path, robot: Robot, network: Path | None = None, perio
 
 
 def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
-    """Return a file in our own keys, those of files that it extends included; the path of its network is whole."""
+    """Return a file in bipedsim's keys, merged with files that it extends; the network path includes the folder."""
     if depth > DEEPEST:
         raise ConfigError(f"{path}: more than {DEEPEST} files extend each other")
     if path.suffix == ".onnx":

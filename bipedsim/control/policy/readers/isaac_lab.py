@@ -1,6 +1,7 @@
 """Isaac Lab's IO descriptors (``--export_io_descriptors``): actions and observations of a policy, with their joints.
 
-The network is policy.onnx or policy.pt beside the file or in a folder ``exported`` beside it, where play.py puts it.
+The network is policy.onnx or policy.pt in the folder of the file, or in its subfolder ``exported``, where play.py
+writes it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _POSITIONS = "JointPositionAction"
 
 
 def refuse(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
-    """Say what to take instead of env.yaml.
+    """Refuse env.yaml and name the file to use instead.
 
     Raises:
         ConfigError: Always.
@@ -28,10 +29,10 @@ def refuse(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any
 
 
 def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
-    """Return the file in our own keys.
+    """Return the file in bipedsim's keys.
 
     Raises:
-        ConfigError: It has other actions than positions of joints, or terms that are changed by code.
+        ConfigError: The actions are not joint positions, or code modifies the terms.
     """
     actions = [action for action in values["actions"] if action.get("export", True)]
     kinds = [str(action["full_path"]).rpartition(".")[2] for action in actions]
@@ -59,14 +60,14 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
         },
         "observations": [_term(term) for term in terms],
     }
-    # An explicit actuator model of Isaac Lab leaves the simulator's own gains at zero; the file has no others then.
+    # With an explicit actuator model Isaac Lab sets the simulator's gains to zero, and the file has no other gains.
     if any(kp) or any(kd):
         found |= {"stiffness": kp, "damping": kd}
     return found
 
 
 def _network(path: Path) -> Path:
-    """Return where the network is; where it should be if it is nowhere."""
+    """Return the path of the network, or its expected path if there is no file."""
     places = [path.parent / folder / f"policy{suffix}" for folder in (".", "exported") for suffix in (".onnx", ".pt")]
     return next((place for place in places if place.is_file()), places[0])
 

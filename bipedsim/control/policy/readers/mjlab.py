@@ -1,7 +1,8 @@
-"""ONNX files that mujocolab/mjlab exports: what else there is to know is in their metadata.
+"""ONNX files that mujocolab/mjlab exports; their metadata describe the policy.
 
-The metadata say neither the period nor scales, clips and histories of what is seen: those of mjlab's tasks are taken,
-0.02 s, 1, none and 1. Where a task has others, a file of our own that ``extends`` the ONNX file says so.
+The metadata contain neither the period nor scales, clips and histories of the observations. The reader uses the values
+of mjlab's tasks: 0.02 s, 1, none and 1. For a task with other values, write a bipedsim file that ``extends`` the ONNX
+file.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ _TERMS = {
     "command": "velocity_commands",
     "imu_ang_vel": "base_ang_vel",
 }
-"""mjlab's names of terms in its tasks to what they are."""
+"""Names of terms in mjlab's tasks, and their names here."""
 
 
 def translate(path: Path) -> dict[str, Any]:
-    """Return what the metadata say in our own keys.
+    """Return the metadata in bipedsim's keys.
 
     Raises:
-        ConfigError: It has none, or its commands are no velocity.
+        ConfigError: The metadata are missing, or the commands are not velocities.
     """
     if not path.is_file():
         raise ConfigError(f"{path}: no such file")

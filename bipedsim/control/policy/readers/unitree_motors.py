@@ -1,7 +1,7 @@
-"""In which order Unitree numbers the motors of its humanoids, by the names of their URDFs.
+"""The order in which Unitree numbers the motors of its humanoids, with the joint names of their URDFs.
 
-Source: ``joint_sdk_names`` of unitreerobotics/unitree_rl_lab (assets/robots/unitree.py) for G1 and H1; for H1_2
-``leg_joint2motor_idx`` and ``arm_waist_joint2motor_idx`` of unitree_rl_gym with the order of its h1_2.urdf.
+Source for G1 and H1: ``joint_sdk_names`` of unitreerobotics/unitree_rl_lab (assets/robots/unitree.py). Source for H1_2:
+``leg_joint2motor_idx`` and ``arm_waist_joint2motor_idx`` of unitree_rl_gym, with the order of its h1_2.urdf.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _H1_2 = (
 
 
 UNITREE_MOTORS = {"g1": _G1, "h1": _H1, "h1_2": _H1_2}
-"""Joint that each motor of a machine turns, in the order of its messages; empty where there is no motor."""
+"""Joint of each motor of a robot model, in the order of its messages; empty where there is no motor."""
 
 
 def pairs_along(robot: Robot) -> tuple[tuple[str, str], ...]:
-    """Return pairs of joints with a drive, each with the next one below it."""
+    """Return pairs of driven joints: each joint with the next driven joint below it."""
     model, pairs = robot.model, []
     for name in robot.joint_names:
         above = model.parents[model.getJointId(name)]
@@ -57,14 +57,14 @@ def pairs_along(robot: Robot) -> tuple[tuple[str, str], ...]:
 
 
 def disorder(motors: Sequence[str], pairs: Sequence[tuple[str, str]]) -> int:
-    """Return how many of ``pairs`` the motors number from below: legs of G1 and H1_2 differ in their order alone."""
+    """Count the ``pairs`` whose motors are numbered from below; the legs of G1 and H1_2 differ only in this order."""
     return sum(motors.index(above) > motors.index(below) for above, below in pairs if {above, below} <= set(motors))
 
 
 def motors_of(robot: Robot) -> tuple[str, ...]:
-    """Return the joints of the machine that a robot is a model of, in the order of its motors; () if it is of none.
+    """Return the joints of the matching Unitree robot in the order of its motors, or () if none matches.
 
-    The model may have fewer joints than the machine.
+    The model may have fewer joints than the real robot.
     """
     fitting = [motors for motors in UNITREE_MOTORS.values() if set(robot.joint_names) <= set(motors)]
     pairs = pairs_along(robot)

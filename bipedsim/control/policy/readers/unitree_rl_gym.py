@@ -1,7 +1,7 @@
 """Configurations of unitreerobotics/unitree_rl_gym: deploy/deploy_mujoco/configs and deploy/deploy_real/configs.
 
-What their programs deploy_mujoco.py and deploy_real.py do is written in the code there, the same for all robots: the
-terms and their order, and a clock of 0.8 s that counts from one.
+The programs deploy_mujoco.py and deploy_real.py hard-code some values for all robots: the terms and their order, and a
+clock with a period of 0.8 s that counts from one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _STRIDE = 0.8
 
 
 def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
-    """Return the file in our own keys.
+    """Return the file in bipedsim's keys.
 
     Raises:
-        ConfigError: Its joints have no names.
+        ConfigError: The names of the joints are unknown.
     """
     real = "control_dt" in values
     period = float(values["control_dt"] if real else values["simulation_dt"] * values["control_decimation"])
@@ -42,7 +42,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
             values["arm_waist_kds"],
             strict=True,
         )
-        # A model of the legs alone has these joints welded.
+        # In a model of the legs alone these joints are welded.
         for name, target, stiffness, damping in rest:
             if name in robot.joint_names:
                 joints.append(name)
@@ -80,7 +80,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
 
 
 def _from_root(path: Path, text: str) -> Path:
-    """Return a path of the file, in which the root of the repository stands as a name in braces."""
+    """Resolve a path of the file in which the repository's root is a name in braces."""
     marker = f"{{{_ROOT}}}/"
     if marker not in text:
         return path.parent / text
@@ -92,7 +92,7 @@ def _from_root(path: Path, text: str) -> Path:
 
 
 def _of_motors(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:
-    """Return the joints of deploy_real, which gives numbers of motors."""
+    """Return the joints of a deploy_real file, which gives motor numbers."""
     motors = motors_of(robot)
     if not motors:
         raise ConfigError(
@@ -103,7 +103,7 @@ def _of_motors(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]
 
 
 def _of_model(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:
-    """Return the joints of deploy_mujoco: in the order of the motors of its MJCF, or the robot's if it is not there."""
+    """Return the joints of a deploy_mujoco file in the motor order of its MJCF; the robot's joints if it is missing."""
     scene = _from_root(path, values["xml_path"])
     if not scene.is_file():
         if len(robot.joint_names) != values["num_actions"]:
@@ -116,7 +116,7 @@ def _of_model(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:
 
 
 def _motors(path: Path, read: set[Path]) -> Iterator[str]:
-    """Yield the joint of every motor in an MJCF and in those that it includes."""
+    """Yield the joint of every motor in an MJCF file and in the files that it includes."""
     if path in read:
         return
     read.add(path)

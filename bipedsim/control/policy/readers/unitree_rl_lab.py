@@ -1,10 +1,10 @@
 """deploy.yaml of unitreerobotics/unitree_rl_lab, as its export_deploy_cfg.py writes and its C++ programs read it.
 
-unitree_rl_mjlab has the same files, whose terms of observation_manager.h may be seen update by update
+unitree_rl_mjlab uses the same format. The terms of its observation_manager.h may be stacked by update
 (``use_gym_history``) and scaled before they are clipped (``scale_first``).
 
-Joints are in Isaac Lab's order, gains in that of the vendor's motors, ``joint_ids_map`` leads from the one to the
-other. The network is ../exported/policy.onnx.
+Joints are in Isaac Lab's order and gains in the order of the vendor's motors. ``joint_ids_map`` maps the joints to the
+motors. The network is ../exported/policy.onnx.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from bipedsim.model import Robot
 
 _STANDING_PHASE = "gait_phase_my"
 _STILL_BELOW = 0.1
-"""Norm of the command at which that clock of unitree_rl_mjlab's State_RLBase.cpp shows zeros."""
+"""Norm of the velocity command below which the clock of unitree_rl_mjlab's State_RLBase.cpp is zero."""
 _OURS: dict[str, dict[str, Any]] = {
     _STANDING_PHASE: {"term": "clock"},
     "zero_velocity_commands": {"term": "constant", "values": [0.0, 0.0, 0.0]},
 }
-"""Terms of those programs that have no name of our own."""
+"""Terms of those programs that have another name here."""
 
 
 def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
-    """Return the file in our own keys.
+    """Return the file in bipedsim's keys.
 
     Raises:
-        ConfigError: Its motors have no names, or it gives other actions than positions of joints.
+        ConfigError: The names of the motors are unknown, or the actions are not joint positions.
     """
     order = values["joint_ids_map"]
     motors = motors_of(robot)
@@ -68,7 +68,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
         found["frames"] = {"count": lengths.pop()}
     phase = terms.get("gait_phase") or terms.get(_STANDING_PHASE)
     if phase:
-        # Their clock counts before it is read.
+        # Unitree's clock advances before it is read, so it starts at one step.
         still = _STILL_BELOW if _STANDING_PHASE in terms else 0.0
         found["clock"] = {"period": phase["params"]["period"], "start": values["step_dt"], "still_below": still}
     ranges = (values.get("commands") or {}).get("base_velocity", {}).get("ranges")
@@ -79,7 +79,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
 
 
 def _subset(ids: Any, joints: list[str]) -> list[str]:
-    """Return the joints with these numbers; all, if they are a slice of everything."""
+    """Return the joints with these indices; all joints if ``ids`` is None or a full slice."""
     return list(joints) if ids is None or None in ids else [joints[i] for i in ids]
 
 
@@ -97,10 +97,10 @@ def _term(where: str, name: str, term: Mapping[str, Any], joints: list[str], sca
 
 
 def _before(where: str, clip: list[float], scales: set[float]) -> list[float]:
-    """Return what to clip with before the scale where the file clips behind it.
+    """Convert clip limits that the file applies after the scale to limits before it.
 
     Raises:
-        ConfigError: Scales differ, so that each value would have bounds of its own.
+        ConfigError: The scales differ, so that each value would need its own limits.
     """
     if len(scales) != 1 or not min(scales) > 0.0:
         raise ConfigError(f"{where}: scale_first with a clip wants one positive scale, not {sorted(scales)}")
