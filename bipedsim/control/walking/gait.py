@@ -1,4 +1,4 @@
-"""Which foot stands, which one swings and where it lands, and the DCM plan over the steps that follow."""
+"""Footsteps of a walk: stance foot, swing foot and touchdowns, with the DCM plan over the next steps."""
 
 from __future__ import annotations
 
@@ -21,31 +21,34 @@ from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
 _SMALLEST_COMMAND = 1e-3
-"""Velocities [m/s], [rad/s] below this mean standing."""
+"""Velocity [m/s], [rad/s] below which a command means standing."""
 _FAST = 0.3
-"""Above this velocity [m/s] the robot slows down before it stops."""
+"""Velocity [m/s] above which the robot slows down before it stops."""
 _HORIZON = 4
-"""Steps that are planned ahead: what the fifth would change has decayed to a tenth of a millimetre."""
+"""Number of planned steps; the effect of a fifth one would have decayed to a tenth of a millimetre."""
 _SINGLE = 3
-"""Pieces of the plan that are the single support under way; the next one passes the weight on."""
+"""Number of pieces of the plan for the current single support; the next piece shifts the weight."""
 _NARROW, _WIDE = 0.75, 2.0
-"""Least and largest width of a step that catches the robot, over that of the gait, if nobody knows them better."""
+"""Default limits of the width of a step after a push, relative to the width of the gait."""
 _ROLL = 0.1
-"""Way of the ZMP ahead of the centre of a foot that is about to be left, and behind it before, over the length of a
-step: the mass is braked and driven the less, and with it friction and hips."""
+"""Displacement of the ZMP from the foot's centre in single support, as a share of the step length.
+
+The ZMP moves from behind the centre to ahead of it. This reduces the acceleration of the CoM, and with it the demand on
+friction and hips."""
 _CLEARANCE = 0.5
-"""Share of ``step_height`` by which a foot that lands at another time is off the ground half-way, at least."""
+"""Minimum mid-swing clearance of a retimed step, as a share of ``step_height``."""
 _ABREAST = 0.02
-"""Distance [m] by which one foot may be ahead of the other where a robot stops."""
+"""Maximum fore-aft distance between the feet in the final stance [m]."""
 _UNEVEN, _LEANING = 0.008, 0.05
-"""Height [m] and angle [rad] by which the ground under a foot that has landed differs from where it was to be, beyond
-which it is uneven: twice what drives with friction and sensors with noise make of level ground."""
+"""Deviation of height [m] and tilt [rad] of a foot from its planned touchdown, beyond which the ground is uneven.
+
+It is twice the deviation that friction in the drives and sensor noise cause on level ground."""
 WARY = 16
-"""Level steps after which uneven ground is forgotten."""
+"""Number of level steps after which the gait returns to that of even ground."""
 _LEANS = 0.1
-"""Angle [rad] of a foot to the ground found so far of which no more counts: one on the edge of a tile leans more."""
+"""Largest tilt [rad] of a foot that counts for the ground's normal; a foot on the edge of a tile tilts more."""
 _HALVINGS = 4
-"""Of a change of the command until the ZMP can follow it; after that, the velocity stays as it is."""
+"""How often a change of velocity is halved until the ZMP can follow; then the velocity stays constant for this step."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +85,17 @@ class GaitParams:
     acceleration: float = param(0.4, "largest change of the velocity per time", unit="m/s^2", low=0.01, high=10.0)
 
     def cadence(self, omega: float, g: float, slowest: float = SLOWEST) -> Cadence:
-        """Return how long steps take, ``slowest`` / omega at most.
+        """Make the choice of step times by speed.
 
         Args:
-            omega: Of the pendulum [1/s].
+            omega: sqrt(g / h) of the pendulum [1/s].
             g: [m/s^2].
-            slowest: omega T.
+            slowest: omega T of the slowest steps.
         """
         return Cadence(self.single_support, self.double_support, self.walk_ratio, omega, g, slowest)
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong with the times of a step."""
+        """Yield a message for each invalid step time."""
         for name, least in (("single_support", 0.1), ("double_support", 0.01)):
             given = getattr(self, name)
             if given and given < least:
@@ -101,25 +104,25 @@ class GaitParams:
 
 @dataclass
 class Heading:
-    """A place on the ground with a direction: x, y [m] and yaw [rad]."""
+    """A position on the ground with a direction: x, y [m] and yaw [rad]."""
 
     x: float
     y: float
     yaw: float
 
     def moved(self, ahead: float, left: float, turn: float) -> Heading:
-        """Return where one is after moving so far ahead, to the left [m] and then turning [rad]."""
+        """Return the pose after a displacement ahead and to the left [m], and then a turn [rad]."""
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         return Heading(self.x + c * ahead - s * left, self.y + s * ahead + c * left, self.yaw + turn)
 
     @property
     def point(self) -> Array:
-        """(2,) [m]."""
+        """(2,) position [m]."""
         return np.array([self.x, self.y])
 
 
 class Footstep(NamedTuple):
-    """Where a foot is to land: the centre of its sole [m], its direction [rad], and which foot it is."""
+    """A planned touchdown: centre of the sole [m], heading [rad], and index of the foot."""
 
     x: float
     y: float
@@ -129,12 +132,12 @@ class Footstep(NamedTuple):
 
 
 def yaw_of(R: Array) -> float:
-    """Return the direction [rad] of the x axis of R (3, 3) over the ground."""
+    """Return the heading [rad] of the x axis of R (3, 3) in the horizontal plane."""
     return math.atan2(R[1, 0], R[0, 0])
 
 
 def level_with(normal: Array, yaw: float) -> Array:
-    """Return the rotation (3, 3) whose z axis is ``normal`` and whose x axis heads to ``yaw`` [rad]."""
+    """Return the rotation (3, 3) with z axis ``normal`` and the x axis heading to ``yaw`` [rad]."""
     ahead = np.array([math.cos(yaw), math.sin(yaw), 0.0])
     x = ahead - (ahead @ normal) * normal
     x /= np.linalg.norm(x)
@@ -142,21 +145,21 @@ def level_with(normal: Array, yaw: float) -> Array:
 
 
 def farthest(timing: Timing, omega: float) -> float:
-    """Return how far a foot on the ground gets from the CoM, of the length of the steps of a steady walk.
+    """Return the largest distance of a stance foot from the CoM in a steady walk, as a share of the step length.
 
-    The pendulum on a ZMP that stays in single support and crosses over at an even pace in double support: half of a
-    step where that is short, and all of it where the CoM has come to the other foot before the first one leaves.
+    The pendulum has a constant ZMP in single support, and a ZMP at constant speed in double support. The share is one
+    half for short double support. It is one if the CoM is over the other foot before the first foot lifts off.
     """
     double, single = 0.5 * omega * timing.double, math.tanh(0.5 * omega * timing.single)
     return 1.0 - single / (2.0 * double * (1.0 + single / math.tanh(double)))
 
 
 class Build(NamedTuple):
-    """What of a robot shapes its steps.
+    """Properties of a robot that shape its steps.
 
     Attributes:
-        narrow: How far apart [m] the feet land at ``max_forward``; 0: as at rest.
-        rolls: Largest way [m] that the planned ZMP goes from the centre of a foot to its heel and toes.
+        narrow: Width of steps [m] at ``max_forward``; 0 for the width at rest.
+        rolls: Largest displacement [m] of the planned ZMP from the centre of a foot towards heel and toes.
         knee_inertia: mu [s^2/m] of :meth:`bipedsim.control.walking.whole_body.WholeBody.knee_inertia`.
         g: [m/s^2].
     """
@@ -168,40 +171,41 @@ class Build(NamedTuple):
 
 
 PLAIN = Build()
-"""Feet that keep their width and are loaded at their centres, under legs without inertia of their own."""
+"""A robot with constant step width, feet loaded at their centres, and legs without inertia."""
 
 
 class Gait:
-    """Turns a velocity command into steps.
+    """Plan steps from velocity commands.
 
-    The centre of the feet follows the command, step by step; feet land half a step width to its left and right. The
-    foot on the side to which the robot moves or turns goes first and twice as far, the other one closes up, so that
-    they never meet. Every step is fixed when its foot leaves the ground, with the newest command.
+    The centre between the feet follows the command step by step. Feet touch down half a step width to its left and
+    right. When the robot moves or turns to a side, the foot on this side steps first and twice as far, and the other
+    foot follows, so that the feet never collide. The newest command at lift-off determines the touchdown.
 
     Args:
         params: See :class:`GaitParams`.
-        width: Between the centres of the feet, as the robot stands [m].
+        width: Distance between the centres of the feet in standing [m].
         omega: sqrt(g / z) of the pendulum [1/s].
-        left: Index of the left foot of the two.
-        room: Largest shift [m] of the ZMP by which a new plan takes over the DCM of the old one.
-        longest: Largest length of a step [m], if that of ``max_forward`` is longer.
-        apart: Least and largest width of a step that catches the robot [m]; by default, from the width of the gait.
-        terrain: Map of the ground; by default, the ground goes on as the feet have found it.
-        build: What of the robot shapes its steps.
+        left: Index of the left foot.
+        room: Largest shift [m] of the ZMP by which a new plan continues from the DCM of the old one.
+        longest: Upper limit of the step length [m], if that of ``max_forward`` is larger.
+        apart: Limits of the width of a step after a push [m]; by default they follow from the width of the gait.
+        terrain: Map of the ground; by default the plane of the last contacts continues.
+        build: Properties of the robot.
 
     Attributes:
         plan: ZMP and DCM.
         phase: ``stand``, ``double`` or ``single``.
-        swing: Index of the foot in the air, or of the next one; -1 for none.
-        begin, end: Of the phase [s]. lifted: When the last step began [s]. lowers: When its foot began to come down at
-            the earliest [s].
-        due: When the last step was to end when it began [s].
-        kicking: Whether the foot in the air kicks instead.
-        step: The way of the swing foot.
-        steps: Steps begun since :meth:`reset`.
-        footsteps: That are planned, the one under way or, on both feet, the next one first. The ground is taken to go
-            on as the feet have found it.
-        changes: How often they changed.
+        swing: Index of the swing foot, or of the next one; -1 for none.
+        begin, end: Beginning and end of the phase [s].
+        lifted: Time of the last lift-off [s].
+        lowers: Earliest time at which the swing foot begins to move down [s].
+        due: Planned end of the last step, at its lift-off [s].
+        kicking: Whether the swing foot kicks instead of stepping.
+        step: Path of the swing foot.
+        steps: Number of steps begun since :meth:`reset`.
+        footsteps: Planned footsteps, the current one first, or the next one in double support. Their heights assume
+            that the ground continues as found so far.
+        changes: Number of changes of ``footsteps``.
     """
 
     def __init__(
@@ -243,13 +247,13 @@ class Gait:
         self.reset(0.0, np.zeros(2), np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)), 1.0)
 
     def reset(self, t: float, com: Array, p: Array, R: Array, ramp: float) -> None:
-        """Stand on both feet, and lead the CoM from ``com`` (2,) to between them.
+        """Stand on both feet, and move the CoM from ``com`` (2,) to between the feet.
 
         Args:
             t: Time [s].
-            com: (2,) over the ground [m].
-            p, R: (2, 3), (2, 3, 3) of the feet.
-            ramp: Time that it takes [s].
+            com: (2,) horizontal position [m].
+            p, R: (2, 3), (2, 3, 3) poses of the feet.
+            ramp: Duration of the motion [s].
         """
         self.steps = 0
         self._blocked = ""
@@ -310,21 +314,21 @@ class Gait:
         ahead = min(max(command[0], -0.5 * self._fastest), self._fastest)
         side = min(max(command[1], -p.max_sideways), p.max_sideways)
         turn = min(max(command[2], -p.max_turn), p.max_turn)
-        # Each alone may be the largest; together they would ask one foot for all of it in one step.
+        # Each component alone may reach its limit. Together they would require too large a step of one foot.
         most = ((ahead, self._fastest), (side, p.max_sideways), (turn, p.max_turn))
         share = math.sqrt(sum((value / limit) ** 2 for value, limit in most if limit > 0.0))
         return np.array([ahead, side, turn]) / max(share, 1.0)
 
     @property
     def wary(self) -> bool:
-        """Whether a foot has found the ground elsewhere than it was to be, not long ago."""
+        """Whether a recent touchdown was off its planned height or tilt, so that the ground counts as uneven."""
         return self._wary > 0
 
     def _cadence(self) -> Cadence:
         return self._quick if self._wary else self._slow
 
     def _timing(self, velocity: Array) -> Timing:
-        """Return the times of a step at ``velocity`` (3,): to the side, every other step goes twice as far."""
+        """Return the times of a step at ``velocity`` (3,); sideways, every other step is twice as long."""
         return self._cadence().timing(math.hypot(velocity[0], 2.0 * velocity[1]))
 
     def _next_velocity(self, velocity: Array, wanted: Array) -> Array:
@@ -336,19 +340,19 @@ class Gait:
         return np.asarray(velocity + change)
 
     def _roll(self, velocity: Array, time: float, yaw: float) -> Array:
-        """Return how far (2,) [m] the ZMP goes ahead of the centre of a foot that heads to ``yaw`` [rad]."""
+        """Return the displacement (2,) [m] of the ZMP ahead of the centre of a foot with heading ``yaw`` [rad]."""
         ahead = min(max(_ROLL * float(velocity[0]) * time, -self._build.rolls), self._build.rolls)
         return np.array([math.cos(yaw) * ahead, math.sin(yaw) * ahead])
 
     def _knee_shift(self, way: Array, during: float, period: float, yaw: float) -> Array:
-        """Return how far (2,) [m] the bending of the leg moves the ZMP ahead where its foot leaves and lands.
+        """Return the ZMP shift (2,) [m] due to the bending of the leg, at both ends of the swing.
 
         Args:
-            way: (2,) of the foot [m], in ``during`` [s] of the ``period`` [s].
-            yaw: Where the knees point [rad].
+            way: (2,) displacement of the foot [m] within ``during`` [s] of the ``period`` [s].
+            yaw: Direction of the knees [rad].
         """
         c, s = math.cos(yaw), math.sin(yaw)
-        # Half-way, against the hips, which make half of the way of the foot in one step.
+        # This is the speed in mid-swing relative to the hips, which advance half as far as the foot in a step.
         speed = (c * way[0] + s * way[1]) * (PEAK / during - 0.5 / period)
         return np.array([c, s]) * (2.0 * self._build.knee_inertia * speed * speed)
 
@@ -361,30 +365,30 @@ class Gait:
         return centre.moved(velocity[0] * time, left, turn)
 
     def _width_at(self, velocity: Array) -> float:
-        """Return how far apart [m] feet land at ``velocity`` (3,)."""
+        """Return the step width [m] at ``velocity`` (3,)."""
         share = min(abs(float(velocity[0])) / self._fastest, 1.0) if self._fastest else 0.0
         return self._width - share * (self._width - (self._build.narrow or self._width))
 
     def start(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
-        """Leave standing for ``command`` (3,), with the DCM at ``xi`` (2,) [m]."""
+        """Begin to walk with ``command`` (3,), from standing with the DCM at ``xi`` (2,) [m]."""
         wanted = self._limited(command)
         lead = wanted[1] if abs(wanted[1]) > _SMALLEST_COMMAND else wanted[2]
         self._leave(t, xi, p, R, wanted, lead > 0.0)
 
     def follow(self, t: float, xi: Array, p: Array, R: Array, footsteps: Array) -> None:
-        """Leave standing for ``footsteps`` (n, 3), with the DCM at ``xi`` (2,) [m]; see :meth:`check_footsteps`."""
+        """Begin to walk along ``footsteps`` (n, 3), with the DCM at ``xi`` (2,) [m]; see :meth:`check_footsteps`."""
         self._square_up(p, R)
         self._queue = [self.centre.moved(x, y, yaw) for x, y, yaw in footsteps]
         self._leave(t, xi, p, R, np.zeros(3), footsteps[0, 1] > 0.0)
 
     def stand_on_one(self, t: float, xi: Array, p: Array, R: Array, foot: int, route: Array) -> None:
-        """Leave standing to stand on one foot, while ``foot`` goes along ``route`` (POINTS, 4), and then on both.
+        """Stand on one leg while ``foot`` moves along ``route`` (POINTS, 4), and then on both feet again.
 
         Args:
             t: Time [s].
             xi: (2,) DCM [m].
-            p, R: (2, 3), (2, 3, 3) of the feet.
-            foot: That leaves the ground.
+            p, R: (2, 3), (2, 3, 3) poses of the feet.
+            foot: The foot that lifts off.
             route: See :func:`bipedsim.control.walking.kicking.route_of`.
         """
         self._square_up(p, R)
@@ -394,13 +398,13 @@ class Gait:
         self._leave(t, xi, p, R, np.zeros(3), foot == self._left)
 
     def check_footsteps(self, footsteps: Array) -> None:
-        """Raise if ``footsteps`` cannot be taken.
+        """Raise an error if the robot cannot take ``footsteps``.
 
         Args:
-            footsteps: (n, 3) x, y [m] and yaw [rad] of the feet in turn, in the frame midway between the feet.
+            footsteps: (n, 3) x, y [m] and yaw [rad] of alternating feet, in the frame midway between the feet.
 
         Raises:
-            ConfigError: Wrong shape, not finite, or a step that is too long or crosses the other foot.
+            ConfigError: The shape is wrong, a value is not finite, or a step is too long or crosses the other foot.
         """
         steps = np.asarray(footsteps, dtype=np.float64)
         if steps.ndim != 2 or steps.shape[1] != 3 or not len(steps) or not np.isfinite(steps).all():
@@ -440,7 +444,7 @@ class Gait:
         lean_first(self.plan, self._omega, self._begin, xi)
 
     def _add_route(self, route: Array, p: Array, R: Array) -> None:
-        """Add the way of the swing foot along ``route``, in the axes of the world, and the shift back to the middle."""
+        """Add the swing along ``route``, in the axes of the world, and the shift back to the middle."""
         stance = 1 - self.swing
         under = self._zmp(stance, p[stance], yaw_of(R[stance]))
         for duration, *way in np.diff(route[:, :3], axis=0):
@@ -450,14 +454,14 @@ class Gait:
         self._finish_plan(middle)
 
     def step_out(self, t: float, xi: Array, p: Array, R: Array, foot: int, duration: float) -> None:
-        """Leave standing at once by a step of ``foot`` that takes ``duration`` [s], as after a push; then stop.
+        """Step at once from standing, as after a push, and then stop.
 
         Args:
             t: Time [s].
             xi: (2,) measured DCM [m].
-            p, R: (2, 3), (2, 3, 3) of the feet.
-            foot: That bears less.
-            duration: [s].
+            p, R: (2, 3), (2, 3, 3) poses of the feet.
+            foot: The foot with the smaller load.
+            duration: Duration of the step [s].
         """
         self._square_up(p, R)
         self.velocity[:] = 0.0
@@ -465,7 +469,7 @@ class Gait:
         self._begin_step(t, xi, p, R, np.zeros(3), duration, False)
 
     def lift_off(self, t: float, xi: Array, p: Array, R: Array, command: Array) -> None:
-        """Begin the step of ``swing``, with the DCM at ``xi`` (2,) [m]; fix where it lands. Or begin the kick."""
+        """Begin the step of ``swing`` with the DCM at ``xi`` (2,) [m] and fix its touchdown, or begin the kick."""
         if self._route is not None:
             self._lift_along(self._route, t, xi, p, R)
             return
@@ -477,9 +481,9 @@ class Gait:
         self._begin_step(t, xi, p, R, wanted, 0.0, stops)
 
     def _judge_landing(self, p: Array, R: Array) -> None:
-        """Take quick steps for a while once a foot has found the ground elsewhere than it was to be.
+        """Switch to quick steps for a while if the last touchdown was off its planned height or tilt.
 
-        What a landing has added to the error of the DCM grows with e^(omega T) until the next one.
+        The error of the DCM that a touchdown causes grows with e^(omega T) until the next one.
         """
         foot, step = 1 - self.swing, self.step
         higher = abs(float(p[foot, 2] - step.land_p[2]))
@@ -529,29 +533,29 @@ class Gait:
         step.turn[:] = step.start_R @ pin.log3(step.start_R.T @ step.land_R)
 
     def _land_at(self, point: Array, stance: Array) -> None:
-        """Let the step end at ``point`` (2,), on the plane through the foot that stands at ``stance`` (3,) [m]."""
+        """Set the touchdown to ``point`` (2,), at the height that follows from the stance foot at ``stance`` (3,) [m]."""
         self.step.land_p[:2] = point
         self.step.land_p[2] = self._height_at(point, stance)
 
     def _height_at(self, point: Array, stance: Array) -> float:
-        """Return the height [m] of the ground at ``point`` (2,), from that of the foot that stands at ``stance`` (3,).
+        """Return the height [m] of the ground at ``point`` (2,), from that of the stance foot at ``stance`` (3,) [m].
 
-        By the map, and where there is none by the plane that the feet have found.
+        The difference comes from the map, or from the plane of the contacts if there is no map.
         """
         normal = self.step.normal
         if self._terrain is not None:
-            # What the estimate of the height has lost by now counts for both.
+            # Only the difference is used, because the drift of the estimated height is the same for both points.
             rise = self._terrain.height(point) - self._terrain.height(stance)
             if rise == rise:
                 return float(stance[2] + rise)
         return float(stance[2] - (normal[:2] @ (point - stance[:2])) / normal[2])
 
     def _normal_at(self, point: Array) -> Array:
-        """Return the normal (3,) of the ground where a foot lands at ``point`` (2,) [m]."""
+        """Return the normal (3,) of the ground at a touchdown at ``point`` (2,) [m]."""
         return self.step.normal if self._terrain is None else self._terrain.normal(point)
 
     def rise(self, p: Array, R: Array) -> float:
-        """Return by how much [m] the step under way leads up from the plane of the foot that stands."""
+        """Return the height [m] of the current touchdown above the plane of the stance foot."""
         if self._terrain is None:
             return 0.0
         stance = p[1 - self.swing]
@@ -560,38 +564,38 @@ class Gait:
         return float(way @ n / n[2])
 
     def box(self) -> tuple[Array, Array]:
-        """Return the least and largest (2,) [m] of a landing ahead of the foot that stands, and beside it."""
+        """Return the limits (2,) [m] of a touchdown, ahead of the stance foot and to its side."""
         narrow, wide = self._widths
         return np.array([-self._longest, narrow]), np.array([self._longest, wide])
 
     def axes(self, yaw: float) -> Array:
-        """Return the axes (2, 2) of :meth:`box` as rows: ahead, and from the foot that stands to the other one.
+        """Return the axes (2, 2) of :meth:`box` as rows: ahead, and from the stance foot to the other one.
 
         Args:
-            yaw: Direction of the foot that stands [rad].
+            yaw: Heading of the stance foot [rad].
         """
         c, s, side = math.cos(yaw), math.sin(yaw), self._side(self.swing)
         return np.array([[c, s], [-side * s, side * c]])
 
     def planned_landing(self) -> tuple[Array, Array]:
-        """Return where the foot in the air lands (2,), and the planned DCM (2,) at that moment [m]."""
+        """Return the planned touchdown (2,) of the swing foot, and the planned DCM (2,) at that time [m]."""
         return self.step.land_p[:2], self.plan.end[self._single - 1]
 
     def catch(
         self, t: float, land: Array, end: float, most: float, stance: Array, yaw: float, swing: tuple[Array, ...]
     ) -> None:
-        """Let the step under way end at ``land`` (2,) [m] and ``end`` [s], as far as legs reach, and move what follows.
+        """Move the current touchdown to ``land`` (2,) [m] and ``end`` [s] within reach, and adapt the following plan.
 
-        A step may become as long as the longest ones are, and as narrow and wide as legs and soles allow.
+        A step may be as long as the longest step of the gait, and as narrow and wide as legs and soles allow.
 
         Args:
             t: Time [s], early enough in single support.
-            land: Wanted.
-            end: When it is to land [s]; as long as that stays as it is, the foot keeps its height as planned.
-            most: Largest distance from where the foot was to land when it left the ground [m].
-            stance: (3,) of the foot that stands [m].
-            yaw: Its direction [rad].
-            swing: Position (3,), velocity and acceleration (>= 3,) of the other one, and its attitude (3, 3).
+            land: Desired position.
+            end: Desired time [s]; if it does not change, the height of the foot stays as planned.
+            most: Largest distance from the touchdown planned at lift-off [m].
+            stance: (3,) position of the stance foot [m].
+            yaw: Heading of the stance foot [rad].
+            swing: Position (3,), velocity and acceleration (>= 3,) of the swing foot, and its attitude (3, 3).
         """
         step, plan = self.step, self.plan
         axes, (low, high) = self.axes(yaw), self.box()
@@ -623,7 +627,7 @@ class Gait:
         if opens:
             self._close_up(stance, yaw)
             return
-        # The weight passes over to between the feet if the robot stops, and else to the foot that lands.
+        # The weight shifts to between the feet if the robot stops, else to the foot that touches down.
         last, single = int(plan.n[0]) - 1, self._single
         over = 0.5 * moved if self._stopping else moved
         plan.zmp[single, :, 1] += over / (plan.knots[single + 1] - plan.knots[single])
@@ -631,7 +635,7 @@ class Gait:
         self._finish_plan(plan.end[last] + over)
 
     def _close_up(self, stance: Array, yaw: float) -> None:
-        """Plan one more step, after which the feet are abreast, behind the one under way that was to be the last."""
+        """Plan one more step that closes the stance, because the current step was to be the last one."""
         plan, step, foot = self.plan, self.step, self.swing
         self._stopping = False
         under = self._leaves()
@@ -646,13 +650,13 @@ class Gait:
         self._plan_steps(landing + self.footsteps)
 
     def _leaves(self) -> Array:
-        """Return the planned ZMP (2,) [m] at the end of the single support under way."""
+        """Return the planned ZMP (2,) [m] at the end of the current single support."""
         plan, last = self.plan, self._single - 1
         duration = plan.knots[last + 1] - plan.knots[last]
         return plan.zmp[last] @ duration ** np.arange(4)
 
     def _rise(self, p: Array, v: Array, a: Array, R: Array) -> None:
-        """Lead the foot in the air from where it is, (3,) each, to where it lands, and turn it on from R (3, 3)."""
+        """Plan height and rotation of the swing foot from its state, (3,) each and R (3, 3), to the touchdown."""
         step = self.step
         top = max(step.start_p[2], step.land_p[2]) + _CLEARANCE * self._params.step_height
         step.rise[:] = rise_to(p[2], v[2], a[2], step.land_p[2], top, step.path_time[1])
@@ -661,17 +665,17 @@ class Gait:
         step.retimed[0] = 1
 
     def _retime(self, t: float, end: float) -> None:
-        """Begin the plan anew at ``t``, with the single support under way until ``end`` [s], and the rest after it."""
+        """Restart the plan at ``t``, with the current single support until ``end`` [s], followed by the rest."""
         plan, step, single, last = self.plan, self.step, self._single, int(self.plan.n[0])
         last_under, since = self._leaves(), (t - plan.knots[0]) / (plan.knots[single] - plan.knots[0])
-        # Where the ZMP has rolled to under the foot that stands, without what legs in motion take.
+        # This is the present ZMP under the stance foot, without the shift for the motion of the leg.
         under = self._under + since * (last_under - self._under)
         after, durations = plan.zmp[single:last].copy(), np.diff(plan.knots[single : last + 1])
         finish = plan.end[last - 1].copy()
         self._restart_plan(t)
         lands = under + step.path_time[1] / (end - t) * (last_under - under)
         add_line(plan, step.path_time[1], under, lands)
-        # What the inertia of the leg takes from the ZMP along its new way.
+        # The inertia of the leg shifts the ZMP along the new path.
         path = step.path
         plan.zmp[0] -= self._params.swing_inertia * path[:, 2:] * np.array([2.0, 6.0, 12.0, 20.0])
         add_line(plan, end - t - step.path_time[1], lands, last_under)
@@ -684,11 +688,11 @@ class Gait:
         plan.end[plan.n[0] - 1] = finish
 
     def _take_over(self, t: float, xi: Array, p: Array, R: Array, wanted: Array) -> None:
-        """Plan from the DCM ``xi`` (2,) on, towards the velocity ``wanted`` (3,) as far as the ZMP can follow.
+        """Plan from the DCM ``xi`` (2,), towards the velocity ``wanted`` (3,) as far as the ZMP can follow.
 
-        Where a foot lands decides where the DCM must be now. What the plan before it had not foreseen is made up for by
-        the ZMP under this foot, which has little room; so a sudden command is taken over in several steps, and the last
-        step waits until the robot is slow enough. A stop that the map asks for cannot wait.
+        The next touchdown determines the present DCM. A deviation from the previous plan must be corrected by the ZMP
+        under the stance foot, which can move only a little. A sudden command is therefore applied over several steps,
+        and the last step waits until the robot is slow enough. A stop that the map requires cannot wait.
         """
         centre, before, apart = self.centre, self.velocity, self._apart
         may_wait = self._stopping
@@ -713,7 +717,7 @@ class Gait:
         self._queue = self._queue[1:]
 
     def touch_down(self, t: float, R: Array) -> None:
-        """End the step: pass the weight on, or come to rest."""
+        """End the step: shift the weight to the other foot, or come to rest."""
         params = self._params
         self.begin = t
         self.kicking = False
@@ -732,7 +736,7 @@ class Gait:
             self._stepped = True
 
     def _add_steps(self, foot: int, p: Array, R: Array, wanted: Array, stopping: bool) -> None:
-        """Add the step of ``foot`` and those after it to the plan, and advance centre and velocity by the first."""
+        """Add the step of ``foot`` and the next ones to the plan, and advance centre and velocity by the first one."""
         params = self._params
         stance = 1 - foot
         points = [p[0, :2], p[1, :2]]
@@ -755,7 +759,7 @@ class Gait:
                 centre, ends = self._advance(centre, foot, velocity), stopping
                 width = self._width_at(velocity)
                 if stopping:
-                    # The foot that stands has landed nearer to the centre than it is to stand.
+                    # The stance foot touched down closer to the centre than it has to be in the final stance.
                     centre = centre.moved(0.0, 0.5 * (width - apart) * self._side(foot), 0.0)
                 landing = centre.moved(0.0, 0.5 * width * self._side(foot), 0.0)
                 if self._terrain is not None:
@@ -801,9 +805,9 @@ class Gait:
         self._plan_steps(footsteps)
 
     def _foothold(self, foot: int, landing: Heading, points: list[Array], stopping: bool) -> tuple[Heading, bool]:
-        """Return where ``foot`` can land near ``landing`` by the map, and whether there is such a place.
+        """Return the touchdown of ``foot`` near ``landing`` on the map, and whether there is a foothold.
 
-        Without one it closes up, and the robot stops and says why.
+        Without a foothold the foot closes the stance, the robot stops, and a warning gives the reason.
         """
         terrain, other = self._terrain, points[1 - foot]
         assert terrain is not None

@@ -212,7 +212,7 @@ class Terrain:
         )
 
     def extra_time(self, start: float, stance: float, land: float) -> float:
-        """Return the extra time [s] of a step, from the heights [m] of its foot before and after and of the stance foot."""
+        """Return the extra time [s] of a step from ``start`` to ``land``, with the stance foot at ``stance`` [m]."""
         most = max(abs(land - stance), 0.5 * abs(land - start), abs(start - stance))
         return self._params.climb_time * most if most > _LEVEL else 0.0
 

@@ -1,4 +1,4 @@
-"""Joint accelerations that serve the tasks of feet, CoM, base and posture, by weighted least squares."""
+"""Joint accelerations for the tasks of feet, CoM, base and posture, by weighted least squares."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from bipedsim.numerics import (
 )
 
 _PARTS = 8
-"""Parts of the way to the posture in which the feet pass."""
+"""Number of iterations to the posture in which the swing foot passes the stance foot."""
 STANCE, SWING = 1, 2
-"""What a foot does: rest on the ground where it is, or follow its target."""
+"""Tasks of a foot: rest on the ground, or follow its target."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,17 @@ class TaskParams:
 
 
 class Targets(NamedTuple):
-    """What the tasks ask for, in the axes of the world.
+    """Targets of the tasks, in the axes of the world.
 
     Attributes:
         foot: (K,) ``STANCE``, ``SWING`` or 0 for no task.
-        R: (K, 3, 3). p: (K, 3) [m]. twist, acceleration: (K, 6) of the swing foot.
+        R, p: (K, 3, 3), (K, 3) [m] pose of the swing foot.
+        twist, acceleration: (K, 6) of the swing foot.
         com: (3,) acceleration of the centre of mass [m/s^2].
-        R_base: (3, 3). w_base: (3,) angular velocity [rad/s].
-        pivot: (2,) through which the vertical goes about which the ground shall turn nothing [m]. counter: (1,) how
-            far that is asked for, 0 to 1.
+        R_base: (3, 3) attitude of the base.
+        w_base: (3,) angular velocity of the base [rad/s].
+        pivot: (2,) position of the vertical axis about which the ground reaction should have no moment [m].
+        counter: (1,) weight of this task, 0 to 1.
         posture: (nu,) joint positions [rad].
     """
 
@@ -83,14 +85,16 @@ class Targets(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    """All that the kernels of :class:`WholeBody` read and fill.
+    """Arrays of the kernels of :class:`WholeBody`.
 
     Attributes:
         body, feet, goal, gains: See the classes.
-        idx_q, idx_v: (nu,) of the joints of the posture. limit: (nu,) [N.m].
-        yaw_inertia: (1,) of the robot about the vertical, as it stands [kg.m^2].
-        N, b: (nv, nv), of which the upper triangle counts, (nv,): the weighted least squares N a = b.
-        work: (3,) overwritten. row: (nv,) overwritten.
+        idx_q, idx_v: (nu,) indices of the joints of the posture.
+        limit: (nu,) effort limits [N.m].
+        yaw_inertia: (1,) inertia of the standing robot about the vertical [kg.m^2].
+        N, b: (nv, nv), (nv,) the weighted least squares N a = b; only the upper triangle of N is used.
+        work: (3,) scratch.
+        row: (nv,) scratch.
     """
 
     body: Body
@@ -109,7 +113,7 @@ class Tasks(NamedTuple):
 
 @kernel
 def _add_feet(t: Tasks):  # type: ignore[no-untyped-def]
-    """Add what the feet ask for, J a + J' v as wanted: a foot on the ground is braked, one in the air led."""
+    """Add the tasks J a + J' v = wanted of the feet: a damper for a stance foot, a PD law for a swing foot."""
     body, feet, goal, gains = t.body, t.feet, t.goal, t.gains
     for k in range(body.joint.shape[0]):
         if goal.foot[k] == 0:
@@ -143,9 +147,9 @@ def _add_feet(t: Tasks):  # type: ignore[no-untyped-def]
 
 @kernel
 def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
-    """Add what the centre of mass asks for.
+    """Add the task of the centre of mass.
 
-    The first rows of M a + nle are the whole force on the robot, in the axes of the base: m (c'' + g).
+    The first rows of M a + nle are the total force on the robot, in the axes of the base: m (c'' + g).
     """
     body, work = t.body, t.work
     pose = body.poses[1]
@@ -166,11 +170,11 @@ def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
 
 @kernel
 def _add_momentum(t: Tasks):  # type: ignore[no-untyped-def]
-    """Add that the ground shall not turn the robot about the vertical through ``pivot``.
+    """Add the task that the ground reaction has no moment about the vertical axis through ``pivot``.
 
-    Where a leg swings, arms, waist or base swing against it, and the foot that stands needs less torsion. The rows are
-    those of the angular momentum about the CoM, from the wrench of the ground M a + nle at the base, in its axes; the
-    force at the CoM is as wanted, so that no torsion is spared by another way of the CoM.
+    While a leg swings, arms, waist or base swing against it, and the stance foot needs less torsion. The rows are those
+    of the angular momentum about the CoM, from the ground reaction wrench M a + nle at the base, in its axes. The force
+    at the CoM has its desired value, so the task does not change the motion of the CoM.
     """
     body, row, pivot = t.body, t.row, t.goal.pivot
     pose, com, force = body.poses[1], body.com, t.goal.com
@@ -196,7 +200,7 @@ def _add_momentum(t: Tasks):  # type: ignore[no-untyped-def]
 
 @kernel
 def _add_base_and_posture(t: Tasks, q, v):  # type: ignore[no-untyped-def]
-    """Add what base and posture ask for: each a spring and a damper on its own row."""
+    """Add the tasks of base and posture: a spring and a damper on each row."""
     gains, goal = t.gains, t.goal
     R = t.body.poses[1, :9].reshape((3, 3)).T
     error = mul_t(R, rotation_error(R, goal.R_base))
@@ -221,7 +225,7 @@ def _place(tasks, v):  # type: ignore[no-untyped-def]
 
 @entry
 def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
-    """Fill ``b`` with the accelerations; return whether there are any."""
+    """Solve for the accelerations and write them to ``b``; return whether there is a solution."""
     t = tasks.arrays
     for i in range(v.shape[0]):
         t.b[i] = 0.0
@@ -238,9 +242,9 @@ def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
 
 @entry
 def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
-    """Fill tau (nu,): M a + nle - J^T f of the actuated joints, f (K, 6) in the axes of the world at the soles.
+    """Fill tau (nu,): M a + nle - J^T f of the actuated joints, with f (K, 6) in world axes at the soles.
 
-    It is clipped to +- limit (nu,).
+    The torques are clipped to +- limit (nu,).
     """
     t = tasks.arrays
     for i in range(t.idx_v.shape[0]):
@@ -255,14 +259,14 @@ def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
 
 
 class WholeBody:
-    """The rigid-body model of one robot at a controller's hand, and its tasks.
+    """Compute rigid-body dynamics and task-space control of one robot.
 
     Args:
-        robot: Free-flying, with feet.
+        robot: The robot; free-flying, with feet.
         params: See :class:`TaskParams`.
 
     Attributes:
-        body, feet, goal: See the classes; ``feet`` is valid after :meth:`update`, ``goal`` is to be filled before
+        body, feet, goal: See the classes. ``feet`` is valid after :meth:`update`; fill ``goal`` before
             :meth:`accelerations`.
     """
 
@@ -314,57 +318,57 @@ class WholeBody:
         self._b = tasks.b
         self._tasks = box(tasks)
         self.update(robot.q_nominal, np.zeros(nv))
-        # About the CoM: the first rows of M are m times how the CoM moves.
+        # The inertia refers to the CoM; the first rows of M are the mass times the motion of the CoM.
         tasks.yaw_inertia[0] = self.body.M[5, 5] - (self.body.M[:3, 5] @ self.body.M[:3, 5]) / robot.mass
 
     def update(self, q: Array, v: Array) -> None:
-        """Bring dynamics and feet to (q, v), (nq,) and (nv,)."""
+        """Update dynamics and feet for (q, v), (nq,) and (nv,)."""
         fill_equations(self._filled, q, v)
         _place(self._tasks, v)
 
     def accelerations(self, q: Array, v: Array) -> Array:
-        """Return the accelerations (nv,) that serve ``goal`` best, at the (q, v) of :meth:`update`.
+        """Return the accelerations (nv,) that fulfil ``goal`` best, at the (q, v) of :meth:`update`.
 
         Raises:
-            ArithmeticError: The normal equations are not positive definite: a number is not finite.
+            ArithmeticError: The normal equations are not positive definite because a number is not finite.
         """
         if not _serve(self._tasks, q, v):
             raise ArithmeticError("the tasks of the whole body cannot be solved: a number is not finite")
         return self._b
 
     def swing_inertia(self, q: Array, foot: int) -> float:
-        """Return kappa [s^2]: how far the ZMP moves per acceleration of ``foot`` over the ground, at ``q`` (nq,).
+        """Return kappa [s^2]: ZMP shift per horizontal acceleration of ``foot``, at ``q`` (nq,).
 
-        The rest of the body does what the tasks ask for, the CoM rests. Mean over both directions; :meth:`update` is to
-        be called after it.
+        The rest of the body follows the tasks, and the CoM rests. The value is the mean of both directions. Call
+        :meth:`update` afterwards.
         """
         v = np.zeros(self._model.nv)
         rest, ahead, aside = (self._moved(q, v, foot, (x, y, 0.0))[1] for x, y in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
         return float(0.5 * (ahead[0] - rest[0] + aside[1] - rest[1]))
 
     def knee_inertia(self, q: Array, foot: int) -> float:
-        """Return mu [s^2/m]: how far back the ZMP moves per square of the speed of ``foot`` ahead, at ``q`` (nq,).
+        """Return mu [s^2/m]: backward ZMP shift per squared forward speed of ``foot``, at ``q`` (nq,).
 
-        The leg is bent most where its foot passes the other one, and its thigh and shank begin to turn the other way.
-        As for :meth:`swing_inertia`.
+        The leg is bent most where its foot passes the other one, and there the rotation of thigh and shank begins to
+        reverse. The conditions of :meth:`swing_inertia` apply.
         """
         v = np.zeros(self._model.nv)
-        # Velocities that the tasks give a foot of 1 m/s: the accelerations from rest of one of 1 m/s^2.
+        # The velocities for a foot speed of 1 m/s equal the accelerations from rest for 1 m/s^2.
         rest = (0.0, 0.0, 0.0)
         at_rest, here = self._moved(q, v, foot, rest)
         velocity = self._moved(q, v, foot, (1.0, 0.0, 0.0))[0] - at_rest
-        # Dampers of the tasks pull ahead as much as back.
+        # The mean of both directions cancels the dampers of the tasks.
         both = [self._moved(q, way * velocity, foot, rest)[1][0] for way in (1.0, -1.0)]
         return float(here[0] - 0.5 * sum(both))
 
     def passing(self, q: Array, foot: int, rise: float, drop: float) -> Array:
-        """Return q (nq,) with ``foot`` higher by ``rise`` and the CoM lower by ``drop`` [m], as where feet pass."""
+        """Return q (nq,) with ``foot`` raised by ``rise`` and the CoM lowered by ``drop`` [m], as in mid-swing."""
         at_rest, feet, com = np.zeros(self._model.nv), self.feet.p, self.body.com
         self.update(q, at_rest)
         up = rise + feet[foot, 2] - feet[1 - foot, 2]
         low = com[2] - feet[1 - foot, 2] - drop
         for parts in range(_PARTS, 0, -1):
-            # What the tasks give from rest is linear in what is asked: displacements for accelerations.
+            # The response of the tasks from rest is linear, so accelerations can stand for displacements.
             still = self._moved(q, at_rest, foot, (0.0, 0.0, 0.0))[0]
             level = feet[1 - foot, 2]
             asked, lifted = (0.0, 0.0, (up + level - feet[foot, 2]) / parts), (low + level - com[2]) / parts
@@ -378,8 +382,9 @@ class WholeBody:
 
         Args:
             q, v: (nq,), (nv,).
-            foot: That swings. asked: Its acceleration [m/s^2].
-            lifted: Acceleration of the CoM upwards [m/s^2].
+            foot: The swing foot.
+            asked: Acceleration of the swing foot [m/s^2].
+            lifted: Upward acceleration of the CoM [m/s^2].
         """
         goal = self.goal
         self.update(q, v)
@@ -402,7 +407,7 @@ class WholeBody:
     def torques(self, a: Array, wrench: Array, tau: Array) -> None:
         """Fill ``tau`` (nu,) [N.m] for accelerations (nv,) under wrenches (K, 6) in world axes at the soles.
 
-        It is clipped to the effort limits.
+        The torques are clipped to the effort limits.
         """
         _drive(self._tasks, a, wrench, tau)
 

@@ -1,4 +1,4 @@
-"""Walking: footsteps from a velocity command, a DCM plan, whole-body inverse dynamics, wrenches shared by the feet."""
+"""Walking controller: footsteps, DCM plan, whole-body inverse dynamics, and wrenches distributed over the feet."""
 
 from __future__ import annotations
 
@@ -58,63 +58,65 @@ class ZmpParams(
 
 
 _CONTACTS = {-1: (0, 1), 0: (1,), 1: (0,)}
-"""The feet on the ground while one is in the air, or none."""
+"""The feet on the ground, for each swing foot or none."""
 _LEAST_LOAD = 0.1
-"""Share of the weight on the feet below which there is no ZMP."""
+"""Minimum load of the feet for a ZMP, as a share of the weight."""
 _ROOM = 0.4
-"""Share of the narrowest half of a sole by which the planned ZMP may move to take over a new command."""
+"""Largest shift of the planned ZMP for a new command, as a share of the smallest distance from centre to edge."""
 
 _CLEAR, _NARROWEST = 0.05, 2.0 / 3.0
-"""Least distance [m] between the edges of two feet that walk abreast, and of their centres over that of standing."""
+"""Minimum distance [m] between the edges of the feet, and of their centres relative to that in standing."""
 _ROLLS = 0.4
-"""Share of the way to heel and toes by which the planned ZMP rolls over a foot."""
+"""Share of the distance to heel and toes by which the planned ZMP moves over a foot."""
 _UNEVEN_UNTIL = 0.75
-"""``catch_until`` at most on uneven ground, where landings that are early or late look like pushes, and feet that hurry
-fall, and of a robot that comes to a stop, whose steps keep their time."""
+"""Upper limit of ``catch_until`` on uneven ground, and while the robot comes to a stop.
+
+On uneven ground, early or late touchdowns look like pushes, and quick feet fall. Steps of a stop keep their time."""
 _LEVEL = 0.02
-"""Rise or fall of a step [m] beyond which it lands as planned: legs at their limits are off the plan without a push."""
+"""Rise or fall of a step [m] beyond which its touchdown is fixed: legs at their limits deviate without a push."""
 _EARLIER = 0.01
-"""Change of when a foot lands [s] that is not worth it."""
+"""Minimum change of the time of a touchdown [s]."""
 _PAUSE = 0.05
-"""For which a step keeps its course after its landing was given another time [s]: one sent to and fro comes late."""
+"""Time after a change of the touchdown's time in which it stays fixed [s]; repeated changes make a step late."""
 _GAP = 0.01
-"""Between soles that land side by side [m]."""
+"""Minimum gap between soles that touch down side by side [m]."""
 _STRAIGHT = 0.98
-"""Share of the length of a straight leg that is used."""
+"""Largest leg length, as a share of the length of the straight leg."""
 _QUICKEST = 0.1
 """Shortest time of a step [s]."""
 _NEAR, _APART = 0.4, 0.04
-"""Shares of the height of the CoM: a foot so near to it is in reach, and how fine others are looked for."""
+"""Distance below which a foot is in reach, and resolution of the search beyond it, as shares of the CoM's height."""
 
 
 def _narrowest(robot: Robot) -> float:
-    """Return the least distance [m] from the centre of a sole to its edge."""
+    """Return the smallest distance [m] from the centre of a sole to its edge."""
     return min(float(sole.margin(sole.centre)) for sole in robot.soles)
 
 
 def _shortest(robot: Robot) -> float:
-    """Return the least distance [m] from the centre of a sole to its heel or toes."""
+    """Return the smallest distance [m] from the centre of a sole to its heel or toes."""
     return min(float(np.abs(sole.vertices[:, 0] - sole.centre[0]).min()) for sole in robot.soles)
 
 
 def _narrow_width(robot: Robot, stance: float) -> float:
-    """Return how far apart [m] the centres of the feet land at the largest velocity, if ``stance`` when it stands.
+    """Return the step width [m] at the largest velocity, for the width ``stance`` in standing.
 
-    The nearer the feet, the shorter the arm by which the leg that swings turns the foot under the other one.
+    The closer the feet, the shorter the lever arm with which the swing leg turns the stance foot.
     """
     wide = max(float(np.ptp(sole.vertices[:, 1])) for sole in robot.soles)
     return min(stance, max(wide + _CLEAR, _NARROWEST * stance))
 
 
 def _apart(robot: Robot, width: float, height: float) -> tuple[float, float]:
-    """Return the least and largest width [m] of a step that catches the robot: soles side by side, and legs in reach.
+    """Return the limits of the width [m] of a step after a push: the soles do not overlap, and the legs are in reach.
 
-    With the pelvis midway, each leg goes half of the way that a straight one has to spare beside its hip.
+    The pelvis is midway between the feet. Beyond the width of the gait, each leg moves sideways by half of the distance
+    that a straight leg could reach beside its hip.
 
     Args:
         robot: The robot.
-        width: Of the gait [m].
-        height: Of the CoM over the soles [m].
+        width: Width of the gait [m].
+        height: Height of the CoM over the soles [m].
     """
     model, q = robot.model, robot.q_nominal
     data = model.createData()
@@ -132,12 +134,13 @@ def _apart(robot: Robot, width: float, height: float) -> tuple[float, float]:
 
 
 def _longest_step(robot: Robot, timing: Timing, speed: float, height: float, omega: float) -> float:
-    """Return the longest step [m] that leaves no flat foot out of reach of its leg, infinite if the gait has none.
+    """Return the longest step [m] that keeps both flat feet within reach of the legs; infinite if there is no limit.
 
     Args:
         robot: The robot.
-        timing: Of steps at the largest ``speed`` [m/s].
-        height: Of the CoM over the soles [m].
+        timing: Timing of steps at the largest ``speed`` [m/s].
+        speed: Largest speed [m/s].
+        height: Height of the CoM over the soles [m].
         omega: sqrt(g / z) of the pendulum [1/s].
     """
     share = farthest(timing, omega)
@@ -152,28 +155,31 @@ def _longest_step(robot: Robot, timing: Timing, speed: float, height: float, ome
     for ahead in (1.0, -1.0):
         feet = [[places[0], pin.SE3(np.eye(3), np.array([ahead * s, 0.0, 0.0])) * places[1]] for s in way[:least]]
         least = min(least, len(reach(robot.model, robot.soles, robot.q_nominal, com[:least], feet)))
-    # Where not even a foot beside the other one is found, nothing can be said.
+    # If even the posture with the feet side by side has no solution, the search gives no limit.
     return math.inf if least in (0, len(way)) else float(way[least - 1]) / share
 
 
 class ZmpController:
-    """Walks, turns, side-steps and stands from joint states, IMU and ankle wrenches.
+    """Walk, turn, side-step and stand from joint states, IMU and ankle wrenches.
 
     Args:
-        robot: Free-flying, with two feet that are polygons.
+        robot: The robot; free-flying, with two feet whose soles are polygons.
         params: See :class:`ZmpParams`.
         dt: Control period [s].
 
     Attributes:
-        estimate: Where the robot believes to be; see :class:`bipedsim.control.estimation.BaseEstimate`.
-        readouts: Updated in place: ``zmp_margin`` [m] of the measured ZMP to the edge of the polygon of support,
-            negative outside, as it was before the last touch-down for a moment after it; ``dcm_error`` [m];
-            ``command_share``, 0 to 1, of the velocity command that is obeyed; and the plan, ``plan_...``, for viewers:
-            see :class:`bipedsim.control.walking.shown_plan.ShownPlan`.
-        fallen: Whether it has given up.
+        estimate: Estimated state; see :class:`bipedsim.control.estimation.BaseEstimate`.
+        readouts: Updated in place:
+
+            * ``zmp_margin`` [m]: distance of the measured ZMP from the edge of the support polygon, negative outside.
+              For a short time after a touchdown it holds its last value.
+            * ``dcm_error`` [m].
+            * ``command_share``: share of the velocity command that is applied, 0 to 1.
+            * ``plan_...``: the plan, for viewers; see :class:`bipedsim.control.walking.shown_plan.ShownPlan`.
+        fallen: Whether the controller has given up.
 
     Raises:
-        ConfigError: The robot has not two such feet, or no leg steps in ``catch_time``.
+        ConfigError: The robot does not have two such feet, or ``catch_time`` is too short for a step.
     """
 
     Params = ZmpParams
@@ -244,7 +250,7 @@ class ZmpController:
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """Load or compile what the first steps need, so that they cost what the others do."""
+        """Load or compile all kernels of the first steps, so that those take no longer than later ones."""
         observation = Observation.zeros(self._robot.nu, 2)
         observation.joint_position[:] = self._robot.posture
         observation.imu_linear_acceleration[2] = self._whole.body.g
@@ -259,29 +265,29 @@ class ZmpController:
         self.reset(observation)
 
     def set_velocity(self, vx: float, vy: float, wz: float) -> None:
-        """Walk ahead and to the left [m/s] and turn to the left [rad/s] at this rate; zeros stop."""
+        """Set the velocity ahead and to the left [m/s] and the turn rate to the left [rad/s]; zeros stop the robot."""
         self._velocity[:] = vx, vy, wz
 
     def set_footsteps(self, steps: Array) -> None:
-        """Take these steps once the robot stands, and stand again.
+        """Set footsteps to take when the robot stands; after them it stands again.
 
         Args:
-            steps: (n, 3) x, y [m] and yaw [rad] of the centres of the soles, left and right in turn, in the frame
-                midway between the feet as they stand then. The first one is of the left foot if its y is positive.
+            steps: (n, 3) x, y [m] and yaw [rad] of the centres of alternating soles, in the frame midway between the
+                feet at that time. The left foot steps first if the first y is positive.
 
         Raises:
-            ConfigError: Wrong shape, not finite, or a step that is too long or crosses the other foot.
+            ConfigError: The shape is wrong, a value is not finite, or a step is too long or crosses the other foot.
         """
         self._gait.check_footsteps(steps)
         self._footsteps = np.array(steps, dtype=np.float64)
 
     @property
     def steps(self) -> int:
-        """Steps begun since :meth:`reset`."""
+        """Number of steps begun since :meth:`reset`."""
         return self._gait.steps
 
     def reset(self, observation: Observation) -> None:
-        """Stand where the robot is, without a command; the CoM is led to between the feet."""
+        """Stand in the measured posture without a command, and move the CoM to between the feet."""
         self._estimator.reset(observation)
         estimate = self._estimator.update(observation)
         self.estimate = estimate
@@ -297,7 +303,7 @@ class ZmpController:
         upright = pin.rpy.rpyToMatrix(0.0, 0.0, yaw_of(R))
         self._tilt[:] = pin.log3(upright.T @ R)
         self._supervisor.reset()
-        # Until the feet were felt there is no margin to show.
+        # Before the first measured load there is no margin.
         self.readouts.update(self._shown.readouts, zmp_margin=np.nan, dcm_error=np.nan, command_share=1.0)
         self._shown.reset(observation.t, *whole.body.com[:2].tolist())
         self._velocity[:] = 0.0
@@ -310,7 +316,7 @@ class ZmpController:
         self.fallen = False
 
     def update(self, observation: Observation) -> Command:
-        """Return the torques of one tick; the arrays are reused by the next one."""
+        """Return the torques of one tick; the next call overwrites the arrays."""
         t = observation.t
         self.estimate = estimate = self._estimator.update(observation)
         q, v = estimate.q, estimate.v
@@ -330,7 +336,7 @@ class ZmpController:
         return self._command
 
     def _fly(self, foot: int) -> None:
-        """Take ``foot`` off the ground; -1 for none."""
+        """Make ``foot`` the swing foot; -1 for none."""
         self._flying = foot
         self._whole.goal.foot[:] = STANCE
         if foot >= 0:
@@ -344,7 +350,7 @@ class ZmpController:
         return max(abs(x), abs(y), abs(turn)) > 1e-3
 
     def _advance(self, t: float, force: Array) -> None:
-        """Go from phase to phase, by the clock and by what the feet feel."""
+        """Proceed to the next phase, by time or by a detected touchdown."""
         gait, feet, params = self._gait, self._whole.feet, self._params
         foot = self._flying
         way_down = gait.lifted + gait.step.time[0] - gait.lowers
@@ -363,7 +369,7 @@ class ZmpController:
             self._climbed = gait.rise(feet.p, feet.R)
             gait.touch_down(t, feet.R)
             before, after = float(feet.p[1 - swung, 2]), float(feet.p[swung, 2])
-            # Over the lower foot, while the legs are furthest apart.
+            # The CoM's height follows the lower foot while the legs are furthest apart.
             self._ground = (before + min(0.0, self._climbed), after - max(0.0, self._climbed))
         elif gait.phase == "double":
             self._supervisor.step_begun()
@@ -380,7 +386,7 @@ class ZmpController:
             gait.start(t, self._dcm(t), feet.p, feet.R, self._supervisor.share * self._velocity)
 
     def _climb_with_step(self) -> None:
-        """Lead the CoM from over the lower foot to over the lower foot: up or down while one foot is in the air."""
+        """Plan the CoM's height over the lower foot before and after the step, so that it changes in single support."""
         gait, feet = self._gait, self._whole.feet
         level = float(feet.p[1 - gait.swing, 2])
         self._ground = (level - max(0.0, self._climbed), level + min(0.0, gait.rise(feet.p, feet.R)))
@@ -391,7 +397,7 @@ class ZmpController:
         return self._ref.xi
 
     def _aim(self, t: float) -> None:
-        """Fill the targets of all tasks, and watch the ZMP."""
+        """Fill the targets of all tasks, and monitor the ZMP and the error of the DCM."""
         gait, ref = self._gait, self._ref
         tilted = 1.0 - quintic(t - self._t0, self._params.ramp)[0]
         height = self._height + tilted * (self._height0 - self._height)
@@ -423,13 +429,13 @@ class ZmpController:
                 self._step_out(t)
 
     def _step_out(self, t: float) -> None:
-        """Let a robot that stands step after a push, if its feet cannot take it."""
+        """Begin a step from standing if the feet cannot balance a push."""
         params, gait, ref, feet = self._params, self._gait, self._ref, self._whole.feet
         yaw = yaw_of(feet.R[0])
         hull = ref.hull[: ref.n[0]]
         if not params.catch_time or not must_step(ref.xi_now - ref.xi, ref.zmp, hull, yaw):
             return
-        # The foot that is nearer to where the robot falls carries it.
+        # The foot closer to the direction of the fall becomes the stance foot.
         aside = np.array([-np.sin(yaw), np.cos(yaw)])
         foot = int(np.argmax(np.abs((feet.p[:, :2] - ref.xi_now) @ aside)))
         gait.step_out(t, ref.xi_now, feet.p, feet.R, foot, params.catch_time)
@@ -437,7 +443,7 @@ class ZmpController:
         self._fly(foot)
 
     def _catch(self, t: float) -> None:
-        """Let the foot in the air land where the robot will need it after a push."""
+        """Adapt position and time of the touchdown after a push."""
         params, gait, ref, goal = self._params, self._gait, self._ref, self._whole.goal
         sure = self._moving() and not gait.wary
         until = params.catch_until if sure else min(params.catch_until, _UNEVEN_UNTIL)
@@ -449,7 +455,7 @@ class ZmpController:
         stance, yaw = feet.p[1 - k], yaw_of(feet.R[1 - k])
         land, end = gait.planned_landing()
         left = gait.end - t
-        # A step from standing takes the time that it was given: faster ones ask for more torque than is there.
+        # A step from standing keeps its planned time, because faster ones would exceed the available torque.
         times = (params.catch_quickest, gait.due + params.catch_longer - t) if self._moving() else (left, left)
         place = (gait.axes(yaw), *gait.box(), goal.p[k, :2], left, *times)
         step = Catch(ref.xi_now, ref.xi, end, land, ref.hull[: ref.n[0]], stance[:2], *place)
