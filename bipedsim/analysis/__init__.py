@@ -1,4 +1,4 @@
-"""What is computed from recordings and from the models: force plates and more."""
+"""Metrics computed from recordings and robot models: force plates, feet, falls, controllers and summaries."""
 
 import lazy_loader
 

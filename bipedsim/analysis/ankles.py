@@ -1,4 +1,4 @@
-"""From ankle sensors to soles: what a robot without force plates knows of the ground under its feet."""
+"""Sole wrenches from ankle sensors, for recordings of robots without force plates."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bipedsim.recording import Recording
 
 
 def sole_wrench(robot: Robot, k: int, ankle_wrench: ArrayLike) -> Array:
-    """Return the wrench of the ground at the sole of foot ``k``, in the sole frame, from that at its ankle sensor.
+    """Return the ground reaction wrench at the sole of foot ``k``, in the sole frame, from its ankle sensor.
 
-    The weight of the foot below the sensor is added as for a level sole, its inertial force is left out; nothing is
-    below a load cell.
+    The weight of the foot below the sensor is added as for a level sole. Its inertial force is neglected. A load cell
+    has no mass below it.
 
     Args:
         robot: The robot.
-        k: The foot.
+        k: Index of the foot.
         ankle_wrench: (..., 6) force [N] and torque [N.m] in the ankle frame, as in ``Observation.foot_wrench``.
     """
     placement = robot.soles[k].placement_joint_sole
@@ -33,23 +33,23 @@ def sole_wrench(robot: Robot, k: int, ankle_wrench: ArrayLike) -> Array:
 
 
 def centre_of_pressure(wrench: ArrayLike, least: float) -> Array:
-    """Return the CoP (..., 2) [m] of sole wrenches (..., 6); NaN where they press with less than ``least`` [N]."""
+    """Return the CoP (..., 2) [m] of sole wrenches (..., 6); NaN where the normal force is at most ``least`` [N]."""
     wrench = np.asarray(wrench, dtype=np.float64)
     force = np.where(wrench[..., 2] > least, wrench[..., 2], np.nan)
     return np.stack([-wrench[..., 4] / force, wrench[..., 3] / force], axis=-1)
 
 
 def feet_with_ankles_only(recording: Recording) -> list[int]:
-    """Return the feet that have measurements of their ankle sensors and none of their soles."""
+    """Return the feet with measurements of ankle sensors but without sole wrenches."""
     ankle, sole = (np.isfinite(values).any(axis=(0, 2)) for values in (recording.ankle_wrench, recording.wrench))
     return np.flatnonzero(ankle & ~sole).tolist()
 
 
 def fill_from_ankles(recording: Recording, robot: Robot) -> bool:
-    """Fill sole wrenches and CoP of a robot's recording from its ankle sensors; return whether there was need for it.
+    """Fill sole wrenches and CoP of a robot's recording from its ankle sensors; return whether any were missing.
 
-    Feet that have wrenches of their soles, which only a simulator measures, are left as they are, and so is a recording
-    with other feet than the robot's.
+    Feet that have sole wrenches, which only a simulator measures, are not changed. Neither is a recording whose feet
+    are not those of the robot.
     """
     if list(recording.feet) != [sole.name for sole in robot.soles]:
         return False

@@ -1,4 +1,4 @@
-"""The centre of mass of a recorded run: it is in no column, and follows from base, joints and the robot's masses."""
+"""The centre of mass of a recorded run, computed from base, joints and the robot's masses; no column contains it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bipedsim.recording import Recording
 
 @dataclass(frozen=True, eq=False)
 class ComMotion:
-    """The centre of mass over n rows, in the world; NaN where a row holds no configuration.
+    """The centre of mass over n rows, in the world; NaN where a row has no configuration.
 
     Attributes:
         position: (n, 3) [m].
@@ -30,13 +30,13 @@ class ComMotion:
 
 
 def capture_point(com: Array, velocity: Array, height: ArrayLike, gravity: float) -> Array:
-    """Return the capture point (..., 2) [m], where a linear inverted pendulum that moves so would come to rest.
+    """Return the capture point (..., 2) [m], at which a linear inverted pendulum in this motion would come to rest.
 
-    xi = c + c' sqrt(z / g), also called divergent component of motion (Pratt et al. 2006; Englsberger et al. 2015); NaN
-    where the CoM is below the ground.
+    xi = c + c' sqrt(z / g) is also called divergent component of motion (Pratt et al. 2006; Englsberger et al. 2015).
+    It is NaN where the CoM is below the ground.
 
     Args:
-        com, velocity: (..., 2) of the centre of mass, over the ground [m], [m/s].
+        com, velocity: (..., 2) horizontal position [m] and velocity [m/s] of the centre of mass.
         height: (...) z of the centre of mass over the ground [m].
         gravity: g [m/s^2].
     """
@@ -46,14 +46,14 @@ def capture_point(com: Array, velocity: Array, height: ArrayLike, gravity: float
 
 
 def com_motion(recording: Recording, robot: Robot) -> ComMotion:
-    """Return where the centre of mass of a run was, with joint positions and base as they were recorded.
+    """Compute the motion of the centre of mass of a run, from the recorded joint positions and base.
 
     Args:
-        recording: Of at least two rows.
-        robot: What ran.
+        recording: The run, of at least two rows.
+        robot: The robot of the run.
 
     Raises:
-        RecordingError: The recording is another robot's or holds no full state; the message says what is missing.
+        RecordingError: The recording is of another robot or has no full state; the message says what is missing.
     """
     q = recorded_configurations(recording, robot)
     data, position = robot.model.createData(), np.full((len(q), 3), np.nan)

@@ -1,4 +1,4 @@
-"""The configurations of a recorded run: base pose and driven joints are recorded, joints without drives follow."""
+"""The configurations of a recorded run: base pose and driven joints are recorded, passive joints are computed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 
 PLACED = 1e-7
-"""Joints without drives have been found when Newton's method moves them by less [rad, m]: its error is then of the
-order of the square."""
+"""Change of passive joints [rad, m] below which Newton's method ends; the error is then of the order of its square."""
 STEPS = 20
-"""Most steps of it; two are enough from one row to the next."""
+"""Maximum number of Newton iterations; two are enough from one row to the next."""
 
 
 def complete_rows(recording: Recording, robot: Robot) -> Flags:
-    """Return which rows (n,) hold all that a configuration of ``robot`` needs."""
+    """Return which rows (n,) have all values that a configuration of ``robot`` needs."""
     complete = np.isfinite(recording.joint_position).all(axis=1)
     if robot.free_flyer:
         complete &= np.isfinite(recording.base_pose).all(axis=1)
@@ -29,19 +28,19 @@ def complete_rows(recording: Recording, robot: Robot) -> Flags:
 
 
 def recorded_configurations(recording: Recording, robot: Robot, progress: bool = False) -> Array:
-    """Return the configurations (n, nq) of a run, NaN where a row lacks something.
+    """Return the configurations (n, nq) of a run, NaN where a row is incomplete.
 
-    Joints without drives are where the recording has them, else where closed chains put them; else, such as the
-    coordinates of a planar base, where the recorded poses of the soles do.
+    Passive joints come from the recording if it has them, else from closed kinematic chains. Other passive joints, such
+    as the coordinates of a planar base, come from the recorded poses of the soles.
 
     Args:
         recording: The run.
-        robot: What ran.
-        progress: Show a bar on stderr.
+        robot: The robot of the run.
+        progress: Show a progress bar on stderr.
 
     Raises:
-        RecordingError: The recording is another robot's, or no row of it holds a configuration; the message says what
-            is missing.
+        RecordingError: The recording is of another robot, or no row has a configuration; the message says what is
+            missing.
     """
     model = robot.model
     who = name_of(recording)
@@ -77,24 +76,24 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
 
 
 def name_of(recording: Recording) -> str:
-    """Return what messages call a run."""
+    """Return the name of a run for messages."""
     return f"the run of {recording.robot or 'an unnamed robot'}"
 
 
 def _without_drives(robot: Robot) -> list[int]:
-    """Return the pinocchio joints that nothing drives, a free-flyer root aside."""
+    """Return the passive pinocchio joints, except a free-flyer root."""
     first = 2 if robot.free_flyer else 1
     return [joint for joint in range(first, robot.model.njoints) if robot.model.idx_vs[joint] not in robot.idx_v]
 
 
 def _seen_by_soles(recording: Recording, robot: Robot) -> list[int]:
-    """Return the joints without a drive of which neither the recording nor closed chains say where they are."""
+    """Return the passive joints that neither the recording nor closed kinematic chains determine."""
     joints = [joint for joint in _without_drives(robot) if robot.model.names[joint] not in recording.joint_names]
     return [] if joints and robot.loops and Chains(robot).determined else joints
 
 
 def _follow(q: Array, robot: Robot) -> None:
-    """Fill the columns of joints without a drive in ``q`` (n, nq), where closed chains put them."""
+    """Fill the columns of passive joints in ``q`` (n, nq) from closed kinematic chains."""
     chains, still = Chains(robot), np.zeros(robot.model.nv)
     for row in q:
         chains.follow(row[robot.idx_q], still[robot.idx_v])
@@ -102,17 +101,17 @@ def _follow(q: Array, robot: Robot) -> None:
 
 
 def _place(joints: list[int], q: Array, recording: Recording, robot: Robot, who: str, progress: bool) -> None:
-    """Fill the columns of ``joints`` in ``q`` (n, nq): the soles come as close as can be to their recorded poses.
+    """Fill the columns of ``joints`` in ``q`` (n, nq) such that the soles are closest to their recorded poses.
 
     Raises:
-        RecordingError: The soles do not tell where these joints are.
+        RecordingError: The soles do not determine these joints.
     """
     model, data = robot.model, robot.model.createData()
     positions = np.concatenate([model.idx_qs[j] + np.arange(model.nqs[j]) for j in joints])
     columns = np.concatenate([model.idx_vs[j] + np.arange(model.nvs[j]) for j in joints])
     others = np.setdiff1d(np.arange(model.nq), positions)
     rows = np.flatnonzero(np.isfinite(q[:, others]).all(axis=1) & np.isfinite(recording.sole_poses).all(axis=(1, 2)))
-    # Every row begins where the one before it has ended.
+    # The solution of each row starts from that of the row before.
     now, change = robot.q_nominal.copy(), np.zeros(model.nv)
     loops = LoopEquations(model, robot.loops) if robot.loops else None
     for i in tqdm(rows, desc="states", unit="row", disable=not progress, leave=False):

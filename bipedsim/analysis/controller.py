@@ -1,4 +1,4 @@
-"""What a recording shows of its controller: its readouts, its estimate of the base, and whether it was found fallen."""
+"""Metrics of the controller of a recording: its readouts, its estimate of the base, and when it was stopped."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bipedsim.recording import Recording, without_plan
 
 
 def controller_figures(recording: Recording) -> dict[str, Any]:
-    """Return the figures of a run that its controller is responsible for; what does not exist is None.
+    """Return the metrics of the controller of a run; missing metrics are None.
 
-    * gave_up_at_s: when the controller was stopped because the robot was found fallen, or the controller failed;
-      gave_up_why: why;
-    * base_position_error_m: farthest that the estimated base was from the true one, both counted from where they were
-      in the first row that has both: the estimate's origin is free, its drift is not;
+    * gave_up_at_s: time at which the controller was stopped because the robot had fallen or the controller failed;
+      gave_up_why: the reason;
+    * base_position_error_m: largest position error of the estimated base. Both positions refer to the first row that
+      has both, because the estimate's origin is free. Its drift counts;
     * base_orientation_error_rad: largest angle between the estimated and the true attitude;
-    * readouts: name to its least and largest value.
+    * readouts: minimum and maximum by name.
     """
     figures = ControllerFigures()
     figures.add(recording)
@@ -26,10 +26,10 @@ def controller_figures(recording: Recording) -> dict[str, Any]:
 
 
 class ControllerFigures:
-    """What :func:`controller_figures` returns, of a run whose rows come block by block."""
+    """Accumulate the metrics of :func:`controller_figures` over the blocks of a run."""
 
     COLUMNS = ("odometry", "base_pose")
-    """What it looks at."""
+    """Columns of the recording that are read."""
 
     def __init__(self) -> None:
         self._gave_up, self._why = float("nan"), ""
@@ -39,7 +39,7 @@ class ControllerFigures:
         self._readouts: dict[str, dict[str, float]] = {}
 
     def add(self, rows: Recording) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
         if not np.isfinite(self._gave_up):
             self._gave_up, self._why = rows.gave_up_at, rows.gave_up_why
         for name, values in without_plan(rows.readouts).items():
@@ -57,7 +57,7 @@ class ControllerFigures:
         self._turned = max(self._turned or 0.0, float(turned.max()))
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of all rows so far."""
+        """Return the metrics of all rows so far."""
         return {
             "gave_up_at_s": self._gave_up if np.isfinite(self._gave_up) else None,
             "gave_up_why": self._why or None,
@@ -68,9 +68,9 @@ class ControllerFigures:
 
 
 def estimate_errors(recording: Recording) -> tuple[Array, Array]:
-    """Return how far the estimated base is from the true one, in place [m] and attitude [rad], (n,) each.
+    """Return the position error [m] and attitude error [rad] of the estimated base, (n,) each.
 
-    Places count from the first row that has both; NaN where a row lacks one of them.
+    Positions refer to the first row that has both. The errors are NaN where a row lacks one of them.
     """
     apart, turned = np.full((2, len(recording)), np.nan)
     both = np.isfinite(recording.odometry).all(axis=1) & np.isfinite(recording.base_pose).all(axis=1)
@@ -81,7 +81,7 @@ def estimate_errors(recording: Recording) -> tuple[Array, Array]:
 
 
 def _errors(estimated: Array, true: Array, estimated_at: Array, true_at: Array) -> tuple[Array, Array]:
-    """Return distance [m] and angle [rad] between poses (m, 7), (m,) each; places count from where they were once."""
+    """Return distance [m] and angle [rad] (m,) between poses (m, 7), with positions relative to the given origins."""
     apart = (estimated[:, :3] - estimated_at) - (true[:, :3] - true_at)
     (tv, tw), (ev, ew) = ((poses[:, 3:6], poses[:, 6:]) for poses in (true, estimated))
     axis, cosine = tw * ev - ew * tv - np.cross(tv, ev), tw[:, 0] * ew[:, 0] + (tv * ev).sum(axis=1)

@@ -1,4 +1,4 @@
-"""In what the figures of runs differ."""
+"""Comparison of the metrics of several runs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from bipedsim.analysis.summary_text import aligned, resolution_of, unit_of
 
 _WIDE = 16
-"""Letters of a text that is longer than numbers are."""
+"""Number of characters above which a value is too wide for a column of numbers."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure that is not the same in all runs.
+    """A metric that differs between runs.
 
     Attributes:
-        name: Key of summary.json; those within others behind a dot: ``fz_N.max``.
-        values: In each run; None where a run has none.
-        apart: Of each run but the first, its number less that of the first; None where one of both is none.
+        name: Key of summary.json; nested keys are joined by a dot: ``fz_N.max``.
+        values: The value in each run; None where a run has none.
+        apart: For each run but the first, its value minus that of the first; None if one of them is no number.
     """
 
     name: str
@@ -30,10 +30,10 @@ class Difference:
 
 
 def differences(summaries: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """Return the figures of ``summaries`` that differ by more than rounding, in the order of the first that has them.
+    """Return the metrics of ``summaries`` that differ by more than rounding, in order of first occurrence.
 
     Args:
-        summaries: With the keys of summary.json.
+        summaries: Mappings with the keys of summary.json.
     """
     flat = [_flat(summary) for summary in summaries]
     found = []
@@ -48,14 +48,14 @@ def differences(summaries: Sequence[Mapping[str, Any]]) -> list[Difference]:
         worst = name.removesuffix("at_s") + "worst"
         return name.endswith(".at_s") and worst in known and worst not in differ
 
-    # When a monitor found its worst says nothing where that is rounding.
+    # If the worst value of a monitor differs only by rounding, its time has no meaning.
     return [one for one in found if not worst_is_same(one.name)]
 
 
 def difference_lines(found: Sequence[Difference], runs: Sequence[str]) -> list[str]:
-    """Return a table of ``found`` for readers, a line each below a head: each of ``runs``, then less the first.
+    """Format differences as a table: the value in each of ``runs``, then the differences from the first.
 
-    Texts that would make it wide, such as verdicts, stand below it. Where nothing differs, a line says that.
+    Long texts, such as outcomes, follow below the table. Without differences, one line says so.
     """
     if not found:
         return ["no figure differs by more than rounding"]
@@ -99,7 +99,7 @@ def _differ(first: Any, other: Any, step: float) -> bool:
 
 
 def _telling(name: str) -> str:
-    """Return the part of a name that ends in a unit: of ``fz_N.max`` the first."""
+    """Return the last part of a dotted name that ends in a unit: ``fz_N`` for ``fz_N.max``."""
     return next((part for part in reversed(name.split(".")) if unit_of(part)), "")
 
 

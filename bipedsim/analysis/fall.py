@@ -1,4 +1,4 @@
-"""Whether and when a robot fell."""
+"""Detection of a fall, and its time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ OUTCOME = (
     *("fell_at_s", "steps", "distance_m"),
     *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops", "verdict"),
 )
-"""The figures of a verdict: whether the robot fell, what became of it, how hard its torques were driven, and which of
-its joints were at their stops."""
+"""The metrics of an outcome.
+
+They tell whether the robot fell, how far it walked, how hard its torques were driven, and which joints were at their
+limits."""
 TILT = np.deg2rad(60.0)
-"""Beyond this the root body has left its attitude at the start, turns about the vertical aside [rad]."""
+"""Tilt of the root body from its attitude at the start beyond which a robot has fallen; yaw does not count [rad]."""
 HEIGHT = 0.5
-"""Below this share of its height at the start the CoM is too low to stand."""
+"""Share of the CoM's height at the start below which a robot has fallen."""
 
 _LEAST_COSINE = np.cos(TILT)
 
@@ -29,8 +31,9 @@ def has_fallen(lean: float, height: float, start: float) -> bool:
     """Return whether a robot has fallen.
 
     Args:
-        lean: Cosine of the angle between the vertical and what was vertical of the root body at the start.
-        height, start: Of the CoM over the lowest sole, now and at the start [m].
+        lean: Cosine of the tilt: the angle between the vertical and the root body's axis that was vertical at the
+            start.
+        height, start: Height of the CoM over the lowest sole, now and at the start [m].
     """
     return lean < _LEAST_COSINE or height < HEIGHT * start
 
@@ -38,11 +41,15 @@ def has_fallen(lean: float, height: float, start: float) -> bool:
 def fall_time(recording: Recording, robot: Robot) -> float | None:
     """Return the time [s] of the first row in which the robot has fallen, or None.
 
-    It has fallen when what was vertical of its root body in the first row leans by more than :data:`TILT`, or when its
-    CoM is less than :data:`HEIGHT` as high above its lowest sole as in the first row: heights above a sole are those
-    of the posture, on stairs and in a jump, too. Squats and jumps do neither. A robot fixed to the world cannot fall,
-    nor a body without drives, which has no posture to fall from. Nothing is known where the recording lacks the base;
-    joints that it lacks (passive ones) count as they are in the nominal posture.
+    The robot has fallen if one of these conditions holds:
+
+    * The tilt of its root body from the attitude in the first row exceeds :data:`TILT`.
+    * The height of its CoM above the lowest sole is less than :data:`HEIGHT` times that in the first row. This height
+      depends only on the posture, also on stairs and in a jump.
+
+    Squats and jumps meet neither condition. A robot fixed to the world cannot fall. Neither can a body without drives,
+    which has no posture to fall from. The result is None if the recording lacks the base. Joints that the recording
+    lacks, such as passive ones, are assumed in the nominal posture.
 
     Args:
         recording: The run.

@@ -1,4 +1,4 @@
-"""How the soles of a recorded run moved: how deep they were in the ground, how far and how fast they crept."""
+"""Motion of the soles in a recorded run: their depth in the ground, and how far and how fast they drift."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bipedsim.recording import Recording
 
 
 def settled_rows(recording: Recording, settle: float) -> Flags:
-    """Return which rows (n,) are at least ``settle`` [s], or half the run if that is shorter, after the first one."""
+    """Return which rows (n,) are later than ``settle`` [s] after the first one, at most half of the run."""
     return np.asarray(recording.t - recording.t[0] >= min(settle, 0.5 * recording.duration))
 
 
 def sole_depth(recording: Recording, robot: Robot, ground: Ground) -> Array:
-    """Return the depth (n,) of the vertex that is deepest in the ground, over all soles [m]; 0 where none is in it.
+    """Return the depth (n,) of the deepest vertex of all soles in the ground [m]; 0 where none is in the ground.
 
-    Of a ball it is the depth of its lowest point.
+    For a ball foot it is the depth of its lowest point.
     """
     depth = np.zeros(len(recording))
     for k, sole in enumerate(robot.soles):
@@ -32,22 +32,22 @@ def sole_depth(recording: Recording, robot: Robot, ground: Ground) -> Array:
 
 
 def sole_drift(recording: Recording, settle: float) -> float:
-    """Return how far [m] a sole's origin got from where it was when the run had settled: lifting and walking count."""
+    """Return the largest distance [m] of a sole from its settled position; lifting and walking count as drift."""
     positions = recording.sole_poses[settled_rows(recording, settle), :, :3]
     return float(np.linalg.norm(positions - positions[0], axis=2).max())
 
 
 def lifts(recording: Recording, settle: float) -> bool:
-    """Return whether a foot was off the ground once the run had settled, as in a walk, steps or a jump."""
+    """Return whether a foot was off the ground after the run had settled, as in a walk, steps or a jump."""
     return bool((np.nan_to_num(recording.wrench[settled_rows(recording, settle), :, 2]) <= 0.0).any())
 
 
 def creep_rate(recording: Recording, settle: float) -> float | None:
-    """Return the speed [m/s] of the foot that moves fastest while it is on the ground; None if none ever is.
+    """Return the drift speed [m/s] of the fastest foot while it is on the ground; None if no foot ever is.
 
-    Per foot: the sum (as vectors) of the displacements of the sole's origin over all ticks at both ends of which the
-    foot carries more than ``PRESSES`` of the weight, after settling, over the time of these ticks. Vibration
-    cancels, swings do not count; a foot that rolls over its edge moves its origin and does.
+    For each foot, the displacements of the sole's origin are added as vectors, and divided by the time of these ticks.
+    A tick counts after settling, if the foot carries more than ``PRESSES`` of the weight at its beginning and its end.
+    Vibration therefore cancels, and swings do not count. A foot that rolls over its edge moves its origin and counts.
     """
     rows = settled_rows(recording, settle)
     t, position = recording.t[rows], recording.sole_poses[rows, :, :3]

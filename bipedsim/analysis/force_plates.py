@@ -1,4 +1,4 @@
-"""Figures of force plates, whoever they belong to: contacts, peaks, impulses, loading rate, path of the CoP."""
+"""Metrics of force plates of a run or a laboratory: contacts, peaks, impulses, loading rate, path of the CoP."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from bipedsim.recording import Recording, between, load_recording, nothing_betwe
 from bipedsim.recording.lab import LAB_SUFFIXES, read_trial
 
 WINDOW = 0.02
-"""Over which a force is averaged for what an impact leaves of it [s]."""
+"""Window of the mean that gives the force after the short peak of an impact [s]."""
 SHORTEST = 0.01
-"""A contact that is shorter is none [s]."""
+"""Minimum duration of a contact [s]."""
 BRIDGED = 0.02
-"""A gap in a contact that is shorter is none [s]: a plate rings after an impact, and a foot may rock."""
+"""Longest gap within a contact [s], because a plate rings after an impact, and a foot may rock."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlateRun:
-    """What a file holds of force plates.
+    """The force plates of a file.
 
     Attributes:
-        plates: Name to samples.
-        recording: The run, where there was a robot; None for a laboratory's file.
-        notes: What to say of the file.
+        plates: Samples by name.
+        recording: The run of a robot; None for a laboratory's file.
+        notes: Remarks on the file.
     """
 
     plates: Mapping[str, PlateSignals]
@@ -40,7 +40,7 @@ class PlateRun:
 
     @property
     def weight(self) -> float:
-        """m g of who was there [N], NaN where nobody knows."""
+        """Weight m g of the robot or person [N], NaN if unknown."""
         return float("nan") if self.recording is None else self.recording.weight
 
 
@@ -48,11 +48,11 @@ def load_plates(path: Path | str, start: float | None = None, stop: float | None
     """Read the force plates of a run, a bag or a laboratory's file.
 
     Args:
-        path: As :func:`bipedsim.recording.load_recording` takes it, or :func:`bipedsim.recording.lab.read_trial`.
-        start, stop: What is before and behind these times [s] is left out.
+        path: A path for :func:`bipedsim.recording.load_recording` or :func:`bipedsim.recording.lab.read_trial`.
+        start, stop: Samples outside these times [s] are left out.
 
     Raises:
-        RecordingError: Nothing readable is there, or no force plates.
+        RecordingError: The file cannot be read, or has no force plates.
     """
     if Path(path).suffix.lower() in LAB_SUFFIXES:
         return _load_trial(path, start, stop)
@@ -77,15 +77,15 @@ def _load_trial(path: Path | str, start: float | None, stop: float | None) -> Pl
 
 
 def filtered(signals: PlateSignals, cutoff: float, order: int = 4) -> PlateSignals:
-    """Return the wrench of a plate through a Butterworth low-pass without delay, as a plate of type 2 would give it.
+    """Filter the wrench of a plate with a zero-phase Butterworth low-pass, as a plate of type 2.
 
     Args:
         signals: At least two samples.
         cutoff: Half-power frequency of one pass [Hz].
-        order: Of one pass; forwards and backwards it is twice that.
+        order: Order of one pass; forwards and backwards it is twice that.
 
     Raises:
-        ConfigError: The cut-off does not fit the rate.
+        ConfigError: The cut-off frequency does not fit the rate.
     """
     geometry = replace(signals.geometry, kind=2, channel_names=CHANNELS[2], channels_on="person")
     wrench = low_pass(signals.geometry.wrench(signals.channels), geometry.rate, cutoff, order)
@@ -93,7 +93,7 @@ def filtered(signals: PlateSignals, cutoff: float, order: int = 4) -> PlateSigna
 
 
 def running_mean(values: Array, rate: float, window: float = WINDOW) -> Array:
-    """Return the mean over ``window`` [s] around each sample of (n, ...); less at the ends."""
+    """Return the mean of (n, ...) over ``window`` [s] around each sample; the window is shorter at the ends."""
     width = max(1, round(window * rate))
     total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
     n = len(values)
@@ -105,9 +105,9 @@ def running_mean(values: Array, rate: float, window: float = WINDOW) -> Array:
 
 
 def contacts(signals: PlateSignals, threshold: float = THRESHOLD) -> list[slice]:
-    """Return the samples of each contact with a plate: while there is more normal force than ``threshold`` [N].
+    """Return the samples of each contact with a plate, in which the normal force exceeds ``threshold`` [N].
 
-    Gaps shorter than 20 ms are bridged, and what is shorter than 10 ms is no contact.
+    Gaps shorter than 20 ms are bridged. Contacts shorter than 10 ms are dropped.
     """
     loaded = np.concatenate([[False], signals.loaded(threshold), [False]])
     edges = np.flatnonzero(loaded[1:] != loaded[:-1]).reshape(-1, 2)
@@ -122,14 +122,15 @@ def contacts(signals: PlateSignals, threshold: float = THRESHOLD) -> list[slice]
 
 @dataclass(frozen=True, eq=False)
 class PlateSum:
-    """All plates together; they look up alike.
+    """The sum of all plates, with the same attributes as a single plate.
 
     Attributes:
         t: (n,) [s].
-        force: (n, 3) on who stands there, in the world [N]. moment: (n, 3) about the world's origin [N.m].
+        force: (n, 3) ground reaction in the world [N].
+        moment: (n, 3) about the world's origin [N.m].
         cop: (n, 2) on the mean height of the surfaces [m], NaN up to the threshold.
         free_moment: (n,) [N.m].
-        height: Of the surfaces, their mean [m].
+        height: Mean height of the surfaces [m].
     """
 
     t: Array
@@ -141,10 +142,10 @@ class PlateSum:
 
 
 def sum_of_plates(plates: Sequence[PlateSignals], threshold: float = THRESHOLD) -> PlateSum:
-    """Add plates up; those of other rates are read off at the times of the slowest, between samples along a line.
+    """Add the wrenches of plates; faster plates are interpolated linearly at the times of the slowest one.
 
     Raises:
-        ConfigError: There are none, or they share no time.
+        ConfigError: There are no plates, or their times do not overlap.
     """
     if not plates:
         raise ConfigError("no force plates to add up")
@@ -162,20 +163,20 @@ def sum_of_plates(plates: Sequence[PlateSignals], threshold: float = THRESHOLD) 
 
 
 def contact_figures(signals: PlateSignals, span: slice, weight: float = float("nan")) -> dict[str, float]:
-    """Return the figures of one contact.
+    """Return the metrics of one contact.
 
     * start_s, duration_s;
     * peak_N, peak_20ms_N: largest normal force of a sample, and of a mean over 20 ms;
-    * peak_over_mg, peak_20ms_over_mg: the same beside the weight;
-    * impulse_Ns: (x, y, z) of the reaction in the world;
-    * loading_rate_N_per_s: mean slope of the normal force from 20 to 80 % of its first peak of 20 ms means, which is
-      the first time that it stops rising above half of the largest (Milner et al. 2006); NaN where the load was there
-      from the begin on;
+    * peak_over_mg, peak_20ms_over_mg: the same divided by the weight;
+    * impulse_Ns: (x, y, z) of the ground reaction in the world;
+    * loading_rate_N_per_s: mean slope of the normal force from 20 to 80 % of its first peak of 20 ms means. The first
+      peak is the first time that the force stops rising above half of the largest (Milner et al. 2006). It is NaN if
+      the plate was loaded from the beginning;
     * cop_path_m, cop_range_m: length of the CoP's path, and its extent along the plate's axes, beyond 20 N;
-    * free_moment_Nm: smallest and largest, likewise.
+    * free_moment_Nm: smallest and largest, beyond 20 N.
 
-    An impact lets the plate ring; then CoP and free moment of single samples are as wild as those of a real one, and
-    laboratories filter before (:func:`filtered`).
+    A plate rings after an impact. CoP and free moment of single samples are then as noisy as those of a real plate.
+    Laboratories therefore filter first (:func:`filtered`).
     """
     rate = signals.geometry.rate
     dt = 1.0 / rate
@@ -214,7 +215,7 @@ def _loading_rate(normal: Array, rate: float) -> float:
 def plate_figures(
     plates: Mapping[str, PlateSignals], weight: float = float("nan"), threshold: float = THRESHOLD
 ) -> dict[str, Any]:
-    """Return the figures of all plates by name, each with its ``contacts`` (:func:`contact_figures`), and ``sum``."""
+    """Return the metrics of all plates by name, each with ``contacts`` (:func:`contact_figures`), and their ``sum``."""
     found: dict[str, Any] = {}
     for name, one in plates.items():
         found[name] = {
@@ -235,7 +236,7 @@ def plate_figures(
 
 
 def _rate_text(rate: float) -> str:
-    """Return a loading rate [N/s] in kN/s; a dash where the load was there from the begin on."""
+    """Format a loading rate [N/s] in kN/s; a dash if the plate was loaded from the beginning."""
     return f"{1e-3 * rate:.2f} kN/s" if np.isfinite(rate) else "-"
 
 
@@ -253,7 +254,7 @@ _COLUMNS = (
 
 
 def plate_table(figures: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a table with a row for each contact."""
+    """Format a table with one line per contact."""
     lines = [" ".join(form.format(head) for head, form, _ in _COLUMNS)]
     for name, one in figures.items():
         if name == "sum":

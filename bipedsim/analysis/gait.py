@@ -1,4 +1,4 @@
-"""Steps of a recorded walk: when feet left the ground and came back, how far and how fast they went."""
+"""Steps of a recorded walk: times of lift-off and touchdown, length, width and speed."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 
 AIR = 0.1
-"""A foot that was off the ground for less [s] has bounced, and made no step; as in a verdict."""
+"""Minimum time of a swing [s], as in an outcome; a foot that was off the ground for less time has bounced."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A foot that came down after it was off the ground.
+    """A touchdown of a foot after a swing.
 
     Attributes:
-        t: When it came down [s].
-        foot: Its name.
-        swing: How long it was off the ground [s].
-        stance: How long it stayed; NaN if the run ended first [s].
-        double_support: From then until the next foot left; NaN if none did [s].
+        t: Time of touchdown [s].
+        foot: Name of the foot.
+        swing: Duration of the swing before [s].
+        stance: Duration of the stance after; NaN if the run ended first [s].
+        double_support: From the touchdown until the next lift-off; NaN if there is none [s].
         length, width: From the other foot to this one, along the mean heading of both soles, and across it: to the
-            right of a right foot, else to the left [m]; NaN of robots without two feet.
-        speed: Length over the time since the foot before came down; NaN for the first step [m/s].
+            right of a right foot, else to the left [m]; NaN for robots without two feet.
+        speed: Length divided by the time since the touchdown before; NaN for the first step [m/s].
     """
 
     t: float
@@ -42,10 +42,10 @@ class Step:
 
 
 def gait_steps(recording: Recording) -> list[Step]:
-    """Return the steps of a run, the first one first.
+    """Return the steps of a run in order of time.
 
     Args:
-        recording: With sole poses and a known weight.
+        recording: The run, with sole poses and a known weight.
 
     Raises:
         ConfigError: The recording has no sole poses.
@@ -62,7 +62,7 @@ def gait_steps(recording: Recording) -> list[Step]:
     steps: list[Step] = []
     for at, k, down, row in changes:
         lifted = [when for when, foot in lifts if foot == k and when < at]
-        # A foot that is dropped onto the ground makes no step.
+        # The first touchdown of a foot that started in the air is no step.
         if not down or not lifted:
             continue
         stance = next((when - at for when, foot in lifts if foot == k and when > at), np.nan)
@@ -75,7 +75,7 @@ def gait_steps(recording: Recording) -> list[Step]:
 
 
 def _without_bounces(t: Array, loaded: Flags) -> Flags:
-    """Return ``loaded`` (n,) without times in the air shorter than :data:`AIR`."""
+    """Return ``loaded`` (n,) without flight phases shorter than :data:`AIR`."""
     out = loaded.copy()
     edges = np.flatnonzero(np.diff(np.concatenate([[True], loaded, [True]]).astype(np.int8)))
     for begin, end in zip(edges[::2], edges[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""A run as a laboratory would have measured it: force plates, markers, events, and a table of all of it."""
+"""A run in the form of a laboratory trial: force plates, markers, events, and a table of all signals."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from bipedsim.recording.lab import Y_UP, Event, LabTrial, Markers, Table
 Frame = Literal["world", "plate", "sole"]
 FRAMES: tuple[str, ...] = get_args(Frame)
 REACH = 0.1
-"""How far an ideal plate reaches beyond the soles [m]."""
+"""Margin of an ideal plate around the soles [m]."""
 CAMERAS = 250.0
-"""Most frames of markers per second [Hz]."""
+"""Maximum rate of marker frames [Hz]."""
 _PARTS = (("Fx", "N"), ("Fy", "N"), ("Fz", "N"), ("Mx", "N.m"), ("My", "N.m"), ("Mz", "N.m"))
 _AT = (("CoPx", "m"), ("CoPy", "m"), ("Tz", "N.m"))
 
 
 def begun(recording: Recording) -> Recording:
-    """Return the recording with forces in a first row of t = 0, which a bag has, and which was before any step.
+    """Copy the wrench and CoP of the second row to the first one, if that is at t = 0 and has none.
 
-    What the ground does is known once a step was taken: the wrench of a row is the mean over the step before it. The
-    first step begins at t = 0, so that its wrench and CoP are those of that row.
+    The wrench of a row is the mean over the step before it, so a bag has no ground reaction at t = 0. The first step
+    begins at t = 0, and its values therefore also describe the first row.
     """
     r = recording
     if len(r) < 2 or r.t[0] > 0.0 or np.nan_to_num(r.wrench[0]).any() or not np.nan_to_num(r.wrench[1]).any():
@@ -49,18 +49,18 @@ def begun(recording: Recording) -> Recording:
 
 
 def ideal_plates(recording: Recording, height: float = 0.0) -> tuple[PlateSignals, ...]:
-    """Return one ideal plate per foot, of type 2: each holds the whole walk and feels its foot alone.
+    """Return one ideal plate of type 2 per foot: it covers the whole walk and measures its foot alone.
 
-    Their axes are those of a maker's plate: x along the world's, z into the floor; transducers lie in the surface.
+    The axes are those of a commercial plate: x along the world's, z into the floor. The transducers are in the surface.
 
     Args:
-        recording: Needs sole wrenches and poses; rows of uneven times are brought to even ones by straight lines.
-        height: Of the surfaces in the world [m].
+        recording: The run, with sole wrenches and poses; uneven times are resampled by linear interpolation.
+        height: Height of the surfaces in the world [m].
 
     Raises:
-        ConfigError: It lacks them.
+        ConfigError: The recording has no sole poses.
     """
-    # Else everybody who stands at first would be taken to step onto the plate.
+    # Without this, every foot on the ground at the start would seem to step onto its plate.
     recording = begun(recording)
     ground = force_plate(recording, height=height)
     places = recording.sole_poses[..., :2].reshape(-1, 2)
@@ -83,7 +83,7 @@ def ideal_plates(recording: Recording, height: float = 0.0) -> tuple[PlateSignal
 
 
 def even_times(t: Array) -> tuple[Array, float]:
-    """Return times (m,) at even distances over those of ``t`` (n,), and their rate [Hz]; ``t`` itself if it is even."""
+    """Return evenly spaced times (m,) over those of ``t`` (n,), and their rate [Hz]; ``t`` itself if it is even."""
     rate = sample_rate(t)
     if len(t) < 2 or np.abs(np.diff(t) * rate - 1.0).max() < 0.01:
         return t, rate if np.isfinite(rate) else 1.0
@@ -91,14 +91,14 @@ def even_times(t: Array) -> tuple[Array, float]:
 
 
 def run_markers(recording: Recording, robot: Robot | None) -> Markers:
-    """Return where joint centres, CoM, base and corners of the soles were, at most at 250 Hz.
+    """Return the positions of joint centres, CoM, base and corners of the soles, at a rate of at most 250 Hz.
 
     Args:
         recording: The run.
-        robot: What ran; None leaves joint centres and CoM out.
+        robot: The robot of the run; None leaves joint centres and CoM out.
 
     Raises:
-        RecordingError: The recording is another robot's.
+        RecordingError: The recording is of another robot.
     """
     every = max(1, int(np.ceil(sample_rate(recording.t) / CAMERAS - 1e-9))) if len(recording) > 1 else 1
     rows = recording.rows(slice(None, None, every))
@@ -132,7 +132,7 @@ def _joints_and_com(rows: Recording, robot: Robot) -> Array:
 
 
 def gait_events(plates: Sequence[PlateSignals]) -> tuple[Event, ...]:
-    """Return when each foot struck the ground and left it, of plates of one foot each; not at either end of a run."""
+    """Return foot strikes and foot offs, from plates of one foot each; the ends of a run are no events."""
     events = []
     for plate in plates:
         name = plate.geometry.name.lower()
@@ -146,17 +146,17 @@ def gait_events(plates: Sequence[PlateSignals]) -> tuple[Event, ...]:
 
 
 def run_trial(recording: Recording, robot: Robot | None, cutoff: float | None = None, order: int = 4) -> LabTrial:
-    """Return a run as a trial: its force plates, else ideal ones, one per foot; markers; events of the feet.
+    """Return a run as a trial: force plates (else one ideal plate per foot), markers, and events of the feet.
 
     Args:
         recording: The run.
-        robot: What ran; None leaves joint centres and CoM out.
-        cutoff: Of a low-pass without delay of forces and moments [Hz]; filtered plates are of type 2.
-        order: Of one pass of it.
+        robot: The robot of the run; None leaves joint centres and CoM out.
+        cutoff: Cut-off frequency of a zero-phase low-pass of forces and moments [Hz]; filtered plates are of type 2.
+        order: Order of one pass of the filter.
 
     Raises:
-        ConfigError: The recording lacks what it takes.
-        RecordingError: The recording is another robot's.
+        ConfigError: The recording lacks required columns.
+        RecordingError: The recording is of another robot.
     """
     recording = begun(recording)
     notes = list(recording.notes)
@@ -176,7 +176,7 @@ def run_trial(recording: Recording, robot: Robot | None, cutoff: float | None = 
 
 
 def filter_text(cutoff: float | None, order: int) -> str:
-    """Return what a header says of a filter."""
+    """Return the description of a filter for a header."""
     if cutoff is None:
         return "none"
     return f"Butterworth low-pass, {cutoff:g} Hz, order {order}, forwards and backwards, of forces and moments"
@@ -187,19 +187,23 @@ def lab_table(
 ) -> Table:
     """Return a table with a row per tick: wrench, CoP and free moment of each foot and plate, CoM, base, joints.
 
-    In the ``world``, moments are about its origin and CoPs on the surface of the plate, for feet on z = 0. In
-    ``plate``, they are along the axes of the plates about their transducers, for feet those of :func:`ideal_plates`.
-    In ``sole``, those of feet are along the axes of their soles about the sole's origin, and plates stay in the world.
+    The frames are:
+
+    * ``world``: moments are about the world's origin. CoPs are on the surface of the plate; for feet it is z = 0.
+    * ``plate``: values are along the axes of the plates, and moments about their transducers. For feet these are the
+      plates of :func:`ideal_plates`.
+    * ``sole``: values of feet are along the axes of their soles, and moments about the sole's origin. Values of plates
+      stay in the world.
 
     Args:
         recording: The run.
-        robot: What ran; None leaves the CoM out.
+        robot: The robot of the run; None leaves the CoM out.
         frame: See above.
         cutoff, order: See :func:`run_trial`.
 
     Raises:
-        ConfigError: The recording lacks what it takes, or the frame is none.
-        RecordingError: The recording is another robot's.
+        ConfigError: The recording lacks required columns, or there is no such frame.
+        RecordingError: The recording is of another robot.
     """
     if frame not in FRAMES:
         raise ConfigError(f"frame {frame!r} is none of {', '.join(FRAMES)}")
@@ -263,7 +267,7 @@ def _foot_values(r: Recording, k: int, frame: Frame, cutoff: float | None, order
 
 
 def _plate_values(plate: PlateSignals, frame: Literal["world", "plate"]) -> Array:
-    """Return force, moment, CoP and free moment (n, 9) of a plate; in the world moments are about its origin."""
+    """Return force, moment, CoP and free moment (n, 9) of a plate; in the world, moments are about the origin."""
     moment = plate.moment("plate") if frame == "plate" else plate.moment_about(np.zeros(3))
     cop = plate.cop(axes=frame)[:, :2]
     return np.column_stack([plate.force(frame), moment, cop, plate.free_moment(axes=frame)])
@@ -272,13 +276,12 @@ def _plate_values(plate: PlateSignals, frame: Literal["world", "plate"]) -> Arra
 def coordinates(recording: Recording, robot: Robot | None) -> tuple[list[str], Array]:
     """Return names and values (n, columns) of a run's coordinates for OpenSim, in degrees and metres, time first.
 
-    The base turns by ``base_rx``, ``base_ry``, ``base_rz`` about its own axes one after the other, as OpenSim's
-    FreeJoint does, in axes with y up, for the body as for the ground; at zero the base is level. Joints keep their
-    names.
+    The base rotates by ``base_rx``, ``base_ry``, ``base_rz`` about its own axes in this order, as OpenSim's FreeJoint
+    does. Its axes have y up, for the body as for the ground; at zero the base is level. Joints have their own names.
 
     Args:
         recording: The run.
-        robot: Says which joints slide; None: none.
+        robot: The robot, for its prismatic joints; None if there are none.
     """
     r = recording
     names, blocks = ["time"], [r.t[:, None]]

@@ -1,4 +1,4 @@
-"""Runs as analyses and pictures want them: read, and completed by what follows from the robot's own sensors."""
+"""Load runs for analyses and figures, and complete them from the robot's own sensors."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from bipedsim.recording import Recording, between, load_recording, nothing_betwe
 
 
 def load_run(path: Path | str, segment: int = -1, start: float | None = None, stop: float | None = None) -> Recording:
-    """Read a run as :func:`load_recording` does; where it is a robot's, sole wrenches come from its ankle sensors.
+    """Read a run as :func:`load_recording` does, and fill the sole wrenches of a robot from its ankle sensors.
 
     Args:
-        path: A run (.npz), a bag directory, a bring-up's directory that holds ``bag/``, or an .mcap file.
-        segment: Of a bag in which time jumps back: which stretch; -1 is the last one.
-        start, stop: Rows before and behind these times [s] are left out, and take no memory; None: none are.
+        path: A run (.npz), a bag directory, a directory of a launch that contains ``bag/``, or an .mcap file.
+        segment: Segment of a bag in which time jumps back; -1 is the last one.
+        start, stop: Rows outside these times [s] are left out and take no memory; None for no limit.
 
     Raises:
-        RecordingError: Nothing readable is there, or no row between these times, or more rows than there is memory for;
-            the message says what was found.
+        RecordingError: The path cannot be read, no row is between these times, or the rows exceed the memory; the
+            message says what was found.
     """
     return completed(load_recording(path, segment, start, stop))
 
 
 class Gathers(Protocol):
-    """What is gathered of a run, block by block."""
+    """Accumulate data of a run, block by block."""
 
     def add(self, rows: Recording) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
         ...
 
 
@@ -48,17 +48,17 @@ def gather(
     start: float | None = None,
     stop: float | None = None,
 ) -> Gathered:
-    """Return what is gathered of the last stretch of a run that may be too long to hold.
+    """Accumulate data of the last segment of a run, which may exceed the memory.
 
     Args:
         path: See :func:`load_run`.
-        begin: Begins to gather; called again where time jumps back.
-        columns: Which columns are wanted; all by default.
-        grows: Whether a bag is still being written, so that more is waited for; None: it is not.
-        start, stop: Rows before and behind these times [s] are left out; None: none are.
+        begin: Make a new accumulator; called again where time jumps back.
+        columns: The columns to read; all by default.
+        grows: Return whether a bag is still being written, so that more rows follow; None if it is not.
+        start, stop: Rows outside these times [s] are left out; None for no limit.
 
     Raises:
-        RecordingError: Nothing readable is there, or no row between these times; the message says what was found.
+        RecordingError: The path cannot be read, or no row is between these times; the message says what was found.
     """
     current, gathered, found = -1, begin(), False
     first = last = 0.0
@@ -79,13 +79,13 @@ def gather(
 
 
 def completed(recording: Recording) -> Recording:
-    """Fill in the forces under the soles of a robot's recording, which has only those of its ankles; return it."""
+    """Fill the sole wrenches of a robot's recording from its ankle sensors, if they are missing; return it."""
     if not feet_with_ankles_only(recording):
         return recording
     try:
         robot = robot_of(recording)
     except (ConfigError, RecordingError):
-        # The notes of the recording say so already.
+        # The notes of the recording already name this problem.
         return recording
     if fill_from_ankles(recording, robot):
         note = "a robot's: forces under the soles are those of the ankle sensors and the weight of the feet"

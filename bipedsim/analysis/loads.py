@@ -1,12 +1,13 @@
-"""When a foot of a recording counts as loaded: shares of the robot's weight, one for each question.
+"""Load thresholds of the analysis of recordings, as shares of the robot's weight.
 
-Controllers have limits of their own, which decide what they do and not what is said of a run.
+Controllers have their own thresholds, which affect their behaviour and not the analysis of a run.
 """
 
 from __future__ import annotations
 
 PRESSES = 1e-3
-"""Vertical force below which the exact wrench of a simulator has no centre of pressure: a quotient of noise."""
+"""Vertical force below which the exact wrench of a simulator has no centre of pressure, because it would be noise."""
 CARRIES = 0.02
-"""Vertical force below which a foot is in the air, and has no centre of pressure where a sensor measured it: sensors
-drift by as much."""
+"""Vertical force below which a foot is in the air, and a measured force has no centre of pressure.
+
+It is about the drift of the sensors."""

@@ -1,7 +1,7 @@
-"""What came nearest to its limit in a run: torques, velocities and positions of joints, friction and CoP of feet.
+"""Smallest distances from limits in a run: torques, velocities and positions of joints, friction and CoP of feet.
 
-Feet are judged while they carry (:data:`~bipedsim.analysis.CARRIES` of the weight), by what lasted: where a foot
-lands or lifts off it slides for a tick or two, and its CoP is on an edge.
+Feet count only while they carry :data:`~bipedsim.analysis.CARRIES` of the weight, and by values that last. At touchdown
+and lift-off a foot slides for a tick or two, and its CoP is on an edge.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _PRISMATIC = "JointModelP"
 
 @dataclass(frozen=True)
 class NearLimit:
-    """The row in which something was nearest to its limit.
+    """The row in which a value was closest to its limit.
 
     Attributes:
-        quantity: What it is, such as ``"torque"``.
+        quantity: Name of the quantity, such as ``"torque"``.
         of: Name of the joint or foot.
         t: Time of the row [s].
-        worst, limit: Its value then, and the nearer of its limits [unit]; of a foot the value that it kept to, or was
-            worse, for :data:`BRIEF` from then on.
-        unit: Empty for shares.
-        beyond: Whether it was beyond its limit.
-        share: How much of the limit it was; NaN of what may be 0 at its limit.
-        begins: Of a position, whether the joint was there in the first row already, as grippers that are closed by
-            their stop, and not beyond it since.
+        worst, limit: The value in this row, and the closer of its limits [unit]. For a foot, it is the mildest value
+            within :data:`BRIEF` from then on.
+        unit: Unit; empty for shares.
+        beyond: Whether the value exceeds its limit.
+        share: Value as a share of the limit; NaN for quantities whose limit may be 0.
+        begins: Whether a joint was at this position limit already in the first row, and never beyond it. An example is
+            a gripper that is closed by its joint limit.
     """
 
     quantity: str
@@ -51,7 +51,7 @@ class NearLimit:
 
     @property
     def at_it(self) -> bool:
-        """Whether it was at its limit, but for rounding."""
+        """Whether the value was at its limit, up to rounding."""
         return abs(self.limit - self.worst) <= AT_STOP
 
 
@@ -60,10 +60,10 @@ def joint_limits(recording: Recording, lower: str, upper: str) -> tuple[Array, A
 
     Args:
         recording: The run.
-        lower, upper: Attributes of :class:`bipedsim.model.Robot`; where they are one, it is the limit both ways.
+        lower, upper: Attributes of :class:`bipedsim.model.Robot`; if they are equal, the limit is symmetric.
 
     Returns:
-        Lower and upper limits; None where the robot is not known here.
+        Lower and upper limits; None if the robot is not available here.
     """
     try:
         robot = robot_of(recording)
@@ -79,11 +79,11 @@ def joint_limits(recording: Recording, lower: str, upper: str) -> tuple[Array, A
 
 
 def near_limits(recording: Recording, joints: int = 3) -> list[NearLimit]:
-    """Return what came nearest to its limit, of each quantity the nearest first; what was not recorded is left out.
+    """Return the values closest to their limits, sorted within each quantity; quantities not recorded are left out.
 
     Args:
         recording: The run.
-        joints: How many joints of each quantity at most, and as many of those that were at their limits from the start.
+        joints: Maximum number of joints per quantity, and the same number of joints at their limits from the start.
     """
     names, feet = recording.joint_names, recording.feet
     found: list[NearLimit] = []
@@ -107,7 +107,7 @@ def near_limits(recording: Recording, joints: int = 3) -> list[NearLimit]:
             unit = [units[slides] for slides in _slide(recording)]
             by_share = quantity != "position"
             nearest = _nearest(quantity, recording.t, values, limits, names, unit, by_share)
-            # Who was there from the start is no news, and takes nobody's place.
+            # Joints at their limits from the start are expected, so they do not displace others.
             for begins in (False, True):
                 found += [one for one in nearest if one.begins is begins][:joints]
     one, any_ = np.ones(len(feet)), np.full(len(feet), np.inf)
@@ -118,9 +118,10 @@ def near_limits(recording: Recording, joints: int = 3) -> list[NearLimit]:
 
 
 def _lasting(recording: Recording, values: Array) -> Array:
-    """Return of each row what ``values`` (n, feet) of feet that carry did not fall below for :data:`BRIEF` from it on.
+    """Return for each row the minimum of ``values`` (n, feet) of loaded feet over :data:`BRIEF` from this row on.
 
-    NaN where a foot does not carry all the while; of a run that is shorter, the whole of it counts.
+    The minimum is NaN where a foot is not loaded all the time. If the run is shorter than :data:`BRIEF`, it is taken
+    over the whole run.
     """
     t = recording.t
     if not len(t):
@@ -131,7 +132,7 @@ def _lasting(recording: Recording, values: Array) -> Array:
     result = np.full_like(known, np.nan)
     windows = np.lib.stride_tricks.sliding_window_view(known, rows, axis=0)
     least = windows.min(axis=2)
-    # Not over a gap, or a jump back.
+    # Windows across a gap or a jump back in time do not count.
     ends = t[rows - 1 :] - t[: len(least)]
     least[(ends < 0.0) | (ends > 2.0 * BRIEF)] = np.nan
     result[: len(least)] = least
@@ -139,7 +140,7 @@ def _lasting(recording: Recording, values: Array) -> Array:
 
 
 def _slide(recording: Recording) -> list[bool]:
-    """Return of each joint whether it slides; none does of a robot that is not known here."""
+    """Return for each joint whether it is prismatic; False if the robot is not available here."""
     try:
         robot = robot_of(recording)
     except BipedSimError:
@@ -158,7 +159,7 @@ def _nearest(
     units: Sequence[str],
     by_share: bool,
 ) -> list[NearLimit]:
-    """Return of each name when ``values`` (n, k) were nearest to their limits (k,), the nearest of all first."""
+    """Return for each name the row in which ``values`` (n, k) were closest to the limits (k,), the closest first."""
     found = []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
         for limit, sign in ((float(limits[0][i]), -1.0), (float(limits[1][i]), 1.0)):
@@ -173,7 +174,7 @@ def _nearest(
             near = NearLimit(quantity, name, float(t[row]), worst, limit, unit, is_beyond, share, begins)
             found.append((share if by_share else float(beyond[row]), near))
     found.sort(key=lambda one: -one[0])
-    # Of two limits the nearer one.
+    # Only the closer one of the two limits is returned.
     seen: dict[str, NearLimit] = {}
     for _, near in found:
         seen.setdefault(near.of, near)

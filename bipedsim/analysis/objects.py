@@ -1,4 +1,4 @@
-"""What became of the free objects of a run."""
+"""Metrics of the free objects of a run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bipedsim.recording import Recording
 
 
 def object_figures(recording: Recording) -> dict[str, Any]:
-    """Return ``objects``, by name; empty where there were none.
+    """Return ``objects``, by name; empty if there were none.
 
-    * end_m: where its origin was in the last row, x, y and z in the world;
-    * farthest_m: its largest distance from where it was in the first row;
-    * fastest_m_s: the largest speed of its origin in any row [m/s].
+    * end_m: position of its origin in the last row, x, y and z in the world;
+    * farthest_m: largest distance from its position in the first row;
+    * fastest_m_s: largest speed of its origin in any row [m/s].
     """
     figures = ObjectFigures()
     figures.add(recording)
@@ -23,14 +23,14 @@ def object_figures(recording: Recording) -> dict[str, Any]:
 
 
 class ObjectFigures:
-    """What :func:`object_figures` returns, of a run whose rows come block by block."""
+    """Accumulate the metrics of :func:`object_figures` over the blocks of a run."""
 
     def __init__(self) -> None:
         self._first: dict[str, Array] = {}
         self._found: dict[str, dict[str, Any]] = {}
 
     def add(self, rows: Recording) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
         for name, states in rows.objects.items():
             known = states[np.isfinite(states[:, :3]).all(axis=1)]
             if not len(known):
@@ -38,7 +38,7 @@ class ObjectFigures:
             place = known[:, :3]
             first = self._first.setdefault(name, place[0].copy())
             far = float(np.linalg.norm(place - first, axis=1).max())
-            # The length of a velocity is the same in all axes.
+            # The norm of a velocity does not depend on the axes.
             fast = float(np.nanmax(np.linalg.norm(known[:, 7:10], axis=1), initial=0.0))
             before = self._found.get(name, {"farthest_m": 0.0, "fastest_m_s": 0.0})
             self._found[name] = {
@@ -48,5 +48,5 @@ class ObjectFigures:
             }
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of all rows so far."""
+        """Return the metrics of all rows so far."""
         return {"objects": dict(self._found)} if self._found else {}

@@ -1,7 +1,7 @@
-"""Gait from force plates: stances of a walk in body weights, over the share of the stance, a robot's or a person's.
+"""Gait of a robot or a person from force plates: stances in body weights, over the share of the stance.
 
-Axes of a walk: ahead is where it goes, z is up. Force ahead is negative while a foot brakes. Force aside is positive
-towards the other foot (medial), so that left and right lie on each other.
+The axes of a walk are its direction (ahead) and z up. The forward force is negative while a foot brakes. The sideward
+force is positive towards the other foot (medial), so that left and right can be compared.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from bipedsim.numerics import Array
 from bipedsim.plates import THRESHOLD, PlateSignals
 
 POINTS = 101
-"""Of a stance: 0 to 100 %."""
+"""Number of points of a stance: 0 to 100 %."""
 SHORTEST = 0.15
-"""Contacts that are shorter are no stance of a walk [s]."""
+"""Minimum duration of a contact that counts as a stance of a walk [s]."""
 LONGEST_FOOT = 0.4
-"""Contacts whose CoP has a larger extent are of more than one foot [m]."""
+"""Largest extent of the CoP in a contact of one foot [m]."""
 SURE = 0.2
-"""Share of the largest force of a contact from which its CoP is sure."""
+"""Share of the largest force of a contact above which its CoP is reliable."""
 SNAP = np.radians(20.0)
-"""A walk along an axis of the laboratory, to this angle, is taken to be along it."""
+"""Largest angle from an axis of the laboratory at which a walk counts as along this axis [rad]."""
 AXES = {"x": (1.0, 0.0), "-x": (-1.0, 0.0), "y": (0.0, 1.0), "-y": (0.0, -1.0)}
 
 
@@ -35,11 +35,11 @@ class Stance:
     """A foot on a plate, from strike to off.
 
     Attributes:
-        plate: Name.
+        plate: Name of the plate.
         start, end: [s].
-        force: (101, 3) ahead, towards the other foot, up, over the weight.
-        cop: (101, 2) from where it began, ahead and towards the other foot [m]; NaN below the threshold.
-        figures: Figures of it (:func:`gait_figures`).
+        force: (101, 3) ahead, towards the other foot, and up, divided by the weight.
+        cop: (101, 2) from its first point, ahead and towards the other foot [m]; NaN below the threshold.
+        figures: Metrics of the stance (:func:`gait_figures`).
     """
 
     plate: str
@@ -55,11 +55,11 @@ class Gait:
     """The stances of a walk.
 
     Attributes:
-        name: Whose.
+        name: Name of the walk.
         weight: [N].
         ahead: (2,) direction in the world.
-        stances: In order of their begin; without those that the record cuts, and those of two feet.
-        notes: What was left out, and what the file says of itself, a line each.
+        stances: In order of their start; without stances that the record cuts off, and those of two feet.
+        notes: Contacts that were left out, and remarks on the file, one line each.
     """
 
     name: str
@@ -76,18 +76,18 @@ def find_gait(
     ahead: str = "",
     threshold: float = THRESHOLD,
 ) -> Gait:
-    """Return the stances of a walk over plates; contacts in which two feet were on a plate are left out, with a note.
+    """Find the stances of a walk over plates; contacts of two feet on one plate are left out, with a note.
 
     Args:
-        name: Whose walk.
-        plates: All of them.
-        weight: [N]; NaN: the mean vertical force from the middle of a stance to that of the next one, which is the
-            weight in a steady walk.
-        ahead: Where it goes, ``x``, ``-x``, ``y`` or ``-y``; empty: where the CoP goes.
+        name: Name of the walk.
+        plates: All plates.
+        weight: [N]. If it is NaN, the mean vertical force from the middle of a stance to that of the next one is used,
+            which is the weight in a steady walk.
+        ahead: Direction of the walk, ``x``, ``-x``, ``y`` or ``-y``; empty: the direction of the CoP.
         threshold: Normal force from which a foot is on a plate [N].
 
     Raises:
-        ConfigError: There are no stances, or the weight does not follow from them, or is none.
+        ConfigError: There are no stances, the weight does not follow from them, or the weight is invalid.
     """
     if ahead and ahead not in AXES:
         raise ConfigError(f"direction {ahead!r} is none of {', '.join(AXES)}")
@@ -121,14 +121,14 @@ def find_gait(
 def _of_one_foot(
     name: str, spans: Sequence[tuple[PlateSignals, slice]], threshold: float
 ) -> tuple[list[tuple[PlateSignals, slice]], tuple[str, ...]]:
-    """Return the contacts whose CoP stayed within a foot, and notes of the others.
+    """Return the contacts whose CoP stayed within a foot, and notes on the others.
 
     Raises:
         ConfigError: There are no such contacts.
     """
     kept, notes = [], []
     for plate, span in spans:
-        # Strike and lift carry little, and noise moves their CoP by any distance.
+        # Near strike and off the load is small, and noise can move the CoP by any distance.
         up = plate.force()[span, 2]
         cop = plate.cop(threshold)[span, :2][up > SURE * up.max()]
         extent = float(np.linalg.norm(np.nanmax(cop, axis=0) - np.nanmin(cop, axis=0)))
@@ -149,7 +149,7 @@ def _is_stance(plate: PlateSignals, span: slice) -> bool:
 
 
 def _weight(name: str, plates: Sequence[PlateSignals], spans: Sequence[tuple[PlateSignals, slice]]) -> float:
-    """Return the mean vertical force between middles of stances that follow each other without flight.
+    """Return the mean vertical force between the middles of stances that follow each other without flight.
 
     Raises:
         ConfigError: There are no two such stances.
@@ -171,10 +171,10 @@ def _weight(name: str, plates: Sequence[PlateSignals], spans: Sequence[tuple[Pla
 
 
 def _direction(spans: Sequence[tuple[PlateSignals, slice]], middles: Array, threshold: float) -> Array:
-    """Return where a walk goes (2,), or an axis that is near.
+    """Return the direction (2,) of a walk, or an axis close to it.
 
-    Of three stances and more it is from each to the next one of the same foot, whose sides cancel; of fewer from one to
-    the next, and along each CoP.
+    With three or more stances it is from each stance to the next one of the same foot, so that left and right cancel.
+    With fewer it is from one stance to the next, and along each CoP.
     """
     way = (middles[2:] - middles[:-2]).sum(axis=0)
     if len(spans) < 3:
@@ -190,14 +190,14 @@ def _direction(spans: Sequence[tuple[PlateSignals, slice]], middles: Array, thre
 
 
 def _side(k: int, middles: Array, ahead: Array) -> float:
-    """Return 1 for a left foot, -1 for a right one, by where the stances beside it are; 1 if there are none."""
+    """Return 1 for a left foot and -1 for a right one, from the neighbouring stances; 1 without neighbours."""
     across = middles @ np.array([-ahead[1], ahead[0]])
     beside = np.concatenate([across[max(k - 1, 0) : k], across[k + 1 : k + 2]])
     return 1.0 if not len(beside) or across[k] >= beside.mean() else -1.0
 
 
 def _stance(plate: PlateSignals, span: slice, weight: float, ahead: Array, side: float, threshold: float) -> Stance:
-    """Return one stance, with its figures."""
+    """Make one stance, with its metrics."""
     inward = -side * np.array([-ahead[1], ahead[0]])
     turn = np.array([[*ahead, 0.0], [*inward, 0.0], [0.0, 0.0, 1.0]])
     force = plate.force()[span] @ turn.T / weight
@@ -211,15 +211,15 @@ def _stance(plate: PlateSignals, span: slice, weight: float, ahead: Array, side:
 
 
 def gait_figures(plate: PlateSignals, span: slice, force: Array, cop: Array, weight: float) -> dict[str, float]:
-    """Return the figures of a stance, of forces over the weight.
+    """Return the metrics of a stance; forces are divided by the weight.
 
     * stance_s; first_peak_bw, valley_bw, second_peak_bw: largest vertical force, as means over 20 ms, of the first half
-      of the stance and of the second, and the least between them;
+      of the stance and of the second, and the minimum between them;
     * loading_rate_bw_per_s: :func:`contact_figures`;
-    * braking_bws, propulsion_bws: impulse of the force ahead where it is negative, and where it is positive;
+    * braking_bws, propulsion_bws: impulse of the forward force where it is negative, and where it is positive;
     * medial_bw, lateral_bw: largest force towards the other foot, and away from it, as means over 20 ms;
     * vertical_bws: impulse;
-    * cop_travel_m: of the CoP ahead; cop_speed_m_per_s: length of its path over the time of the stance.
+    * cop_travel_m: forward travel of the CoP; cop_speed_m_per_s: length of its path over the time of the stance.
     """
     rate = plate.geometry.rate
     smooth = running_mean(force, rate)
@@ -244,9 +244,9 @@ def gait_figures(plate: PlateSignals, span: slice, force: Array, cop: Array, wei
 
 
 def gait_summary(gait: Gait) -> dict[str, float]:
-    """Return means over the stances of a walk, its timings and how many stances there were.
+    """Return the means over the stances of a walk, its timings and the number of stances.
 
-    step_s is from a strike to the next one, double_support_s how long both feet were down at a time.
+    step_s is the mean time from a strike to the next one. double_support_s is the mean duration of double support.
     """
     stances = gait.stances
     found: dict[str, float] = {"stances": float(len(stances)), "weight_N": gait.weight}
@@ -280,7 +280,7 @@ _ROWS = (
 
 
 def gait_table(gaits: Sequence[Gait]) -> list[str]:
-    """Return the lines of a table with a column for each walk."""
+    """Format a table with one column per walk."""
     summaries = [gait_summary(gait) for gait in gaits]
     lines = [f"{'':<18}" + "".join(f" {gait.name[-24:]:>24}" for gait in gaits)]
     for label, key, scale, unit in _ROWS:

@@ -1,9 +1,9 @@
-"""The CoP of a force plate judged as laboratories judge theirs: known loads at the points of a grid (ASTM F3109).
+"""Test of a force plate's CoP as in laboratories: known loads at the points of a grid (ASTM F3109).
 
-The plate is the one of a simulation, from its vibration to its converter; the load is put on it directly, so that the
-truth is known to rounding. What its errors must be follows from its figures: with S = cov(wrench) from noise and steps
-of the converter in the channels (q^2 / 12 each), the CoP p(w) scatters by the square root of the diagonal of
-(dp/dw) S (dp/dw)^T, and cross-talk X puts it at p(X w).
+The plate is a simulated one, from its vibration to its converter. The load acts on it directly, so the true CoP is
+known to rounding. The expected errors follow from the plate's parameters. S = cov(wrench) is the covariance due to
+noise and converter steps in the channels (q^2 / 12 each). The standard deviation of the CoP p(w) is the square root of
+the diagonal of (dp/dw) S (dp/dw)^T. Cross-talk X moves the CoP to p(X w).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # whose parts it imports when they are first named
+import scipy  # it imports its submodules at their first use
 import yaml
 
 from bipedsim.analysis.force_plates import filtered
@@ -22,17 +22,17 @@ from bipedsim.numerics import Array, box, entry
 from bipedsim.plates import Amplifiers, PlateConfig, PlateSignals, add_force, advance, clear, per_channel
 
 LOADS = (100.0, 500.0, 1000.0)
-"""Vertical forces [N]."""
+"""Default vertical forces [N]."""
 POINTS = 7
-"""Of the grid along each side."""
+"""Default number of grid points along each side."""
 COVERED = 0.9
 """Share of each side that the grid covers."""
 SHEAR = 0.1
-"""Horizontal force along x beside the vertical one: a leaning rod."""
+"""Horizontal force along x as a share of the vertical one, as with a tilted rod."""
 DITHER = 0.3
-"""Noise that is more than this share of a step of the converter makes the step noise, too."""
+"""Share of a converter step above which noise makes the quantisation error act as noise, too."""
 SETTLE = 0.5
-"""Time before samples count [s]: a plate rings until it is still."""
+"""Time before samples count [s], in which the vibration of the plate decays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +40,16 @@ class Grid:
     """The errors of a plate's CoP.
 
     Attributes:
-        plate: What was tested.
-        loads: (L,) vertical forces [N]. points: (P, 2) where they acted, in the plate's axes [m].
-        samples: Of each load at each point.
-        bias: (L, P, 2) mean CoP less the truth [m]. scatter: (L, P, 2) its standard deviation [m].
-        force_bias: (L, P) mean normal force less the truth [N].
-        expected_bias, expected_scatter: (L, P, 2) what the plate's figures say of them [m].
-        clipped: Values beyond the range.
-        cutoff: Of the low-pass before the CoP [Hz]; None without.
+        plate: The tested plate.
+        loads: (L,) vertical forces [N].
+        points: (P, 2) points of application, in the plate's axes [m].
+        samples: Number of samples of each load at each point.
+        bias: (L, P, 2) mean error of the CoP [m].
+        scatter: (L, P, 2) standard deviation of the CoP [m].
+        force_bias: (L, P) mean error of the normal force [N].
+        expected_bias, expected_scatter: (L, P, 2) values that follow from the plate's parameters [m].
+        clipped: Number of values beyond the range.
+        cutoff: Cut-off frequency of the low-pass before the CoP [Hz]; None without.
     """
 
     plate: PlateConfig
@@ -63,7 +65,7 @@ class Grid:
     cutoff: float | None
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of each load: root mean square and largest errors over the grid."""
+        """Return the metrics of each load: root mean square and largest errors over the grid."""
         found = []
         for i, load in enumerate(self.loads):
             entry = {"load_N": float(load), "force_error_N": float(np.abs(self.force_bias[i]).max())}
@@ -85,10 +87,10 @@ class Grid:
 
 
 def read_plate(text: str) -> PlateConfig:
-    """Return the plate that a text means: the name or file of a model, or a mapping in braces as in a scenario file.
+    """Parse a plate: the name or file of a model, or a mapping in braces as in a scenario file.
 
     Raises:
-        ConfigError: It is no plate.
+        ConfigError: The text describes no plate.
     """
     values: Any = {"model": text}
     if text.lstrip().startswith("{"):
@@ -101,7 +103,7 @@ def read_plate(text: str) -> PlateConfig:
 
 @entry
 def _press(boxed: Any, point: Array, force: Array, steps: int) -> None:
-    """Let a force act at a point of the world for some steps, and sample."""
+    """Apply a force at a point of the world for some steps, and sample the plate."""
     c = boxed.arrays
     for _ in range(steps):
         clear(c.surfaces)
@@ -118,15 +120,15 @@ def grid_test(
     cutoff: float | None = None,
     seed: int = 0,
 ) -> Grid:
-    """Put known loads on a grid of points, one after another, and compare the CoP with where they were.
+    """Apply known loads at the points of a grid, one after another, and compare the CoP with their positions.
 
     Args:
-        plate: A complete one.
-        loads: Vertical forces [N], each with a tenth of it along x.
-        points: Of the grid along each side.
-        seconds: For how long samples are taken at each point.
-        cutoff: Of a low-pass without delay of order 4, applied before the CoP [Hz].
-        seed: Of the noise.
+        plate: A complete plate.
+        loads: Vertical forces [N]; a tenth of each also acts along x.
+        points: Number of grid points along each side.
+        seconds: Duration of sampling at each point [s].
+        cutoff: Cut-off frequency of a zero-phase low-pass of order 4, applied before the CoP [Hz].
+        seed: Seed of the noise.
     """
     geometry = plate.geometry()
     h = 1.0 / geometry.rate
@@ -175,13 +177,13 @@ def grid_test(
 
 
 def expected(plate: PlateConfig, wrench: Array, cutoff: float | None = None) -> tuple[Array, Array]:
-    """Return where the CoP is read for a wrench that acts (2,), and by how much it scatters (2,), in plate axes [m].
+    """Return the expected CoP (2,) for an applied wrench, and its standard deviation (2,), in plate axes [m].
 
-    To first order in noise over force; drift is left out.
+    The result is of first order in noise over force, and neglects drift.
 
     Args:
-        plate: A complete one.
-        wrench: (6,) at the transducers' origin in the plate's axes, reaction [N], [N.m].
+        plate: A complete plate.
+        wrench: (6,) reaction at the transducers' origin in the plate's axes [N], [N.m].
         cutoff: As in :func:`grid_test`.
     """
     geometry = plate.geometry()
@@ -192,7 +194,7 @@ def expected(plate: PlateConfig, wrench: Array, cutoff: float | None = None) -> 
     steps = np.zeros(n)
     if plate.bits is not None:
         steps = 2.0 * per_channel(plate.range, n, 0.0) / 2.0**plate.bits
-    # A step of the converter scatters as if it were noise as long as there is noise across it (Widrow 1961).
+    # The quantisation error acts as noise as long as there is noise across a converter step (Widrow 1961).
     variance = noise**2 + np.where(noise > DITHER * steps, steps**2 / 12.0, 0.0)
     to_wrench = np.eye(6) if geometry.kind == 1 else geometry.matrix
     covariance = to_wrench @ np.diag(variance) @ to_wrench.T
@@ -207,15 +209,15 @@ def expected(plate: PlateConfig, wrench: Array, cutoff: float | None = None) -> 
 
 
 def _noise_share(cutoff: float, rate: float) -> float:
-    """Return which share of the variance of white noise is left by the low-pass: the sum of its squared response."""
+    """Return the share of white noise's variance that passes the low-pass: the mean of its squared response."""
     sections = scipy.signal.butter(4, cutoff, fs=rate, output="sos")
     _, response = scipy.signal.sosfreqz(sections, 1 << 14, whole=True)
-    # Forwards and backwards.
+    # The filter runs forwards and backwards, which squares the response.
     return float(np.mean(np.abs(response) ** 4))
 
 
 def grid_lines(grid: Grid) -> list[str]:
-    """Return the lines of a table of the errors."""
+    """Format a table of the errors."""
     figures = grid.figures()
     head = f"{'load':>8} {'CoP error rms':>15} {'largest':>11} {'predicted':>11} {'scatter rms':>13} {'predicted':>11}"
     size = " x ".join(f"{length:g}" for length in figures["size_m"])

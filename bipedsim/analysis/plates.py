@@ -1,13 +1,13 @@
-"""What a laboratory's force plates would have shown: ground reaction forces, centre of pressure and free moment.
+"""Force plate signals from a recording: ground reaction forces, centre of pressure and free moment.
 
-A force plate measures the wrench of the feet on it about its own origin; here the wrenches of the ground on the soles
-are moved to the world origin and read on the plane z = h. With the force f and moment tau about the origin, the centre
-of pressure is where the horizontal moment vanishes,
+A force plate measures the wrench of the feet about its own origin. Here the ground reaction wrenches on the soles are
+transformed to the world origin and evaluated on the plane z = h. With the force f and the moment tau about the origin,
+the horizontal moment is zero at the centre of pressure,
 
     x = (h f_x - tau_y) / f_z,    y = (h f_y + tau_x) / f_z,
 
-which for h = 0 is x = -tau_y / f_z, y = tau_x / f_z (moraud2008 eq. 2; any force plate's manual), and the free
-moment is what is left about the vertical, tau_z - (x f_y - y f_x).
+which for h = 0 is x = -tau_y / f_z, y = tau_x / f_z (moraud2008 eq. 2; any force plate's manual). The free moment is
+the remaining moment about the vertical, tau_z - (x f_y - y f_x).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # whose parts it imports when they are first named; signal takes longer than all the rest of a node
+import scipy  # it imports its submodules at their first use; scipy.signal takes longer than the rest of a node
 
 from bipedsim.analysis.loads import PRESSES
 from bipedsim.errors import ConfigError
@@ -27,9 +27,9 @@ from bipedsim.recording import Recording
 INSIDE_TOLERANCE = 1e-6
 """Distance [m] outside a sole that still counts as on its edge."""
 APART = 0.1
-"""How long before and after it moves a robot does not count as standing still [s]."""
+"""Time before and after a motion in which a robot does not count as standing still [s]."""
 MANY = 1 << 17
-"""Numbers of a long run that are held at once."""
+"""Largest number of values of a long run that are kept in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class ForcePlate:
 
     Attributes:
         t: (n,) [s].
-        force: (n, K, 3) of the ground on each foot [N].
+        force: (n, K, 3) on each foot [N].
         moment: (n, K, 3) about the world origin [N.m].
         cop: (n, K, 2) centre of pressure of each foot on the plate [m], NaN in the air.
         free_moment: (n, K) about the vertical through each CoP [N.m], NaN in the air.
@@ -67,7 +67,7 @@ def rotate(quaternion: Array, vector: Array) -> Array:
 def roll_pitch_yaw(quaternion: Array) -> Array:
     """Return roll, pitch and yaw (n, 3) [rad] of quaternions (n, 4) x y z w: R = Rz(yaw) Ry(pitch) Rx(roll).
 
-    Roll and yaw go on beyond half a turn.
+    Roll and yaw are unwrapped, so they may exceed half a turn.
     """
     x, y, z, w = quaternion.T
     roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
@@ -97,7 +97,7 @@ def centre_of_pressure(force: Array, moment: Array, height: float = 0.0, thresho
     Args:
         force: (..., 3) [N].
         moment: (..., 3) about the world origin [N.m].
-        height: Of the plate's surface [m].
+        height: Height of the plate's surface [m].
         threshold: Vertical force [N] up to which both are NaN.
     """
     fx, fy, fz = np.moveaxis(force, -1, 0)
@@ -114,7 +114,7 @@ def low_pass(values: Array, rate: float, cutoff: float = 20.0, order: int = 5, z
         values: (n, ...) samples without NaN.
         rate: Samples per second [Hz].
         cutoff: Half-power frequency [Hz] of one pass.
-        order: Of one pass.
+        order: Order of one pass.
         zero_phase: Filter forwards and backwards: no delay, twice the attenuation. Otherwise causal, starting in the
             steady state of the first sample.
 
@@ -127,7 +127,7 @@ def low_pass(values: Array, rate: float, cutoff: float = 20.0, order: int = 5, z
         raise ConfigError(f"filter order {order} must be at least 1")
     sections = scipy.signal.butter(order, cutoff, fs=rate, output="sos")
     if zero_phase:
-        # Reflected ends as long as the filter rings; scipy's default is a handful of samples.
+        # The ends are reflected for as long as the filter rings; scipy's default is a handful of samples.
         padding = min(len(values) - 1, int(3.0 * order * rate / cutoff))
         return np.asarray(scipy.signal.sosfiltfilt(sections, values, axis=0, padlen=max(0, padding)))
     state = scipy.signal.sosfilt_zi(sections).reshape(len(sections), 2, *([1] * (values.ndim - 1))) * values[0]
@@ -135,12 +135,12 @@ def low_pass(values: Array, rate: float, cutoff: float = 20.0, order: int = 5, z
 
 
 def sample_rate(t: Array) -> float:
-    """Return the samples per second [Hz] of the times ``t``; NaN for fewer than two."""
+    """Return the sampling rate [Hz] of the times ``t``; NaN for fewer than two."""
     return _rate(float(np.median(np.diff(t)))) if len(t) > 1 else float("nan")
 
 
 def _rate(period: float) -> float:
-    # Rounded, because differences of times in binary make 999.9999999999991 of 1000.
+    # The rate is rounded because differences of binary times give 999.9999999999991 instead of 1000.
     return round(1.0 / period, 6) if period else float("inf")
 
 
@@ -151,13 +151,13 @@ def force_plate(
     zero_phase: bool = True,
     height: float = 0.0,
 ) -> ForcePlate:
-    """Compute the ground reactions of a recording, filtered like a plate's signals: forces and moments, before the CoP.
+    """Compute the ground reactions of a recording, with forces and moments filtered before the CoP, as in a plate.
 
     Args:
         recording: Needs ``wrench`` and ``sole_poses``; rows without them become zero force.
-        cutoff: Of the low-pass [Hz]; None: not filtered.
+        cutoff: Cut-off frequency of the low-pass [Hz]; None for no filter.
         order, zero_phase: See :func:`low_pass`.
-        height: Of the plate's surface [m].
+        height: Height of the plate's surface [m].
 
     Raises:
         ConfigError: The recording has no sole poses, or the cut-off does not fit its rate.
@@ -167,7 +167,7 @@ def force_plate(
             "the recording holds no sole poses: a bag needs /ground_truth/odom and a robot that bipedsim knows"
         )
     force, moment = world_wrench(recording.wrench, recording.sole_poses)
-    # A foot in the air may be recorded with NaN torque or pose: it carries nothing.
+    # A foot in the air may be recorded with NaN torque or pose; its force is zero.
     idle = ~np.isfinite(force).all(axis=-1) | ~np.isfinite(moment).all(axis=-1)
     force[idle] = moment[idle] = 0.0
     if cutoff is not None:
@@ -184,12 +184,12 @@ def force_plate(
 def cop_under_soles(plate: ForcePlate, sole_poses: Array) -> tuple[Array, Array]:
     """Return the CoP of each foot (n, K, 3) in the plane of its sole, and that of all feet (n, 3), in the world [m].
 
-    That of all feet is the mean of theirs by the force normal to each sole: on one slope, that of both in its plane. A
-    plate's own are those in its plane, which on slopes and stairs is not the one that feet stand on. NaN where the
-    plate's are.
+    The CoP of all feet is the mean of the feet's, weighted by the force normal to each sole. On one slope, it is the
+    CoP of both feet in its plane. The CoPs of a plate are in the plate's plane, which on slopes and stairs differs from
+    the ground. Values are NaN where the plate's are.
 
     Args:
-        plate: What feet carry.
+        plate: Ground reactions of the feet.
         sole_poses: (n, K, 7) position [m] and quaternion x y z w.
     """
     position, turn = sole_poses[..., :3], sole_poses[..., 3:]
@@ -207,13 +207,14 @@ def cop_under_soles(plate: ForcePlate, sole_poses: Array) -> tuple[Array, Array]
 
 
 def margin(points: Array, vertices: Array) -> Array:
-    """Return the signed distance (...) [m] of ``points`` (..., 2) to the boundary of a convex polygon, positive inside.
+    """Return the signed distance (...) [m] of ``points`` (..., 2) from the boundary of a convex polygon, > 0 inside.
 
-    Outside it is the distance to the nearest edge line that is crossed, which is enough to tell in from out.
+    Outside it is the distance from the furthest crossed edge line, which is enough to distinguish inside and outside.
 
     Args:
-        points: In the sole frame [m]; NaN gives NaN.
-        vertices: (N, 2) counter-clockwise [m]. One or two have no inside: minus the distance to point or segment.
+        points: Points in the sole frame [m]; NaN gives NaN.
+        vertices: (N, 2) counter-clockwise [m]. One or two vertices have no inside: the result is minus the distance
+            from the point or segment.
     """
     if len(vertices) == 1:
         return -np.asarray(np.linalg.norm(points - vertices[0], axis=-1))
@@ -230,9 +231,13 @@ def margin(points: Array, vertices: Array) -> Array:
 def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02) -> Flags:
     """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
 
-    That is: at least ``settle`` seconds after the start and 0.1 s away, before and after, from any row in which a foot
-    is unloaded, another body touches anything, a gantry holds the robot, or a joint moves faster than ``speed``
-    [rad/s], on the mean over 0.05 s where its velocity is noisy.
+    Such a row is at least ``settle`` seconds after the start, and 0.1 s before and after any row in motion. A row is in
+    motion if one of these conditions holds:
+
+    * A foot is unloaded.
+    * Another body is in contact.
+    * A gantry holds the robot.
+    * A joint moves faster than ``speed`` [rad/s]. For noisy velocities the mean over 0.05 s is used.
     """
     return _still(recording.t, _moving(recording, speed), settle)
 
@@ -245,7 +250,7 @@ def _moving(recording: Recording, speed: float) -> Flags:
 
 
 def _still(t: Array, moving: Flags, settle: float, begin: float | None = None, moved: float = -np.inf) -> Flags:
-    """Return which rows (n,) show the robot standing still; ``moved`` is when it moved last before them."""
+    """Return which rows (n,) show the robot standing still; ``moved`` is the time of the last motion before them."""
     if len(t) == 0:
         return np.zeros(0, dtype=np.bool_)
     before = np.maximum(np.maximum.accumulate(np.where(moving, t, -np.inf)), moved)
@@ -255,14 +260,14 @@ def _still(t: Array, moving: Flags, settle: float, begin: float | None = None, m
 
 
 def summary(recording: Recording, settle: float = 1.0) -> dict[str, Any]:
-    """Return the figures of a run; what cannot be known from this recording is None.
+    """Return the metrics of a run; metrics that the recording does not determine are None.
 
     * duration_s, rate_hz, ticks;
     * fz_N, fz_over_mg: min, mean and max of the total vertical force over the run, on feet and all other bodies;
-    * fz_mean_over_mg, fz_max_error_N: total vertical force against the weight over the rows of :func:`standing_rows`;
-    * standing_s: how long that was;
-    * cop_inside_fraction: share of (tick, loaded foot) whose CoP lies in the sole, within 1 um;
-    * state_changes: changes of contact mode or friction state between ticks, over all feet; the first tick begins none.
+    * fz_mean_over_mg, fz_max_error_N: total vertical force compared with the weight in the :func:`standing_rows`;
+    * standing_s: duration of these rows;
+    * cop_inside_fraction: share of (tick, loaded foot) whose CoP is in the sole, within 1 um;
+    * state_changes: changes of contact mode or friction state between ticks, over all feet, without the first tick.
 
     Args:
         recording: A run.
@@ -274,7 +279,7 @@ def summary(recording: Recording, settle: float = 1.0) -> dict[str, Any]:
 
 
 class _Mean:
-    """Mean and range of numbers that come some at a time, without NaN; of up to :data:`MANY` the mean is numpy's."""
+    """Accumulate mean and range of finite values; for up to :data:`MANY` values the mean equals numpy's."""
 
     def __init__(self) -> None:
         self.n, self.low, self.high = 0, np.inf, -np.inf
@@ -295,7 +300,7 @@ class _Mean:
 
 
 class _Median:
-    """Median of numbers that come some at a time; exact as long as at most :data:`MANY` of them differ."""
+    """Accumulate the median of values; it is exact for up to :data:`MANY` different values."""
 
     def __init__(self) -> None:
         self._values, self._counts = np.zeros(0), np.zeros(0, dtype=np.int64)
@@ -306,7 +311,7 @@ class _Median:
         both = np.concatenate([self._counts, counts])
         self._counts = np.bincount(place, both, minlength=len(self._values)).astype(np.int64)
         while len(self._values) > MANY:
-            # Neighbours count as one.
+            # Neighbours are merged to limit the memory.
             self._values = self._values[::2]
             self._counts = np.add.reduceat(self._counts, np.arange(0, len(self._counts), 2))
 
@@ -318,9 +323,9 @@ class _Median:
 
 
 class RunFigures:
-    """What :func:`summary` returns, of a run whose rows come block by block.
+    """Accumulate the metrics of :func:`summary` over the blocks of a run.
 
-    Nothing of it grows with the run. How noisy a joint's velocity is, is judged by block.
+    The memory does not grow with the run. The noise of joint velocities is estimated for each block.
 
     Args:
         settle: Time [s] after the start that does not count as standing.
@@ -331,7 +336,7 @@ class RunFigures:
         *("joint_velocity", "wrench", "ankle_wrench", "sole_poses", "cop", "mode", "sliding"),
         *("base_contact", "link_contact", "gantry_force"),
     )
-    """What it looks at."""
+    """Columns of the recording that are read."""
 
     def __init__(self, settle: float = 1.0) -> None:
         self._settle = settle
@@ -339,7 +344,7 @@ class RunFigures:
         self._posed = False
         self._begin = self._end = 0.0
         self._steps = _Median()
-        # Whether the robot stands still in the last rows, those to come will say.
+        # Whether the robot stands still in the last rows depends on the next ones, so those rows are kept.
         self._last = np.zeros(0), np.zeros(0, dtype=np.bool_), np.zeros(0)
         self._moved = -np.inf
         self._upward, self._all_upward = _Mean(), _Mean()
@@ -349,7 +354,7 @@ class RunFigures:
         self._moded = False
 
     def add(self, rows: Recording) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
         if len(rows) == 0:
             return
         self._weight = rows.weight
@@ -370,7 +375,7 @@ class RunFigures:
             if len(vertices) and len(cop):
                 self._inside += int((margin(cop, vertices) >= -INSIDE_TOLERANCE).sum())
                 self._loaded += len(cop)
-        # A bag has what was measured at t = 0, before any step: no foot had a force or a contact mode yet.
+        # The row of a bag at t = 0 is before the first step, when no foot had a force or a contact mode.
         stepped = slice(int(np.searchsorted(rows.t, 0.0, side="right")), None)
         self._all_upward.add(new[2][stepped])
         mode, sliding = rows.mode[stepped], rows.sliding[stepped]
@@ -394,7 +399,7 @@ class RunFigures:
         return _still(t, moving, self._settle, self._begin, self._moved)
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of all rows so far."""
+        """Return the metrics of all rows so far."""
         rate = _rate(self._steps.median)
         t, moving, upward = self._last
         stood = copy(self._upward)
@@ -417,25 +422,26 @@ class RunFigures:
 
 
 def _upward(recording: Recording, posed: bool) -> Array:
-    """Return the force (n,) upwards of all that touches the robot [N]; NaN where ``posed`` and poses are missing."""
+    """Return the upward force (n,) of all contacts on the robot [N]; NaN where ``posed`` and poses are missing."""
     sole, poses = recording.wrench, recording.sole_poses
     upward = rotate(poses[..., 3:], sole[..., :3])[..., 2]
     if not posed:
-        # The soles count as level, which a robot that stands still on flat ground has them.
+        # The soles are assumed level, as those of a robot that stands still on flat ground.
         upward = sole[..., 2]
     return np.asarray(upward.sum(axis=1) + np.nan_to_num(other_bodies(recording)[:, 2]))
 
 
 def other_bodies(recording: Recording) -> Array:
-    """Return the force (n, 3) in the world of all that touches bodies other than soles [N]; NaN where nothing does."""
-    # Joints of which nothing is known, such as those that a chain turns, have none.
+    """Return the force (n, 3) in the world of all contacts on bodies other than soles [N]; NaN without contact."""
+    # Joints without recorded contact, such as those of closed kinematic chains, count as without force.
     return np.asarray(recording.base_contact + np.nan_to_num(recording.link_contact).sum(axis=1))
 
 
 def _slow(velocity: Array, rate: float, speed: float) -> Flags:
-    """Return in which rows (n,) all joints of ``velocity`` (n, nu) are slower than ``speed`` [rad/s], but for noise.
+    """Return the rows (n,) in which all joints of ``velocity`` (n, nu) are slower than ``speed`` [rad/s], up to noise.
 
-    The noise is what second differences leave of a smooth motion: its median is 0.6745 sqrt(6) deviations.
+    The noise is estimated from second differences, in which a smooth motion vanishes. Their median is 0.6745 sqrt(6)
+    standard deviations.
     """
     fast = np.abs(np.nan_to_num(velocity, nan=np.inf))
     slow = fast < speed

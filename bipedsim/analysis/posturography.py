@@ -1,9 +1,9 @@
-"""Figures of quiet standing from the centre of pressure, as posturography has them.
+"""Metrics of quiet standing from the centre of pressure, as in posturography.
 
 Names and formulas are those of Prieto et al. 1996, "Measures of postural steadiness", IEEE Trans. Biomed. Eng. 43(9),
-956-966, table I; AP is along the direction in which the person looks, ML across, RD the distance from the mean, N the
-samples, T = N / rate the time. The ellipse is the prediction ellipse of Chew 1966 (J. Am. Stat. Assoc. 61, 605-617), to
-which Prieto's goes for many samples, as in Duarte and Freitas 2010.
+956-966, table I. AP is along the direction in which the person looks, and ML across. RD is the distance from the mean,
+N the number of samples, and T = N / rate the time. The ellipse is the prediction ellipse of Chew 1966 (J. Am. Stat.
+Assoc. 61, 605-617), as in Duarte and Freitas 2010. Prieto's ellipse converges to it for many samples.
 """
 
 from __future__ import annotations
@@ -19,24 +19,28 @@ from bipedsim.numerics import Array
 from bipedsim.plates import THRESHOLD, PlateSignals
 
 BAND = (0.15, 5.0)
-"""Frequencies of which spectral figures are made [Hz]."""
+"""Frequency band of the spectral metrics [Hz]."""
 TAPERS = 8
-"""Sine tapers over which a spectrum is averaged."""
+"""Number of sine tapers over which a spectrum is averaged."""
 STOOD = 9.9
-"""Time for which somebody must stand for figures of sway [s]: some periods of the slowest frequency."""
+"""Minimum duration of standing for metrics of sway [s], which is some periods of the slowest frequency."""
 LEAST = 10
-"""Samples that figures need."""
+"""Minimum number of samples."""
 MOTIONLESS = 1e-6
-"""A CoP that goes over less [m] does not sway: a simulated body at rest."""
+"""Extent of the CoP [m] below which there is no sway, as with a simulated body at rest."""
 FARTHEST, BOUNCE = 0.2, 0.08
-"""In quiet standing the CoP goes over less [m], and the vertical force, as means over 20 ms, over less of its mean."""
+"""Upper limits in quiet standing: extent of the CoP [m], and range of the vertical force relative to its mean.
+
+The vertical force is taken as means over 20 ms."""
 
 
 def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD) -> tuple[Array, float] | str:
-    """Return the CoP (n, 2) [m] of all plates and its rate [Hz], if somebody stood quietly on them all the time.
+    """Return the CoP (n, 2) [m] of all plates and its rate [Hz] if a person or robot stood quietly all the time.
 
-    x of the world counts as ahead. Where figures of sway would say nothing, why: nobody stood there all the time, or
-    for less than 10 s; who stood moved more than people who stand quietly do, or did not move at all.
+    The x axis of the world counts as ahead. If metrics of sway would have no meaning, the result is the reason:
+
+    * The plates were not loaded all the time, or for less than 10 s.
+    * The motion exceeds that of people who stand quietly, or there was no motion at all.
     """
     used = [one for one in plates.values() if one.loaded(threshold).any()]
     if not used or not all(one.loaded(threshold).all() for one in used):
@@ -60,21 +64,21 @@ def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD
 
 
 def sway_figures(cop: Array, rate: float) -> dict[str, float]:
-    """Return the figures of a path of the CoP.
+    """Return the metrics of a path of the CoP.
 
     * mean_distance_m = mean RD; rms_distance_m = sqrt(mean RD^2); path_m = sum |steps|; range_m = largest distance of
       two points along AP or ML; mean_velocity_m_per_s = path / T;
-    * mean_frequency_hz = path / (2 pi mean RD T): of a circle of the mean distance, run through at the mean velocity;
-      its AP and ML: path / (4 sqrt(2) mean |AP| T);
-    * circle_area_m2 = pi (mean RD + 1.645 s_RD)^2, s_RD^2 = rms^2 - mean^2: holds 95 % of the distances;
-    * ellipse_area_m2 = 2 pi F sqrt(det S) (N - 1)(N + 1) / (N (N - 2)), S the covariance, F = F_0.95(2, N - 2): holds
-      95 % of new points;
-    * sway_area_m2_per_s = sum |AP_n+1 ML_n - AP_n ML_n+1| / (2 T): swept from the mean;
-    * power_m2, median_frequency_hz, frequency_95_hz, centroidal_frequency_hz = sqrt(mu_2 / mu_0), frequency_dispersion
-      = sqrt(1 - mu_1^2 / (mu_0 mu_2)), with moments mu_k = sum f^k G(f) of the spectrum G from 0.15 to 5 Hz, averaged
-      over 8 sine tapers; NaN where T is too short for the band.
+    * mean_frequency_hz = path / (2 pi mean RD T): of a circle with the mean distance, at the mean velocity;
+    * mean_frequency_ap_hz, mean_frequency_ml_hz = path / (4 sqrt(2) mean |AP| T), and likewise for ML;
+    * circle_area_m2 = pi (mean RD + 1.645 s_RD)^2, s_RD^2 = rms^2 - mean^2: contains 95 % of the distances;
+    * ellipse_area_m2 = 2 pi F sqrt(det S) (N - 1)(N + 1) / (N (N - 2)), S the covariance, F = F_0.95(2, N - 2):
+      contains 95 % of new points;
+    * sway_area_m2_per_s = sum |AP_n+1 ML_n - AP_n ML_n+1| / (2 T): area swept from the mean;
+    * power_m2, median_frequency_hz, frequency_95_hz: of the spectrum G from 0.15 to 5 Hz, averaged over 8 sine tapers;
+    * centroidal_frequency_hz = sqrt(mu_2 / mu_0), frequency_dispersion = sqrt(1 - mu_1^2 / (mu_0 mu_2)), with the
+      moments mu_k = sum f^k G(f).
 
-    Most are there with ``_ap`` and ``_ml`` of one direction, too.
+    The spectral metrics are NaN where T is too short for the band. Most metrics also exist for one direction, with ``_ap`` and ``_ml``.
 
     Args:
         cop: (N, 2) AP and ML [m], at even times, without NaN.
@@ -128,7 +132,7 @@ def _quotient(a: float, b: float) -> float:
 
 
 def _spectral(values: Array, rate: float, way: str) -> dict[str, float]:
-    """Return the figures of the spectrum of (N,) values."""
+    """Return the spectral metrics of (N,) values."""
     n = len(values)
     number = np.arange(1, n + 1)
     spectrum = np.zeros(n // 2 + 1)
@@ -160,7 +164,7 @@ def _spectral(values: Array, rate: float, way: str) -> dict[str, float]:
 
 
 def sway_lines(figures: dict[str, float]) -> list[str]:
-    """Return the lines that say the most usual of :func:`sway_figures`."""
+    """Format the most common metrics of :func:`sway_figures`."""
     rows = (
         ("mean distance", "mean_distance{}_m", 1e3, "mm"),
         ("rms distance", "rms_distance{}_m", 1e3, "mm"),

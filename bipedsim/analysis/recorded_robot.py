@@ -1,4 +1,4 @@
-"""Which robot a recording is of."""
+"""The robot of a recording."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bipedsim.recording import Recording
 
 
 def robot_of(recording: Recording) -> Robot:
-    """Return the robot that a recording names.
+    """Load the robot that a recording names.
 
     Raises:
-        RecordingError: It names none.
-        ConfigError: There is none of this name here, or no such file.
+        RecordingError: The recording names no robot.
+        ConfigError: There is no robot of this name, or no such file.
 
     Warns:
-        ChangedWarning: Its files have changed since.
+        ChangedWarning: The robot's files have changed since the recording.
     """
     name = recording.robot_source
     if not name:
@@ -34,11 +34,11 @@ def robot_of(recording: Recording) -> Robot:
 
 
 def compare_robot(robot: Robot, run: Mapping[str, Any]) -> None:
-    """Warn if files of a robot have changed since a run.
+    """Warn if the files of a robot have changed since a run.
 
     Args:
-        robot: As it is now.
-        run: All that it takes to simulate the run again (:func:`bipedsim.runs.describe_run`).
+        robot: The robot as it is now.
+        run: All data needed to simulate the run again (:func:`bipedsim.runs.describe_run`).
     """
     was = run.get("robot_content", {})
     if was and robot.content and (differ := changes(was, robot.content)):

@@ -1,4 +1,4 @@
-"""The figures of a run of any length, from its recording alone."""
+"""Metrics of a run of any length, from its recording alone."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ COUNTED = (
     *("commands_dropped_by_kind", "commands_clipped", "command_silences_s", "pushes_dropped_by_kind"),
     "warnings",
 )
-"""What a summary takes from the simulator as it is, before all the rest."""
+"""Keys that a summary copies from the simulator, before all others."""
 EXACT = (
     *("state_changes", "unresolved_steps", "round_trip_us", "lateness_us", "clock", "contact_model", "physics"),
     *OUTCOME,
     *schema.STOPPED,
 )
-"""What it takes from it behind that: counted on every physics step, where a bag sees control ticks only."""
+"""Keys from the simulator that follow after the metrics; they count every physics step, a bag only control ticks."""
 
 OF_ONE_PROCESS = ("foot_drift_m", "penetration_m", "faults", "commands_lost")
-"""What it takes from a run without ROS, whose robot and ground are at hand."""
+"""Keys of a run without ROS, in which robot and ground are available."""
 
 
 def with_statistics(figures: Mapping[str, Any], statistics: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of a simulated run: its figures, and what the simulator counted."""
+    """Return the summary of a simulated run: its metrics, and the statistics of the simulator."""
     result = {key: statistics.get(key) for key in COUNTED}
     result |= {key: value for key, value in figures.items() if key not in result}
     result |= {key: statistics[key] for key in OF_ONE_PROCESS if key in statistics}
@@ -42,19 +42,19 @@ def with_statistics(figures: Mapping[str, Any], statistics: Mapping[str, Any]) -
 
 
 class RunSummary:
-    """Gathers the figures of :func:`summary` and :func:`controller_figures` block by block.
+    """Accumulate the metrics of :func:`summary`, :func:`controller_figures` and :func:`object_figures` by block.
 
-    Where the simulator left in the recording what it counted, they are completed by it.
+    If the recording contains statistics of the simulator, they complete the metrics.
 
     Args:
-        whole: Whether all rows of the run come; what the simulator counted is not of a part.
+        whole: Whether the blocks cover the whole run; otherwise the statistics do not apply.
 
     Attributes:
-        notes: What a reader of the recording should know.
+        notes: Remarks on the recording for readers.
     """
 
     COLUMNS = RunFigures.COLUMNS + ControllerFigures.COLUMNS
-    """What it looks at."""
+    """Columns of the recording that are read."""
 
     def __init__(self, whole: bool = True) -> None:
         self._whole = whole
@@ -64,7 +64,7 @@ class RunSummary:
         self.notes: tuple[str, ...] = ()
 
     def add(self, rows: Recording) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
         self._robot, self.notes, self._statistics = rows.robot, rows.notes, rows.statistics
         if self._statistics is None:
             self.notes = (*self.notes, _UNCOUNTED)
@@ -72,13 +72,13 @@ class RunSummary:
             part.add(rows)
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of all rows so far, with the keys of summary.json."""
+        """Return the metrics of all rows so far, with the keys of summary.json."""
         figures: dict[str, Any] = {"robot": self._robot or None}
         for part in self._parts:
             figures |= part.figures()
         if not (self._statistics and self._whole):
             return figures
-        # The simulator does not know of what a recording may show.
+        # The simulator's statistics do not include the controller's stop, which the recording may show.
         whole = with_statistics(figures, self._statistics)
         faults = self._statistics.get("faults") or ()
         return with_stop(whole, whole["gave_up_at_s"], whole["gave_up_why"] or "", faults)

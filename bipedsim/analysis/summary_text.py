@@ -1,4 +1,4 @@
-"""The figures of a run for readers: names, values and units, a line each."""
+"""The metrics of a run as text: names, values and units, one per line."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 UNITS = {"s": "s", "us": "us", "hz": "Hz", "m": "m", "rad": "rad", "N": "N", "Nm": "N.m"}
-"""What a name may end in, and the unit that it stands for: ``foot_drift_m``."""
+"""Unit for each suffix of a name, as in ``foot_drift_m``."""
 READOUT_UNITS = {
     **dict.fromkeys(("zmp_margin", "dcm_error"), "m"),
     "tracking_error": "rad",
     "sliding_variable": "rad/s",
     **dict.fromkeys(("sticking_change", "sticking_margin"), "N.m"),
 }
-"""Units of the readouts of our controllers, whose names do not end in one."""
+"""Units of readouts of the included controllers whose names do not end in a unit."""
 _SHORT = {"zmp": "ZMP", "dcm": "DCM", "imu": "IMU", "com": "CoM", "cop": "CoP", "fz": "f_z"}
-"""Abbreviations in names, as readers know them."""
+"""Common abbreviations in names."""
 _NOTES = {
     "unresolved_steps": " (the contact model found no answer that keeps all its rules: docs/contact_models.md)",
 }
-"""What is said of a figure that is not 0."""
+"""Explanations appended to a metric that is not 0."""
 _NAMES = {"standing_s": "standing still"}
-"""What a figure is called where its key could be mistaken: who squats stands, too."""
+"""Labels of metrics whose key could be misunderstood; a squatting robot also stands."""
 _COMMANDS = (
     "overruns",
     "ticks",
@@ -36,37 +36,37 @@ _COMMANDS = (
     "pushes_dropped_by_kind",
 )
 _RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
-"""Below this a length, angle, time or force is rounding of what computed it; by what a name ends in."""
+"""Value below which a difference is rounding error, by suffix of the name."""
 _NO_UNIT = 1e-6
 _IN_WORDS = (
     *("readouts", "objects", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict"),
     *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops"),
 )
-"""What has lines of its own at the end."""
+"""Keys with their own lines at the end."""
 _SHOWN = 5
 _AT_END = 0.1
-"""A joint is at its stop at the end of a run that was there less than this before [s]: it may bounce."""
+"""Time before the end of a run [s] within which a joint still counts as at its limit, because it may bounce."""
 _ON_ITS_WAY = 0.1
-"""Commands that come for so long after the stop of a controller [s] are those of before."""
+"""Time after the stop of a controller [s] in which commands sent before it may still arrive."""
 
 _KEPT = "momentum, energy, friction, depth, CoP and joint limits"
-"""What monitors judge (:mod:`bipedsim.sim.monitors`): of any step, also of those of a fall."""
+"""Quantities checked by the monitors (:mod:`bipedsim.sim.monitors`) in every step, also during a fall."""
 
 
 def resolution_of(name: str) -> float:
-    """Return the least difference of a figure or readout that means something, in its unit."""
+    """Return the smallest significant difference of a metric or readout, in its unit."""
     last = name.rpartition("_")[2] if "_" in name else ""
     unit = READOUT_UNITS.get(name)
     return _RESOLUTION.get(last if unit is None else unit.replace(".", ""), _NO_UNIT)
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a figure or readout by its name; empty if it has none or it is not known."""
+    """Return the unit of a metric or readout by its name; empty if it has none or is not known."""
     return READOUT_UNITS.get(name) or UNITS.get(name.rpartition("_")[2] if "_" in name else "", "")
 
 
 def readout_text(name: str, value: float) -> str:
-    """Return a readout for readers: its name without underscores, its value in a unit of its size.
+    """Format a readout: its name without underscores, its value with a suitable unit.
 
     >>> readout_text("zmp_margin", 0.0631), readout_text("stride_s", 0.6), readout_text("capture_error", 0.25)
     ('ZMP margin 63.1 mm', 'stride 0.6 s', 'capture error 0.25')
@@ -82,14 +82,14 @@ def readout_text(name: str, value: float) -> str:
 
 
 def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> list[str]:
-    """Return the lines that readers see of a summary, whose keys are those of summary.json.
+    """Format a summary, whose keys are those of summary.json, as lines for readers.
 
-    What does not exist is left out, and so is what only a run with ROS counts where ``round_trip_us`` is None: the run
-    had none. What became of the robot is told in words at the end.
+    Missing metrics are left out. So are the metrics of runs with ROS if ``round_trip_us`` is None. The outcome is the
+    last line.
 
     Args:
-        summary: Name to number, text, None, or name to number; ``readouts`` has ``min`` and ``max`` of each.
-        hidden: Keys that say nothing of this run.
+        summary: Values by name: number, text, None, or numbers by name; ``readouts`` has ``min`` and ``max`` of each.
+        hidden: Keys that have no meaning for this run.
     """
     with_ros = summary.get("round_trip_us") is not None
     lines = []
@@ -124,15 +124,15 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
 
 
 def _stopped(summary: Mapping[str, Any]) -> str:
-    """Return when the controller was stopped, why where the verdict does not say so, and what followed, in words."""
+    """Describe the stop of the controller: its time, the reason unless the outcome contains it, and the consequence."""
     at, why, verdict = summary["gave_up_at_s"], summary.get("gave_up_why"), summary.get("verdict")
     said = f"controller stopped at t = {at:.3f} s"
     if why and not (verdict and why in verdict):
         said += f": {why}"
     if not verdict:
-        # A part of a run: what came next may not be in it.
+        # The summary is of a part of a run, which may not contain the consequence.
         return said
-    # A time step in seconds is no binary number.
+    # The tolerance is needed because multiples of a time step are not exact in binary.
     if at >= summary["duration_s"] - 1e-9:
         return f"{said}; the run ended there"
     begin, end = (summary.get("command_silences_s") or [(at, at)])[-1]
@@ -142,7 +142,7 @@ def _stopped(summary: Mapping[str, Any]) -> str:
 
 
 def _driven(summary: Mapping[str, Any]) -> str:
-    """Return how hard the torques were driven, in words."""
+    """Describe how often torques were at their limits and changed sides."""
     limited, turned = summary["torque_limited"], summary["torque_swings_hz"]
     said = "never at their limits"
     if limited:
@@ -154,9 +154,9 @@ def _driven(summary: Mapping[str, Any]) -> str:
 
 
 def stops_text(stops: Mapping[str, Mapping[str, float]], end: float | None) -> str:
-    """Return which joints were at their stops, and when, in words; those that are there at the ``end`` [s] first.
+    """Describe which joints were at their joint limits, and when; those at the limit at the ``end`` [s] come first.
 
-    Stops that took less than what means something are left out: joints may stand at their limits.
+    Insignificant torques of limits are left out, because a joint may rest at its limit.
 
     >>> stops_text({"l_knee": {"from_s": 4.2, "to_s": 9.0, "torque_Nm": -12.34}}, 9.0)
     'l_knee from 4.2 s to the end, -12.3 N.m'
@@ -178,7 +178,7 @@ def stops_text(stops: Mapping[str, Mapping[str, float]], end: float | None) -> s
 
 
 def percent(share: float) -> str:
-    """Return a share as readers see it: what is there is never 0.
+    """Format a share such that a positive share is never shown as 0.
 
     >>> percent(0.43), percent(0.0004)
     ('43 %', 'less than 1 %')
@@ -187,7 +187,7 @@ def percent(share: float) -> str:
 
 
 def physics_text(physics: Mapping[str, Mapping[str, Any]], unresolved: int) -> str:
-    """Return what the monitors of the physics found, in words, in a run that had ``unresolved`` steps."""
+    """Describe the results of the physics monitors in a run with ``unresolved`` steps."""
     beyond = [
         f"{name} {figure['worst']:.3g} at {figure['at_s']:.3f} s ({figure['steps_beyond']} steps beyond "
         f"{figure['allowed']:.3g})"
@@ -203,11 +203,11 @@ def physics_text(physics: Mapping[str, Mapping[str, Any]], unresolved: int) -> s
 
 
 def missed_share(summary: Mapping[str, Any], heard: bool = False) -> float:
-    """Return the share of ticks that began without a new command, 0 where there was no tick.
+    """Return the share of ticks that began without a new command, 0 without ticks.
 
     Args:
-        summary: As above.
-        heard: Leave the time out in which no commands came at all.
+        summary: As in :func:`summary_lines`.
+        heard: Leave out the times in which no commands arrived at all.
     """
     missed, ticks = summary["missed_commands"] or 0, summary["ticks"] or 0
     if heard:
@@ -217,13 +217,13 @@ def missed_share(summary: Mapping[str, Any], heard: bool = False) -> float:
 
 
 def _silences(summary: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """Return begin and end of each stretch without commands [s]."""
+    """Return begin and end of each interval without commands [s]."""
     last = summary["duration_s"] or 0.0
     return [(begin, last if end is None else end) for begin, end in summary.get("command_silences_s") or ()]
 
 
 def length_text(t: float) -> str:
-    """Return a length of time [s] in words, to three digits.
+    """Format a duration [s] with three digits.
 
     >>> length_text(11.999), length_text(3600.0)
     ('12 s', '3600 s')
@@ -232,7 +232,7 @@ def length_text(t: float) -> str:
 
 
 def silence_text(summary: Mapping[str, Any]) -> str:
-    """Return when no commands came, in words; empty if they always did.
+    """Describe the intervals without commands; empty if there are none.
 
     >>> silence_text({"duration_s": 20.0, "command_silences_s": [[4.26, 15.86], [18.0, None]]})
     'from 4.26 to 15.86 s, from 18 s to the end'
@@ -243,7 +243,7 @@ def silence_text(summary: Mapping[str, Any]) -> str:
 
 
 def _in_time(summary: Mapping[str, Any]) -> list[str]:
-    """Return what became of ticks and commands."""
+    """Format the lines on commands and overruns."""
     details = [f"{summary['missed_commands']} missed"]
     if summary["commands_dropped"]:
         kinds = in_words(summary.get("commands_dropped_by_kind"))
@@ -260,7 +260,7 @@ def _in_time(summary: Mapping[str, Any]) -> list[str]:
 
 
 def in_words(by_kind: Mapping[str, int] | None) -> str:
-    """Return counts by kind as words: 2 not_finite, 1 size."""
+    """Format counts by kind: 2 not_finite, 1 size."""
     return ", ".join(f"{count} {kind}" for kind, count in (by_kind or {}).items())
 
 
@@ -283,11 +283,11 @@ def _text(value: Any, resolution: float = _NO_UNIT) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], numbers: bool = False) -> list[str]:
-    """Return rows of texts as lines with columns of one width each.
+    """Align rows of texts in columns of constant width.
 
     Args:
-        rows: As many texts in each.
-        numbers: Whether all columns but the first are numbers, which end below each other.
+        rows: Rows with the same number of texts.
+        numbers: Whether all columns but the first are numbers, which are aligned to the right.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 

@@ -1,4 +1,4 @@
-"""What became of a run, in one line: from ground truth, tick by tick, so that nodes can tell it as well."""
+"""The outcome of a run in one line, from ground truth, updated at every tick so that nodes can report it, too."""
 
 from __future__ import annotations
 
@@ -15,54 +15,61 @@ from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_
 from bipedsim.sim import Simulator
 
 AIR = 0.1
-"""A foot that was off the ground for less [s] has bounced, and made no step."""
+"""Minimum time of a swing [s]; a foot that was off the ground for less time has bounced."""
 WALKED = 0.1
-"""Who got less far [m] has stepped in place."""
+"""Distance below which a robot has stepped in place [m]."""
 ASTRAY, ASTRAY_SHARE, TURNED = 0.1, 0.05, np.deg2rad(10.0)
-"""Who ends so far [m], and such a share of the way, beside straight ahead, or turned by so much [rad], is told so."""
+"""Deviations that the outcome mentions: lateral offset [m], the same as a share of the distance, and yaw [rad].
+
+The lateral offset must exceed both limits."""
 LIES = 0.01
-"""A robot lies on bodies that carry more than this share of its weight."""
+"""Share of the weight above which a body that carries it is named as a body on which the robot lies."""
 _LIES = "; lies on "
 BRIEF = 0.05
-"""What lasted for less [s] is no condition of a robot, as friction at its limit in the tick of a landing."""
-# A condition that is away for less than GAP [s] goes on; one that lasted BRIEF, and did so within RECENT [s] before a
-# fall, may be its reason.
+"""Minimum duration of a condition [s]; friction at its limit in the tick of a touchdown is none."""
+# A condition that is absent for less than GAP [s] continues. A condition that lasted BRIEF can be the reason of a fall
+# if it held within RECENT [s] before the fall.
 GAP, RECENT = 0.1, 0.5
-# A CoP nearer to the edge than this [m] is on it; a torque or an angle beyond this share of its limit is at it.
+# A CoP closer to the edge than this [m] is on the edge. A torque beyond this share of its limit is at the limit.
 EDGE, AT_LIMIT = 1e-3, 0.999
-# A joint is at its joint limit whose stop takes this share of the torque of its drive, or that is so far beyond [rad].
+# A joint is at its limit if the limit's torque exceeds this share of the effort limit, or the angle this excess [rad].
 HELD, AT_STOP = 0.1, 1e-6
-# A torque goes from side to side that had this share of its limit on one side and has it on the other: noise of sensors
-# does not take it there.
+# A torque swings if it exceeded this share of its limit on one side, and then on the other. Sensor noise is smaller.
 SWING = 0.5
-# The line tells of a joint that was at its limit in this share of the ticks, or turned so often in a second.
+# The outcome mentions a joint at its torque limit in this share of the ticks, or with this many swings per second.
 OFTEN_LIMITED, OFTEN_TURNED = 0.1, 50.0
 
 
 class _Watch(NamedTuple):
-    """What is looked at, live arrays of the simulator first, and what is kept of it.
+    """Packed arguments of the kernels: live arrays of the simulator, constants of the robot, and the tracked state.
 
     Attributes:
-        com, soles: (3,), (K, 3) CoM and sole origins in the world [m]. effort: (nu,) torques of the drives [N.m].
-        command: (nu,) torques that the drives are asked for, within their limits [N.m].
-        stop_impulse: (nv,) of the stops in a tick of ``control_dt`` [N.m.s], [s].
+        com, soles: (3,), (K, 3) CoM and sole origins in the world [m].
+        effort: (nu,) torques of the drives [N.m].
+        command: (nu,) commanded torques within the limits of the drives [N.m].
+        stop_impulse: (nv,) impulses of the joint limits in a tick [N.m.s].
+        control_dt: Length of a tick [s].
         force, sliding, margin: (K, 6), (K,), (K,) of the contact result.
-        idx_q, idx_v, effort_limit, lower, upper: (nu,) of the robot. flat: (K,) whether a foot has a face. carries:
-            Load [N] above which a foot is on the ground. judged: Whether the robot can fall.
+        idx_q, idx_v, effort_limit, lower, upper: (nu,) of the robot.
+        flat: (K,) whether a foot has a face.
+        carries: Load [N] above which a foot is on the ground.
+        judged: Whether the robot can fall.
         upright, height: (3,), (1,) vertical in axes of the base, and height [m], at the start; 0 before.
-        fell: (1,) when [s]; NaN while it has not.
-        since, last: (2 nu + K + 2,) when a condition began, and when it was seen last [s]: torque limit and joint limit
-            of each joint, slip of each foot, tipping, no commands.
-        up: (K,) when a foot left the ground [s], NaN on it. landed: (K,) whether it was ever on it.
-        counts: (3,) steps, jumps, the foot whose landings end strides.
-        start: (3,) where the base was at first [m], and its heading [rad].
-        way: (3,) length of all strides [m], and where the last one ended. moving: (2,) first lift and last landing [s].
-        now: (2,) where the base is.
-        ticks: (2,) how many there were, and in how many of them a torque was at its limit.
-        limited, turned: (nu,) ticks in which that of a joint was at its limit; how often it went from side to side.
-        side: (nu,) sign of the last torque that was large.
-        stopped: (nv, 4) of each velocity the last time in which its joint was at its stop: begin and end [s], impulse
-            [N.m.s] and ticks of it.
+        fell: (1,) time of the fall [s]; NaN before.
+        since, last: (2 nu + K + 2,) begin of each condition, and the last time it held [s]: torque limit and joint
+            limit of each joint, slip of each foot, tipping, no commands.
+        up: (K,) time of lift-off of each foot [s], NaN on the ground.
+        landed: (K,) whether each foot was ever on the ground.
+        counts: (3,) steps, jumps, index of the foot whose touchdowns end strides.
+        start: (3,) position of the base at the start [m], and its heading [rad].
+        way: (3,) total length of the strides [m], and the position at the end of the last one [m].
+        moving: (2,) first lift-off and last touchdown [s].
+        now: (2,) position of the base [m].
+        ticks: (2,) number of ticks, and of ticks with a torque at its limit.
+        limited, turned: (nu,) number of ticks with the joint's torque at its limit, and of its swings.
+        side: (nu,) sign of the last torque that exceeded ``SWING``.
+        stopped: (nv, 4) last interval of each velocity at its joint limit: begin and end [s], impulse [N.m.s] and
+            number of ticks.
     """
 
     com: Array
@@ -103,7 +110,7 @@ class _Watch(NamedTuple):
 
 @kernel
 def _note(w: _Watch, c: int, t: float, holds: bool) -> None:
-    """Take in whether condition ``c`` holds."""
+    """Update condition ``c`` at ``t`` [s]; ``holds`` says whether it holds."""
     if holds:
         if not t - w.last[c] <= GAP:
             w.since[c] = t
@@ -112,7 +119,7 @@ def _note(w: _Watch, c: int, t: float, holds: bool) -> None:
 
 @kernel
 def _look_at_feet(w: _Watch, t: float) -> None:
-    """Count steps, jumps and strides; note slip and tipping."""
+    """Count steps, jumps and strides; update slip and tipping."""
     feet = w.up.shape[0]
     nu = w.idx_q.shape[0]
     latest = 0.0
@@ -152,7 +159,7 @@ def _look_at_feet(w: _Watch, t: float) -> None:
 
 @kernel
 def _look_at_torques(w: _Watch) -> None:
-    """Count the torques that are at their limits, and those that go from side to side."""
+    """Count ticks with torques at their limits, and swings of torques."""
     some = False
     for j in range(w.command.shape[0]):
         torque, limit = w.command[j], w.effort_limit[j]
@@ -169,7 +176,7 @@ def _look_at_torques(w: _Watch) -> None:
 
 @kernel
 def _look_at_stops(w: _Watch, t: float) -> None:
-    """Note which joints are at their stops."""
+    """Update the intervals of joints at their limits."""
     for i in range(w.stopped.shape[0]):
         impulse = w.stop_impulse[i]
         if impulse == 0.0:
@@ -185,7 +192,7 @@ def _look_at_stops(w: _Watch, t: float) -> None:
 
 @entry
 def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
-    """Take in the tick that ended at ``t`` [s] in the configuration ``q`` (nq,)."""
+    """Process the tick that ended at ``t`` [s] in the configuration ``q`` (nq,)."""
     w = boxed.arrays
     _look_at_stops(w, t)
     if not np.isnan(w.fell[0]):
@@ -219,21 +226,21 @@ def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
 
 
 class Verdict:
-    """Follows a run and says what became of it: how far it walked or how long it stood, and whether it fell.
+    """Follow a run and describe its outcome: how far the robot walked or how long it stood, and whether it fell.
 
-    A fall is that of :func:`bipedsim.analysis.fall_time`. CoM and soles are looked at where the last physics step
-    began. Nothing grows with the run.
+    The criterion of a fall is that of :func:`bipedsim.analysis.fall_time`. CoM and soles are those at the beginning of
+    the last physics step. The memory does not grow with the run.
 
     Args:
         sim: The simulator of the run.
-        under: What fails on purpose, in words.
+        under: Descriptions of injected faults.
     """
 
     def __init__(self, sim: Simulator, under: Sequence[str] = ()) -> None:
         self._sim = sim
         self._under = _under(under)
         self._robot = robot = sim.robot
-        # What is fixed cannot fall, and a body without drives has no posture to fall from.
+        # A fixed robot cannot fall, and a body without drives has no posture to fall from.
         self._judged = judged = robot.free_flyer and robot.nu > 0
         feet, nu, contact = len(robot.soles), robot.nu, sim.contact
         com, soles = sim.places()
@@ -262,7 +269,7 @@ class Verdict:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again: the next tick shows how the robot stands."""
+        """Start again; the next tick gives the reference of a standing robot."""
         w = self._watch
         for array in (w.upright, w.height, w.start, w.way, w.moving, w.now, w.since, w.landed, w.side, w.stopped):
             array[:] = 0
@@ -274,22 +281,22 @@ class Verdict:
         self._began = self._sim.t
 
     def warm_up(self) -> None:
-        """Load or compile the kernel; :meth:`restart` forgets what it saw."""
+        """Load or compile the kernel; :meth:`restart` discards the result."""
         self.tick()
 
     def tick(self, idle: bool = False) -> None:
-        """Take in the control tick that the simulator made last; ``idle`` says that commands stay away."""
+        """Process the last control tick of the simulator; ``idle`` means that no commands arrive."""
         if self._robot.nu:
             _look(self._box, self._sim.t, self._sim.q, idle)
 
     @property
     def fell_at(self) -> float | None:
-        """When the robot fell [s]; None if it did not, or cannot."""
+        """Time of the fall [s]; None if the robot did not or cannot fall."""
         return float(self._watch.fell[0]) if np.isfinite(self._watch.fell[0]) else None
 
     @property
     def reason(self) -> str:
-        """Why it fell and from when on, where that can be told: of what lasted until then, what began first."""
+        """Reason of the fall and its begin: of the conditions that lasted until the fall, the first one; or empty."""
         w, robot = self._watch, self._robot
         names = [f"{joint} at its torque limit" for joint in robot.joint_names]
         names += [f"{joint} at its joint limit" for joint in robot.joint_names]
@@ -303,7 +310,7 @@ class Verdict:
 
     @property
     def lies_on(self) -> list[str]:
-        """The bodies that carried some of its weight in the last tick, by link, those that carry most first."""
+        """Links that carried part of the weight in the last tick, the most loaded first."""
         sim = self._sim
         force = np.linalg.norm(sim.reactions.body_impulse, axis=1) / sim.control_dt
         links: dict[int, str] = {}
@@ -313,10 +320,10 @@ class Verdict:
         return [links.get(j, sim.plant.model.names[j]) for j in order]
 
     def figures(self, until: float | None = None) -> dict[str, Any]:
-        """Return :data:`OUTCOME`: the last one is the line; what cannot be told is None.
+        """Return :data:`OUTCOME`, whose last value is the line; unknown values are None.
 
         Args:
-            until: End of what is told of [s], if it is not now: of a tick that an interrupt cut short there is no row.
+            until: End of the period described [s]; by default now. An interrupted tick has no row in the recording.
         """
         w = self._watch
         walked = float(w.way[0] + np.hypot(*(w.now - w.way[1:])))
@@ -324,14 +331,15 @@ class Verdict:
         line = self._line(walked, (self._sim.t if until is None else until) - self._began)
         limited, turned = self._torques()
         torques = (w.ticks[1] / max(w.ticks[0], 1), limited, turned) if self._robot.nu else (None, None, None)
-        # A joint that is the reason of the fall has been told.
+        # A joint that is the reason of the fall is already named.
         told_of = "at its torque limit" in line
         line += _of_torques({} if told_of else limited, turned) + self._under
         return dict(zip(OUTCOME, (self.fell_at, *told, *torques, self._stops(), line), strict=True))
 
     def _torques(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Return in what share of the ticks each joint was at its torque limit, and how often its torque went from
-        side to side [1/s], most first; joints of which neither is true are left out.
+        """Return the share of ticks of each joint at its torque limit, and the frequency of its swings [1/s].
+
+        Both are sorted, the largest first. Joints with 0 are left out.
         """
         w, names = self._watch, self._robot.joint_names
         ticks = max(int(w.ticks[0]), 1)
@@ -343,9 +351,9 @@ class Verdict:
         return limited, turned
 
     def _stops(self) -> dict[str, dict[str, float]]:
-        """Return when each joint that ever was at its stop was there last [s], and the mean torque of the stop [N.m].
+        """Return for each joint that reached its limit the last interval there [s], and the mean torque [N.m].
 
-        The largest torques first.
+        The largest torques come first.
         """
         model, found = self._sim.plant.model, {}
         for i, (begin, end, impulse, ticks) in enumerate(self._watch.stopped):
@@ -379,9 +387,9 @@ class Verdict:
         return f"{said}, did not fall"
 
     def _astray(self, walked: float) -> str:
-        """Return where a walk of ``walked`` [m] ended, unless it is straight ahead of where it began, as it began.
+        """Describe the end of a walk of ``walked`` [m] if it deviates from straight ahead in position or heading.
 
-        What was asked for is not known here: a robot that was told to turn has turned, too.
+        The command is not known here, so a commanded turn is mentioned, too.
         """
         x, y, heading = self._watch.start
         dx, dy = self._watch.now - (x, y)
@@ -398,12 +406,12 @@ class Verdict:
 
 
 def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the figures of a verdict, whose line says that the controller was stopped where it would not be told.
+    """Return the metrics of an outcome, and add the stop of the controller to its line if it is relevant.
 
     Args:
         outcome: :meth:`Verdict.figures`.
         at, why: ``fell_at`` and ``reason`` of the :class:`~bipedsim.control.Guard`.
-        under: What fails on purpose, in words.
+        under: Descriptions of injected faults.
     """
     fell_at = outcome.get("fell_at_s")
     if at is None or not outcome.get("verdict") or (fell_at is not None and not (failed(why) and at <= fell_at)):
@@ -411,13 +419,13 @@ def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Seq
     stop = f"the controller was stopped at t = {at:.3f} s{f': {why}' if why else ''}"
     if fell_at is None:
         return {**outcome, "verdict": f"{outcome['verdict']}, but {stop}"}
-    # What the joints did next is no reason.
+    # The joints were damped after the stop, so conditions of that time are no reason of the fall.
     _, lies, bodies = str(outcome["verdict"]).removesuffix(_under(under)).partition(_LIES)
     return {**outcome, "verdict": f"fell at {fell_at:.1f} s: {stop}{lies}{bodies}{_under(under)}"}
 
 
 def _of_torques(limited: Mapping[str, float], turned: Mapping[str, float]) -> str:
-    """Return what the line says of torques that were often at their limits, and of torques that chatter."""
+    """Describe torques that were often at their limits, and torques that chatter."""
     said = ""
     often = [joint for joint, share in limited.items() if share >= OFTEN_LIMITED]
     if often:

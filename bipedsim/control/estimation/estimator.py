@@ -190,7 +190,7 @@ class Estimator:
         """Update the estimate with one observation and return it; the next call overwrites the arrays.
 
         An observation with the time stamp of the last one is a repetition and changes nothing. After a jump of time,
-        back or by more than ``largest_gap``, the filter starts anew at the last position: it places the anchors at the
+        back or by more than ``largest_gap``, the filter starts anew at the last position. It places the anchors at the
         measured feet and estimates the velocity again.
         """
         dt = observation.t - self._t

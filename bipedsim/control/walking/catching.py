@@ -2,11 +2,11 @@
 
 The DCM diverges from the ZMP: an error d has grown to d e^(omega T) when the foot touches down after T. A ZMP at the
 edge of the sole, at a distance r from its planned position, reduces the error by r (e^(omega T) - 1). The next foothold
-compensates for the remaining error: it and all later ones are shifted by the same amount (Koolen, de Boer, Rebula,
+compensates for the remaining error. It and all later ones are shifted by the same amount (Koolen, de Boer, Rebula,
 Goswami and Pratt, "Capturability-based analysis and control of legged locomotion, part 1", 2012; Englsberger et al.
 2015).
 
-If that is too far, or the other foot is in the way, a different step time helps: e^(omega T) can be traded against the
+If that is too far, or the other foot is in the way, a different step time helps. Then e^(omega T) is traded against the
 position (Khadiv, Herzog, Moosavian and Righetti, "Walking control based on step timing adaptation", 2020, eq. (15)).
 """
 

@@ -178,8 +178,8 @@ class Gait:
     """Plan steps from velocity commands.
 
     The centre between the feet follows the command step by step. Feet touch down half a step width to its left and
-    right. When the robot moves or turns to a side, the foot on this side steps first and twice as far, and the other
-    foot follows, so that the feet never collide. The newest command at lift-off determines the touchdown.
+    right. When the robot moves or turns to a side, the foot on this side steps first and twice as far. The other foot
+    follows, so that the feet never collide. The newest command at lift-off determines the touchdown.
 
     Args:
         params: See :class:`GaitParams`.
@@ -533,7 +533,7 @@ class Gait:
         step.turn[:] = step.start_R @ pin.log3(step.start_R.T @ step.land_R)
 
     def _land_at(self, point: Array, stance: Array) -> None:
-        """Set the touchdown to ``point`` (2,), at the height that follows from the stance foot at ``stance`` (3,) [m]."""
+        """Set the touchdown to ``point`` (2,), at a height relative to the stance foot at ``stance`` (3,) [m]."""
         self.step.land_p[:2] = point
         self.step.land_p[2] = self._height_at(point, stance)
 
