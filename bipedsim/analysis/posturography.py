@@ -78,7 +78,8 @@ def sway_figures(cop: Array, rate: float) -> dict[str, float]:
     * centroidal_frequency_hz = sqrt(mu_2 / mu_0), frequency_dispersion = sqrt(1 - mu_1^2 / (mu_0 mu_2)), with the
       moments mu_k = sum f^k G(f).
 
-    The spectral metrics are NaN where T is too short for the band. Most metrics also exist for one direction, with ``_ap`` and ``_ml``.
+    The spectral metrics are NaN where T is too short for the band. Most metrics also exist for one direction, with
+    ``_ap`` and ``_ml``.
 
     Args:
         cop: (N, 2) AP and ML [m], at even times, without NaN.
