@@ -22,7 +22,7 @@ def complete_rows(recording: Recording, robot: Robot) -> Flags:
     complete = np.isfinite(recording.joint_position).all(axis=1)
     if robot.free_flyer:
         complete &= np.isfinite(recording.base_pose).all(axis=1)
-    if _seen_by_soles(recording, robot):
+    if _determined_by_soles(recording, robot):
         complete &= np.isfinite(recording.sole_poses).all(axis=(1, 2))
     return np.asarray(complete)
 
@@ -43,12 +43,12 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
             missing.
     """
     model = robot.model
-    who = name_of(recording)
+    run_name = name_of(recording)
     named, recorded = recording.joint_names, recording.joint_position
-    passive = _seen_by_soles(recording, robot)
+    passive = _determined_by_soles(recording, robot)
     recording = recording.in_order(robot.joint_names)
     if [sole.name for sole in robot.soles] != list(recording.feet):
-        raise RecordingError(f"{who} has the feet {', '.join(recording.feet)}, not those of {robot.name}")
+        raise RecordingError(f"{run_name} has the feet {', '.join(recording.feet)}, not those of {robot.name}")
     q = np.full((len(recording), model.nq), np.nan)
     if robot.free_flyer:
         q[:, :7] = recording.base_pose
@@ -57,20 +57,20 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
         if model.names[joint] in named:
             q[:, model.idx_qs[joint]] = recorded[:, named.index(model.names[joint])]
         elif joint not in passive:
-            _follow(q, robot)
+            _fill_from_chains(q, robot)
             break
     if passive:
-        _place(passive, q, recording, robot, who, progress)
+        _fill_from_soles(passive, q, recording, robot, run_name, progress)
     if not np.isfinite(q).all(axis=1).any():
-        lacks = "positions of the joints"
+        missing = "positions of the joints"
         if robot.free_flyer and not np.isfinite(recording.base_pose).any():
-            lacks = "the pose of the base"
+            missing = "the pose of the base"
         elif passive and not np.isfinite(recording.sole_poses).any():
             names = ", ".join(model.names[joint] for joint in passive)
-            lacks = f"the poses of the soles, from which the joints without drives ({names}) follow"
+            missing = f"the poses of the soles, from which the joints without drives ({names}) follow"
         raise RecordingError(
-            f"{who} holds no full state, it lacks {lacks}. A simulator gives it: `bipedsim run --output`, or, of a "
-            "robot with a free base, a bag with /ground_truth/odom; a robot does not know where it is"
+            f"{run_name} holds no full state, it lacks {missing}. A simulator gives it: `bipedsim run --output`, or, "
+            "of a robot with a free base, a bag with /ground_truth/odom; a robot does not know where it is"
         )
     return q
 
@@ -86,13 +86,13 @@ def _without_drives(robot: Robot) -> list[int]:
     return [joint for joint in range(first, robot.model.njoints) if robot.model.idx_vs[joint] not in robot.idx_v]
 
 
-def _seen_by_soles(recording: Recording, robot: Robot) -> list[int]:
+def _determined_by_soles(recording: Recording, robot: Robot) -> list[int]:
     """Return the passive joints that neither the recording nor closed kinematic chains determine."""
     joints = [joint for joint in _without_drives(robot) if robot.model.names[joint] not in recording.joint_names]
     return [] if joints and robot.loops and Chains(robot).determined else joints
 
 
-def _follow(q: Array, robot: Robot) -> None:
+def _fill_from_chains(q: Array, robot: Robot) -> None:
     """Fill the columns of passive joints in ``q`` (n, nq) from closed kinematic chains."""
     chains, still = Chains(robot), np.zeros(robot.model.nv)
     for row in q:
@@ -100,7 +100,9 @@ def _follow(q: Array, robot: Robot) -> None:
         chains.fill(row, still)
 
 
-def _place(joints: list[int], q: Array, recording: Recording, robot: Robot, who: str, progress: bool) -> None:
+def _fill_from_soles(
+    joints: list[int], q: Array, recording: Recording, robot: Robot, run_name: str, progress: bool
+) -> None:
     """Fill the columns of ``joints`` in ``q`` (n, nq) such that the soles are closest to their recorded poses.
 
     Raises:
@@ -109,33 +111,33 @@ def _place(joints: list[int], q: Array, recording: Recording, robot: Robot, who:
     model, data = robot.model, robot.model.createData()
     positions = np.concatenate([model.idx_qs[j] + np.arange(model.nqs[j]) for j in joints])
     columns = np.concatenate([model.idx_vs[j] + np.arange(model.nvs[j]) for j in joints])
-    others = np.setdiff1d(np.arange(model.nq), positions)
-    rows = np.flatnonzero(np.isfinite(q[:, others]).all(axis=1) & np.isfinite(recording.sole_poses).all(axis=(1, 2)))
+    known = np.setdiff1d(np.arange(model.nq), positions)
+    rows = np.flatnonzero(np.isfinite(q[:, known]).all(axis=1) & np.isfinite(recording.sole_poses).all(axis=(1, 2)))
     # The solution of each row starts from that of the row before.
-    now, change = robot.q_nominal.copy(), np.zeros(model.nv)
+    current, change = robot.q_nominal.copy(), np.zeros(model.nv)
     loops = LoopEquations(model, robot.loops) if robot.loops else None
     for i in tqdm(rows, desc="states", unit="row", disable=not progress, leave=False):
-        now[others] = q[i, others]
+        current[known] = q[i, known]
         for _ in range(STEPS):
-            error, J = _off_the_soles(robot, data, now, recording.sole_poses[i])
+            error, J = _sole_errors(robot, data, current, recording.sole_poses[i])
             if loops is not None:
-                open_by, rows_of_loops = loops.at(now)
+                open_by, rows_of_loops = loops.at(current)
                 error, J = np.append(error, -open_by), np.vstack([J, rows_of_loops])
             moved, _, rank, _ = np.linalg.lstsq(J[:, columns], error, rcond=None)
             if rank < len(columns):
                 names = ", ".join(model.names[joint] for joint in joints)
                 raise RecordingError(
-                    f"{who} holds no full state: where the joints without drives ({names}) are does not follow from "
-                    "the soles. Use SupportReader on the states of a Simulator instead"
+                    f"{run_name} holds no full state: where the joints without drives ({names}) are does not follow "
+                    "from the soles. Use SupportReader on the states of a Simulator instead"
                 )
             change[columns] = moved
-            now = pin.integrate(model, now, change)
+            current = pin.integrate(model, current, change)
             if np.abs(moved).max() < PLACED:
                 break
-        q[i, positions] = now[positions]
+        q[i, positions] = current[positions]
 
 
-def _off_the_soles(robot: Robot, data: pin.Data, q: Array, poses: Array) -> tuple[Array, Array]:
+def _sole_errors(robot: Robot, data: pin.Data, q: Array, poses: Array) -> tuple[Array, Array]:
     """Return the twists (6K,) from the soles at ``q`` to ``poses`` (K, 7), in their frames, and the Jacobian there."""
     pin.computeJointJacobians(robot.model, data, q)
     errors, rows = [np.zeros(0)], [np.zeros((0, robot.model.nv))]

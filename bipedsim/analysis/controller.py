@@ -47,10 +47,10 @@ class ControllerFigures:
                 span = self._readouts.setdefault(name, {"min": np.inf, "max": -np.inf})
                 span["min"] = min(span["min"], float(np.nanmin(values)))
                 span["max"] = max(span["max"], float(np.nanmax(values)))
-        both = np.isfinite(rows.odometry).all(axis=1) & np.isfinite(rows.base_pose).all(axis=1)
-        if not both.any():
+        complete = np.isfinite(rows.odometry).all(axis=1) & np.isfinite(rows.base_pose).all(axis=1)
+        if not complete.any():
             return
-        estimated, true = rows.odometry[both], rows.base_pose[both]
+        estimated, true = rows.odometry[complete], rows.base_pose[complete]
         self._first = self._first or (estimated[0, :3].copy(), true[0, :3].copy())
         apart, turned = _errors(estimated, true, *self._first)
         self._apart = max(self._apart or 0.0, float(apart.max()))
@@ -73,10 +73,10 @@ def estimate_errors(recording: Recording) -> tuple[Array, Array]:
     Positions refer to the first row that has both. The errors are NaN where a row lacks one of them.
     """
     apart, turned = np.full((2, len(recording)), np.nan)
-    both = np.isfinite(recording.odometry).all(axis=1) & np.isfinite(recording.base_pose).all(axis=1)
-    if both.any():
-        estimated, true = recording.odometry[both], recording.base_pose[both]
-        apart[both], turned[both] = _errors(estimated, true, estimated[0, :3], true[0, :3])
+    complete = np.isfinite(recording.odometry).all(axis=1) & np.isfinite(recording.base_pose).all(axis=1)
+    if complete.any():
+        estimated, true = recording.odometry[complete], recording.base_pose[complete]
+        apart[complete], turned[complete] = _errors(estimated, true, estimated[0, :3], true[0, :3])
     return apart, turned
 
 

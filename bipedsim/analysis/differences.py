@@ -36,39 +36,44 @@ def differences(summaries: Sequence[Mapping[str, Any]]) -> list[Difference]:
         summaries: Mappings with the keys of summary.json.
     """
     flat = [_flat(summary) for summary in summaries]
-    found = []
+    differing = []
     for name in dict.fromkeys(key for figures in flat for key in figures):
         values = tuple(figures.get(name) for figures in flat)
         step = _resolution(name)
         if any(_differ(values[0], value, step) for value in values[1:]):
-            found.append(Difference(name, values, tuple(_apart(values[0], value) for value in values[1:])))
-    differ, known = {one.name for one in found}, {name for figures in flat for name in figures}
+            differing.append(Difference(name, values, tuple(_difference_of(values[0], value) for value in values[1:])))
+    differ, names = {difference.name for difference in differing}, {name for figures in flat for name in figures}
 
     def worst_is_same(name: str) -> bool:
         worst = name.removesuffix("at_s") + "worst"
-        return name.endswith(".at_s") and worst in known and worst not in differ
+        return name.endswith(".at_s") and worst in names and worst not in differ
 
     # If the worst value of a monitor differs only by rounding, its time has no meaning.
-    return [one for one in found if not worst_is_same(one.name)]
+    return [difference for difference in differing if not worst_is_same(difference.name)]
 
 
-def difference_lines(found: Sequence[Difference], runs: Sequence[str]) -> list[str]:
+def difference_lines(differing: Sequence[Difference], runs: Sequence[str]) -> list[str]:
     """Format differences as a table: the value in each of ``runs``, then the differences from the first.
 
     Long texts, such as outcomes, follow below the table. Without differences, one line says so.
     """
-    if not found:
+    if not differing:
         return ["no figure differs by more than rounding"]
-    first, *others = runs
-    rows = [["", *runs, *(f"{name} - {first}" for name in others)]]
+    first, *other_runs = runs
+    rows = [["", *runs, *(f"{name} - {first}" for name in other_runs)]]
     below: list[str] = []
-    for one in found:
-        if max(len(_text(value)) for value in one.values) > _WIDE:
-            below += [one.name, *aligned([[f"  {name}", _text(v)] for name, v in zip(runs, one.values, strict=True)])]
+    for difference in differing:
+        if max(len(_text(value)) for value in difference.values) > _WIDE:
+            below += [
+                difference.name,
+                *aligned([[f"  {name}", _text(v)] for name, v in zip(runs, difference.values, strict=True)]),
+            ]
             continue
-        unit = unit_of(_telling(one.name))
-        apart = ("-" if value is None else f"{value:+.6g}" for value in one.apart)
-        rows.append([f"{one.name} [{unit}]" if unit else one.name, *map(_text, one.values), *apart])
+        unit = unit_of(_part_with_unit(difference.name))
+        apart = ("-" if value is None else f"{value:+.6g}" for value in difference.apart)
+        rows.append(
+            [f"{difference.name} [{unit}]" if unit else difference.name, *map(_text, difference.values), *apart]
+        )
     return [*(aligned(rows, numbers=True) if len(rows) > 1 else ()), *below]
 
 
@@ -86,25 +91,25 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
 
 
-def _apart(first: Any, other: Any) -> float | None:
+def _difference_of(first: Any, other: Any) -> float | None:
     a, b = _number(first), _number(other)
     return None if a is None or b is None else b - a
 
 
 def _differ(first: Any, other: Any, step: float) -> bool:
-    apart = _apart(first, other)
+    apart = _difference_of(first, other)
     if apart is None or not math.isfinite(apart):
         return str(first) != str(other)
     return abs(apart) >= step
 
 
-def _telling(name: str) -> str:
+def _part_with_unit(name: str) -> str:
     """Return the last part of a dotted name that ends in a unit: ``fz_N`` for ``fz_N.max``."""
     return next((part for part in reversed(name.split(".")) if unit_of(part)), "")
 
 
 def _resolution(name: str) -> float:
-    return resolution_of(_telling(name))
+    return resolution_of(_part_with_unit(name))
 
 
 def _text(value: Any) -> str:

@@ -52,8 +52,8 @@ def creep_rate(recording: Recording, settle: float) -> float | None:
     rows = settled_rows(recording, settle)
     t, position = recording.t[rows], recording.sole_poses[rows, :, :3]
     loaded = force_plate(recording).force[rows, :, 2] > PRESSES * recording.weight
-    both = loaded[1:] & loaded[:-1]
-    moved = np.where(both[..., None], np.diff(position, axis=0), 0.0).sum(axis=0)
-    time = np.where(both, np.diff(t)[:, None], 0.0).sum(axis=0)
+    loaded_ticks = loaded[1:] & loaded[:-1]
+    moved = np.where(loaded_ticks[..., None], np.diff(position, axis=0), 0.0).sum(axis=0)
+    time = np.where(loaded_ticks, np.diff(t)[:, None], 0.0).sum(axis=0)
     standing = time > 0.0
     return float((np.linalg.norm(moved[standing], axis=1) / time[standing]).max()) if standing.any() else None

@@ -68,11 +68,11 @@ def load_plates(path: Path | str, start: float | None = None, stop: float | None
 def _load_trial(path: Path | str, start: float | None, stop: float | None) -> PlateRun:
     trial = read_trial(path)
     plates = {}
-    for one in trial.plates:
-        here = between(one.t, start, stop)
-        if not here.any():
-            raise nothing_between(start, stop, str(path), one.t[0], one.t[-1])
-        plates[one.geometry.name] = replace(one, t=one.t[here], channels=one.channels[here])
+    for plate in trial.plates:
+        inside = between(plate.t, start, stop)
+        if not inside.any():
+            raise nothing_between(start, stop, str(path), plate.t[0], plate.t[-1])
+        plates[plate.geometry.name] = replace(plate, t=plate.t[inside], channels=plate.channels[inside])
     return PlateRun(plates, None, trial.notes)
 
 
@@ -116,8 +116,8 @@ def contacts(signals: PlateSignals, threshold: float = THRESHOLD) -> list[slice]
         if spans and begin - spans[-1].stop < BRIDGED * signals.geometry.rate:
             begin = spans.pop().start
         spans.append(slice(begin, end))
-    least = max(1, round(SHORTEST * signals.geometry.rate))
-    return [span for span in spans if span.stop - span.start >= least]
+    min_samples = max(1, round(SHORTEST * signals.geometry.rate))
+    return [span for span in spans if span.stop - span.start >= min_samples]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,16 +149,16 @@ def sum_of_plates(plates: Sequence[PlateSignals], threshold: float = THRESHOLD) 
     """
     if not plates:
         raise ConfigError("no force plates to add up")
-    slowest = min(plates, key=lambda one: one.geometry.rate)
-    begin, end = max(one.t[0] for one in plates), min(one.t[-1] for one in plates)
+    slowest = min(plates, key=lambda plate: plate.geometry.rate)
+    begin, end = max(plate.t[0] for plate in plates), min(plate.t[-1] for plate in plates)
     t = slowest.t[(slowest.t >= begin - 1e-9) & (slowest.t <= end + 1e-9)]
     if not len(t):
         raise ConfigError("the force plates were never sampled at the same time")
     force, moment = np.zeros((len(t), 3)), np.zeros((len(t), 3))
-    for one in plates:
-        for total, values in ((force, one.force()), (moment, one.moment_about(np.zeros(3)))):
-            total += np.column_stack([np.interp(t, one.t, column) for column in values.T])
-    height = float(np.mean([one.geometry.centre[2] for one in plates]))
+    for plate in plates:
+        for total, values in ((force, plate.force()), (moment, plate.moment_about(np.zeros(3)))):
+            total += np.column_stack([np.interp(t, plate.t, column) for column in values.T])
+    height = float(np.mean([plate.geometry.centre[2] for plate in plates]))
     return PlateSum(t, force, moment, *centre_of_pressure(force, moment, height, threshold), height)
 
 
@@ -216,23 +216,23 @@ def plate_figures(
     plates: Mapping[str, PlateSignals], weight: float = float("nan"), threshold: float = THRESHOLD
 ) -> dict[str, Any]:
     """Return the metrics of all plates by name, each with ``contacts`` (:func:`contact_figures`), and their ``sum``."""
-    found: dict[str, Any] = {}
-    for name, one in plates.items():
-        found[name] = {
-            "type": one.geometry.kind,
-            "rate_hz": one.geometry.rate,
-            "samples": len(one),
-            "clipped": one.clipped,
-            "contacts": [contact_figures(one, span, weight) for span in contacts(one, threshold)],
+    figures: dict[str, Any] = {}
+    for name, plate in plates.items():
+        figures[name] = {
+            "type": plate.geometry.kind,
+            "rate_hz": plate.geometry.rate,
+            "samples": len(plate),
+            "clipped": plate.clipped,
+            "contacts": [contact_figures(plate, span, weight) for span in contacts(plate, threshold)],
         }
-    if plates and all(len(one) for one in plates.values()):
+    if plates and all(len(plate) for plate in plates.values()):
         total = sum_of_plates(list(plates.values()), threshold)
         upward = total.force[:, 2]
-        found["sum"] = {
+        figures["sum"] = {
             "fz_N": [float(upward.min()), float(upward.mean()), float(upward.max())],
             "fz_mean_over_mg": float(upward.mean() / weight),
         }
-    return found
+    return figures
 
 
 def _rate_text(rate: float) -> str:
@@ -256,15 +256,15 @@ _COLUMNS = (
 def plate_table(figures: Mapping[str, Any]) -> list[str]:
     """Format a table with one line per contact."""
     lines = [" ".join(form.format(head) for head, form, _ in _COLUMNS)]
-    for name, one in figures.items():
+    for name, plate in figures.items():
         if name == "sum":
             continue
-        for contact in one["contacts"]:
+        for contact in plate["contacts"]:
             lines.append(" ".join(form.format(read(name, contact)) for _, form, read in _COLUMNS))
-        if not one["contacts"]:
+        if not plate["contacts"]:
             lines.append(f"{name:<14} nobody stood on it")
-        if one["clipped"]:
-            lines.append(f"{name:<14} {one['clipped']} values were beyond the range of its amplifier, and cut")
+        if plate["clipped"]:
+            lines.append(f"{name:<14} {plate['clipped']} values were beyond the range of its amplifier, and cut")
     if "sum" in figures:
         low, mean, high = figures["sum"]["fz_N"]
         lines.append(f"{'sum':<14} Fz from {low:.1f} over {mean:.1f} to {high:.1f} N")

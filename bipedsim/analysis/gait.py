@@ -58,19 +58,19 @@ def gait_steps(recording: Recording) -> list[Step]:
         rows = np.flatnonzero(np.diff(loaded.astype(np.int8))) + 1
         changes += [(float(t[row]), k, bool(loaded[row]), int(row)) for row in rows]
     changes.sort()
-    lifts = [(at, k) for at, k, down, _ in changes if not down]
+    lifts = [(time, k) for time, k, down, _ in changes if not down]
     steps: list[Step] = []
-    for at, k, down, row in changes:
-        lifted = [when for when, foot in lifts if foot == k and when < at]
+    for time, k, down, row in changes:
+        lifted = [when for when, foot in lifts if foot == k and when < time]
         # The first touchdown of a foot that started in the air is no step.
         if not down or not lifted:
             continue
-        stance = next((when - at for when, foot in lifts if foot == k and when > at), np.nan)
-        double = next((when - at for when, foot in lifts if when > at), np.nan)
+        stance = next((when - time for when, foot in lifts if foot == k and when > time), np.nan)
+        double = next((when - time for when, foot in lifts if when > time), np.nan)
         length, width = _from_other(poses[row], k)
         width = -width if split_side(recording.feet[k])[0] == "right" else width
-        speed = length / (at - steps[-1].t) if steps and at > steps[-1].t else np.nan
-        steps.append(Step(at, recording.feet[k], at - lifted[-1], stance, double, length, width, speed))
+        speed = length / (time - steps[-1].t) if steps and time > steps[-1].t else np.nan
+        steps.append(Step(time, recording.feet[k], time - lifted[-1], stance, double, length, width, speed))
     return steps
 
 

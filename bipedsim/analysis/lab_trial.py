@@ -123,12 +123,12 @@ def _joints_and_com(rows: Recording, robot: Robot) -> Array:
     """Return the centres of the driven joints, and the CoM (n, nu + 1, 3) [m]."""
     model, data = robot.model, robot.model.createData()
     joints = [model.getJointId(name) for name in robot.joint_names]
-    found = np.full((len(rows), len(joints) + 1, 3), np.nan)
+    positions = np.full((len(rows), len(joints) + 1, 3), np.nan)
     for i, q in enumerate(recorded_configurations(rows, robot)):
         if np.isfinite(q).all():
-            found[i, -1] = pin.centerOfMass(model, data, q)
-            found[i, :-1] = [data.oMi[joint].translation for joint in joints]
-    return found
+            positions[i, -1] = pin.centerOfMass(model, data, q)
+            positions[i, :-1] = [data.oMi[joint].translation for joint in joints]
+    return positions
 
 
 def gait_events(plates: Sequence[PlateSignals]) -> tuple[Event, ...]:
@@ -226,9 +226,9 @@ def lab_table(
         np.column_stack([total.total_force, total.moment.sum(axis=1), total.total_cop, total.total_free_moment]),
     )
     for name, plate in r.force_plates.items():
-        one = plate if cutoff is None else filtered(plate, cutoff, order)
-        values = _plate_values(one, "plate" if frame == "plate" else "world")
-        put_wrench(f"plate_{name}", np.column_stack([np.interp(r.t, one.t, column) for column in values.T]))
+        signals = plate if cutoff is None else filtered(plate, cutoff, order)
+        values = _plate_values(signals, "plate" if frame == "plate" else "world")
+        put_wrench(f"plate_{name}", np.column_stack([np.interp(r.t, signals.t, column) for column in values.T]))
     if robot is not None:
         com = _joints_and_com(r, robot)[:, -1]
         for axis, column in zip("xyz", com.T, strict=True):

@@ -60,20 +60,20 @@ def gather(
     Raises:
         RecordingError: The path cannot be read, or no row is between these times; the message says what was found.
     """
-    current, gathered, found = -1, begin(), False
+    current, gathered, has_rows = -1, begin(), False
     first = last = 0.0
     for number, rows in read_blocks(path, columns, grows):
         if number != current:
-            current, gathered, found = number, begin(), False
+            current, gathered, has_rows = number, begin(), False
             first = rows.t[0] if len(rows) else 0.0
         last = rows.t[-1] if len(rows) else last
-        here = between(rows.t, start, stop)
-        if here.all():
+        inside = between(rows.t, start, stop)
+        if inside.all():
             gathered.add(completed(rows))
-        elif here.any():
-            gathered.add(completed(rows.rows(here)))
-        found = found or bool(here.any())
-    if not (found or start is stop is None):
+        elif inside.any():
+            gathered.add(completed(rows.rows(inside)))
+        has_rows = has_rows or bool(inside.any())
+    if not (has_rows or start is stop is None):
         raise nothing_between(start, stop, str(path), first, last)
     return gathered
 

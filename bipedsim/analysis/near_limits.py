@@ -69,8 +69,8 @@ def joint_limits(recording: Recording, lower: str, upper: str) -> tuple[Array, A
         robot = robot_of(recording)
     except BipedSimError:
         return None
-    none = np.full(len(recording.joint_names), np.inf)
-    low, high = -none, none
+    unlimited = np.full(len(recording.joint_names), np.inf)
+    low, high = -unlimited, unlimited
     for i, name in enumerate(recording.joint_names):
         if name in robot.joint_names:
             j = robot.joint_names.index(name)
@@ -86,7 +86,7 @@ def near_limits(recording: Recording, joints: int = 3) -> list[NearLimit]:
         joints: Maximum number of joints per quantity, and the same number of joints at their limits from the start.
     """
     names, feet = recording.joint_names, recording.feet
-    found: list[NearLimit] = []
+    nearest_all: list[NearLimit] = []
     effort = recording.effort_limit
     for quantity, values, limits, units in (
         ("torque", recording.joint_effort, (-effort, effort), ("N.m", "N")),
@@ -109,12 +109,12 @@ def near_limits(recording: Recording, joints: int = 3) -> list[NearLimit]:
             nearest = _nearest(quantity, recording.t, values, limits, names, unit, by_share)
             # Joints at their limits from the start are expected, so they do not displace others.
             for begins in (False, True):
-                found += [one for one in nearest if one.begins is begins][:joints]
-    one, any_ = np.ones(len(feet)), np.full(len(feet), np.inf)
-    used, none = _lasting(recording, recording.friction_used), [""] * len(feet)
-    found += _nearest("friction used", recording.t, used, (-any_, one), feet, none, True)
-    margin, edges = -_lasting(recording, -recording.cop_margin), (0.0 * one, any_)
-    return found + _nearest("CoP to the edge", recording.t, margin, edges, feet, ["m"] * len(feet), False)
+                nearest_all += [near for near in nearest if near.begins is begins][:joints]
+    ones, unlimited = np.ones(len(feet)), np.full(len(feet), np.inf)
+    used, no_units = _lasting(recording, recording.friction_used), [""] * len(feet)
+    nearest_all += _nearest("friction used", recording.t, used, (-unlimited, ones), feet, no_units, True)
+    margin, edges = -_lasting(recording, -recording.cop_margin), (0.0 * ones, unlimited)
+    return nearest_all + _nearest("CoP to the edge", recording.t, margin, edges, feet, ["m"] * len(feet), False)
 
 
 def _lasting(recording: Recording, values: Array) -> Array:
@@ -127,10 +127,10 @@ def _lasting(recording: Recording, values: Array) -> Array:
     if not len(t):
         return values
     carries = np.nan_to_num(recording.wrench[:, :, 2]) > CARRIES * np.nan_to_num(recording.weight)
-    known = np.where(carries, values, np.nan)
+    loaded = np.where(carries, values, np.nan)
     rows = 1 if len(t) == 1 else min(len(t), 1 + round(BRIEF / float(np.median(np.diff(t)))))
-    result = np.full_like(known, np.nan)
-    windows = np.lib.stride_tricks.sliding_window_view(known, rows, axis=0)
+    result = np.full_like(loaded, np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(loaded, rows, axis=0)
     least = windows.min(axis=2)
     # Windows across a gap or a jump back in time do not count.
     ends = t[rows - 1 :] - t[: len(least)]
@@ -160,7 +160,7 @@ def _nearest(
     by_share: bool,
 ) -> list[NearLimit]:
     """Return for each name the row in which ``values`` (n, k) were closest to the limits (k,), the closest first."""
-    found = []
+    candidates = []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
         for limit, sign in ((float(limits[0][i]), -1.0), (float(limits[1][i]), 1.0)):
             beyond = sign * (values[:, i] - limit)
@@ -172,10 +172,10 @@ def _nearest(
             begins = quantity == "position" and bool(abs(beyond[0]) <= AT_STOP and beyond[row] <= AT_STOP)
             is_beyond = bool(beyond[row] > 0.0)
             near = NearLimit(quantity, name, float(t[row]), worst, limit, unit, is_beyond, share, begins)
-            found.append((share if by_share else float(beyond[row]), near))
-    found.sort(key=lambda one: -one[0])
+            candidates.append((share if by_share else float(beyond[row]), near))
+    candidates.sort(key=lambda candidate: -candidate[0])
     # Only the closer one of the two limits is returned.
     seen: dict[str, NearLimit] = {}
-    for _, near in found:
+    for _, near in candidates:
         seen.setdefault(near.of, near)
     return list(seen.values())

@@ -32,14 +32,14 @@ class ObjectFigures:
     def add(self, rows: Recording) -> None:
         """Process the next rows."""
         for name, states in rows.objects.items():
-            known = states[np.isfinite(states[:, :3]).all(axis=1)]
-            if not len(known):
+            valid = states[np.isfinite(states[:, :3]).all(axis=1)]
+            if not len(valid):
                 continue
-            place = known[:, :3]
+            place = valid[:, :3]
             first = self._first.setdefault(name, place[0].copy())
             far = float(np.linalg.norm(place - first, axis=1).max())
             # The norm of a velocity does not depend on the axes.
-            fast = float(np.nanmax(np.linalg.norm(known[:, 7:10], axis=1), initial=0.0))
+            fast = float(np.nanmax(np.linalg.norm(valid[:, 7:10], axis=1), initial=0.0))
             before = self._found.get(name, {"farthest_m": 0.0, "fastest_m_s": 0.0})
             self._found[name] = {
                 "end_m": dict(zip("xyz", map(float, place[-1]), strict=True)),

@@ -96,9 +96,9 @@ def find_gait(
         key=lambda pair: float(pair[0].t[pair[1].start]),
     )
     if not spans:
-        least = f"longer than {SHORTEST:g} s that begin and end within the record"
+        criterion = f"longer than {SHORTEST:g} s that begin and end within the record"
         raise ConfigError(
-            f"{name}: no stances: looked for contacts of more than {threshold:g} N {least}; found "
+            f"{name}: no stances: looked for contacts of more than {threshold:g} N {criterion}; found "
             f"{sum(len(contacts(plate, threshold)) for plate in plates)} contacts on {len(plates)} force plates"
         )
     spans, notes = _of_one_foot(name, spans, threshold)
@@ -160,8 +160,8 @@ def _weight(name: str, plates: Sequence[PlateSignals], spans: Sequence[tuple[Pla
             continue
         begin, end = (0.5 * (plate.t[span.start] + plate.t[span.stop]) for plate, span in ((first, a), (second, b)))
         for plate in plates:
-            here = (plate.t >= begin) & (plate.t < end)
-            total += float(plate.force()[here, 2].sum()) / plate.geometry.rate
+            inside = (plate.t >= begin) & (plate.t < end)
+            total += float(plate.force()[inside, 2].sum()) / plate.geometry.rate
         time += float(end - begin)
     if time <= 0.0:
         raise ConfigError(
@@ -176,14 +176,14 @@ def _direction(spans: Sequence[tuple[PlateSignals, slice]], middles: Array, thre
     With three or more stances it is from each stance to the next one of the same foot, so that left and right cancel.
     With fewer it is from one stance to the next, and along each CoP.
     """
-    way = (middles[2:] - middles[:-2]).sum(axis=0)
+    displacement = (middles[2:] - middles[:-2]).sum(axis=0)
     if len(spans) < 3:
-        way = middles[-1] - middles[0]
+        displacement = middles[-1] - middles[0]
         for plate, span in spans:
             cop = plate.cop(threshold)[span, :2]
             cop = cop[np.isfinite(cop).all(axis=1)]
-            way = way + cop[int(0.9 * (len(cop) - 1))] - cop[int(0.1 * (len(cop) - 1))]
-    angle = float(np.arctan2(way[1], way[0]))
+            displacement = displacement + cop[int(0.9 * (len(cop) - 1))] - cop[int(0.1 * (len(cop) - 1))]
+    angle = float(np.arctan2(displacement[1], displacement[0]))
     near = np.pi / 2.0 * round(angle / (np.pi / 2.0))
     angle = near if abs(angle - near) < SNAP else angle
     return np.array([np.cos(angle), np.sin(angle)])
@@ -202,11 +202,13 @@ def _stance(plate: PlateSignals, span: slice, weight: float, ahead: Array, side:
     turn = np.array([[*ahead, 0.0], [*inward, 0.0], [0.0, 0.0, 1.0]])
     force = plate.force()[span] @ turn.T / weight
     cop = plate.cop(threshold)[span, :2] @ turn[:2, :2].T
-    known = cop[np.isfinite(cop).all(axis=1)]
-    cop = cop - known[0]
-    share, at = np.linspace(0.0, 1.0, len(force)), np.linspace(0.0, 1.0, POINTS)
-    curve, course = (np.column_stack([np.interp(at, share, column) for column in values.T]) for values in (force, cop))
-    figures = gait_figures(plate, span, force, known, weight)
+    loaded_cop = cop[np.isfinite(cop).all(axis=1)]
+    cop = cop - loaded_cop[0]
+    share, grid = np.linspace(0.0, 1.0, len(force)), np.linspace(0.0, 1.0, POINTS)
+    curve, course = (
+        np.column_stack([np.interp(grid, share, column) for column in values.T]) for values in (force, cop)
+    )
+    figures = gait_figures(plate, span, force, loaded_cop, weight)
     return Stance(plate.geometry.name, float(plate.t[span.start]), float(plate.t[span.stop]), curve, course, figures)
 
 
@@ -249,14 +251,14 @@ def gait_summary(gait: Gait) -> dict[str, float]:
     step_s is the mean time from a strike to the next one. double_support_s is the mean duration of double support.
     """
     stances = gait.stances
-    found: dict[str, float] = {"stances": float(len(stances)), "weight_N": gait.weight}
+    summary: dict[str, float] = {"stances": float(len(stances)), "weight_N": gait.weight}
     pairs = [(a, b) for a, b in pairwise(stances) if b.start - a.start < 2.0 * (a.end - a.start)]
-    found["step_s"] = float(np.mean([b.start - a.start for a, b in pairs])) if pairs else float("nan")
-    both = [a.end - b.start for a, b in pairs if a.end > b.start]
-    found["double_support_s"] = float(np.mean(both)) if both else float("nan")
+    summary["step_s"] = float(np.mean([b.start - a.start for a, b in pairs])) if pairs else float("nan")
+    overlaps = [a.end - b.start for a, b in pairs if a.end > b.start]
+    summary["double_support_s"] = float(np.mean(overlaps)) if overlaps else float("nan")
     for name in stances[0].figures:
-        found[name] = float(np.mean([stance.figures[name] for stance in stances]))
-    return found
+        summary[name] = float(np.mean([stance.figures[name] for stance in stances]))
+    return summary
 
 
 _ROWS = (
@@ -284,6 +286,8 @@ def gait_table(gaits: Sequence[Gait]) -> list[str]:
     summaries = [gait_summary(gait) for gait in gaits]
     lines = [f"{'':<18}" + "".join(f" {gait.name[-24:]:>24}" for gait in gaits)]
     for label, key, scale, unit in _ROWS:
-        cells = "".join(f" {scale * one[key]:>24.4g}" if np.isfinite(one[key]) else f" {'-':>24}" for one in summaries)
+        cells = "".join(
+            f" {scale * summary[key]:>24.4g}" if np.isfinite(summary[key]) else f" {'-':>24}" for summary in summaries
+        )
         lines.append(f"{label:<18}{cells} {unit}".rstrip())
     return lines

@@ -66,14 +66,14 @@ class Grid:
 
     def figures(self) -> dict[str, Any]:
         """Return the metrics of each load: root mean square and largest errors over the grid."""
-        found = []
+        loads = []
         for i, load in enumerate(self.loads):
-            entry = {"load_N": float(load), "force_error_N": float(np.abs(self.force_bias[i]).max())}
+            row = {"load_N": float(load), "force_error_N": float(np.abs(self.force_bias[i]).max())}
             for name in ("bias", "expected_bias", "scatter", "expected_scatter"):
                 size = np.linalg.norm(getattr(self, name)[i], axis=-1)
-                entry[f"cop_{name}_rms_m"] = float(np.sqrt(np.mean(size**2)))
-                entry[f"cop_{name}_max_m"] = float(size.max())
-            found.append(entry)
+                row[f"cop_{name}_rms_m"] = float(np.sqrt(np.mean(size**2)))
+                row[f"cop_{name}_max_m"] = float(size.max())
+            loads.append(row)
         geometry = self.plate.geometry()
         return {
             "type": geometry.kind,
@@ -82,7 +82,7 @@ class Grid:
             "samples": self.samples,
             "clipped": self.clipped,
             "cutoff_hz": self.cutoff,
-            "loads": found,
+            "loads": loads,
         }
 
 
@@ -143,24 +143,24 @@ def grid_test(
     clipped = 0
     for i, load in enumerate(loads):
         push = load * geometry.normal + SHEAR * load * geometry.rotation[:, 0]
-        for k, at in enumerate(grid):
-            where = geometry.centre + geometry.rotation[:, :2] @ at
+        for k, point in enumerate(grid):
+            position = geometry.centre + geometry.rotation[:, :2] @ point
             amplifiers.reset(seed, i * len(grid) + k)
             amplifiers.begin()
-            _press(boxed, where, push, wait + count)
+            _press(boxed, position, push, wait + count)
             rows = amplifiers.samples(0)
             clipped += amplifiers.clipped[0]
             signals = PlateSignals(rows[:, 0].copy(), geometry, rows[:, 1:].copy())
             if cutoff is not None:
                 signals = filtered(signals, cutoff)
             cop = signals.cop(0.0, "plate")[wait + 1 :]
-            bias[i, k], scatter[i, k] = cop.mean(axis=0) - at, cop.std(axis=0)
+            bias[i, k], scatter[i, k] = cop.mean(axis=0) - point, cop.std(axis=0)
             force_bias[i, k] = signals.normal_force()[wait + 1 :].mean() - load
-            arm = geometry.rotation.T @ (where - geometry.transducer_origin)
+            arm = geometry.rotation.T @ (position - geometry.transducer_origin)
             force = geometry.rotation.T @ push
             wrench = np.append(force, np.cross(arm, force))
             read, expected_scatter[i, k] = expected(plate, wrench, cutoff)
-            expected_bias[i, k] = read - at
+            expected_bias[i, k] = read - point
     return Grid(
         plate,
         np.array(loads),
@@ -204,8 +204,8 @@ def expected(plate: PlateConfig, wrench: Array, cutoff: float | None = None) -> 
     slope = np.zeros((2, 6))
     slope[0, [0, 2, 4]] = s[2] / f[2], -(s[0] + x) / f[2], -1.0 / f[2]
     slope[1, [1, 2, 3]] = s[2] / f[2], -(s[1] + y) / f[2], 1.0 / f[2]
-    left = 1.0 if cutoff is None else _noise_share(cutoff, geometry.rate)
-    return np.array([x, y]), np.sqrt(left * np.diag(slope @ covariance @ slope.T))
+    variance_share = 1.0 if cutoff is None else _noise_share(cutoff, geometry.rate)
+    return np.array([x, y]), np.sqrt(variance_share * np.diag(slope @ covariance @ slope.T))
 
 
 def _noise_share(cutoff: float, rate: float) -> float:
@@ -221,17 +221,17 @@ def grid_lines(grid: Grid) -> list[str]:
     figures = grid.figures()
     head = f"{'load':>8} {'CoP error rms':>15} {'largest':>11} {'predicted':>11} {'scatter rms':>13} {'predicted':>11}"
     size = " x ".join(f"{length:g}" for length in figures["size_m"])
-    said = f"{figures['points']} points over {100 * COVERED:g} % of {size} m, type {figures['type']}"
+    description = f"{figures['points']} points over {100 * COVERED:g} % of {size} m, type {figures['type']}"
     lines = [
-        f"{said}, {figures['samples']} samples each, {100 * SHEAR:g} % of the load along x",
+        f"{description}, {figures['samples']} samples each, {100 * SHEAR:g} % of the load along x",
         "error: mean CoP less where the load was; predicted: what cross-talk, noise and bits of this plate make of it",
         head,
     ]
-    for one in figures["loads"]:
+    for row in figures["loads"]:
         lines.append(
-            f"{one['load_N']:>6g} N {1e3 * one['cop_bias_rms_m']:>12.4f} mm {1e3 * one['cop_bias_max_m']:>8.4f} mm "
-            f"{1e3 * one['cop_expected_bias_max_m']:>8.4f} mm {1e3 * one['cop_scatter_rms_m']:>10.4f} mm "
-            f"{1e3 * one['cop_expected_scatter_rms_m']:>8.4f} mm"
+            f"{row['load_N']:>6g} N {1e3 * row['cop_bias_rms_m']:>12.4f} mm {1e3 * row['cop_bias_max_m']:>8.4f} mm "
+            f"{1e3 * row['cop_expected_bias_max_m']:>8.4f} mm {1e3 * row['cop_scatter_rms_m']:>10.4f} mm "
+            f"{1e3 * row['cop_expected_scatter_rms_m']:>8.4f} mm"
         )
     if grid.clipped:
         lines.append(f"{grid.clipped} values were beyond the range of the amplifier, and cut")

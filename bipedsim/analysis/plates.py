@@ -73,10 +73,10 @@ def roll_pitch_yaw(quaternion: Array) -> Array:
     roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
     pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
     yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    found = np.column_stack([roll, pitch, yaw])
-    known = np.isfinite(found).all(axis=1)
-    found[known] = np.unwrap(found[known], axis=0)
-    return found
+    angles = np.column_stack([roll, pitch, yaw])
+    known = np.isfinite(angles).all(axis=1)
+    angles[known] = np.unwrap(angles[known], axis=0)
+    return angles
 
 
 def world_wrench(wrench: Array, sole_poses: Array) -> tuple[Array, Array]:
@@ -306,10 +306,10 @@ class _Median:
         self._values, self._counts = np.zeros(0), np.zeros(0, dtype=np.int64)
 
     def add(self, values: Array) -> None:
-        some, counts = np.unique(values, return_counts=True)
-        self._values, place = np.unique(np.concatenate([self._values, some]), return_inverse=True)
-        both = np.concatenate([self._counts, counts])
-        self._counts = np.bincount(place, both, minlength=len(self._values)).astype(np.int64)
+        new_values, counts = np.unique(values, return_counts=True)
+        self._values, index = np.unique(np.concatenate([self._values, new_values]), return_inverse=True)
+        all_counts = np.concatenate([self._counts, counts])
+        self._counts = np.bincount(index, all_counts, minlength=len(self._values)).astype(np.int64)
         while len(self._values) > MANY:
             # Neighbours are merged to limit the memory.
             self._values = self._values[::2]
@@ -318,8 +318,8 @@ class _Median:
     @property
     def median(self) -> float:
         n = int(self._counts.sum())
-        at = np.searchsorted(np.cumsum(self._counts), [(n - 1) // 2, n // 2], side="right")
-        return float(self._values[at].mean()) if n else float("nan")
+        middle = np.searchsorted(np.cumsum(self._counts), [(n - 1) // 2, n // 2], side="right")
+        return float(self._values[middle].mean()) if n else float("nan")
 
 
 class RunFigures:

@@ -42,12 +42,12 @@ def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD
     * The plates were not loaded all the time, or for less than 10 s.
     * The motion exceeds that of people who stand quietly, or there was no motion at all.
     """
-    used = [one for one in plates.values() if one.loaded(threshold).any()]
-    if not used or not all(one.loaded(threshold).all() for one in used):
+    used = [plate for plate in plates.values() if plate.loaded(threshold).any()]
+    if not used or not all(plate.loaded(threshold).all() for plate in used):
         return "nobody stood on the same force plates all the time"
-    if not all(one.t[-1] - one.t[0] >= STOOD for one in used):
+    if not all(plate.t[-1] - plate.t[0] >= STOOD for plate in used):
         return f"who stood there did for less than {STOOD:g} s"
-    rate = min(one.geometry.rate for one in used)
+    rate = min(plate.geometry.rate for plate in used)
     total = sum_of_plates(used, threshold)
     extent = np.ptp(total.cop, axis=0)
     if extent.max() < MOTIONLESS:
@@ -114,16 +114,16 @@ def sway_figures(cop: Array, rate: float) -> dict[str, float]:
         "sway_area_m2_per_s": float(np.abs(swept).sum() / (2.0 * duration)),
         **_spectral(distance - mean, rate, ""),
     }
-    for k, way in enumerate(("_ap", "_ml")):
-        one, length = np.abs(centred[:, k]), float(np.abs(steps[:, k]).sum())
+    for k, suffix in enumerate(("_ap", "_ml")):
+        deviation, length = np.abs(centred[:, k]), float(np.abs(steps[:, k]).sum())
         figures |= {
-            f"mean_distance{way}_m": float(one.mean()),
-            f"rms_distance{way}_m": float(np.sqrt((one**2).mean())),
-            f"path{way}_m": length,
-            f"range{way}_m": float(np.ptp(centred[:, k])),
-            f"mean_velocity{way}_m_per_s": length / duration,
-            f"mean_frequency{way}_hz": _quotient(length, 4.0 * np.sqrt(2.0) * float(one.mean()) * duration),
-            **_spectral(centred[:, k], rate, way),
+            f"mean_distance{suffix}_m": float(deviation.mean()),
+            f"rms_distance{suffix}_m": float(np.sqrt((deviation**2).mean())),
+            f"path{suffix}_m": length,
+            f"range{suffix}_m": float(np.ptp(centred[:, k])),
+            f"mean_velocity{suffix}_m_per_s": length / duration,
+            f"mean_frequency{suffix}_hz": _quotient(length, 4.0 * np.sqrt(2.0) * float(deviation.mean()) * duration),
+            **_spectral(centred[:, k], rate, suffix),
         }
     return figures
 
@@ -132,7 +132,7 @@ def _quotient(a: float, b: float) -> float:
     return a / b if b > 0.0 else float("nan")
 
 
-def _spectral(values: Array, rate: float, way: str) -> dict[str, float]:
+def _spectral(values: Array, rate: float, suffix: str) -> dict[str, float]:
     """Return the spectral metrics of (N,) values."""
     n = len(values)
     number = np.arange(1, n + 1)
@@ -151,17 +151,17 @@ def _spectral(values: Array, rate: float, way: str) -> dict[str, float]:
         "frequency_dispersion{}",
     )
     if len(f) < LEAST or power.sum() <= 0.0:
-        return dict.fromkeys((name.format(way) for name in names), float("nan"))
+        return dict.fromkeys((name.format(suffix) for name in names), float("nan"))
     share = np.cumsum(power) / power.sum()
     m0, m1, m2 = ((f**k * power).sum() for k in range(3))
-    found = (
+    metrics = (
         m0 * rate / n,
         f[int(np.searchsorted(share, 0.5))],
         f[int(np.searchsorted(share, 0.95))],
         np.sqrt(m2 / m0),
         np.sqrt(max(1.0 - m1**2 / (m0 * m2), 0.0)),
     )
-    return {name.format(way): float(value) for name, value in zip(names, found, strict=True)}
+    return {name.format(suffix): float(value) for name, value in zip(names, metrics, strict=True)}
 
 
 def sway_lines(figures: dict[str, float]) -> list[str]:
@@ -178,7 +178,7 @@ def sway_lines(figures: dict[str, float]) -> list[str]:
     )
     lines = [f"{'sway of the CoP':<18} {'':>12} {'ahead':>12} {'aside':>12}"]
     for name, key, scale, unit in rows:
-        cells = " ".join(f"{scale * figures[key.format(way)]:>12.4g}" for way in ("", "_ap", "_ml"))
+        cells = " ".join(f"{scale * figures[key.format(suffix)]:>12.4g}" for suffix in ("", "_ap", "_ml"))
         lines.append(f"{name:<18} {cells} {unit}")
     lines.append(f"{'95 % ellipse':<18} {1e6 * figures['ellipse_area_m2']:>12.4g} mm^2")
     lines.append(f"{'95 % circle':<18} {1e6 * figures['circle_area_m2']:>12.4g} mm^2")

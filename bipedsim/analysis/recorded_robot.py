@@ -40,6 +40,6 @@ def compare_robot(robot: Robot, run: Mapping[str, Any]) -> None:
         robot: The robot as it is now.
         run: All data needed to simulate the run again (:func:`bipedsim.runs.describe_run`).
     """
-    was = run.get("robot_content", {})
-    if was and robot.content and (differ := changes(was, robot.content)):
+    recorded = run.get("robot_content", {})
+    if recorded and robot.content and (differ := changes(recorded, robot.content)):
         warn_changed(f"robot {robot.name} is not the one that was recorded: {some(differ)}")

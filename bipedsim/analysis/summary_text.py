@@ -75,10 +75,10 @@ def readout_text(name: str, value: float) -> str:
     words = name.split("_")
     if name not in READOUT_UNITS and unit:
         words.pop()
-    said = " ".join(_SHORT.get(word, word) for word in words)
+    label = " ".join(_SHORT.get(word, word) for word in words)
     if unit == "m" and abs(value) < 1.0:
         value, unit = 1e3 * value, "mm"
-    return f"{said} {value:.3g} {unit}".rstrip()
+    return f"{label} {value:.3g} {unit}".rstrip()
 
 
 def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> list[str]:
@@ -97,7 +97,7 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         if key in (*_IN_WORDS, *_COMMANDS[1:], *hidden):
             continue
         if key == "overruns":
-            lines += _in_time(summary) if with_ros else []
+            lines += _command_lines(summary) if with_ros else []
             continue
         text = _text(value, resolution_of(key))
         if text:
@@ -105,52 +105,52 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
     for name, span in (summary.get("readouts") or {}).items():
         step = resolution_of(name)
         lines.append(_line(name, f"{_text(span['min'], step)} to {_text(span['max'], step)}"))
-    for name, one in (summary.get("objects") or {}).items():
-        place = ", ".join(f"{value:.4g}" for value in one["end_m"].values())
-        far = f"{one['farthest_m']:.4g} m from where it began at most"
-        lines.append(_line(f"object {name}", f"ended at ({place}) m, {far}, up to {one['fastest_m_s']:.4g} m/s"))
+    for name, metrics in (summary.get("objects") or {}).items():
+        place = ", ".join(f"{value:.4g}" for value in metrics["end_m"].values())
+        far = f"{metrics['farthest_m']:.4g} m from where it began at most"
+        lines.append(_line(f"object {name}", f"ended at ({place}) m, {far}, up to {metrics['fastest_m_s']:.4g} m/s"))
     if summary.get("torque_limited_fraction") is not None:
-        lines.append(_line("torques", _driven(summary)))
+        lines.append(_line("torques", _torque_text(summary)))
     stops = stops_text(summary.get("joint_stops") or {}, summary.get("duration_s"))
     if stops:
         lines.append(_line("joint stops", stops))
     if summary.get("physics"):
         lines.append(_line("physics", physics_text(summary["physics"], summary.get("unresolved_steps") or 0)))
     if summary.get("gave_up_at_s") is not None:
-        lines.append(_stopped(summary))
+        lines.append(_stop_text(summary))
     if summary.get("verdict"):
         lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines
 
 
-def _stopped(summary: Mapping[str, Any]) -> str:
+def _stop_text(summary: Mapping[str, Any]) -> str:
     """Describe the stop of the controller: its time, the reason unless the outcome contains it, and the consequence."""
     at, why, verdict = summary["gave_up_at_s"], summary.get("gave_up_why"), summary.get("verdict")
-    said = f"controller stopped at t = {at:.3f} s"
+    text = f"controller stopped at t = {at:.3f} s"
     if why and not (verdict and why in verdict):
-        said += f": {why}"
+        text += f": {why}"
     if not verdict:
         # The summary is of a part of a run, which may not contain the consequence.
-        return said
+        return text
     # The tolerance is needed because multiples of a time step are not exact in binary.
     if at >= summary["duration_s"] - 1e-9:
-        return f"{said}; the run ended there"
+        return f"{text}; the run ended there"
     begin, end = (summary.get("command_silences_s") or [(at, at)])[-1]
     if end is None and begin <= at + _ON_ITS_WAY:
-        return f"{said}; no commands came from then on: after command_timeout the joints did as timeout_mode says"
-    return f"{said}; from then on the joints were damped"
+        return f"{text}; no commands came from then on: after command_timeout the joints did as timeout_mode says"
+    return f"{text}; from then on the joints were damped"
 
 
-def _driven(summary: Mapping[str, Any]) -> str:
+def _torque_text(summary: Mapping[str, Any]) -> str:
     """Describe how often torques were at their limits and changed sides."""
     limited, turned = summary["torque_limited"], summary["torque_swings_hz"]
-    said = "never at their limits"
+    text = "never at their limits"
     if limited:
         shares = ", ".join(f"{joint} {percent(share)}" for joint, share in list(limited.items())[:_SHOWN])
         more = f" and {len(limited) - _SHOWN} more joints" if len(limited) > _SHOWN else ""
-        said = f"at a limit in {percent(summary['torque_limited_fraction'])} of ticks ({shares}{more})"
+        text = f"at a limit in {percent(summary['torque_limited_fraction'])} of ticks ({shares}{more})"
     joint, rate = next(iter(turned.items()), ("", 0.0))
-    return said + (f"; from side to side up to {rate:.3g} times a second ({joint})" if turned else "")
+    return text + (f"; from side to side up to {rate:.3g} times a second ({joint})" if turned else "")
 
 
 def stops_text(stops: Mapping[str, Mapping[str, float]], end: float | None) -> str:
@@ -168,13 +168,13 @@ def stops_text(stops: Mapping[str, Mapping[str, float]], end: float | None) -> s
         for name, stop in stops.items()
         if abs(stop["torque_Nm"]) >= _RESOLUTION["Nm"]
     }
-    said = [
+    texts = [
         f"{name} from {stops[name]['from_s']:.6g} s to {until[name]}, {stops[name]['torque_Nm']:.3g} N.m"
         for name in sorted(until, key=lambda name: until[name] != "the end")
     ]
-    left = len(said) - _SHOWN
-    more = f" and {left} more {'joints' if left > 1 else 'joint'}" if left > 0 else ""
-    return "; ".join(said[:_SHOWN]) + more
+    hidden = len(texts) - _SHOWN
+    more = f" and {hidden} more {'joints' if hidden > 1 else 'joint'}" if hidden > 0 else ""
+    return "; ".join(texts[:_SHOWN]) + more
 
 
 def percent(share: float) -> str:
@@ -242,7 +242,7 @@ def silence_text(summary: Mapping[str, Any]) -> str:
     return ", ".join(shown) + (f" and {len(spans) - _SHOWN} more times" if len(spans) > _SHOWN else "")
 
 
-def _in_time(summary: Mapping[str, Any]) -> list[str]:
+def _command_lines(summary: Mapping[str, Any]) -> list[str]:
     """Format the lines on commands and overruns."""
     details = [f"{summary['missed_commands']} missed"]
     if summary["commands_dropped"]:

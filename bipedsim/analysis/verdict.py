@@ -40,7 +40,7 @@ SWING = 0.5
 OFTEN_LIMITED, OFTEN_TURNED = 0.1, 50.0
 
 
-class _Watch(NamedTuple):
+class _OutcomeArrays(NamedTuple):
     """Packed arguments of the kernels: live arrays of the simulator, constants of the robot, and the tracked state.
 
     Attributes:
@@ -109,7 +109,7 @@ class _Watch(NamedTuple):
 
 
 @kernel
-def _note(w: _Watch, c: int, t: float, holds: bool) -> None:
+def _update_condition(w: _OutcomeArrays, c: int, t: float, holds: bool) -> None:
     """Update condition ``c`` at ``t`` [s]; ``holds`` says whether it holds."""
     if holds:
         if not t - w.last[c] <= GAP:
@@ -118,7 +118,7 @@ def _note(w: _Watch, c: int, t: float, holds: bool) -> None:
 
 
 @kernel
-def _look_at_feet(w: _Watch, t: float) -> None:
+def _update_feet(w: _OutcomeArrays, t: float) -> None:
     """Count steps, jumps and strides; update slip and tipping."""
     feet = w.up.shape[0]
     nu = w.idx_q.shape[0]
@@ -131,7 +131,7 @@ def _look_at_feet(w: _Watch, t: float) -> None:
     at_edge = True
     for k in range(feet):
         on_ground = w.force[k, 2] > w.carries
-        _note(w, 2 * nu + k, t, on_ground and w.sliding[k])
+        _update_condition(w, 2 * nu + k, t, on_ground and w.sliding[k])
         if not on_ground:
             if np.isnan(w.up[k]) and w.landed[k]:
                 w.up[k] = t
@@ -154,28 +154,28 @@ def _look_at_feet(w: _Watch, t: float) -> None:
                 w.way[2] = w.now[1]
         w.up[k] = np.nan
         w.landed[k] = True
-    _note(w, 2 * nu + feet, t, loaded and tips and at_edge)
+    _update_condition(w, 2 * nu + feet, t, loaded and tips and at_edge)
 
 
 @kernel
-def _look_at_torques(w: _Watch) -> None:
+def _update_torques(w: _OutcomeArrays) -> None:
     """Count ticks with torques at their limits, and swings of torques."""
-    some = False
+    any_limited = False
     for j in range(w.command.shape[0]):
         torque, limit = w.command[j], w.effort_limit[j]
         if abs(torque) >= AT_LIMIT * limit:
             w.limited[j] += 1
-            some = True
+            any_limited = True
         if abs(torque) >= SWING * limit:
             if torque * w.side[j] < 0.0:
                 w.turned[j] += 1
             w.side[j] = np.sign(torque)
     w.ticks[0] += 1
-    w.ticks[1] += some
+    w.ticks[1] += any_limited
 
 
 @kernel
-def _look_at_stops(w: _Watch, t: float) -> None:
+def _update_stops(w: _OutcomeArrays, t: float) -> None:
     """Update the intervals of joints at their limits."""
     for i in range(w.stopped.shape[0]):
         impulse = w.stop_impulse[i]
@@ -191,13 +191,13 @@ def _look_at_stops(w: _Watch, t: float) -> None:
 
 
 @entry
-def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
+def _update(boxed: Any, t: float, q: Array, idle: bool) -> None:
     """Process the tick that ended at ``t`` [s] in the configuration ``q`` (nq,)."""
     w = boxed.arrays
-    _look_at_stops(w, t)
+    _update_stops(w, t)
     if not np.isnan(w.fell[0]):
         return
-    _look_at_torques(w)
+    _update_torques(w)
     if not w.judged:
         return
     x, y, z, s = q[3], q[4], q[5], q[6]
@@ -214,12 +214,12 @@ def _look(boxed: Any, t: float, q: Array, idle: bool) -> None:
         w.start[2] = np.arctan2(2.0 * (x * y + s * z), 1.0 - 2.0 * (y * y + z * z))
     nu = w.idx_q.shape[0]
     for j in range(nu):
-        _note(w, j, t, abs(w.effort[j]) >= AT_LIMIT * w.effort_limit[j])
+        _update_condition(w, j, t, abs(w.effort[j]) >= AT_LIMIT * w.effort_limit[j])
         angle = q[w.idx_q[j]]
         held = abs(w.stop_impulse[w.idx_v[j]]) >= HELD * w.effort_limit[j] * w.control_dt
-        _note(w, nu + j, t, held or angle > w.upper[j] + AT_STOP or angle < w.lower[j] - AT_STOP)
-    _look_at_feet(w, t)
-    _note(w, w.since.shape[0] - 1, t, idle)
+        _update_condition(w, nu + j, t, held or angle > w.upper[j] + AT_STOP or angle < w.lower[j] - AT_STOP)
+    _update_feet(w, t)
+    _update_condition(w, w.since.shape[0] - 1, t, idle)
     lean = vertical[0] * w.upright[0] + vertical[1] * w.upright[1] + vertical[2] * w.upright[2]
     if has_fallen(lean, height, w.height[0]):
         w.fell[0] = t
@@ -238,14 +238,14 @@ class Verdict:
 
     def __init__(self, sim: Simulator, under: Sequence[str] = ()) -> None:
         self._sim = sim
-        self._under = _under(under)
+        self._faults_text = _faults_text(under)
         self._robot = robot = sim.robot
         # A fixed robot cannot fall, and a body without drives has no posture to fall from.
         self._judged = judged = robot.free_flyer and robot.nu > 0
         feet, nu, contact = len(robot.soles), robot.nu, sim.contact
         com, soles = sim.places()
-        self._watch = zeros_of(
-            _Watch,
+        self._arrays = zeros_of(
+            _OutcomeArrays,
             {"n": 2 * nu + feet + 2, "K": feet, "j": nu, "v": robot.model.nv},
             com=com,
             soles=soles,
@@ -265,12 +265,12 @@ class Verdict:
             carries=CARRIES * robot.weight,
             judged=judged,
         )
-        self._box = box(self._watch)
+        self._box = box(self._arrays)
         self.restart()
 
     def restart(self) -> None:
         """Start again; the next tick gives the reference of a standing robot."""
-        w = self._watch
+        w = self._arrays
         for array in (w.upright, w.height, w.start, w.way, w.moving, w.now, w.since, w.landed, w.side, w.stopped):
             array[:] = 0
         for counts in (w.ticks, w.limited, w.turned):
@@ -287,17 +287,17 @@ class Verdict:
     def tick(self, idle: bool = False) -> None:
         """Process the last control tick of the simulator; ``idle`` means that no commands arrive."""
         if self._robot.nu:
-            _look(self._box, self._sim.t, self._sim.q, idle)
+            _update(self._box, self._sim.t, self._sim.q, idle)
 
     @property
     def fell_at(self) -> float | None:
         """Time of the fall [s]; None if the robot did not or cannot fall."""
-        return float(self._watch.fell[0]) if np.isfinite(self._watch.fell[0]) else None
+        return float(self._arrays.fell[0]) if np.isfinite(self._arrays.fell[0]) else None
 
     @property
     def reason(self) -> str:
         """Reason of the fall and its begin: of the conditions that lasted until the fall, the first one; or empty."""
-        w, robot = self._watch, self._robot
+        w, robot = self._arrays, self._robot
         names = [f"{joint} at its torque limit" for joint in robot.joint_names]
         names += [f"{joint} at its joint limit" for joint in robot.joint_names]
         names += [f"{sole.name} foot slipping" for sole in robot.soles]
@@ -325,84 +325,84 @@ class Verdict:
         Args:
             until: End of the period described [s]; by default now. An interrupted tick has no row in the recording.
         """
-        w = self._watch
+        w = self._arrays
         walked = float(w.way[0] + np.hypot(*(w.now - w.way[1:])))
-        told = (int(w.counts[0]), walked) if self._judged else (None, None)
+        walk = (int(w.counts[0]), walked) if self._judged else (None, None)
         line = self._line(walked, (self._sim.t if until is None else until) - self._began)
-        limited, turned = self._torques()
+        limited, turned = self._torque_figures()
         torques = (w.ticks[1] / max(w.ticks[0], 1), limited, turned) if self._robot.nu else (None, None, None)
         # A joint that is the reason of the fall is already named.
-        told_of = "at its torque limit" in line
-        line += _of_torques({} if told_of else limited, turned) + self._under
-        return dict(zip(OUTCOME, (self.fell_at, *told, *torques, self._stops(), line), strict=True))
+        named = "at its torque limit" in line
+        line += _torque_text({} if named else limited, turned) + self._faults_text
+        return dict(zip(OUTCOME, (self.fell_at, *walk, *torques, self._stop_figures(), line), strict=True))
 
-    def _torques(self) -> tuple[dict[str, float], dict[str, float]]:
+    def _torque_figures(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the share of ticks of each joint at its torque limit, and the frequency of its swings [1/s].
 
         Both are sorted, the largest first. Joints with 0 are left out.
         """
-        w, names = self._watch, self._robot.joint_names
+        w, names = self._arrays, self._robot.joint_names
         ticks = max(int(w.ticks[0]), 1)
-        found = ((w.limited, float(ticks)), (w.turned, ticks * self._sim.control_dt))
+        counters = ((w.limited, float(ticks)), (w.turned, ticks * self._sim.control_dt))
         limited, turned = (
             {names[j]: float(counts[j] / whole) for j in np.argsort(-counts, kind="stable") if counts[j]}
-            for counts, whole in found
+            for counts, whole in counters
         )
         return limited, turned
 
-    def _stops(self) -> dict[str, dict[str, float]]:
+    def _stop_figures(self) -> dict[str, dict[str, float]]:
         """Return for each joint that reached its limit the last interval there [s], and the mean torque [N.m].
 
         The largest torques come first.
         """
-        model, found = self._sim.plant.model, {}
-        for i, (begin, end, impulse, ticks) in enumerate(self._watch.stopped):
+        model, stops = self._sim.plant.model, {}
+        for i, (begin, end, impulse, ticks) in enumerate(self._arrays.stopped):
             if ticks:
                 name = next(model.names[j] for j in range(1, model.njoints) if model.joints[j].idx_v == i)
                 dt = self._sim.control_dt
-                found[name] = {"from_s": begin - dt, "to_s": end, "torque_Nm": impulse / (ticks * dt)}
-        order = sorted(found, key=lambda name: -abs(found[name]["torque_Nm"]))
-        return {name: {key: float(value) for key, value in found[name].items()} for name in order}
+                stops[name] = {"from_s": begin - dt, "to_s": end, "torque_Nm": impulse / (ticks * dt)}
+        order = sorted(stops, key=lambda name: -abs(stops[name]["torque_Nm"]))
+        return {name: {key: float(value) for key, value in stops[name].items()} for name in order}
 
     def _line(self, walked: float, t: float) -> str:
         if not self._judged:
             return f"ran {length_text(t)}; nothing that could fall"
         if self.fell_at is not None:
-            said = f"fell at {self.fell_at:.1f} s" + (f": {self.reason}" if self.reason else "")
-            return said + (f"{_LIES}{', '.join(self.lies_on)}" if self.lies_on else "")
-        w = self._watch
+            text = f"fell at {self.fell_at:.1f} s" + (f": {self.reason}" if self.reason else "")
+            return text + (f"{_LIES}{', '.join(self.lies_on)}" if self.lies_on else "")
+        w = self._arrays
         steps, jumps = int(w.counts[0]), int(w.counts[1])
         held = self._sim.gantry is not None and self._sim.gantry.holds
-        said = f"hung in its gantry for {length_text(t)}" if held else f"stood {length_text(t)}"
+        text = f"hung in its gantry for {length_text(t)}" if held else f"stood {length_text(t)}"
         if steps and walked >= WALKED:
             speed = walked / max(w.moving[1] - w.moving[0], AIR)
-            said = f"walked {walked:.2f} m in {length_text(t)}, {speed:.2f} m/s while walking, {_times(steps, 'step')}"
-            said += self._astray(walked)
+            text = f"walked {walked:.2f} m in {length_text(t)}, {speed:.2f} m/s while walking, {_times(steps, 'step')}"
+            text += self._deviation_text(walked)
         elif jumps:
-            said = f"stood {length_text(t)} with {_times(jumps, 'jump')}"
+            text = f"stood {length_text(t)} with {_times(jumps, 'jump')}"
         elif steps:
-            said = f"stepped in place for {length_text(t)}, {_times(steps, 'step')}"
+            text = f"stepped in place for {length_text(t)}, {_times(steps, 'step')}"
         if held and steps:
-            said += ", in its gantry to the end"
-        return f"{said}, did not fall"
+            text += ", in its gantry to the end"
+        return f"{text}, did not fall"
 
-    def _astray(self, walked: float) -> str:
+    def _deviation_text(self, walked: float) -> str:
         """Describe the end of a walk of ``walked`` [m] if it deviates from straight ahead in position or heading.
 
         The command is not known here, so a commanded turn is mentioned, too.
         """
-        x, y, heading = self._watch.start
-        dx, dy = self._watch.now - (x, y)
+        x, y, heading = self._arrays.start
+        dx, dy = self._arrays.now - (x, y)
         aside = float(np.cos(heading) * dy - np.sin(heading) * dx)
         qx, qy, qz, qw = self._sim.q[3:7]
         turned = np.arctan2(2.0 * (qx * qy + qw * qz), 1.0 - 2.0 * (qy * qy + qz * qz)) - heading
         turned = float(np.arctan2(np.sin(turned), np.cos(turned)))
-        said = ""
+        text = ""
         if abs(aside) >= max(ASTRAY, ASTRAY_SHARE * walked):
-            said = f", to {abs(aside):.2f} m {_side(aside)} of straight ahead"
+            text = f", to {abs(aside):.2f} m {_side(aside)} of straight ahead"
         if abs(turned) >= TURNED:
-            said += f", facing {np.rad2deg(abs(turned)):.0f} degrees {_side(turned)}"
-        return said
+            text += f", facing {np.rad2deg(abs(turned)):.0f} degrees {_side(turned)}"
+        return text
 
 
 def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Sequence[str] = ()) -> dict[str, Any]:
@@ -420,25 +420,25 @@ def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Seq
     if fell_at is None:
         return {**outcome, "verdict": f"{outcome['verdict']}, but {stop}"}
     # The joints were damped after the stop, so conditions of that time are no reason of the fall.
-    _, lies, bodies = str(outcome["verdict"]).removesuffix(_under(under)).partition(_LIES)
-    return {**outcome, "verdict": f"fell at {fell_at:.1f} s: {stop}{lies}{bodies}{_under(under)}"}
+    _, lies, bodies = str(outcome["verdict"]).removesuffix(_faults_text(under)).partition(_LIES)
+    return {**outcome, "verdict": f"fell at {fell_at:.1f} s: {stop}{lies}{bodies}{_faults_text(under)}"}
 
 
-def _of_torques(limited: Mapping[str, float], turned: Mapping[str, float]) -> str:
+def _torque_text(limited: Mapping[str, float], turned: Mapping[str, float]) -> str:
     """Describe torques that were often at their limits, and torques that chatter."""
-    said = ""
+    text = ""
     often = [joint for joint, share in limited.items() if share >= OFTEN_LIMITED]
     if often:
         more = f" ({len(often) - 1} more {'joints' if len(often) > 2 else 'joint'})" if len(often) > 1 else ""
-        said = f"; {often[0]} at its torque limit in {percent(limited[often[0]])} of ticks{more}"
+        text = f"; {often[0]} at its torque limit in {percent(limited[often[0]])} of ticks{more}"
     joint, rate = next(iter(turned.items()), ("", 0.0))
     if rate >= OFTEN_TURNED:
-        said += " and" if often[:1] == [joint] else f"; {joint}"
-        said += f" driven from side to side {rate:.0f} times a second"
-    return said
+        text += " and" if often[:1] == [joint] else f"; {joint}"
+        text += f" driven from side to side {rate:.0f} times a second"
+    return text
 
 
-def _under(faults: Sequence[str]) -> str:
+def _faults_text(faults: Sequence[str]) -> str:
     return f", under {'; '.join(faults)}" if faults else ""
 
 
@@ -446,5 +446,5 @@ def _side(value: float) -> str:
     return "left" if value > 0.0 else "right"
 
 
-def _times(n: int, what: str) -> str:
-    return f"{n} {what}{'s' if n != 1 else ''}"
+def _times(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' if n != 1 else ''}"

@@ -58,22 +58,22 @@ class Estimate(Protocol):
     v: Array
 
 
-def fitting(robot: Robot, but: str) -> str:
-    """Return a hint that names the controllers configured in robot.yaml, except ``but``; empty if there are none."""
-    names = [name for name in robot.controllers if name != but]
+def fitting(robot: Robot, excluded: str) -> str:
+    """Return a hint on controllers configured in robot.yaml, except ``excluded``; empty if there are none."""
+    names = [name for name in robot.controllers if name != excluded]
     return f"; its robot.yaml has values for {', '.join(names)}: take --controller {names[0]}" if names else ""
 
 
-def refuse_loops(robot: Robot, who: str) -> None:
+def refuse_loops(robot: Robot, controller: str) -> None:
     """Refuse a robot with closed kinematic chains, for a controller whose equations cover only trees.
 
     Raises:
-        ConfigError: The robot has closed kinematic chains; the message names the controller ``who``.
+        ConfigError: The robot has closed kinematic chains; the message names the ``controller``.
     """
     if robot.loops:
         names = ", ".join(loop.name for loop in robot.loops)
         raise ConfigError(
-            f"controller {who!r} knows no closed chains, and {robot.name!r} has the loops {names}; take "
+            f"controller {controller!r} knows no closed chains, and {robot.name!r} has the loops {names}; take "
             "--controller posture"
         )
 
@@ -92,9 +92,9 @@ def checked(command: Any, observation: Observation) -> Command:
     shape = observation.joint_position.shape
     tau_joint = command.tau_joint if isinstance(command, Command) else None
     if not isinstance(tau_joint, np.ndarray) or tau_joint.shape != shape:
-        found = f"tau_joint of shape {np.shape(tau_joint)}" if tau_joint is not None else type(command).__name__
+        received = f"tau_joint of shape {np.shape(tau_joint)}" if tau_joint is not None else type(command).__name__
         raise ConfigError(
-            f"{RETURNED}{found}; it must return Command(tau_joint), shape {shape}, zeros where "
+            f"{RETURNED}{received}; it must return Command(tau_joint), shape {shape}, zeros where "
             "only an impedance is wanted"
         )
     assert isinstance(command, Command)
@@ -118,10 +118,10 @@ def checked_torque(command: Any, observation: Observation) -> Array:
     Raises:
         ConfigError: The value is no :class:`Command` of torques alone, or does not have one torque per joint.
     """
-    found = checked(command, observation)
-    if found.closes_loop:
+    checked_command = checked(command, observation)
+    if checked_command.closes_loop:
         raise ConfigError(
             "the controller asks the drives to close their loops, and torques alone will do here: a linearisation or a "
             "filter of torques must see all of the control law; have its update return the torques"
         )
-    return found.tau_joint
+    return checked_command.tau_joint

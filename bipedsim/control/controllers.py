@@ -50,41 +50,43 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
     if ":" in name and not module_name:
         raise ConfigError(f"controller = {name!r}: the module stands before the colon, as in package.module:Class")
     if module_name.endswith(".py"):
-        meant = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
-        raise ConfigError(f"controller = {name!r}: a module is named as import does, without .py: {meant}")
+        suggestion = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
+        raise ConfigError(f"controller = {name!r}: a module is named as import does, without .py: {suggestion}")
     if ":" not in name:
-        own = _classes(import_module_of(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
-        if own:
-            ways = " or ".join(f"{name}:{own_class}" for own_class in own)
-            raise ConfigError(f"controller = {name!r}: name the class in {name}.py, too: {ways}")
+        own_classes = (
+            _classes(import_module_of(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
+        )
+        if own_classes:
+            suggestions = " or ".join(f"{name}:{own_class}" for own_class in own_classes)
+            raise ConfigError(f"controller = {name!r}: name the class in {name}.py, too: {suggestions}")
         before, _, last = name.rpartition(".")
         if all(part.isidentifier() for part in name.split(".")) and before:
             raise ConfigError(f"controller = {name!r}: the class stands behind a colon; did you mean {before}:{last}?")
-        known = (*CONTROLLERS, *others)
-        raise UnknownNameError("controller", name, known, otherwise="package.module:Class of your own")
+        choices = (*CONTROLLERS, *others)
+        raise UnknownNameError("controller", name, choices, otherwise="package.module:Class of your own")
     module = import_module_of(module_name, name)
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
+    controller_class = getattr(module, class_name, None)
+    if not isinstance(controller_class, type):
         raise UnknownNameError("class", class_name, _classes(module), name)
-    params = getattr(found, "Params", None)
+    params = getattr(controller_class, "Params", None)
     if params is not None and not dataclasses.is_dataclass(params):
         raise ConfigError(
             f"controller = {name!r}: its Params is no dataclass: write @dataclass(frozen=True) above `class Params`, "
             "and each field with its type"
         )
     for method in ("reset", "update"):
-        if not callable(getattr(found, method, None)):
+        if not callable(getattr(controller_class, method, None)):
             raise ConfigError(f"controller = {name!r}: {class_name} has no method {method}(self, observation)")
     with suppress(ValueError):
-        takes = inspect.signature(found)
+        signature = inspect.signature(controller_class)
         try:
-            takes.bind(None, None, None)
+            signature.bind(None, None, None)
         except TypeError as error:
             raise ConfigError(
                 f"controller = {name!r}: {class_name} is made as {class_name}(robot, params, dt), but its __init__ "
-                f"takes {takes} ({error})"
+                f"takes {signature} ({error})"
             ) from error
-    return class_name, found
+    return class_name, controller_class
 
 
 def import_module_of(module_name: str, name: str) -> ModuleType:

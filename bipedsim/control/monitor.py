@@ -113,8 +113,8 @@ class Guard:
     @property
     def estimate(self) -> Estimate | None:
         """The state that the controller estimates, or None."""
-        found: Estimate | None = self._controller.estimate if self.has_estimate else None
-        return found
+        estimate: Estimate | None = self._controller.estimate if self.has_estimate else None
+        return estimate
 
     def reset(self, observation: Observation) -> None:
         """Clear a fall and reset the controller."""
@@ -190,10 +190,10 @@ class Guard:
 
 def _reason(error: Exception) -> str:
     """Return why a controller stopped after its update raised an error or returned an invalid command."""
-    said = str(error).strip().partition("\n")[0]
-    if isinstance(error, ConfigError) and said.startswith(RETURNED):
-        return _RETURNED + said.removeprefix(RETURNED)
-    return f"{_RAISED}{type(error).__name__}{f': {said}' if said else ''}"
+    message = str(error).strip().partition("\n")[0]
+    if isinstance(error, ConfigError) and message.startswith(RETURNED):
+        return _RETURNED + message.removeprefix(RETURNED)
+    return f"{_RAISED}{type(error).__name__}{f': {message}' if message else ''}"
 
 
 def _decimation_of(controller: Controller) -> int:
@@ -202,10 +202,10 @@ def _decimation_of(controller: Controller) -> int:
     Raises:
         ConfigError: Its ``decimation`` is not a whole number of at least 1.
     """
-    found = getattr(controller, "decimation", 1)
-    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise ConfigError(f"decimation = {found!r} of the controller must be a whole number of ticks, at least 1")
-    return found
+    decimation = getattr(controller, "decimation", 1)
+    if isinstance(decimation, bool) or not isinstance(decimation, int) or decimation < 1:
+        raise ConfigError(f"decimation = {decimation!r} of the controller must be a whole number of ticks, at least 1")
+    return decimation
 
 
 def _upward(quaternion: Array, vector: tuple[float, float, float]) -> float:

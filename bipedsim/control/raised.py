@@ -17,13 +17,13 @@ from bipedsim.errors import FailedError
 # Code objects that call into a controller, each with a function that names the controller from the local variables.
 _CALLS: dict[CodeType, Callable[[Mapping[str, Any]], str]] = {
     controllers.import_module_of.__code__: lambda local: str(local["name"]),
-    controllers.construct.__code__: lambda local: _named(local["cls"]),
+    controllers.construct.__code__: lambda local: _class_name(local["cls"]),
     **{
-        method.__code__: lambda local: _named(local["self"].controller_class)
+        method.__code__: lambda local: _class_name(local["self"].controller_class)
         for method in (Guard.update, Guard.reset, Guard.steer)
     },
 }
-_NOT_ITS_OWN = (monitor.__file__, importlib.__file__, "<frozen importlib")
+_HOST_FILES = (monitor.__file__, importlib.__file__, "<frozen importlib")
 
 _LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/|^<")
 
@@ -34,30 +34,32 @@ class ControllerError(FailedError):
 
 def controller_traceback(error: BaseException) -> str:
     """Return the traceback of an error in a controller with its causes; empty if another module raised it."""
-    own, _ = _own_frames(error)
-    return "" if own is None else "".join(traceback.format_exception(type(error), error, own))
+    controller_frames, _ = _own_frames(error)
+    return (
+        "" if controller_frames is None else "".join(traceback.format_exception(type(error), error, controller_frames))
+    )
 
 
 def raising_controller(error: BaseException) -> str:
     """Return the controller that raised an error, as ``module:Class``; empty if another module raised it."""
-    own, name = _own_frames(error)
-    return "" if own is None else name
+    controller_frames, name = _own_frames(error)
+    return "" if controller_frames is None else name
 
 
 def _own_frames(error: BaseException) -> tuple[TracebackType | None, str]:
     """Return the frames of the controller in a traceback, or None if there are none, and its name."""
-    own, name = None, ""
+    controller_frames, name = None, ""
     frame = error.__traceback__
     while frame is not None:
         if name_of := _CALLS.get(frame.tb_frame.f_code):
-            own, name = frame.tb_next, name_of(frame.tb_frame.f_locals)
+            controller_frames, name = frame.tb_next, name_of(frame.tb_frame.f_locals)
         frame = frame.tb_next
-    while own is not None and own.tb_frame.f_code.co_filename.startswith(_NOT_ITS_OWN):
-        own = own.tb_next
-    return own, name
+    while controller_frames is not None and controller_frames.tb_frame.f_code.co_filename.startswith(_HOST_FILES):
+        controller_frames = controller_frames.tb_next
+    return controller_frames, name
 
 
-def _named(cls: Any) -> str:
+def _class_name(cls: Any) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -67,11 +69,11 @@ def raised_line(error: BaseException) -> str:
     The location is the innermost frame outside Python and installed packages. If a controller raised the error, only
     its own frames count.
     """
-    own, name = _own_frames(error)
-    frames = traceback.extract_tb(own if own is not None else error.__traceback__)
+    controller_frames, name = _own_frames(error)
+    frames = traceback.extract_tb(controller_frames if controller_frames is not None else error.__traceback__)
     inner = [frame for frame in frames if not is_library(frame.filename)] or list(frames)
-    said = str(error).strip().partition("\n")[0]
-    text = f"{type(error).__name__}{f': {said}' if said else ''}"
+    message = str(error).strip().partition("\n")[0]
+    text = f"{type(error).__name__}{f': {message}' if message else ''}"
     if inner:
         text += f" in {_shortest(inner[-1].filename)}:{inner[-1].lineno} ({inner[-1].name})"
     return f"controller {name}: {text}" if name else text

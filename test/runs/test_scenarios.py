@@ -14,7 +14,7 @@ from bipedsim.analysis import other_bodies, rotate
 from bipedsim.config.run import RunConfig
 from bipedsim.contact.modes import clamped_range
 from bipedsim.control.controllers import make_controller
-from bipedsim.control.posture.motions import JUMP, ONCE, SQUAT, SWAY, Numbers, path
+from bipedsim.control.posture.motions import JUMP, ONCE, SQUAT, SWAY, TimeLawParams, path
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
@@ -124,7 +124,7 @@ def test_jumps_lands_and_stands(name: str) -> None:
 )
 def test_paths_begin_at_rest_and_have_the_derivatives_that_they_say(law: int, numbers: tuple[float, ...]) -> None:
     step = 1e-4
-    s, ds, dds, a_up = np.array([path(law, step * k, Numbers(*numbers), 9.81) for k in range(20000)]).T
+    s, ds, dds, a_up = np.array([path(law, step * k, TimeLawParams(*numbers), 9.81) for k in range(20000)]).T
     assert (s[0], ds[0]) == (0.0, 0.0)
     assert (s[2:] - s[:-2]) / (2.0 * step) == pytest.approx(ds[1:-1], abs=1e-4)
     assert (ds[2:] - ds[:-2]) / (2.0 * step) == pytest.approx(dds[1:-1], abs=0.1)
@@ -132,7 +132,7 @@ def test_paths_begin_at_rest_and_have_the_derivatives_that_they_say(law: int, nu
 
 
 def test_a_jump_leaves_the_ground_in_free_flight_and_never_goes_deeper_than_asked() -> None:
-    path_of = np.array([path(JUMP, 1e-3 * k, Numbers(0.1, 1.0, 0.0, 1.0, 0.03), 9.81) for k in range(2000)])
+    path_of = np.array([path(JUMP, 1e-3 * k, TimeLawParams(0.1, 1.0, 0.0, 1.0, 0.03), 9.81) for k in range(2000)])
     s, a_up = path_of[:, 0], path_of[:, 3]
     flight = a_up == -9.81
     speed = np.sqrt(2.0 * 9.81 * 0.03)

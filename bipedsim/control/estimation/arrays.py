@@ -13,7 +13,7 @@ P_IMU, V_IMU, BIAS, ANCHORS = range(4)
 """Rows of the filter's state; the anchors come last."""
 
 
-class Shape(NamedTuple):
+class RobotArrays(NamedTuple):
     """Constants of the robot and live views of its kinematics.
 
     Attributes:
@@ -51,7 +51,7 @@ class Shape(NamedTuple):
     weight: float
 
 
-class Held(NamedTuple):
+class MeasuredArrays(NamedTuple):
     """The last valid measurements, as in ``Observation``, and the joints in pinocchio's order, the base at rest."""
 
     joint_position: Array
@@ -87,7 +87,7 @@ class Kinematics(NamedTuple):
     slide: Annotated[Array, "K", 3]
 
 
-class State(NamedTuple):
+class FilterState(NamedTuple):
     """The state that the estimator carries from tick to tick.
 
     Attributes:
@@ -142,7 +142,7 @@ class BaseEstimate:
     faults: int = 0
 
 
-class Work(NamedTuple):
+class ScratchArrays(NamedTuple):
     """Scratch arrays: rotations (3, 3), vectors (3,) and a row of the covariance."""
 
     A: Annotated[Array, 3, 3]
@@ -154,13 +154,13 @@ class Work(NamedTuple):
     row: Annotated[Array, "n"]
 
 
-class Estimation(NamedTuple):
+class EstimatorArrays(NamedTuple):
     """All arrays of the estimator; ``tuning`` is :class:`bipedsim.control.estimation.EstimatorParams`."""
 
-    shape: Shape
-    held: Held
+    shape: RobotArrays
+    held: MeasuredArrays
     kinematics: Kinematics
-    state: State
+    state: FilterState
     result: BaseEstimate
-    work: Work
+    work: ScratchArrays
     tuning: Any

@@ -16,7 +16,16 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import param
-from bipedsim.control.estimation.arrays import ANCHORS, BaseEstimate, Estimation, Held, Kinematics, Shape, State, Work
+from bipedsim.control.estimation.arrays import (
+    ANCHORS,
+    BaseEstimate,
+    EstimatorArrays,
+    FilterState,
+    Kinematics,
+    MeasuredArrays,
+    RobotArrays,
+    ScratchArrays,
+)
 from bipedsim.control.estimation.filter import estimate, start
 from bipedsim.control.estimation.kinematics import take
 from bipedsim.control.loads import LEAVES, TOUCHES
@@ -139,16 +148,18 @@ class Estimator:
         zeros = Observation.zeros(robot.nu, n_feet)
         measured = {name: getattr(zeros, name).copy() for name in MEASUREMENTS}
         sizes = {"K": n_feet, "n": ANCHORS + n_feet, "q": model.nq, "v": model.nv}
-        self._held = Held(**measured, q=pin.neutral(model), v=np.zeros(model.nv))
+        self._held = MeasuredArrays(**measured, q=pin.neutral(model), v=np.zeros(model.nv))
         self.estimate = zeros_of(BaseEstimate, sizes, q=robot.q_nominal.copy(), faults=0)
         self._box = box(
-            Estimation(
+            EstimatorArrays(
                 shape=_shape(robot, model, data),
                 held=self._held,
                 kinematics=zeros_of(Kinematics, sizes, base_R=np.eye(3), imu_R=np.eye(3)),
-                state=zeros_of(State, sizes, R=np.eye(3), heading=np.array([1.0, 0.0]), foothold=np.full(4, np.nan)),
+                state=zeros_of(
+                    FilterState, sizes, R=np.eye(3), heading=np.array([1.0, 0.0]), foothold=np.full(4, np.nan)
+                ),
                 result=self.estimate,
-                work=zeros_of(Work, sizes),
+                work=zeros_of(ScratchArrays, sizes),
                 tuning=params,
             )
         )
@@ -177,7 +188,9 @@ class Estimator:
         self.estimate.faults = 0
         bad = self._take(observation)
         if bad:
-            raise MeasurementError(f"estimator: cannot start from {_named(bad)}: not finite, or no quaternion")
+            raise MeasurementError(
+                f"estimator: cannot start from {_measurement_names(bad)}: not finite, or no quaternion"
+            )
         self._t = observation.t
         pose = np.full(4, np.nan)
         if pose_world_base is not None:
@@ -225,13 +238,15 @@ class Estimator:
         if self._warned:
             return
         self._warned = True
-        what = (
-            f"{_named(bad)} is no finite value, the last good one stands in" if bad else f"time went on by {dt:.6g} s"
+        fault = (
+            f"{_measurement_names(bad)} is no finite value, the last good one stands in"
+            if bad
+            else f"time went on by {dt:.6g} s"
         )
-        warnings.warn(f"estimator: at t = {self._t:.6g} s {what}; further faults are only counted", stacklevel=3)
+        warnings.warn(f"estimator: at t = {self._t:.6g} s {fault}; further faults are only counted", stacklevel=3)
 
 
-def _named(bad: int) -> str:
+def _measurement_names(bad: int) -> str:
     return ", ".join(name for i, name in enumerate(MEASUREMENTS) if bad >> i & 1)
 
 
@@ -268,7 +283,7 @@ def _check(robot: Robot, params: EstimatorParams, dt: float) -> None:
         )
 
 
-def _shape(robot: Robot, model: pin.Model, data: pin.Data) -> Shape:
+def _shape(robot: Robot, model: pin.Model, data: pin.Data) -> RobotArrays:
     """Pack the constants of the robot for the kernels, with live views of ``data``."""
     imu, ankles = robot.placement_joint_imu, robot.placement_joint_ankle
     placements = [sole.placement_joint_sole for sole in robot.soles]
@@ -282,7 +297,7 @@ def _shape(robot: Robot, model: pin.Model, data: pin.Data) -> Shape:
         row[: len(joints)] = joints
     vertices, counts = padded_vertices(robot.soles)
     inertias = list(model.inertias)
-    return Shape(
+    return RobotArrays(
         poses=live_poses(data, model.njoints),
         motions=live_motions(data.v, model.njoints),
         imu_joint=int(robot.imu_joint_id),

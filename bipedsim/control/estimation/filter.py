@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from bipedsim.control.estimation.arrays import ANCHORS, BIAS, P_IMU, V_IMU, Estimation
+from bipedsim.control.estimation.arrays import ANCHORS, BIAS, P_IMU, V_IMU, EstimatorArrays
 from bipedsim.control.estimation.kinematics import (
     LEAST_SHARE,
     POSITION,
@@ -43,7 +43,7 @@ LEVELLING = 0.1
 
 
 @kernel
-def _predict(e: Estimation, dt):
+def _predict(e: EstimatorArrays, dt):
     """Predict velocity and position of the IMU after ``dt``; a time error of half a tick is within the noise."""
     x, P, R = e.state.x, e.state.P, e.state.R
     felt, a = e.work.a, e.work.b
@@ -67,7 +67,7 @@ def _predict(e: Estimation, dt):
 
 
 @kernel
-def _correct(e: Estimation, plus, minus, seen, sign, variance):
+def _correct(e: EstimatorArrays, plus, minus, seen, sign, variance):
     """Correct the state by ``sign`` times ``seen`` (3,), a measurement of row ``plus`` less row ``minus``.
 
     A negative ``minus`` stands for no row.
@@ -90,7 +90,7 @@ def _correct(e: Estimation, plus, minus, seen, sign, variance):
 
 
 @kernel
-def _place(e: Estimation, k):
+def _reset_anchor(e: EstimatorArrays, k):
     """Move the anchor of a foot to the measured position of the foot."""
     x, P = e.state.x, e.state.P
     row = ANCHORS + k
@@ -103,7 +103,7 @@ def _place(e: Estimation, k):
 
 
 @kernel
-def _roll(e: Estimation, k):
+def _roll(e: EstimatorArrays, k):
     """Move the anchor of a foot that has turned about its pivot; ball feet roll on the ground."""
     old, new = e.state.feet_R[k], e.kinematics.feet_R[k]
     anchor = e.state.x[ANCHORS + k]
@@ -119,7 +119,7 @@ def _roll(e: Estimation, k):
 
 
 @kernel
-def _level(e: Estimation, k):
+def _level(e: EstimatorArrays, k):
     """Compare the height of a new foothold with the last one; a rise within the tilt error counts as level ground.
 
     The IMU's tilt has an error of some milliradians. Without this correction the estimate would climb or sink while the
@@ -132,15 +132,15 @@ def _level(e: Estimation, k):
         point[i] = e.state.x[ANCHORS + k, i] + R[i, 0] * pivot[0] + R[i, 1] * pivot[1]
     point[2] -= e.shape.radius[k]
     rise = point[2] - last[2]
-    way = math.hypot(point[0] - last[0], point[1] - last[1])
-    if e.tuning.level_slope > 0.0 and abs(rise) < e.tuning.level_slope * way + 3.0 * e.tuning.position_noise:
+    distance = math.hypot(point[0] - last[0], point[1] - last[1])
+    if e.tuning.level_slope > 0.0 and abs(rise) < e.tuning.level_slope * distance + 3.0 * e.tuning.position_noise:
         last[3] += rise
     for i in range(3):
         last[i] = point[i]
 
 
 @kernel
-def _lower(e: Estimation, dt):
+def _lower(e: EstimatorArrays, dt):
     """Lower robot, anchors and last foothold together, smoothly."""
     last = e.state.foothold
     step = last[3] * min(dt / LEVELLING, 1.0)
@@ -152,7 +152,7 @@ def _lower(e: Estimation, dt):
 
 
 @kernel
-def _slides(e: Estimation, k):
+def _slides(e: EstimatorArrays, k):
     """Return whether the contact point of a foot moves faster than that of a foot at rest."""
     square = 0.0
     for i in range(3):
@@ -161,7 +161,7 @@ def _slides(e: Estimation, k):
 
 
 @kernel
-def _hold_on(e: Estimation, k, dt, bad):
+def _correct_by_foot(e: EstimatorArrays, k, dt, bad):
     """Correct the state by a foot that has been in contact for longer than the settle time."""
     tuning = e.tuning
     share = e.result.normal_force[k] / e.shape.weight
@@ -169,15 +169,15 @@ def _hold_on(e: Estimation, k, dt, bad):
         return
     _roll(e, k)
     row = ANCHORS + k
-    doubt = max(1.0, tuning.full_load / max(share, LEAST_SHARE)) ** 2
-    e.state.P[row, row] += tuning.anchor_noise**2 * doubt * dt
-    _correct(e, row, P_IMU, e.kinematics.sole[k], 1.0, tuning.position_noise**2 * doubt)
+    uncertainty = max(1.0, tuning.full_load / max(share, LEAST_SHARE)) ** 2
+    e.state.P[row, row] += tuning.anchor_noise**2 * uncertainty * dt
+    _correct(e, row, P_IMU, e.kinematics.sole[k], 1.0, tuning.position_noise**2 * uncertainty)
     if not bad & VELOCITY:
-        _correct(e, V_IMU, -1, e.kinematics.slide[k], -1.0, tuning.velocity_noise**2 * doubt)
+        _correct(e, V_IMU, -1, e.kinematics.slide[k], -1.0, tuning.velocity_noise**2 * uncertainty)
 
 
 @kernel
-def _write(e: Estimation):
+def _write(e: EstimatorArrays):
     """Fill q and v of the result."""
     q, v = e.result.q, e.result.v
     kin, held = e.kinematics, e.held
@@ -203,7 +203,7 @@ def _write(e: Estimation):
 
 
 @kernel
-def _stand(e: Estimation):
+def _find_first_contacts(e: EstimatorArrays):
     """Find the feet in contact at the start (all if no foot is loaded), and the velocity that follows from them."""
     feet = len(e.result.contact)
     threshold = e.tuning.contact_on * e.shape.weight
@@ -238,15 +238,15 @@ def start(estimation, pose):
     e = estimation.arrays
     state, shape, kin, x = e.state, e.shape, e.kinematics, e.state.x
     feet = len(e.result.contact)
-    given = not math.isnan(pose[0])
+    prescribed = not math.isnan(pose[0])
     state.since[0] = 0.0
-    state.since[1] = 1.0 if given else 0.0
+    state.since[1] = 1.0 if prescribed else 0.0
     state.foothold[:3] = math.nan
     state.foothold[3] = 0.0
     state.heading[0], state.heading[1] = 1.0, 0.0
     measured_attitude(e, state.R)
     place_imu(e)
-    if given:
+    if prescribed:
         yaw = pose[3] - math.atan2(kin.base_R[1, 0], kin.base_R[0, 0])
         state.heading[0], state.heading[1] = math.cos(yaw), math.sin(yaw)
         measured_attitude(e, state.R)
@@ -265,13 +265,13 @@ def start(estimation, pose):
     for i in range(len(x)):
         for j in range(len(x)):
             state.P[i, j] = 0.0
-    _stand(e)
+    _find_first_contacts(e)
     arm = mul(kin.base_R, kin.imu_p)
     for i in range(3):
-        x[P_IMU, i] = pose[i] + arm[i] if given else 0.0
+        x[P_IMU, i] = pose[i] + arm[i] if prescribed else 0.0
         x[BIAS, i] = 0.0
         for k in range(feet):
-            if not given:
+            if not prescribed:
                 # The origin is midway between the feet, on the ground.
                 centre = kin.feet_R[k, i, 0] * state.pivot[k, 0] + kin.feet_R[k, i, 1] * state.pivot[k, 1]
                 x[P_IMU, i] -= (kin.sole[k, i] + centre - (shape.radius[k] if i == 2 else 0.0)) / feet
@@ -279,16 +279,16 @@ def start(estimation, pose):
         for i in range(3):
             state.smooth[k, i] = x[V_IMU, i] + kin.slide[k, i]
     state.P[BIAS, BIAS] = e.tuning.bias_initial**2
-    _follow(e, True)
+    _reset_anchors(e, True)
     _write(e)
 
 
 @kernel
-def _follow(e: Estimation, all_feet):
+def _reset_anchors(e: EstimatorArrays, all_feet):
     """Move the anchors of all feet, or of feet that are not settled, to the measured feet; store the orientations."""
     for k in range(len(e.result.contact)):
         if all_feet or not e.result.contact[k] or e.state.age[k] < e.tuning.settle_time:
-            _place(e, k)
+            _reset_anchor(e, k)
         for i in range(3):
             for j in range(3):
                 e.state.feet_R[k, i, j] = e.kinematics.feet_R[k, i, j]
@@ -314,7 +314,7 @@ def estimate(estimation, dt, bad, jumped):
         for j in range(len(P)):
             P[V_IMU, j] = P[j, V_IMU] = 0.0
         P[V_IMU, V_IMU] = STARTLED**2
-        _follow(e, True)
+        _reset_anchors(e, True)
     for k in range(len(e.result.contact)):
         age = e.state.age[k]
         if not e.result.contact[k] or age < e.tuning.settle_time:
@@ -322,9 +322,9 @@ def estimate(estimation, dt, bad, jumped):
         if _slides(e, k):
             e.state.age[k] = 0.0
             continue
-        _hold_on(e, k, dt, bad)
+        _correct_by_foot(e, k, dt, bad)
         if age - dt < e.tuning.settle_time + LEVEL_AFTER <= age:
             _level(e, k)
-    _follow(e, False)
+    _reset_anchors(e, False)
     _lower(e, dt)
     _write(e)

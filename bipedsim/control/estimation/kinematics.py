@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bipedsim.control.estimation.arrays import ANCHORS, FOOT_TIME, P_IMU, V_IMU, Estimation
+from bipedsim.control.estimation.arrays import ANCHORS, FOOT_TIME, P_IMU, V_IMU, EstimatorArrays
 from bipedsim.numerics import (
     accumulate,
     add_wrench,
@@ -33,7 +33,7 @@ LEAST_SHARE = 0.01
 
 
 @kernel
-def _good(measured, held):
+def _copy_if_finite(measured, held):
     """Copy a measurement (n,) if all of it is finite; return whether it is."""
     for i in range(len(measured)):
         if not math.isfinite(measured[i]):
@@ -49,9 +49,9 @@ def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench)
     e = estimation.arrays
     held = e.held
     bad = 0
-    if not _good(position, held.joint_position):
+    if not _copy_if_finite(position, held.joint_position):
         bad |= POSITION
-    if not _good(velocity, held.joint_velocity):
+    if not _copy_if_finite(velocity, held.joint_velocity):
         bad |= VELOCITY
     square = 0.0
     for i in range(4):
@@ -61,9 +61,9 @@ def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench)
             held.imu_orientation[i] = quaternion[i] / math.sqrt(square)
     else:
         bad |= ORIENTATION
-    if not _good(gyro, held.imu_angular_velocity):
+    if not _copy_if_finite(gyro, held.imu_angular_velocity):
         bad |= GYRO
-    if not _good(acceleration, held.imu_linear_acceleration):
+    if not _copy_if_finite(acceleration, held.imu_linear_acceleration):
         bad |= ACCELEROMETER
     whole = True
     for k in range(len(wrench)):
@@ -82,7 +82,7 @@ def take(estimation, position, velocity, quaternion, gyro, acceleration, wrench)
 
 
 @kernel
-def measured_attitude(e: Estimation, out):
+def measured_attitude(e: EstimatorArrays, out):
     """Fill ``out`` (3, 3) with the measured orientation of the IMU in the estimator's world."""
     from_quaternion(e.held.imu_orientation, out)
     c, s = e.state.heading
@@ -93,7 +93,7 @@ def measured_attitude(e: Estimation, out):
 
 
 @kernel
-def _turn_anchors(e: Estimation, R):
+def _turn_anchors(e: EstimatorArrays, R):
     """Rotate all anchors by ``R`` about the IMU, because they were placed with an attitude that is now corrected."""
     x, arm = e.state.x, e.work.a
     for row in range(ANCHORS, len(x)):
@@ -104,7 +104,7 @@ def _turn_anchors(e: Estimation, R):
 
 
 @kernel
-def turn_attitude(e: Estimation, dt, bad, jumped):
+def turn_attitude(e: EstimatorArrays, dt, bad, jumped):
     """Integrate the gyro into the attitude, and correct it towards the measured attitude within ``attitude_time``."""
     state = e.state
     R, measured, predicted, work = state.R, e.work.A, e.work.B, e.work.C
@@ -148,7 +148,7 @@ def turn_attitude(e: Estimation, dt, bad, jumped):
 
 
 @kernel
-def place_imu(e: Estimation):
+def place_imu(e: EstimatorArrays):
     """Fill the pose and velocity of the IMU in the base, and the orientation and angular velocity of the base."""
     shape, kin = e.shape, e.kinematics
     pose, twist = shape.poses[shape.imu_joint], shape.motions[shape.imu_joint]
@@ -170,7 +170,7 @@ def place_imu(e: Estimation):
 
 
 @kernel
-def place_feet(e: Estimation):
+def place_feet(e: EstimatorArrays):
     """Fill positions and orientations of the soles; call :func:`place_imu` first."""
     shape, kin = e.shape, e.kinematics
     sole_R, a, b = e.work.A, e.work.a, e.work.b
@@ -185,7 +185,7 @@ def place_feet(e: Estimation):
 
 
 @kernel
-def slide_feet(e: Estimation):
+def slide_feet(e: EstimatorArrays):
     """Fill the velocity of each foot's contact point relative to the IMU; the pivots must be up to date."""
     shape, kin = e.shape, e.kinematics
     point, w, v = e.work.a, e.work.b, e.work.c
@@ -208,7 +208,7 @@ def slide_feet(e: Estimation):
 
 
 @kernel
-def find_wrenches(e: Estimation, dt):
+def find_wrenches(e: EstimatorArrays, dt):
     """Fill the ground reaction wrench on every sole: the ankle's, transformed, plus the wrench for the foot's own mass.
 
     A foot in contact needs its weight; a foot in the air also needs its acceleration. Rotational inertia is neglected.
@@ -245,7 +245,7 @@ def find_wrenches(e: Estimation, dt):
 
 
 @kernel
-def find_contacts(e: Estimation, dt):
+def find_contacts(e: EstimatorArrays, dt):
     """Update contacts, their ages and their pivots."""
     state, result, tuning = e.state, e.result, e.tuning
     for k in range(len(result.contact)):

@@ -34,19 +34,19 @@ def linear_sum(text: str, names: tuple[str, ...], where: str) -> Array:
         ConfigError: The text is no such sum; the message names ``where``.
         UnknownNameError: A name is not in ``names``.
     """
-    rest = str(text).strip()
-    rest = rest if rest.startswith(("+", "-")) else f"+{rest}"
+    expression = str(text).strip()
+    expression = expression if expression.startswith(("+", "-")) else f"+{expression}"
     row = np.zeros(len(names))
-    at = 0
-    while at < len(rest):
-        term = _TERM.match(rest, at)
+    position = 0
+    while position < len(expression):
+        term = _TERM.match(expression, position)
         if term is None:
             raise ConfigError(f"{where} = {text!r} must be a sum of joints, such as `l_knee - 0.5 * r_knee`")
         sign, factor, name = term.groups()
         if name not in names:
             raise UnknownNameError("joint", name, names, where)
         row[names.index(name)] += float(f"{sign}{factor or 1.0}")
-        at = term.end()
+        position = term.end()
     return row
 
 
@@ -176,10 +176,10 @@ class OutputTracking:
         if not len(self._sums):
             error, rate = position - q - wave[0], velocity - v - wave[1]
             self.readouts["tracking_error"] = float(np.abs(error).max())
-            wanted = self.wanted(error, rate, a + wave[2])
+            desired = self.wanted(error, rate, a + wave[2])
             # In double support the errors of each leg are weighted by its load; in single support both count in full.
-            heard = np.ones(nu) if self._share is None else np.maximum(self._legs @ self._share, RELIEVED)
-            return [Task(heard[:, None] * self._joints, quiet, heard * wanted)]
+            weight = np.ones(nu) if self._share is None else np.maximum(self._legs @ self._share, RELIEVED)
+            return [Task(weight[:, None] * self._joints, quiet, weight * desired)]
         of_joints, of_tilt = self._sums[:, :nu], self._sums[:, nu:]
         rows, bias = of_joints @ self._joints, np.zeros(len(self._sums))
         error = of_joints @ (position - q) - wave[0]
@@ -196,6 +196,6 @@ class OutputTracking:
 
 def _legs(robot: Robot) -> Array:
     """Return (nu, K): 1 for the joints between the root and each foot, else 0."""
-    ways = [set(robot.model.supports[sole.joint_id]) for sole in robot.soles]
+    chains = [set(robot.model.supports[sole.joint_id]) for sole in robot.soles]
     joints = [robot.model.getJointId(name) for name in robot.joint_names]
-    return np.array([[float(joint in way) for way in ways] for joint in joints]).reshape(robot.nu, len(ways))
+    return np.array([[float(joint in chain) for chain in chains] for joint in joints]).reshape(robot.nu, len(chains))

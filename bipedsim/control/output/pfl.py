@@ -101,7 +101,16 @@ def swing_curve(start: float, rate: float, end: float, duration: float) -> Array
         rate: [rad/s].
         duration: [s].
     """
-    way, lead = end - start, rate * duration
-    in_share = np.array([6.0 * way - 3.0 * lead, -15.0 * way + 8.0 * lead, 10.0 * way - 6.0 * lead, 0.0, lead, start])
+    distance, initial = end - start, rate * duration
+    in_share = np.array(
+        [
+            6.0 * distance - 3.0 * initial,
+            -15.0 * distance + 8.0 * initial,
+            10.0 * distance - 6.0 * initial,
+            0.0,
+            initial,
+            start,
+        ]
+    )
     curve: Array = in_share / duration ** np.arange(5, -1, -1)
     return curve

@@ -22,7 +22,7 @@ PLANE = [0, 2, 4]
 
 
 @dataclass(frozen=True)
-class Feet:
+class PlanarFeet:
     """Feet at one time: forward displacement (2,) [m], height (2,) [m], share of the weight (2,)."""
 
     ahead: Array
@@ -35,22 +35,22 @@ class PlanarBody:
 
     Args:
         robot: The robot.
-        who: Name of the controller, for messages.
+        controller: Name of the controller, for messages.
 
     Raises:
         ConfigError: The robot is not a planar biped.
     """
 
-    def __init__(self, robot: Robot, who: str) -> None:
-        self.robot, self._who = robot, who
+    def __init__(self, robot: Robot, controller: str) -> None:
+        self.robot, self._who = robot, controller
         model = robot.model
         base = tuple(model.joints[i].shortname() for i in range(1, min(4, model.njoints)))
         legs = robot.nu == 6 and model.nv == 9 and model.nq == 9
         if base != BASE or not legs or [sole.n_vertices for sole in robot.soles] != [2, 2]:
             raise ConfigError(
-                f"{who}: mode = 'walk' needs a biped in the plane, with passive joints x, z and pitch of the trunk, "
-                f"three drives in each leg, and heel and toe in each of two feet, as planar_biped; {robot.name!r} is "
-                "none. Controller zmp walks in space"
+                f"{controller}: mode = 'walk' needs a biped in the plane, with passive joints x, z and pitch of the "
+                f"trunk, three drives in each leg, and heel and toe in each of two feet, as planar_biped; "
+                f"{robot.name!r} is none. Controller zmp walks in space"
             )
         self._data = model.createData()
         self._centres = [sole.placement_joint_sole * _shifted(sole.centre) for sole in robot.soles]
@@ -62,7 +62,7 @@ class PlanarBody:
         self.middle = float(self._home[:, 0].mean())
         self.room = min(float(np.abs(sole.vertices[:, 0] - sole.centre[0]).min()) for sole in robot.soles)
 
-    def postures(self, base: Array, feet: Sequence[Feet], start: Array) -> Array:
+    def postures(self, base: Array, feet: Sequence[PlanarFeet], start: Array) -> Array:
         """Solve configurations (n, 9) with the trunk upright at ``base`` (n, 2), x and z, and flat ``feet``.
 
         Args:
@@ -74,10 +74,10 @@ class PlanarBody:
             ConfigError: A leg is too short, or a joint would leave its limits.
         """
         q = start.copy()
-        found = np.zeros((len(base), len(q)))
-        for i, (place, wanted) in enumerate(zip(base, feet, strict=True)):
-            q[:3] = (*place, self.robot.q_nominal[2])
-            target = self._home + np.column_stack([wanted.ahead, wanted.up, np.zeros(2)])
+        configurations = np.zeros((len(base), len(q)))
+        for i, (trunk, foot_targets) in enumerate(zip(base, feet, strict=True)):
+            q[:3] = (*trunk, self.robot.q_nominal[2])
+            target = self._home + np.column_stack([foot_targets.ahead, foot_targets.up, np.zeros(2)])
             for _ in range(ITERATIONS):
                 error = (self._places(q) - target).ravel()
                 if np.abs(error).max() < ON_PLACE:
@@ -89,20 +89,20 @@ class PlanarBody:
             outside = np.maximum(robot.position_lower - angles, angles - robot.position_upper)
             if outside.max() > 0.0:
                 raise self.refused(f"joint {robot.joint_names[int(np.argmax(outside))]} would leave its limits")
-            found[i] = q
-        return found
+            configurations[i] = q
+        return configurations
 
     def centre_of_pressure(self, q: Array, v: Array, a: Array) -> Array:
         """Return the centre of pressure (n,) [m] of a motion (n, 9), on the ground of the standing robot."""
         model, data = self.robot.model, self._data
-        found = np.zeros(len(q))
+        cop = np.zeros(len(q))
         ground = self._home[:, 1].mean()
         for i in range(len(q)):
             f_x, f_z, moment = pin.rnea(model, data, q[i], v[i], a[i])[:3]
             if f_z <= 0.0:
                 raise self.refused("it would leave the ground")
-            found[i] = q[i, 0] - (moment + (q[i, 1] - ground) * f_x) / f_z
-        return found
+            cop[i] = q[i, 0] - (moment + (q[i, 1] - ground) * f_x) / f_z
+        return cop
 
     def _places(self, q: Array) -> Array:
         """Return x, z and pitch (2, 3) of the centre of each sole."""

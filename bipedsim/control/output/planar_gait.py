@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy  # it imports its submodules at their first use
 
-from bipedsim.control.output.planar_body import Feet, PlanarBody
+from bipedsim.control.output.planar_body import PlanarBody, PlanarFeet
 from bipedsim.control.walking import TOP, height
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, quintic
@@ -71,7 +71,7 @@ class PlanarGait:
 
 
 @dataclass(frozen=True)
-class Phase:
+class GaitPhase:
     """A phase of the gait: the weight shifts, or a foot swings.
 
     Attributes:
@@ -89,7 +89,7 @@ class Phase:
     way: float = 0.0
 
 
-class Segment:
+class GaitSegment:
     """Consecutive phases of the gait.
 
     Args:
@@ -97,7 +97,7 @@ class Segment:
         rise: Height of a swing foot [m].
     """
 
-    def __init__(self, phases: Sequence[Phase], rise: float) -> None:
+    def __init__(self, phases: Sequence[GaitPhase], rise: float) -> None:
         self._phases, self._rise = phases, rise
         self.ends = np.concatenate([[0.0], np.cumsum([phase.duration for phase in phases])])
         self.duration = float(self.ends[-1])
@@ -119,7 +119,7 @@ class Segment:
         late = phase.way > 0.0 and t - self.ends[k] > COMING * phase.duration
         return phase.foot if late else -1
 
-    def feet(self, t: float) -> Feet:
+    def feet(self, t: float) -> PlanarFeet:
         """Return the planned feet at ``t`` [s]."""
         k = self._at(t)
         phase = self._phases[k]
@@ -131,7 +131,7 @@ class Segment:
             up[phase.foot] = height(since, phase.duration, 0.0, self._rise, -DEPTH, TOP, TOP)[0]
         elif phase.foot >= 0:
             up[phase.foot] = DEPTH * (quintic(since, phase.duration)[0] - 1.0)
-        return Feet(ahead, up, self.share(t))
+        return PlanarFeet(ahead, up, self.share(t))
 
     def _at(self, t: float) -> int:
         return min(max(int(np.searchsorted(self.ends, t, "right")) - 1, 0), len(self._phases) - 1)
@@ -145,7 +145,7 @@ class PlanarWalk:
     Args:
         robot: The robot.
         gait: Its gait.
-        who: Name of the controller, for messages.
+        controller: Name of the controller, for messages.
 
     Attributes:
         start: (nu,) joint angles at rest [rad].
@@ -154,18 +154,18 @@ class PlanarWalk:
         ConfigError: The robot is no planar biped, or cannot walk with this gait.
     """
 
-    def __init__(self, robot: Robot, gait: PlanarGait, who: str) -> None:
-        self._body, self._gait = PlanarBody(robot, who), gait
+    def __init__(self, robot: Robot, gait: PlanarGait, controller: str) -> None:
+        self._body, self._gait = PlanarBody(robot, controller), gait
         self.start: Array = robot.posture.copy()
         self._joints = robot.idx_v
         length, begin = gait.step_length, gait.walk_begin
         whole = 2.0 * length
         # Times of the stride count from the touchdown of the first step.
         self._joined = (LEAD - 1) * gait.period
-        first = [Phase(begin, (0.0, 0.0), (0.5, 0.0)), *self._steps((0.0, 0.0), 1, [length] + (LEAD - 1) * [whole])]
-        self._first = Segment(first, gait.step_height)
-        landed = Phase(gait.step_shift, (0.0, length), (0.0, 1.0), 1)
-        self._stride = Segment(
+        first = [GaitPhase(begin, (0.0, 0.0), (0.5, 0.0)), *self._steps((0.0, 0.0), 1, [length] + (LEAD - 1) * [whole])]
+        self._first = GaitSegment(first, gait.step_height)
+        landed = GaitPhase(gait.step_shift, (0.0, length), (0.0, 1.0), 1)
+        self._stride = GaitSegment(
             [
                 landed,
                 *self._steps((0.0, length), 0, [whole]),
@@ -179,32 +179,36 @@ class PlanarWalk:
         self._middle = np.inf
         if gait.n_steps:
             before = gait.n_steps - LEAD
-            left = (before - 1) * gait.period + gait.step_shift
-            self._middle = left - self._joined
+            leave_time = (before - 1) * gait.period + gait.step_shift
+            self._middle = leave_time - self._joined
             swing = (before + 1) % 2
             feet = (-length, 0.0) if swing == 0 else (0.0, -length)
             last = self._steps(feet, swing, (LEAD - 1) * [whole] + [length])
-            stands = float(last[-1].share[1])
-            at = (LEAD - 1) * length
-            last.append(Phase(begin, (at, at), (stands, 0.5), last[-1].foot))
-            self._last = Segment(last, gait.step_height)
-            self._curves.append(self._ending(hips, strides, left, before * length))
+            last_share = float(last[-1].share[1])
+            final = (LEAD - 1) * length
+            last.append(GaitPhase(begin, (final, final), (last_share, 0.5), last[-1].foot))
+            self._last = GaitSegment(last, gait.step_height)
+            self._curves.append(self._ending(hips, strides, leave_time, before * length))
 
-    def _steps(self, feet: tuple[float, float], swing: int, ways: Sequence[float]) -> list[Phase]:
+    def _steps(self, feet: tuple[float, float], swing: int, lengths: Sequence[float]) -> list[GaitPhase]:
         """Return phases of steps that begin with the foot ``swing`` and alternate, with double support in between.
 
         Args:
             feet: Initial positions of the feet [m].
             swing: The first swing foot.
-            ways: Length of each swing [m].
+            lengths: Length of each swing [m].
         """
-        gait, phases, at = self._gait, list[Phase](), list(feet)
-        for i, way in enumerate(ways):
+        gait, phases, positions = self._gait, list[GaitPhase](), list(feet)
+        for i, length in enumerate(lengths):
             carries = float(1 - swing)
             if i:
-                phases.append(Phase(gait.step_shift, (at[0], at[1]), (1.0 - carries, carries), 1 - swing))
-            phases.append(Phase(gait.step_duration, (at[0], at[1]), (carries, carries), swing, way))
-            at[swing] += way
+                phases.append(
+                    GaitPhase(gait.step_shift, (positions[0], positions[1]), (1.0 - carries, carries), 1 - swing)
+                )
+            phases.append(
+                GaitPhase(gait.step_duration, (positions[0], positions[1]), (carries, carries), swing, length)
+            )
+            positions[swing] += length
             swing = 1 - swing
         return phases
 
@@ -230,7 +234,7 @@ class PlanarWalk:
         _, segment, since = self._segment(t)
         return np.arange(2) == segment.coming(since)
 
-    def _segment(self, t: float) -> tuple[int, Segment, float]:
+    def _segment(self, t: float) -> tuple[int, GaitSegment, float]:
         """Return the index of the segment at ``t`` [s], the segment, and the time in it [s]."""
         if t < self._first.duration:
             return 0, self._first, max(t, 0.0)
@@ -253,11 +257,11 @@ class PlanarWalk:
         times = stride.times
         speed = self._gait.step_length / self._gait.period
         feet = [stride.feet(t) for t in times]
-        wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet]) - speed * times
+        target_cop = body.middle + np.array([foot.share @ foot.ahead for foot in feet]) - speed * times
         w = 2.0 * np.pi * np.fft.rfftfreq(len(times) - 1, times[1])
         low = np.full(len(times), self._gait.walk_drop)
         ahead = np.zeros(len(times))
-        error = wanted - body.middle
+        error = target_cop - body.middle
         q = body.robot.q_nominal.copy()
         for _ in range(PASSES):
             change = np.fft.rfft(error[:-1]) / (1.0 + (w / body.omega) ** 2)
@@ -268,7 +272,7 @@ class PlanarWalk:
             postures[:, 0] -= speed * times
             postures[-1] = postures[0]
             steps = scipy.interpolate.CubicSpline(times, postures, bc_type="periodic")
-            error = wanted - body.centre_of_pressure(postures, steps(times, 1), steps(times, 2))
+            error = target_cop - body.centre_of_pressure(postures, steps(times, 1), steps(times, 2))
             if np.abs(error).max() < REFINED:
                 break
         else:
@@ -301,7 +305,7 @@ class PlanarWalk:
         return trunk, rates
 
     def _passage(
-        self, segment: Segment, ends: Array, low: Array, rates: tuple[Array, Array]
+        self, segment: GaitSegment, ends: Array, low: Array, rates: tuple[Array, Array]
     ) -> tuple[PPoly, PPoly, PPoly]:
         """Return the joints of a segment between standing and the stride.
 
@@ -319,7 +323,7 @@ class PlanarWalk:
         """
         body, times = self._body, segment.times
         feet = [segment.feet(t) for t in times]
-        wanted = body.middle + np.array([foot.share @ foot.ahead for foot in feet])
+        target_cop = body.middle + np.array([foot.share @ foot.ahead for foot in feet])
         ahead = scipy.interpolate.BPoly.from_derivatives(times[[0, -1]], ends)(times)
         inner = np.linspace(0.0, segment.duration, max(4, round(segment.duration / SHAPE)))
         knots = np.concatenate([np.zeros(5), inner, np.full(5, segment.duration)])
@@ -329,14 +333,14 @@ class PlanarWalk:
         for _ in range(PASSES):
             postures = body.postures(self._trunk(ahead, low), feet, body.robot.q_nominal)
             curve = scipy.interpolate.CubicSpline(times, postures, bc_type=((1, rates[0]), (1, rates[1])))
-            error = wanted - body.centre_of_pressure(postures, curve(times, 1), curve(times, 2))
+            error = target_cop - body.centre_of_pressure(postures, curve(times, 1), curve(times, 2))
             step = moves @ np.linalg.lstsq(pressing, error, rcond=None)[0]
             if np.abs(step).max() < REFINED:
                 break
             ahead = ahead + step
-        off = float(np.abs(error).max())
-        if off > body.room:
-            raise body.refused(f"from or to standing its centre of pressure would be {off:.3g} m from mid-foot")
+        deviation = float(np.abs(error).max())
+        if deviation > body.room:
+            raise body.refused(f"from or to standing its centre of pressure would be {deviation:.3g} m from mid-foot")
         return self._of_joints(curve)
 
     def _of_joints(self, curve: CubicSpline) -> tuple[PPoly, PPoly, PPoly]:

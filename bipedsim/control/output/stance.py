@@ -113,6 +113,6 @@ class StepTracking(OutputTracking):
         if not len(self._swing):
             return super()._tasks(observation, t)
         task, error = self._swing_task(observation)
-        others = super()._tasks(observation, t) if self._robot.nu > 1 else []
+        joint_tasks = super()._tasks(observation, t) if self._robot.nu > 1 else []
         self.readouts["tracking_error"] = abs(error)
-        return [task, *others]
+        return [task, *joint_tasks]

@@ -151,8 +151,8 @@ class SupportedDynamics:
         self.v[:] = 0.0
         self.v[self._robot.idx_v] = observation.joint_velocity
         rows = np.vstack([self._imu_jacobian(_LOCAL), J])
-        found = np.concatenate([observation.imu_angular_velocity, np.zeros(len(J))]) - rows @ self.v
-        self.v[self._unmeasured] = _solved(rows[:, self._unmeasured], found)
+        residual = np.concatenate([observation.imu_angular_velocity, np.zeros(len(J))]) - rows @ self.v
+        self.v[self._unmeasured] = _solved(rows[:, self._unmeasured], residual)
         return J
 
     def update(self, observation: Observation, resting: Flags) -> None:
@@ -185,17 +185,17 @@ class SupportedDynamics:
             start: (nu,) u0 [N.m].
         """
         u = start.copy()
-        left = np.eye(len(u))
+        null_space = np.eye(len(u))
         for task in tasks:
-            whole = task.rows @ self.A
-            reach = whole @ left
+            response = task.rows @ self.A
+            reach = response @ null_space
             # If earlier tasks have used up the rows, the remainder is rounding error and must not be inverted.
-            rounding, largest = RANK**0.5 * np.linalg.norm(whole), np.linalg.norm(reach)
+            rounding, largest = RANK**0.5 * np.linalg.norm(response), np.linalg.norm(reach)
             if largest <= rounding:
                 continue
             inverse = np.linalg.pinv(reach, rcond=float(rounding / largest))
-            u += left @ (inverse @ (task.wanted - task.bias - task.rows @ (self.A @ u + self.b)))
-            left = left - left @ inverse @ reach
+            u += null_space @ (inverse @ (task.wanted - task.bias - task.rows @ (self.A @ u + self.b)))
+            null_space = null_space - null_space @ inverse @ reach
         return self._within_limits(u)
 
     def shared(self, u: Array, share: Array) -> Array:
@@ -215,32 +215,34 @@ class SupportedDynamics:
                 have forces that can be compared.
         """
         passive, drives = self._unmeasured, self._robot.idx_v
-        rests = [np.full(len(points), part) for points, part in zip(self._points, share, strict=True) if part > 0.0]
-        parts = np.concatenate([np.zeros(0), *rests])
-        foot = np.repeat(np.arange(len(rests)), [len(rest) for rest in rests])
+        point_shares = [
+            np.full(len(points), part) for points, part in zip(self._points, share, strict=True) if part > 0.0
+        ]
+        parts = np.concatenate([np.zeros(0), *point_shares])
+        foot = np.repeat(np.arange(len(point_shares)), [len(shares) for shares in point_shares])
         # On two feet the centre of pressure is between the feet, and a point may have no load.
-        least = LEAST_PRESSURE * self._weight if len(rests) == 1 else 0.0
+        minimum = LEAST_PRESSURE * self._weight if len(point_shares) == 1 else 0.0
         carried = self._J[:, passive]
-        wanted = self._M @ self.A, self._M @ self.b + self._forces
-        loose = np.zeros(len(parts), np.bool_)
+        required = self._M @ self.A, self._M @ self.b + self._forces
+        released = np.zeros(len(parts), np.bool_)
         for _ in range(2 * len(parts)):
-            weight = np.repeat(np.where(loose, 0.0, parts), 3)
+            weight = np.repeat(np.where(released, 0.0, parts), 3)
             spread = weight[:, None] * (carried @ np.linalg.pinv((carried.T * weight) @ carried, RANK, hermitian=True))
-            pressing, pressed = spread @ wanted[0][passive], spread @ wanted[1][passive]
+            pressing, pressed = spread @ required[0][passive], spread @ required[1][passive]
             normal = (pressing @ u + pressed)[2::3]
-            worst = int(np.argmin(np.where(loose, np.inf, normal / parts)))
-            others = ~loose & (np.arange(len(parts)) != worst)
-            if normal[worst] < -PULL * self._weight and len(np.unique(foot[others])) > 1:
-                loose[worst] = True
+            worst = int(np.argmin(np.where(released, np.inf, normal / parts)))
+            remaining = ~released & (np.arange(len(parts)) != worst)
+            if normal[worst] < -PULL * self._weight and len(np.unique(foot[remaining])) > 1:
+                released[worst] = True
                 continue
-            short = least * parts - normal
-            pulls = ~loose & (short > PULL * self._weight)
+            short = minimum * parts - normal
+            pulls = ~released & (short > PULL * self._weight)
             if not pulls.any():
                 break
-            give = np.linalg.pinv(self.A[drives], RANK**0.5)
-            u = u + give @ (np.linalg.pinv(pressing[2::3][pulls] @ give, RANK**0.5) @ short[pulls])
+            joint_response = np.linalg.pinv(self.A[drives], RANK**0.5)
+            u = u + joint_response @ (np.linalg.pinv(pressing[2::3][pulls] @ joint_response, RANK**0.5) @ short[pulls])
         force = pressing @ u + pressed
-        return self._within_limits((wanted[0] @ u + wanted[1] - self._J.T @ force)[drives])
+        return self._within_limits((required[0] @ u + required[1] - self._J.T @ force)[drives])
 
     def _within_limits(self, u: Array) -> Array:
         limit = self._robot.effort_limit

@@ -10,14 +10,14 @@ import numpy as np
 from bipedsim.config import numbers_per_joint, together
 from bipedsim.control.policy.config import PerJoint, PolicyConfig, TermConfig
 from bipedsim.control.policy.network import Network, trial
-from bipedsim.control.policy.terms import ALIASES, CONSTANTS, TERMS, UNMEASURED, Joints, Term, size_of
+from bipedsim.control.policy.terms import ALIASES, CONSTANTS, TERMS, UNMEASURED, Term, TermJoints, size_of
 from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Indices
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ResolvedTerm:
     """One term of the observation, resolved for a robot.
 
     Attributes:
@@ -30,7 +30,7 @@ class Seen:
     """
 
     values: Callable[..., Array]
-    joints: Joints
+    joints: TermJoints
     size: int
     history: int
     scale: Array
@@ -38,7 +38,7 @@ class Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class ResolvedPolicy:
     """A policy resolved for a robot; arrays of joints are in the robot's order, those of actions in the network's.
 
     Attributes:
@@ -52,7 +52,7 @@ class Fitted:
         decimation: Ticks between two updates.
     """
 
-    terms: tuple[Seen, ...]
+    terms: tuple[ResolvedTerm, ...]
     frame: int
     moved: Indices
     action_scale: Array
@@ -65,7 +65,7 @@ class Fitted:
     decimation: int
 
 
-def fit(config: PolicyConfig, where: str, robot: Robot, dt: float, network: Callable[[], Network]) -> Fitted:
+def fit(config: PolicyConfig, where: str, robot: Robot, dt: float, network: Callable[[], Network]) -> ResolvedPolicy:
     """Resolve a policy for a robot.
 
     Args:
@@ -78,15 +78,15 @@ def fit(config: PolicyConfig, where: str, robot: Robot, dt: float, network: Call
     Raises:
         ConfigError: The file does not fit; the message lists all mismatches.
     """
-    fitting = _Fitting(config, where, robot)
-    found = fitting.all(dt, network)
-    together(fitting.faults)
-    assert found is not None
-    return found
+    fitter = _Fitter(config, where, robot)
+    fitted = fitter.resolve(dt, network)
+    together(fitter.faults)
+    assert fitted is not None
+    return fitted
 
 
 @dataclass
-class _Fitting:
+class _Fitter:
     config: PolicyConfig
     where: str
     robot: Robot
@@ -95,38 +95,40 @@ class _Fitting:
     def _fault(self, text: str) -> None:
         self.faults.append(ConfigError(f"{self.where}: {text}"))
 
-    def all(self, dt: float, network: Callable[[], Network]) -> Fitted | None:
+    def resolve(self, dt: float, network: Callable[[], Network]) -> ResolvedPolicy | None:
         config, robot = self.config, self.robot
         joints = tuple(config.joints)
         self._check_joints(joints)
-        moved = joints if config.action.joints is None else tuple(config.action.joints)
-        self._check_part(moved, joints, "action.joints")
+        action_joints = joints if config.action.joints is None else tuple(config.action.joints)
+        self._check_part(action_joints, joints, "action.joints")
         default = self._numbers(config.default, joints, "default", 0.0)
         stiffness = self._numbers(config.stiffness, joints, "stiffness", 0.0, low=0.0)
         damping = self._numbers(config.damping, joints, "damping", 0.0, low=0.0)
         of_default = dict(zip(joints, default, strict=True))
-        scale = self._numbers(config.action.scale, moved, "action.scale", 1.0)
-        offset = [of_default.get(name, 0.0) for name in moved]
+        scale = self._numbers(config.action.scale, action_joints, "action.scale", 1.0)
+        offset = [of_default.get(name, 0.0) for name in action_joints]
         if config.action.offset is not None:
-            offset = self._numbers(config.action.offset, moved, "action.offset", 0.0)
-        least, most = self._limits(len(moved))
+            offset = self._numbers(config.action.offset, action_joints, "action.offset", 0.0)
+        lower, upper = self._limits(len(action_joints))
         self._check_default(of_default)
         decimation = self._decimation(dt)
-        terms = [self._term(i, term, joints, of_default, len(moved)) for i, term in enumerate(config.observations)]
-        known = [term for term in terms if term is not None]
-        frame = sum(term.size * term.history for term in known)
-        self._try(network, known if len(known) == len(terms) else None, frame, len(moved))
+        terms = [
+            self._term(i, term, joints, of_default, len(action_joints)) for i, term in enumerate(config.observations)
+        ]
+        resolved = [term for term in terms if term is not None]
+        frame = sum(term.size * term.history for term in resolved)
+        self._check_network(network, resolved if len(resolved) == len(terms) else None, frame, len(action_joints))
         if self.faults:
             return None
         order = np.array([joints.index(name) for name in robot.joint_names])
-        return Fitted(
-            tuple(known),
+        return ResolvedPolicy(
+            tuple(resolved),
             frame,
-            self._index(moved),
+            self._index(action_joints),
             np.array(scale),
             np.array(offset),
-            least,
-            most,
+            lower,
+            upper,
             np.array(default)[order],
             np.array(stiffness)[order],
             np.array(damping)[order],
@@ -140,10 +142,10 @@ class _Fitting:
                 self.faults.append(UnknownNameError("joint", name, self.robot.joint_names, f"{self.where}: joints"))
             if joints.count(name) > 1:
                 self._fault(f"joints: {name} is named {joints.count(name)} times")
-        left = [name for name in self.robot.joint_names if name not in joints]
-        if left:
+        missing = [name for name in self.robot.joint_names if name not in joints]
+        if missing:
             self._fault(
-                f"joints: {', '.join(left)} of {self.robot.name!r} are not driven; name them in `joints`, with a "
+                f"joints: {', '.join(missing)} of {self.robot.name!r} are not driven; name them in `joints`, with a "
                 "`default` to be held at and gains, and those that the network moves in `action.joints`"
             )
 
@@ -166,11 +168,11 @@ class _Fitting:
                 self._fault(f"{key}: {', '.join(wrong)} must be at least {low:g}")
             return values
         try:
-            found = numbers_per_joint(values, joints, f"{self.where}: {key}", low)
+            numbers = numbers_per_joint(values, joints, f"{self.where}: {key}", low)
         except ConfigError as error:
             self.faults.append(error)
-            found = {}
-        return [found.get(name, otherwise) for name in joints]
+            numbers = {}
+        return [numbers.get(name, otherwise) for name in joints]
 
     def _limits(self, count: int) -> tuple[Array, Array]:
         limits = self.config.action.limits
@@ -200,12 +202,12 @@ class _Fitting:
 
     def _index(self, joints: Sequence[str]) -> Indices:
         """Return the indices of joints among the robot's; joints that it does not have were reported before."""
-        known = self.robot.joint_names
-        return np.array([known.index(name) for name in joints if name in known], dtype=np.int64)
+        joint_names = self.robot.joint_names
+        return np.array([joint_names.index(name) for name in joints if name in joint_names], dtype=np.int64)
 
     def _term(
         self, i: int, config: TermConfig, joints: Sequence[str], default: Mapping[str, float], actions: int
-    ) -> Seen | None:
+    ) -> ResolvedTerm | None:
         """Resolve a term of the observation; None if it does not exist."""
         key = f"observations[{i}]"
         name = ALIASES.get(config.term, config.term)
@@ -216,8 +218,8 @@ class _Fitting:
             )
             return None
         if name not in TERMS:
-            known = [*TERMS, *ALIASES]
-            self.faults.append(UnknownNameError("term", config.term, known, f"{self.where}: {key}"))
+            term_names = [*TERMS, *ALIASES]
+            self.faults.append(UnknownNameError("term", config.term, term_names, f"{self.where}: {key}"))
             return None
         term: Term = TERMS[name]
         of_term = tuple(joints if config.joints is None else config.joints)
@@ -230,10 +232,12 @@ class _Fitting:
         scale = np.array(config.scale, dtype=np.float64)
         if scale.ndim and len(scale) != size:
             self._fault(f"{key}: {len(scale)} scales for the {size} values of {config.term}")
-        index = Joints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]), constants)
-        return Seen(term.values, index, size, config.history, scale, config.clip)
+        index = TermJoints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]), constants)
+        return ResolvedTerm(term.values, index, size, config.history, scale, config.clip)
 
-    def _try(self, network: Callable[[], Network], terms: Sequence[Seen] | None, frame: int, actions: int) -> None:
+    def _check_network(
+        self, network: Callable[[], Network], terms: Sequence[ResolvedTerm] | None, frame: int, actions: int
+    ) -> None:
         """Run the network once on an input of the expected size, and check the size of its output."""
         try:
             opened = network()
@@ -245,15 +249,15 @@ class _Fitting:
         frames = self.config.frames.count
         pairs = zip(self.config.observations, terms, strict=True)
         parts = [f"{config.term} {f'{seen.history} x ' * (seen.history > 1)}{seen.size}" for config, seen in pairs]
-        said = f"{f'{frames} frames of ' * (frames > 1)}{frame} values ({', '.join(parts)})"
+        description = f"{f'{frames} frames of ' * (frames > 1)}{frame} values ({', '.join(parts)})"
         size = frames * frame
         if opened.input_size is not None and opened.input_size != size:
-            self._fault(f"observations: {said}, and the network takes {opened.input_size}")
+            self._fault(f"observations: {description}, and the network takes {opened.input_size}")
             return
         try:
-            given = trial(opened, size)
+            outputs = trial(opened, size)
         except ConfigError as error:
-            self._fault(f"observations: {said}: {error}")
+            self._fault(f"observations: {description}: {error}")
             return
-        if given != actions:
-            self._fault(f"action: the network gives {given} values, and moves {actions} joints")
+        if outputs != actions:
+            self._fault(f"action: the network gives {outputs} values, and moves {actions} joints")

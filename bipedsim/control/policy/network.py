@@ -55,9 +55,9 @@ def trial(network: Network, size: int) -> int:
         ConfigError: The network takes another number of inputs.
     """
     network.reset()
-    given = len(network(np.linspace(-1.0, 1.0, size, dtype=np.float32)))
+    outputs = len(network(np.linspace(-1.0, 1.0, size, dtype=np.float32)))
     network.reset()
-    return given
+    return outputs
 
 
 def _library(name: str, path: Path, remedy: str) -> Any:
@@ -97,26 +97,26 @@ class OnnxNetwork:
     def __init__(self, path: Path, input: str, output: str, states: dict[str, str]) -> None:
         self._path = path
         self._session = open_session(path)
-        inputs = {one.name: one for one in self._session.get_inputs()}
-        outputs = {one.name: one for one in self._session.get_outputs()}
+        inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
+        outputs = {tensor.name: tensor for tensor in self._session.get_outputs()}
         if not states:
             pairs = {name: f"{name.removesuffix('_in')}_out" for name in inputs if name.endswith("_in")}
-            states = {name: other for name, other in pairs.items() if other in outputs}
-        rest = [name for name in inputs if name not in states]
-        self._input = input or ("obs" if "obs" in rest else rest[0] if rest else "")
+            states = {name: output_name for name, output_name in pairs.items() if output_name in outputs}
+        candidates = [name for name in inputs if name not in states]
+        self._input = input or ("obs" if "obs" in candidates else candidates[0] if candidates else "")
         self._output = output or next((name for name in outputs if name not in states.values()), "")
         faults = [f"it has no input {name!r}" for name in (self._input, *states) if name not in inputs]
         faults += [f"it has no output {name!r}" for name in (self._output, *states.values()) if name not in outputs]
         faults += [
             f"its input {name!r} is neither what is seen ({self._input!r}) nor a memory that an output gives back"
-            for name in rest
+            for name in candidates
             if name != self._input
         ]
         if not faults:
             faults += [
-                f"its input {one.name!r} is {one.type}, and what is seen is tensor(float)"
-                for one in (inputs[self._input], *(inputs[name] for name in states))
-                if one.type != "tensor(float)"
+                f"its input {tensor.name!r} is {tensor.type}, and what is seen is tensor(float)"
+                for tensor in (inputs[self._input], *(inputs[name] for name in states))
+                if tensor.type != "tensor(float)"
             ]
         if faults:
             raise ConfigError(f"{path}: {'; '.join(faults)} (inputs {', '.join(inputs)}; outputs {', '.join(outputs)})")
@@ -152,8 +152,8 @@ class OnnxNetwork:
             text = str(error).strip().splitlines()[0]
             raise ConfigError(f"{self._path}: refuses {observation.size} values ({text})") from error
         self._feed.update(zip(self._zeros, memory, strict=True))
-        found: Single = np.asarray(action, dtype=np.float32).reshape(-1)
-        return found
+        output: Single = np.asarray(action, dtype=np.float32).reshape(-1)
+        return output
 
 
 class TorchScriptNetwork:
@@ -202,13 +202,13 @@ class TorchScriptNetwork:
         """Return the output; see :class:`Network`."""
         with self._torch.no_grad():
             try:
-                found = self._module(self._torch.from_numpy(observation).unsqueeze(0))
+                output = self._module(self._torch.from_numpy(observation).unsqueeze(0))
             except (RuntimeError, self._torch.jit.Error) as error:
                 text = str(error).strip().splitlines()[-1].removeprefix("builtins.RuntimeError: ")
                 raise ConfigError(f"{self._path}: refuses {observation.size} values ({text})") from error
-            if not isinstance(found, self._torch.Tensor):
-                raise ConfigError(f"{self._path}: gives {type(found).__name__}, and only a tensor of actions will do")
-            action: Single = found.detach().numpy().astype(np.float32).reshape(-1)
+            if not isinstance(output, self._torch.Tensor):
+                raise ConfigError(f"{self._path}: gives {type(output).__name__}, and only a tensor of actions will do")
+            action: Single = output.detach().numpy().astype(np.float32).reshape(-1)
         return action
 
 

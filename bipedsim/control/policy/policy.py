@@ -9,10 +9,10 @@ import numpy as np
 
 from bipedsim.config import param
 from bipedsim.control.base import refuse_loops
-from bipedsim.control.policy.fit import Fitted, Seen, fit
+from bipedsim.control.policy.fit import ResolvedPolicy, ResolvedTerm, fit
 from bipedsim.control.policy.network import Network, Single, open_network
 from bipedsim.control.policy.readers import read_deployment
-from bipedsim.control.policy.terms import BaseSensor, View
+from bipedsim.control.policy.terms import BaseSensor, TermInputs
 from bipedsim.errors import ConfigError, MeasurementError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
@@ -62,15 +62,17 @@ class PolicyController:
             opened.append(open_network(Path(config.network), config.input, config.output, config.states))
             return opened[0]
 
-        self._fitted: Fitted = fit(config, str(path), robot, dt, open_it)
+        self._fitted: ResolvedPolicy = fit(config, str(path), robot, dt, open_it)
         self._network = opened[0]
         fitted = self._fitted
         self.decimation = fitted.decimation
         self._base = BaseSensor(robot)
-        self._sight = _Sight(fitted, config.frames.count, config.frames.newest_first, config.history_start == "first")
-        seen, nothing = Observation.zeros(robot.nu, len(robot.soles)), np.zeros(3)
+        self._input = _NetworkInput(
+            fitted, config.frames.count, config.frames.newest_first, config.history_start == "first"
+        )
+        observation, zeros = Observation.zeros(robot.nu, len(robot.soles)), np.zeros(3)
         action = np.zeros(len(fitted.moved))
-        self._view = View(seen, nothing, nothing.copy(), nothing.copy(), action, 0.0, False, robot.weight)
+        self._view = TermInputs(observation, zeros, zeros.copy(), zeros.copy(), action, 0.0, False, robot.weight)
         self._low, self._high = np.array(config.command.low), np.array(config.command.high)
         self._velocity = np.zeros(3)
         self._command = Command(
@@ -86,7 +88,7 @@ class PolicyController:
     @property
     def seen(self) -> Single:
         """Input of the network at the last update, as a copy."""
-        return self._sight.all.copy()
+        return self._input.all.copy()
 
     def set_velocity(self, vx: float, vy: float, wz: float) -> None:
         """Set a velocity command [m/s, m/s, rad/s], clipped to the limits of the deployment file."""
@@ -100,7 +102,7 @@ class PolicyController:
             MeasurementError: The IMU gives no attitude.
         """
         self._network.reset()
-        self._sight.reset()
+        self._input.reset()
         self._velocity[:] = 0.0
         self._view.action[:] = 0.0
         self._began = observation.t
@@ -120,7 +122,7 @@ class PolicyController:
         view.command = self._velocity
         view.phase = ((observation.t - self._began + config.clock.start) / config.clock.period) % 1.0
         view.still = float(np.linalg.norm(self._velocity)) < config.clock.still_below
-        action = self._network(self._sight.take(view, config.clip)).astype(np.float64)
+        action = self._network(self._input.take(view, config.clip)).astype(np.float64)
         if config.action.clip is not None:
             np.clip(action, *config.action.clip, out=action)
         view.action = action
@@ -139,7 +141,7 @@ def _find(name: str, robot: Robot) -> Path:
     return beside if not path.exists() and beside.exists() else path
 
 
-class _Sight:
+class _NetworkInput:
     """Assemble the input of the network, including its history.
 
     Args:
@@ -152,8 +154,8 @@ class _Sight:
         all: (frames * fitted.frame,) input of the network.
     """
 
-    def __init__(self, fitted: Fitted, frames: int, newest_first: bool, repeats: bool) -> None:
-        self._terms: list[tuple[Seen, Single]] = []
+    def __init__(self, fitted: ResolvedPolicy, frames: int, newest_first: bool, repeats: bool) -> None:
+        self._terms: list[tuple[ResolvedTerm, Single]] = []
         self._frame = np.zeros(fitted.frame, dtype=np.float32)
         begin = 0
         for term in fitted.terms:
@@ -171,7 +173,7 @@ class _Sight:
         self.all[:] = 0.0
         self._fresh = True
 
-    def take(self, view: View, clip: tuple[float, float] | None) -> Single:
+    def take(self, view: TermInputs, clip: tuple[float, float] | None) -> Single:
         """Update the input of the network and return it, live."""
         first = self._fresh and self._repeats
         self._fresh = False

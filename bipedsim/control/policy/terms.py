@@ -15,7 +15,7 @@ from bipedsim.sim import Observation
 
 
 @dataclass(slots=True, eq=False)
-class View:
+class TermInputs:
     """Data from which the terms of one update are computed.
 
     Attributes:
@@ -39,7 +39,7 @@ class View:
     weight: float
 
 
-class Joints(NamedTuple):
+class TermJoints(NamedTuple):
     """Joints and constants of one term.
 
     Attributes:
@@ -67,10 +67,10 @@ class Term(NamedTuple):
 
     size: int | str
     meaning: str
-    values: Callable[[View, Joints], Array]
+    values: Callable[[TermInputs, TermJoints], Array]
 
 
-def _clock(view: View, _: Joints) -> Array:
+def _clock(view: TermInputs, _: TermJoints) -> Array:
     if view.still:
         return np.zeros(2)
     angle = 2.0 * np.pi * view.phase

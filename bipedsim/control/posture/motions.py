@@ -36,7 +36,7 @@ STRETCH = 0.32
 It is -min(64 CLEARANCE u^3 - 4 u) with u = x (1 - x)."""
 
 
-class Numbers(NamedTuple):
+class TimeLawParams(NamedTuple):
     """Parameters of a time law: size [m], time [s], delay [s], ramp [s], height of a jump [m].
 
     For STEPS they are the number of phases, the time of double support, delay, ramp, and the time of single support.
@@ -50,7 +50,7 @@ class Numbers(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class PostureMotion:
     """A time law and joint angles over its scalar s, for :func:`targets`.
 
     Attributes:
@@ -64,7 +64,7 @@ class Motion:
     """
 
     law: int
-    numbers: Numbers
+    numbers: TimeLawParams
     knots: Array
     coefficients: Array
     start: Array
@@ -137,13 +137,13 @@ def _phase(t: float, phases: float, double: float, single: float) -> tuple[float
     if t < 2.0 * double:
         return max(0.5 * t / double, 0.0), (0.5 / double if t > 0.0 else 0.0)
     pair = math.floor((t - double) / (double + single))
-    rest = t - double - pair * (double + single)
+    since = t - double - pair * (double + single)
     if 2.0 * pair > phases - 1.5:
         s = phases - 1.0 + 0.5 * (t - double - 0.5 * (phases - 1.0) * (double + single)) / double
         return min(s, phases), (0.5 / double if s < phases else 0.0)
-    if rest < double:
-        return 2.0 * pair + rest / double, 1.0 / double
-    return 2.0 * pair + 1.0 + (rest - double) / single, 1.0 / single
+    if since < double:
+        return 2.0 * pair + since / double, 1.0 / double
+    return 2.0 * pair + 1.0 + (since - double) / single, 1.0 / single
 
 
 @entry
@@ -184,11 +184,11 @@ def _cubic(coefficients: Array, k: int, i: int, h: float) -> float:
     return value
 
 
-class Aim(NamedTuple):
+class MotionTargets(NamedTuple):
     """Arguments and results of :func:`targets` for nu joints.
 
     Attributes:
-        motion: See :class:`Motion`.
+        motion: See :class:`PostureMotion`.
         ramp: Time [s] over which ``offset`` fades out.
         g: Gravity [m/s^2].
         plan: (5,) filled for motions with a plan, see :meth:`bipedsim.control.posture.StaticSupport.torque`.
@@ -197,7 +197,7 @@ class Aim(NamedTuple):
         tau: (nu,) planned torques [N.m] of motions with a plan.
     """
 
-    motion: Motion
+    motion: PostureMotion
     ramp: float
     g: float
     plan: Array
@@ -208,7 +208,7 @@ class Aim(NamedTuple):
 
 
 @kernel
-def targets(aim: Aim, t):  # type: ignore[no-untyped-def]
+def targets(aim: MotionTargets, t):  # type: ignore[no-untyped-def]
     """Fill the joint targets at ``t`` [s] since reset and return the vertical acceleration of the CoM [m/s^2]."""
     knots, coefficients, offset, plan = aim.motion.knots, aim.motion.coefficients, aim.offset, aim.plan
     blend, rate, _ = quintic(t, aim.ramp)
@@ -236,11 +236,11 @@ def targets(aim: Aim, t):  # type: ignore[no-untyped-def]
     return a_up
 
 
-def still(goal: Array, ramp: float) -> Motion:
+def still(goal: Array, ramp: float) -> PostureMotion:
     """Make the motion that holds ``goal`` (nu,)."""
     coefficients = np.zeros((4, 1, len(goal)))
     coefficients[3, 0] = goal
-    return Motion(SQUAT, Numbers(0.0, 1.0, 0.0, ramp, 0.0), np.array([0.0, 1.0]), coefficients, goal)
+    return PostureMotion(SQUAT, TimeLawParams(0.0, 1.0, 0.0, ramp, 0.0), np.array([0.0, 1.0]), coefficients, goal)
 
 
 class Postures:
@@ -278,9 +278,9 @@ class Postures:
         """
         reach_left = amplitude * self._half_stance()
         s: Array = np.linspace(0.0, reach_left, KNOTS, dtype=np.float64)
-        left = self._solved("sway_amplitude", s, self._aside(s))
-        right = self._solved("sway_amplitude", s, self._aside(-s))
-        return np.concatenate([-s[:0:-1], s]), np.vstack([right[:0:-1], left])
+        to_left = self._solved("sway_amplitude", s, self._aside(s))
+        to_right = self._solved("sway_amplitude", s, self._aside(-s))
+        return np.concatenate([-s[:0:-1], s]), np.vstack([to_right[:0:-1], to_left])
 
     def shift(self, amplitude: float, roll: float) -> tuple[Array, Array]:
         """Return s (n,) and joints (n, nu) with the CoM moved to the left by s; the right foot rolls at the end.
@@ -347,17 +347,19 @@ class Postures:
         feet = feet or [self._targets] * len(com)
         postures = reach(robot.model, robot.soles, self._q, com, feet, no_pitching, robot.loops)
         if len(postures) < len(s):
-            most = s[len(postures) - 1] if postures else 0.0
-            given = f"{name} = {s[-1]:g} m" if name == "squat_depth" else f"{name}, which moves the CoM by {s[-1]:g} m,"
+            largest = s[len(postures) - 1] if postures else 0.0
+            requested = (
+                f"{name} = {s[-1]:g} m" if name == "squat_depth" else f"{name}, which moves the CoM by {s[-1]:g} m,"
+            )
             raise ConfigError(
-                f"posture: {given} is more than {robot.name} can with flat feet and joints in their limits; "
-                f"{most:.3f} m is possible"
+                f"posture: {requested} is more than {robot.name} can with flat feet and joints in their limits; "
+                f"{largest:.3f} m is possible"
             )
         return np.array(postures)[:, robot.idx_q]
 
 
-def motion(law: int, numbers: Numbers, postures: tuple[Array, Array]) -> Motion:
-    """Make the motion along ``postures``, a pair of s (n,) and joints (n, nu); see :class:`Motion`."""
+def motion(law: int, numbers: TimeLawParams, postures: tuple[Array, Array]) -> PostureMotion:
+    """Make the motion along ``postures``, a pair of s (n,) and joints (n, nu); see :class:`PostureMotion`."""
     knots, joints = postures
     spline = scipy.interpolate.CubicSpline(knots, joints, bc_type="natural")
-    return Motion(law, numbers, knots, np.ascontiguousarray(spline.c), spline(0.0))
+    return PostureMotion(law, numbers, knots, np.ascontiguousarray(spline.c), spline(0.0))

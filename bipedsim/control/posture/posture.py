@@ -16,10 +16,10 @@ from bipedsim.control.posture.motions import (
     ONCE,
     SQUAT,
     SWAY,
-    Aim,
-    Motion,
-    Numbers,
+    MotionTargets,
+    PostureMotion,
     Postures,
+    TimeLawParams,
     motion,
     still,
     targets,
@@ -97,10 +97,10 @@ class PostureParams:
     posture: dict[str, float] = param({}, "joint angles that differ from the robot's standing posture", unit="rad")
 
 
-class _Drive(NamedTuple):
+class _PdArrays(NamedTuple):
     """Pack the arguments of the PD law: gains (nu,), planned torques, velocity indices and effort limits."""
 
-    aim: Aim
+    aim: MotionTargets
     kp: Array
     kd: Array
     planned: Array
@@ -159,13 +159,13 @@ class PostureController:
         self._motion = _motion(robot, goal, params)
         g = robot.weight / robot.mass
         plan, motion = UNPLANNED.copy(), self._motion
-        self._aim = zeros_of(Aim, {"nu": robot.nu}, motion=motion, ramp=params.ramp, g=g, plan=plan)
+        self._aim = zeros_of(MotionTargets, {"nu": robot.nu}, motion=motion, ramp=params.ramp, g=g, plan=plan)
         self._t0 = 0.0
         self._command = Command(np.zeros(robot.nu))
         self._support = StaticSupport(robot, params.balance) if params.support else None
         planned = self._aim.tau if params.support else np.zeros(robot.nu)
         idx_v = np.ascontiguousarray(robot.idx_v, dtype=np.int64)
-        self._drive = box(_Drive(self._aim, self._kp, self._kd, planned, idx_v, robot.effort_limit.copy()))
+        self._drive = box(_PdArrays(self._aim, self._kp, self._kd, planned, idx_v, robot.effort_limit.copy()))
         self._no_support = np.zeros(robot.model.nv)
         # Kernels load now and not within the first tick; `reset` discards this update.
         self.update(Observation.zeros(robot.nu, len(robot.soles)))
@@ -201,7 +201,7 @@ def _gains(robot: Robot, params: PostureParams, dt: float) -> tuple[Array, Array
     return kp, kd
 
 
-def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
+def _motion(robot: Robot, goal: Array, params: PostureParams) -> PostureMotion:
     """Plan the motion of ``params.mode`` around the posture ``goal`` (nu,)."""
     if params.mode == "stand" or (params.mode == "squat" and params.squat_depth == 0.0):
         return still(goal, params.ramp)
@@ -219,4 +219,4 @@ def _motion(robot: Robot, goal: Array, params: PostureParams) -> Motion:
         law, time, table = ONCE, 0.5 * params.sway_period, postures.shift(amplitude, params.shift_roll)
     else:
         law, time, table = ONCE, params.lean_time, postures.toe_fall()
-    return motion(law, Numbers(float(table[0][-1]), time, params.squat_delay, params.ramp, height), table)
+    return motion(law, TimeLawParams(float(table[0][-1]), time, params.squat_delay, params.ramp, height), table)

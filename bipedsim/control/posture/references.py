@@ -10,7 +10,7 @@ import scipy  # it imports its submodules at their first use
 
 from bipedsim.config import numbers_per_joint, param, part_of
 from bipedsim.control.output import LEAD, PlanarGait, PlanarWalk
-from bipedsim.control.posture.motions import SQUAT, Motion, Numbers, Postures, motion, path, still
+from bipedsim.control.posture.motions import SQUAT, PostureMotion, Postures, TimeLawParams, motion, path, still
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, quintic
@@ -59,19 +59,19 @@ class ReferenceParams:
     wave_period: float = param(1.0, "of that sine", unit="s", low=1e-2, high=1e4)
 
 
-def goal_posture(robot: Robot, angles: dict[str, float], who: str) -> Array:
+def goal_posture(robot: Robot, angles: dict[str, float], controller: str) -> Array:
     """Return the standing posture (nu,) [rad] with the ``angles`` of some joints replaced.
 
     Raises:
-        ConfigError: An angle is outside the limits of its joint; the message names the controller ``who``.
+        ConfigError: An angle is outside the limits of its joint; the message names the ``controller``.
         UnknownNameError: The robot has no such joint.
     """
     goal = robot.posture.copy()
-    for joint, angle in numbers_per_joint(angles, robot.joint_names, f"{who}: posture").items():
+    for joint, angle in numbers_per_joint(angles, robot.joint_names, f"{controller}: posture").items():
         i = robot.joint_names.index(joint)
         if not robot.position_lower[i] <= angle <= robot.position_upper[i]:
             limits = f"[{robot.position_lower[i]:g}, {robot.position_upper[i]:g}]"
-            raise ConfigError(f"{who}: posture.{joint} = {angle:g} rad is outside the limits {limits}")
+            raise ConfigError(f"{controller}: posture.{joint} = {angle:g} rad is outside the limits {limits}")
         goal[i] = angle
     return goal
 
@@ -82,17 +82,17 @@ class JointReference:
     Args:
         robot: The robot.
         params: See :class:`ReferenceParams`.
-        who: Name of the controller, for messages.
+        controller: Name of the controller, for messages.
 
     Raises:
         ConfigError: A posture is outside the joint limits, or the robot cannot make the squat or walk.
     """
 
-    def __init__(self, robot: Robot, params: ReferenceParams, who: str) -> None:
-        goal = goal_posture(robot, params.posture, who)
-        self._walk = _walk(robot, params, who) if params.mode == "walk" else None
+    def __init__(self, robot: Robot, params: ReferenceParams, controller: str) -> None:
+        goal = goal_posture(robot, params.posture, controller)
+        self._walk = _walk(robot, params, controller) if params.mode == "walk" else None
         self._delay = params.walk_delay
-        self._motion = self._made(robot, goal, params, who)
+        self._motion = self._motion_of(robot, goal, params, controller)
         curve = scipy.interpolate.PPoly(self._motion.coefficients, self._motion.knots)
         self._curves = (curve, curve.derivative(), curve.derivative(2))
         self._ramp = params.ramp
@@ -100,12 +100,16 @@ class JointReference:
         self._offset = np.zeros(robot.nu)
 
     @staticmethod
-    def _made(robot: Robot, goal: Array, params: ReferenceParams, who: str) -> Motion:
+    def _motion_of(robot: Robot, goal: Array, params: ReferenceParams, controller: str) -> PostureMotion:
         if params.mode != "squat" or params.squat_depth == 0.0:
             return still(goal, 1.0)
         if not robot.free_flyer or not robot.soles:
-            raise ConfigError(f"{who}: mode = 'squat' needs a free-flying robot with feet, {robot.name!r} has not")
-        numbers = Numbers(params.squat_depth, params.squat_period, params.squat_delay, max(params.ramp, 1e-3), 0.0)
+            raise ConfigError(
+                f"{controller}: mode = 'squat' needs a free-flying robot with feet, {robot.name!r} has not"
+            )
+        numbers = TimeLawParams(
+            params.squat_depth, params.squat_period, params.squat_delay, max(params.ramp, 1e-3), 0.0
+        )
         return motion(SQUAT, numbers, Postures(robot, goal).squat(params.squat_depth))
 
     def reset(self, joint_position: Array) -> None:
@@ -120,12 +124,12 @@ class JointReference:
             s, ds, dds, _ = path(self._motion.law, t, self._motion.numbers, self._g)
             value, slope, bend = (curve(s) for curve in self._curves)
             velocity, acceleration = slope * ds, bend * ds * ds + slope * dds
-        left, rate, change = 0.0, 0.0, 0.0
+        remaining, rate, change = 0.0, 0.0, 0.0
         if self._ramp > 0.0:
             blend, rate, change = quintic(t, self._ramp)
-            left = 1.0 - blend
+            remaining = 1.0 - blend
         return (
-            value + left * self._offset,
+            value + remaining * self._offset,
             velocity - rate * self._offset,
             acceleration - change * self._offset,
         )
@@ -139,16 +143,18 @@ class JointReference:
         return np.zeros(2, np.bool_) if self._walk is None else self._walk.coming(t - self._delay)
 
 
-def _walk(robot: Robot, params: ReferenceParams, who: str) -> PlanarWalk:
+def _walk(robot: Robot, params: ReferenceParams, controller: str) -> PlanarWalk:
     """Plan the walk that the parameters describe."""
     if params.posture:
-        raise ConfigError(f"{who}: mode = 'walk' begins in the standing posture and takes no other; leave out posture")
+        raise ConfigError(
+            f"{controller}: mode = 'walk' begins in the standing posture and takes no other; leave out posture"
+        )
     if 0 < params.n_steps < 2 * LEAD:
         raise ConfigError(
-            f"{who}: n_steps = {params.n_steps} is too few: {LEAD} steps lead into a walk and {LEAD} out of it; take "
-            f"{2 * LEAD} or more, or 0 for no end"
+            f"{controller}: n_steps = {params.n_steps} is too few: {LEAD} steps lead into a walk and {LEAD} out of it; "
+            f"take {2 * LEAD} or more, or 0 for no end"
         )
-    return PlanarWalk(robot, part_of(PlanarGait, params), who)
+    return PlanarWalk(robot, part_of(PlanarGait, params), controller)
 
 
 class Wave:

@@ -21,7 +21,7 @@ UNPLANNED = np.array([math.nan, 0.0, 0.0, 0.0, 0.0])
 """The plan of a robot that stands still."""
 
 
-class Balance(NamedTuple):
+class SupportArrays(NamedTuple):
     """Arrays of the kernels of :class:`StaticSupport`, in the axes of the base, for K feet.
 
     Attributes:
@@ -69,7 +69,7 @@ class Balance(NamedTuple):
 
 
 @kernel
-def _load(b: Balance, wrenches) -> float:  # type: ignore[no-untyped-def]
+def _locate_soles(b: SupportArrays, wrenches) -> float:  # type: ignore[no-untyped-def]
     """Locate the soles, and return the share of the ground reaction to apply, from the measured ankle wrenches."""
     carried = 0.0
     for f in range(b.joint.shape[0]):
@@ -86,7 +86,7 @@ def _load(b: Balance, wrenches) -> float:  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _share_weight(b: Balance, planned: float) -> None:
+def _share_weight(b: SupportArrays, planned: float) -> None:
     """Fill each foot's share of the weight; the line between the centres of two feet takes the moment."""
     feet = b.joint.shape[0]
     for f in range(feet):
@@ -111,7 +111,7 @@ def _share_weight(b: Balance, planned: float) -> None:
 
 
 @kernel
-def _lean(b: Balance, plan) -> None:  # type: ignore[no-untyped-def]
+def _tilt_force(b: SupportArrays, plan) -> None:  # type: ignore[no-untyped-def]
     """Fill planned velocity, gravity and force direction; the planned acceleration tilts the force in the sole axes."""
     pull = b.g + b.now[0]
     # In free flight there is no force to tilt.
@@ -130,7 +130,7 @@ def _lean(b: Balance, plan) -> None:  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _shift(b: Balance, gyro) -> None:  # type: ignore[no-untyped-def]
+def _fill_shift(b: SupportArrays, gyro) -> None:  # type: ignore[no-untyped-def]
     """Fill the shift of the centre of pressure: to below the CoM, and by ``balance`` times the CoM's velocity."""
     shift, v_com = b.shift, b.v_com
     # The angular velocity of the base is the gyro's, less the contribution of the joints between base and IMU.
@@ -164,7 +164,7 @@ def _shift(b: Balance, gyro) -> None:  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _room(b: Balance) -> float:
+def _share_inside(b: SupportArrays) -> float:
     """Return the largest share of the shift that keeps the centre of pressure inside every sole."""
     scale = 1.0
     for f in range(b.joint.shape[0]):
@@ -185,20 +185,20 @@ def _balance(balance, up_imu, gyro, wrenches, plan):  # type: ignore[no-untyped-
     """
     b = balance.arrays
     assign(b.up, mul_t(b.axes[b.imu_joint], mul(b.imu_R, up_imu)))
-    load = _load(b, wrenches)
+    load = _locate_soles(b, wrenches)
     _share_weight(b, plan[0])
-    _lean(b, plan)
-    _shift(b, gyro)
-    scale = _room(b)
+    _tilt_force(b, plan)
+    _fill_shift(b, gyro)
+    scale = _share_inside(b)
     for f in range(b.joint.shape[0]):
         joint = b.joint[f]
-        R, force, at = b.axes[joint], b.forces[joint], b.positions[joint]
+        R, force, origin = b.axes[joint], b.forces[joint], b.positions[joint]
         pull = b.weight * (1.0 + b.now[0] / b.g) * b.share[f] * load
         lean = mul(R, b.lean)
         assign(force, (pull * lean[0], pull * lean[1], pull * lean[2]))
-        x = b.place[f, 0] + scale * b.shift[0] - at[0]
-        y = b.place[f, 1] + scale * b.shift[1] - at[1]
-        z = b.place[f, 2] + scale * b.shift[2] - at[2]
+        x = b.place[f, 0] + scale * b.shift[0] - origin[0]
+        y = b.place[f, 1] + scale * b.shift[1] - origin[1]
+        z = b.place[f, 2] + scale * b.shift[2] - origin[2]
         assign(force[3:], cross(mul(R, (x, y, z)), force))
 
 
@@ -243,7 +243,7 @@ class StaticSupport:
             row[: sole.n_vertices] = _edges(sole.vertices, sole.placement_joint_sole.rotation)
         self._box = box(
             zeros_of(
-                Balance,
+                SupportArrays,
                 {"K": len(joints)},
                 axes=poses[:, :9].reshape(-1, 3, 3),
                 positions=poses[:, 9:],

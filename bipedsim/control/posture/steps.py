@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 import scipy  # it imports its submodules at their first use
 
-from bipedsim.control.posture.motions import STEPS, Motion, Numbers
+from bipedsim.control.posture.motions import STEPS, PostureMotion, TimeLawParams
 from bipedsim.errors import ConfigError
 from bipedsim.model import Chains, Robot, reach, sole_placements
 from bipedsim.numerics import Array, Integers, quintic
@@ -82,16 +82,16 @@ class Gait:
 
     def displacements(self, first: int) -> Array:
         """Return (n_phases + 1, 2) how far the feet are ahead at the phase boundaries [m]; foot ``first`` begins."""
-        at = np.zeros((self.n_phases + 1, 2))
+        ahead = np.zeros((self.n_phases + 1, 2))
         for step in range(self.n_steps):
             moving = (first + step) % 2
             lead = self.step_length if step < self.n_steps - 1 else 0.0
-            at[2 * step + 2 :, moving] = at[2 * step + 1, 1 - moving] + lead
-        return at
+            ahead[2 * step + 2 :, moving] = ahead[2 * step + 1, 1 - moving] + lead
+        return ahead
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class GaitPlan:
     """Targets that the postures of a gait must meet at its knots.
 
     Attributes:
@@ -173,7 +173,7 @@ def _from_rest_to_rest(gait: Gait, under: Array, com: Array, stop: Array, omega:
     return path
 
 
-def plan(gait: Gait, soles: Sequence[pin.SE3], centres: Array, com: Array, g: float, beyond: Array) -> Plan:
+def plan(gait: Gait, soles: Sequence[pin.SE3], centres: Array, com: Array, g: float, beyond: Array) -> GaitPlan:
     """Plan the gait of a robot that stands with its CoM over the middle between its feet, heading along x.
 
     Args:
@@ -186,29 +186,29 @@ def plan(gait: Gait, soles: Sequence[pin.SE3], centres: Array, com: Array, g: fl
             this gait; 0 in the first pass.
     """
     first = int(np.argmin(centres[:, 1]))
-    at = gait.displacements(first)
-    carrying = [(first + step + 1) % 2 for step in range(gait.n_steps)]
-    under = np.array([centres[foot, :2] + (at[2 * step + 1, foot], 0.0) for step, foot in enumerate(carrying)])
-    stop = np.array([com[0] + at[-1].mean(), com[1]])
+    ahead = gait.displacements(first)
+    stance_feet = [(first + step + 1) % 2 for step in range(gait.n_steps)]
+    under = np.array([centres[foot, :2] + (ahead[2 * step + 1, foot], 0.0) for step, foot in enumerate(stance_feet)])
+    stop = np.array([com[0] + ahead[-1].mean(), com[1]])
     path = _from_rest_to_rest(gait, under, com[:2], stop, np.sqrt(g / com[2]), beyond)
     times = gait.times
     xy = path(times)
     p = xy - path(times, 2) * com[2] / g + beyond
     index, x = gait.phase(times)
-    way, height = swing(gait, x)
+    progress, height = swing(gait, x)
     feet, share = [], np.zeros(len(times))
     for i, k in enumerate(index):
         offset = np.zeros((2, 3))
-        offset[:, 0] = at[k]
+        offset[:, 0] = ahead[k]
         if k % 2:
-            offset[:, 0] += way[i] * (at[k + 1] - at[k])
+            offset[:, 0] += progress[i] * (ahead[k + 1] - ahead[k])
             offset[(first + k // 2) % 2, 2] = height[i]
-            share[i] = carrying[k // 2]
+            share[i] = stance_feet[k // 2]
         else:
             line = (centres[1] + offset[1] - centres[0] - offset[0])[:2]
             share[i] = np.clip((p[i] - centres[0, :2] - offset[0, :2]) @ line / (line @ line), 0.0, 1.0)
         feet.append([pin.SE3(m.rotation, m.translation + d) for m, d in zip(soles, offset, strict=True)])
-    return Plan(times, np.column_stack([xy, np.full(len(times), com[2])]), feet, share)
+    return GaitPlan(times, np.column_stack([xy, np.full(len(times), com[2])]), feet, share)
 
 
 def splines(gait: Gait, columns: Array) -> PPoly:
@@ -220,9 +220,9 @@ def splines(gait: Gait, columns: Array) -> PPoly:
     times = gait.times
     cuts = [0, *(k * PHASE_KNOTS for k in range(2, gait.n_phases, 2)), len(times) - 1]
     pieces = []
-    rest = (1, np.zeros(columns.shape[1]))
+    at_rest = (1, np.zeros(columns.shape[1]))
     for a, b in pairwise(cuts):
-        ends = (rest if a == 0 else "not-a-knot", rest if b == cuts[-1] else "not-a-knot")
+        ends = (at_rest if a == 0 else "not-a-knot", at_rest if b == cuts[-1] else "not-a-knot")
         pieces.append(scipy.interpolate.CubicSpline(times[a : b + 1], columns[a : b + 1], bc_type=ends).c)
     return scipy.interpolate.PPoly(np.concatenate(pieces, axis=1), times)
 
@@ -256,39 +256,39 @@ def limb_inertia(robot: Robot, gait: Gait, postures: Array, share: Array) -> tup
     chains = Chains(robot) if robot.loops else None
     moving = np.arange(6, model.nv) if chains else robot.idx_v
     path = splines(gait, postures[:, 7:] if chains else postures[:, robot.idx_q])
-    rates, bends = path(gait.times, 1), path(gait.times, 2)
+    velocities, accelerations = path(gait.times, 1), path(gait.times, 2)
     torques, beyond = np.zeros((len(postures), robot.nu)), np.zeros((len(postures), 2))
     v, a = np.zeros(model.nv), np.zeros(model.nv)
     for i, q in enumerate(postures):
         # The foot with the larger load does not move, which determines the motion of the base.
         ankle = robot.soles[int(share[i] > 0.5)].joint_id
         v[:6] = a[:6] = 0.0
-        v[moving] = rates[i]
+        v[moving] = velocities[i]
         rows = pin.computeJointJacobian(model, data, q, ankle)
         v[:6] = -np.linalg.solve(rows[:, :6], rows @ v)
         a[moving] = 0.0
         pin.forwardKinematics(model, data, q, v, a)
         drift = data.a[ankle].vector.copy()
-        a[moving] = bends[i]
+        a[moving] = accelerations[i]
         a[:6] = -np.linalg.solve(rows[:, :6], rows @ a + drift)
         pin.centerOfMass(model, data, q, v, a)
         uniform = np.zeros(model.nv)
         base = pin.XYZQUATToSE3(q[:7]).rotation
         uniform[:3] = base.T @ data.acom[0]
-        rest = pin.rnea(model, data, q, v, a).copy() - pin.rnea(model, data, q, np.zeros(model.nv), uniform)
-        moment = base @ rest[3:6]
-        for sole, part in zip(robot.soles, (1.0 - share[i], share[i]), strict=True):
+        residual = pin.rnea(model, data, q, v, a).copy() - pin.rnea(model, data, q, np.zeros(model.nv), uniform)
+        moment = base @ residual[3:6]
+        for sole, foot_share in zip(robot.soles, (1.0 - share[i], share[i]), strict=True):
             rows = pin.computeJointJacobian(model, data, q, sole.joint_id)
-            rest -= part * rows[3:].T @ (data.oMi[sole.joint_id].rotation.T @ moment)
+            residual -= foot_share * rows[3:].T @ (data.oMi[sole.joint_id].rotation.T @ moment)
         if chains:
             chains.follow(q[robot.idx_q], np.zeros(robot.nu))
-            chains.carry(rest)
-        torques[i] = rest[robot.idx_v]
+            chains.carry(residual)
+        torques[i] = residual[robot.idx_v]
         beyond[i] = np.array([-moment[1], moment[0]]) / robot.weight
     return torques, beyond
 
 
-def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> Motion:
+def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> PostureMotion:
     """Plan the motion that takes steps from standing with the joints at ``goal`` (nu,).
 
     Args:
@@ -322,5 +322,5 @@ def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> M
         torques, beyond = limb_inertia(robot, gait, postures, planned.share)
     columns = np.column_stack([postures[:, robot.idx_q], planned.com[:, :2], planned.share, torques])
     knots = np.arange(len(planned.times)) / PHASE_KNOTS
-    numbers = Numbers(float(gait.n_phases), gait.step_shift, delay, ramp, gait.step_duration)
-    return Motion(STEPS, numbers, knots, coefficients(gait, columns), columns[0, : robot.nu])
+    numbers = TimeLawParams(float(gait.n_phases), gait.step_shift, delay, ramp, gait.step_duration)
+    return PostureMotion(STEPS, numbers, knots, coefficients(gait, columns), columns[0, : robot.nu])

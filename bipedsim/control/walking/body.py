@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 from bipedsim.numerics import Array, Integers, act, assign, kernel, point_acceleration, point_velocity, turn_axes
 
 
-class Body(NamedTuple):
+class BodyArrays(NamedTuple):
     """Dynamics, refilled at every tick, and constants of the robot, for K feet.
 
     Attributes:
@@ -38,7 +38,7 @@ class Body(NamedTuple):
     g: float
 
 
-class Feet(NamedTuple):
+class FootStates(NamedTuple):
     """Pose and velocity of the feet at the centre of each sole, and velocity of the CoM, in world axes.
 
     Attributes:
@@ -59,7 +59,7 @@ class Feet(NamedTuple):
 
 
 @kernel
-def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-def]
+def place_feet(body: BodyArrays, feet: FootStates, v) -> None:  # type: ignore[no-untyped-def]
     """Fill ``feet`` for velocities v (nv,), and the lower triangle of M."""
     base, o = body.poses[1], body.origin
     for k in range(v.shape[0]):
@@ -81,10 +81,10 @@ def place_feet(body: Body, feet: Feet, v) -> None:  # type: ignore[no-untyped-de
         turn_axes(pose, body.R_sole[k], feet.R[k])
         x, y, z = act(pose, r)
         assign(feet.p[k], (x, y, z))
-        at = (x - o[0], y - o[1], z - o[2])
-        assign(feet.twist[k], point_velocity(twist, at))
+        lever = (x - o[0], y - o[1], z - o[2])
+        assign(feet.twist[k], point_velocity(twist, lever))
         assign(feet.twist[k, 3:], twist[3:])
-        assign(feet.bias[k], point_acceleration(twist, acceleration, at))
+        assign(feet.bias[k], point_acceleration(twist, acceleration, lever))
         assign(feet.bias[k, 3:], acceleration[3:])
         # The accelerations include gravity as an upward acceleration, which is removed here.
         feet.bias[k, 2] -= body.g

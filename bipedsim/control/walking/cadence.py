@@ -19,7 +19,7 @@ DOUBLE = 0.08
 """Time of double over single support; more time in single support reduces the torque of the swing leg."""
 
 
-class Timing(NamedTuple):
+class StepTiming(NamedTuple):
     """Time [s] of a step in single support, and then in double support."""
 
     single: float
@@ -48,7 +48,7 @@ class Cadence:
         self._single, self._double = single, double
         self._slowest, self._ratio = slowest / omega, ratio * g / omega**3
 
-    def timing(self, speed: float) -> Timing:
+    def timing(self, speed: float) -> StepTiming:
         """Return the times of a step at ``speed`` [m/s] ahead or back.
 
         Slow steps all take the same time. For quicker steps, length times time is constant.
@@ -56,7 +56,7 @@ class Cadence:
         slowest, ratio, speed = self._slowest, self._ratio, abs(speed)
         period = slowest if speed * slowest * slowest < ratio else math.sqrt(ratio / speed)
         single = self._single or period / (1.0 + DOUBLE)
-        return Timing(single, self._double or DOUBLE * single)
+        return StepTiming(single, self._double or DOUBLE * single)
 
     def speed(self, length: float) -> float:
         """Return the walking speed [m/s] at which steps have this ``length`` [m]."""

@@ -55,14 +55,14 @@ class CatchParams:
     )
 
 
-class Landing(NamedTuple):
+class PlannedLanding(NamedTuple):
     """Position of a touchdown over the ground (2,) [m], and time until then [s]."""
 
     place: Array
     left: float
 
 
-class Catch(NamedTuple):
+class CatchStep(NamedTuple):
     """Data of the current step that determine its best touchdown.
 
     Attributes:
@@ -94,7 +94,7 @@ class Catch(NamedTuple):
     latest: float
 
 
-def best_landing(step: Catch, omega: float, params: CatchParams) -> Landing:
+def best_landing(step: CatchStep, omega: float, params: CatchParams) -> PlannedLanding:
     """Return the best position and time of the swing foot's touchdown.
 
     With a constant ZMP p, the DCM at touchdown is p + (xi - p) s. It is linear in s = e^(omega T), and so is its offset
@@ -122,7 +122,7 @@ def best_landing(step: Catch, omega: float, params: CatchParams) -> Landing:
         fastest = min(step.left, max(step.soonest, float(np.hypot(*(place - foot))) / params.catch_speed))
         bounds = math.exp(omega * fastest), longest
         place, s = _solve(origin, rate, land, grown, step.low, step.high, bounds)
-    return Landing(stance + place @ axes, math.log(s) / omega)
+    return PlannedLanding(stance + place @ axes, math.log(s) / omega)
 
 
 def _inside(hull: Array, point: Array) -> Array:

@@ -60,29 +60,31 @@ def add_line(plan: DcmPlan, duration: float, start, end) -> None:  # type: ignor
 
 
 @kernel
-def add_swing(plan: DcmPlan, duration: float, start, end, takes, knee, even: float) -> None:  # type: ignore[no-untyped-def]
+def add_swing(plan: DcmPlan, duration: float, start, end, leg_shift, knee, even: float) -> None:  # type: ignore[no-untyped-def]
     """Add a piece of single support, on which the ZMP of all forces moves from ``start`` to ``end`` (2,) [m].
 
     Args:
         plan: The plan to extend.
         duration: Duration of the swing [s].
         start, end: (2,) ZMP [m].
-        takes: (2,) kappa times the displacement of the foot [m s^2]; the inertia of the leg shifts the pendulum's ZMP
-            by -kappa times the foot's acceleration.
+        leg_shift: (2,) kappa times the displacement of the foot [m s^2]; the inertia of the leg shifts the pendulum's
+            ZMP by -kappa times the foot's acceleration.
         knee: (2,) shift due to the bending of the leg [m], times :func:`bipedsim.control.walking.swing.bending`.
         even: Share of a cubic in the foot's path; the rest is a quintic.
     """
     k = plan.n[0]
     plan.knots[k + 1] = plan.knots[k] + duration
     for axis in range(2):
-        scale = takes[axis] / (duration * duration)
-        rest = scale * (1.0 - even)
-        part = scale * even
+        scale = leg_shift[axis] / (duration * duration)
+        quintic_scale = scale * (1.0 - even)
+        cubic_scale = scale * even
         bent = knee[axis]
-        plan.zmp[k, axis, 0] = start[axis] - 6.0 * part - bent
-        plan.zmp[k, axis, 1] = (end[axis] - start[axis] + 12.0 * part - 60.0 * rest + 6.0 * bent) / duration
-        plan.zmp[k, axis, 2] = (180.0 * rest - 6.0 * bent) / duration**2
-        plan.zmp[k, axis, 3] = -120.0 * rest / duration**3
+        plan.zmp[k, axis, 0] = start[axis] - 6.0 * cubic_scale - bent
+        plan.zmp[k, axis, 1] = (
+            end[axis] - start[axis] + 12.0 * cubic_scale - 60.0 * quintic_scale + 6.0 * bent
+        ) / duration
+        plan.zmp[k, axis, 2] = (180.0 * quintic_scale - 6.0 * bent) / duration**2
+        plan.zmp[k, axis, 3] = -120.0 * quintic_scale / duration**3
     plan.n[0] = k + 1
 
 
@@ -145,5 +147,5 @@ def evaluate(plan: DcmPlan, omega: float, t: float, zmp, xi) -> None:  # type: i
     for axis in range(2):
         c = plan.zmp[k, axis]
         zmp[axis] = c[0] + s * (c[1] + s * (c[2] + s * c[3]))
-        rest = plan.end[k, axis] - _particular(c, duration, omega)
-        xi[axis] = _particular(c, s, omega) + rest * math.exp(-omega * (duration - s))
+        offset = plan.end[k, axis] - _particular(c, duration, omega)
+        xi[axis] = _particular(c, s, omega) + offset * math.exp(-omega * (duration - s))

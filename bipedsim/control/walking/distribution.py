@@ -9,7 +9,7 @@ import daqp
 import numpy as np
 
 from bipedsim.config import param
-from bipedsim.control.walking.body import Body, Feet
+from bipedsim.control.walking.body import BodyArrays, FootStates
 from bipedsim.dynamics import edge_lines
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, Sole
@@ -39,7 +39,7 @@ class DistributionParams:
     )
 
 
-class Share(NamedTuple):
+class DistributionArrays(NamedTuple):
     """Arrays of the kernels of :class:`Distribution`, for one set of n feet in contact.
 
     Attributes:
@@ -54,8 +54,8 @@ class Share(NamedTuple):
         wrench: (K, 6) the solution, in world axes.
     """
 
-    body: Body
-    feet: Feet
+    body: BodyArrays
+    feet: FootStates
     contact: Integers
     limits: Array
     weights: Array
@@ -68,7 +68,7 @@ class Share(NamedTuple):
 
 
 @kernel
-def _problem(s: Share, a):  # type: ignore[no-untyped-def]
+def _build_problem(s: DistributionArrays, a):  # type: ignore[no-untyped-def]
     """Fill target, G, H, f and A for accelerations a (nv,)."""
     body, feet, contact, target = s.body, s.feet, s.contact, s.target
     G, H, A = s.G, s.H, s.A
@@ -110,7 +110,7 @@ def _problem(s: Share, a):  # type: ignore[no-untyped-def]
 
 
 @entry
-def _take(share, x):  # type: ignore[no-untyped-def]
+def _store_wrench(share, x):  # type: ignore[no-untyped-def]
     """Fill ``wrench`` from the solution ``x`` (6 n,) in sole axes, with 0 for the other feet."""
     s = share.arrays
     s.wrench[:, :] = 0.0
@@ -121,10 +121,10 @@ def _take(share, x):  # type: ignore[no-untyped-def]
 
 
 @entry
-def _pose(share, a):  # type: ignore[no-untyped-def]
+def _fill_problem(share, a):  # type: ignore[no-untyped-def]
     """Fill the QP for accelerations ``a`` (nv,); return whether all its numbers are finite."""
     s = share.arrays
-    _problem(s, a)
+    _build_problem(s, a)
     total = 0.0
     for i in range(s.f.shape[0]):
         total += s.f[i]
@@ -154,7 +154,7 @@ class Distribution:
         target: (6,) wrench that the base needed: force and moment at its origin, in its own axes.
     """
 
-    def __init__(self, robot: Robot, params: DistributionParams, body: Body, feet: Feet) -> None:
+    def __init__(self, robot: Robot, params: DistributionParams, body: BodyArrays, feet: FootStates) -> None:
         limits = [_rows(sole, params) for sole in robot.soles]
         self._rows = max(map(len, limits))
         # Feet with fewer rows repeat their last row.
@@ -170,7 +170,9 @@ class Distribution:
         size, rows = 6 * len(contact), self._rows * len(contact)
         G, H, f, A = np.zeros((6, size)), np.zeros((size, size)), np.zeros(size), np.zeros((rows, size))
         feet = np.array(contact, dtype=np.int64)
-        share = Share(self._body, self._feet, feet, self._limits, self._weights, G, H, f, A, self.target, self.wrench)
+        share = DistributionArrays(
+            self._body, self._feet, feet, self._limits, self._weights, G, H, f, A, self.target, self.wrench
+        )
         return box(share), H, f, A, np.zeros(rows), np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
 
     def solve(self, a: Array, contact: tuple[int, ...]) -> bool:
@@ -184,13 +186,13 @@ class Distribution:
         if contact not in self._problems:
             self._problems[contact] = self._problem_of(contact)
         share, H, f, A, upper, lower, sense = self._problems[contact]
-        if not _pose(share, a):
+        if not _fill_problem(share, a):
             return False
         sense[:] = 0
         x, _, flag, _ = daqp.solve(H, f, A, upper, lower, sense)
         if flag < 1:
             return False
-        _take(share, x)
+        _store_wrench(share, x)
         return True
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import param
-from bipedsim.control.walking.cadence import SLOWEST, Cadence, Timing
+from bipedsim.control.walking.cadence import SLOWEST, Cadence, StepTiming
 from bipedsim.control.walking.dcm import DcmPlan, add_line, add_swing, begin_at, lean_first, solve_backwards
-from bipedsim.control.walking.reference import Step
+from bipedsim.control.walking.reference import SwingStep
 from bipedsim.control.walking.swing import EVEN, PEAK, WINDOW, path_to, rise_to
 from bipedsim.control.walking.terrain import Terrain
 from bipedsim.errors import ConfigError
@@ -96,10 +96,10 @@ class GaitParams:
 
     def problems(self) -> Iterator[str]:
         """Yield a message for each invalid step time."""
-        for name, least in (("single_support", 0.1), ("double_support", 0.01)):
-            given = getattr(self, name)
-            if given and given < least:
-                yield f"{name} = {given:g} s must be at least {least:g} s, or 0 for what the speed asks for"
+        for name, minimum in (("single_support", 0.1), ("double_support", 0.01)):
+            value = getattr(self, name)
+            if value and value < minimum:
+                yield f"{name} = {value:g} s must be at least {minimum:g} s, or 0 for what the speed asks for"
 
 
 @dataclass
@@ -144,7 +144,7 @@ def level_with(normal: Array, yaw: float) -> Array:
     return np.column_stack([x, np.cross(normal, x), normal])
 
 
-def farthest(timing: Timing, omega: float) -> float:
+def farthest(timing: StepTiming, omega: float) -> float:
     """Return the largest distance of a stance foot from the CoM in a steady walk, as a share of the step length.
 
     The pendulum has a constant ZMP in single support, and a ZMP at constant speed in double support. The share is one
@@ -154,7 +154,7 @@ def farthest(timing: Timing, omega: float) -> float:
     return 1.0 - single / (2.0 * double * (1.0 + single / math.tanh(double)))
 
 
-class Build(NamedTuple):
+class GaitBuild(NamedTuple):
     """Properties of a robot that shape its steps.
 
     Attributes:
@@ -170,11 +170,11 @@ class Build(NamedTuple):
     g: float = 9.81
 
 
-PLAIN = Build()
+PLAIN = GaitBuild()
 """A robot with constant step width, feet loaded at their centres, and legs without inertia."""
 
 
-class Gait:
+class WalkGait:
     """Plan steps from velocity commands.
 
     The centre between the feet follows the command step by step. Feet touch down half a step width to its left and
@@ -218,11 +218,11 @@ class Gait:
         longest: float = math.inf,
         terrain: Terrain | None = None,
         apart: tuple[float, float] | None = None,
-        build: Build = PLAIN,
+        build: GaitBuild = PLAIN,
     ) -> None:
         self._params = params
-        self._slow = cadence = params.cadence(omega, build.g)
-        self._quick = params.cadence(omega, build.g, min(params.uneven_period, SLOWEST))
+        self._usual_cadence = cadence = params.cadence(omega, build.g)
+        self._quick_cadence = params.cadence(omega, build.g, min(params.uneven_period, SLOWEST))
         self._fastest = params.max_forward
         self._longest = self._fastest * cadence.timing(self._fastest).period
         if longest < self._longest:
@@ -237,7 +237,7 @@ class Gait:
         self._omega = omega
         self._left = left
         self.plan = DcmPlan.empty(4 * _HORIZON + 8)
-        self.step = Step.on_the_spot()
+        self.step = SwingStep.on_the_spot()
         self._level = np.array(WINDOW)
         self._duration = 0.0
         self._passing = cadence.timing(0.0).double
@@ -273,12 +273,12 @@ class Gait:
         self.step.route[:] = 0.0
         normal = R[0, :, 2] + R[1, :, 2]
         self.step.normal[:] = normal / np.linalg.norm(normal)
-        self._square_up(p, R)
+        self._recentre(p, R)
         self._restart_plan(t)
         add_line(self.plan, ramp, com, self._middle(p, R))
         self._finish_plan(self._middle(p, R))
 
-    def _square_up(self, p: Array, R: Array) -> None:
+    def _recentre(self, p: Array, R: Array) -> None:
         middle = 0.5 * (p[0] + p[1])
         ahead = R[0, :, 0] + R[1, :, 0]
         self.centre = Heading(middle[0], middle[1], math.atan2(ahead[1], ahead[0]))
@@ -297,8 +297,8 @@ class Gait:
         return np.array([point[0] + c * ahead - s * left, point[1] + s * ahead + c * left])
 
     def _middle(self, p: Array, R: Array) -> Array:
-        at = [self._zmp(k, p[k], yaw_of(R[k])) for k in (0, 1)]
-        return 0.5 * (at[0] + at[1])
+        zmps = [self._zmp(k, p[k], yaw_of(R[k])) for k in (0, 1)]
+        return 0.5 * (zmps[0] + zmps[1])
 
     def _restart_plan(self, t: float) -> None:
         self.plan.n[0] = 0
@@ -315,8 +315,8 @@ class Gait:
         side = min(max(command[1], -p.max_sideways), p.max_sideways)
         turn = min(max(command[2], -p.max_turn), p.max_turn)
         # Each component alone may reach its limit. Together they would require too large a step of one foot.
-        most = ((ahead, self._fastest), (side, p.max_sideways), (turn, p.max_turn))
-        share = math.sqrt(sum((value / limit) ** 2 for value, limit in most if limit > 0.0))
+        limits = ((ahead, self._fastest), (side, p.max_sideways), (turn, p.max_turn))
+        share = math.sqrt(sum((value / limit) ** 2 for value, limit in limits if limit > 0.0))
         return np.array([ahead, side, turn]) / max(share, 1.0)
 
     @property
@@ -325,18 +325,18 @@ class Gait:
         return self._wary > 0
 
     def _cadence(self) -> Cadence:
-        return self._quick if self._wary else self._slow
+        return self._quick_cadence if self._wary else self._usual_cadence
 
-    def _timing(self, velocity: Array) -> Timing:
+    def _timing(self, velocity: Array) -> StepTiming:
         """Return the times of a step at ``velocity`` (3,); sideways, every other step is twice as long."""
         return self._cadence().timing(math.hypot(velocity[0], 2.0 * velocity[1]))
 
     def _next_velocity(self, velocity: Array, wanted: Array) -> Array:
-        most = self._params.acceleration * self._timing(velocity).period
+        max_change = self._params.acceleration * self._timing(velocity).period
         change = wanted - velocity
         size = float(np.hypot(change[0], change[1]))
-        if size > most:
-            change[:2] *= most / size
+        if size > max_change:
+            change[:2] *= max_change / size
         return np.asarray(velocity + change)
 
     def _roll(self, velocity: Array, time: float, yaw: float) -> Array:
@@ -344,7 +344,7 @@ class Gait:
         ahead = min(max(_ROLL * float(velocity[0]) * time, -self._build.rolls), self._build.rolls)
         return np.array([math.cos(yaw) * ahead, math.sin(yaw) * ahead])
 
-    def _knee_shift(self, way: Array, during: float, period: float, yaw: float) -> Array:
+    def _knee_shift(self, displacement: Array, during: float, period: float, yaw: float) -> Array:
         """Return the ZMP shift (2,) [m] due to the bending of the leg, at both ends of the swing.
 
         Args:
@@ -353,7 +353,7 @@ class Gait:
         """
         c, s = math.cos(yaw), math.sin(yaw)
         # This is the speed in mid-swing relative to the hips, which advance half as far as the foot in a step.
-        speed = (c * way[0] + s * way[1]) * (PEAK / during - 0.5 / period)
+        speed = (c * displacement[0] + s * displacement[1]) * (PEAK / during - 0.5 / period)
         return np.array([c, s]) * (2.0 * self._build.knee_inertia * speed * speed)
 
     def _advance(self, centre: Heading, foot: int, velocity: Array) -> Heading:
@@ -373,13 +373,13 @@ class Gait:
         """Begin to walk with ``command`` (3,), from standing with the DCM at ``xi`` (2,) [m]."""
         wanted = self._limited(command)
         lead = wanted[1] if abs(wanted[1]) > _SMALLEST_COMMAND else wanted[2]
-        self._leave(t, xi, p, R, wanted, lead > 0.0)
+        self._leave_standing(t, xi, p, R, wanted, lead > 0.0)
 
     def follow(self, t: float, xi: Array, p: Array, R: Array, footsteps: Array) -> None:
         """Begin to walk along ``footsteps`` (n, 3), with the DCM at ``xi`` (2,) [m]; see :meth:`check_footsteps`."""
-        self._square_up(p, R)
+        self._recentre(p, R)
         self._queue = [self.centre.moved(x, y, yaw) for x, y, yaw in footsteps]
-        self._leave(t, xi, p, R, np.zeros(3), footsteps[0, 1] > 0.0)
+        self._leave_standing(t, xi, p, R, np.zeros(3), footsteps[0, 1] > 0.0)
 
     def stand_on_one(self, t: float, xi: Array, p: Array, R: Array, foot: int, route: Array) -> None:
         """Stand on one leg while ``foot`` moves along ``route`` (POINTS, 4), and then on both feet again.
@@ -391,11 +391,11 @@ class Gait:
             foot: The foot that lifts off.
             route: See :func:`bipedsim.control.walking.kicking.route_of`.
         """
-        self._square_up(p, R)
+        self._recentre(p, R)
         ahead, left = np.array([np.cos(self.centre.yaw), np.sin(self.centre.yaw)]), route[:, 2:3]
         over = route[:, 1:2] * ahead + left * np.array([-ahead[1], ahead[0]])
         self._route = np.column_stack([route[:, 0], over, route[:, 3]])
-        self._leave(t, xi, p, R, np.zeros(3), foot == self._left)
+        self._leave_standing(t, xi, p, R, np.zeros(3), foot == self._left)
 
     def check_footsteps(self, footsteps: Array) -> None:
         """Raise an error if the robot cannot take ``footsteps``.
@@ -424,13 +424,13 @@ class Gait:
                 )
             stance, side = Heading(x, y, yaw), -side
 
-    def _leave(self, t: float, xi: Array, p: Array, R: Array, wanted: Array, left_first: bool) -> None:
+    def _leave_standing(self, t: float, xi: Array, p: Array, R: Array, wanted: Array, left_first: bool) -> None:
         params = self._params
         self._stepped = False
         self.swing = self._left if left_first else 1 - self._left
         self.phase = "double"
         self.begin, self.end = t, t + params.start_hold + params.start_shift
-        self._square_up(p, R)
+        self._recentre(p, R)
         self.velocity[:] = 0.0
         stance = 1 - self.swing
         middle, under = self._middle(p, R), self._zmp(stance, p[stance], yaw_of(R[stance]))
@@ -447,8 +447,10 @@ class Gait:
         """Add the swing along ``route``, in the axes of the world, and the shift back to the middle."""
         stance = 1 - self.swing
         under = self._zmp(stance, p[stance], yaw_of(R[stance]))
-        for duration, *way in np.diff(route[:, :3], axis=0):
-            add_swing(self.plan, duration, under, under, self._params.swing_inertia * np.array(way), np.zeros(2), 0.0)
+        for duration, *displacement in np.diff(route[:, :3], axis=0):
+            add_swing(
+                self.plan, duration, under, under, self._params.swing_inertia * np.array(displacement), np.zeros(2), 0.0
+            )
         middle = self._middle(p, R)
         add_line(self.plan, self._params.stop_shift, under, middle)
         self._finish_plan(middle)
@@ -463,7 +465,7 @@ class Gait:
             foot: The foot with the smaller load.
             duration: Duration of the step [s].
         """
-        self._square_up(p, R)
+        self._recentre(p, R)
         self.velocity[:] = 0.0
         self.swing = foot
         self._begin_step(t, xi, p, R, np.zeros(3), duration, False)
@@ -486,9 +488,9 @@ class Gait:
         The error of the DCM that a touchdown causes grows with e^(omega T) until the next one.
         """
         foot, step = 1 - self.swing, self.step
-        higher = abs(float(p[foot, 2] - step.land_p[2]))
-        leans = float(np.linalg.norm(R[foot, :, 2] - step.land_R[:, 2]))
-        if higher > _UNEVEN or leans > _LEANING:
+        height_error = abs(float(p[foot, 2] - step.land_p[2]))
+        tilt_error = float(np.linalg.norm(R[foot, :, 2] - step.land_R[:, 2]))
+        if height_error > _UNEVEN or tilt_error > _LEANING:
             self._wary = WARY
         else:
             self._wary = max(0, self._wary - 1)
@@ -560,8 +562,8 @@ class Gait:
             return 0.0
         stance = p[1 - self.swing]
         n = R[1 - self.swing, :, 2]
-        way = self.step.land_p - stance
-        return float(way @ n / n[2])
+        step_vector = self.step.land_p - stance
+        return float(step_vector @ n / n[2])
 
     def box(self) -> tuple[Array, Array]:
         """Return the limits (2,) [m] of a touchdown, ahead of the stance foot and to its side."""
@@ -602,12 +604,14 @@ class Gait:
         away = stance[:2] + np.clip(axes @ (land - stance[:2]), low, high) @ axes - self._first.point
         land = self._first.point + min(1.0, most / max(np.hypot(*away), 1e-9)) * away
         if self._terrain is not None:
-            at = Heading(float(land[0]), float(land[1]), self._first.yaw)
-            own = step.start_p[:2]
-            found = self._terrain.foothold(self.swing, (at.x, at.y, at.yaw), own, stance[:2], 0.0, self._longest)
-            if found.offset != found.offset:
+            target = Heading(float(land[0]), float(land[1]), self._first.yaw)
+            start = step.start_p[:2]
+            foothold = self._terrain.foothold(
+                self.swing, (target.x, target.y, target.yaw), start, stance[:2], 0.0, self._longest
+            )
+            if foothold.offset != foothold.offset:
                 return
-            land = at.moved(found.offset, 0.0, 0.0).point
+            land = target.moved(foothold.offset, 0.0, 0.0).point
         moved = land - step.land_p[:2]
         if np.hypot(*moved) < 1e-3 and end == self.end:
             return
@@ -623,7 +627,7 @@ class Gait:
             self._retime(t, end)
         self.centre = Heading(self.centre.x + moved[0], self.centre.y + moved[1], self.centre.yaw)
         dx, dy = moved.tolist()
-        self._plan_steps([one._replace(x=one.x + dx, y=one.y + dy) for one in self.footsteps])
+        self._plan_steps([footstep._replace(x=footstep.x + dx, y=footstep.y + dy) for footstep in self.footsteps])
         if opens:
             self._close_up(stance, yaw)
             return
@@ -638,7 +642,7 @@ class Gait:
         """Plan one more step that closes the stance, because the current step was to be the last one."""
         plan, step, foot = self.plan, self.step, self.swing
         self._stopping = False
-        under = self._leaves()
+        under = self._last_zmp()
         plan.n[0] = self._single
         add_line(plan, self._passing, under, self._zmp(foot, step.land_p[:2], yaw_of(step.land_R)))
         feet, attitudes = np.empty((2, 3)), np.empty((2, 3, 3))
@@ -649,7 +653,7 @@ class Gait:
         self.phase = "single"
         self._plan_steps(landing + self.footsteps)
 
-    def _leaves(self) -> Array:
+    def _last_zmp(self) -> Array:
         """Return the planned ZMP (2,) [m] at the end of the current single support."""
         plan, last = self.plan, self._single - 1
         duration = plan.knots[last + 1] - plan.knots[last]
@@ -667,7 +671,7 @@ class Gait:
     def _retime(self, t: float, end: float) -> None:
         """Restart the plan at ``t``, with the current single support until ``end`` [s], followed by the rest."""
         plan, step, single, last = self.plan, self.step, self._single, int(self.plan.n[0])
-        last_under, since = self._leaves(), (t - plan.knots[0]) / (plan.knots[single] - plan.knots[0])
+        last_under, since = self._last_zmp(), (t - plan.knots[0]) / (plan.knots[single] - plan.knots[0])
         # This is the present ZMP under the stance foot, without the shift for the motion of the leg.
         under = self._under + since * (last_under - self._under)
         after, durations = plan.zmp[single:last].copy(), np.diff(plan.knots[single : last + 1])
@@ -772,26 +776,26 @@ class Gait:
                 self._first, self.centre, self.velocity = landing, centre, velocity
                 self._stopping = self._stopping or (self._terrain is not None and ends and not self._queue)
             time = self._duration if i == 0 and moving and self._duration else timing.single
-            at = self._height_at(landing.point, p[stance])
+            ground_height = self._height_at(landing.point, p[stance])
             window = self._level
             if self._terrain is not None:
-                time += self._terrain.extra_time(heights[foot], heights[1 - foot], at)
-                window = self._terrain.window(heights[foot], at, window)
+                time += self._terrain.extra_time(heights[foot], heights[1 - foot], ground_height)
+                window = self._terrain.window(heights[foot], ground_height, window)
             if i == 0 and moving:
                 self.step.time[0], self.step.window[:] = time, window
                 self._passing, self._apart = timing.double, width
             before, during = float(window[0]) * time, float(window[1] - window[0]) * time
-            way = landing.point - points[foot]
-            points[foot], yaws[foot], heights[foot] = landing.point, landing.yaw, at
-            footsteps.append(Footstep(float(landing.x), float(landing.y), at, landing.yaw, foot))
+            displacement = landing.point - points[foot]
+            points[foot], yaws[foot], heights[foot] = landing.point, landing.yaw, ground_height
+            footsteps.append(Footstep(float(landing.x), float(landing.y), ground_height, landing.yaw, foot))
             onward = self._roll(velocity, timing.period, yaws[stance])
             first, rate = under - backward, (onward + backward) / time
             lifts, lands, last = first + before * rate, first + (before + during) * rate, under + onward
             add_line(self.plan, before, first, lifts)
-            knee = self._knee_shift(way, during, timing.period, yaws[stance])
+            knee = self._knee_shift(displacement, during, timing.period, yaws[stance])
             if i == 0 and moving:
                 self.step.knee[:] = knee
-            add_swing(self.plan, during, lifts, lands, params.swing_inertia * way, knee, EVEN)
+            add_swing(self.plan, during, lifts, lands, params.swing_inertia * displacement, knee, EVEN)
             add_line(self.plan, time - before - during, lands, last)
             following = self._zmp(foot, landing.point, landing.yaw)
             if ends:
@@ -809,19 +813,19 @@ class Gait:
 
         Without a foothold the foot closes the stance, the robot stops, and a warning gives the reason.
         """
-        terrain, other = self._terrain, points[1 - foot]
+        terrain, stance_point = self._terrain, points[1 - foot]
         assert terrain is not None
         c, s = math.cos(landing.yaw), math.sin(landing.yaw)
-        onward = 0.0 if stopping else c * (landing.x - other[0]) + s * (landing.y - other[1])
-        at = (landing.x, landing.y, landing.yaw)
-        found = terrain.foothold(foot, at, points[foot], other, onward, self._longest)
-        if found.offset == found.offset:
-            return landing.moved(found.offset, 0.0, 0.0), True
-        reason = terrain.why_not(found)
+        onward = 0.0 if stopping else c * (landing.x - stance_point[0]) + s * (landing.y - stance_point[1])
+        target = (landing.x, landing.y, landing.yaw)
+        foothold = terrain.foothold(foot, target, points[foot], stance_point, onward, self._longest)
+        if foothold.offset == foothold.offset:
+            return landing.moved(foothold.offset, 0.0, 0.0), True
+        reason = terrain.why_not(foothold)
         if reason != self._blocked:
             self._blocked = reason
             warnings.warn(
                 f"zmp: it stops before x = {landing.x:.2f}, y = {landing.y:.2f} m of its map: {reason}", stacklevel=2
             )
-        abreast = c * (other[0] - landing.x) + s * (other[1] - landing.y)
+        abreast = c * (stance_point[0] - landing.x) + s * (stance_point[1] - landing.y)
         return landing.moved(abreast, 0.0, 0.0), False

@@ -65,7 +65,7 @@ def along_route(route: Array, t: float, p: Array, v: Array, a: Array) -> None:
         i += 1
     x, rate, bend = quintic(t - route[i, 0], route[i + 1, 0] - route[i, 0])
     for k in range(3):
-        way = route[i + 1, 1 + k] - route[i, 1 + k]
-        p[k] = route[i, 1 + k] + x * way
-        v[k] = rate * way
-        a[k] = bend * way
+        distance = route[i + 1, 1 + k] - route[i, 1 + k]
+        p[k] = route[i, 1 + k] + x * distance
+        v[k] = rate * distance
+        a[k] = bend * distance

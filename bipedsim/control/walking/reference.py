@@ -8,12 +8,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bipedsim.control.walking.body import Body, Feet
+from bipedsim.control.walking.body import BodyArrays, FootStates
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
 from bipedsim.control.walking.kicking import POINTS, along_route
 from bipedsim.control.walking.supervision import measured_zmp
 from bipedsim.control.walking.swing import WINDOW, along_path, along_rise, bending, forward, height
-from bipedsim.control.walking.whole_body import STANCE, Targets
+from bipedsim.control.walking.whole_body import STANCE, TaskTargets
 from bipedsim.model import Sole
 from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin, quintic
 
@@ -21,7 +21,7 @@ APART = 1e-9
 """Minimum distance of two corners of the support polygon [m]."""
 
 
-class Step(NamedTuple):
+class SwingStep(NamedTuple):
     """The path of the swing foot, in the axes of the world.
 
     Attributes:
@@ -60,17 +60,17 @@ class Step(NamedTuple):
     normal: Array
 
     @classmethod
-    def on_the_spot(cls) -> Step:
+    def on_the_spot(cls) -> SwingStep:
         """Make a step that ends where it begins."""
         path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
         route = np.zeros((POINTS, 4))
-        where = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
-        elsewhere = (path, np.zeros(2), np.zeros(7), np.zeros(1, np.int64))
+        poses = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
+        paths = (path, np.zeros(2), np.zeros(7), np.zeros(1, np.int64))
         window, knee = np.array(WINDOW), np.zeros(2)
-        return cls(*where, *elsewhere, route, np.ones(1), window, knee, np.zeros(1), np.zeros(3), level)
+        return cls(*poses, *paths, route, np.ones(1), window, knee, np.zeros(1), np.zeros(3), level)
 
 
-class Soles(NamedTuple):
+class SolePolygons(NamedTuple):
     """Contact polygons of the soles about their centres.
 
     Attributes:
@@ -84,7 +84,7 @@ class Soles(NamedTuple):
     centres: Array
 
     @classmethod
-    def of(cls, soles: Sequence[Sole]) -> Soles:
+    def of(cls, soles: Sequence[Sole]) -> SolePolygons:
         """Collect the two soles of a robot."""
         vertices = np.zeros((2, max(sole.n_vertices for sole in soles), 2))
         for row, sole in zip(vertices, soles, strict=True):
@@ -121,25 +121,25 @@ class Reference(NamedTuple):
     margin: Annotated[Array, 1]
 
 
-class Walk(NamedTuple):
+class WalkArrays(NamedTuple):
     """Packed arguments and results of :func:`aim`; see the classes.
 
     Attributes:
         tilt: (3,) rotation vector [rad] from upright to the base at the start, in the axes of the base.
     """
 
-    body: Body
-    feet: Feet
-    goal: Targets
+    body: BodyArrays
+    feet: FootStates
+    goal: TaskTargets
     ref: Reference
     plan: DcmPlan
-    step: Step
-    soles: Soles
+    step: SwingStep
+    soles: SolePolygons
     tilt: Array
-    law: Law
+    law: WalkLaw
 
 
-class Law(NamedTuple):
+class WalkLaw(NamedTuple):
     """Constants of the control law; see the parameters of the controller."""
 
     omega: float
@@ -152,7 +152,7 @@ class Law(NamedTuple):
     swing_inertia: float
 
 
-class Moment(NamedTuple):
+class TickScalars(NamedTuple):
     """Scalars of the present tick.
 
     Attributes:
@@ -204,15 +204,15 @@ def turn(R, x, y, z, share) -> None:  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: ignore[no-untyped-def]
+def _swing(step: SwingStep, law: WalkLaw, since, goal: TaskTargets, k) -> None:  # type: ignore[no-untyped-def]
     """Fill the target of the swing foot ``k``; after the planned touchdown it continues downwards."""
     time = step.time[0]
     x, v, a = forward(since, time, step.window[0], step.window[1])
     for i in range(2):
-        way = step.land_p[i] - step.start_p[i]
-        goal.p[k, i] = step.start_p[i] + x * way
-        goal.twist[k, i] = v * way
-        goal.acceleration[k, i] = a * way
+        distance = step.land_p[i] - step.start_p[i]
+        goal.p[k, i] = step.start_p[i] + x * distance
+        goal.twist[k, i] = v * distance
+        goal.acceleration[k, i] = a * distance
     if step.path_time[1] > 0.0:
         late = since - step.path_time[0]
         along_path(step.path, late, step.path_time[1], goal.p[k], goal.twist[k], goal.acceleration[k])
@@ -242,7 +242,7 @@ def _swing(step: Step, law: Law, since, goal: Targets, k) -> None:  # type: igno
 
 
 @kernel
-def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore[no-untyped-def]
+def _base(feet: FootStates, goal: TaskTargets, tilt, now: TickScalars) -> None:  # type: ignore[no-untyped-def]
     """Fill the target of the base: upright, heading between the feet, blended from its tilt at the start."""
     first = goal.R[0] if now.flying == 0 else feet.R[0]
     second = goal.R[1] if now.flying == 1 else feet.R[1]
@@ -262,7 +262,7 @@ def _base(feet: Feet, goal: Targets, tilt, now: Moment) -> None:  # type: ignore
 
 
 @kernel
-def _support(feet: Feet, goal: Targets, soles: Soles, ref: Reference) -> None:
+def _support(feet: FootStates, goal: TaskTargets, soles: SolePolygons, ref: Reference) -> None:
     """Fill the support polygon of the stance feet, projected onto the horizontal plane."""
     n = 0
     for k in range(soles.counts.shape[0]):
@@ -283,14 +283,14 @@ def aim(walk, wrench, numbers):  # type: ignore[no-untyped-def]
     pendulum gives the acceleration of the CoM for it.
 
     Args:
-        walk: A boxed :class:`Walk`.
+        walk: A boxed :class:`WalkArrays`.
         wrench: (K, 6) ground reaction on the soles, in their frames at their origins.
-        numbers: (12,) the fields of :class:`Moment`.
+        numbers: (12,) the fields of :class:`TickScalars`.
     """
     w = walk.arrays
     body, feet, goal, ref, step, law = w.body, w.feet, w.goal, w.ref, w.step, w.law
     t, since, flying, height, before, after, share, rate, bend, tilted, counter, least = numbers
-    now = Moment(t, since, int(flying), height, before, after, share, rate, bend, tilted, counter, least)
+    now = TickScalars(t, since, int(flying), height, before, after, share, rate, bend, tilted, counter, least)
     evaluate(w.plan, law.omega, now.t, ref.zmp, ref.xi)
     if now.flying >= 0:
         _swing(step, law, now.since, goal, now.flying)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bipedsim.control.walking.gait import Footstep, Gait
+from bipedsim.control.walking.gait import Footstep, WalkGait
 from bipedsim.control.walking.reference import Reference
 from bipedsim.numerics import Array
 
@@ -44,7 +44,7 @@ class ShownPlan:
         self._com = self._xi = (x, y)
 
     def update(
-        self, t: float, ref: Reference, ground: float, height: float, gait: Gait, shown: dict[str, float]
+        self, t: float, ref: Reference, ground: float, height: float, gait: WalkGait, shown: dict[str, float]
     ) -> None:
         """Write the plan into ``shown``.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bipedsim.config import param
-from bipedsim.control.walking.body import Feet
+from bipedsim.control.walking.body import FootStates
 from bipedsim.numerics import kernel
 
 _RECOVERY = 0.25
@@ -30,7 +30,7 @@ class SupervisionParams:
 
 
 @kernel
-def measured_zmp(feet: Feet, wrench, centres, least, zmp) -> bool:  # type: ignore[no-untyped-def]
+def measured_zmp(feet: FootStates, wrench, centres, least, zmp) -> bool:  # type: ignore[no-untyped-def]
     """Fill ``zmp`` (2,) [m] from the ground reaction wrenches; return whether the feet carry at least ``least`` [N].
 
     Args:
@@ -49,9 +49,9 @@ def measured_zmp(feet: Feet, wrench, centres, least, zmp) -> bool:  # type: igno
             continue
         # Both are f times the distance from the centre of the sole to its CoP.
         ahead = -wrench[k, 4] - f * centres[k, 0]
-        left = wrench[k, 3] - f * centres[k, 1]
-        x += f * feet.p[k, 0] + feet.R[k, 0, 0] * ahead + feet.R[k, 0, 1] * left
-        y += f * feet.p[k, 1] + feet.R[k, 1, 0] * ahead + feet.R[k, 1, 1] * left
+        aside = wrench[k, 3] - f * centres[k, 1]
+        x += f * feet.p[k, 0] + feet.R[k, 0, 0] * ahead + feet.R[k, 0, 1] * aside
+        y += f * feet.p[k, 1] + feet.R[k, 1, 0] * ahead + feet.R[k, 1, 1] * aside
         total += f
     if total < least:
         return False

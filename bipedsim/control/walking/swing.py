@@ -16,7 +16,7 @@ PEAK = 1.875 - 0.375 * EVEN
 TOP = 0.45
 """Share of single support at which the foot reaches its top."""
 WINDOW = (*FORWARD, TOP, TOP)
-"""The window of a step on level ground: see :class:`bipedsim.control.walking.reference.Step`."""
+"""The window of a step on level ground: see :class:`bipedsim.control.walking.reference.SwingStep`."""
 
 
 @kernel
@@ -30,11 +30,11 @@ def forward(t: float, duration: float, begin: float, end: float) -> tuple[float,
     s = (t - begin * duration) / T
     if not 0.0 < s < 1.0:
         return x, v, a
-    rest = 1.0 - EVEN
+    quintic_share = 1.0 - EVEN
     return (
-        rest * x + EVEN * s * s * (3.0 - 2.0 * s),
-        rest * v + EVEN * 6.0 * s * (1.0 - s) / T,
-        rest * a + EVEN * (6.0 - 12.0 * s) / (T * T),
+        quintic_share * x + EVEN * s * s * (3.0 - 2.0 * s),
+        quintic_share * v + EVEN * 6.0 * s * (1.0 - s) / T,
+        quintic_share * a + EVEN * (6.0 - 12.0 * s) / (T * T),
     )
 
 
@@ -82,11 +82,11 @@ def rise_to(z: float, v: float, a: float, end: float, least: float, duration: fl
 
     At half time its height is at least ``least`` [m].
     """
-    at = path_to(np.array([z]), np.array([v]), np.array([a]), np.array([end]), duration)[0]
-    half = float(at @ (0.5 * duration) ** np.arange(6))
+    coefficients = path_to(np.array([z]), np.array([v]), np.array([a]), np.array([end]), duration)[0]
+    half_way = float(coefficients @ (0.5 * duration) ** np.arange(6))
     # 64 u^3 (1 - u)^3 is 1 at half time, and at rest at both ends.
-    bump = 64.0 * max(0.0, least - half)
-    path = np.append(at, 0.0)
+    bump = 64.0 * max(0.0, least - half_way)
+    path = np.append(coefficients, 0.0)
     path[3:] += bump * np.array([1.0, -3.0, 3.0, -1.0]) / duration ** np.arange(3, 7)
     return path
 

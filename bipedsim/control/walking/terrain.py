@@ -58,10 +58,10 @@ _SAMPLES = 24
 """Number of times at which the path of a foot is looked up in the map."""
 _UP = np.array([0.15, 0.98, 0.45, 0.6])
 _DOWN = np.array([0.02, 0.72, 0.25, 0.45])
-"""Windows of steps up and down: see :class:`bipedsim.control.walking.reference.Step`."""
+"""Windows of steps up and down: see :class:`bipedsim.control.walking.reference.SwingStep`."""
 
 
-class Foothold(NamedTuple):
+class MapFoothold(NamedTuple):
     """A possible position of a touchdown, or the obstacle if there is none.
 
     Attributes:
@@ -76,7 +76,7 @@ class Foothold(NamedTuple):
 
 
 @kernel
-def _lies(ground, x, y, yaw, low, high):  # type: ignore[no-untyped-def]
+def _patch_under(ground, x, y, yaw, low, high):  # type: ignore[no-untyped-def]
     """Return the patch under all of a sole at (x, y) with heading ``yaw``, from ``low`` to ``high``; -1 for none."""
     _, patch = surface(ground, x, y)
     if patch < 0:
@@ -89,9 +89,9 @@ def _lies(ground, x, y, yaw, low, high):  # type: ignore[no-untyped-def]
         for j in range(_GRID[1]):
             left = low[1] + (high[1] - low[1]) * j / (_GRID[1] - 1)
             px, py = x + c * ahead - s * left, y + s * ahead + c * left
-            z, at = surface(ground, px, py)
+            z, other_patch = surface(ground, px, py)
             plane = p[2] - (n[0] * (px - p[0]) + n[1] * (py - p[1])) / n[2]
-            if at < 0 or abs(z - plane) > _FLAT:
+            if other_patch < 0 or abs(z - plane) > _FLAT:
                 return -1
     return patch
 
@@ -108,7 +108,7 @@ def _find(ground, x, y, yaw, low, high, reach, base, most):  # type: ignore[no-u
         if not reach[0] <= away <= reach[1]:
             continue
         px, py = x + c * away, y + s * away
-        patch = _lies(ground, px, py, yaw, low, high)
+        patch = _patch_under(ground, px, py, yaw, low, high)
         if patch < 0:
             continue
         rise = surface(ground, px, py)[0] - base
@@ -135,8 +135,8 @@ def _clears(ground, start, land, yaw, low, high, window, top):  # type: ignore[n
                 left = low[1] if k == 0 else high[1]
                 px = start[0] + x * (land[0] - start[0]) + c * ahead - s * left
                 py = start[1] + x * (land[1] - start[1]) + s * ahead + c * left
-                at, patch = surface(ground, px, py)
-                if patch >= 0 and at > z - clear:
+                ground_height, patch = surface(ground, px, py)
+                if patch >= 0 and ground_height > z - clear:
                     return False
     return True
 
@@ -171,7 +171,7 @@ class Terrain:
 
     def foothold(
         self, foot: int, at: tuple[float, float, float], own: Array, other: Array, onward: float, longest: float
-    ) -> Foothold:
+    ) -> MapFoothold:
         """Find the foothold nearest to the desired position of a foot, ahead of it or behind.
 
         Args:
@@ -194,27 +194,27 @@ class Terrain:
         low, high = self._grown[foot]
         base = self.height(other)
         base = base if base == base else 0.0
-        return Foothold(
+        return MapFoothold(
             *_find(self._ground, x, y, yaw, low, high, np.array([back, forth]), base, self._params.climb_most)
         )
 
-    def why_not(self, found: Foothold) -> str:
+    def why_not(self, foothold: MapFoothold) -> str:
         """Return why :meth:`foothold` has found no foothold, for messages."""
-        if found.patch < 0:
+        if foothold.patch < 0:
             return (
                 f"the map has no place for a sole with {1e3 * self._params.foothold_margin:.3g} mm to spare within a "
                 "step (a gap, or treads that are too short); a smaller foothold_margin or a longer step may help"
             )
-        way = "up" if found.rise > 0.0 else "down"
+        direction = "up" if foothold.rise > 0.0 else "down"
         return (
-            f"{self._names[found.patch]!r} is {abs(found.rise):.3g} m {way} from the foot that stands, and climb_most "
-            f"is {self._params.climb_most:g} m"
+            f"{self._names[foothold.patch]!r} is {abs(foothold.rise):.3g} m {direction} from the foot that stands, "
+            f"and climb_most is {self._params.climb_most:g} m"
         )
 
     def extra_time(self, start: float, stance: float, land: float) -> float:
         """Return the extra time [s] of a step from ``start`` to ``land``, with the stance foot at ``stance`` [m]."""
-        most = max(abs(land - stance), 0.5 * abs(land - start), abs(start - stance))
-        return self._params.climb_time * most if most > _LEVEL else 0.0
+        climb = max(abs(land - stance), 0.5 * abs(land - start), abs(start - stance))
+        return self._params.climb_time * climb if climb > _LEVEL else 0.0
 
     def window(self, start: float, land: float, level: Array) -> Array:
         """Return the window (4,) of a step between two heights [m]; ``level`` is the window on level ground."""
@@ -229,7 +229,9 @@ class Terrain:
         shift = shift if shift == shift else 0.0
         up = np.array([0.0, 0.0, shift])
         top = max(start[2], land[2]) + shift + self._step_height
-        more = 0.0
-        while more < _HIGHEST and not _clears(self._ground, start + up, land + up, yaw, low, high, window, top + more):
-            more += _RAISE
-        return more
+        extra = 0.0
+        while extra < _HIGHEST and not _clears(
+            self._ground, start + up, land + up, yaw, low, high, window, top + extra
+        ):
+            extra += _RAISE
+        return extra

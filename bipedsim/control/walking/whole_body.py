@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.config import param
-from bipedsim.control.walking.body import Body, Feet, place_feet
+from bipedsim.control.walking.body import BodyArrays, FootStates, place_feet
 from bipedsim.dynamics import Equations, fill_equations
 from bipedsim.model import Robot
 from bipedsim.numerics import (
@@ -56,7 +56,7 @@ class TaskParams:
     regularisation: float = param(1e-4, "weight of all accelerations", low=1e-9)
 
 
-class Targets(NamedTuple):
+class TaskTargets(NamedTuple):
     """Targets of the tasks, in the axes of the world.
 
     Attributes:
@@ -84,7 +84,7 @@ class Targets(NamedTuple):
     posture: Array
 
 
-class Tasks(NamedTuple):
+class TaskArrays(NamedTuple):
     """Arrays of the kernels of :class:`WholeBody`.
 
     Attributes:
@@ -97,9 +97,9 @@ class Tasks(NamedTuple):
         row: (nv,) scratch.
     """
 
-    body: Body
-    feet: Feet
-    goal: Targets
+    body: BodyArrays
+    feet: FootStates
+    goal: TaskTargets
     gains: TaskParams
     idx_q: Integers
     idx_v: Integers
@@ -112,7 +112,7 @@ class Tasks(NamedTuple):
 
 
 @kernel
-def _add_feet(t: Tasks):  # type: ignore[no-untyped-def]
+def _add_feet(t: TaskArrays):  # type: ignore[no-untyped-def]
     """Add the tasks J a + J' v = wanted of the feet: a damper for a stance foot, a PD law for a swing foot."""
     body, feet, goal, gains = t.body, t.feet, t.goal, t.gains
     for k in range(body.joint.shape[0]):
@@ -146,7 +146,7 @@ def _add_feet(t: Tasks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
+def _add_com(t: TaskArrays):  # type: ignore[no-untyped-def]
     """Add the task of the centre of mass.
 
     The first rows of M a + nle are the total force on the robot, in the axes of the base: m (c'' + g).
@@ -169,7 +169,7 @@ def _add_com(t: Tasks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_momentum(t: Tasks):  # type: ignore[no-untyped-def]
+def _add_momentum(t: TaskArrays):  # type: ignore[no-untyped-def]
     """Add the task that the ground reaction has no moment about the vertical axis through ``pivot``.
 
     While a leg swings, arms, waist or base swing against it, and the stance foot needs less torsion. The rows are those
@@ -199,7 +199,7 @@ def _add_momentum(t: Tasks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_base_and_posture(t: Tasks, q, v):  # type: ignore[no-untyped-def]
+def _add_base_and_posture(t: TaskArrays, q, v):  # type: ignore[no-untyped-def]
     """Add the tasks of base and posture: a spring and a damper on each row."""
     gains, goal = t.gains, t.goal
     R = t.body.poses[1, :9].reshape((3, 3)).T
@@ -218,13 +218,13 @@ def _add_base_and_posture(t: Tasks, q, v):  # type: ignore[no-untyped-def]
 
 
 @entry
-def _place(tasks, v):  # type: ignore[no-untyped-def]
+def _update_feet(tasks, v):  # type: ignore[no-untyped-def]
     t = tasks.arrays
     place_feet(t.body, t.feet, v)
 
 
 @entry
-def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
+def _solve(tasks, q, v):  # type: ignore[no-untyped-def]
     """Solve for the accelerations and write them to ``b``; return whether there is a solution."""
     t = tasks.arrays
     for i in range(v.shape[0]):
@@ -241,7 +241,7 @@ def _serve(tasks, q, v):  # type: ignore[no-untyped-def]
 
 
 @entry
-def _drive(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
+def _fill_torques(tasks, a, wrench, tau):  # type: ignore[no-untyped-def]
     """Fill tau (nu,): M a + nle - J^T f of the actuated joints, with f (K, 6) in world axes at the soles.
 
     The torques are clipped to +- limit (nu,).
@@ -278,10 +278,10 @@ class WholeBody:
         nv, count = model.nv, len(robot.soles)
         moves = [_columns(model, sole.joint_id) for sole in robot.soles]
         columns = np.full((count, max(map(len, moves))), -1, dtype=np.int64)
-        for row, found in zip(columns, moves, strict=True):
-            row[: len(found)] = found
+        for row, indices in zip(columns, moves, strict=True):
+            row[: len(indices)] = indices
         centres = [sole.placement_joint_sole * pin.SE3(np.eye(3), np.append(sole.centre, 0.0)) for sole in robot.soles]
-        self.body = Body(
+        self.body = BodyArrays(
             poses=joints.poses,
             twists=joints.twists,
             accelerations=joints.accelerations,
@@ -300,12 +300,12 @@ class WholeBody:
             g=robot.weight / robot.mass,
         )
         sizes = {"K": count, "v": nv}
-        self.feet = zeros_of(Feet, sizes)
+        self.feet = zeros_of(FootStates, sizes)
         turned = np.tile(np.eye(3), (count, 1, 1))
-        self.goal = zeros_of(Targets, sizes, R=turned, R_base=np.eye(3), posture=robot.posture.copy())
+        self.goal = zeros_of(TaskTargets, sizes, R=turned, R_base=np.eye(3), posture=robot.posture.copy())
         self.goal.foot[:] = STANCE
         tasks = zeros_of(
-            Tasks,
+            TaskArrays,
             sizes,
             body=self.body,
             feet=self.feet,
@@ -324,7 +324,7 @@ class WholeBody:
     def update(self, q: Array, v: Array) -> None:
         """Update dynamics and feet for (q, v), (nq,) and (nv,)."""
         fill_equations(self._filled, q, v)
-        _place(self._tasks, v)
+        _update_feet(self._tasks, v)
 
     def accelerations(self, q: Array, v: Array) -> Array:
         """Return the accelerations (nv,) that fulfil ``goal`` best, at the (q, v) of :meth:`update`.
@@ -332,7 +332,7 @@ class WholeBody:
         Raises:
             ArithmeticError: The normal equations are not positive definite because a number is not finite.
         """
-        if not _serve(self._tasks, q, v):
+        if not _solve(self._tasks, q, v):
             raise ArithmeticError("the tasks of the whole body cannot be solved: a number is not finite")
         return self._b
 
@@ -343,7 +343,9 @@ class WholeBody:
         :meth:`update` afterwards.
         """
         v = np.zeros(self._model.nv)
-        rest, ahead, aside = (self._moved(q, v, foot, (x, y, 0.0))[1] for x, y in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
+        rest, ahead, aside = (
+            self._response(q, v, foot, (x, y, 0.0))[1] for x, y in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+        )
         return float(0.5 * (ahead[0] - rest[0] + aside[1] - rest[1]))
 
     def knee_inertia(self, q: Array, foot: int) -> float:
@@ -355,11 +357,11 @@ class WholeBody:
         v = np.zeros(self._model.nv)
         # The velocities for a foot speed of 1 m/s equal the accelerations from rest for 1 m/s^2.
         rest = (0.0, 0.0, 0.0)
-        at_rest, here = self._moved(q, v, foot, rest)
-        velocity = self._moved(q, v, foot, (1.0, 0.0, 0.0))[0] - at_rest
+        at_rest, zmp_at_rest = self._response(q, v, foot, rest)
+        velocity = self._response(q, v, foot, (1.0, 0.0, 0.0))[0] - at_rest
         # The mean of both directions cancels the dampers of the tasks.
-        both = [self._moved(q, way * velocity, foot, rest)[1][0] for way in (1.0, -1.0)]
-        return float(here[0] - 0.5 * sum(both))
+        moving = [self._response(q, direction * velocity, foot, rest)[1][0] for direction in (1.0, -1.0)]
+        return float(zmp_at_rest[0] - 0.5 * sum(moving))
 
     def passing(self, q: Array, foot: int, rise: float, drop: float) -> Array:
         """Return q (nq,) with ``foot`` raised by ``rise`` and the CoM lowered by ``drop`` [m], as in mid-swing."""
@@ -369,13 +371,13 @@ class WholeBody:
         low = com[2] - feet[1 - foot, 2] - drop
         for parts in range(_PARTS, 0, -1):
             # The response of the tasks from rest is linear, so accelerations can stand for displacements.
-            still = self._moved(q, at_rest, foot, (0.0, 0.0, 0.0))[0]
+            still = self._response(q, at_rest, foot, (0.0, 0.0, 0.0))[0]
             level = feet[1 - foot, 2]
             asked, lifted = (0.0, 0.0, (up + level - feet[foot, 2]) / parts), (low + level - com[2]) / parts
-            q = pin.integrate(self._model, q, self._moved(q, at_rest, foot, asked, lifted)[0] - still)
+            q = pin.integrate(self._model, q, self._response(q, at_rest, foot, asked, lifted)[0] - still)
         return np.asarray(q)
 
-    def _moved(
+    def _response(
         self, q: Array, v: Array, foot: int, asked: tuple[float, float, float], lifted: float = 0.0
     ) -> tuple[Array, Array]:
         """Return accelerations (nv,) and ZMP (2,) [m] at (q, v).
@@ -409,13 +411,13 @@ class WholeBody:
 
         The torques are clipped to the effort limits.
         """
-        _drive(self._tasks, a, wrench, tau)
+        _fill_torques(self._tasks, a, wrench, tau)
 
 
 def _columns(model: Any, joint: int) -> list[int]:
     """Return the columns of a Jacobian that move ``joint``, in ascending order."""
-    found: list[int] = []
+    columns: list[int] = []
     for above in list(model.supports[joint])[1:]:
         start = model.idx_vs[above]
-        found += range(start, start + model.nvs[above])
-    return found
+        columns += range(start, start + model.nvs[above])
+    return columns

@@ -14,13 +14,13 @@ from bipedsim.config import param, part_of
 from bipedsim.control.base import fitting, refuse_loops
 from bipedsim.control.estimation import Estimator, EstimatorParams
 from bipedsim.control.loads import TOUCHES
-from bipedsim.control.walking.cadence import Timing
-from bipedsim.control.walking.catching import LEAST_ERROR, Catch, CatchParams, best_landing, must_step
+from bipedsim.control.walking.cadence import StepTiming
+from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, CatchStep, best_landing, must_step
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
-from bipedsim.control.walking.gait import Build, Gait, GaitParams, farthest, yaw_of
+from bipedsim.control.walking.gait import GaitBuild, GaitParams, WalkGait, farthest, yaw_of
 from bipedsim.control.walking.kicking import KickParams, route_of
-from bipedsim.control.walking.reference import Law, Moment, Reference, Soles, Walk, aim
+from bipedsim.control.walking.reference import Reference, SolePolygons, TickScalars, WalkArrays, WalkLaw, aim
 from bipedsim.control.walking.shown_plan import ShownPlan
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.terrain import Terrain, TerrainParams
@@ -107,7 +107,7 @@ def _narrow_width(robot: Robot, stance: float) -> float:
     return min(stance, max(wide + _CLEAR, _NARROWEST * stance))
 
 
-def _apart(robot: Robot, width: float, height: float) -> tuple[float, float]:
+def _step_widths(robot: Robot, width: float, height: float) -> tuple[float, float]:
     """Return the limits of the width [m] of a step after a push: the soles do not overlap, and the legs are in reach.
 
     The pelvis is midway between the feet. Beyond the width of the gait, each leg moves sideways by half of the distance
@@ -122,18 +122,18 @@ def _apart(robot: Robot, width: float, height: float) -> tuple[float, float]:
     data = model.createData()
     places = sole_placements(model, data, robot.soles, q)
     across = max(float(np.ptp(sole.vertices[:, 1])) for sole in robot.soles)
-    stands = float(pin.centerOfMass(model, data, q)[2]) - float(np.mean([place.translation[2] for place in places]))
+    com_height = float(pin.centerOfMass(model, data, q)[2]) - float(np.mean([place.translation[2] for place in places]))
     spare = []
     for sole, place in zip(robot.soles, places, strict=True):
         leg = list(model.supports[sole.joint_id])[2:]
         points = [data.oMi[j].translation for j in leg] + [place.translation]
         straight = sum(float(np.linalg.norm(b - a)) for a, b in pairwise(points))
-        hip = points[0][2] - place.translation[2] - stands + height
+        hip = points[0][2] - place.translation[2] - com_height + height
         spare.append(math.sqrt(max((_STRAIGHT * straight) ** 2 - hip**2, 0.0)))
     return min(width, across + _GAP), width + min(spare)
 
 
-def _longest_step(robot: Robot, timing: Timing, speed: float, height: float, omega: float) -> float:
+def _longest_step(robot: Robot, timing: StepTiming, speed: float, height: float, omega: float) -> float:
     """Return the longest step [m] that keeps both flat feet within reach of the legs; infinite if there is no limit.
 
     Args:
@@ -148,15 +148,17 @@ def _longest_step(robot: Robot, timing: Timing, speed: float, height: float, ome
     if away <= _NEAR * height:
         return math.inf
     places = sole_placements(robot.model, robot.model.createData(), robot.soles, robot.q_nominal)
-    stands = places[0].act(np.append(robot.soles[0].centre, 0.0))
-    way = np.linspace(0.0, away, math.ceil(away / (_APART * height)) + 1)
-    com = np.tile([stands[0], 0.0, stands[2] + height], (len(way), 1))
-    least = len(way)
+    sole_centre = places[0].act(np.append(robot.soles[0].centre, 0.0))
+    distances = np.linspace(0.0, away, math.ceil(away / (_APART * height)) + 1)
+    com = np.tile([sole_centre[0], 0.0, sole_centre[2] + height], (len(distances), 1))
+    n_solved = len(distances)
     for ahead in (1.0, -1.0):
-        feet = [[places[0], pin.SE3(np.eye(3), np.array([ahead * s, 0.0, 0.0])) * places[1]] for s in way[:least]]
-        least = min(least, len(reach(robot.model, robot.soles, robot.q_nominal, com[:least], feet)))
+        feet = [
+            [places[0], pin.SE3(np.eye(3), np.array([ahead * s, 0.0, 0.0])) * places[1]] for s in distances[:n_solved]
+        ]
+        n_solved = min(n_solved, len(reach(robot.model, robot.soles, robot.q_nominal, com[:n_solved], feet)))
     # If even the posture with the feet side by side has no solution, the search gives no limit.
-    return math.inf if least in (0, len(way)) else float(way[least - 1]) / share
+    return math.inf if n_solved in (0, len(distances)) else float(distances[n_solved - 1]) / share
 
 
 class ZmpController:
@@ -206,12 +208,12 @@ class ZmpController:
         left = int(np.argmax(feet.p[:, 1]))
         stance = float(abs(feet.p[0, 1] - feet.p[1, 1]))
         narrow = params.step_width or _narrow_width(robot, stance)
-        stands = float(whole.body.com[2] - feet.p[:, 2].mean())
-        told = part_of(TerrainParams, params)
-        ground = get_ground(told.terrain) if told.terrain else None
+        standing_height = float(whole.body.com[2] - feet.p[:, 2].mean())
+        terrain_params = part_of(TerrainParams, params)
+        ground = get_ground(terrain_params.terrain) if terrain_params.terrain else None
         climbs = ground is not None and len(np.unique(ground.arrays().plane)) > 1
-        self._height = (climbs and told.climb_height) or params.com_height or stands
-        passing = whole.passing(robot.q_nominal, 0, params.step_height, stands - self._height)
+        self._height = (climbs and terrain_params.climb_height) or params.com_height or standing_height
+        passing = whole.passing(robot.q_nominal, 0, params.step_height, standing_height - self._height)
         if params.swing_inertia < 0.0:
             params = replace(params, swing_inertia=whole.swing_inertia(passing, 0))
         bends = whole.knee_inertia(passing, 0)
@@ -221,22 +223,22 @@ class ZmpController:
         timing = part_of(GaitParams, params)
         quickest = timing.cadence(self._omega, whole.body.g).timing(timing.max_forward)
         longest = _longest_step(robot, quickest, timing.max_forward, self._height, self._omega)
-        terrain = Terrain(ground, robot.soles, told, params.step_height) if ground is not None else None
+        terrain = Terrain(ground, robot.soles, terrain_params, params.step_height) if ground is not None else None
         self._mapped = terrain is not None
-        build = Build(narrow, _ROLLS * _shortest(robot), bends, whole.body.g)
+        build = GaitBuild(narrow, _ROLLS * _shortest(robot), bends, whole.body.g)
         width, room = params.step_width or stance, _ROOM * _narrowest(robot)
-        apart = _apart(robot, width, self._height)
-        self._gait = Gait(timing, width, self._omega, left, room, longest, terrain, apart, build)
+        apart = _step_widths(robot, width, self._height)
+        self._gait = WalkGait(timing, width, self._omega, left, room, longest, terrain, apart, build)
         self._kicks = {"none": -1, "left": left, "right": 1 - left}[params.kick_foot]
         self._route = route_of(part_of(KickParams, params))
-        soles = Soles.of(robot.soles)
+        soles = SolePolygons.of(robot.soles)
         corners = 2 * soles.vertices.shape[1]
         self._ref = zeros_of(Reference, {"N": corners, "H": corners + 1})
-        self._now = np.zeros(len(Moment._fields))
+        self._now = np.zeros(len(TickScalars._fields))
         self._tilt = np.zeros(3)
-        law = part_of(Law, params, omega=self._omega)
+        law = part_of(WalkLaw, params, omega=self._omega)
         gait = self._gait
-        walk = Walk(whole.body, feet, whole.goal, self._ref, gait.plan, gait.step, soles, self._tilt, law)
+        walk = WalkArrays(whole.body, feet, whole.goal, self._ref, gait.plan, gait.step, soles, self._tilt, law)
         self._walk = box(walk)
         self._supervisor = Supervisor(part_of(SupervisionParams, params), dt)
         self._velocity = np.zeros(3)
@@ -260,7 +262,7 @@ class ZmpController:
         xi, ahead = self._ref.xi.copy(), np.array([0.1, 0.0, 0.0])
         gait.start(0.0, self._dcm(0.0), feet.p, feet.R, ahead)
         gait.lift_off(0.0, xi, feet.p, feet.R, ahead)
-        self._fly(gait.swing)
+        self._start_swing(gait.swing)
         self.update(observation)
         self.reset(observation)
 
@@ -335,7 +337,7 @@ class ZmpController:
         whole.torques(a, self._distribution.wrench, self._command.tau_joint)
         return self._command
 
-    def _fly(self, foot: int) -> None:
+    def _start_swing(self, foot: int) -> None:
         """Make ``foot`` the swing foot; -1 for none."""
         self._flying = foot
         self._whole.goal.foot[:] = STANCE
@@ -361,7 +363,7 @@ class ZmpController:
             else:
                 self._touch = 0.0
             if self._touch >= params.touch_time - 0.5 * self._dt:
-                self._fly(-1)
+                self._start_swing(-1)
         if t < gait.end - 0.5 * self._dt:
             return
         if gait.phase == "single":
@@ -375,7 +377,7 @@ class ZmpController:
             self._supervisor.step_begun()
             gait.lift_off(t, self._dcm(t), feet.p, feet.R, self._supervisor.share * self._velocity)
             self._climb_with_step()
-            self._fly(gait.swing)
+            self._start_swing(gait.swing)
         elif self._kicks >= 0 and not self._kicked and t >= self._t0 + params.kick_at:
             self._kicked = True
             gait.stand_on_one(t, self._dcm(t), feet.p, feet.R, self._kicks, self._route)
@@ -406,12 +408,12 @@ class ZmpController:
             share = 1.0
             if self._mapped:
                 share, rate, bend = quintic(t - gait.begin, gait.end - gait.begin)
-        least = _LEAST_LOAD * self._weight
+        min_load = _LEAST_LOAD * self._weight
         counter = 1.0
         if gait.phase == "stand":
             counter -= quintic(t - gait.begin, gait.end - gait.begin)[0]
-        turned = (share, rate, bend, tilted, counter, least)
-        self._now[:] = Moment(t, t - gait.lifted, self._flying, height, *self._ground, *turned)
+        scalars = (share, rate, bend, tilted, counter, min_load)
+        self._now[:] = TickScalars(t, t - gait.lifted, self._flying, height, *self._ground, *scalars)
         aim(self._walk, self.estimate.wrench, self._now)
         if t >= self._shown.due:
             before, after = self._ground
@@ -440,7 +442,7 @@ class ZmpController:
         foot = int(np.argmax(np.abs((feet.p[:, :2] - ref.xi_now) @ aside)))
         gait.step_out(t, ref.xi_now, feet.p, feet.R, foot, params.catch_time)
         self._climb_with_step()
-        self._fly(foot)
+        self._start_swing(foot)
 
     def _catch(self, t: float) -> None:
         """Adapt position and time of the touchdown after a push."""
@@ -454,16 +456,18 @@ class ZmpController:
             return
         stance, yaw = feet.p[1 - k], yaw_of(feet.R[1 - k])
         land, end = gait.planned_landing()
-        left = gait.end - t
+        remaining = gait.end - t
         # A step from standing keeps its planned time, because faster ones would exceed the available torque.
-        times = (params.catch_quickest, gait.due + params.catch_longer - t) if self._moving() else (left, left)
-        place = (gait.axes(yaw), *gait.box(), goal.p[k, :2], left, *times)
-        step = Catch(ref.xi_now, ref.xi, end, land, ref.hull[: ref.n[0]], stance[:2], *place)
-        found = best_landing(step, self._omega, params)
-        sooner = abs(t + found.left - gait.end) > _EARLIER
+        times = (
+            (params.catch_quickest, gait.due + params.catch_longer - t) if self._moving() else (remaining, remaining)
+        )
+        geometry = (gait.axes(yaw), *gait.box(), goal.p[k, :2], remaining, *times)
+        step = CatchStep(ref.xi_now, ref.xi, end, land, ref.hull[: ref.n[0]], stance[:2], *geometry)
+        landing = best_landing(step, self._omega, params)
+        sooner = abs(t + landing.left - gait.end) > _EARLIER
         if sooner:
             self._settled = t + _PAUSE
-        if np.hypot(*(found.place - land)) < params.catch_least and not sooner:
+        if np.hypot(*(landing.place - land)) < params.catch_least and not sooner:
             return
         swing = goal.p[k].copy(), goal.twist[k].copy(), goal.acceleration[k].copy(), goal.R[k].copy()
-        gait.catch(t, found.place, t + found.left if sooner else gait.end, params.catch_most, stance, yaw, swing)
+        gait.catch(t, landing.place, t + landing.left if sooner else gait.end, params.catch_most, stance, yaw, swing)

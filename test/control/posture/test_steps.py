@@ -14,7 +14,7 @@ from measured_support import measured
 from motion_support import Bookkeeper, Judge, Motion
 
 from bipedsim.control.controllers import make_controller
-from bipedsim.control.posture.motions import STEPS, Numbers, path
+from bipedsim.control.posture.motions import STEPS, TimeLawParams, path
 from bipedsim.control.posture.posture import PostureController, PostureParams
 from bipedsim.control.posture.static_support import StaticSupport
 from bipedsim.control.posture.steps import HEIGHT, LENGTH, Gait, pendulum, swing
@@ -194,7 +194,7 @@ def test_a_swing_begins_at_rest_and_ends_at_its_speed() -> None:
 
 
 def test_the_compiled_phase_is_that_of_the_plan() -> None:
-    numbers = Numbers(float(GAIT.n_phases), GAIT.step_shift, 0.3, 1.0, GAIT.step_duration)
+    numbers = TimeLawParams(float(GAIT.n_phases), GAIT.step_shift, 0.3, 1.0, GAIT.step_duration)
     times = np.linspace(-0.5, GAIT.ends[-1] + 1.0, 3001)
     s, rate = np.array([path(STEPS, t + 0.3, numbers, 9.81)[:2] for t in times]).T
     assert s == pytest.approx(np.interp(times, GAIT.ends, np.arange(GAIT.n_phases + 1)), abs=1e-9)

@@ -14,9 +14,9 @@ from scipy.integrate import solve_ivp
 from walking_support import Walker
 
 from bipedsim.control.walking import catching
-from bipedsim.control.walking.catching import Catch, CatchParams, best_landing, must_step
+from bipedsim.control.walking.catching import CatchParams, CatchStep, best_landing, must_step
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import Build, Gait, GaitParams, level_with
+from bipedsim.control.walking.gait import GaitBuild, GaitParams, WalkGait, level_with
 from bipedsim.control.walking.swing import FORWARD, along_path, along_rise, path_to, rise_to
 from bipedsim.errors import ConfigError
 
@@ -34,14 +34,16 @@ MEAN = np.array([0.02, 0.0])
 """A constant ZMP that leads the DCM of a walk to where it is wanted when the foot lands."""
 
 
-def step_with(error: Array, planned: Array, *, low: Array = BOX[0], high: Array = BOX[1], latest: float = 0.6) -> Catch:
+def step_with(
+    error: Array, planned: Array, *, low: Array = BOX[0], high: Array = BOX[1], latest: float = 0.6
+) -> CatchStep:
     """Return a step whose DCM is off by ``error``, on a foot at the origin."""
     end = MEAN + (planned - MEAN) * math.exp(OMEGA * LEFT)
     here = (planned + error, planned, end, LAND, SOLE, np.zeros(2), np.eye(2), low, high, FOOT)
-    return Catch(*here, LEFT, CatchParams().catch_quickest, latest)
+    return CatchStep(*here, LEFT, CatchParams().catch_quickest, latest)
 
 
-def off(step: Catch, places: Array, left: Array) -> Array:
+def off(step: CatchStep, places: Array, left: Array) -> Array:
     """Return by how much (n, 2) the DCM is off from what the plan wants beside feet that land so: by its equation.
 
     The DCM moves on its own until a foot lands: it is integrated once, to the last of the times ``left`` (n,).
@@ -141,7 +143,7 @@ class Caught:
     def __init__(
         self, shift: Array, stopping: bool = False, most: float = 1.0, yaw: float = 0.0, later: float = 0.0
     ) -> None:
-        self.gait = gait = Gait(PARAMS, WIDTH, OMEGA, 0, 0.2)
+        self.gait = gait = WalkGait(PARAMS, WIDTH, OMEGA, 0, 0.2)
         R = np.array([level_with(np.array([0.0, 0.0, 1.0]), yaw)] * 2)
         p = np.array([R[0] @ [0.0, y, 0.0] for y in (0.5 * WIDTH, -0.5 * WIDTH)])
         gait.reset(0.0, np.zeros(2), p, R, 1.0)
@@ -339,7 +341,7 @@ def test_a_step_that_no_leg_can_take_is_refused() -> None:
 
 def test_a_zmp_that_rolls_goes_on_rolling_where_a_landing_is_given_another_time() -> None:
     """From where it had come to, to where the weight passes over: neither end is moved by the change of time."""
-    gait = Gait(replace(PARAMS, swing_inertia=0.004), WIDTH, OMEGA, 0, 0.2, build=Build(rolls=0.05))
+    gait = WalkGait(replace(PARAMS, swing_inertia=0.004), WIDTH, OMEGA, 0, 0.2, build=GaitBuild(rolls=0.05))
     R = np.tile(np.eye(3), (2, 1, 1))
     p = np.array([[0.0, 0.5 * WIDTH, 0.0], [0.0, -0.5 * WIDTH, 0.0]])
     zmp, xi, ahead = np.zeros(2), np.zeros(2), np.array([0.4, 0.0, 0.0])

@@ -10,9 +10,9 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bipedsim.control.walking.cadence import SLOWEST, Timing
+from bipedsim.control.walking.cadence import SLOWEST, StepTiming
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import WARY, Gait, GaitParams, Heading, farthest, level_with
+from bipedsim.control.walking.gait import WARY, GaitParams, Heading, WalkGait, farthest, level_with
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
@@ -30,7 +30,7 @@ class Walked:
 
     def __init__(self, params: GaitParams = PARAMS, start: Heading | None = None, room: float = ROOM) -> None:
         start = start or Heading(0.0, 0.0, 0.0)
-        self.gait = Gait(params, WIDTH, OMEGA, 0, room)
+        self.gait = WalkGait(params, WIDTH, OMEGA, 0, room)
         feet = [start.moved(0.0, side * 0.5 * WIDTH, 0.0) for side in (1.0, -1.0)]
         self.p = np.array([[foot.x, foot.y, 0.0] for foot in feet])
         self.R = np.array([level_with(np.array([0.0, 0.0, 1.0]), start.yaw)] * 2)
@@ -341,12 +341,12 @@ def test_how_far_a_foot_gets_from_the_mass_is_that_of_the_pendulum(single: float
     # The foot behind, until it leaves at the end of double support; that ahead, from the beginning of it.
     middle = np.flatnonzero((step == count // 2) & (within > single))
     away = max((mass - step)[middle].max(), (step + 1.0 - mass)[middle].max())
-    assert farthest(Timing(single, double), OMEGA) == pytest.approx(away, abs=5e-3)
+    assert farthest(StepTiming(single, double), OMEGA) == pytest.approx(away, abs=5e-3)
 
 
 def test_no_step_is_longer_than_legs_reach() -> None:
-    gait = Gait(PARAMS, WIDTH, OMEGA, 0, ROOM, longest=0.3)
-    usual = Gait(PARAMS, WIDTH, OMEGA, 0, ROOM)
+    gait = WalkGait(PARAMS, WIDTH, OMEGA, 0, ROOM, longest=0.3)
+    usual = WalkGait(PARAMS, WIDTH, OMEGA, 0, ROOM)
     long = np.array([[0.2, 0.1, 0.0], [0.55, -0.1, 0.0]])
     usual.check_footsteps(long)
     with pytest.raises(ConfigError, match=r"within 0\.3 m ahead"):

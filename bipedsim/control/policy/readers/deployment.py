@@ -15,7 +15,7 @@ from bipedsim.model import Robot
 Translation = Callable[[Path, Mapping[str, Any], Robot], dict[str, Any]]
 
 
-class Kind(NamedTuple):
+class DeploymentFormat(NamedTuple):
     """One entry of the table.
 
     Attributes:
@@ -29,11 +29,11 @@ class Kind(NamedTuple):
     translate: Translation
 
 
-KINDS = (
-    Kind("unitree_rl_gym", ("policy_path", "num_obs"), unitree_rl_gym.translate),
-    Kind("unitree_rl_lab", ("joint_ids_map", "observations"), unitree_rl_lab.translate),
-    Kind("Isaac Lab's IO descriptors", ("actions", "articulations", "observations"), isaac_lab.translate),
-    Kind("Isaac Lab's env.yaml", ("scene", "sim", "decimation", "observations"), isaac_lab.refuse),
+FORMATS = (
+    DeploymentFormat("unitree_rl_gym", ("policy_path", "num_obs"), unitree_rl_gym.translate),
+    DeploymentFormat("unitree_rl_lab", ("joint_ids_map", "observations"), unitree_rl_lab.translate),
+    DeploymentFormat("Isaac Lab's IO descriptors", ("actions", "articulations", "observations"), isaac_lab.translate),
+    DeploymentFormat("Isaac Lab's env.yaml", ("scene", "sim", "decimation", "observations"), isaac_lab.refuse),
 )
 """Formats in YAML; ONNX files with mjlab's metadata are recognised by their suffix."""
 
@@ -68,7 +68,7 @@ def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
     if path.suffix == ".onnx":
         return mjlab.translate(path)
     values = read_yaml(path, dumped=True)
-    for kind in KINDS:
+    for kind in FORMATS:
         if set(kind.keys) <= set(values):
             try:
                 return kind.translate(path, values, robot)
@@ -81,9 +81,9 @@ def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
     base = values.pop("extends", None)
     if isinstance(base, str) and base:
         return {**_translated(path.parent / base, robot, depth + 1), **values}
-    own = set(PolicyConfig.__dataclass_fields__)
-    if not own & set(values):
-        kinds = "; ".join(f"{kind.name}: {', '.join(kind.keys)}" for kind in KINDS)
+    own_keys = set(PolicyConfig.__dataclass_fields__)
+    if not own_keys & set(values):
+        kinds = "; ".join(f"{kind.name}: {', '.join(kind.keys)}" for kind in FORMATS)
         raise ConfigError(
             f"{path}: no deployment file of a policy: it has neither keys of our own "
             f"({', '.join(PolicyConfig.__dataclass_fields__)}) nor those of {kinds}"

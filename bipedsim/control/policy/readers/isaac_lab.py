@@ -47,7 +47,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     if changed:
         raise ConfigError(f"{path}: {', '.join(changed)}: has modifiers, which are code that only Isaac Lab has")
     kp, kd = body["default_joint_stiffness"], body["default_joint_damping"]
-    found = {
+    config = {
         "network": str(_network(path)),
         "period": values["scene"]["dt"],
         "joints": body["joint_names"],
@@ -62,25 +62,27 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     }
     # With an explicit actuator model Isaac Lab sets the simulator's gains to zero, and the file has no other gains.
     if any(kp) or any(kd):
-        found |= {"stiffness": kp, "damping": kd}
-    return found
+        config |= {"stiffness": kp, "damping": kd}
+    return config
 
 
 def _network(path: Path) -> Path:
     """Return the path of the network, or its expected path if there is no file."""
-    places = [path.parent / folder / f"policy{suffix}" for folder in (".", "exported") for suffix in (".onnx", ".pt")]
-    return next((place for place in places if place.is_file()), places[0])
+    candidates = [
+        path.parent / folder / f"policy{suffix}" for folder in (".", "exported") for suffix in (".onnx", ".pt")
+    ]
+    return next((candidate for candidate in candidates if candidate.is_file()), candidates[0])
 
 
 def _term(term: Mapping[str, Any]) -> dict[str, Any]:
     overloads = term.get("overloads") or {}
-    found = {
+    entry = {
         "term": term["name"],
         "clip": overloads.get("clip"),
         "history": max(overloads.get("history_length") or 1, 1),
     }
     if overloads.get("scale") is not None:
-        found["scale"] = overloads["scale"]
+        entry["scale"] = overloads["scale"]
     if term.get("joint_names"):
-        found["joints"] = term["joint_names"]
-    return found
+        entry["joints"] = term["joint_names"]
+    return entry

@@ -34,25 +34,27 @@ def translate(path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         raise ConfigError(f"{path}: no such file")
-    found: dict[str, str] = open_session(path).get_modelmeta().custom_metadata_map
-    missing = [key for key in _NEEDED if key not in found]
+    metadata: dict[str, str] = open_session(path).get_modelmeta().custom_metadata_map
+    missing = [key for key in _NEEDED if key not in metadata]
     if missing:
         raise ConfigError(
             f"{path}: its metadata have no {', '.join(missing)}, as mjlab writes; give the deployment file of the "
             "policy, or write one (docs/controllers/policy.md) and give the network as its key `network`"
         )
-    if "anchor_body_name" in found:
-        raise ConfigError(f"{path}: tracks a motion ({found['command_names']}), and only velocities can be commanded")
-    scale = _numbers(found["action_scale"])
+    if "anchor_body_name" in metadata:
+        raise ConfigError(
+            f"{path}: tracks a motion ({metadata['command_names']}), and only velocities can be commanded"
+        )
+    scale = _numbers(metadata["action_scale"])
     return {
         "network": str(path),
         "period": _PERIOD,
-        "joints": _texts(found["joint_names"]),
-        "default": _numbers(found["default_joint_pos"]),
-        "stiffness": _numbers(found["joint_stiffness"]),
-        "damping": _numbers(found["joint_damping"]),
+        "joints": _texts(metadata["joint_names"]),
+        "default": _numbers(metadata["default_joint_pos"]),
+        "stiffness": _numbers(metadata["joint_stiffness"]),
+        "damping": _numbers(metadata["joint_damping"]),
         "action": {"scale": scale if len(scale) > 1 else scale[0]},
-        "observations": [{"term": _TERMS.get(name, name)} for name in _texts(found["observation_names"])],
+        "observations": [{"term": _TERMS.get(name, name)} for name in _texts(metadata["observation_names"])],
     }
 
 

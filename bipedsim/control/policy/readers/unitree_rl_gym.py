@@ -34,16 +34,16 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     joints, default, kp, kd = list(legs), list(values["default_angles"]), list(values["kps"]), list(values["kds"])
     if real:
         motors = motors_of(robot)
-        others = [motors[i] for i in values["arm_waist_joint2motor_idx"]]
-        rest = zip(
-            others,
+        other_joints = [motors[i] for i in values["arm_waist_joint2motor_idx"]]
+        other_values = zip(
+            other_joints,
             values["arm_waist_target"],
             values["arm_waist_kps"],
             values["arm_waist_kds"],
             strict=True,
         )
         # In a model of the legs alone these joints are welded.
-        for name, target, stiffness, damping in rest:
+        for name, target, stiffness, damping in other_values:
             if name in robot.joint_names:
                 joints.append(name)
                 default.append(target)
@@ -59,7 +59,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
         "clock": 1.0,
     }
     of_joints = ("joint_pos_rel", "joint_vel")
-    found = {
+    config = {
         "network": str(_from_root(path, values["policy_path"])),
         "period": period,
         "joints": joints,
@@ -74,9 +74,9 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
         "clock": {"period": _STRIDE, "start": period},
     }
     if "max_cmd" in values:
-        most = [float(x) for x in values["max_cmd"]]
-        found["command"] = {"low": [-x for x in most], "high": most}
-    return found
+        limits = [float(x) for x in values["max_cmd"]]
+        config["command"] = {"low": [-x for x in limits], "high": limits}
+    return config
 
 
 def _from_root(path: Path, text: str) -> Path:
@@ -84,11 +84,11 @@ def _from_root(path: Path, text: str) -> Path:
     marker = f"{{{_ROOT}}}/"
     if marker not in text:
         return path.parent / text
-    rest = text.replace(marker, "")
+    relative = text.replace(marker, "")
     roots = [path.resolve().parent, *path.resolve().parents]
     if _ROOT in os.environ:
         roots.insert(0, Path(os.environ[_ROOT]))
-    return next((root / rest for root in roots if (root / rest).exists()), roots[0] / rest)
+    return next((root / relative for root in roots if (root / relative).exists()), roots[0] / relative)
 
 
 def _of_motors(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:

@@ -51,7 +51,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     groups = [name for name, term in terms.items() if "params" not in term and "history_length" not in term]
     if groups:
         raise ConfigError(f"{path}: observations in groups ({', '.join(groups)}): only networks of one input are known")
-    found = {
+    config = {
         "network": str(path.parent.parent / "exported" / "policy.onnx"),
         "period": values["step_dt"],
         "joints": joints,
@@ -62,20 +62,20 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
         "observations": [_term(f"{path}: {name}", name, term, joints, scale_first) for name, term in terms.items()],
     }
     if by_update:
-        lengths = {term.pop("history") for term in found["observations"]}
+        lengths = {term.pop("history") for term in config["observations"]}
         if len(lengths) != 1:
             raise ConfigError(f"{path}: use_gym_history wants one history_length of all terms, not {sorted(lengths)}")
-        found["frames"] = {"count": lengths.pop()}
+        config["frames"] = {"count": lengths.pop()}
     phase = terms.get("gait_phase") or terms.get(_STANDING_PHASE)
     if phase:
         # Unitree's clock advances before it is read, so it starts at one step.
         still = _STILL_BELOW if _STANDING_PHASE in terms else 0.0
-        found["clock"] = {"period": phase["params"]["period"], "start": values["step_dt"], "still_below": still}
+        config["clock"] = {"period": phase["params"]["period"], "start": values["step_dt"], "still_below": still}
     ranges = (values.get("commands") or {}).get("base_velocity", {}).get("ranges")
     if ranges:
         bounds = [ranges[name] for name in ("lin_vel_x", "lin_vel_y", "ang_vel_z")]
-        found["command"] = {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
-    return found
+        config["command"] = {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
+    return config
 
 
 def _subset(ids: Any, joints: list[str]) -> list[str]:
@@ -84,16 +84,16 @@ def _subset(ids: Any, joints: list[str]) -> list[str]:
 
 
 def _term(where: str, name: str, term: Mapping[str, Any], joints: list[str], scale_first: bool) -> dict[str, Any]:
-    found = {"term": name, "clip": term.get("clip"), "history": term.get("history_length", 1)}
-    found |= _OURS.get(name, {})
+    entry = {"term": name, "clip": term.get("clip"), "history": term.get("history_length", 1)}
+    entry |= _OURS.get(name, {})
     if term.get("scale") is not None:
-        found["scale"] = term["scale"]
-        if scale_first and found["clip"] is not None:
-            found["clip"] = _before(where, found["clip"], set(term["scale"]))
+        entry["scale"] = term["scale"]
+        if scale_first and entry["clip"] is not None:
+            entry["clip"] = _before(where, entry["clip"], set(term["scale"]))
     ids = (term.get("params") or {}).get("asset_cfg", {}).get("joint_ids")
     if ids is not None:
-        found["joints"] = _subset(ids, joints)
-    return found
+        entry["joints"] = _subset(ids, joints)
+    return entry
 
 
 def _before(where: str, clip: list[float], scales: set[float]) -> list[float]:
