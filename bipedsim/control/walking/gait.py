@@ -348,7 +348,7 @@ class WalkGait:
         """Return the ZMP shift (2,) [m] due to the bending of the leg, at both ends of the swing.
 
         Args:
-            way: (2,) displacement of the foot [m] within ``during`` [s] of the ``period`` [s].
+            displacement: (2,) of the foot [m] within ``during`` [s] of the ``period`` [s].
             yaw: Direction of the knees [rad].
         """
         c, s = math.cos(yaw), math.sin(yaw)
