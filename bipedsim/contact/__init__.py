@@ -1,4 +1,4 @@
-"""What the ground does to the feet: six contact models behind one switch."""
+"""Contact models: six ways to compute the ground reaction on the feet, selected by name."""
 
 import lazy_loader
 

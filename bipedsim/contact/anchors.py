@@ -1,7 +1,7 @@
-"""Where sticking vertices belong, and the motion that takes a foot back there, for models of vertex impulses.
+"""Anchors of sticking vertices, and the velocity that corrects the drift of a foot from them.
 
-Velocities are zero only with the Jacobian of the beginning of a step; without anchors, feet would creep by its second
-order.
+The models of vertex impulses use them. These models make the velocity of a sticking vertex zero with the Jacobian at
+the beginning of the step. This leaves a displacement of second order in the step. Without anchors, feet would creep.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from bipedsim.numerics import Array, Flags, kernel, zeros_of
 
 
 class Anchors(NamedTuple):
-    """Anchors of K feet of N vertices at most.
+    """Anchors of K feet with at most N vertices each.
 
     Attributes:
-        place, held: (K, N, 2) where a sticking vertex belongs, ground axes [m], (K, N) whether it has an anchor: state.
-        old_place, old_held: (N, 2), (N,) work, for a polygon that changes.
+        place: (K, N, 2) anchor of each vertex, ground axes [m]; part of the state.
+        held: (K, N) whether a vertex has an anchor; part of the state.
+        old_place, old_held: (N, 2), (N,) work arrays for a polygon that changes.
     """
 
     place: Annotated[Array, "K", "N", 2]
@@ -28,13 +29,13 @@ class Anchors(NamedTuple):
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int) -> Anchors:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most, none of them held."""
+        """Return the arrays for ``n_feet`` feet with at most ``widest`` vertices each, without any anchor."""
         return zeros_of(cls, {"K": n_feet, "N": widest})
 
 
 @kernel
 def carry_anchors(k, p: Projection, s: VertexContacts, a: Anchors):
-    """Continue the anchors of foot ``k`` on another polygon; on another plane it has none yet."""
+    """Transfer the anchors of foot ``k`` to the polygon of this step; a foot on a new plane has no anchors."""
     for i in range(a.old_held.shape[0]):
         a.held[k, i] = a.held[k, i] and p.changed[k] != NEW_PLANE
     carry_flags(a.held[k], s.origin[k], p.n_vertices[k], a.old_held)
@@ -43,14 +44,18 @@ def carry_anchors(k, p: Projection, s: VertexContacts, a: Anchors):
 
 @kernel
 def way_back(k, p: Projection, s: VertexContacts, a: Anchors, rate):
-    """Anchor the vertices of foot ``k`` that stick; return the velocity (x, y, turn) that takes its drift back.
+    """Anchor the sticking vertices of foot ``k`` and return the velocity that corrects their drift.
 
-    A rigid motion of the whole sole, about its origin, fitted to the drifts: vertices that want each their own would
-    set friction of one against that of the next. A ball rolls, and has no anchor.
+    The correction is one rigid motion of the whole sole, fitted to the drifts of its vertices. Separate corrections of
+    the vertices would set the friction forces of neighbours against each other. A ball foot rolls, so it has no anchor.
 
     Args:
-        k, p, s, a: Foot, :class:`Projection`, :class:`VertexContacts`, :class:`Anchors`.
-        rate: Share of the drift over time [1/s].
+        k: Index of the foot.
+        p, s, a: See :class:`Projection`, :class:`VertexContacts` and :class:`Anchors`.
+        rate: Fraction of the drift that is corrected per time [1/s].
+
+    Returns:
+        Velocity (x, y) of the sole origin [m/s] and turn about the normal [rad/s], ground axes.
     """
     count = 0
     x = y = ex = ey = 0.0

@@ -1,4 +1,7 @@
-"""Contact models behind one switch: a new one is a new file and a line in ``CONTACT_MODELS``."""
+"""Table of the contact models, and their construction by name.
+
+To add a model, write a file and add a line to ``CONTACT_MODELS``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from bipedsim.contact.base import ContactModel
     from bipedsim.dynamics import Projection
 
-# The constructor of each takes the parameters of its own class, which no common type can say.
+# Each constructor takes the parameters of its own class, so the entries have no common type.
 CONTACT_MODELS = Table(
     "contact model",
     "bipedsim.contact_models",
@@ -28,7 +31,7 @@ CONTACT_MODELS = Table(
 
 
 def contact_params(name: str, given: Mapping[str, Any] | None = None) -> Any:
-    """Return the ``Params`` of the contact model ``name``, with the values that are ``given``.
+    """Return the ``Params`` of the contact model ``name``, with the values in ``given`` and defaults otherwise.
 
     Raises:
         UnknownNameError: No such model; the message lists them.

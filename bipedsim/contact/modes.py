@@ -1,7 +1,7 @@
-"""Contact modes of a polygonal foot: which vertices are clamped, and the constraints that this means.
+"""Contact modes of a polygonal foot: the sets of clamped vertices and the constraints of each.
 
-A foot of N vertices is in one of the sets of Table I of moraud2008: none, one vertex, one edge, or the face. A mode
-is an integer: 0 none, 1..N vertex, N+1.. edge (i, i+1), 2N+1 face; N = 1 has no edge, N = 2 one edge and no face.
+A foot of N vertices is in one of the modes of Table I of moraud2008: none, one vertex, one edge, or the face. A mode
+is an integer: 0 none, 1..N vertex, N+1.. edge (i, i+1), 2N+1 face. N = 1 has no edge; N = 2 has one edge and no face.
 
 The compiled functions work on one foot at a time, in ground axes (t1, t2, n) about the sole origin.
 """
@@ -15,17 +15,17 @@ import numpy as np
 from bipedsim.numerics import Array, Integers, kernel, point_velocity
 
 NONE = 0
-# Fastest that a penetration is taken back [m/s].
+# Maximum speed of the correction of a penetration [m/s].
 RECOVERY = 0.05
 
 
 def n_modes(n_vertices: int) -> int:
-    """Return the size of the admissible set of a foot with ``n_vertices``."""
+    """Return the number of admissible modes of a foot with ``n_vertices``."""
     return {1: 2, 2: 4}.get(n_vertices, 2 * n_vertices + 2)
 
 
 def mode_masks(n_vertices: int) -> Integers:
-    """Return the admissible set: row ``mode`` holds 1 for each clamped vertex, (n_modes, n_vertices)."""
+    """Return the admissible modes as masks (n_modes, n_vertices): row ``mode`` has 1 for each clamped vertex."""
     masks = np.zeros((n_modes(n_vertices), n_vertices), dtype=np.int64)
     for i in range(n_vertices):
         masks[1 + i, i] = 1
@@ -39,12 +39,12 @@ def mode_masks(n_vertices: int) -> Integers:
 
 
 def face_mode(n_vertices: int) -> int:
-    """Return the mode with every vertex clamped."""
+    """Return the mode in which every vertex is clamped."""
     return n_modes(n_vertices) - 1
 
 
 def mode_name(mode: int, sliding: bool, n_vertices: int) -> str:
-    """Return a mode in words: ``none``, ``vertex 2 stick``, ``edge 0-1 slide``, ``face stick``."""
+    """Return the name of a mode: ``none``, ``vertex 2 stick``, ``edge 0-1 slide``, ``face stick``."""
     if mode == NONE:
         return "none"
     friction = "slide" if sliding else "stick"
@@ -58,7 +58,7 @@ def mode_name(mode: int, sliding: bool, n_vertices: int) -> str:
 
 @kernel
 def clamped_range(mode: int, n: int) -> tuple[int, int]:
-    """Return (first vertex, number of vertices) that ``mode`` clamps; vertices follow each other modulo ``n``."""
+    """Return the first clamped vertex of ``mode`` and their number; vertices are consecutive modulo ``n``."""
     if mode == 0:
         return 0, 0
     if mode <= n:
@@ -70,23 +70,25 @@ def clamped_range(mode: int, n: int) -> tuple[int, int]:
 
 @kernel
 def target_height_velocity(z: float, h: float, gamma: float) -> float:
-    """Return the normal velocity wanted of a clamped vertex at height ``z``.
+    """Return the target normal velocity [m/s] of a clamped vertex at height ``z`` [m].
 
-    Below the ground the penetration decays by ``gamma`` a step, at ``RECOVERY`` at most: a foot that has got deep is
-    lifted and not thrown. Above it the gap is closed within the step, so that landings end at z = 0.
+    A penetration decays by the fraction ``gamma`` per step, at a speed of at most ``RECOVERY``: a deep foot is lifted
+    slowly instead of thrown. A gap is closed within the step, so that a landing ends at z = 0.
     """
     return min(-gamma * z / h, RECOVERY) if z < 0.0 else -z / h
 
 
 @kernel
 def distance_outside(vertices: Array, edges: Array, n: int, clamped: tuple[int, int], x: float, y: float) -> float:
-    """Return how far (x, y) is beyond the lines of the clamped polygon or the ends of the clamped edge [m].
+    """Return the distance of (x, y) outside the clamped polygon, or beyond the ends of the clamped edge [m].
 
-    Negative inside, 0 for a single vertex.
+    The distance to a polygon is the largest over the lines of its edges. It is negative inside, and 0 for a single
+    vertex.
 
     Args:
         vertices, edges: (N, 2), (N, 3) as in :class:`bipedsim.dynamics.Projection`.
-        n, clamped: Number of vertices, and of those that are clamped the first and the number.
+        n: Number of vertices.
+        clamped: First clamped vertex and number of clamped vertices.
         x, y: A point of the sole plane, sole frame [m].
     """
     first, count = clamped
@@ -112,15 +114,17 @@ def normal_velocity(twists: Array, k: int, r: Array) -> float:
 
 
 class FootMode(NamedTuple):
-    """A foot in a mode.
+    """State of a foot in a mode.
 
     Attributes:
-        mode, sliding: Contact mode and whether the tangential directions are free.
+        mode: Contact mode.
+        sliding: Whether the tangential directions are free.
         n: Number of vertices.
         offsets: (N, 3) vertices relative to the sole origin, ground axes [m].
         heights: (N,) heights above the ground [m].
         errors: (N, 2) drift of each vertex from its anchor, ground axes [m].
-        h, gamma: Step [s] and share of an error that is removed in one step.
+        h: Step [s].
+        gamma: Fraction of an error that is removed in one step.
     """
 
     mode: int
@@ -134,11 +138,13 @@ class FootMode(NamedTuple):
 
 
 class Sliding(NamedTuple):
-    """Friction of a foot that slides.
+    """Friction of a sliding foot.
 
     Attributes:
-        mu, radius: Friction coefficient and torsional radius c [m].
-        direction: (3,) what friction stops, -(f_x, f_y, torsion / c) over mu f_z: a unit vector without spin.
+        mu: Friction coefficient.
+        radius: Torsional radius c [m].
+        direction: (3,) direction of the slip that friction opposes, -(f_x, f_y, torsion / c) / (mu f_z). It is a unit
+            vector without spin.
     """
 
     mu: float
@@ -147,13 +153,13 @@ class Sliding(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The constraints of one foot.
+    """Constraints of one foot, m rows.
 
     Attributes:
-        T: (6, 6), first m rows: picks the constrained velocities at the virtual joint from (u, w) at the sole origin.
-        F: (6, 6), first m columns: spreads the multipliers into (f, torque) at the sole origin.
-        b: (6,), first m: wanted velocities.
-        r_vj: (3,) the virtual joint, mean of the clamped vertices, relative to the sole origin.
+        T: (6, 6), first m rows: maps (u, w) at the sole origin to the constrained velocities at the virtual joint.
+        F: (6, 6), first m columns: maps the multipliers to (f, torque) at the sole origin.
+        b: (6,), first m: target velocities.
+        r_vj: (3,) virtual joint (mean of the clamped vertices) relative to the sole origin.
     """
 
     T: Array
@@ -163,8 +169,13 @@ class Rows(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """The rigid motion that comes nearest to what the clamped vertices want: rise [m/s] of their mean, its drift [m],
-    tilts and turn [rad/s]."""
+    """Rigid motion that fits the target velocities of the clamped vertices by least squares.
+
+    Attributes:
+        rise: Normal velocity of their mean [m/s].
+        drift_x, drift_y: Mean drift from the anchors [m].
+        tilt_x, tilt_y, turn: Angular velocity [rad/s].
+    """
 
     rise: float
     drift_x: float
@@ -176,7 +187,7 @@ class _Fit(NamedTuple):
 
 @kernel
 def _fit(foot: FootMode, clamped: tuple[int, int], r_vj: Array) -> _Fit:
-    """Fill the virtual joint, and return the fit of the vertices' wanted velocities by least squares."""
+    """Fill the virtual joint and return the least-squares fit of the target velocities of the clamped vertices."""
     first, count = clamped
     rise = drift_x = drift_y = 0.0
     share = 1.0 / count
@@ -212,7 +223,7 @@ def _fit(foot: FootMode, clamped: tuple[int, int], r_vj: Array) -> _Fit:
 
 @kernel
 def _hold_face(foot: FootMode, fit: _Fit, rows: Rows) -> None:
-    """Fill b of a face that sticks: the fit itself, at the sole origin."""
+    """Fill b of a sticking face with the fitted motion at the sole origin."""
     b, r = rows.b, rows.r_vj
     b[0] = -foot.gamma * fit.drift_x / foot.h - fit.tilt_y * r[2] + fit.turn * r[1]
     b[1] = -foot.gamma * fit.drift_y / foot.h - fit.turn * r[0] + fit.tilt_x * r[2]
@@ -224,14 +235,14 @@ def _hold_face(foot: FootMode, fit: _Fit, rows: Rows) -> None:
 
 @kernel
 def _hold_edge(foot: FootMode, first: int, T: Array, b: Array) -> None:
-    """Fill a row of T, and its wanted velocity: the turn that lowers one end of an edge and lifts the other."""
+    """Fill the row of T, and its target velocity, of the rotation that tilts a clamped edge."""
     j = (first + 1) % foot.n
     ex = foot.offsets[j, 0] - foot.offsets[first, 0]
     ey = foot.offsets[j, 1] - foot.offsets[first, 1]
     length = np.sqrt(ex * ex + ey * ey)
     ex /= length
     ey /= length
-    # n = z x e; turning by w_n lowers the end of the edge that e points to.
+    # n = z x e: the rotation w_n lowers the end of the edge that e points to.
     T[3] = -ey
     T[4] = ex
     b_i = target_height_velocity(foot.heights[first], foot.h, foot.gamma)
@@ -241,10 +252,10 @@ def _hold_edge(foot: FootMode, first: int, T: Array, b: Array) -> None:
 
 @kernel
 def _slide(slip: Sliding, rows: Rows, m: int) -> None:
-    """Fill F of a foot that slides; its first row is that of the normal.
+    """Fill F of a sliding foot; its first row is the normal constraint.
 
-    f_t = -mu f_z (s_x, s_y), and the torque about the normal is that of this force acting at the CoP, plus -mu c f_z
-    s_3: all linear in the multipliers, so the coupling of friction and normal force is exact.
+    The tangential force is f_t = -mu f_z (s_x, s_y). The torque about the normal is that of this force at the CoP, plus
+    -mu c f_z s_3. All of it is linear in the multipliers, so the coupling of friction and normal force is exact.
     """
     T, F, r = rows.T, rows.F, rows.r_vj
     fx = -slip.mu * slip.direction[0]
@@ -267,7 +278,7 @@ def _slide(slip: Sliding, rows: Rows, m: int) -> None:
 def constraints(foot: FootMode, slip: Sliding, rows: Rows) -> int:
     """Fill the selection matrices of one foot and return the number of constrained rows m (Table I of moraud2008).
 
-    A sticking face holds all six velocities: T and F are then the identity, at the sole origin, and are not written.
+    A sticking face constrains all six velocities at the sole origin. T and F are then the identity and are not written.
     """
     first, count = clamped_range(foot.mode, foot.n)
     T, F, b, r = rows.T, rows.F, rows.b, rows.r_vj
@@ -281,7 +292,7 @@ def constraints(foot: FootMode, slip: Sliding, rows: Rows) -> int:
     T[:, :] = 0.0
     F[:, :] = 0.0
     m = 0
-    # Rows at the virtual joint: u + w x r for translations.
+    # Translational rows at the virtual joint: u + w x r.
     if not foot.sliding:
         T[0, 0] = 1.0
         T[0, 4] = r[2]

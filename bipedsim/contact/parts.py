@@ -1,4 +1,4 @@
-"""What the ground did over a step that was solved in parts, as a vertex landed in it or a joint met its stop."""
+"""Ground reaction of a step that was divided into sub-steps by a touchdown or a joint limit."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from bipedsim.dynamics import Projection
 from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
 
 ROUNDING = 1e-9
-"""Of the share of friction that is used, and of the CoP [m]."""
+"""Tolerance on the used fraction of friction, and on the CoP margin [m]."""
 
 
 class Sums(NamedTuple):
-    """What the model fills, the sums over the parts, and counters and modes after the first.
+    """Sums over the sub-steps of one step.
 
-    ``moment`` is the CoP times the normal impulse [N.s.m].
+    Attributes:
+        projection: Projection of the current sub-step.
+        result: Result that the contact model fills.
+        impulse, wrench, impact, vertex_forces: Sums with the meaning of the same names in :class:`ContactResult`.
+        moment: (K, 2) sum of CoP times normal impulse [N.s.m].
+        counted: (4,) counters of the result after the first sub-step.
+        mode, sliding: (K,) modes and friction states after the first sub-step.
     """
 
     projection: Projection
@@ -31,10 +37,10 @@ class Sums(NamedTuple):
     sliding: Annotated[Flags, "K"]
 
 
-# Entry by entry: what numba brings along for whole arrays of unknown shapes takes seconds to compile.
+# The kernels copy entry by entry: whole-array operations on unknown shapes take seconds to compile.
 @kernel
 def begin_parts(s: Sums) -> None:
-    """Start with the part that was solved last."""
+    """Clear the sums and store the modes and counters of the sub-step that was solved last."""
     r = s.result
     for k in range(r.impulse.shape[0]):
         for a in range(6):
@@ -51,7 +57,13 @@ def begin_parts(s: Sums) -> None:
 
 @kernel
 def add_part(s: Sums, share: float, at_once: bool) -> None:
-    """Take in the part that was solved last, which acts for ``share`` of the step, or ``at_once``."""
+    """Add the sub-step that was solved last.
+
+    Args:
+        s: See :class:`Sums`.
+        share: Fraction of the step for which its forces act.
+        at_once: Whether its impulse is an impact.
+    """
     r = s.result
     for k in range(r.impulse.shape[0]):
         for a in range(6):
@@ -69,14 +81,15 @@ def add_part(s: Sums, share: float, at_once: bool) -> None:
 
 @kernel
 def end_parts(s: Sums) -> bool:
-    """Write the sums as what the ground did over the step.
+    """Write the sums into the result as the ground reaction of the whole step.
 
     Returns:
-        Whether every part has an answer, and the sums push and keep to their cones, as each of the parts does.
+        Whether the result is valid: every sub-step was resolved, normal forces are compressive, and friction and CoP
+        are within their limits.
     """
     p, r = s.projection, s.result
     changes = s.counted[STATE_CHANGES]
-    sound = r.counters[UNRESOLVED] == s.counted[UNRESOLVED]
+    valid = r.counters[UNRESOLVED] == s.counted[UNRESOLVED]
     for k in range(r.impulse.shape[0]):
         for a in range(6):
             r.impulse[k, a] = s.impulse[k, a]
@@ -85,28 +98,28 @@ def end_parts(s: Sums) -> bool:
         for i in range(r.vertex_forces.shape[1]):
             for a in range(3):
                 r.vertex_forces[k, i, a] = s.vertex_forces[k, i, a]
-            sound = sound and r.vertex_forces[k, i, 2] >= 0.0
+            valid = valid and r.vertex_forces[k, i, 2] >= 0.0
         changes += 1 if r.mode[k] != s.mode[k] or r.sliding[k] != s.sliding[k] else 0
         load = r.impulse[k, 2]
         write_pressure(k, p, r, s.moment[k, 0] / load, s.moment[k, 1] / load)
-        sound = sound and load >= 0.0
+        valid = valid and load >= 0.0
         if load > 0.0:
-            sound = sound and r.friction_used[k] <= 1.0 + ROUNDING and r.cop_margin[k] >= -ROUNDING
+            valid = valid and r.friction_used[k] <= 1.0 + ROUNDING and r.cop_margin[k] >= -ROUNDING
     r.counters[STATE_CHANGES] = changes
     r.counters[STEPS] = s.counted[STEPS]
-    return sound
+    return valid
 
 
 class Parts:
-    """Sums the results of the parts of a step in that of the contact model.
+    """Sum the results of the sub-steps of a step in the result of the contact model.
 
     Args:
-        projection: Refilled by every part.
-        result: What the contact model fills, and what holds the sum in the end: modes are the last ones, the CoP is the
-            mean weighted by normal force.
+        projection: The projection, which every sub-step refills.
+        result: Result that the contact model fills. After :func:`end_parts` it contains the sum. Its modes are those of
+            the last sub-step; its CoP is the mean weighted by normal force.
 
     Attributes:
-        sums: For :func:`begin_parts`, :func:`add_part` and :func:`end_parts`.
+        sums: Argument of :func:`begin_parts`, :func:`add_part` and :func:`end_parts`.
     """
 
     def __init__(self, projection: Projection, result: ContactResult) -> None:
@@ -115,9 +128,9 @@ class Parts:
         self.sums = zeros_of(Sums, {"K": feet, "N": widest}, projection=projection, result=for_kernels(result))
 
     def again(self) -> None:
-        """Take back what was counted for the step: it will be solved as a whole."""
+        """Uncount the step, because it will be solved again without sub-steps."""
         self._result.counters[STEPS] -= 1
 
     def fail(self) -> None:
-        """Count that no answer was found for what was solved last, whatever the model found of the contact."""
+        """Count the last solve as unresolved, whatever the contact model reported."""
         self._result.counters[UNRESOLVED] += 1

@@ -1,6 +1,7 @@
-"""What all models of vertex forces share: who touches, and how impulses at vertices become wrenches, CoP and modes.
+"""Common base of the models of vertex forces: contact flags, and the conversion to wrenches, CoP and modes.
 
-A vertex model finds an impulse for each vertex of each foot. Modes are read off afterwards: the vertices that touch.
+A vertex model computes an impulse for each vertex of each foot. The contact mode of a foot follows from the set of its
+vertices in contact.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from bipedsim.numerics import Array, Flags, Integers, add_wrench, kernel, zeros_
 
 
 class VertexContacts(NamedTuple):
-    """Vertices of K feet, N at most: the state of a vertex model, and what it fills for :func:`write_result`.
+    """Vertices of K feet, at most N each: state of a vertex model and input of :func:`write_result`.
 
     Attributes:
         h: Step [s].
-        touching: (K, N) whether each vertex touched the ground at the end of the last step; written by the model.
-        sticking: (K, N) whether friction held it, likewise.
+        touching: (K, N) whether each vertex was in contact at the end of the last step; written by the model.
+        sticking: (K, N) whether friction held the vertex; written by the model.
         heights: (K, N) heights of the vertices at the beginning of the step [m], by :func:`begin`.
-        origin: (K, N) for a polygon that changed, the vertex of the last step that each one continues, -1 for a new
-            place; else i itself.
-        impulses: (K, N, 3) impulses of the ground on the vertices over the step, ground axes [N.s]; by the model.
-        impacts: (K, N, 3) the part of them that stopped velocities at once; by the model, zero where there is none.
-        old: (N,) work.
-        result: What the ground did; holds the last step until it is written anew.
+        origin: (K, N) vertex of the last step's polygon that each vertex continues, -1 for a new position. It is i
+            itself where the polygon did not change.
+        impulses: (K, N, 3) impulses of the ground on the vertices over the step, ground axes [N.s]; written by the
+            model.
+        impacts: (K, N, 3) part of them that stopped velocities at once; written by the model, zero without impact.
+        old: (N,) work array.
+        result: Ground reaction; contains the last step until it is overwritten.
     """
 
     h: float
@@ -45,14 +47,14 @@ class VertexContacts(NamedTuple):
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int, result: ContactResult, h: float) -> VertexContacts:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most; which write into ``result``."""
+        """Return the arrays for ``n_feet`` feet with at most ``widest`` vertices each, which write to ``result``."""
         origin = np.tile(np.arange(widest), (n_feet, 1))
         return zeros_of(cls, {"K": n_feet, "N": widest}, h=h, origin=origin, result=for_kernels(result))
 
 
 @kernel
 def begin(p: Projection, s: VertexContacts):
-    """Fill heights and origins, clear impulses, and carry flags to polygons that changed."""
+    """Fill heights and origins, clear the impulses, and transfer the flags to polygons that changed."""
     s.impulses[:, :, :] = 0.0
     s.impacts[:, :, :] = 0.0
     for k in range(s.result.mode.shape[0]):
@@ -69,9 +71,9 @@ def begin(p: Projection, s: VertexContacts):
 
 @kernel
 def is_part(p: Projection) -> bool:
-    """Whether this solve is a part of a step in which something arrives, or the first solve of what is likely one.
+    """Return whether this solve is a sub-step of a step with a touchdown, or probably its first solve.
 
-    Impulses of the solve before then say little of these.
+    The impulses of the previous solve are then a poor initial value.
     """
     if p.parted[0]:
         return True
@@ -84,7 +86,7 @@ def is_part(p: Projection) -> bool:
 
 @kernel
 def carry_flags(flags, origin, n, old):
-    """Continue ``flags`` (N,) as :func:`carry_rows` does rows; new places get False."""
+    """Transfer ``flags`` (N,) as :func:`carry_rows` transfers rows; new positions get False."""
     for i in range(flags.shape[0]):
         old[i] = flags[i]
     for i in range(flags.shape[0]):
@@ -93,9 +95,9 @@ def carry_flags(flags, origin, n, old):
 
 @kernel
 def carry_rows(rows, origin, n, old):
-    """Continue ``rows`` (N, m), a row a vertex, on a polygon of ``n`` vertices; ``old`` (N, m) is overwritten.
+    """Transfer ``rows`` (N, m), one row per vertex, to a polygon of ``n`` vertices; overwrite ``old`` (N, m).
 
-    New places get zeros. ``origin`` is that of :class:`VertexContacts`.
+    New positions get zeros. ``origin`` is that of :class:`VertexContacts`.
     """
     for i in range(rows.shape[0]):
         for a in range(rows.shape[1]):
@@ -108,13 +110,13 @@ def carry_rows(rows, origin, n, old):
 
 @kernel
 def friction(p: Projection, s: VertexContacts, k: int, i: int) -> float:
-    """Return the coefficient of a vertex: dynamic for one that slid when it was last looked at, else static."""
+    """Return the friction coefficient of a vertex: dynamic if it slid in the last update, else static."""
     return p.mu_dynamic[k] if s.touching[k, i] and not s.sticking[k, i] else p.mu_static[k]
 
 
 @kernel
 def normal_compliance(p: Projection, k: int, i: int) -> float:
-    """Return 1 / mass [1/kg] that vertex ``i`` of foot ``k`` shows to a force along the normal."""
+    """Return the inverse effective mass [1/kg] of vertex ``i`` of foot ``k`` along the normal."""
     x = p.offsets[k, i, 0]
     y = p.offsets[k, i, 1]
     a = 6 * k + 2
@@ -125,7 +127,7 @@ def normal_compliance(p: Projection, k: int, i: int) -> float:
 
 @kernel
 def tangential_compliance(p: Projection, k: int, i: int) -> float:
-    """Return the sum of 1 / mass [1/kg] over the two tangents, at vertex ``i`` of foot ``k``."""
+    """Return the sum of the inverse effective masses [1/kg] of vertex ``i`` of foot ``k`` along both tangents."""
     x = p.offsets[k, i, 0]
     y = p.offsets[k, i, 1]
     z = p.offsets[k, i, 2]
@@ -141,7 +143,7 @@ def _quadratic(G, a, b, c, sb, sc):
 
 @kernel
 def mode_of(touching, n) -> int:
-    """Return the contact mode of the vertices that touch; any that span the sole plane, or a diagonal, are its face."""
+    """Return the contact mode of the vertices in contact; a set that spans the sole, or a diagonal, is the face."""
     count = 0
     first = -1
     last = -1
@@ -166,13 +168,13 @@ def mode_of(touching, n) -> int:
 
 @kernel
 def write_result(p: Projection, s: VertexContacts, solves: int, unresolved: bool):
-    """Turn vertex impulses into wrenches, CoP and modes, and count what changed.
+    """Convert vertex impulses to wrenches, CoP and modes, and count the changes of state.
 
     The CoP is the mean of the vertices weighted by their normal forces. A foot slides when no loaded vertex sticks.
 
     Args:
         p, s: See :class:`Projection` and :class:`VertexContacts`.
-        solves: How many problems were solved in this step.
+        solves: Number of problems solved in this step.
         unresolved: Whether the step ended without a solution.
     """
     r = s.result
@@ -212,16 +214,16 @@ def write_result(p: Projection, s: VertexContacts, solves: int, unresolved: bool
 
 
 class VertexModel(CompiledModel):
-    """Base of the models of vertex forces: who touches, and state in and out.
+    """Base class of the models of vertex forces: contact flags, and saving and restoring of the state.
 
     Args:
         projection: The projection that every solve gets, refilled.
-        params: Of the model's own ``Params``.
+        params: Parameters, an instance of the model's own ``Params``.
         physics_dt: Step h [s].
 
     Attributes:
         params: Parameters of the model.
-        contacts: The vertices.
+        contacts: Arrays of the vertices.
     """
 
     def __init__(self, projection: Projection, params: Any, physics_dt: float) -> None:
@@ -232,9 +234,9 @@ class VertexModel(CompiledModel):
         self.arrays = self._arrays_of(feet, widest)
 
     def _arrays_of(self, n_feet: int, widest: int) -> Any:
-        """Return what the kernel works on, for ``n_feet`` of ``widest`` vertices at most."""
+        """Return the arrays of the jitted function for ``n_feet`` feet with at most ``widest`` vertices each."""
         raise NotImplementedError
 
     def _memory(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that the next step depends on, by name; a model with more of them adds its own."""
+        """Return the arrays that the next step depends on, by name. A model with more state adds its own arrays."""
         return {"touching": self.contacts.touching, "sticking": self.contacts.sticking}

@@ -1,4 +1,4 @@
-"""The end of a step of any contact model: impulses become wrenches, CoP and modes, and what changed is counted."""
+"""Last stage of every contact model: wrenches, CoP and modes from impulses, and the counters of changes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _Arrays: Any = namedtuple("_Arrays", [entry.name for entry in fields(ContactResu
 
 
 def for_kernels(result: ContactResult) -> ContactResult:
-    """Return the arrays of ``result`` as a named tuple, which kernels take; it holds the last step until the next."""
+    """Return the arrays of ``result`` as a named tuple, the form that kernels accept. The arrays are shared."""
     written: Any = _Arrays(**result.arrays())
     return written
 
 
 @kernel
 def to_sole(R: Array, wrench: Array, out: Array) -> None:
-    """Fill ``out`` (6,) with ``wrench`` (6,), which may be the same, in the axes that are the columns of R (3, 3)."""
+    """Express ``wrench`` (6,) in the axes that are the columns of R (3, 3); ``out`` (6,) may be ``wrench`` itself."""
     assign(out, mul_t(R, wrench))
     assign(out[3:], mul_t(R, wrench[3:]))
 
@@ -42,7 +42,7 @@ def write_mode(k: int, p: Projection, r: ContactResult, mode: int, sliding: bool
 
 @kernel
 def write_pressure(k: int, p: Projection, r: ContactResult, x: float, y: float) -> None:
-    """Write the CoP (x, y) and how much of the friction is used; NaN without normal impulse."""
+    """Write the CoP (x, y), its margin and the used fraction of friction; NaN without normal impulse."""
     f = r.impulse[k]
     if f[2] <= 0.0:
         r.cop[k, :] = np.nan
@@ -59,7 +59,7 @@ def write_pressure(k: int, p: Projection, r: ContactResult, x: float, y: float) 
 
 @kernel
 def count_step(r: ContactResult, changes: int, unresolved: bool) -> None:
-    """Count a step; the contacts that a robot starts with are no change of state."""
+    """Count one step and its changes of state; the initial contacts do not count as a change."""
     if r.counters[STEPS] > 0:
         r.counters[STATE_CHANGES] += changes
     r.counters[STEPS] += 1

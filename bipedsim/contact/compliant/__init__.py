@@ -1,4 +1,4 @@
-"""Contact by forces within the step: springs, bristles, input-output linearisation."""
+"""Contact models with forces within the step: springs, bristles and feedback linearisation."""
 
 import lazy_loader
 

@@ -1,10 +1,11 @@
-"""Forces of the wanted accelerations where linear equations give none that the ground can: those of the cone problem.
+"""Contact forces as the solution of a cone problem, for states in which the linear equations give invalid forces.
 
-Next to the paradox of Painlevé (much friction below a high mass) the equations with saturated friction come near to
-singular: what solves them is a pull, which is let go until nothing holds the foot, or thousands of times the weight.
-What is wanted of the vertices in contact is then asked as a cone problem, which has a solution everywhere: with u the
-accelerations beyond the wanted ones, a vertex that pushes has u_n = 0, one that does not u_n >= 0, and friction that is
-at its limit is opposite to u_t. Each of its solutions takes energy out of u: f . u <= 0 at every vertex.
+Near the paradox of Painlevé (much friction below a high centre of mass) the equations with saturated friction are
+nearly singular. Their solution is then a pull or a force of thousands of times the weight. Removing the pulled vertices
+one by one ends with a foot that nothing holds. This module therefore poses the target accelerations of the vertices in
+contact as a cone problem, which always has a solution. Let u be the accelerations beyond the target. A loaded vertex
+has u_n = 0, an unloaded one u_n >= 0, and friction at its limit opposes u_t. Every solution dissipates u: f . u <= 0 at
+each vertex.
 """
 
 from __future__ import annotations
@@ -18,21 +19,27 @@ from bipedsim.dynamics import Projection
 from bipedsim.numerics import Array, Flags, assign, kernel
 
 SOLVED = 1e-4
-"""Residual that counts as solved, forces inside their cones; mostly it is solved to rounding."""
+"""Residual at which the problem counts as solved, with forces inside their cones. Most solutions are exact to rounding.
+"""
 ROUNDING = 1e-9
-"""An acceleration this small beside the largest is none."""
+"""An acceleration smaller than this fraction of the largest one counts as zero."""
 ASIDE = 0.05
-"""What friction that is not quite opposite to u may give, as a share of |f . (u without contact)|: walking and landing
-feet give up to 0.004 of it, sets of vertices without an answer up to some thousand times as much."""
+"""Tolerance on the power f . u, as a fraction of |f . (u without contact)|.
+
+Friction that does not oppose u exactly adds power. Walking and landing feet reach up to 0.004 of the reference; sets of
+vertices without a solution reach up to some thousand times the reference.
+"""
 SINKS = 0.05
-"""How far the acceleration of a vertex that was let go may be below the wanted one, beside the largest that any lacks.
-One that is let go because its neighbours cannot be held with it would sink freely, and come up by k_p with more than it
-took."""
+"""Largest downward acceleration of a released vertex, as a fraction of the largest missing acceleration.
+
+A vertex that is released only because its neighbours cannot be held with it would sink freely. The term k_p would then
+push it out with more energy than it absorbed.
+"""
 
 
 @kernel
 def _fill_points(p: Projection, m: Linearised, which: Flags):
-    """Fill the points of the cone problem: the vertices ``which`` (K, N), their forces, and what they lack without."""
+    """Fill the points of the cone problem: the vertices ``which`` (K, N), their forces and missing accelerations."""
     q = m.cones
     n = 0
     largest = 0.0
@@ -55,10 +62,11 @@ def _fill_points(p: Projection, m: Linearised, which: Flags):
 
 
 @kernel
-def is_sound(p: Projection, m: Linearised) -> bool:
-    """Whether the forces take energy out of what is not as wanted, and neither foot nor vertex sinks without any.
+def has_valid_forces(p: Projection, m: Linearised) -> bool:
+    """Return whether the forces are a valid solution of the cone problem.
 
-    All of it holds of every solution of the cone problem, whatever the direction of friction is.
+    They must remove energy from the deviation u from the target. No foot may sink without load, and no unloaded vertex
+    may sink by more than ``SINKS``. Every solution of the cone problem fulfils this for any direction of friction.
     """
     q = m.cones
     _fill_points(p, m, m.closed)
@@ -97,18 +105,19 @@ def _fill_cones(p: Projection, m: Linearised, which: Flags):
                 largest = max(largest, q.mobility[n])
                 n += 1
     for i in range(n):
-        # A point that nothing can move gets no force worth the name.
+        # The bound excludes significant forces at a point that no force can move.
         q.mobility[i] = max(q.mobility[i], 1e-12 * largest)
 
 
 @kernel
 def _solve_active(p: Projection, m: Linearised) -> float:
-    """Fill the vertex forces with those of the cone problem of the active vertices alone, inside their cones.
+    """Solve the cone problem of the active vertices alone and fill the vertex forces, projected on their cones.
 
-    Returns how far they are from solving that of all vertices in contact.
+    Returns:
+        Residual of these forces in the problem of all vertices in contact.
     """
     q = m.cones
-    # What solved the problem before is near: stages and steps differ little.
+    # The last solution is a good initial value, because stages and steps differ little.
     _copy_forces(m.warm, m.substeps.force)
     _fill_cones(p, m, m.active)
     solve_cones(p.G, q)
@@ -116,7 +125,7 @@ def _solve_active(p: Projection, m: Linearised) -> float:
     for k in range(m.closed.shape[0]):
         for i in range(p.n_vertices[k]):
             if m.active[k, i]:
-                # What is not solved to rounding may be outside.
+                # A solution that is not exact to rounding may be outside its cone.
                 onto_cone(q.f[n], q.mu[n])
                 assign(m.substeps.force[k, i], (q.f[n, 0], q.f[n, 1], q.f[n, 2]))
                 n += 1
@@ -129,13 +138,14 @@ def _solve_active(p: Projection, m: Linearised) -> float:
 
 @kernel
 def solve_as_cones(p: Projection, m: Linearised) -> bool:
-    """Fill the vertex forces with those of the cone problem, inside their cones; return whether they solve it.
+    """Fill the vertex forces with the solution of the cone problem, inside their cones; return whether they solve it.
 
-    Where all vertices together lead to no end, what leave at the best forces are left out; then each is tried alone:
-    vertices that only just leave are what the solver goes round. Where the budget of the step is used up, the best act.
+    The first attempt uses all vertices in contact. If it fails, the second uses the vertices that are loaded in it.
+    Then each vertex is tried alone, because the solver oscillates over vertices that are about to separate. The best
+    forces are used when the budget of the step is exhausted.
     """
     least = np.inf
-    # -2 all, -1 those that push, else one.
+    # Attempt -2 uses all vertices, -1 the loaded ones, and i >= 0 only vertex i.
     for attempt in range(-2, m.closed.size):
         for k in range(m.closed.shape[0]):
             for i in range(m.closed.shape[1]):

@@ -1,14 +1,14 @@
 """Penalty contact by input-output feedback linearisation (rengifo2009).
 
-The contact model says how the vertices that touch should accelerate (eq. 17), and the forces that do this are solved
-for (eq. 18), of least norm where there are several; saturation makes them forces that a ground can give (eq. 19, 20).
-So the parameters describe the motion of the vertices alone, whatever mass stands on them.
+The contact model prescribes the accelerations of the vertices in contact (eq. 17). It solves for the forces that
+produce them (eq. 18), of least norm where they are not unique. Saturation limits these to forces that the ground can
+provide (eq. 19, 20). So the parameters describe the motion of the vertices, independent of the mass that they carry.
 
-Saturation leaves all other forces as they are, and they balance what is not there. While friction is saturated, a
-brick that slides fast hops, because its normal forces are those that the moment of m k_v v would need; where a vertex
-would be pulled, its neighbours push against that pull. Here all is solved for again with the friction that is left, and
-without the vertices that would be pulled; where that has no answer, as a cone problem. With ``resolves: 0`` the model
-is the one printed.
+Saturation in the paper changes only the saturated forces, so the others balance forces that no longer exist. A brick
+that slides fast then hops: its normal forces are those that the moment of m k_v v would need. Where a vertex would be
+pulled, its neighbours push against that pull. This module therefore solves again with the friction that remains and
+without the vertices that would be pulled. If that has no solution, it solves a cone problem. With ``resolves: 0`` the
+model is the published one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.contact.base import Promises
-from bipedsim.contact.compliant.cone_forces import is_sound, solve_as_cones
+from bipedsim.contact.compliant.cone_forces import has_valid_forces, solve_as_cones
 from bipedsim.contact.compliant.linearisation import (
     LEAST_NORM,
     SLOW,
@@ -47,17 +47,20 @@ from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import is_doubtful, kernel, solve_cholesky, solve_pseudo_inverse, zeros_of
 
 RESOLUTION = 0.2
-"""Largest rate of the wanted motion times the substep."""
+"""Largest rate of the target motion times the substep."""
 CONES_SOLVED, CONE_ITERATIONS = 1e-6, 10000
-"""Residual to which a cone problem is solved, and the iterations that it may take: in one drop of some 500 more than
-2000."""
+"""Residual at which a cone problem counts as solved, and its maximum number of iterations.
+
+One drop in about 500 needs more than 2000 iterations.
+"""
 
 
 @kernel
 def _sticks(p: Projection, m: Linearised):
-    """A vertex in contact sticks while friction of the first stage is inside its cone, and while it does not move.
+    """Update the contact flags: a vertex sticks if its friction is inside the cone or if it does not move.
 
-    Where its neighbours hold the foot, a vertex at the limit of its cone does not slide.
+    The friction is that of the first stage. A vertex at the limit of its cone does not slide while its neighbours hold
+    the foot.
     """
     s = m.contacts
     f = m.substeps.force
@@ -67,14 +70,14 @@ def _sticks(p: Projection, m: Linearised):
                 size = np.sqrt(f[k, i, 0] ** 2 + f[k, i, 1] ** 2)
                 x, y = m.substeps.velocity[k, 0, i], m.substeps.velocity[k, 1, i]
                 held = m.params.resolves > 0 and x * x + y * y < SLOW * SLOW
-                # Saturation leaves the force on the cone, to rounding.
+                # A saturated force is on the cone to rounding.
                 s.sticking[k, i] = held or size < friction(p, s, k, i) * f[k, i, 2] * (1.0 - 1e-12)
             s.touching[k, i] = m.closed[k, i]
 
 
 @kernel
 def _forces(p: Projection, m: Linearised) -> int:
-    """Fill the vertex forces of the stage; return how many problems that took."""
+    """Fill the vertex forces of the stage and return the number of problems solved."""
     for k in range(m.active.shape[0]):
         for i in range(m.active.shape[1]):
             m.active[k, i] = m.closed[k, i]
@@ -82,7 +85,7 @@ def _forces(p: Projection, m: Linearised) -> int:
     pulled = saturated = False
     agreed_before = m.agreed[0]
     m.agreed[0] = True
-    # Each solve but the last lets a vertex go.
+    # Each solve except the last one releases a vertex.
     for _ in range(m.active.size + 1):
         rows = patterns(p, m)
         regular = True
@@ -102,7 +105,7 @@ def _forces(p: Projection, m: Linearised) -> int:
         if not let_go(m) or p.budget[0] <= 0:
             break
         pulled = True
-    if m.params.resolves > 0 and (pulled or saturated) and not (m.agreed[0] and is_sound(p, m)):
+    if m.params.resolves > 0 and (pulled or saturated) and not (m.agreed[0] and has_valid_forces(p, m)):
         solves += 1
         m.agreed[0] = solve_as_cones(p, m)
     m.agreed[0] = m.agreed[0] and agreed_before
@@ -111,7 +114,7 @@ def _forces(p: Projection, m: Linearised) -> int:
 
 @kernel
 def feedback_linearised(p: Projection, m: Linearised):
-    """Take one step of the contacts."""
+    """Advance the contacts by one step."""
     s = m.contacts
     c = m.substeps
     begin(p, s)
@@ -151,10 +154,10 @@ def feedback_linearised(p: Projection, m: Linearised):
 
 
 class FeedbackLinearised(VertexModel):
-    """Penalty contact whose parameters are the wanted motion of the vertices."""
+    """Compute penalty forces whose parameters prescribe the motion of the vertices."""
 
     Params = FeedbackLinearisedParams
-    # A landing at 6 m/s gets v / k_v deep; a foot that left within the step has risen by then, at 1 m/s as far.
+    # A landing at 6 m/s penetrates by v / k_v. A foot that leaves within the step rises by as much, at 1 m/s.
     promises = Promises(springs=True, gap=1e-3, depth=0.025)
     kernel = feedback_linearised
 

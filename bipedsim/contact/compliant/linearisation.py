@@ -1,8 +1,8 @@
-"""Feedback linearisation of the vertices in contact: from wanted accelerations to forces (rengifo2009 eq. 17 to 20).
+"""Feedback linearisation of the vertices in contact: from target accelerations to forces (rengifo2009 eq. 17 to 20).
 
-The pseudo-inverse needs no decomposition of the matrix of all vertices (3n x 3n, of rank 6 a foot at most): the least
-squares of rigid motions on a set of points separate into the motion of its centroid and turns about its principal axes.
-Accelerations are projected on these, at most 6 a foot, and forces spread along them.
+The pseudo-inverse needs no decomposition of the matrix of all vertices (3n x 3n, of rank 6 per foot at most). The least
+squares of rigid motions on a set of points separate into the motion of its centroid and rotations about its principal
+axes. Accelerations are projected on these patterns, at most 6 per foot, and forces are distributed along them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from bipedsim.numerics import (
 )
 
 THIN = 1e-6
-"""A set of vertices narrower than this [m] has no width."""
+"""A set of vertices narrower than this [m] counts as a line."""
 SLOW = 1e-3
-"""Slip [m/s] below which friction is static and has no direction of its own."""
+"""Slip speed [m/s] below which friction is static and has no direction of its own."""
 LEAST_NORM = 30
-"""Operations of a solution of least norm beside n^3 for n rows, by which it is weighted."""
+"""Operations of a least-norm solution of n rows, in units of n^3; used to charge the budget of the step."""
 
 
 @dataclass(frozen=True)
@@ -50,31 +50,35 @@ class FeedbackLinearisedParams:
 
 
 class Linearised(NamedTuple):
-    """What the model works on.
+    """Arrays of the model.
 
     Attributes:
         params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
-        cones: The same as a cone problem, for what the linear equations do not answer.
+        cones: The cone problem, used where the linear equations have no valid solution.
         closed: (K, N) whether a vertex is in contact in this substep.
-        active: (K, N) whether it takes part at this stage: those in contact, without those that would be pulled.
-        centre: (K, 3) mean of the active vertices from the sole origin, ground axes [m].
+        active: (K, N) whether it carries load at this stage: those in contact, except those that would be pulled.
+        centre: (K, 3) mean of the active vertices relative to the sole origin, ground axes [m].
         axes: (K, 3, 3) rows: principal axes, ground axes.
-        inertia: (K, 3) sum of squared distances from them [m^2], 0 for an axis that no vertex turns about.
-        members: (K,) how many active vertices a foot has.
-        R: (6K, 6) rows: the wrench on its foot by one unit of each pattern of vertex forces.
-        foot, upright: (6K,) foot of each pattern, whether it is one of normal forces.
-        A, L, work, rhs, y: R G R^T and its solution.
+        inertia: (K, 3) sum of squared distances from the axes [m^2], 0 for an axis through all vertices.
+        members: (K,) number of active vertices of a foot.
+        R: (6K, 6) rows: wrench on the foot for one unit of each pattern of vertex forces.
+        foot, upright: (6K,) foot of each pattern, and whether it consists of normal forces.
+        A, L, work, rhs, y: R G R^T, its factor, work arrays, right-hand side and solution.
         wanted, normal: (K, N, 2), (K, N) tangential and normal forces before saturation [N].
-        lacks: (K, N, 3) wanted minus free acceleration of the active vertices [m/s^2].
-        kept: (K, N, 3) the best forces of the cone problem so far [N]. warm: (K, N, 3) those that solved the last one
-            [N], which the next one begins with.
-        saturated, slides, sticking: (K, N), (K, N), (N,) whether friction is saturated at first, in the end, and not.
-        direction: (K, N, 2) of the friction of those that slide.
-        field: (6K, 3) fields of vertex forces over the ground: a + b x + c y upright, (a - c y, b + c x) along it.
-        W, coupled: (6K, 6) wrenches of the fields with the friction that goes with them, (6K, 6K) their equations.
-        moved, order, foot_order: (6K,) work.
-        agreed: (1,) whether friction was that of the normal forces in every stage of the step.
+        lacks: (K, N, 3) target minus free acceleration of the active vertices [m/s^2].
+        kept: (K, N, 3) best forces of the cone problem so far [N].
+        warm: (K, N, 3) forces that solved the last cone problem [N]; initial value of the next one.
+        saturated: (K, N) whether friction is saturated in the first solve.
+        slides: (K, N) whether friction is saturated in the last solve.
+        sticking: (N,) whether friction of a vertex of the current foot is not saturated.
+        direction: (K, N, 2) direction of friction of the sliding vertices.
+        field: (6K, 3) coefficients of the fields of vertex forces over the ground. A normal field is a + b x + c y, a
+            tangential one (a - c y, b + c x).
+        W: (6K, 6) wrenches of the fields including the friction that normal forces cause.
+        coupled: (6K, 6K) matrix of the equations of the fields.
+        moved, order, foot_order: (6K,) work arrays.
+        agreed: (1,) whether friction was consistent with the normal forces in every stage of the step.
     """
 
     params: FeedbackLinearisedParams
@@ -159,7 +163,7 @@ def _principal_axes(p: Projection, m: Linearised, k: int):
 
 @kernel
 def patterns(p: Projection, m: Linearised) -> int:
-    """Fill the rows of R and R G R^T for the active vertices, and return how many there are."""
+    """Fill the rows of R and of R G R^T for the active vertices, and return their number."""
     rows = 0
     for k in range(m.members.shape[0]):
         _principal_axes(p, m, k)
@@ -201,7 +205,7 @@ def patterns(p: Projection, m: Linearised) -> int:
 
 @kernel
 def lacking(p: Projection, m: Linearised, rows: int):
-    """Fill ``rhs``: wanted minus free acceleration of the active vertices, along the patterns (eq. 17, 18)."""
+    """Fill ``rhs`` with target minus free acceleration of the active vertices, along the patterns (eq. 17, 18)."""
     c = m.substeps
     for i in range(rows):
         m.rhs[i] = 0.0
@@ -223,7 +227,7 @@ def lacking(p: Projection, m: Linearised, rows: int):
             ay = -m.params.k_v * v[1] - (d[1] + d[5] * x - d[3] * z)
             az = -m.params.k_v * min(0.0, v[2]) - m.params.k_p * (m.params.epsilon + c.height[k, i])
             az -= d[2] + d[3] * y - d[4] * x
-            # Of the turning foot: w x (w x r); where a ball touches stays below its centre.
+            # Centripetal acceleration w x (w x r); the contact point of a ball stays below its centre.
             z += p.radius[k]
             wr = w[3] * x + w[4] * y + w[5] * z
             ww = w[3] * w[3] + w[4] * w[4] + w[5] * w[5]
@@ -234,7 +238,7 @@ def lacking(p: Projection, m: Linearised, rows: int):
             m.rhs[row] += scale * ax
             m.rhs[row + 1] += scale * ay
             m.rhs[row + 2] += scale * az
-            # What turns about each axis: e . (r - c) x a.
+            # Component about each principal axis: e . (r - c) x a.
             x = p.offsets[k, i, 0] - m.centre[k, 0]
             y = p.offsets[k, i, 1] - m.centre[k, 1]
             z = p.offsets[k, i, 2] - m.centre[k, 2]
@@ -253,7 +257,7 @@ def lacking(p: Projection, m: Linearised, rows: int):
 
 @kernel
 def spread(p: Projection, m: Linearised) -> bool:
-    """Turn the patterns ``y`` into vertex forces, saturated by the ground (eq. 19, 20); return whether friction was."""
+    """Distribute the patterns ``y`` as saturated vertex forces (eq. 19, 20); return whether friction saturated."""
     c = m.substeps
     saturated = False
     row = 0
@@ -291,11 +295,12 @@ def spread(p: Projection, m: Linearised) -> bool:
 
 @kernel
 def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bool:
-    """Set the force of a vertex from ``normal`` and what it wants tangentially; return whether friction is less.
+    """Set the force of a vertex from ``normal`` and its unsaturated tangential force; return whether it saturates.
 
-    The direction of friction is kept with it: as printed that of the wanted force, which a sole that slides and spins
-    wants beside its slip, as its masses are spread. A vertex that slides brakes its own slip; what wants little more
-    than it gets hardly slides, and the one direction goes over into the other.
+    The function also stores the direction of friction. In the published model (``resolves: 0``) it is that of the
+    unsaturated force. On a sole that slides and spins, this force is not parallel to the slip, because it depends on
+    the distribution of the masses. Otherwise friction of a sliding vertex opposes its own slip. A vertex near its limit
+    hardly slides, so the direction blends from the one to the other.
     """
     f = m.substeps.force[k, i]
     x = m.wanted[k, i, 0]
@@ -328,26 +333,26 @@ def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bo
 
 @kernel
 def let_go(m: Linearised) -> bool:
-    """Take the vertices that would be pulled out of the active ones; return whether there were any.
+    """Deactivate the vertices that would be pulled; return whether there were any.
 
-    What balances a pull that cannot be had must go with it: of three neighbours on a polygon of many vertices, the
-    outer two would push with thousands of times the weight against the one between them.
+    The forces that balance an impossible pull must vanish with it. Otherwise, of three neighbours on a polygon of many
+    vertices, the outer two would push with thousands of times the weight against the one between them.
     """
-    found = False
+    released = False
     for k in range(m.active.shape[0]):
         for i in range(m.active.shape[1]):
             if m.active[k, i] and m.normal[k, i] < 0.0:
                 m.active[k, i] = False
-                found = True
-    return found
+                released = True
+    return released
 
 
 @kernel
 def _field(m: Linearised, row: int, k: int, which: Flags, n: int, offsets: Array, upright: bool) -> int:
-    """Write the fields of forces of the vertices ``which`` of foot ``k`` as rows from ``row`` on; return the next row.
+    """Write the force fields of the vertices ``which`` of foot ``k`` as rows from ``row`` on; return the next row.
 
-    Normal forces are 1 and their two principal moments, tangential ones two directions and the turn about their mean;
-    all of them are orthogonal and of norm 1, so that the least coefficients are those of the least forces.
+    Normal fields are a constant and two principal moments. Tangential fields are two directions and the rotation about
+    the mean. All are orthogonal and of norm 1, so the least coefficients are those of the least forces.
     """
     count = 0
     x = y = xx = xy = yy = 0.0
@@ -398,7 +403,7 @@ def _field(m: Linearised, row: int, k: int, which: Flags, n: int, offsets: Array
 
 @kernel
 def _force_of(m: Linearised, row: int, x: float, y: float) -> tuple[float, float, float]:
-    """Return the force of field ``row`` at the place (x, y) of a vertex that takes part in it."""
+    """Return the force of field ``row`` on a vertex at (x, y) that belongs to the field."""
     a = m.field[row, 0]
     b = m.field[row, 1]
     c = m.field[row, 2]
@@ -409,9 +414,9 @@ def _force_of(m: Linearised, row: int, x: float, y: float) -> tuple[float, float
 
 @kernel
 def _fields(p: Projection, m: Linearised) -> int:
-    """Fill the equations of the fields in ``coupled`` and ``rhs``, and return how many there are.
+    """Fill the equations of the fields in ``coupled`` and ``rhs``, and return their number.
 
-    A sliding vertex has friction with its normal force: its part of a field of normal forces is oblique.
+    The normal force of a sliding vertex causes friction. Its contribution to a normal field is therefore oblique.
     """
     rows = 0
     for k in range(m.active.shape[0]):
@@ -453,7 +458,7 @@ def _fields(p: Projection, m: Linearised) -> int:
 
 @kernel
 def _solve_coupled(m: Linearised, rows: int, regular: bool):
-    """Solve for the coefficients ``y`` of the fields; of least norm where the feet do not move independently."""
+    """Solve for the coefficients ``y`` of the fields, of least norm if the feet cannot move independently."""
     m.cones.budget[0] -= rows * rows * rows
     for i in range(rows):
         m.moved[i] = m.rhs[i]
@@ -478,15 +483,15 @@ def _solve_coupled(m: Linearised, rows: int, regular: bool):
 
 @kernel
 def resolve(p: Projection, m: Linearised, regular: bool) -> int:
-    """Solve again where friction is saturated: for the normal forces with it, and for what sticks without; return how
-    often.
+    """Solve again with saturated friction and return the number of solves.
 
-    Vertices that want more than their friction slide, and those that do not take what these lack, until no more of them
-    slide.
+    The normal forces of sliding vertices include their friction; sticking vertices solve for friction as well. A vertex
+    that needs more than its friction starts to slide, and the others take over the rest. This repeats until no further
+    vertex slides.
 
     Args:
         p, m: See :class:`Projection` and :class:`Linearised`; forces are those of :func:`spread`.
-        regular: Whether the feet move independently.
+        regular: Whether the feet can move independently.
     """
     for k in range(m.active.shape[0]):
         for i in range(p.n_vertices[k]):

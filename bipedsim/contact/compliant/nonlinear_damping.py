@@ -1,16 +1,17 @@
-"""Nonlinear damping (marhefka1996, after Hunt and Crossley 1975), with friction by bristles that stick.
+"""Nonlinear damping (marhefka1996, after Hunt and Crossley 1975), with sticking friction by bristles.
 
-Normal force of a vertex at depth x: f = k x^n (1 + 3/2 alpha x') >= 0 (eq. 6, 7). The coefficient of restitution of a
-simple impact then depends on alpha v alone, and the force is continuous.
+The normal force of a vertex at depth x is f = k x^n (1 + 3/2 alpha x') >= 0 (eq. 6, 7). The coefficient of restitution
+of a simple impact then depends on alpha v alone, and the force is continuous.
 
-The paper leaves friction open. Here each vertex carries a bristle, a spring in series with a Coulomb slider (the
-elasto-plastic element of Prandtl; Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction
-models", IEEE TAC 2002): it sticks without creep below mu f, which a friction law regularised by velocity does not, and
-has no jump. A damper beside it has what the cone leaves of its force, and moves no slider: a foot that touches down has
-a velocity before it has a load.
+The paper leaves friction open. Here each vertex carries a bristle: a spring in series with a Coulomb slider. This is
+the elasto-plastic element of Prandtl (Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction
+models", IEEE TAC 2002). It sticks without creep below mu f and has no jump; a friction law regularised by velocity
+creeps. A parallel damper acts within the rest of the friction cone and does not move the slider, because a foot at
+touchdown has a velocity before it has a load.
 
-Friction falls from static to dynamic over a slip (Rabinowicz, "The nature of the static and kinetic coefficients of
-friction", J. Applied Physics 1951), and not at its first micrometre, which every touch-down has.
+Friction falls from static to dynamic over a slip distance (Rabinowicz, "The nature of the static and kinetic
+coefficients of friction", J. Applied Physics 1951). It does not fall at the first micrometre, because every touchdown
+slips by as much.
 """
 
 from __future__ import annotations
@@ -54,17 +55,21 @@ class NonlinearDampingParams:
 
 
 class Bristles(NamedTuple):
-    """What the model works on.
+    """Arrays of the model.
 
     Attributes:
         params: The parameters.
         contacts, substeps: Vertices, and feet within the step.
-        bend, slipped: (K, N, 2) deflection of the bristles, (K, N, 1) way of the sliders since they stuck [m]: state.
-        bent, stage, rate_sum: (K, 2, N) deflections at the beginning of the substep and at a stage, and their weighted
-            rates. friction: (K, N) coefficients, in this substep. push: (K, 3, N) forces at the stage [N]; share:
-            (K, N) of what bristles and dampers would give that friction does.
+        bend: (K, N, 2) deflection of the bristles [m]; part of the state.
+        slipped: (K, N, 1) path of the sliders since they last stuck [m]; part of the state.
+        bent: (K, 2, N) deflections at the beginning of the substep [m].
+        stage: (K, 2, N) deflections at the current stage [m].
+        rate_sum: (K, 2, N) weighted sum of the deflection rates [m/s].
+        friction: (K, N) friction coefficients in this substep.
+        push: (K, 3, N) forces at the stage [N].
+        share: (K, N) friction as a fraction of the unlimited force of bristle and damper.
         stiff, damped: (K, 6, 6) stiffness and damping of the contacts of a foot.
-        moved, square, old: (6K, 6K), (6K, 6K), (N, 2) work.
+        moved, square, old: (6K, 6K), (6K, 6K), (N, 2) work arrays.
     """
 
     params: NonlinearDampingParams
@@ -87,7 +92,7 @@ class Bristles(NamedTuple):
 
 @kernel
 def _normal_force(law: NonlinearDampingParams, depth: float, speed: float) -> float:
-    """Return the force [N] on a vertex at ``depth`` > 0 that gets deeper at ``speed`` (eq. 6, 7)."""
+    """Return the normal force [N] on a vertex at ``depth`` > 0 with penetration rate ``speed`` (eq. 6, 7)."""
     alpha = law.alpha if speed >= 0.0 else law.alpha * law.alpha_ratio
     spring = law.stiffness * (depth if law.exponent == 1.0 else depth**law.exponent)
     return max(spring * (1.0 + 1.5 * alpha * speed), 0.0)
@@ -95,14 +100,14 @@ def _normal_force(law: NonlinearDampingParams, depth: float, speed: float) -> fl
 
 @kernel
 def _friction(p: Projection, m: Bristles, k: int, i: int) -> float:
-    """Return the coefficient of a vertex, which falls from static to dynamic as its slider slips."""
+    """Return the friction coefficient of a vertex; it falls from static to dynamic with the slip of its slider."""
     share = min(m.slipped[k, i, 0] / m.params.slip_distance, 1.0) if m.slipped[k, i, 0] > 0.0 else 0.0
     return p.mu_static[k] + share * (p.mu_dynamic[k] - p.mu_static[k])
 
 
 @kernel
 def _begin(p: Projection, m: Bristles):
-    """Put the bristles where the substep begins; friction is that of the beginning."""
+    """Initialise the bristles at the beginning of the substep, and set the friction for all of its stages."""
     for k in range(m.bend.shape[0]):
         for i in range(p.n_vertices[k]):
             m.friction[k, i] = _friction(p, m, k, i)
@@ -113,21 +118,22 @@ def _begin(p: Projection, m: Bristles):
 
 @kernel
 def _press(p: Projection, m: Bristles, k: int, weight: float, ahead: float):
-    """Fill the vertex forces of foot ``k`` at the stage, add them to ``force_sum`` and the rates of its bristles to
-    ``rate_sum``, and put the bristles to the next stage.
+    """Compute the vertex forces of foot ``k`` at the stage, and move its bristles to the next stage.
+
+    The forces are added to ``force_sum`` and the deflection rates to ``rate_sum``.
 
     Args:
         p, m: See :class:`Projection` and :class:`Bristles`.
-        k: Number of the foot.
-        weight: Of the stage.
-        ahead: From the beginning of the substep to the next stage [s].
+        k: Index of the foot.
+        weight: Weight of the stage.
+        ahead: Time from the beginning of the substep to the next stage [s].
     """
     c, law, n = m.substeps, m.params, p.n_vertices[k]
     stiff, damping = law.tangential_stiffness, law.tangential_damping
     height, friction, share = c.height[k], m.friction[k], m.share[k]
     x, y, vx, vy, vz = m.stage[k, 0], m.stage[k, 1], c.velocity[k, 0], c.velocity[k, 1], c.velocity[k, 2]
     normal = m.push[k, 2]
-    # Short loops over few arrays, in which the compiler takes several vertices at a time.
+    # Short loops over few arrays let the compiler vectorise over the vertices.
     for i in range(n):
         normal[i] = _normal_force(law, -height[i], -vz[i]) if height[i] < 0.0 else 0.0
     for i in range(n):
@@ -172,7 +178,7 @@ def _sum_up(p: Projection, m: Bristles, k: int):
 
 @kernel
 def _settle(p: Projection, m: Bristles, dt: float):
-    """At the end of a substep: who touches, who sticks; sliders give way, and bristles in the air are straight."""
+    """Update contact flags, sliders and bristles at the end of a substep; bristles in the air become straight."""
     c, s, law = m.substeps, m.contacts, m.params
     sixth = dt / 6.0
     for k in range(c.height.shape[0]):
@@ -195,13 +201,14 @@ def _settle(p: Projection, m: Bristles, dt: float):
             m.slipped[k, i, 0] = slipped
             b[0] = x
             b[1] = y
-            # As the rest of the world understands it: a vertex slides when its friction is dynamic.
+            # The result follows the convention of the other models: a vertex slides when its friction is dynamic.
             s.sticking[k, i] = slipped <= law.slip_distance
 
 
 @kernel
 def _add_stiffness(K, vector, columns, weight):
-    """Add ``weight`` times e e^T to K (6, 6), where e has ``vector`` in ``columns`` and is zero else."""
+    """Add ``weight`` times e e^T to K (6, 6), where e has the entries ``vector`` in ``columns`` and is zero elsewhere.
+    """
     for a in range(3):
         for b in range(3):
             K[columns[a], columns[b]] += weight * vector[a] * vector[b]
@@ -209,8 +216,11 @@ def _add_stiffness(K, vector, columns, weight):
 
 @kernel
 def _largest_rate(G, X, GX, square) -> float:
-    """Return a bound of the largest eigenvalue of G times the blocks X (K, 6, 6): the fourth root of the trace of its
-    fourth power, within (6 K)^(1/4) of it. None of them is negative."""
+    """Return an upper bound of the largest eigenvalue of G times the blocks X (K, 6, 6).
+
+    The bound is the fourth root of the trace of the fourth power; it exceeds the eigenvalue by a factor of at most
+    (6 K)^(1/4). No eigenvalue is negative.
+    """
     n = G.shape[0]
     for i in range(n):
         for k in range(X.shape[0]):
@@ -234,11 +244,11 @@ def _largest_rate(G, X, GX, square) -> float:
 
 @kernel
 def _substeps(p: Projection, m: Bristles) -> int:
-    """Return how many substeps the fastest motion of the contacts needs.
+    """Return the number of substeps that the fastest motion of the contacts needs.
 
-    All vertices of a foot move with it, so that their springs and dampers add up to one of six dimensions a foot.
-    Vertices that may fall to the ground within the step count too: a stiff spring would throw them back out of too long
-    a substep.
+    All vertices of a foot move with it, so their springs and dampers add up to one element of six dimensions per foot.
+    Vertices that may reach the ground within the step are included: in too long a substep, a stiff spring would throw
+    them back.
     """
     s, c, law = m.contacts, m.substeps, m.params
     h = s.h
@@ -266,14 +276,14 @@ def _substeps(p: Projection, m: Bristles) -> int:
     if not touched:
         return 1
     fastest = np.sqrt(_largest_rate(p.G, m.stiff, m.moved, m.square))
-    # What only decays needs half as many: Runge and Kutta's method has e^-1 to 2 %.
+    # A pure decay needs half as many: the Runge-Kutta method computes e^-1 to 2 %.
     fastest = max(fastest, 0.5 * _largest_rate(p.G, m.damped, m.moved, m.square))
     return max(int(np.ceil(min(h * fastest / law.resolution, 1e9))), 1)
 
 
 @kernel
 def nonlinear_damping(p: Projection, m: Bristles):
-    """Take one step of the contacts."""
+    """Advance the contacts by one step."""
     s = m.contacts
     c = m.substeps
     begin(p, s)
@@ -306,10 +316,10 @@ def nonlinear_damping(p: Projection, m: Bristles):
 
 
 class NonlinearDamping(VertexModel):
-    """Springs with Hunt and Crossley's damping at each vertex, and bristles that stick."""
+    """Compute forces of springs with Hunt and Crossley's damping at each vertex, and of bristles that stick."""
 
     Params = NonlinearDampingParams
-    # Under load a sole sinks by millimetres, in landings by more; a foot that left within the step has risen by then.
+    # A loaded sole sinks by millimetres, and by more at impact. A foot that leaves within the step has risen by then.
     promises = Promises(springs=True, gap=1e-3, depth=0.02)
     kernel = nonlinear_damping
 

@@ -1,12 +1,12 @@
-"""The motion of the feet within a step, for models whose forces depend on where the vertices are.
+"""Motion of the feet within a step, for models whose forces depend on the positions of the vertices.
 
-The Delassus matrix, and what accelerates the feet besides contact, are taken as constant over the step of the
-dynamics; in between, feet are integrated in contact space, 6 numbers a foot: w' = drive + G f(x, w). So a stiff force
-law gets the short steps that it needs without pinocchio, and the robot gets the impulse, and the impulse weighted by
-the time that was left: a ball, or a brick that does not turn, whose G is constant, is integrated with fourth order.
+The Delassus matrix and the contact-free acceleration of the feet are constant over a step of the dynamics. The feet are
+integrated in contact space, 6 numbers per foot: w' = drive + G f(x, w). A stiff force law thus gets the short substeps
+that it needs without evaluating the dynamics. The robot gets the impulse, and the impulse weighted by the time that
+remained when it acted. A ball, or a brick that does not turn, has a constant G and is integrated with fourth order.
 
-Runge and Kutta's classical method; a substep ends where a vertex arrives at the ground or leaves it, so that the kink
-of its force is at an end.
+The integrator is the classical Runge-Kutta method. A substep ends where a vertex touches down or lifts off, so that the
+kink of its force is at the end of a substep.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from bipedsim.dynamics import Projection
 from bipedsim.numerics import Array, Integers, assign, kernel, zeros_of
 
 CLOSED = 1e-12
-"""A vertex this near to the ground [m] has arrived."""
+"""A vertex within this distance of the ground [m] is at the ground."""
 SHORTEST = 1e-6
-"""Shortest substep, as a share of the step."""
+"""Shortest substep, as a fraction of the step."""
 MOST_EVENTS = 50
-"""Substeps of one step that end where a vertex arrives or leaves, at most; falls of whole robots have up to eleven."""
+"""Maximum number of substeps per step that end at a touchdown or lift-off; falls of whole robots have up to eleven."""
 LEAVING = 1e-9
-"""A vertex at the ground that rises faster than this [m/s] is leaving it."""
+"""A vertex at the ground that rises faster than this [m/s] lifts off."""
 
 
 class Substeps(NamedTuple):
@@ -34,19 +34,24 @@ class Substeps(NamedTuple):
 
     Attributes:
         h: Step [s].
-        drive: (6K,) acceleration of the feet without contact, J' v included.
-        shift, twist: (6K,) at the stage: displacement and turn since the beginning of the step [m, rad], velocities.
-        shift0, twist0: The same at the beginning of the substep.
-        shift_sum, twist_sum: Their weighted derivatives over the stages.
+        drive: (6K,) acceleration of the feet without contact, including J' v.
+        shift, twist: (6K,) at the stage: displacement since the beginning of the step [m, rad], and velocity.
+        shift0, twist0: (6K,) the same at the beginning of the substep.
+        shift_sum, twist_sum: (6K,) weighted sums of their derivatives over the stages.
         wrench: (K, 6) contact forces on the feet at the stage, at the sole origins [N, N.m].
-        wrench_sum, early: (K, 6) the same weighted over the stages, and over the first three of them.
-        impulse: (K, 6) since the beginning of the step. late: (K, 6) impulse times the share of the step then left.
-        offset: (K, 3, N) of the vertices off the sole origin at the beginning of the step, of balls their centres: an
-            axis after the other, so that a loop over many vertices takes several at a time.
-        height, velocity, arm: Of the vertices at the stage: (K, N) [m], (K, 3, N) [m/s], (K, 3, N) off the sole origin.
-        force: (K, N, 3) on the vertices at the stage, ground axes [N]. force_sum: (K, 3, N) weighted over the stages.
-        impulses: (K, N, 3) of the vertices since the beginning of the step [N.s]; cleared by whoever owns them.
-        events: (1,) substeps of the step that ended where a vertex arrived or left.
+        wrench_sum: (K, 6) weighted sum of the wrenches over the stages.
+        early: (K, 6) sum of the wrenches of the first three stages.
+        impulse: (K, 6) impulse since the beginning of the step.
+        late: (K, 6) impulse weighted by the fraction of the step that remained when it acted.
+        offset: (K, 3, N) vertices relative to the sole origin at the beginning of the step; centres for balls. The
+            vertices are the last index, so that loops over many vertices are vectorised.
+        height: (K, N) heights of the vertices at the stage [m].
+        velocity: (K, 3, N) velocities of the vertices at the stage [m/s].
+        arm: (K, 3, N) vertices relative to the sole origin at the stage [m].
+        force: (K, N, 3) forces on the vertices at the stage, ground axes [N].
+        force_sum: (K, 3, N) weighted sum of these forces over the stages.
+        impulses: (K, N, 3) impulses of the vertices since the beginning of the step [N.s]; cleared by their owner.
+        events: (1,) number of substeps of the step that ended at a touchdown or lift-off.
     """
 
     h: float
@@ -73,14 +78,14 @@ class Substeps(NamedTuple):
 
     @classmethod
     def of_feet(cls, contacts: VertexContacts) -> Substeps:
-        """Return the arrays for the feet of ``contacts``, whose impulses are summed up."""
+        """Return the arrays for the feet of ``contacts``, to whose impulses the substeps add."""
         n_feet, widest = contacts.heights.shape
         return zeros_of(cls, {"K": n_feet, "N": widest}, h=contacts.h, impulses=contacts.impulses)
 
 
 @kernel
 def start(p: Projection, c: Substeps):
-    """Put the feet where the step begins."""
+    """Initialise the feet at the beginning of the step."""
     c.events[0] = 0
     for r in range(c.drive.shape[0]):
         c.drive[r] = (p.w_free[r] - p.w_before[r]) / c.h + p.bias[r]
@@ -99,11 +104,11 @@ def start(p: Projection, c: Substeps):
 
 @kernel
 def place(p: Projection, c: Substeps):
-    """Fill heights, arms and velocities of vertices from ``shift`` and ``twist``; balls touch below their centre."""
+    """Fill heights, arms and velocities of vertices from ``shift`` and ``twist``; a ball touches below its centre."""
     for k in range(c.height.shape[0]):
         d = c.shift[6 * k : 6 * k + 6]
         w = c.twist[6 * k : 6 * k + 6]
-        # Read once: the compiler cannot know that what is written below is not these.
+        # Local copies: the compiler cannot exclude that the writes below change these arrays.
         a, b, g = d[3], d[4], d[5]
         u0, u1, u2, w0, w1, w2 = w[0], w[1], w[2], w[3], w[4], w[5]
         radius, base = p.radius[k], p.position[k, 2] + d[2]
@@ -113,7 +118,7 @@ def place(p: Projection, c: Substeps):
         vx, vy, vz = velocity[0], velocity[1], velocity[2]
         for i in range(p.n_vertices[k]):
             x, y, z = x0[i], y0[i], z0[i]
-            # The turn to second order: x + t x x + t x (t x x) / 2.
+            # Rotation to second order: x + t x x + t x (t x x) / 2.
             ox, oy, oz = b * z - g * y, g * x - a * z, a * y - b * x
             x += ox + 0.5 * (b * oz - g * oy)
             y += oy + 0.5 * (g * ox - a * oz)
@@ -129,15 +134,15 @@ def place(p: Projection, c: Substeps):
 
 @kernel
 def substep(p: Projection, c: Substeps, longest: float, rest: float) -> float:
-    """Return how long the next substep is [s]: until the next vertex arrives or leaves at most.
+    """Return the duration of the next substep [s], which ends at the next touchdown or lift-off at the latest.
 
-    Forces under which vertices arrive and leave in turn without an end are followed for ``MOST_EVENTS`` of these; the
-    substeps after them do not end there, and the step counts as unresolved.
+    Forces may let vertices touch down and lift off endlessly. After ``MOST_EVENTS`` of these events, substeps no longer
+    end at an event, and the step counts as unresolved.
 
     Args:
         p, c: See :class:`Projection` and :class:`Substeps`.
-        longest: Most that the force law allows [s].
-        rest: What is left of the step [s].
+        longest: Longest substep that the force law allows [s].
+        rest: Remaining time of the step [s].
     """
     dt = min(longest, rest)
     if c.events[0] >= MOST_EVENTS:
@@ -162,7 +167,7 @@ def is_closed(c: Substeps, k: int, i: int) -> bool:
 
 @kernel
 def begin_substep(c: Substeps):
-    """Remember where the substep begins."""
+    """Store the state at the beginning of the substep and clear the sums."""
     for r in range(c.shift.shape[0]):
         c.shift0[r] = c.shift[r]
         c.twist0[r] = c.twist[r]
@@ -208,10 +213,10 @@ def _acceleration(p, c, r):
 
 @kernel
 def crossing(p: Projection, c: Substeps, dt: float) -> float:
-    """Return ``dt`` [s], or when the first vertex crosses the ground under the forces of the first stage.
+    """Return ``dt`` [s], or the time at which the first vertex crosses the ground under the forces of the first stage.
 
-    A vertex that has just left has hardly a velocity, and comes back within a substep by its acceleration alone: found
-    at the end of it only, it would arrive faster than it left.
+    A vertex that has just lifted off has almost no velocity; its acceleration alone brings it back within a substep. If
+    the crossing were only detected at the end of the substep, the vertex would return faster than it left.
     """
     _sum_up(p, c)
     whole = dt
@@ -222,7 +227,7 @@ def crossing(p: Projection, c: Substeps, dt: float) -> float:
         ay = _acceleration(p, c, 6 * k + 4)
         az = _acceleration(p, c, 6 * k + 2)
         for i in range(p.n_vertices[k]):
-            # Distance, velocity and acceleration away from the ground, on the side where the vertex is.
+            # Distance, velocity and acceleration away from the ground, positive on the current side of the vertex.
             side = -1.0 if is_closed(c, k, i) else 1.0
             z = side * c.height[k, i]
             if side < 0.0 and z <= CLOSED:
@@ -232,7 +237,7 @@ def crossing(p: Projection, c: Substeps, dt: float) -> float:
             square = v * v - 2.0 * a * z
             if square <= 0.0 or (v >= 0.0 and a >= 0.0):
                 continue
-            # The first time after now, in the form that does not cancel.
+            # First root after now, in the form without cancellation.
             root = np.sqrt(square)
             t = -(v + root) / a if v > 0.0 else 2.0 * z / (root - v)
             if 0.0 < t < dt:
@@ -244,9 +249,9 @@ def crossing(p: Projection, c: Substeps, dt: float) -> float:
 
 @kernel
 def next_stage(p: Projection, c: Substeps, stage: int, dt: float):
-    """Take the vertex forces of ``stage`` (0 to 3) into account and go to the next one, after the last to the end.
+    """Add the vertex forces of ``stage`` (0 to 3) and move to the next stage; the last one moves to the end.
 
-    Torques are taken at the arms of the beginning of the step, as G is.
+    Torques use the arms at the beginning of the step, as G does.
     """
     weight = 2.0 if stage == 1 or stage == 2 else 1.0
     _sum_up(p, c)
@@ -259,7 +264,8 @@ def next_stage(p: Projection, c: Substeps, stage: int, dt: float):
 
 @kernel
 def move_on(p: Projection, c: Substeps, stage: int, dt: float):
-    """Go on from ``stage`` as :func:`next_stage` does, where ``wrench`` and ``force_sum`` have its forces already."""
+    """Advance from ``stage`` as :func:`next_stage` does, when ``wrench`` and ``force_sum`` already include its forces.
+    """
     weight = 2.0 if stage == 1 or stage == 2 else 1.0
     feet = c.wrench.shape[0]
     for k in range(feet):

@@ -1,4 +1,4 @@
-"""What constraint selection reads and writes, split by owner, and how a step begins."""
+"""Arrays of constraint selection, grouped by owner, and the beginning of a step."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from bipedsim.dynamics import NEW_PLANE, UNCHANGED, Projection
 from bipedsim.ground import carry_vertices
 from bipedsim.numerics import Array, Flags, Integers, Mixing, kernel, zeros_of
 
-# Rules of one-step selection.
+# Rule sets of one-step selection.
 REVISED, PUBLISHED, THRESHOLDS = range(3)
 
 CONES_SOLVED = 1e-8
-"""Residual at which impulses of single vertices count as solved, beside the fastest that contact has to take away."""
+"""Residual at which impulses of single vertices count as solved, relative to the largest speed that contact removes."""
 CONE_ITERATIONS = 1000
-"""Iterations that one such problem may take."""
+"""Maximum number of iterations of one such problem."""
 TURNS_KEPT = 5
-"""Turns of the frictions of feet that slide which tell of the next one."""
+"""Number of past updates of the sliding friction that the acceleration of the fixed-point iteration uses."""
 
 
 class Settings(NamedTuple):
     """Parameters of constraint selection.
 
     Attributes:
-        h, gamma, threshold, tolerance: Step [s], share of an error removed in one step, geometric threshold d [m],
-            violation that counts as none [m].
+        h: Step [s].
+        gamma: Fraction of a position error that is removed in one step.
+        threshold: Geometric threshold d [m].
+        tolerance: Largest violation that is ignored [m].
         rules: ``REVISED``, ``PUBLISHED`` or ``THRESHOLDS``.
-        resolves: Solves after the first one in one-step selection.
-        candidates: Most that a search may solve for, 0 for one-step selection.
+        resolves: Maximum number of solves after the first one in one-step selection.
+        candidates: Maximum number of candidates of a search, 0 for one-step selection.
     """
 
     h: float
@@ -46,14 +48,14 @@ class Settings(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the next step depends on besides the last result: what a snapshot copies.
+    """State on which the next step depends, in addition to the last result; a snapshot copies it.
 
     Attributes:
         present: Modes to try first.
-        slip: Friction of the feet that slide, (-f_x, -f_y, -torsion / c) over mu f_z.
-        anchors, anchored: Where a sticking vertex belongs [m], whether it has an anchor.
+        slip: Friction of the sliding feet, -(f_x, f_y, torsion / c) / (mu f_z).
+        anchors, anchored: Anchor of each sticking vertex [m], and whether it has one.
         landed: Whether a vertex touched down in the last step.
-        pointwise: How many steps since reset were answered by impulses of single vertices.
+        pointwise: Number of steps since reset that used impulses of single vertices.
     """
 
     present: Annotated[Integers, "K"]
@@ -65,21 +67,23 @@ class State(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """The candidate that is solved for, and its solution.
+    """Candidate that is being solved, and its solution.
 
     Attributes:
-        mode, sliding, slip: Modes, whether friction is dynamic, and then what it is, as in :class:`State`.
+        mode, sliding: Modes, and whether friction is dynamic.
+        slip: Dynamic friction, as in :class:`State`.
         held: 1 for a foot that sticks again because it would not have slid.
-        converged: Whether the slips of the last solve did.
-        impulse, impact: At the sole origins in ground axes, the second the part of the first that is impact.
+        converged: Whether the slip directions of the last solve converged.
+        impulse: Impulse at the sole origins, ground axes.
+        impact: Part of the impulse that is impact.
         w_next: Velocities after the step.
-        cop, cop_ground, outside: In the sole frame [m], the same from the sole origin in ground axes [m], and its
-            distance outside the clamped vertices [m].
+        cop, cop_ground: CoP in the sole frame [m], and relative to the sole origin in ground axes [m].
+        outside: Distance of the CoP outside the clamped vertices [m].
         radius: Torsional radius [m].
-        chosen: The modes that the solution calls for.
-        violations: How often the solution breaks each rule, see :mod:`bipedsim.contact.selection.rules`.
-        extent: By how much [m].
-        pointwise: Whether it is no candidate but the impulses of single vertices.
+        chosen: Modes that the rules select for this solution.
+        violations: Number of violations of each rule, see :mod:`bipedsim.contact.selection.rules`.
+        extent: Sum of the violations [m].
+        pointwise: Whether the solution consists of impulses of single vertices, without a candidate.
     """
 
     mode: Annotated[Integers, "K"]
@@ -101,22 +105,24 @@ class Trial(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room of one step and of one solve.
+    """Work arrays of one step and of one solve.
 
     Attributes:
-        heights, errors: Heights of the vertices [m], drift from their anchors [m].
-        T, F, b, r_vj: Per foot, see :class:`bipedsim.contact.modes.Rows`.
-        rows, whole: How many rows are constrained, whether T and F are the identity.
-        shares: What the vertices of a foot bear, see :mod:`bipedsim.contact.selection.friction`.
-        turn: Of the slip of each foot.
-        tried, miss: Of all feet: a guess of the frictions, and how far it is off.
-        best, least, way, slope, span: Of Newton's method for frictions: both of the best guess so far, the step from
-            it, the derivatives, and the length over which torsion is taken [m].
-        drift: How much faster or slower a foot slips by its last turn [m/s].
-        resting: Whether friction of a foot that slides is less than it could be.
-        GF, A, L, work, rhs, lam, residual, correction, pivot_rows, pivot_columns: Of the linear equations.
-        perfect, cost: What each vertex of a foot should be, and the weight of leaving it otherwise.
-        origin, old_anchors, old_anchored: For a polygon that changes: the vertex that each one continues, its anchor.
+        heights, errors: Heights of the vertices [m], and drift from their anchors [m].
+        T, F, b, r_vj: Constraints per foot, see :class:`bipedsim.contact.modes.Rows`.
+        rows, whole: Number of constrained rows, and whether T and F are the identity.
+        shares: Load shares of the vertices of a foot, see :mod:`bipedsim.contact.selection.friction`.
+        turn: Update of the slip of each foot.
+        resting: Whether friction of a sliding foot is below its limit.
+        tried, miss: Trial value of the frictions of all feet, and its error.
+        best, least: Best trial value of Newton's method for frictions, and its error.
+        way, slope: Newton step from the best value, and the derivatives.
+        span: Length that converts torsion to a force [m].
+        drift: Change of slip speed of each foot in its last update [m/s].
+        GF, A, L, work, rhs, lam, residual, correction, pivot_rows, pivot_columns: Linear equations.
+        perfect, cost: Target state of each vertex of a foot, and the cost of deviating from it.
+        origin, old_anchors, old_anchored: For a polygon that changes: the old vertex that each one continues, and its
+            anchor.
     """
 
     heights: Annotated[Array, "K", "N"]
@@ -156,8 +162,15 @@ class Scratch(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """The candidates of a search: modes, the modes that their solutions call for, what they violate, which of their
-    corrections comes next, and whether one may be left."""
+    """Candidates of a search.
+
+    Attributes:
+        tested: Modes of each candidate.
+        choices: Modes that the rules select for its solution.
+        scores: Violations by which candidates are ranked.
+        cursor: Index of its next correction.
+        open: Whether it has further corrections.
+    """
 
     tested: Annotated[Integers, "C", "K"]
     choices: Annotated[Integers, "C", "K"]
@@ -167,7 +180,7 @@ class Queue(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """All that constraint selection reads and writes, for K feet of N vertices at most and C candidates."""
+    """All arrays of constraint selection, for K feet with at most N vertices and C candidates."""
 
     settings: Settings
     result: ContactResult
@@ -182,9 +195,9 @@ class Selection(NamedTuple):
     def of_feet(
         cls, n_feet: int, widest: int, result: ContactResult, settings: Settings, budget: Integers | None = None
     ) -> Selection:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most, which write into ``result``.
+        """Return the arrays for ``n_feet`` feet with at most ``widest`` vertices each, which write to ``result``.
 
-        ``budget`` (1,) is that of the step, unlimited where none is given.
+        ``budget`` (1,) is the budget of the step, unlimited if it is None.
         """
         sizes = {"K": n_feet, "N": widest, "C": max(settings.candidates, 1)}
         return cls(
@@ -201,9 +214,9 @@ class Selection(NamedTuple):
 
 @kernel
 def begin(p: Projection, s: Selection):
-    """Fill heights and drift of all vertices; a vertex that came to rest in the last step is anchored where it is.
+    """Fill heights and drift of all vertices, and anchor vertices that came to rest in the last step.
 
-    A ball has no anchor: it rolls away from where it touched.
+    A ball has no anchor, because its contact point moves as it rolls.
     """
     state, scratch = s.state, s.scratch
     s.trial.pointwise[0] = False
@@ -238,7 +251,7 @@ def begin(p: Projection, s: Selection):
 
 @kernel
 def _carry(k, p: Projection, s: Selection):
-    """Continue modes and anchors of foot ``k`` on another polygon; on another plane it has no anchors yet."""
+    """Transfer modes and anchors of foot ``k`` to the polygon of this step; on a new plane it has no anchors."""
     state, scratch = s.state, s.scratch
     n = p.n_vertices[k]
     if p.changed[k] == NEW_PLANE:

@@ -1,8 +1,8 @@
-"""The solve of one candidate of constraint selection: impulses of all feet in given modes, with friction.
+"""Solution of one candidate of constraint selection: impulses of all feet in given modes, with friction.
 
-Velocity level (see docs/contact_models.md): T (w_free + G F lam) = b, then v+ follows from the impulse F lam.
-Sticking is tried first, so that a sliding foot comes to rest without a velocity threshold; a foot outside its cone
-slides, with the direction of the slip iterated to the velocity of its CoP.
+The equations are on velocity level (see docs/contact_models.md): T (w_free + G F lam) = b. The velocity v+ then follows
+from the impulse F lam. Sticking is tried first, so that a sliding foot comes to rest without a velocity threshold. A
+foot outside its friction cone slides; the direction of its friction is iterated to the velocity of its CoP.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from bipedsim.numerics import (
     solve_singular,
 )
 
-# Operations of a solve of given frictions beside n^3 for n rows, by n.
+# Operations of a solve with given frictions for n rows, in addition to n^3, divided by n.
 RESPONSE = 280
 SLIP_ITERATIONS = 60
 SLIP_TOLERANCE = 1e-10
-# The friction of a foot that pulls need not be known as well by this factor.
+# The convergence error of the friction of a foot that pulls counts by this factor only.
 PULLING = 1e-6
-# Where rounding allows no more, a foot may slip faster or slower by this [m/s] after so many turns.
+# When rounding prevents convergence, a change of slip speed below SLOW [m/s] is accepted after PATIENCE iterations.
 PATIENCE = 20
 SLOW = 1e-9
-# A foot inside its limit surface that slips by less than this [m] in the step is held by friction.
+# Friction holds a foot that is inside its limit surface and slips by less than this [m] in the step.
 AT_REST = 1e-6
-# Newton's method for frictions: turns, shares of a step that are tried (each a quarter of the last), step of the
-# differences, and longest step.
-NEWTON_TURNS = 15
+# Newton's method for frictions: iterations, number of step lengths tried (each a quarter of the previous one), step of
+# the finite differences, and longest step.
+NEWTON_ITERATIONS = 15
 NEWTON_SHARES = 4
 NUDGE = 1e-6
 FARTHEST = 1.0
-# A pivot this small beside the first one is rounding, and its row depends on the others.
+# A pivot smaller than this fraction of the first one is rounding, so its row depends on the others.
 DEPENDENT = 1e-9
-# As in the numerics of feet that stick: shift beside the largest diagonal entry, and how often it is refined.
+# As for sticking feet: shift relative to the largest diagonal entry, and number of refinements.
 SHIFT = 1e-8
 REFINEMENTS = 4
-# A constraint missed by less than this [m, rad] over a step is kept.
+# A constraint counts as fulfilled if its error over a step is below this [m, rad].
 SLIGHT = 1e-5
-# Work this small beside that on the velocities without contact and after it is rounding.
+# Work below this fraction of the work on the velocities without contact and after it is rounding.
 WORK_TOLERANCE = 1e-9
 
 
@@ -96,7 +96,7 @@ def _assemble(p: Projection, s: Scratch, w) -> int:
 
 @kernel
 def multipliers(p: Projection, s: Selection, w):
-    """Fill lam with the multipliers that bring the velocities ``w`` (6K,) to the wanted ones."""
+    """Fill lam with the multipliers that change the velocities ``w`` (6K,) to the target ones."""
     e = s.scratch
     symmetric = True
     all_whole = True
@@ -104,7 +104,7 @@ def multipliers(p: Projection, s: Selection, w):
         symmetric = symmetric and not s.trial.sliding[k]
         all_whole = all_whole and e.whole[k]
     if all_whole:
-        # T = F = 1 for every foot: the Delassus matrix itself.
+        # T = F = 1 for every foot, so the matrix is the Delassus matrix itself.
         size = e.rhs.shape[0]
         for k in range(e.rows.shape[0]):
             for r in range(6):
@@ -125,15 +125,15 @@ def multipliers(p: Projection, s: Selection, w):
 
 @kernel
 def _pivot(s: Scratch, i: int) -> float:
-    """Return the ``i``-th pivot of the elimination that was made last."""
+    """Return the magnitude of the ``i``-th pivot of the last elimination."""
     return abs(s.A[s.pivot_rows[i], s.pivot_columns[i]])
 
 
 @kernel
 def _share_load(p: Projection, s: Scratch, w, total: int):
-    """Find the multipliers of feet that slide where rows depend on others: A + shift, refined, as for feet that stick.
+    """Compute the multipliers of sliding feet with dependent rows: A + shift, refined, as for sticking feet.
 
-    Which row gets no multiplier would else be left to rounding, and friction, which follows the load, with it.
+    Otherwise, rounding would decide which row gets no multiplier. The load and its friction would depend on it.
     """
     for i in range(total):
         s.lam[i] = 0.0
@@ -169,13 +169,13 @@ def spread(s: Scratch, impulse):
 
 @kernel
 def centre_of_pressure(impulse, R, cop, cop_ground):
-    """Find the point of the sole plane about which the wrench has no torque along the ground.
+    """Compute the point of the sole plane about which the wrench has no torque along the ground.
 
     Args:
         impulse: (6,) of the ground on the foot at the sole origin, ground axes, f_z > 0.
         R: (3, 3) sole axes in ground axes.
-        cop: (2,) out, sole frame [m]; on a level sole x = -tau_y / f_z, y = tau_x / f_z.
-        cop_ground: (3,) out, the same point relative to the sole origin, ground axes [m].
+        cop: (2,) output, sole frame [m]; on a level sole x = -tau_y / f_z, y = tau_x / f_z.
+        cop_ground: (3,) output, the same point relative to the sole origin, ground axes [m].
     """
     fx, fy, fz = impulse[0], impulse[1], impulse[2]
     a11 = R[1, 0] * fz - R[2, 0] * fy
@@ -191,16 +191,17 @@ def centre_of_pressure(impulse, R, cop, cop_ground):
 
 @kernel
 def centre_on_edge(impulse, vertices, offsets, first, second, cop, cop_ground):
-    """Find the CoP of a foot that touches with one vertex (``first`` = ``second``) or one edge: a point of it.
+    """Compute the CoP of a foot in contact at one vertex (``first`` = ``second``) or one edge, as a point of it.
 
-    However far the foot is tilted, which :func:`centre_of_pressure` cannot do: near a tilt of atan(1 / mu) the force
-    lies in the sole's plane.
+    The result is valid for any tilt of the foot. :func:`centre_of_pressure` fails near a tilt of atan(1 / mu), where
+    the force is in the plane of the sole.
 
     Args:
         impulse: (6,) of the ground on the foot at the sole origin, ground axes, f_z > 0.
-        vertices, offsets: (N, 2) in the sole frame, (N, 3) from the sole origin in ground axes [m].
-        first, second: The ends.
-        cop, cop_ground: As in :func:`centre_of_pressure`; beyond an end where one end would have to pull.
+        vertices: (N, 2) in the sole frame [m].
+        offsets: (N, 3) vertices relative to the sole origin, ground axes [m].
+        first, second: Indices of the ends.
+        cop, cop_ground: As in :func:`centre_of_pressure`; beyond an end if one end would have to pull.
     """
     share = 0.0
     if first != second:
@@ -221,7 +222,7 @@ def centre_on_edge(impulse, vertices, offsets, first, second, cop, cop_ground):
 
 @kernel
 def _pressure(k, p: Projection, s: Selection):
-    """Fill CoP of foot ``k`` and its distance outside; where nothing presses, the mean of its clamped vertices."""
+    """Fill the CoP of foot ``k`` and its distance outside; without load, the mean of the clamped vertices."""
     trial = s.trial
     n = p.n_vertices[k]
     first, count = clamped_range(trial.mode[k], n)
@@ -244,7 +245,7 @@ def _pressure(k, p: Projection, s: Selection):
 
 @kernel
 def _share_out(k, p: Projection, s: Selection) -> float:
-    """Fill the shares of the clamped vertices of foot ``k``, and return c [m]."""
+    """Fill the load shares of the clamped vertices of foot ``k``, and return c [m]."""
     n = p.n_vertices[k]
     first, count = clamped_range(s.trial.mode[k], n)
     return share_out(first, count, n, p.vertices[k], p.rotation[k], s.trial.cop[k], s.scratch.shares)
@@ -252,7 +253,8 @@ def _share_out(k, p: Projection, s: Selection) -> float:
 
 @kernel
 def _slip_velocity(k, s: Trial):
-    """Return the velocity of the CoP of foot ``k`` along the ground [m/s] and its spin [rad/s] after the step."""
+    """Return the velocity of the CoP of foot ``k`` along the ground [m/s], and the spin of the foot [rad/s], after the
+    step."""
     w = s.w_next[6 * k :]
     u = point_velocity(w, s.cop_ground[k])
     return u[0], u[1], w[5]
@@ -260,10 +262,10 @@ def _slip_velocity(k, s: Trial):
 
 @kernel
 def _hold_resting(p: Projection, s: Selection) -> bool:
-    """Let the feet stick again whose friction has ended inside the limit surface; return whether there was one.
+    """Let feet stick again whose friction ended inside the limit surface; return whether there was one.
 
-    All feet outside their cones slide at once. With one of them sliding, another may well stick. A foot is held once in
-    a solve.
+    All feet outside their cones start to slide at once. While one of them slides, another may stick. A foot is held
+    only once per solve.
     """
     trial = s.trial
     held = False
@@ -278,13 +280,14 @@ def _hold_resting(p: Projection, s: Selection) -> bool:
 
 
 @kernel
-def _turn_slips(p: Projection, s: Selection):
-    """Turn the friction of every sliding foot towards that of the velocity of its CoP.
+def _update_slips(p: Projection, s: Selection):
+    """Update the friction of every sliding foot towards that of the velocity of its CoP.
 
-    Returns the largest move, and how much faster or slower a foot slips by it [m/s].
+    Anderson's mixing accelerates the fixed-point iteration. Without it, the iteration takes about a hundred iterations,
+    because the mobility of a foot in the air is several times that of a loaded foot.
 
-    The fixed point iteration is accelerated by Anderson's mixing: the mobility of a foot in the air is several times
-    that of one under load, and plain turns then take a hundred iterations.
+    Returns:
+        Largest change, and the largest change of slip speed that it causes [m/s].
     """
     trial, scratch = s.trial, s.scratch
     x, f = scratch.tried, scratch.miss
@@ -294,8 +297,8 @@ def _turn_slips(p: Projection, s: Selection):
     for k in range(scratch.rows.shape[0]):
         if scratch.rows[k] == 0 or not trial.sliding[k]:
             continue
-        far, speed = _turn_slip(k, p, s, True)
-        # A foot that pulls is no solution, whatever its friction is to the last digit.
+        far, speed = _update_slip(k, p, s, True)
+        # A foot that pulls is no solution, so its friction need not converge fully.
         moved = max(moved, far if trial.impulse[k, 2] > 0.0 else far * PULLING)
         drift = max(drift, speed)
         scratch.drift[k] = speed
@@ -309,7 +312,7 @@ def _turn_slips(p: Projection, s: Selection):
         slip = trial.slip[k]
         for a in range(3):
             slip[a] = x[3 * k + a]
-        # No force is greater than mu f_z, and no torsion than mu c f_z.
+        # The force is at most mu f_z, and the torsion at most mu c f_z.
         size = max(np.sqrt(slip[0] * slip[0] + slip[1] * slip[1]), 1.0)
         slip[0] /= size
         slip[1] /= size
@@ -318,32 +321,32 @@ def _turn_slips(p: Projection, s: Selection):
 
 
 @kernel
-def _turn_slip(k, p: Projection, s: Selection, bounded):
-    """Fill the turn of the friction of foot ``k``, see :func:`friction_at`; return how far it goes, and its speed."""
+def _update_slip(k, p: Projection, s: Selection, bounded):
+    """Fill the update of the friction of foot ``k``, see :func:`friction_at`; return its size and change of speed."""
     trial = s.trial
     slip, turn = trial.slip[k], s.scratch.turn[k]
     c = _share_out(k, p, s)
     count = clamped_range(trial.mode[k], p.n_vertices[k])[1]
     moved = abs(c - trial.radius[k])
     if c > 0.0:
-        # The torsion itself is what the turn begins with.
+        # The update starts from the same torsion, although c has changed.
         slip[2] = slip[2] * trial.radius[k] / c
         if bounded:
             slip[2] = min(max(slip[2], -1.0), 1.0)
     else:
         slip[2] = 0.0
     trial.radius[k] = c
-    # A foot without load keeps a friction, that of its velocity: the next solve may load it, and without one it would
-    # have none then, for ever.
+    # A foot without load keeps the friction of its velocity, because the next solve may load it. With zero friction it
+    # would never get one again.
     carried = max(p.mu_dynamic[k] * trial.impulse[k, 2], UNLOADED)
-    # Feet of one body that slide are moved by what each of them gets.
+    # Sliding feet of one body are also moved by the forces on each other.
     level = about = 0.0
     for j in range(trial.mode.shape[0]):
         if s.scratch.rows[j] > 0 and trial.sliding[j]:
             level += 0.5 * (abs(p.G[6 * k, 6 * j]) + abs(p.G[6 * k + 1, 6 * j + 1]))
             about += c * c * abs(p.G[6 * k + 5, 6 * j + 5])
     level = 1.0 / (level * carried)
-    # In a plane nothing turns about the normal, nor does a point.
+    # In planar motion, and at a single point, there is no rotation about the normal.
     about = 1.0 / (about * carried) if about > 0.0 else level
     ux, uy, wz = _slip_velocity(k, trial)
     V = ux, uy, c * wz
@@ -357,13 +360,13 @@ def _turn_slip(k, p: Projection, s: Selection, bounded):
 
 @kernel
 def _start_sliding(p: Projection, s: Selection) -> bool:
-    """Let the feet slide whose sticking force lies outside the cone; return whether there was one."""
+    """Let feet slide whose sticking force is outside the cone; return whether there was one."""
     trial = s.trial
     started = False
     for k in range(s.scratch.rows.shape[0]):
         if s.scratch.rows[k] == 0 or trial.sliding[k]:
             continue
-        # A foot that was sliding comes to rest inside the dynamic cone.
+        # A foot that was sliding comes to rest only inside the dynamic cone.
         mu = p.mu_dynamic[k] if s.result.sliding[k] or trial.held[k] > 0 else p.mu_static[k]
         f = trial.impulse[k]
         reach = mu * max(f[2], 0.0)
@@ -372,7 +375,7 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
         margin = -trial.outside[k]
         tangential = np.sqrt(tangential)
         if tangential <= reach and margin > 0.0 and f[2] > 0.0:
-            # No vertex is nearer to the CoP than the nearest edge, which is a bound without the shares.
+            # The nearest edge is a lower bound of the distance of the vertices from the CoP, without load shares.
             farthest = 0.0
             for i in range(p.n_vertices[k]):
                 dx = p.vertices[k, i, 0] - trial.cop[k, 0]
@@ -383,7 +386,7 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
         c = _share_out(k, p, s)
         count = clamped_range(trial.mode[k], p.n_vertices[k])[1]
         spin = torsion / c if c > 0.0 else 0.0
-        # What is loaded at one of several vertices, or beyond it, carries no torsion.
+        # A foot that is loaded at one of several vertices, or beyond it, provides no torsion.
         twisted = c == 0.0 and count > 1 and abs(torsion) > s.settings.tolerance * reach
         if not twisted and tangential + abs(spin) * twist(s.scratch.shares, count) <= reach:
             continue
@@ -407,7 +410,7 @@ def _start_sliding(p: Projection, s: Selection) -> bool:
 
 @kernel
 def _respond(p: Projection, s: Selection):
-    """Fill ``s.trial`` with the impulses, velocities and CoPs that belong to the friction ``s.trial.slip``."""
+    """Fill ``s.trial`` with the impulses, velocities and CoPs that result from the friction ``s.trial.slip``."""
     settings, trial, scratch = s.settings, s.trial, s.scratch
     feet = trial.mode.shape[0]
     for k in range(feet):
@@ -434,11 +437,13 @@ def _respond(p: Projection, s: Selection):
 
 
 @kernel
-def _miss(p: Projection, s: Selection):
-    """Fill ``s.scratch.miss`` with how far the frictions ``s.scratch.tried`` are from those of the slips they cause.
+def _fill_miss(p: Projection, s: Selection):
+    """Fill ``s.scratch.miss`` with the deviations of the frictions ``s.scratch.tried`` from those of their slips.
 
-    Both (3K,) hold the torsions over a length of the foot that does not change with its CoP. Returns what
-    :func:`_turn_slips` does, and the sum of the squares.
+    Both (3K,) contain the torsions divided by a length of the foot that is independent of its CoP.
+
+    Returns:
+        The values of :func:`_update_slips`, and the sum of the squares of the deviations.
     """
     trial, scratch = s.trial, s.scratch
     feet = trial.mode.shape[0]
@@ -453,7 +458,7 @@ def _miss(p: Projection, s: Selection):
             scratch.miss[3 * k + a] = 0.0
         if scratch.rows[k] == 0 or not trial.sliding[k]:
             continue
-        far, speed = _turn_slip(k, p, s, False)
+        far, speed = _update_slip(k, p, s, False)
         moved = max(moved, far)
         drift = max(drift, speed)
         scratch.drift[k] = speed
@@ -469,15 +474,10 @@ def _miss(p: Projection, s: Selection):
 
 
 @kernel
-def _find_slips(p: Projection, s: Selection) -> bool:
-    """Find the frictions that belong to their slips by Newton's method, with differences for derivatives.
-
-    For what turns do not find: feet of one body share what friction of one of them does to all, and next to a vertex
-    about which a foot turns the friction changes much with little. Returns whether they were found; the best are left.
-    """
+def _start_newton(p: Projection, s: Selection) -> bool:
+    """Fill the lengths and the initial frictions of Newton's method; return False if a sliding foot pulls."""
     trial, e = s.trial, s.scratch
     feet = trial.mode.shape[0]
-    size = 3 * feet
     for k in range(feet):
         e.span[k] = 0.0
         if e.rows[k] == 0 or not trial.sliding[k]:
@@ -493,8 +493,70 @@ def _find_slips(p: Projection, s: Selection) -> bool:
         for a in range(3):
             e.tried[3 * k + a] = trial.slip[k, a]
         e.tried[3 * k + 2] = trial.slip[k, 2] * trial.radius[k] / e.span[k] if e.span[k] > 0.0 else 0.0
-    moved, drift, square = _miss(p, s)
-    for _ in range(NEWTON_TURNS):
+    return True
+
+
+@kernel
+def _fill_slope(p: Projection, s: Selection) -> None:
+    """Fill the derivatives of the deviations at ``s.scratch.best`` by finite differences."""
+    trial, e = s.trial, s.scratch
+    size = 3 * trial.mode.shape[0]
+    for j in range(size):
+        if not trial.sliding[j // 3] or e.rows[j // 3] == 0 or (j % 3 == 2 and e.span[j // 3] == 0.0):
+            for i in range(size):
+                e.slope[i, j] = 0.0
+            e.slope[j, j] = -1.0
+            continue
+        nudge = NUDGE if e.best[j] < 0.0 else -NUDGE
+        e.tried[j] = e.best[j] + nudge
+        _fill_miss(p, s)
+        e.tried[j] = e.best[j]
+        for i in range(size):
+            e.slope[i, j] = (e.miss[i] - e.least[i]) / nudge
+
+
+@kernel
+def _search_along(p: Projection, s: Selection, square: float):
+    """Try shares of the Newton step from ``s.scratch.best`` until the sum of squares falls below ``square``.
+
+    Returns:
+        The values of :func:`_fill_miss` for the last trial.
+    """
+    e = s.scratch
+    size = 3 * s.trial.mode.shape[0]
+    longest = 0.0
+    for i in range(size):
+        longest = max(longest, abs(e.way[i]))
+    share = 1.0 if longest <= FARTHEST else FARTHEST / longest
+    for _ in range(NEWTON_SHARES):
+        for i in range(size):
+            e.tried[i] = e.best[i] + share * e.way[i]
+        moved, drift, now = _fill_miss(p, s)
+        if now < square:
+            return moved, drift, now
+        share *= 0.25
+    # Near a kink no share helps; the update of the fixed-point iteration is used instead.
+    for i in range(size):
+        e.tried[i] = e.best[i] + e.least[i]
+    return _fill_miss(p, s)
+
+
+@kernel
+def _find_slips(p: Projection, s: Selection) -> bool:
+    """Compute frictions that are consistent with their slips by Newton's method with finite differences.
+
+    It is used where the fixed-point iteration fails. Feet of one body share the effect of each other's friction. Near a
+    vertex about which a foot turns, friction changes strongly with small slips.
+
+    Returns:
+        Whether Newton's method converged; if not, the best frictions are kept.
+    """
+    e = s.scratch
+    size = 3 * s.trial.mode.shape[0]
+    if not _start_newton(p, s):
+        return False
+    moved, drift, square = _fill_miss(p, s)
+    for _ in range(NEWTON_ITERATIONS):
         if moved <= SLIP_TOLERANCE or drift <= SLOW:
             return True
         if p.budget[0] <= 0:
@@ -502,50 +564,21 @@ def _find_slips(p: Projection, s: Selection) -> bool:
         for i in range(size):
             e.best[i] = e.tried[i]
             e.least[i] = e.miss[i]
-        for j in range(size):
-            if not trial.sliding[j // 3] or e.rows[j // 3] == 0 or (j % 3 == 2 and e.span[j // 3] == 0.0):
-                for i in range(size):
-                    e.slope[i, j] = 0.0
-                e.slope[j, j] = -1.0
-                continue
-            nudge = NUDGE if e.best[j] < 0.0 else -NUDGE
-            e.tried[j] = e.best[j] + nudge
-            _miss(p, s)
-            e.tried[j] = e.best[j]
-            for i in range(size):
-                e.slope[i, j] = (e.miss[i] - e.least[i]) / nudge
+        _fill_slope(p, s)
         for i in range(size):
             e.miss[i] = -e.least[i]
         solve_dense(e.slope, e.miss, size, e.way, e.pivot_rows, e.pivot_columns)
-        longest = 0.0
-        for i in range(size):
-            longest = max(longest, abs(e.way[i]))
-        share = 1.0 if longest <= FARTHEST else FARTHEST / longest
-        better = False
-        for _ in range(NEWTON_SHARES):
-            for i in range(size):
-                e.tried[i] = e.best[i] + share * e.way[i]
-            moved, drift, now = _miss(p, s)
-            if now < square:
-                better = True
-                square = now
-                break
-            share *= 0.25
-        if not better:
-            # Next to a kink: the turn itself.
-            for i in range(size):
-                e.tried[i] = e.best[i] + e.least[i]
-            moved, drift, square = _miss(p, s)
+        moved, drift, square = _search_along(p, s, square)
     return moved <= SLIP_TOLERANCE or drift <= SLOW
 
 
 @kernel
-def _rests(p: Projection, s: Selection) -> bool:
-    """Whether the feet whose slips did not settle are at rest, with a friction that they can have.
+def _is_at_rest(p: Projection, s: Selection) -> bool:
+    """Return whether the feet whose slips did not converge are at rest with an admissible friction.
 
-    Two points of one rigid body cannot both be held to the last digit while one of them is lifted out of the ground:
-    their distance along the ground changes with the square of the tilt. Each of them is nearly held, and how much each
-    holds against the other moves nothing; the turns of that go on for ever.
+    Two points of one rigid body cannot both be held exactly while one of them is lifted out of the ground. Their
+    distance along the ground changes with the square of the tilt. Each of them is nearly held, and their mutual forces
+    move nothing, so the iteration over these forces does not end.
     """
     trial, e = s.trial, s.scratch
     for k in range(e.rows.shape[0]):
@@ -569,7 +602,7 @@ def _rests(p: Projection, s: Selection) -> bool:
 
 @kernel
 def solve(p: Projection, s: Selection):
-    """Solve for the impulses of all feet in the modes ``s.trial.mode``; ``s.trial`` is filled."""
+    """Solve for the impulses of all feet in the modes ``s.trial.mode``, and fill ``s.trial``."""
     s.result.counters[CANDIDATES] += 1
     _solve_from(p, s, True)
     pulls = recalls = False
@@ -577,13 +610,13 @@ def solve(p: Projection, s: Selection):
         pulls = pulls or (s.trial.sliding[k] and s.trial.impulse[k, 2] <= 0.0)
         recalls = recalls or s.result.sliding[k]
     if pulls and recalls:
-        # Near the paradox of Painleve the friction of the last step may end in a pull where there is a push, too.
+        # Near the paradox of Painlevé, the friction of the last step may lead to a pull although a push exists.
         _solve_from(p, s, False)
 
 
 @kernel
 def _solve_from(p: Projection, s: Selection, remembered: bool):
-    """Solve with the slips of the last step to begin with, or against the forces that would make the feet stick."""
+    """Solve from the slips of the last step, or from friction against the forces that would make the feet stick."""
     trial = s.trial
     feet = trial.mode.shape[0]
     for k in range(feet):
@@ -594,16 +627,16 @@ def _solve_from(p: Projection, s: Selection, remembered: bool):
         for a in range(3):
             trial.slip[k, a] = s.state.slip[k, a] if remembered else 0.0
     iterations = 1
-    # Every foot starts to slide at most twice and is held once.
+    # Every foot starts to slide at most twice and is held at most once.
     for _ in range(3 * feet + 1):
         forget_turns(s.mixing)
         trial.converged[0] = False
         for turn in range(iterations):
-            # Where the budget of the step is used up, the first turn is the last one.
+            # When the budget of the step is exhausted, only the first iteration is made.
             if turn > 0 and p.budget[0] <= 0:
                 break
             _respond(p, s)
-            moved, drift = _turn_slips(p, s)
+            moved, drift = _update_slips(p, s)
             if moved <= SLIP_TOLERANCE or (turn >= PATIENCE and drift <= SLOW):
                 trial.converged[0] = True
                 break
@@ -611,21 +644,21 @@ def _solve_from(p: Projection, s: Selection, remembered: bool):
                 trial.converged[0] = True
                 break
         if not trial.converged[0]:
-            trial.converged[0] = _rests(p, s)
+            trial.converged[0] = _is_at_rest(p, s)
         if not (_start_sliding(p, s) or _hold_resting(p, s)):
             break
         iterations = SLIP_ITERATIONS
     else:
-        # Which feet slide is still open.
+        # The set of sliding feet did not settle.
         trial.converged[0] = False
 
 
 @kernel
-def is_sound(p: Projection, s: Selection) -> bool:
-    """Whether the solution keeps its own constraints, and contact adds no more energy than these ask for.
+def is_valid_solution(p: Projection, s: Selection) -> bool:
+    """Return whether the solution fulfils its constraints and contact adds no more energy than they require.
 
-    The equations of a foot that slides need not have a solution (the paradox of Painleve): where friction coefficient
-    and height of the mass are large they come near to singular, and what is then taken for a solution throws the feet.
+    The equations of a sliding foot may have no solution (the paradox of Painlevé). Where the friction coefficient and
+    the height of the mass are large, they are nearly singular, and their numerical solution would throw the feet.
     """
     trial, e = s.trial, s.scratch
     limit = SLIGHT / s.settings.h
@@ -635,7 +668,7 @@ def is_sound(p: Projection, s: Selection) -> bool:
     for k in range(trial.mode.shape[0]):
         w = trial.w_next[6 * k :]
         for a in range(6):
-            # Kinetic energy after the step less that without contact, exactly.
+            # Kinetic energy after the step minus that without contact; this is exact.
             work += 0.5 * trial.impulse[k, a] * (p.w_free[6 * k + a] + w[a])
             scale += abs(trial.impulse[k, a]) * (abs(p.w_free[6 * k + a]) + abs(w[a]))
         lifted = 0.0
@@ -644,14 +677,14 @@ def is_sound(p: Projection, s: Selection) -> bool:
             if not e.whole[k]:
                 for a in range(6):
                     speed += e.T[k, r, a] * w[a]
-            # Also what is no number is not kept.
+            # The comparison is False for NaN too.
             kept = kept and abs(speed - e.b[k, r]) <= limit
-            # All but the rows along the ground and of the turn about its normal.
+            # Rows along the ground, and of the rotation about its normal, do not lift the foot.
             if trial.sliding[k] or 2 <= r <= (4 if e.whole[k] else 3):
                 lifted += e.lam[row + r] * e.b[k, r]
             else:
                 asked += e.lam[row + r] * e.b[k, r]
-        # Vertices that push are lifted no faster than that; those above the ground are asked to come down.
+        # Compressed vertices are lifted at most at RECOVERY; those above the ground are required to move down.
         asked += min(lifted, RECOVERY * max(trial.impulse[k, 2], 0.0))
         row += e.rows[k]
     return kept and work <= max(asked, 0.0) + WORK_TOLERANCE * scale

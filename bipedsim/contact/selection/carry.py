@@ -1,4 +1,4 @@
-"""Contact modes carried to another polygon: a foot that slides over a border goes on with what it is doing."""
+"""Transfer of contact modes to another polygon, for a foot that slides over a border."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bipedsim.numerics import kernel, to_edge
 
 @kernel
 def carry_mode(mode, old, n_old, new, n_new):
-    """Return the mode of the polygon ``new`` that continues ``mode`` of ``old``, for a foot that slides over a border.
+    """Return the mode on the polygon ``new`` that continues ``mode`` on ``old``.
 
-    All vertices clamped stay all clamped, an edge or a vertex continues as the one within ``CARRY``; where there is
-    none the foot lets go, and the contact model finds its mode anew.
+    If all vertices were clamped, all are clamped. An edge or a vertex continues as the one within ``CARRY``. If there
+    is none, the foot is released and the contact model selects its mode anew.
 
     Args:
         mode: Contact mode (contact/modes.py).
         old, new: (>= n_old, 2), (>= n_new, 2) polygons in the sole frame [m].
-        n_old, n_new: Numbers of vertices; 0 is no support.
+        n_old, n_new: Numbers of vertices; 0 means no support.
     """
     first, count = clamped_range(mode, n_old)
     if count == 0 or n_new == 0:
@@ -38,7 +38,7 @@ def carry_mode(mode, old, n_old, new, n_new):
     second = (first + 1) % n_old
     for j in range(n_new if n_new > 2 else n_new - 1):
         k = (j + 1) % n_new
-        # An edge that is cut, or grows back, lies on the other one with both of its ends.
+        # Both ends of an edge that was cut, or grew back, are on the line of the other edge.
         cut = max(_off_edge(new[j], old, n_old, first), _off_edge(new[k], old, n_old, first))
         grown = max(_off_edge(old[first], new, n_new, j), _off_edge(old[second], new, n_new, j))
         d = min(cut, grown)

@@ -1,4 +1,4 @@
-"""Exact constraint selection (moraud2008 section II): search until a set of modes violates nothing."""
+"""Exact constraint selection (moraud2008 section II): a search for a set of modes without violations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ExactParams:
 
 @kernel
 def exact(p: Projection, s: Selection):
-    """Take one step with the first set of modes that violates nothing, or else the impulses of single vertices."""
+    """Advance one step with the first set of modes without violations, or else with impulses of single vertices."""
     begin(p, s)
     resolved = search(p, s) or fall_back(p, s)
     for k in range(s.trial.mode.shape[0]):
@@ -39,10 +39,10 @@ def exact(p: Projection, s: Selection):
 
 
 class Exact(SelectionModel):
-    """Exact constraint selection: a search over the modes of all feet, for one solve in nearly all steps.
+    """Select constraints exactly, by a search over the modes of all feet; nearly all steps need one solve.
 
     Args:
-        projection: The feet and what is under them; see :class:`SelectionModel`.
+        projection: The feet and the ground under them; see :class:`SelectionModel`.
         params: See :class:`ExactParams`.
         physics_dt: Step h [s].
 

@@ -1,9 +1,9 @@
-"""What a step takes when no set of modes free of violations was found: impulses of single vertices.
+"""Fallback for steps in which no set of modes is free of violations: impulses of single vertices.
 
-Table I has no set for three of four vertices, nor one whose vertices stick and slip as they like; and next to the
-paradox of Painlevé no set may have a solution that pushes. With Signorini's and Coulomb's laws at every vertex there is
-one, which is that of a cone problem (:mod:`bipedsim.contact.time_stepping`): it pushes, keeps all vertices out of the
-ground, and its friction dissipates.
+Table I has no set for three of four vertices, and none whose vertices stick and slip independently. Near the paradox of
+Painlevé there may be no set with a compressive solution. Signorini's and Coulomb's laws at every vertex form a cone
+problem (:mod:`bipedsim.contact.time_stepping`), which has a solution. Its normal impulses are compressive, it keeps all
+vertices out of the ground, and its friction dissipates.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from bipedsim.dynamics import Projection
 from bipedsim.numerics import add_wrench, assign, kernel, point_velocity
 
 TOUCHING = 10.0
-"""A vertex slower than this many times the tolerance touches, or sticks."""
+"""A vertex slower than this many times the tolerance counts as in contact, or as sticking."""
 
 
 @kernel
 def fall_back(p: Projection, s: Selection) -> bool:
-    """Replace the candidate that was solved last by the impulses of all vertices; return whether these are a solution.
+    """Replace the last candidate by the impulses of all vertices; return whether these are a solution.
 
-    Anchors have no part in it: what sticks stays where it is.
+    Anchors are not used: a sticking vertex stays where it is.
     """
     q = s.cones
     solved = _solve_vertices(p, s)
@@ -39,7 +39,7 @@ def fall_back(p: Projection, s: Selection) -> bool:
 
 @kernel
 def modes_of_vertices(p: Projection, s: Selection) -> None:
-    """Fill ``s.trial.mode`` with the sets of the vertices that touch where each of them is on its own."""
+    """Fill ``s.trial.mode`` with the sets of vertices in contact when each vertex is treated on its own."""
     _solve_vertices(p, s)
     _read_modes(p, s)
 
@@ -50,7 +50,7 @@ def _solve_vertices(p: Projection, s: Selection) -> bool:
     _fill_vertices(p, s)
     _fill_free(p.w_free, s)
     solved = False
-    # Each solve but the last gives a point dynamic friction.
+    # Each solve except the last one sets dynamic friction at a point.
     for _ in range(s.cones.points[0] + 1):
         solved = solve_cones(p.G, s.cones)
         s.result.counters[CANDIDATES] += 1
@@ -61,10 +61,10 @@ def _solve_vertices(p: Projection, s: Selection) -> bool:
 
 @kernel
 def impact_of_vertices(p: Projection, s: Selection) -> bool:
-    """Fill ``s.trial.impact`` with what takes the velocities before the step to the wanted ones, of all vertices.
+    """Fill ``s.trial.impact`` with the impulse that changes the velocities before the step to the target ones.
 
     Returns:
-        Whether that was solved.
+        Whether the problem was solved.
     """
     _fill_free(p.w_before, s)
     solved: bool = solve_cones(p.G, s.cones)
@@ -74,7 +74,7 @@ def impact_of_vertices(p: Projection, s: Selection) -> bool:
 
 @kernel
 def _fill_vertices(p: Projection, s: Selection) -> None:
-    """Fill the points of the cone problem: where they are, and their friction."""
+    """Fill the positions and friction coefficients of the points of the cone problem."""
     q = s.cones
     m = 0
     largest = 0.0
@@ -89,14 +89,14 @@ def _fill_vertices(p: Projection, s: Selection) -> None:
             largest = max(largest, q.mobility[m])
             m += 1
     q.points[0] = m
-    # A point that nothing can move gets no impulse worth the name.
+    # The bound excludes significant impulses at a point that no force can move.
     for j in range(m):
         q.mobility[j] = max(q.mobility[j], 1e-12 * largest)
 
 
 @kernel
 def _fill_free(w, s: Selection) -> None:
-    """Fill the velocities without contact, beyond the wanted ones, that belong to the velocities ``w`` (6K,)."""
+    """Fill the deviations of the contact-free velocities ``w`` (6K,) from the target velocities of the points."""
     q = s.cones
     settings = s.settings
     scale = settings.h
@@ -112,22 +112,22 @@ def _fill_free(w, s: Selection) -> None:
 
 @kernel
 def _take_dynamic(p: Projection, s: Selection) -> bool:
-    """Give dynamic friction to the feet that slip with more; return whether there was one."""
+    """Set dynamic friction for feet that slip with static friction; return whether there was one."""
     q = s.cones
-    found = False
+    changed = False
     for m in range(q.points[0]):
         k = q.foot[m]
         if q.mu[m] > p.mu_dynamic[k] and _slips(s, m):
-            found = True
+            changed = True
             for j in range(q.points[0]):
                 if q.foot[j] == k:
                     q.mu[j] = p.mu_dynamic[k]
-    return found
+    return changed
 
 
 @kernel
 def _slips(s: Selection, m: int) -> bool:
-    """Whether point ``m`` pushes and slips."""
+    """Return whether point ``m`` is loaded and slips."""
     u = s.cones.u[m]
     slow = TOUCHING * s.cones.tolerance * s.cones.scale[0]
     return s.cones.f[m, 2] > 0.0 and u[0] * u[0] + u[1] * u[1] > slow * slow
@@ -135,7 +135,7 @@ def _slips(s: Selection, m: int) -> bool:
 
 @kernel
 def _sum_up(s: Selection, impulse) -> None:
-    """Fill ``impulse`` (K, 6) at the sole origins with that of all points."""
+    """Sum the impulses of all points into ``impulse`` (K, 6) at the sole origins."""
     q = s.cones
     impulse[:, :] = 0.0
     for m in range(q.points[0]):
@@ -144,7 +144,7 @@ def _sum_up(s: Selection, impulse) -> None:
 
 @kernel
 def _read_modes(p: Projection, s: Selection) -> None:
-    """Fill modes, friction and CoPs of all feet: a foot slides where a vertex that pushes does."""
+    """Fill modes, friction states and CoPs of all feet; a foot slides if one of its loaded vertices slips."""
     q, trial = s.cones, s.trial
     slow = TOUCHING * q.tolerance * q.scale[0]
     touching = s.scratch.old_anchored

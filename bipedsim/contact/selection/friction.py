@@ -1,13 +1,16 @@
-"""Coulomb friction of a polygonal foot: what its vertices carry together, force and torsion about the CoP.
+"""Coulomb friction of a polygonal foot: the force and the torsion about the CoP that its vertices provide together.
 
-Table I of moraud2008 gives a sticking edge or face unlimited torque about the normal. A real sole carries what its
-vertices can: vertex i bears the share w_i of the normal force (w_i >= 0, sum 1, balanced at the CoP), sticks with up to
-mu w_i f_z, and slides with just that against its own velocity u_i. All forces and torsions that this allows, over
-mu f_z, are a convex set, the limit surface (Goyal, Ruina and Papadopoulos, 1991). It is known by its support function,
-what a motion V = (u_x, u_y, w_z) of the CoP dissipates: D(V) = sum w_i |u_i|; friction of a foot that slides is its
-gradient. D has kinks where the foot turns about one of its vertices; they are rounded: |u_i|^2 is
-taken with ``BLUNT``^2 times |(u_x, u_y, c w_z)|^2 more, which a slip without spin does not notice.
-All here is in (u_x, u_y, c w_z) and (f_x, f_y, torsion / c), c = sum w_i |p_i - CoP|.
+Table I of moraud2008 allows a sticking edge or face unlimited torque about the normal. A real sole provides the
+friction of its vertices. Vertex i bears the share w_i of the normal force (w_i >= 0, sum 1, balanced at the CoP). It
+sticks with up to mu w_i f_z, and slides with exactly that against its own velocity u_i.
+
+All admissible forces and torsions, divided by mu f_z, form a convex set, the limit surface (Goyal, Ruina and
+Papadopoulos, 1991). Its support function is the dissipation D(V) = sum w_i |u_i| of a motion V = (u_x, u_y, w_z) of the
+CoP. Friction of a sliding foot is the gradient of D. D has kinks where the foot turns about one of its vertices. They
+are rounded: |u_i|^2 is replaced by |u_i|^2 + ``BLUNT``^2 |(u_x, u_y, c w_z)|^2, which does not change a slip without
+spin.
+
+This module uses the coordinates (u_x, u_y, c w_z) and (f_x, f_y, torsion / c), with c = sum w_i |p_i - CoP|.
 """
 
 from __future__ import annotations
@@ -17,19 +20,19 @@ import numpy as np
 from bipedsim.numerics import kernel
 
 UNLOADED = 1e-12
-"""Friction [N.s] of a foot that carries nothing, for the direction of its slip."""
+"""Friction [N.s] of a foot without load, used for the direction of its slip."""
 BLUNT = 1e-4
-"""A vertex about which the foot turns is taken to move by this much beside the others."""
+"""Speed at which the vertex at the centre of rotation is taken to move, relative to the others."""
 _SCALE = 1.0 / np.sqrt(1.0 + BLUNT * BLUNT)
 TURNS = 50
-"""Most turns of a search on the limit surface, which takes some three."""
+"""Maximum number of iterations of a search on the limit surface; a typical search takes three."""
 EXACT = 1e-12
-"""Where such a search ends, as a share of the friction."""
+"""Tolerance of such a search, as a fraction of the friction."""
 
 
 @kernel
 def _along(vertices, i: int, j: int, x: float, y: float):
-    """Return how far along the edge from ``i`` to ``j`` (x, y) is, at most to its ends, and its length [m]."""
+    """Return the position of (x, y) along the edge from ``i`` to ``j``, clamped to its ends, and its length [m]."""
     ex = vertices[j, 0] - vertices[i, 0]
     ey = vertices[j, 1] - vertices[i, 1]
     length = np.sqrt(ex * ex + ey * ey)
@@ -39,9 +42,9 @@ def _along(vertices, i: int, j: int, x: float, y: float):
 
 @kernel
 def _wachspress(i: int, n: int, vertices, x: float, y: float) -> float:
-    """Return the weight of vertex ``i`` at (x, y), not normalised; beyond an edge, that of a place just inside it.
+    """Return the weight of vertex ``i`` at (x, y), not normalised; outside an edge, that of a point just inside it.
 
-    Wachspress' weights: positive, smooth, balanced at the CoP, linear on the edges.
+    Wachspress' weights are positive, smooth, balanced at the CoP and linear on the edges.
     """
     a = i - 1 if i > 0 else n - 1
     c = i + 1 if i + 1 < n else 0
@@ -60,15 +63,17 @@ def _wachspress(i: int, n: int, vertices, x: float, y: float) -> float:
 
 @kernel
 def share_out(first: int, count: int, n: int, vertices, R, cop, shares) -> float:
-    """Fill ``shares`` with what each clamped vertex bears and where it is, and return c [m].
+    """Fill ``shares`` with the load share and position of each clamped vertex, and return c [m].
 
     Args:
-        first, count: Clamped vertices, ``count`` of them from ``first`` on.
+        first: First clamped vertex.
+        count: Number of clamped vertices.
         n: Number of vertices of the sole.
         vertices: (N, 2) in the sole frame [m].
         R: (3, 3) sole axes in ground axes.
         cop: (2,) CoP in the sole frame [m].
-        shares: (N, 3) out, first ``count`` rows: w_i, and the way along the ground from the CoP to the vertex, over c.
+        shares: (N, 3) output, first ``count`` rows: w_i, and the vector along the ground from the CoP to the vertex,
+            divided by c.
     """
     if count == 2:
         s, length = _along(vertices, first, (first + 1) % n, cop[0], cop[1])
@@ -81,7 +86,7 @@ def share_out(first: int, count: int, n: int, vertices, R, cop, shares) -> float
             total += shares[j, 0]
         for j in range(count):
             shares[j, 0] /= total
-    # The mean is the CoP itself while that is inside; beyond, it stays on the polygon, and so does the limit.
+    # Inside the polygon the mean is the CoP. Outside, the mean stays on the polygon, and so does the limit.
     mean_x = 0.0
     mean_y = 0.0
     for j in range(count):
@@ -105,9 +110,9 @@ def share_out(first: int, count: int, n: int, vertices, R, cop, shares) -> float
 
 @kernel
 def twist(shares, count: int) -> float:
-    """Return a bound of :func:`gauge` of a torsion without force; with the force's magnitude it is one of both.
+    """Return an upper bound of :func:`gauge` for a pure torsion; adding the force's magnitude gives a bound for both.
 
-    Friction across the arm of each vertex and in proportion to it balances, if the farthest one bears its share.
+    The bound assumes friction across the arm of each vertex and in proportion to the arm, limited at the farthest one.
     """
     square = farthest = 0.0
     for j in range(count):
@@ -121,8 +126,8 @@ def twist(shares, count: int) -> float:
 def _dissipation(V, shares, count: int):
     """Return D(V) [m/s], its gradient, and two matrices (xx, xy, yy, xw, yw, ww).
 
-    The first is A = sum w_i Q_i / |u_i| with |u_i|^2 = V Q_i V: the parabola of that curvature that touches D at V lies
-    above it. The second is what the Hessian of D has less.
+    The first is A = sum w_i Q_i / |u_i| with |u_i|^2 = V Q_i V. The parabola with this curvature that touches D at V is
+    above D. The second is A minus the Hessian of D.
     """
     x, y, w = V
     blunt = BLUNT * BLUNT
@@ -161,7 +166,7 @@ def _dissipation(V, shares, count: int):
 
 
 @kernel
-def _solve(a, d, b):
+def _solve_symmetric(a, d, b):
     """Return the x (3,) of (A + diag(d)) x = b for a symmetric positive definite A (xx, xy, yy, xw, yw, ww)."""
     xx = a[0] + d[0]
     p = a[1] / xx
@@ -176,7 +181,7 @@ def _solve(a, d, b):
 
 
 @kernel
-def _minus(a, b):
+def _difference(a, b):
     return a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4], a[5] - b[5]
 
 
@@ -186,55 +191,55 @@ def _dot(a, b) -> float:
 
 
 @kernel
-def _reach(x, V):
-    """Return V at the length at which x.V = 1."""
+def _normalise(x, V):
+    """Return V scaled so that x.V = 1."""
     size = 1.0 / _dot(x, V)
     return V[0] * size, V[1] * size, V[2] * size
 
 
 @kernel
 def gauge(x, shares, count: int, enough: float):
-    """Return how far out the friction ``x`` is, 1 on the limit surface and more beyond it, and the motion it stops.
+    """Return the gauge of the friction ``x`` (1 on the limit surface, more beyond it) and the motion that it opposes.
 
-    The largest of x.V / D(V): Newton's method for the least D under x.V = 1, and the parabola above D where that does
-    not fall. Any V bounds it from below, and the forces of the vertices under the parabola from above; the search ends
-    when it is known on which side of ``enough`` it is.
+    The gauge is the largest x.V / D(V). Newton's method minimises D subject to x.V = 1; where it does not descend, the
+    parabola above D is minimised instead. Any V gives a lower bound, and the vertex forces under the parabola give an
+    upper bound. The search ends when it is known on which side of ``enough`` the gauge is.
 
     Args:
         x: (3,) friction (f_x, f_y, torsion / c) over mu f_z, not zero.
-        shares, count: As :func:`share_out` has them.
-        enough: As said; infinite for the gauge itself.
+        shares, count: As filled by :func:`share_out`.
+        enough: Value to compare with; infinite to compute the gauge itself.
     """
-    V = _reach(x, x)
+    V = _normalise(x, x)
     D, s, a, b = _dissipation(V, shares, count)
     for _ in range(TURNS):
         if D * enough < 1.0:
             break
-        # Next to nothing, which makes the matrices regular where all vertices are on a line.
+        # A tiny shift makes the matrices regular where all vertices are on a line.
         tiny = 1e-14 * a[0], 1e-14 * a[0], 1e-14 * a[0]
-        above = _solve(a, tiny, x)
-        if _most(above, V, shares, count) <= enough < np.inf:
+        above = _solve_symmetric(a, tiny, x)
+        if _largest_ratio(above, V, shares, count) <= enough < np.inf:
             break
-        above = _reach(x, above)
-        # Under x.V = 1 what is added along x changes nothing but that the matrix is regular.
-        h = _minus(a, b)
+        above = _normalise(x, above)
+        # With x.V = 1, the term along x has no effect except that it makes the matrix regular.
+        h = _difference(a, b)
         h = (h[0] + D * x[0] * x[0], h[1] + D * x[0] * x[1], h[2] + D * x[1] * x[1],
              h[3] + D * x[0] * x[2], h[4] + D * x[1] * x[2], h[5] + D * x[2] * x[2])  # fmt: skip
-        back = _solve(h, tiny, s)
-        along = _solve(h, tiny, x)
+        back = _solve_symmetric(h, tiny, s)
+        along = _solve_symmetric(h, tiny, x)
         turn = _dot(x, back) / _dot(x, along)
         step = turn * along[0] - back[0], turn * along[1] - back[1], turn * along[2] - back[2]
         W = V
         least = D
         share = 1.0
         for _ in range(4):
-            W = _reach(x, (V[0] + share * step[0], V[1] + share * step[1], V[2] + share * step[2]))
+            W = _normalise(x, (V[0] + share * step[0], V[1] + share * step[1], V[2] + share * step[2]))
             D, s, a, b = _dissipation(W, shares, count)
             if least > D:
                 break
             share *= 0.125
         if not least > D:
-            W = _reach(x, _pivot(V, shares, count))
+            W = _normalise(x, _pivot(V, shares, count))
             D, s, a, b = _dissipation(W, shares, count)
         if not least > D:
             W = above
@@ -247,7 +252,7 @@ def gauge(x, shares, count: int, enough: float):
 
 @kernel
 def _pivot(V, shares, count: int):
-    """Return the motion about the vertex that moves least: next to a kink, Newton's method leaps over it."""
+    """Return the rotation about the vertex that moves slowest; near a kink, Newton's method jumps over it."""
     least = np.inf
     x = y = 0.0
     for j in range(count):
@@ -260,8 +265,8 @@ def _pivot(V, shares, count: int):
 
 
 @kernel
-def _most(W, V, shares, count: int) -> float:
-    """Return the largest |u_i(W)| / |u_i(V)|: under the parabola at V vertex i bears that much of its friction."""
+def _largest_ratio(W, V, shares, count: int) -> float:
+    """Return the largest |u_i(W)| / |u_i(V)|: the largest used fraction of friction under the parabola at V."""
     blunt = BLUNT * BLUNT
     most = 0.0
     for j in range(count):
@@ -275,16 +280,16 @@ def _most(W, V, shares, count: int) -> float:
 
 @kernel
 def friction_at(x, d, V, shares, count: int):
-    """Return the friction (3,) of the limit surface nearest to ``x``, and whether that is ``x`` itself, inside it.
+    """Return the friction (3,) of the limit surface nearest to ``x``; if ``x`` is inside, return ``x`` and True.
 
-    Nearest in the metric 1 / d: s = x - d V with the V at which D(V) + sum d V^2 / 2 - x.V is least. With x = s + d V
-    that turns a guess s of the friction of a foot that moves with V towards the true one, regular at V = 0.
+    The distance uses the metric 1 / d. The result is s = x - d V, where V minimises D(V) + sum d V^2 / 2 - x.V. With
+    x = s + d V, this updates an estimate s of the friction of a foot that moves with V. It is regular at V = 0.
 
     Args:
         x: (3,) as in :func:`gauge`.
-        d: (3,) of (u_x, u_y, c w_z), each > 0.
-        V: (3,) guess.
-        shares, count: As :func:`share_out` has them.
+        d: (3,) metric for (u_x, u_y, c w_z), each > 0.
+        V: (3,) initial value.
+        shares, count: As filled by :func:`share_out`.
     """
     D, s, a, b = _dissipation(V, shares, count)
     best = _dot(x, V) - D
@@ -300,19 +305,19 @@ def friction_at(x, d, V, shares, count: int):
     b = b[0] / size, b[1] / size, b[2] / size, b[3] / size, b[4] / size, b[5] / size
     least = -0.5 * best * size
     goal = EXACT * (1.0 + np.sqrt(_dot(x, x)))
-    rest, size = _rest(x, d, V, s)
+    rest, size = _residual(x, d, V, s)
     for _ in range(TURNS):
         if size <= goal:
             break
-        step = _solve(_minus(a, b), d, rest)
-        above = _solve(a, d, x)
+        step = _solve_symmetric(_difference(a, b), d, rest)
+        above = _solve_symmetric(a, d, x)
         before = V
         V = V[0] + step[0], V[1] + step[1], V[2] + step[2]
         D, s, a, b = _dissipation(V, shares, count)
         value = D + _parabola(d, V) - _dot(x, V)
         last = size
-        rest, size = _rest(x, d, V, s)
-        # Near the end the value falls by less than its rounding.
+        rest, size = _residual(x, d, V, s)
+        # Near convergence, the value decreases by less than its rounding error.
         if not (value < least or size < 0.5 * last):
             P = _pivot(before, shares, count)
             D, s, a, b = _dissipation(P, shares, count)
@@ -321,12 +326,12 @@ def friction_at(x, d, V, shares, count: int):
             V = P[0] * length, P[1] * length, P[2] * length
             D, s, a, b = _dissipation(V, shares, count)
             value = D + _parabola(d, V) - _dot(x, V)
-            rest, size = _rest(x, d, V, s)
+            rest, size = _residual(x, d, V, s)
         if not (value < least or size < 0.5 * last):
             V = above
             D, s, a, b = _dissipation(V, shares, count)
             value = D + _parabola(d, V) - _dot(x, V)
-            rest, size = _rest(x, d, V, s)
+            rest, size = _residual(x, d, V, s)
         least = min(value, least)
     return s, False
 
@@ -337,7 +342,7 @@ def _parabola(d, V) -> float:
 
 
 @kernel
-def _rest(x, d, V, s):
+def _residual(x, d, V, s):
     """Return x - d V - s, and the sum of its magnitudes."""
     rest = x[0] - d[0] * V[0] - s[0], x[1] - d[1] * V[1] - s[1], x[2] - d[2] * V[2] - s[2]
     return rest, abs(rest[0]) + abs(rest[1]) + abs(rest[2])

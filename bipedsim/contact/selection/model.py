@@ -1,4 +1,4 @@
-"""The class side of constraint selection: arrays, and what the next step depends on."""
+"""Base class of the models of constraint selection: arrays and saved state."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bipedsim.dynamics import Projection
 
 
 class SelectionModel(CompiledModel):
-    """Base of the models of constraint selection, which understand each other's state.
+    """Base class of the models of constraint selection, which accept each other's state.
 
     Args:
         projection: The projection that every solve gets, refilled.
-        settings: What the kernel is told.
+        settings: Parameters of the jitted function.
     """
 
     arrays: Selection
@@ -28,7 +28,7 @@ class SelectionModel(CompiledModel):
 
     @property
     def pointwise(self) -> int:
-        """Steps since reset that no set of modes answered, but impulses of single vertices."""
+        """Number of steps since reset that used impulses of single vertices, because no set of modes was valid."""
         return int(self.arrays.state.pointwise[0])
 
     def _memory(self) -> dict[str, NDArray[Any]]:

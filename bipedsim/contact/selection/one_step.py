@@ -1,9 +1,9 @@
 """One-step constraint selection (moraud2008 section IV): a bounded number of solves, and one in nearly all steps.
 
-The present contact modes are solved for, every vertex is judged on its own, and the admissible set nearest to that
-perfect vector becomes the mode of the step, which is solved for in turn. A touch-down can swing further vertices into
-the ground within the same step: up to ``resolves`` such corrections are made. What they do not settle is solved for at
-single vertices; where ``candidates`` are allowed, it is searched for first.
+The step is first solved in the present contact modes. Every vertex is then judged on its own, which gives the perfect
+vector. The admissible set nearest to it becomes the mode of the step and is solved in turn. A touchdown can move
+further vertices into the ground within the same step, so up to ``resolves`` such corrections are made. If they do not
+settle and ``candidates`` are allowed, a search follows. The last resort are impulses of single vertices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bipedsim.config import param
 from bipedsim.contact.base import STEPS
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, THRESHOLDS, Selection, Settings, begin
-from bipedsim.contact.selection.candidate import is_sound, solve
+from bipedsim.contact.selection.candidate import is_valid_solution, solve
 from bipedsim.contact.selection.fallback import fall_back
 from bipedsim.contact.selection.model import SelectionModel
 from bipedsim.contact.selection.rules import choose
@@ -49,13 +49,13 @@ class OneStepParams:
 
 @kernel
 def one_step(p: Projection, s: Selection):
-    """Take one step: solve, choose, and solve for the choice until it stands or ``resolves`` is used up."""
+    """Advance one step: solve, choose, and solve again until the choice is stable or ``resolves`` is used up."""
     begin(p, s)
     settings, trial, state = s.settings, s.trial, s.state
     feet = trial.mode.shape[0]
     for k in range(feet):
         trial.mode[k] = state.present[k]
-    # A robot that starts on the ground has no present modes to begin from: touching down takes the first solve.
+    # A robot that starts on the ground has no present modes, so its first solve only detects the touchdown.
     resolves = settings.resolves + (1 if s.result.counters[STEPS] == 0 and settings.rules == REVISED else 0)
     changed = True
     for attempt in range(resolves + 1):
@@ -66,7 +66,7 @@ def one_step(p: Projection, s: Selection):
         changed = choose(p, s)
         if not changed:
             break
-    unresolved = changed or not trial.converged[0] or not is_sound(p, s)
+    unresolved = changed or not trial.converged[0] or not is_valid_solution(p, s)
     if unresolved and settings.candidates > 0:
         unresolved = not search(p, s)
     if unresolved and settings.rules == REVISED:
@@ -77,11 +77,12 @@ def one_step(p: Projection, s: Selection):
 
 
 class OneStep(SelectionModel):
-    """One-step constraint selection: fixed cost, feet that stick, CoP exact.
+    """Select constraints in one step: bounded cost, sticking feet and an exact CoP.
 
     Args:
-        projection: The feet and what is under them; see :class:`SelectionModel`.
-        params: See :class:`OneStepParams`. The printed rules take their choice in the next step: no further solve.
+        projection: The feet and the ground under them; see :class:`SelectionModel`.
+        params: See :class:`OneStepParams`. The published rules apply their choice in the next step, without a further
+            solve.
         physics_dt: Step h [s].
 
     Attributes:
@@ -95,7 +96,7 @@ class OneStep(SelectionModel):
         resolves = params.resolves if params.rules == "revised" else 0
         self.params = params
         shared = physics_dt, params.gamma, params.threshold, params.tolerance
-        # What is taken in the next step only is not searched for in this one.
+        # Rules whose choice applies in the next step need no search in this one.
         candidates = params.candidates if resolves > 0 else 0
         settings = Settings(*shared, rules=_RULES[params.rules], resolves=resolves, candidates=candidates)
         super().__init__(projection, settings)

@@ -1,10 +1,10 @@
-"""What makes a set of clamped vertices valid, with priorities: CoP > geometric > negative force > kinematic.
+"""Rules that make a set of clamped vertices valid, by priority: CoP > geometric > negative force > kinematic.
 
-Above all of them, its equations have a solution.
+The condition that the equations have a solution precedes all of them.
 
-moraud2008 sections II, III and IV. Two departures, for reasons measured on humanoids (docs/contact_models.md): a face
-is judged by its CoP, not by vertex forces that a face does not determine; and a vertex at rest within the geometric
-threshold is clamped only if it is about to penetrate, or face and edge alternate for ever.
+The rules are those of moraud2008 sections II, III and IV, with two departures that humanoids need
+(docs/contact_models.md). A face is judged by its CoP, because its vertex forces are not unique. A vertex at rest within
+the geometric threshold is clamped only if it is about to penetrate; otherwise face and edge alternate endlessly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from bipedsim.contact.modes import clamped_range, normal_velocity, target_height_velocity
 from bipedsim.contact.selection.arrays import PUBLISHED, REVISED, Selection, Settings, Trial
-from bipedsim.contact.selection.candidate import is_sound
+from bipedsim.contact.selection.candidate import is_valid_solution
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import cross, kernel
 
@@ -21,30 +21,31 @@ from bipedsim.numerics import cross, kernel
 A_T = 0.1
 V_T = 0.1
 
-# Ties between vertices that fall through go to the deeper one: share of the weight, and depth [m] that gets all of it.
+# Of several vertices that would penetrate, the deeper one wins a tie. TIE is the largest relative increase of its cost,
+# DEEP the depth [m] at which it is reached.
 TIE = 1e-6
 DEEP = 1e-2
 
-UNSOUND, COP, GEOMETRIC, PULL, KINEMATIC = range(5)
-"""What :attr:`bipedsim.contact.selection.arrays.Trial.violations` counts, one a rule."""
+INVALID, COP, GEOMETRIC, PULL, KINEMATIC = range(5)
+"""Indices of :attr:`bipedsim.contact.selection.arrays.Trial.violations`, one per rule."""
 
 
 @kernel
 def nearest_feature(
     vertices, n: int, clamped: tuple[int, int], x: float, y: float, tolerance: float
 ) -> tuple[int, int, float]:
-    """Return (first, count) of the clamped vertices that the CoP tips over, and how far outside it is [m].
+    """Return (first, count) of the clamped vertices that the CoP tips over, and its distance outside [m].
 
     Args:
         vertices: (N, 2) counter-clockwise in the sole frame [m].
         n: Number of vertices.
-        clamped: First of the vertices that are clamped, and how many.
+        clamped: First clamped vertex and number of clamped vertices.
         x, y: CoP in the sole frame [m].
-        tolerance: A CoP this far outside [m] is on the edge: rounding, not physics.
+        tolerance: A CoP this far outside [m] counts as on the edge, to allow for rounding.
 
     Returns:
-        The present range and a distance <= 0 while the CoP is inside, else the edge or vertex nearest to it and the
-        distance.
+        The present range and a distance <= 0 while the CoP is inside. Otherwise, the nearest edge or vertex and the
+        distance from it.
     """
     first, count = clamped
     if count < 2:
@@ -71,7 +72,7 @@ def nearest_feature(
             best = i
     if outside <= tolerance:
         return first, count, outside
-    # Outside: the closest point of the polygon lies on an edge, or at a vertex past the end of every violated edge.
+    # The nearest point of the polygon is on an edge, or at a vertex beyond the end of every violated edge.
     closest = np.inf
     feature = best
     feature_count = 2
@@ -95,17 +96,17 @@ def nearest_feature(
 
 @kernel
 def pulls(k, trial: Trial) -> bool:
-    """Whether foot ``k`` would have to be pulled; a torque without load counts, which only redundant feet can get."""
+    """Return whether foot ``k`` would be pulled; a torque without load counts, and only redundant feet can get one."""
     f = trial.impulse[k]
     return f[2] < 0.0 or (f[2] == 0.0 and (f[3] != 0.0 or f[4] != 0.0))
 
 
 @kernel
 def _must_be_clamped(z, speed, settings: Settings) -> bool:
-    """Whether a free vertex at height ``z`` may not go on with ``speed``.
+    """Return whether a free vertex at height ``z`` must not continue with ``speed``.
 
-    Near the ground it must not move further into it; below the threshold it must rise as fast as a clamped one would,
-    so that a foot that is leaving is not held.
+    Near the ground it must not move further into the ground. Below the threshold it must rise as fast as a clamped
+    vertex would; a faster foot is leaving and is not held.
     """
     if z < -settings.threshold:
         return speed < target_height_velocity(z, settings.h, settings.gamma)
@@ -114,15 +115,15 @@ def _must_be_clamped(z, speed, settings: Settings) -> bool:
 
 @kernel
 def perfect_vector(k, p: Projection, s: Selection):
-    """Fill ``perfect`` and ``cost`` for foot ``k``: every vertex judged on its own (moraud2008 section IV-B).
+    """Fill ``perfect`` and ``cost`` for foot ``k``, judging every vertex on its own (moraud2008 section IV-B).
 
-    A clamped vertex ends the step on the ground, so that only the free ones can violate the kinematic rule.
+    A clamped vertex ends the step on the ground, so only free vertices can violate the kinematic rule.
     """
     settings, trial = s.settings, s.trial
     perfect, cost = s.scratch.perfect, s.scratch.cost
     n = p.n_vertices[k]
     first, count = clamped_range(trial.mode[k], n)
-    # With one vertex nothing competes within the foot, but the order of the rules must hold.
+    # With one vertex the costs do not compete within the foot, but the order of the rules must hold.
     a_cop = 1.0
     a_g = a_cop / max(n, 2)
     a_nf = a_g / max(n, 2)
@@ -142,7 +143,7 @@ def perfect_vector(k, p: Projection, s: Selection):
         if abs(z) > settings.threshold:
             cost[i] = a_g
         if perfect[i] == 1:
-            # Of many that fall through, the deepest are clamped first.
+            # Of many vertices that would penetrate, the deepest are clamped first.
             cost[i] *= 1.0 + TIE * min(max(-(z + settings.h * speed), 0.0) / DEEP, 1.0)
     if count == 0:
         return
@@ -157,10 +158,10 @@ def perfect_vector(k, p: Projection, s: Selection):
 
 @kernel
 def published_vector(k, p: Projection, s: Selection):
-    """Fill ``perfect`` and ``cost`` for foot ``k`` by the rules as printed (moraud2008 sections II to IV).
+    """Fill ``perfect`` and ``cost`` for foot ``k`` by the published rules (moraud2008 sections II to IV).
 
-    Vertex forces are the minimum-norm ones; the kinematic rule clamps whatever rests within the threshold; the CoP
-    rule is left out with ``THRESHOLDS``.
+    Vertex forces are those of minimum norm. The kinematic rule clamps every vertex at rest within the threshold. The
+    CoP rule is not applied with ``THRESHOLDS``.
     """
     settings, trial = s.settings, s.trial
     perfect, cost = s.scratch.perfect, s.scratch.cost
@@ -185,7 +186,7 @@ def published_vector(k, p: Projection, s: Selection):
             cost[i] = a_nf
             continue
         if j < count:
-            # "Separating vertices ought to remain unclamped": of a clamped one, the acceleration is that of an impact.
+            # "Separating vertices ought to remain unclamped": a clamped vertex has the acceleration of an impact.
             perfect[i] = 1
             cost[i] = a_k
             continue
@@ -200,7 +201,7 @@ def published_vector(k, p: Projection, s: Selection):
 
 @kernel
 def _keep_nearest(k, p: Projection, s: Selection, clamped, weight):
-    """Of the clamped vertices, let the perfect vector hold only those that the CoP tips over."""
+    """Restrict the perfect vector to those clamped vertices that the CoP tips over."""
     n = p.n_vertices[k]
     first, count = clamped
     x, y = s.trial.cop[k]
@@ -215,7 +216,7 @@ def _keep_nearest(k, p: Projection, s: Selection, clamped, weight):
 
 @kernel
 def _minimum_norm_forces(k, p: Projection, s: Selection, first, count):
-    """Return (a, b, c): a + b x + c y is the force at a clamped vertex (x, y) from the virtual joint, least in norm."""
+    """Return (a, b, c) of the least-norm forces a + b x + c y of clamped vertices at (x, y) from the virtual joint."""
     if count == 0:
         return 0.0, 0.0, 0.0
     n = p.n_vertices[k]
@@ -239,7 +240,7 @@ def _minimum_norm_forces(k, p: Projection, s: Selection, first, count):
     if count == 1:
         return base, 0.0, 0.0
     if count == 2:
-        # Along the edge only: the two sums of squares are those of one direction.
+        # The vertices are on one line, so the sums of squares describe a single direction.
         scale = 1.0 / (sxx + syy) ** 2
         along = -my * sxx + mx * sxy, -my * sxy + mx * syy
         return base, along[0] * scale, along[1] * scale
@@ -249,9 +250,9 @@ def _minimum_norm_forces(k, p: Projection, s: Selection, first, count):
 
 @kernel
 def nearest_mode(mode, n, perfect, cost) -> int:
-    """Return the admissible mode nearest to the perfect vector: least sum of cost_i |p_i - s_i| (section IV-C).
+    """Return the admissible mode nearest to the perfect vector: minimum of sum cost_i |p_i - s_i| (section IV-C).
 
-    The present mode wins ties; among the others the one with fewer constraints, which comes first.
+    The present mode wins ties. Among the others, the mode with fewer constraints wins.
     """
     # Clamping vertex i changes the distance of `none` by (1 - 2 p_i) cost_i.
     none = 0.0
@@ -287,7 +288,7 @@ def nearest_mode(mode, n, perfect, cost) -> int:
 
 @kernel
 def choose(p: Projection, s: Selection) -> bool:
-    """Fill ``s.trial.chosen`` from the candidate that was solved; return whether any foot should change its mode."""
+    """Fill ``s.trial.chosen`` for the solved candidate; return whether any foot should change its mode."""
     trial, perfect = s.trial, s.scratch.perfect
     changed = False
     for k in range(trial.mode.shape[0]):
@@ -307,12 +308,12 @@ def choose(p: Projection, s: Selection) -> bool:
 
 @kernel
 def judge(p: Projection, s: Selection) -> bool:
-    """Count in ``s.trial.violations`` what the candidate violates, and return whether it is free of violations."""
+    """Count the violations of the candidate in ``s.trial.violations``; return whether there are none."""
     settings, trial = s.settings, s.trial
     trial.violations[:] = 0
     trial.extent[0] = 0.0
-    if not is_sound(p, s):
-        trial.violations[UNSOUND] += 1
+    if not is_valid_solution(p, s):
+        trial.violations[INVALID] += 1
     if not trial.converged[0]:
         trial.violations[KINEMATIC] += 1
     for k in range(trial.mode.shape[0]):
@@ -335,5 +336,5 @@ def judge(p: Projection, s: Selection) -> bool:
             if _must_be_clamped(z, speed, settings):
                 trial.violations[GEOMETRIC if z < -settings.threshold else KINEMATIC] += 1
                 trial.extent[0] += max(-(z + settings.h * speed), 0.0)
-    broken = trial.violations
-    return broken[UNSOUND] + broken[COP] + broken[GEOMETRIC] + broken[PULL] + broken[KINEMATIC] == 0
+    violations = trial.violations
+    return violations[INVALID] + violations[COP] + violations[GEOMETRIC] + violations[PULL] + violations[KINEMATIC] == 0

@@ -1,11 +1,13 @@
-"""The search for a set of modes that violates nothing (moraud2008 section II).
+"""Search for a set of modes without violations (moraud2008 section II).
 
-Every candidate re-solves the coupled dynamics of all feet. New candidates correct what the best one so far violates:
-first all feet at once by the rule of one-step selection, then one foot at a time, then to the neighbours of its mode
-(none - vertex - edge - face), through which every combination can be reached. The modes of the last step come first.
-Where the first ``ORDINARY`` do not settle it, the next is the set of the vertices that touch under Signorini's and
-Coulomb's laws at each of them: what no rule leads to is nearly always found so, and where that set violates something
-too, there is hardly ever another.
+Every candidate re-solves the coupled dynamics of all feet. New candidates correct the violations of the best one so
+far. Corrections first change all feet at once by the rule of one-step selection, then one foot at a time. They then
+move to the neighbours of a mode (none - vertex - edge - face), through which every combination can be reached. The
+modes of the last step come first.
+
+If the first ``ORDINARY`` candidates fail, the next one is the set of vertices in contact under Signorini's and
+Coulomb's laws at each vertex. This finds nearly all sets that no rule leads to. If that set has violations too, a valid
+set hardly ever exists.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from bipedsim.dynamics import Projection
 from bipedsim.numerics import kernel
 
 ORDINARY = 4
-"""Candidates that nearly all searches end with; after as many, the impulses of single vertices are asked for a set."""
+"""Number of candidates within which nearly all searches end; after it, the impulses of single vertices give a set."""
 
 
 @kernel
 def neighbour(mode, n, j) -> int:
-    """Return the ``j``-th mode next to ``mode`` in the order none - vertex - edge - face, or -1 if there are fewer."""
+    """Return the ``j``-th neighbour of ``mode`` in the order none - vertex - edge - face, or -1 if there is none."""
     if mode == 0:
         return 1 + j if j < n else -1
     first, count = clamped_range(mode, n)
@@ -46,7 +48,7 @@ def neighbour(mode, n, j) -> int:
 
 @kernel
 def _better(queue: Queue, a, b) -> bool:
-    """Whether candidate ``a`` ranks before ``b``: by rule, then by the extent of what is violated, then by freedom."""
+    """Return whether candidate ``a`` ranks before ``b``: by rule, then by extent of the violations, then by freedom."""
     for r in range(7):
         if queue.scores[a, r] != queue.scores[b, r]:
             return queue.scores[a, r] < queue.scores[b, r]
@@ -66,7 +68,7 @@ def _is_new(mode, tested, count) -> bool:
 
 @kernel
 def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
-    """Fill ``s.trial.mode`` with the next new correction of candidate ``source``; return False if none is left."""
+    """Fill ``s.trial.mode`` with the next new correction of candidate ``source``; return False if there is none."""
     mode, queue = s.trial.mode, s.queue
     feet = mode.shape[0]
     n_choices = feet + 1
@@ -100,33 +102,33 @@ def _correct(p: Projection, s: Selection, source, count, choices_only) -> bool:
 
 @kernel
 def search(p: Projection, s: Selection) -> bool:
-    """Solve for candidates until one violates nothing, and return whether one was found.
+    """Solve candidates until one has no violations; return whether one was found.
 
-    Half of the budget of the step is left for single vertices.
+    The search leaves half of the budget of the step for the fallback to single vertices.
     """
     aside = p.budget[0] // 2
     p.budget[0] -= aside
-    found: bool = _search(p, s)
+    resolved: bool = _try_candidates(p, s)
     p.budget[0] = max(p.budget[0], 0) + aside
-    return found
+    return resolved
 
 
 @kernel
-def _search(p: Projection, s: Selection) -> bool:
-    """Do as :func:`search` with all of the budget."""
+def _try_candidates(p: Projection, s: Selection) -> bool:
+    """Solve candidates as :func:`search` does, with the whole budget."""
     mode, present = s.trial.mode, s.state.present
     feet = mode.shape[0]
     for k in range(feet):
         mode[k] = present[k]
-    for before in range(s.settings.candidates):
-        if before > 0 and p.budget[0] <= 0:
+    for index in range(s.settings.candidates):
+        if index > 0 and p.budget[0] <= 0:
             return False
         solve(p, s)
         if judge(p, s):
             return True
         choose(p, s)
-        _remember(p, s, before)
-        count = before + 1
+        _enqueue(p, s, index)
+        count = index + 1
         if count == s.settings.candidates:
             return False
         if count == ORDINARY:
@@ -139,8 +141,8 @@ def _search(p: Projection, s: Selection) -> bool:
 
 
 @kernel
-def _remember(p: Projection, s: Selection, count):
-    """Put the candidate that was solved into the queue as number ``count``."""
+def _enqueue(p: Projection, s: Selection, count):
+    """Add the solved candidate to the queue at index ``count``."""
     trial, queue = s.trial, s.queue
     clamped = 0
     for k in range(trial.mode.shape[0]):
@@ -159,9 +161,9 @@ def _remember(p: Projection, s: Selection, count):
 def _next_candidate(p: Projection, s: Selection, count) -> bool:
     """Fill ``s.trial.mode`` with a new correction; return False if there is none.
 
-    What the candidates themselves call for comes first, the newest one's before all: a landing foot goes from none
-    over a vertex to its edge, and each of these looks worse than none until the last. Then the neighbours, the best
-    candidate's first.
+    The modes that the rules select for a candidate come first, starting with the newest candidate. A landing foot goes
+    from none via a vertex to its edge, and each of these scores worse than none until the last. The neighbours follow,
+    starting with those of the best candidate.
     """
     for i in range(count):
         if _correct(p, s, count - 1 - i, count, True):

@@ -1,4 +1,4 @@
-"""The end of a step of constraint selection: the candidate becomes the state, impulses become wrenches."""
+"""End of a step of constraint selection: the candidate becomes the state, and impulses become wrenches."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bipedsim.numerics import kernel
 
 @kernel
 def _split_impact(p: Projection, s: Selection) -> bool:
-    """Fill ``s.trial.impact``: the impulse that takes the velocities before the step to the wanted ones.
+    """Fill ``s.trial.impact`` with the impulse that changes the velocities before the step to the target ones.
 
-    The rest of the impulse, which is linear in the two, answers the forces that act over the step. A landing takes two
-    steps: the first closes the gap, the second stops what was left of the velocity for that.
+    The rest of the impulse balances the forces that act over the step; the impulse is linear in both. A landing takes
+    two steps: the first closes the gap, the second stops the velocity with which it was closed.
 
     Returns:
-        Whether that impulse was found.
+        Whether the impact was computed.
     """
     landed_before = s.state.landed[0]
     gained = False
@@ -47,7 +47,7 @@ def _is_clamped(mode, n, i) -> bool:
 
 @kernel
 def _bits(mode, n) -> int:
-    """Return the clamped vertices as bits, the first 63 of them."""
+    """Return the first 63 clamped vertices as bits."""
     first, count = clamped_range(mode, n)
     bits = 0
     for j in range(count):
@@ -59,7 +59,7 @@ def _bits(mode, n) -> int:
 
 @kernel
 def write_result(p: Projection, s: Selection, violated: bool):
-    """Make the candidate that was solved last the state, and write what it means."""
+    """Store the last candidate as the state and write the result."""
     split = _split_impact(p, s)
     trial, r = s.trial, s.result
     changes = 0

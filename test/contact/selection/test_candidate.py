@@ -17,7 +17,7 @@ from reference_contact import slips, vertex_shares
 from bipedsim.contact import make_contact_model
 from bipedsim.contact.modes import RECOVERY, n_modes
 from bipedsim.contact.selection.arrays import begin
-from bipedsim.contact.selection.candidate import _rests, is_sound, solve
+from bipedsim.contact.selection.candidate import _is_at_rest, is_valid_solution, solve
 from bipedsim.contact.selection.exact import Exact
 from bipedsim.dynamics import Dynamics, Projection
 from bipedsim.ground import Ground
@@ -122,7 +122,7 @@ def test_no_set_is_sound_that_gains_more_than_lifting_its_foot_takes() -> None:
             # Kinetic energy after the step less that without contact.
             w = after(p, f)[0]
             gained = 0.5 * f @ (p.w_free + w)
-            if call(is_sound, p, s):
+            if call(is_valid_solution, p, s):
                 sound += 1
                 assert gained <= RECOVERY * max(f[2], 0.0) + 1e-8 * np.abs(f) @ (np.abs(p.w_free) + np.abs(w))
             else:
@@ -245,7 +245,7 @@ def test_a_foot_rests_only_with_a_friction_that_its_vertices_can_have(
     s.trial.cop[:] = s.trial.cop_ground[:] = s.trial.w_next[:] = 0.0
     friction = share * mu * load
     s.trial.impulse[0] = [(1.0 - torsion) * friction, 0.0, load, 0.0, 0.0, torsion * friction * radius]
-    assert call(_rests, p, s) == rests
+    assert call(_is_at_rest, p, s) == rests
 
 
 def test_two_points_of_a_body_stick_though_that_is_a_contradiction_in_the_last_digits() -> None:
