@@ -1,4 +1,4 @@
-"""Contact by complementarity over the step: friction pyramids (lcp) and exact cones (ncp)."""
+"""Time-stepping contact by complementarity: friction pyramids (lcp) and exact friction cones (ncp)."""
 
 import lazy_loader
 

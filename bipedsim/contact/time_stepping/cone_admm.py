@@ -1,6 +1,7 @@
-"""ADMM for point contacts, after Carpentier, Le Lidec and Montaut (RSS 2024), with De Saxcé's correction damped.
+"""ADMM for point contacts, after Carpentier, Le Lidec and Montaut (RSS 2024), with damped De Saxcé correction.
 
-An iteration costs two products of 6K rows: the inverse of rho + D is that of 6K rows by Woodbury's identity.
+An iteration costs two matrix products of 6K rows. The inverse of rho + D reduces to one of 6K rows by Woodbury's
+identity.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from bipedsim.contact.time_stepping.cone_problem import (
 from bipedsim.numerics import assign, eliminate, kernel, point_velocity, solve_eliminated
 
 ADMM_BLOCK = 50
-"""Iterations of ADMM between two tries of Newton."""
+"""Iterations of ADMM between two attempts of Newton's method."""
 RELAXATION = 1.6
 """Over-relaxation of ADMM."""
 PER_POINT = 100
-"""Operations of an iteration for each point, beside two products of 6K rows."""
+"""Operations of an iteration per point, in addition to two products of 6K rows."""
 BALANCE_EVERY, UNBALANCED, BALANCE = 10, 5.0, 3.0
-"""Every so many iterations, where primal and dual residual differ by this factor, the penalty changes by that one."""
+"""Interval of the penalty updates [iterations], ratio of primal and dual residual that triggers one, and its factor."""
 
 
 @kernel
 def matrix_cost(q: ConeProblem) -> int:
-    """Return how many operations the matrix of ADMM takes."""
+    """Return the number of operations that the matrix of ADMM takes."""
     size = q.rhs.shape[0]
     return 2 * size * size * (size + 3)
 
 
 @kernel
 def _fill_admm_matrix(G, q: ConeProblem):
-    """Fill W = (rho + G S)^-1 G, the inverse of rho + D by Woodbury's identity, S = J^T J in scaled units."""
+    """Fill W = (rho + G S)^-1 G, with which Woodbury's identity inverts rho + D; S = J^T J in scaled units."""
     size = q.rhs.shape[0]
     q.budget[0] -= matrix_cost(q)
     multiply_blocks(G, q.S, 1.0 / q.rho[0], q.A)
@@ -51,9 +52,9 @@ def _fill_admm_matrix(G, q: ConeProblem):
 
 @kernel
 def start_admm(G, q: ConeProblem, penalty):
-    """Begin ADMM from ``q.f``: z is that, y the velocities after De Saxcé's correction.
+    """Start ADMM from ``q.f``: z is the scaled impulse, y the scaled velocity after De Saxcé's correction.
 
-    Points are scaled so that each has mobility one, which keeps the cones.
+    Points are scaled to a mobility of one, which leaves the cones unchanged.
     """
     q.S[:, :, :] = 0.0
     for m in range(q.points[0]):
@@ -75,9 +76,9 @@ def start_admm(G, q: ConeProblem, penalty):
 
 @kernel
 def onto_cone(f, mu):
-    """Move ``f`` (3,) to the nearest point of the cone |f_t| <= mu f_n."""
+    """Project ``f`` (3,) on the nearest point of the cone |f_t| <= mu f_n."""
     t = np.sqrt(f[0] * f[0] + f[1] * f[1])
-    # Pulls first: without friction the cone is a line, and t <= mu f_n holds for a pull along it too.
+    # Pulls are tested first: without friction the cone is a line, and t <= mu f_n also holds for a pull along it.
     if mu * t <= -f[2]:
         f[:] = 0.0
         return
@@ -91,7 +92,7 @@ def onto_cone(f, mu):
 
 @kernel
 def admm(G, q: ConeProblem, damping):
-    """Make a block of iterations of ADMM, and leave the impulses in ``q.f``; ``damping`` is 1 for none."""
+    """Make a block of ADMM iterations and write the impulses to ``q.f``; ``damping`` is 1 for an undamped correction."""
     for iteration in range(ADMM_BLOCK):
         rho = q.rho[0]
         # De Saxcé's correction at z, then x = (rho + D)^-1 (rho (z - y) - g - correction).

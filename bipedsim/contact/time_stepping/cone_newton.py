@@ -1,8 +1,8 @@
 """Semi-smooth Newton steps on the map of Alart and Curnier (1991) for point contacts.
 
-A step costs one solve of 6K rows whatever the number of points: what it changes at a point goes with the velocities of
-its foot. Rows that depend on others are common (four vertices of a rigid sole); a proximal term keeps the step regular,
-and among many solutions it ends near the one that it starts from.
+A step costs one solve of 6K rows for any number of points, because a point moves only with its foot. Dependent rows are
+common (four vertices of a rigid sole). A proximal term keeps the step regular, and selects a solution near the initial
+value if there are many.
 """
 
 from __future__ import annotations
@@ -28,28 +28,30 @@ from bipedsim.contact.time_stepping.cone_problem import (
 from bipedsim.numerics import assign, factor_pivoted, kernel, point_velocity, solve_dense, solve_factored
 
 EASE, LEAST_PROXIMAL = 0.2, 1e-11
-"""A Newton step that does not help lowers the weight by this, to this: points whose heights do not quite fit together
-move load between them at a rate that goes with its inverse."""
+"""Factor by which a Newton step without progress reduces the proximal weight, and the smallest weight.
+
+Points whose heights are not quite consistent move load between them at a rate inversely proportional to the weight.
+"""
 NEWTON_STEPS = 25
-"""Newton steps at most before others go on."""
+"""Maximum number of Newton steps before another method continues."""
 WIDE = 48
-"""Rows beyond which pivots are looked for in one column only."""
+"""Number of rows above which pivots are searched in one column only."""
 PER_POINT = 300
-"""Operations of a step for each point."""
+"""Operations of a step per point."""
 STALLED, STALLED_SOLVED = 8, 2
-"""Newton steps that may pass without halving the residual, and how many once the tolerance is met."""
+"""Newton steps without halving the residual after which the method stops, and the same when the tolerance is met."""
 POLISHED = 1e-14
-"""Residual that is rounding: Newton goes on to here where it gets there, whatever the tolerance."""
+"""Residual at rounding level; Newton's method continues to it if it can, whatever the tolerance."""
 POLISHED_PART = 1e-10
-"""The same in an impact and in the rest of its step, where no residual of the step before is carried on."""
+"""The same for the sub-steps of a step with an impact, whose residual is not carried into the next step."""
 
 
 @kernel
 def linearise(q: ConeProblem, m):
-    """Fill ``q.c[m]`` and ``q.C[m]``: the Newton step of point ``m`` on the map of Alart and Curnier.
+    """Fill ``q.c[m]`` and ``q.C[m]`` with the Newton step of point ``m`` on the map of Alart and Curnier.
 
-    In impulses times mobility, p: open, p = 0; sticking, u = 0; slipping, u_n = 0 and p_t = mu (p_n - u_n) t with t
-    the direction of p_t - u_t. The proximal term makes each of them solvable for p.
+    With p the impulse times mobility: an open point has p = 0, a sticking one u = 0. A slipping point has u_n = 0 and
+    p_t = mu (p_n - u_n) t, where t is the direction of p_t - u_t. The proximal term makes each case solvable for p.
     """
     c = q.c[m]
     C = q.C[m]
@@ -87,7 +89,7 @@ def linearise(q: ConeProblem, m):
     tx = x / length
     ty = y / length
     turn = limit / length
-    # Along the slip p_t = mu (p_n - u_n), across it the direction turns.
+    # Along the slip p_t = mu (p_n - u_n); across it the direction rotates.
     along = q.mu[m] * stiff * u[2] + (px * tx + py * ty - limit)
     soft = 1.0 / (1.0 - turn + q.proximal[0])
     across = soft * (-px * ty + py * tx)
@@ -115,7 +117,7 @@ def _linearise_facet(q: ConeProblem, m, kind, tx, ty):
     load = d * q.f[m, 2] - u[2]
     if kind == EDGE:
         mu *= q.half[0]
-    # Along the direction p_t = mu (p_n - u_n); across it a corner is held, and an edge sticks.
+    # Along the direction p_t = mu (p_n - u_n); across it a corner is fixed and an edge sticks.
     along = mu * stiff * u[2] + px * tx + py * ty - mu * load
     across = py * tx - px * ty
     if kind == EDGE:
@@ -132,10 +134,10 @@ def _linearise_facet(q: ConeProblem, m, kind, tx, ty):
 
 @kernel
 def begin_with_guess(G, q: ConeProblem, proximal):
-    """Fill ``q.f`` with the impulses of points that all do what ``q.guess`` says, unless those in it are better.
+    """Fill ``q.f`` with the impulses of the contact states ``q.guess``, unless the impulses in it are better.
 
-    One matrix and two passes with it: the second takes what the proximal term left. Points that slip go on as they do
-    in ``q.g``.
+    This takes one matrix and two passes; the second removes the error of the proximal term. Slipping points keep the
+    slip direction of ``q.g``.
     """
     copy_points(q.f, q.best)
     q.proximal[0] = proximal
@@ -167,7 +169,7 @@ def begin_with_guess(G, q: ConeProblem, proximal):
 
 @kernel
 def _linearise_guess(q: ConeProblem, m):
-    """Fill ``q.c[m]`` and ``q.C[m]`` as :func:`linearise` does, of a point that does what ``q.guess`` says."""
+    """Fill ``q.c[m]`` and ``q.C[m]`` as :func:`linearise` does, for a point in the state ``q.guess``."""
     c = q.c[m]
     C = q.C[m]
     d = q.mobility[m]
@@ -206,8 +208,8 @@ def _newton_step(G, q: ConeProblem):
     multiply_blocks(G, q.H, 1.0, q.A)
     size = q.rhs.shape[0]
     q.budget[0] -= size * size * (size // 3 + 6) + PER_POINT * q.points[0]
-    # Looking for pivots in the whole matrix takes longer than all the rest; problems far from their start need many
-    # steps, and those near it keep their bits.
+    # A pivot search in the whole matrix takes longer than the rest of the step. Problems far from their solution need
+    # many steps, so they search by column; the others keep the full search and thus their exact bits.
     in_rows = q.enough[0] > 0.0 or size > WIDE
     if in_rows and factor_pivoted(q.A, size, q.rows):
         solve_factored(q.A, size, q.rows, q.rhs, q.twist)
@@ -229,7 +231,7 @@ def _fill_blocks(q: ConeProblem):
 
 @kernel
 def _fill_step(G, q: ConeProblem):
-    """Fill ``q.rhs`` with -G J^T c, ``q.c`` then impulses."""
+    """Convert ``q.c`` to impulses and fill ``q.rhs`` with -G J^T c."""
     for m in range(q.points[0]):
         by = 1.0 / q.mobility[m]
         for a in range(3):
@@ -242,7 +244,7 @@ def _fill_step(G, q: ConeProblem):
 
 @kernel
 def _take_twist(q: ConeProblem):
-    """Change ``q.f`` by the step whose velocities are in ``q.twist``."""
+    """Update ``q.f`` by the step whose velocities are in ``q.twist``."""
     for m in range(q.points[0]):
         assign(q.u[m], point_velocity(q.twist[6 * q.foot[m] :], q.arm[m]))
         by = 1.0 / q.mobility[m]
@@ -253,13 +255,13 @@ def _take_twist(q: ConeProblem):
 
 @kernel
 def newton(G, q: ConeProblem, proximal, patient):
-    """Make Newton steps from ``q.f`` while they help, and keep the best impulses in ``q.best``.
+    """Make Newton steps from ``q.f`` while they reduce the residual, and store the best impulses in ``q.best``.
 
     Args:
         G, q: See :func:`solve_cones`.
-        proximal: Weight of the proximal term at the beginning.
-        patient: Whether to keep to this weight, and go on where steps do not help: points that cannot all stick then
-            strain against each other, a little more with each step, until one of them slips.
+        proximal: Initial weight of the proximal term.
+        patient: Whether to keep this weight and continue without progress. Points that cannot all stick then push
+            against each other, a little more with each step, until one of them slips.
     """
     before = np.inf
     stalled = 0
@@ -274,7 +276,7 @@ def newton(G, q: ConeProblem, proximal, patient):
         if not now < 0.5 * before and not patient:
             stalled += 1
             q.proximal[0] = max(q.proximal[0] * EASE, LEAST_PROXIMAL)
-            # Solved, and no step makes it better.
+            # The problem is solved, and no step improves it.
             if stalled >= (STALLED_SOLVED if before <= q.tolerance else STALLED):
                 return
         else:

@@ -1,16 +1,17 @@
-"""The nonlinear complementarity problem of point contacts with the exact Coulomb cone, and its residual.
+"""Nonlinear complementarity problem of point contacts with the exact Coulomb cone, and its residual.
 
-Signorini's and Coulomb's laws in the form of De Saxcé (De Saxcé and Feng 1998): with impulses f_i at n points, and
-their velocities u = D f + g beyond the wanted ones,
+Signorini's and Coulomb's laws are used in the form of De Saxcé (De Saxcé and Feng 1998). With impulses f_i at n points,
+and their velocities u = D f + g beyond the target velocities,
 
-    K_mu  contains  f_i,     K_mu*  contains  u_i + mu |u_i,t| e_n,     both orthogonal;
+    K_mu  contains  f_i,     K_mu*  contains  u_i + mu |u_i,t| e_n,     both orthogonal.
 
-so a point that leaves carries nothing, one that slips carries mu f_n against its slip, one that sticks stays within.
+So an open point has no impulse. The friction of a slipping point is mu f_n against its slip, and that of a sticking
+point is inside its cone.
 
-D = J G J^T is never formed: J of a foot is known from the arms of its points, and G is (6K, 6K).
+D = J G J^T is never formed: J of a foot follows from the arms of its points, and G is (6K, 6K).
 
-The same with a pyramid of k sides inside each cone is a linear complementarity problem: friction is then the nearest
-point of a regular polygon instead of a disc, and dissipates most of all forces in that.
+With a pyramid of k sides inside each cone, the problem is a linear complementarity problem. Friction is then the
+nearest point of a regular polygon instead of a disc; of all forces in the polygon it dissipates most.
 """
 
 from __future__ import annotations
@@ -22,33 +23,44 @@ import numpy as np
 from bipedsim.numerics import Array, Flags, Integers, add_wrench, assign, kernel, point_velocity, unlimited, zeros_of
 
 LEAVES, STICKS, SLIPS = range(3)
-"""What a point does: it carries nothing, it stays where it is, or it carries all friction against its slip."""
+"""States of a point: it is open without impulse, it sticks, or it slips with full friction against its slip."""
 
 
 class ConeProblem(NamedTuple):
-    """Points of K feet, N at most, and what their solution takes.
+    """Points of K feet, at most N, and the arrays of their solution.
 
     Attributes:
-        tolerance: Residual that counts as solved. iterations: Newton steps, sweeps and iterations of ADMM together.
-        sides: Of the pyramid that friction is in; 0 for the round cone. half: (2,) cosine and sine of half a side.
-        round: (1,) whether to take the cone for now, whatever ``sides`` says.
-        points: (1,) how many n. foot: (N,) foot of each. arm: (N, 3) from its sole origin, ground axes [m].
+        tolerance: Residual that counts as solved.
+        iterations: Maximum number of Newton steps, sweeps and ADMM iterations together.
+        sides: Number of sides of the friction pyramid; 0 for the round cone.
+        half: (2,) cosine and sine of half the angle of a side.
+        round: (1,) whether to use the round cone for now, whatever ``sides`` is.
+        points: (1,) number of points n.
+        foot: (N,) foot of each point.
+        arm: (N, 3) position relative to the sole origin, ground axes [m].
         axis: (N, 2) direction of the first corner of the pyramid, a unit vector.
-        mu: (N,) friction. mobility: (N,) mean inverse mass that an impulse at the point meets [1/kg].
-        g: (N, 3) velocities without contact, beyond the wanted ones [m/s].
-        scale: (1,) speed that residuals are relative to [m/s].
-        f, u: (N, 3) impulses [N.s], in and out, and velocities beyond the wanted ones [m/s].
-        best: (N, 3) impulses of the least residual so far. residual: (1,) that residual. used: (1,) iterations.
-        wrench, twist: (6K,) impulses at the sole origins and the velocities that they bring.
-        z, y, x: (N, 3) primal and scaled dual variables of ADMM, and z before the projection on the cones; the first
-            also what sweeps came to. shift: (N,) De Saxcé's correction. rho: (1,) penalty. W, S: (6K, 6K), (K, 6, 6)
-            matrices.
-        c, C: (N, 3), (N, 3, 3) a Newton step is -(c + C du) for the velocities du that it brings.
+        mu: (N,) friction coefficient.
+        mobility: (N,) mean inverse effective mass at the point [1/kg].
+        g: (N, 3) velocities without contact, beyond the target [m/s].
+        scale: (1,) speed to which residuals are relative [m/s].
+        f: (N, 3) impulses, input and output [N.s].
+        u: (N, 3) velocities beyond the target [m/s].
+        best: (N, 3) impulses of the smallest residual so far.
+        residual: (1,) that residual.
+        used: (1,) number of iterations.
+        wrench, twist: (6K,) impulses at the sole origins and the velocities that they cause.
+        z, y: (N, 3) primal and scaled dual variables of ADMM; z also stores the impulses of the sweeps.
+        x: (N, 3) z before the projection on the cones.
+        shift: (N,) De Saxcé's correction.
+        rho: (1,) penalty of ADMM.
+        W, S: (6K, 6K), (K, 6, 6) matrices of ADMM.
+        c, C: (N, 3), (N, 3, 3) a Newton step is -(c + C du), where du are the velocities that it causes.
         proximal: (1,) weight of the proximal term.
-        guess: (N,) what each point is thought to do, ``LEAVES``, ``STICKS`` or ``SLIPS``, where Newton's method is to
-            begin with that. enough: (1,) residual with which it ends; 0 is rounding.
-        budget: (1,) operations that this problem and all others of the step may still take together.
-        H, A, rhs, rows, columns: (K, 6, 6), (6K, 6K), (6K,), (6K,), (6K,) work.
+        guess: (N,) predicted state of each point (``LEAVES``, ``STICKS`` or ``SLIPS``) from which Newton's method may
+            start.
+        enough: (1,) residual at which Newton's method stops; 0 for rounding level.
+        budget: (1,) remaining operations of this and all other problems of the step.
+        H, A, rhs, rows, columns: (K, 6, 6), (6K, 6K), (6K,), (6K,), (6K,) work arrays.
     """
 
     tolerance: float
@@ -100,23 +112,24 @@ class ConeProblem(NamedTuple):
         sides: int = 0,
         budget: Integers | None = None,
     ) -> ConeProblem:
-        """Return an empty problem for ``n_points`` at most on ``n_feet``; without a ``budget`` of its own only."""
+        """Return an empty problem for at most ``n_points`` on ``n_feet``; ``budget`` None stands for an unlimited one."""
         half = np.pi / max(sides, 1)
         budget = unlimited() if budget is None else budget
-        given = {"sides": sides, "half": np.array([np.cos(half), np.sin(half)]), "budget": budget}
-        return zeros_of(cls, {"K": n_feet, "N": n_points}, tolerance=tolerance, iterations=iterations, **given)
+        values = {"sides": sides, "half": np.array([np.cos(half), np.sin(half)]), "budget": budget}
+        return zeros_of(cls, {"K": n_feet, "N": n_points}, tolerance=tolerance, iterations=iterations, **values)
 
 
 INSIDE, EDGE, CORNER = 0, 1, 2
 NOTHING = 1e-20
-"""What Newton's method leaves of the impulse of a point that leaves, beside the largest speed, at most."""
+"""Upper bound of the impulse that Newton's method leaves at an open point, relative to the largest speed."""
 
 
 @kernel
 def facet(q: ConeProblem, m, x, y, limit) -> tuple[int, float, float]:
-    """Return where the point nearest to (x, y) of the polygon of point ``m`` is, whose corners are at radius ``limit``.
+    """Return the position, on the friction polygon of point ``m``, of the point nearest to (x, y).
 
-    INSIDE, on an EDGE with its outward normal, or on a CORNER with its direction.
+    The corners of the polygon are at radius ``limit``. The position is INSIDE, an EDGE with its outward normal, or a
+    CORNER with its direction.
     """
     ax, ay = q.axis[m]
     cosine, sine = q.half
@@ -124,7 +137,7 @@ def facet(q: ConeProblem, m, x, y, limit) -> tuple[int, float, float]:
         return INSIDE, 0.0, 0.0
     along = x * ax + y * ay
     aside = y * ax - x * ay
-    # Mirrored in its axis the polygon is the same: to the last bit, on one side of it.
+    # The polygon is symmetric about its axis; mirroring makes the computation symmetric to the last bit.
     side = -1.0 if aside < 0.0 else 1.0
     aside *= side
     if aside * cosine <= (along - limit) * sine:
@@ -148,7 +161,7 @@ def facet(q: ConeProblem, m, x, y, limit) -> tuple[int, float, float]:
 
 @kernel
 def onto_polygon(q: ConeProblem, m, x, y, limit) -> tuple[float, float]:
-    """Return the point nearest to (x, y) of the polygon of point ``m``, whose corners are at radius ``limit``."""
+    """Return the point nearest to (x, y) of the friction polygon of point ``m``, with its corners at radius ``limit``."""
     kind, c, s = facet(q, m, x, y, limit)
     if kind == CORNER:
         return limit * c, limit * s
@@ -160,7 +173,7 @@ def onto_polygon(q: ConeProblem, m, x, y, limit) -> tuple[float, float]:
 
 @kernel
 def gather(q: ConeProblem, f, scaled):
-    """Fill ``q.wrench`` with J^T f; ``scaled``: of impulses in units of ADMM."""
+    """Fill ``q.wrench`` with J^T f; if ``scaled``, f is in the scaled units of ADMM."""
     q.wrench[:] = 0.0
     for m in range(q.points[0]):
         by = 1.0 / np.sqrt(q.mobility[m]) if scaled else 1.0
@@ -176,7 +189,7 @@ def copy_points(source, target):
 
 @kernel
 def set_aside(q: ConeProblem) -> int:
-    """Take half of what is left of the budget of the step away, and return it: for all problems after this one."""
+    """Reserve half of the remaining budget of the step for later problems, and return it."""
     aside: int = max(q.budget[0], 0) // 2
     q.budget[0] -= aside
     return aside
@@ -184,9 +197,9 @@ def set_aside(q: ConeProblem) -> int:
 
 @kernel
 def let_go(q: ConeProblem) -> None:
-    """Clear what rounding leaves of the impulses of points that leave: each Newton step takes all but 1e-16 of it.
+    """Clear the rounding residue of impulses at open points; each Newton step leaves a fraction of 1e-16 of it.
 
-    Where a residual was ``enough`` no further step was made, and up to as much is left.
+    If the residual was ``enough``, no further step was made, and up to that fraction remains.
     """
     nothing = max(NOTHING, q.enough[0]) * q.scale[0]
     for m in range(q.points[0]):
@@ -226,7 +239,7 @@ def add_quadratic(r, C, by, H):
         c = (a + 2) % 3
         for j in range(3):
             H[a, j] += by * C[a, j]
-            # Rows of r x C, then the columns of both with -r x.
+            # Rows of r x C; the columns of both follow below with -r x.
             H[3 + a, j] += by * (r[b] * C[c, j] - r[c] * C[b, j])
     for i in range(3):
         b = (i + 1) % 3
@@ -254,12 +267,13 @@ def fill_velocities(G, q: ConeProblem):
 
 @kernel
 def measure(q: ConeProblem) -> float:
-    """Return how far (f, u) are from a solution, relative to ``q.scale``: zero at one, and only there.
+    """Return the residual of (f, u) relative to ``q.scale``; it is zero at a solution, and only there.
 
-    The largest over all points of two speeds, impulses counted by the speed that they give their own point. The normal
-    one, |min(f_n, u_n)|, is pull, penetration (what is outside the dual cone after De Saxcé's correction) and the gap
-    of complementarity. The tangential one is the distance of friction from the projection of f_t - u_t on the disc of
-    radius mu f_n: what is outside the cone, and the gap to the friction that dissipates most.
+    The residual is the largest of two speeds over all points, where impulses count as the speed that they give to their
+    own point. The normal one, |min(f_n, u_n)|, measures pull, penetration (the part outside the dual cone after De
+    Saxcé's correction) and the complementarity gap. The tangential one is the distance of friction from the projection
+    of f_t - u_t on the disc of radius mu f_n. It measures the part outside the cone, and the distance from the friction
+    that dissipates most.
     """
     worst = 0.0
     for m in range(q.points[0]):
@@ -280,7 +294,7 @@ def measure(q: ConeProblem) -> float:
         x = fx - x
         y = fy - y
         gap = np.sqrt(x * x + y * y)
-        # Also where something is not finite.
+        # The negated comparison also catches NaN.
         if not gap <= worst:
             worst = gap
     return worst / q.scale[0] if q.scale[0] > 0.0 else 0.0

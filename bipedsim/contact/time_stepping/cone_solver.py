@@ -1,8 +1,8 @@
-"""Solvers of point contacts that help each other: Newton ends quickly near a solution, the others get near from afar.
+"""Combined solver of point contacts: Newton's method near a solution, sweeps and ADMM far from it.
 
-From the impulses of the last step two or three Newton steps do in nearly all steps. Where they do not, sweeps over the
-contacts move on, which takes few iterations, and then ADMM, which gets there from more places; Newton tries again after
-each of their blocks. None converges for every such problem; the residual judges.
+In nearly all steps, two or three Newton steps from the impulses of the last step are enough. Otherwise, sweeps over the
+contacts continue, which take few iterations. Then ADMM continues, which converges from more initial values. Newton's
+method tries again after each block of these. None of the methods converges for every problem; the residual decides.
 """
 
 from __future__ import annotations
@@ -23,31 +23,34 @@ from bipedsim.contact.time_stepping.cone_sweeps import sweep
 from bipedsim.numerics import kernel
 
 PROXIMAL = 1e-7
-"""Weight of the proximal term of a Newton step, beside the mobility of a point, at the beginning."""
+"""Initial weight of the proximal term of a Newton step, relative to the mobility of a point."""
 SWEPT, SOFTER = 8, 1e-4
-"""Blocks of sweeps before ADMM is asked, and what Newton begins with after every other one, or ``MILDER`` times it."""
+"""Maximum number of sweep blocks before ADMM, and initial Newton weight after every second one.
+
+That weight is alternately multiplied by ``MILDER``.
+"""
 PATIENT = (1e-9, 1e-8, 1e-7, 1e-6)
-"""Weights of the patient Newton steps after the others, from the best impulses so far."""
+"""Weights of the patient Newton steps, which start from the best impulses so far, after every second sweep block."""
 MILDER = 100.0
-"""After a block of ADMM Newton begins with PROXIMAL times this to the power 0, 1, 2, 3 in turn."""
+"""After a block of ADMM, Newton's method starts with PROXIMAL times this to the power of 0, 1, 2, 3 in turn."""
 PENALTY = 0.3
-"""Penalty of ADMM beside the mobility of a point; restarts take 0.1, 1 and 10 times as much in turn."""
+"""Penalty of ADMM relative to the mobility of a point; restarts use 0.1, 1 and 10 times this in turn."""
 PATIENCE, LEAST_DAMPING = 3, 0.01
-"""De Saxcé's correction can go round in circles: after so many blocks, only half of its change is taken, to this."""
+"""De Saxcé's correction can oscillate. The damping factor halves after this many blocks, down to the second value."""
 RESTART = 24
-"""Blocks after which ADMM begins anew, in turn from nothing and from the best impulses so far."""
+"""Number of blocks after which ADMM restarts, alternately from zero and from the best impulses so far."""
 
 
 @kernel
 def solve_cones(G, q: ConeProblem) -> bool:
     """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
 
-    ``q.f`` and ``q.u`` are the best that was found, ``q.residual`` says how good. Never NaN for finite input. It
-    takes half of what is left of the budget of the step at most, and makes some sweeps where nothing is left.
+    ``q.f`` and ``q.u`` are the best values found; ``q.residual`` is their residual. They are never NaN for finite
+    input. The solver takes at most half of the remaining budget of the step. It makes some sweeps even without budget.
 
     Args:
         G: (6K, 6K) Delassus matrix of the feet.
-        q: The problem: points, foot, arm, mu, mobility, g, scale and f are given.
+        q: The problem: points, foot, arm, mu, mobility, g, scale and f are inputs.
     """
     q.used[0] = 0
     q.residual[0] = np.inf
@@ -77,13 +80,13 @@ def solve_cones(G, q: ConeProblem) -> bool:
 
 @kernel
 def _sweep_and_try(G, q: ConeProblem):
-    """Sweep over the contacts until Newton's method ends what that began, ``SWEPT`` times at most."""
+    """Alternate sweeps and Newton's method until the problem is solved, for at most ``SWEPT`` blocks."""
     copy_points(q.best, q.z)
     for block in range(SWEPT):
-        # The first sweeps are made in any case: they take little, and near a solution they get.
+        # The first block always runs: it is cheap, and near a solution it gives a usable result.
         if q.residual[0] <= q.tolerance or q.used[0] >= q.iterations or (block > 0 and q.budget[0] <= 0):
             return
-        # From where the sweeps were, whatever Newton made of it.
+        # The sweeps continue from their own impulses, whatever the result of Newton's method.
         copy_points(q.z, q.f)
         sweep(G, q)
         copy_points(q.f, q.z)
@@ -96,9 +99,9 @@ def _sweep_and_try(G, q: ConeProblem):
 
 @kernel
 def _end_in_cones(G, q: ConeProblem):
-    """Take the best impulses, what the residual leaves outside a cone put back into it if that is no worse.
+    """Store the best impulses, projected on the cones if the residual does not increase.
 
-    Points that leave carry nothing, to the last bit.
+    The impulse of an open point becomes exactly zero.
     """
     copy_points(q.best, q.f)
     for m in range(q.points[0]):

@@ -1,6 +1,6 @@
-"""Sweeps over point contacts, each solved by itself against the others (block Gauss-Seidel): they get near from afar.
+"""Sweeps over point contacts, each solved alone against the others (block Gauss-Seidel), for poor initial values.
 
-A sweep goes linearly with the points: what an impulse at one brings goes with the velocities of its foot.
+The cost of a sweep is linear in the number of points, because an impulse at a point changes the velocities of the feet.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from bipedsim.contact.time_stepping.cone_problem import ConeProblem, fill_veloci
 from bipedsim.numerics import Array, kernel, point_velocity
 
 SWEEPS = 10
-"""Sweeps over all contacts between two tries of Newton."""
+"""Sweeps over all contacts between two attempts of Newton's method."""
 PER_POINT = 60
-"""Operations of a sweep for each point, beside those for the velocities of all feet."""
+"""Operations of a sweep per point, in addition to those for the velocities of all feet."""
 RIGID = 1e-12
-"""Least mobility [1/kg] that is divided by."""
+"""Lower bound of the mobility [1/kg] in divisions."""
 
 
 @kernel
 def sweep(G: Array, q: ConeProblem) -> None:
-    """Sweep over the points from ``q.f``: each moves against its own velocity, and back into its cone."""
+    """Sweep over the points from ``q.f``: reduce the velocity of each point and project its impulse on the cone."""
     fill_velocities(G, q)
     for m in range(q.points[0]):
-        _own(G, q, m)
+        _fill_own(G, q, m)
     for _ in range(SWEEPS):
         for m in range(q.points[0]):
             k = 6 * q.foot[m]
@@ -47,14 +47,14 @@ def sweep(G: Array, q: ConeProblem) -> None:
 
 
 @kernel
-def _own(G: Array, q: ConeProblem, m: int) -> None:
-    """Fill ``q.C[m]`` with the velocities of point ``m`` for impulses at it."""
+def _fill_own(G: Array, q: ConeProblem, m: int) -> None:
+    """Fill ``q.C[m]`` with the velocities of point ``m`` per unit impulse at it."""
     k = 6 * q.foot[m]
     r = q.arm[m]
     for b in range(3):
         c = (b + 1) % 3
         d = (b + 2) % 3
-        # The impulse along b has the torque r x e_b.
+        # The impulse along b has the torque r x e_b about the sole origin.
         for i in range(6):
             q.rhs[i] = G[k + i, k + b] + r[d] * G[k + i, k + 3 + c] - r[c] * G[k + i, k + 3 + d]
         vx, vy, vz = point_velocity(q.rhs, r)
@@ -65,10 +65,13 @@ def _own(G: Array, q: ConeProblem, m: int) -> None:
 
 @kernel
 def solve_point(own: Array, f: Array, mu: float, u0: float, u1: float, u2: float) -> tuple[float, float, float]:
-    """Return the impulse of a point that moves with (u0, u1, u2) under ``f``: normal first, then friction towards rest.
+    """Return the impulse of a point that moves with (u0, u1, u2) under ``f``: normal first, then friction.
 
     Args:
-        own: (3, 3) velocities of the point for impulses at it [1/kg].
+        own: (3, 3) velocities of the point per unit impulse at it [1/kg].
+        f: (3,) present impulse [N.s].
+        mu: Friction coefficient.
+        u0, u1, u2: Velocity beyond the target, tangential and normal [m/s].
     """
     n = max(f[2] - u2 / max(own[2, 2], RIGID), 0.0)
     change = n - f[2]

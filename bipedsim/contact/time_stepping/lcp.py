@@ -1,7 +1,7 @@
 """Time stepping with a complementarity problem: impulses at all vertices, friction pyramids, restitution.
 
 Source: Stewart and Trinkle 1996; Anitescu and Potra 1997; with restitution as in Adu-Bredu, *Kicking biped*, eq. 4 to
-7. :mod:`bipedsim_studies.complementarity.time_stepping` is the same for any bodies; this is it for feet.
+7. :mod:`bipedsim_studies.complementarity.time_stepping` is the same method for any bodies; this module is for feet.
 """
 
 from __future__ import annotations
@@ -48,23 +48,24 @@ from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import assign, kernel, point_velocity
 from bipedsim.numerics.lcp import SOLVED, TOLERANCE, solve
 
-# What is asked of a step that has no solution: all, no restitution, no friction either, nothing.
+# Relaxation levels of a step without solution: the full problem, no restitution, also no friction, no contact.
 _ALL, _NO_RESTITUTION, _NO_FRICTION, _NOTHING = 0, 1, 2, 3
-# Distances [m]: a vertex that ends this near to the ground touches it; one that slips less in a step sticks.
+# A vertex that ends within _NEAR [m] of the ground is in contact; one that slips less than _HELD [m] per step sticks.
 _NEAR = 1e-9
 _HELD = 1e-11
-# Share of mu f_n that friction of a vertex that sticks has to be to say where its pyramid points.
+# Fraction of mu f_n above which friction of a sticking vertex defines the direction of its pyramid.
 _FELT = 1e-6
-# Cosine of the angle between slip and corner, and how often in a step pyramids are turned where it is less.
+# Minimum cosine of the angle between slip and corner, and maximum number of pyramid rotations per step to reach it.
 _ALIGNED = 0.9998
-_TURNS = 3
-# Newton's method is tried so often, in turn from the best impulses and from none, each time held back so much more.
-_TRIES = 4
+_ROTATIONS = 3
+# Number of attempts of Newton's method, alternately from the best impulses and from zero, and the factor by which the
+# proximal weight grows with each.
+_ATTEMPTS = 4
 _MILDER = 1000.0
 
 
 class Vertices(NamedTuple):
-    """Everything that the model writes."""
+    """All arrays that the model writes."""
 
     contacts: VertexContacts
     lcp: LcpContacts
@@ -72,7 +73,7 @@ class Vertices(NamedTuple):
 
 @kernel
 def _carry(p: Projection, s: VertexContacts, m: LcpContacts):
-    """Continue anchors and the last impulses on polygons that changed."""
+    """Transfer anchors and the last impulses to polygons that changed."""
     for k in range(s.result.mode.shape[0]):
         if p.changed[k] != UNCHANGED:
             carry_anchors(k, p, s, m.anchors)
@@ -81,7 +82,7 @@ def _carry(p: Projection, s: VertexContacts, m: LcpContacts):
 
 @kernel
 def _choose(p: Projection, s: VertexContacts, m: LcpContacts, twists, lowest) -> bool:
-    """Let vertices that end below ``lowest`` [m] with the ``twists`` take part; return whether any is new."""
+    """Activate vertices that the ``twists`` move below ``lowest`` [m]; return whether any is new."""
     more = False
     for k in range(s.result.mode.shape[0]):
         for i in range(p.n_vertices[k]):
@@ -93,9 +94,12 @@ def _choose(p: Projection, s: VertexContacts, m: LcpContacts, twists, lowest) ->
 
 
 @kernel
-def _turn(s: VertexContacts, m: LcpContacts, count) -> bool:
-    """Turn the pyramids of loaded contacts that slip, a corner along the friction that would stop them; return whether
-    any was far from it."""
+def _rotate_pyramids(s: VertexContacts, m: LcpContacts, count) -> bool:
+    """Rotate the pyramids of loaded slipping contacts, so that a corner is along the friction that would stop them.
+
+    Returns:
+        Whether any pyramid was far from this direction.
+    """
     q = m.points
     more = False
     for a in range(count):
@@ -112,7 +116,7 @@ def _turn(s: VertexContacts, m: LcpContacts, count) -> bool:
 
 @kernel
 def _break_loose(p: Projection, s: VertexContacts, m: LcpContacts, count) -> bool:
-    """Give dynamic friction to loaded contacts that static friction does not hold; return whether there are any."""
+    """Set dynamic friction at loaded contacts that static friction does not hold; return whether there are any."""
     more = False
     for a in range(count):
         k = m.points.foot[a]
@@ -125,10 +129,9 @@ def _break_loose(p: Projection, s: VertexContacts, m: LcpContacts, count) -> boo
 
 @kernel
 def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
-    """List the contacts that take part: friction, wanted velocities, pyramids, the impulses to begin with; return how
-    many there are.
+    """List the active contacts with friction, target velocities, pyramids and initial impulses; return their number.
 
-    A pyramid without a direction gets that against which free motion would slip.
+    A pyramid without a direction gets the direction opposite to the slip of free motion.
     """
     q = m.points
     count = 0
@@ -180,9 +183,10 @@ def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
 
 @kernel
 def _settle(s: VertexContacts, m: LcpContacts, count, level) -> bool:
-    """Fill what touches, what sticks, and where pyramids point next; return whether a vertex is new on the ground.
+    """Update contact, sticking and the next pyramid directions; return whether a vertex touched down.
 
-    Next is against the slip, or along the friction that holds: what grows holds up to all of mu in its direction.
+    The next direction is opposite to the slip, or along the friction that holds. A growing force in that direction can
+    then reach all of mu.
     """
     q = m.points
     gained = False
@@ -217,10 +221,10 @@ def _settle(s: VertexContacts, m: LcpContacts, count, level) -> bool:
 
 @kernel
 def _attempt(p: Projection, m: LcpContacts, h, level, twists, guessed) -> bool:
-    """Solve for the impulses of the contacts that stop ``twists`` (6K,); return False if there is no answer.
+    """Solve for the impulses of the contacts that stop ``twists`` (6K,); return False if there is no solution.
 
-    Newton's method begins with the impulses of the last step, or where contacts do what is ``guessed``. What it does
-    not solve is for Lemke's.
+    Newton's method starts from the impulses of the last step, or from the predicted states if ``guessed``. Lemke's
+    method solves the remaining problems.
     """
     q = m.points
     needed = fill_free(m, twists, h)
@@ -233,7 +237,7 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists, guessed) -> bool:
         q.enough[0] = POLISHED_PART if is_part(p) else 0.0
         if guessed:
             _begin_round(p, m)
-        for again in range(_TRIES):
+        for again in range(_ATTEMPTS):
             q.used[0] = 0
             newton(p.G, q, PROXIMAL * _MILDER**again, False)
             if q.residual[0] <= q.tolerance or q.budget[0] <= 0:
@@ -241,13 +245,13 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists, guessed) -> bool:
             copy_points(q.best, q.f)
             if again % 2 == 0:
                 q.f[:, :] = 0.0
-        # Into the pyramids and back out of the ground it may grow by as much again. Where the budget of the step is
-        # used up, the best that was found acts.
+        # Projection on the pyramids and out of the ground may add as much residual again. When the budget of the step
+        # is exhausted, the best impulses are used.
         if not q.residual[0] <= 0.5 * TOLERANCE and not _pivot(p, m, level) and q.budget[0] > 0:
             return False
         copy_points(q.best, q.f)
     for a in range(q.points[0]):
-        # The residual allows for as much outside; contact never pulls, and friction ends in its pyramid.
+        # The residual allows small violations; this excludes pulls and friction outside the pyramid.
         f = q.f[a]
         f[2] = max(f[2], 0.0)
         f[0], f[1] = onto_polygon(q, a, f[0], f[1], q.mu[a] * f[2])
@@ -259,7 +263,8 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists, guessed) -> bool:
 
 @kernel
 def _begin_round(p: Projection, m: LcpContacts):
-    """Begin with the impulses of round cones, and turn the pyramids along their friction: they solve these, too."""
+    """Start from the impulses of round cones, and rotate the pyramids along their friction, so that these also solve
+    the pyramid problem."""
     q = m.points
     q.round[0] = True
     begin_with_guess(p.G, q, PROXIMAL)
@@ -281,16 +286,16 @@ def _begin_round(p: Projection, m: LcpContacts):
 
 @kernel
 def _pivot(p: Projection, m: LcpContacts, level) -> bool:
-    """Solve the problem by Lemke's method, into ``m.points.best``; return whether it has an answer."""
+    """Solve the problem by Lemke's method and write ``m.points.best``; return whether it has a solution."""
     q = m.points
     count = q.points[0]
     sides = m.corners.shape[0] if level < _NO_FRICTION else 0
     n = count * (sides + 2) if sides > 0 else count
     fill_matrix(p, m, count, sides)
     fill_constant(m, count, sides)
-    found = solve(m.work, n, 50 + 20 * n, False) == SOLVED
+    solved = solve(m.work, n, 50 + 20 * n, False) == SOLVED
     m.figures[1] += m.work.pivots[0]
-    if not found:
+    if not solved:
         return False
     take_answer(m, count, sides)
     fill_velocities(p.G, q)
@@ -308,8 +313,11 @@ def _pivot(p: Projection, m: LcpContacts, level) -> bool:
 
 @kernel
 def lcp(p: Projection, model: Vertices):
-    """Take one step: solve for the vertices near the ground, and again where the answer drives others below it, makes
-    some slide that static friction was tried on, or aside of their pyramid."""
+    """Advance one step with impulses at the vertices near the ground.
+
+    The problem is solved again in three cases: further vertices end below the ground, a vertex slides in spite of
+    static friction, or a slip is not aligned with its pyramid.
+    """
     s = model.contacts
     m = model.lcp
     begin(p, s)
@@ -321,11 +329,11 @@ def lcp(p: Projection, model: Vertices):
     _choose(p, s, m, p.w_free, m.params.threshold)
     level = _ALL
     solves = 0
-    turns = 0
+    rotations = 0
     m.figures[:] = 0.0
     count, ended = 0, False
-    # Each try but the last takes a vertex in, has one slide, turns a pyramid or leaves a level.
-    for _ in range(2 * m.active.size + _TURNS + _NOTHING + 1):
+    # Each attempt except the last activates a vertex, lets one slide, rotates a pyramid or relaxes the problem.
+    for _ in range(2 * m.active.size + _ROTATIONS + _NOTHING + 1):
         count = _gather(p, s, m, level)
         if count > 0 and level < _NOTHING:
             solves += 1
@@ -333,8 +341,8 @@ def lcp(p: Projection, model: Vertices):
                 level = _NO_FRICTION if level == _ALL and m.params.restitution == 0.0 else level + 1
                 continue
         else:
-            _let_go(p, m)
-        _take(s, m, count)
+            _clear_impulses(p, m)
+        _store_impulses(s, m, count)
         if m.points.budget[0] <= 0:
             break
         for i in range(m.w_next.shape[0]):
@@ -342,8 +350,8 @@ def lcp(p: Projection, model: Vertices):
         if _choose(p, s, m, m.w_next, -_NEAR):
             continue
         if level < _NO_FRICTION:
-            if turns < _TURNS and _turn(s, m, count):
-                turns += 1
+            if rotations < _ROTATIONS and _rotate_pyramids(s, m, count):
+                rotations += 1
                 continue
             if _break_loose(p, s, m, count):
                 continue
@@ -353,7 +361,7 @@ def lcp(p: Projection, model: Vertices):
     wanted = (gained or m.landed[0]) and not p.parted[0]
     if wanted and count > 0 and level < _NOTHING:
         if _attempt(p, m, s.h, level, p.w_before, False):
-            # What takes the velocities before the step to those wanted; the rest answers the forces over the step.
+            # This impulse changes the velocities before the step to the target; the rest balances forces over the step.
             for a in range(count):
                 assign(s.impacts[m.points.foot[a], m.vertex[a]], m.points.f[a])
         else:
@@ -363,16 +371,16 @@ def lcp(p: Projection, model: Vertices):
 
 
 @kernel
-def _let_go(p: Projection, m: LcpContacts):
-    """Take no impulses."""
+def _clear_impulses(p: Projection, m: LcpContacts):
+    """Set all impulses to zero."""
     fill_free(m, p.w_free, 1.0)
     m.points.f[:, :] = 0.0
     fill_velocities(p.G, m.points)
 
 
 @kernel
-def _take(s: VertexContacts, m: LcpContacts, count):
-    """Take over the impulses of the contacts."""
+def _store_impulses(s: VertexContacts, m: LcpContacts, count):
+    """Store the impulses of the contacts."""
     for a in range(count):
         k = m.points.foot[a]
         i = m.vertex[a]
@@ -382,7 +390,7 @@ def _take(s: VertexContacts, m: LcpContacts, count):
 
 
 class Lcp(VertexModel):
-    """Time stepping with a complementarity problem: every vertex pushes, sticks, slides or bounces on its own."""
+    """Solve contacts as a complementarity problem: every vertex pushes, sticks, slides or bounces independently."""
 
     Params = LcpParams
     kernel = lcp
@@ -392,12 +400,12 @@ class Lcp(VertexModel):
 
     @property
     def residual(self) -> float:
-        """Residual of the last step, as that of ``ncp`` with pyramids in the cones; 0 in the air."""
+        """Residual of the last step, as for ``ncp`` but with pyramids inside the cones; 0 in the air."""
         return float(self.arrays.lcp.figures[0])
 
     @property
     def pivots(self) -> int:
-        """Pivots of Lemke's method in the last step; 0 where Newton's found the answer."""
+        """Number of pivots of Lemke's method in the last step; 0 if Newton's method found the solution."""
         return int(self.arrays.lcp.figures[1])
 
     def _memory(self) -> dict[str, NDArray[Any]]:

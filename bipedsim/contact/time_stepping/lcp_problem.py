@@ -1,6 +1,7 @@
-"""The complementarity problem of feet over one step: its arrays, its matrix, and what its answer does to the feet.
+"""Linear complementarity problem of feet over one step: arrays, matrix, and impulses from its solution.
 
-Unknowns: the normal impulse of each contact; its impulses along the corners of the friction pyramid; its slip speed.
+Unknowns are the normal impulse of each contact, its impulses along the corners of the friction pyramid, and its slip
+speed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bipedsim.dynamics import Projection
 from bipedsim.numerics import Array, Flags, Integers, assign, kernel, point_velocity, zeros_of
 from bipedsim.numerics.lcp import TOLERANCE, LcpWork, pyramid
 
-# Newton steps that one problem may take.
+# Maximum number of Newton steps for one problem.
 _STEPS = 100
 
 
@@ -35,23 +36,24 @@ class LcpParams:
 
 
 class LcpContacts(NamedTuple):
-    """Parameters, state and work arrays for K feet of N vertices at most and k sides.
+    """Parameters, state and work arrays for K feet with at most N vertices and k sides.
 
     Attributes:
         params: The parameters.
-        corners: (k, 2) of the pyramid.
-        last: (K, N, 5) of the last step: impulse of each vertex [N.s], and the direction of the first corner of its
-            pyramid, zeros for none.
-        anchors: Where sticking vertices belong.
+        corners: (k, 2) corners of the pyramid.
+        last: (K, N, 5) impulse of each vertex in the last step [N.s], and the direction of the first corner of its
+            pyramid, zeros if it has none.
+        anchors: Anchors of sticking vertices.
         landed: (1,) whether a vertex touched down in the last step.
-        active, slides: (K, N) which vertices take part, and which of them meet dynamic friction.
-        vertex: (K N,) of each contact. wanted: (K N, 3) velocity that it is held to [m/s].
-        column: (6K, 3) change of twists by an impulse at one contact.
+        active, slides: (K, N) whether a vertex is in the problem, and whether its friction is dynamic.
+        vertex: (K N,) vertex of each contact.
+        wanted: (K N, 3) target velocity of each contact [m/s].
+        column: (6K, 3) change of twists per unit impulse at one contact.
         w_next: (6K,) twists after the step.
-        old: (N, 5) work, for a polygon that changes.
+        old: (N, 5) work array for a polygon that changes.
         figures: (2,) residual of the last step, and pivots of Lemke's method in it.
-        points: The problem in the form of Newton's method, which knows foot, friction and pyramid of each contact.
-        work: The problem in the form of Lemke's.
+        points: The problem in the form of Newton's method, with foot, friction and pyramid of each contact.
+        work: The problem in the form of Lemke's method.
     """
 
     params: LcpParams
@@ -72,7 +74,7 @@ class LcpContacts(NamedTuple):
 
     @classmethod
     def of_feet(cls, n_feet: int, widest: int, params: LcpParams, budget: Integers) -> LcpContacts:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most, and the ``budget`` (1,) of a step."""
+        """Return the arrays for ``n_feet`` feet with at most ``widest`` vertices; ``budget`` (1,) is that of a step."""
         most = n_feet * widest
         return zeros_of(
             cls,
@@ -87,8 +89,13 @@ class LcpContacts(NamedTuple):
 
 @kernel
 def fill_free(m: LcpContacts, twists, least) -> bool:
-    """Fill how far the velocities of ``twists`` (6K,) are from those wanted, and the speed that residuals are beside,
-    which is the fastest of them or ``least`` [m/s]; return whether a contact would go through the ground."""
+    """Fill the deviations of ``twists`` (6K,) from the target velocities, and the scale of the residuals.
+
+    The scale is the largest deviation, at least ``least`` [m/s].
+
+    Returns:
+        Whether a contact would penetrate the ground.
+    """
     q = m.points
     needed = False
     q.scale[0] = least
@@ -110,7 +117,7 @@ def _direction(m: LcpContacts, a, c) -> tuple[float, float]:
 
 @kernel
 def fill_constant(m: LcpContacts, count, sides):
-    """Fill the constant part of Lemke's problem: how far contact-free velocities are from those wanted."""
+    """Fill the constant part of Lemke's problem with the deviations of the contact-free velocities from the target."""
     q = m.work.q
     for a in range(count):
         g = m.points.g[a]
@@ -126,7 +133,7 @@ def fill_constant(m: LcpContacts, count, sides):
 def fill_matrix(p: Projection, m: LcpContacts, count, sides):
     """Fill the matrix of the problem from the Delassus matrix of the feet.
 
-    Unknowns: normal impulses; of each contact its impulses along the corners; slip speeds.
+    The unknowns are the normal impulses, then the corner impulses of each contact, then the slip speeds.
     """
     M = m.work.M
     G = p.G
@@ -138,13 +145,13 @@ def fill_matrix(p: Projection, m: LcpContacts, count, sides):
     arm = m.points.arm
     for b in range(count):
         g = 6 * foot[b]
-        # J M^-1 J^T of all feet by the three axes of an impulse at contact b.
+        # Velocities of all feet for unit impulses along the three axes at contact b.
         for i in range(G.shape[0]):
             assign(m.column[i], point_velocity(G[i, g:], arm[b]))
         for a in range(count):
             f = 6 * foot[a]
             for j in range(1 + sides):
-                # Column 0 is that of the normal impulse, the others those of the corners.
+                # Column 0 belongs to the normal impulse, the others to the corners.
                 s, t = _direction(m, b, j - 1) if j > 0 else (0.0, 0.0)
                 into = count + b * sides + j - 1 if j > 0 else b
                 v = m.points.rhs
@@ -169,7 +176,7 @@ def fill_matrix(p: Projection, m: LcpContacts, count, sides):
 
 @kernel
 def take_answer(m: LcpContacts, count, sides):
-    """Fill the impulses ``m.points.f`` from the answer of Lemke's method."""
+    """Fill the impulses ``m.points.f`` from the solution of Lemke's method."""
     z = m.work.z
     for a in range(count):
         f = m.points.f[a]
@@ -184,7 +191,7 @@ def take_answer(m: LcpContacts, count, sides):
 
 @kernel
 def spread(m: LcpContacts, count):
-    """Give each contact that stays closed the mean impulse of those of its foot: Lemke's answer loads few of many."""
+    """Distribute the impulse of each foot evenly over its closed contacts; Lemke's solution loads only few of them."""
     q = m.points
     first = 0
     while first < count:

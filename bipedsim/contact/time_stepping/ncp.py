@@ -1,8 +1,8 @@
-"""Nonlinear complementarity: unilateral contact and the exact Coulomb cone at every vertex, the reference of the table.
+"""Nonlinear complementarity: unilateral contact and the exact Coulomb cone at every vertex; the reference model.
 
-Every vertex is a point contact: it does not pull, does not go below the ground, and its friction is that of all forces
-in the circular cone which dissipates most. No sets, no pyramid, no stiffness; impulses of one step as in time stepping
-after Moreau. See ``cone_problem.py`` for the problem and its residual, ``cone_solver.py`` for its solution.
+Every vertex is a point contact. It does not pull and does not penetrate, and its friction is the force in the circular
+cone that dissipates most. The model has no modes, no pyramid and no stiffness. Impulses act over one step as in
+Moreau's time stepping. ``cone_problem.py`` defines the problem and its residual, ``cone_solver.py`` solves it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import Array, Flags, assign, kernel, point_velocity, zeros_of
 
 ZERO_SPEED = 10.0
-"""A vertex slower than this many times the tolerance touches, or sticks."""
+"""A vertex slower than this many times the tolerance counts as in contact, or as sticking."""
 
 LEAST = 100.0
-"""Acceleration [m/s^2] whose speed after a step is the least that residuals are relative to: 1e-9 m/s are rounding."""
+"""Acceleration [m/s^2] that defines the minimum scale of residuals, as its speed after one step.
+
+Without a minimum, speeds at rounding level (1e-9 m/s) would count.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,17 @@ class NcpParams:
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
 
 
-class Friction(NamedTuple):
-    """What the model keeps beside the vertices.
+class FrictionState(NamedTuple):
+    """Friction state and work arrays of the model.
 
     Attributes:
         params: The parameters.
         warm: (K, N, 3) impulses of the last step, ground axes [N.s].
-        anchors: Where sticking vertices belong.
+        anchors: Anchors of sticking vertices.
         landed: (1,) whether a vertex touched down in the last step.
-        targets: (K, N, 3) velocities wanted of the vertices [m/s].
-        old_warm: (N, 3) work, for a polygon that changes.
-        figures: (2,) residual of the last step, and the iterations that it took.
+        targets: (K, N, 3) target velocities of the vertices [m/s].
+        old_warm: (N, 3) work array for a polygon that changes.
+        figures: (2,) residual of the last step, and its number of iterations.
     """
 
     params: NcpParams
@@ -75,18 +78,18 @@ class Friction(NamedTuple):
     figures: Annotated[Array, 2]
 
     @classmethod
-    def of_feet(cls, n_feet: int, widest: int, params: NcpParams) -> Friction:
-        """Return the arrays for ``n_feet`` of ``widest`` vertices at most."""
+    def of_feet(cls, n_feet: int, widest: int, params: NcpParams) -> FrictionState:
+        """Return the arrays for ``n_feet`` feet with at most ``widest`` vertices each."""
         anchors = Anchors.of_feet(n_feet, widest)
         return zeros_of(cls, {"K": n_feet, "N": widest}, params=params, anchors=anchors)
 
 
 @kernel
-def _fill_problem(p: Projection, s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
-    """Fill wanted velocities and the points of all feet; return whether any of them would go through the ground.
+def _fill_problem(p: Projection, s: VertexContacts, t: FrictionState, q: ConeProblem) -> bool:
+    """Fill target velocities and the points of all feet; return whether any point would penetrate the ground.
 
-    A vertex wants to be at the ground at the end of the step if it is above, and to get out of it by ``gamma`` if it is
-    below; with restitution, one that arrives wants to leave.
+    The target of a vertex above the ground is to reach it at the end of the step. The target of a vertex below it is to
+    reduce the penetration by ``gamma``. With restitution, the target of a vertex at touchdown is to rebound.
     """
     h = s.h
     m = 0
@@ -118,10 +121,10 @@ def _fill_problem(p: Projection, s: VertexContacts, t: Friction, q: ConeProblem)
 
 
 @kernel
-def _fill_free(w, s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
+def _fill_free(w, s: VertexContacts, t: FrictionState, q: ConeProblem) -> bool:
     """Fill ``q.g`` and its scale with the velocities ``w`` (6K,); return whether a vertex needs contact.
 
-    The scale is the fastest that contact may have to take away, at least what ``LEAST`` brings in a step.
+    The scale is the largest speed that contact may have to remove, at least the speed that ``LEAST`` gives in a step.
     """
     needed = False
     scale = LEAST * s.h
@@ -134,12 +137,12 @@ def _fill_free(w, s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
         assign(q.g[m], point_velocity(w[6 * k :], q.arm[m]))
         for a in range(3):
             q.g[m, a] -= t.targets[k, i, a]
-        # Not the speeds of what is far above the ground: those of impacts are lifted out of reach.
+        # The speeds of points far above the ground are excluded; touchdown sub-steps lift such points out of reach.
         scale = max(scale, abs(q.g[m, 0]), abs(q.g[m, 1]), -q.g[m, 2])
         needed = needed or q.g[m, 2] < 0.0
         largest = max(largest, q.mobility[m])
     q.scale[0] = scale
-    # A point that nothing can move gets no impulse worth the name.
+    # The bound excludes significant impulses at a point that no force can move.
     for m in range(q.points[0]):
         q.mobility[m] = max(q.mobility[m], 1e-12 * largest)
     return needed and largest > 0.0
@@ -147,7 +150,7 @@ def _fill_free(w, s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
 
 @kernel
 def _guess(s: VertexContacts, q: ConeProblem) -> None:
-    """Fill ``q.guess``: what touches does what it did in the last part of the step, and what arrives sticks."""
+    """Fill ``q.guess``: vertices in contact keep their last state, and vertices that touch down stick."""
     k = 0
     i = 0
     for m in range(q.points[0]):
@@ -161,31 +164,31 @@ def _guess(s: VertexContacts, q: ConeProblem) -> None:
 
 @kernel
 def _take_dynamic(p: Projection, q: ConeProblem) -> bool:
-    """Give dynamic friction to loaded vertices that slip with more; return whether there was one."""
+    """Set dynamic friction at loaded vertices that slip with more; return whether there was one."""
     slow = ZERO_SPEED * q.tolerance * q.scale[0]
-    found = False
+    changed = False
     for m in range(q.points[0]):
         mu = p.mu_dynamic[q.foot[m]]
         if q.mu[m] > mu and q.f[m, 2] > 0.0 and np.hypot(q.u[m, 0], q.u[m, 1]) > slow:
             q.mu[m] = mu
-            found = True
-    return found
+            changed = True
+    return changed
 
 
 class Cones(NamedTuple):
-    """Everything that the model writes."""
+    """All arrays that the model writes."""
 
     contacts: VertexContacts
-    friction: Friction
+    friction: FrictionState
     problem: ConeProblem
 
 
 @kernel
 def ncp(p: Projection, model: Cones):
-    """Take one step: the impulses that keep all vertices out of the ground, and what part of them is impact.
+    """Advance one step: compute the impulses that keep all vertices out of the ground, and their impact part.
 
-    Where a vertex touched down in this step or the last one, the same problem is solved once more with the velocities
-    before the step in place of those that free forces bring: what that takes is the impact.
+    If a vertex touched down in this step or the last one, the problem is solved once more. The velocities before the
+    step then replace those under free forces, and the resulting impulse is the impact.
     """
     s = model.contacts
     t = model.friction
@@ -201,7 +204,7 @@ def ncp(p: Projection, model: Cones):
             q.enough[0] = POLISHED_PART
             _guess(s, q)
             begin_with_guess(p.G, q, PROXIMAL)
-        # Each solve but the last gives a point dynamic friction.
+        # Each solve except the last one sets dynamic friction at a point.
         for _ in range(q.points[0] + 1):
             solved = solve_cones(p.G, q)
             solves += 1
@@ -210,7 +213,7 @@ def ncp(p: Projection, model: Cones):
             if not _take_dynamic(p, q):
                 break
     else:
-        solved = _let_go(q)
+        solved = _clear_impulses(q)
     gained = _take_state(s, t, q)
     if (gained or t.landed[0]) and not p.parted[0] and _fill_free(p.w_before, s, t, q):
         solved = solve_cones(p.G, q) and solved
@@ -225,8 +228,8 @@ def ncp(p: Projection, model: Cones):
 
 
 @kernel
-def _let_go(q: ConeProblem) -> bool:
-    """Take no impulses; return whether no point goes through the ground (that of a foot which nothing can move may)."""
+def _clear_impulses(q: ConeProblem) -> bool:
+    """Clear the impulses; return whether no point penetrates the ground, which a point of an immovable foot may do."""
     above = True
     for m in range(q.points[0]):
         for a in range(3):
@@ -237,8 +240,8 @@ def _let_go(q: ConeProblem) -> bool:
 
 
 @kernel
-def _take_state(s: VertexContacts, t: Friction, q: ConeProblem) -> bool:
-    """Take over impulses and who touches and sticks; return whether a vertex touched down."""
+def _take_state(s: VertexContacts, t: FrictionState, q: ConeProblem) -> bool:
+    """Store impulses, contact and sticking; return whether a vertex touched down."""
     _unpack(q, s.impulses)
     _unpack(q, t.warm)
     slow = ZERO_SPEED * q.tolerance * q.scale[0]
@@ -269,29 +272,29 @@ def _unpack(q: ConeProblem, out):
 
 
 class Ncp(VertexModel):
-    """Point contacts with the exact friction cone at all vertices.
+    """Solve contacts as points with the exact friction cone at all vertices.
 
-    Where vertices are redundant, as the four of a rigid sole, wrenches are unique and vertex forces are not: they stay
-    near those of the last step, and begin near the ones of least norm.
+    If vertices are redundant, as the four of a rigid sole, wrenches are unique and vertex forces are not. Vertex forces
+    then stay near those of the last step; initially they are near the ones of least norm.
     """
 
     Params = NcpParams
     kernel = ncp
 
     def _arrays_of(self, n_feet: int, widest: int) -> Cones:
-        friction = Friction.of_feet(n_feet, widest, self.params)
+        friction = FrictionState.of_feet(n_feet, widest, self.params)
         limits = self.params.tolerance, self.params.iterations
         problem = ConeProblem.of_feet(n_feet, n_feet * widest, *limits, budget=self._projection.budget)
         return Cones(self.contacts, friction, problem)
 
     @property
     def residual(self) -> float:
-        """How far the last step is from a solution, relative to the speed that contact had to take away."""
+        """Residual of the last step, relative to the speed that contact had to remove."""
         return float(self.arrays.friction.figures[0])
 
     @property
     def iterations(self) -> int:
-        """Iterations of the last step, over all problems that it solved."""
+        """Number of iterations of the last step, over all of its problems."""
         return int(self.arrays.friction.figures[1])
 
     def _memory(self) -> dict[str, NDArray[Any]]:

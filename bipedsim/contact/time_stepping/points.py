@@ -1,8 +1,8 @@
-"""Point contacts on whatever bodies: the cone problem with its matrix D = J M^-1 J^T given as a whole.
+"""Point contacts between any bodies: the cone problem with its full matrix D = J M^-1 J^T.
 
-Newton's steps are those of :mod:`.cone_newton`, in the space of the points. Where they do not get there, sweeps over
-the contacts come between, each solved by itself against the others (block Gauss-Seidel), as these get near from
-anywhere.
+Newton's steps are those of :mod:`.cone_newton`, in the space of the points. If they do not converge, sweeps over the
+contacts alternate with them. A sweep solves each contact alone against the others (block Gauss-Seidel), which works
+from any initial value.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
 from bipedsim.numerics import Array, Integers, factor_pivoted, kernel, solve_factored
 
 PER_POINT = 60
-"""Operations of a step or a sweep for each point, beside those for all others."""
+"""Operations of a step or a sweep per point, in addition to those per pair of points."""
 
 
 @kernel
 def find_parts(D: Array, q: ConeProblem) -> None:
-    """Number the parts of the problem that have nothing to do with each other, in ``q.foot`` of each point."""
+    """Number the independent parts of the problem, and write the part of each point to ``q.foot``."""
     n = q.points[0]
     q.budget[0] -= 9 * n * n
     for m in range(n):
@@ -55,7 +55,7 @@ def find_parts(D: Array, q: ConeProblem) -> None:
 
 @kernel
 def _acts(D: Array, m: int, k: int) -> bool:
-    """Whether an impulse at point ``k`` moves point ``m``."""
+    """Return whether an impulse at point ``k`` moves point ``m``."""
     for a in range(3):
         for b in range(3):
             if D[3 * m + a, 3 * k + b] != 0.0:
@@ -67,14 +67,14 @@ def _acts(D: Array, m: int, k: int) -> bool:
 def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> bool:
     """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
 
-    ``q.f`` and ``q.u`` are the best that was found, ``q.residual`` says how good. Never NaN for finite input. It
-    takes half of what is left of the budget of the step at most, and makes some sweeps where nothing is left.
+    ``q.f`` and ``q.u`` are the best values found; ``q.residual`` is their residual. They are never NaN for finite
+    input. The solver takes at most half of the remaining budget of the step. It makes some sweeps even without budget.
 
     Args:
-        D: (>= 3n, >= 3n) velocities of the points for impulses at them [1/kg].
-        q: The problem: points, mu, mobility, g, scale and f are given, and in foot the part that each belongs to, see
+        D: (>= 3n, >= 3n) velocities of the points per unit impulse at them [1/kg].
+        q: The problem: points, mu, mobility, g, scale and f are inputs, and foot contains the part of each point, see
             :func:`find_parts`. Arms are not used.
-        A, rhs, x, rows, order: Work of the size of D.
+        A, rhs, x, rows, order: Work arrays of the size of D.
     """
     aside = set_aside(q)
     q.used[0] = 0
@@ -85,9 +85,9 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
     _newton(D, q, PROXIMAL, A, rhs, x, rows, order)
     block = 0
     copy_points(q.best, q.z)
-    # The first sweeps are made in any case: they take little, and near a solution they get.
+    # The first sweeps always run: they are cheap, and near a solution they give a usable result.
     while q.residual[0] > q.tolerance and q.used[0] < q.iterations and (block == 0 or q.budget[0] > 0):
-        # From where the sweeps were, whatever Newton made of it.
+        # The sweeps continue from their own impulses, whatever the result of Newton's method.
         copy_points(q.z, q.f)
         _sweep(D, q)
         copy_points(q.f, q.z)
@@ -95,11 +95,11 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
         block += 1
     copy_points(q.best, q.f)
     fill_speeds(D, q)
-    left = q.residual[0] * q.scale[0]
+    tolerated = q.residual[0] * q.scale[0]
     for m in range(q.points[0]):
         load = q.mobility[m] * q.f[m, 2]
-        if load <= left and q.u[m, 2] > load:
-            # A point that leaves carries nothing, not what the residual allows for.
+        if load <= tolerated and q.u[m, 2] > load:
+            # An open point has exactly no impulse; the residual would allow a small one.
             for a in range(3):
                 q.f[m, a] = 0.0
         onto_cone(q.f[m], q.mu[m])
@@ -132,7 +132,7 @@ def fill_speeds(D: Array, q: ConeProblem) -> None:
 def _newton(
     D: Array, q: ConeProblem, proximal: float, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers
 ) -> None:
-    """Make Newton steps from ``q.f`` while they help, and keep the best impulses in ``q.best``."""
+    """Make Newton steps from ``q.f`` while they reduce the residual, and store the best impulses in ``q.best``."""
     before = np.inf
     stalled = 0
     q.proximal[0] = proximal
@@ -158,9 +158,9 @@ def _newton(
 
 @kernel
 def _step(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> None:
-    """Make one Newton step: speeds (1 + D C) x = -D c, then f of each point from its own, part by part.
+    """Make one Newton step: speeds (1 + D C) x = -D c, then f of each point from its own speed, part by part.
 
-    Points that are open have no part in the system: their impulses vanish whatever x is.
+    Open points are not in the system, because their impulses vanish for any x.
     """
     n = q.points[0]
     parts = 0
@@ -184,7 +184,7 @@ def _step(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Intege
 def _solve_part(
     D: Array, q: ConeProblem, part: int, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers
 ) -> None:
-    """Take from the impulses of the points of a ``part`` what goes with the speeds of a Newton step."""
+    """Subtract from the impulses of a ``part`` the contribution of the speeds of a Newton step."""
     n, size = q.points[0], 0
     for m in range(n):
         if q.foot[m] == part and q.C[m, 2, 2] != 0.0:
@@ -215,7 +215,7 @@ def _solve_part(
 
 @kernel
 def _sweep(D: Array, q: ConeProblem) -> None:
-    """Sweep over the contacts: each moves against its own speed, and back onto its cone."""
+    """Sweep over the contacts: reduce the speed of each one and project its impulse on the cone."""
     n = q.points[0]
     for _ in range(SWEEPS):
         for m in range(n):
