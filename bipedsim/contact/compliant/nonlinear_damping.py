@@ -207,7 +207,7 @@ def _settle(p: Projection, m: Bristles, dt: float):
 
 @kernel
 def _add_stiffness(K, vector, columns, weight):
-    """Add ``weight`` times e e^T to K (6, 6), where e has the entries ``vector`` in ``columns`` and is zero elsewhere."""
+    """Add ``weight`` times e e^T to K (6, 6), where e is ``vector`` in ``columns`` and zero elsewhere."""
     for a in range(3):
         for b in range(3):
             K[columns[a], columns[b]] += weight * vector[a] * vector[b]

@@ -264,7 +264,7 @@ def next_stage(p: Projection, c: Substeps, stage: int, dt: float):
 
 @kernel
 def move_on(p: Projection, c: Substeps, stage: int, dt: float):
-    """Advance from ``stage`` as :func:`next_stage` does, when ``wrench`` and ``force_sum`` already include its forces."""
+    """Advance from ``stage`` as :func:`next_stage` does, if ``wrench`` and ``force_sum`` already include its forces."""
     weight = 2.0 if stage == 1 or stage == 2 else 1.0
     feet = c.wrench.shape[0]
     for k in range(feet):

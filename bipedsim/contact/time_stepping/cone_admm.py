@@ -92,7 +92,7 @@ def onto_cone(f, mu):
 
 @kernel
 def admm(G, q: ConeProblem, damping):
-    """Make a block of ADMM iterations and write the impulses to ``q.f``; ``damping`` is 1 for an undamped correction."""
+    """Make a block of ADMM iterations and write the impulses to ``q.f``; a ``damping`` of 1 does not damp."""
     for iteration in range(ADMM_BLOCK):
         rho = q.rho[0]
         # De Saxcé's correction at z, then x = (rho + D)^-1 (rho (z - y) - g - correction).

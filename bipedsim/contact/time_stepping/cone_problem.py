@@ -112,7 +112,7 @@ class ConeProblem(NamedTuple):
         sides: int = 0,
         budget: Integers | None = None,
     ) -> ConeProblem:
-        """Return an empty problem for at most ``n_points`` on ``n_feet``; ``budget`` None stands for an unlimited one."""
+        """Return an empty problem for at most ``n_points`` on ``n_feet``; ``budget`` None is unlimited."""
         half = np.pi / max(sides, 1)
         budget = unlimited() if budget is None else budget
         values = {"sides": sides, "half": np.array([np.cos(half), np.sin(half)]), "budget": budget}
@@ -161,7 +161,7 @@ def facet(q: ConeProblem, m, x, y, limit) -> tuple[int, float, float]:
 
 @kernel
 def onto_polygon(q: ConeProblem, m, x, y, limit) -> tuple[float, float]:
-    """Return the point nearest to (x, y) of the friction polygon of point ``m``, with its corners at radius ``limit``."""
+    """Return the point nearest to (x, y) of the friction polygon of point ``m`` with corners at radius ``limit``."""
     kind, c, s = facet(q, m, x, y, limit)
     if kind == CORNER:
         return limit * c, limit * s
