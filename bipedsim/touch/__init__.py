@@ -1,4 +1,4 @@
-"""What touches beside the feet: the robot's bodies, and whatever else a finder adds, coupled with any contact model."""
+"""Contacts other than those of the feet (robot bodies, joint limits, objects), coupled with any contact model."""
 
 import lazy_loader
 

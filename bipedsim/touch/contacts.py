@@ -1,4 +1,4 @@
-"""Contacts with two sides, in one set: bodies of the robot, the world, and free objects."""
+"""The set of all contacts between two bodies: bodies of the robot, the world, and free objects."""
 
 from __future__ import annotations
 
@@ -7,31 +7,34 @@ from typing import Annotated, NamedTuple
 from bipedsim.numerics import Array, Integers, kernel, zeros_of
 
 WORLD = 0
-"""The side that does not move."""
+"""The body that does not move."""
 MARGIN = 1e-3
-"""What is no farther apart [m] may touch whatever its speed."""
+"""Bodies within this distance [m] may be in contact whatever their speed."""
 
 
 class Contacts(NamedTuple):
-    """Contacts in one step, C at most.
+    """Contacts in one step, at most C.
 
-    A side is a number: j >= 1 is a joint of the robot's model, with its body, ``WORLD`` the ground, and -1 - k the free
-    object k. Stops of joints are among them in a step with the robot: with as many bodies as the model has joints, the
-    world included, side ``bodies`` + j is stop j.
+    A body is given by a number: ``WORLD`` is the ground, j >= 1 is joint j of the robot's model with its body, and
+    -1 - k is the free object k. In a step with the robot, joint limits are contacts too. If the model has ``bodies``
+    joints, the world included, number ``bodies`` + j is the limit of joint j.
 
     Attributes:
-        used: (1,) how many there are. dropped: (1,) how many had no room.
-        a, b: (C,) sides.
-        point: (C, 3) where they touch, in the world [m].
+        used: (1,) number of contacts.
+        dropped: (1,) number of contacts that exceeded the capacity.
+        a, b: (C,) the two bodies.
+        point: (C, 3) contact point, in the world [m].
         axes: (C, 3, 3) columns t1, t2, n in the world; n points from b to a.
-        gap: (C,) distance [m], negative where they overlap.
-        mu, restitution: (C,) Coulomb's coefficient and Newton's. mu_slips: (C,) the first where it slips, as ``mu``
-            unless whoever added the contact says another.
-        key: (C,) number by which the same contact is found again in the next step, -1 for none.
+        gap: (C,) distance [m], negative where the bodies overlap.
+        mu: (C,) Coulomb's coefficient.
+        mu_slips: (C,) Coulomb's coefficient while the contact slips; equal to ``mu`` unless the caller of :func:`add`
+            sets another value.
+        restitution: (C,) Newton's coefficient.
+        key: (C,) number that identifies the same contact in the next step, -1 for none.
         impulse: (C, 3) on a, along the axes, over the step [N.s].
-        velocity: (C, 3) of a beside b after the step, along the axes [m/s].
-        late: (C,) share of the step that is left when they meet and rebound; 1 of all others.
-        n_before, key_before, before: (1,), (C,), (C, 3) used, keys and impulses of the last step.
+        velocity: (C, 3) of a relative to b after the step, along the axes [m/s].
+        late: (C,) fraction of the step that remains when the bodies meet and rebound; 1 for all other contacts.
+        n_before, key_before, before: (1,), (C,), (C, 3) number, keys and impulses of the last step.
     """
 
     used: Annotated[Integers, 1]
@@ -54,18 +57,19 @@ class Contacts(NamedTuple):
 
     @classmethod
     def of_size(cls, capacity: int) -> Contacts:
-        """Return an empty set with room for ``capacity`` contacts."""
+        """Return an empty set with memory for ``capacity`` contacts."""
         return zeros_of(cls, {"C": capacity})
 
 
 class Objects(NamedTuple):
-    """M free bodies beside the robot; all axes are the world's.
+    """M free bodies in addition to the robot; all axes are the world's.
 
     Attributes:
         position: (M, 3) centre of mass [m].
         root: (M, 6, 6) S of M^-1 = S S^T at the centre of mass.
-        before, free: (M, 6) velocity (linear of the centre of mass, angular) before the step, and after it without
-            contact. after: (M, 6) what comes out.
+        before: (M, 6) velocity before the step (linear of the centre of mass, angular).
+        free: (M, 6) velocity after the step without contact.
+        after: (M, 6) resulting velocity after the step.
     """
 
     position: Annotated[Array, "M", 3]
@@ -82,17 +86,19 @@ class Objects(NamedTuple):
 
 @kernel
 def may_touch(gap: float, speed: float, h: float) -> bool:
-    """Whether two things may touch in a step: nearly do, or get there in two of them.
+    """Return whether two bodies may come into contact: they nearly are, or will be within two steps.
 
     Args:
-        gap: Between them [m]. speed: At which it grows [m/s]. h: Step [s].
+        gap: Distance of the bodies [m].
+        speed: Rate at which the distance grows [m/s].
+        h: Step [s].
     """
     return gap <= MARGIN - 2.0 * h * min(speed, 0.0)
 
 
 @kernel
 def clear(c: Contacts) -> None:
-    """Keep what the last step found for the next one to begin from, and empty the set."""
+    """Store the impulses of the last step as initial values for the next one, and empty the set."""
     c.n_before[0] = c.used[0]
     for m in range(c.used[0]):
         c.key_before[m] = c.key[m]
@@ -106,11 +112,12 @@ def clear(c: Contacts) -> None:
 def add(
     c: Contacts, a: int, b: int, point: Array, axes: Array, gap: float, mu: float, restitution: float, key: int
 ) -> bool:
-    """Add a contact, with the impulse that the same one had in the last step; return False where there is no room.
+    """Add a contact with the impulse that it had in the last step; return False if the set is full.
 
     Args:
         c, a, b, gap, mu, restitution, key: See :class:`Contacts`.
-        point: Three numbers. axes: (3, 3).
+        point: (3,) contact point.
+        axes: (3, 3) contact axes.
     """
     m = c.used[0]
     if m >= c.a.shape[0]:
@@ -133,7 +140,7 @@ def add(
     return True
 
 
-def forget(c: Contacts) -> None:
-    """Forget the last step."""
+def clear_history(c: Contacts) -> None:
+    """Delete all contacts and the impulses of the last step."""
     c.used[:] = c.n_before[:] = c.dropped[:] = 0
     c.impulse[:] = 0.0

@@ -1,12 +1,14 @@
-"""Feet and all other contacts in one step: what each sees of the other, and the velocities that both leave.
+"""Coupling of the feet with all other contacts in one step.
 
-With M = L^T L a contact of the rows J has Y = L^-T J^T, and its velocity after the step is J v + Y xi, where xi sums up
-what acts: z without contact, the columns of the feet and those of all other contacts times their impulses. The contact
-model of the feet is asked with the other contacts' impulses among what acts, the other contacts are solved with the
-feet's, in turn, until both agree on the velocities of the feet. What the others would do about a change of the feet's
-impulses is shown to the feet, as if the rows that carry were eliminated: where these stay the same, one round does.
-Stops of joints are contacts like the others, of one row: which of them carry needs no search here. Loops of closed
-chains are eliminated before (:mod:`bipedsim.dynamics.loops`).
+With M = L^T L, a contact with the rows J has Y = L^-T J^T. Its velocity after the step is J v + Y xi. Here xi sums all
+actions: z without contact, plus the columns of the feet and of all other contacts, times their impulses.
+
+The contact model of the feet and the solver of the other contacts run in turn, each with the impulses of the other.
+They stop when both agree on the velocities of the feet. The feet also see the response of the other contacts to a change of
+their impulses, as if the active rows were eliminated. One round is enough if the set of active rows stays the same.
+
+Joint limits are contacts with one row. So no separate search for the active limits is needed. Closed kinematic chains
+are eliminated before (:mod:`bipedsim.dynamics.loops`).
 """
 
 from __future__ import annotations
@@ -21,35 +23,40 @@ from bipedsim.numerics import Array, Flags, Integers, cross, entry, kernel, mul,
 from bipedsim.touch.contacts import WORLD, Contacts, Objects
 
 STICKS = 1.0 - 1e-9
-"""A contact sticks that uses less of its cone."""
+"""A contact sticks if it uses less than this fraction of its cone."""
 LEAST = 10.0
-"""Residuals count beside the speed that contact has to take away, at least what so many m/s^2 bring in a step."""
+"""Acceleration [m/s^2] whose speed after a step is the minimum scale of the residuals."""
 ZERO_SPEED = 10.0
 """A contact slower than this many times the tolerance sticks."""
 DEPENDENT = 1e-9
-"""A row of which no larger share is new is held with those before it."""
+"""A row counts as dependent on the previous active rows if its independent part is not above this fraction."""
 
 
 class Coupling(NamedTuple):
-    """Contacts of a robot with nv velocities and of M objects, C at most, and K feet.
+    """Contacts (at most C) of a robot with nv velocities, K feet and M objects.
 
     Attributes:
-        tree, projection: Of the step of the robot.
-        bodies, stops, contacts, objects, problem: What touches, and the cone problem of it.
-        gamma: Share of an overlap that a step removes. slow: Speed [m/s] below which nothing rebounds.
-        Y: (3C, n) rows of the contacts over the n = nv + 6M velocities. D, W: (3C, 3C), (3C, 6K) their Delassus matrix
-            and that with the feet, of a robot whose loops are closed.
-        before: (C, 3) velocities before the step, of objects those without contact after it. target: (C, 3) wanted
-            ones. rebound: (C,) normal one that restitution wants at least.
-        z: (nv,) of the robot in a step without contacts. G, free: (6K, 6K), (6K,) what the feet see of that. seen:
-            (6K,) the latter with the contacts.
-        V: (3C, 6K) what is held of W, orthonormal.
-        xi, along: (n,), (3C,) work. slips: (C,) which contacts slip under load.
-        reaches: (C,) whether the feet notice the parts of the problem, by number. A, rhs, x, rows, order: Work of the
-            solver.
+        tree, projection: Arrays of the robot's step.
+        bodies, stops, contacts, objects: Bodies and joint limits of the robot, all contacts, and free objects.
+        problem: Cone problem of the contacts.
+        gamma: Fraction of an overlap that a step removes.
+        slow: Speed [m/s] below which nothing rebounds.
+        Y: (3C, n) rows of the contacts over the n = nv + 6M velocities.
+        D, W: (3C, 3C), (3C, 6K) their Delassus matrix and that with the feet, for a robot with closed chains.
+        before: (C, 3) velocities before the step; for objects, after the step without contact.
+        target: (C, 3) target velocities.
+        rebound: (C,) minimum normal velocity due to restitution.
+        z: (nv,) actions on the robot in a step without contacts.
+        G, free: (6K, 6K), (6K,) Delassus matrix and free velocities of the feet in that step.
+        seen: (6K,) free velocities of the feet including the contacts.
+        V: (3C, 6K) orthonormalised rows of W that are active.
+        xi, along: (n,), (3C,) work arrays.
+        slips: (C,) whether a contact slips under load.
+        reaches: (C,) whether a part of the problem affects the feet, by number of the part.
+        A, rhs, x, rows, order: Work arrays of the solver.
         force: (nv,) generalised impulse of the contacts [N.s, N.m.s].
-        gained: (1,) kinetic energy that they gave, beside the same step without any contact, the feet's work taken as
-            in a step that has them; less what taking overlaps back may give [J].
+        gained: (1,) kinetic energy that the contacts added, relative to the same step without any contact [J]. The work
+            of the feet is that in a step with the contacts. The energy that corrects overlaps is subtracted.
     """
 
     tree: Tree
@@ -87,12 +94,12 @@ class Coupling(NamedTuple):
 
 @kernel
 def _fill_side(s: Coupling, m: int, side: int, sign: float, v: Array) -> None:
-    """Add one side of contact ``m`` to its rows and its velocity."""
+    """Add one body of contact ``m`` to its rows and its velocity."""
     t, c = s.tree, s.contacts
     axes, point = c.axes[m], c.point[m]
     nv, bodies = t.z.shape[0], s.bodies.leaf.shape[0]
     if side >= bodies:
-        # A stop opens as its joint moves away from it.
+        # A joint limit opens when its joint moves away from it.
         i = s.stops.idx_v[side - bodies]
         away = -s.stops.side[side - bodies]
         s.Y[3 * m + 2, i] += away
@@ -119,8 +126,8 @@ def _fill_side(s: Coupling, m: int, side: int, sign: float, v: Array) -> None:
 
 
 @kernel
-def _arrival(s: Coupling, m: int) -> float:
-    """Return the normal velocity of contact ``m`` before the step [m/s]."""
+def _approach_velocity(s: Coupling, m: int) -> float:
+    """Return the normal velocity of contact ``m`` before the step [m/s], negative on approach."""
     c = s.contacts
     total = s.before[m, 2]
     for sign, side in ((1.0, c.a[m]), (-1.0, c.b[m])):
@@ -136,8 +143,8 @@ def _arrival(s: Coupling, m: int) -> float:
 
 
 @entry
-def keep_drive(boxed: Any) -> None:
-    """Keep what acts on the robot in a step without contacts, and forget rebounds."""
+def store_drive(boxed: Any) -> None:
+    """Store the actions on the robot in a step without contacts, and clear the rebounds."""
     s = boxed.arrays
     for m in range(s.rebound.shape[0]):
         s.rebound[m] = -np.inf
@@ -146,8 +153,8 @@ def keep_drive(boxed: Any) -> None:
 
 
 @entry
-def show_alone(boxed: Any) -> None:
-    """Let robot and feet see a step without the contacts."""
+def hide_contacts(boxed: Any) -> None:
+    """Reset the inputs of robot and feet to those of a step without the contacts."""
     s = boxed.arrays
     for i in range(s.z.shape[0]):
         s.tree.z[i] = s.z[i]
@@ -159,7 +166,7 @@ def show_alone(boxed: Any) -> None:
 
 @entry
 def fill_rows(boxed: Any, v: Array) -> bool:
-    """Fill rows, velocities and targets of all contacts; return whether anything may rebound."""
+    """Fill rows, velocities and targets of all contacts; return whether any contact may rebound."""
     s = boxed.arrays
     bounces = False
     t, c = s.tree, s.contacts
@@ -172,10 +179,10 @@ def fill_rows(boxed: Any, v: Array) -> bool:
                 s.Y[3 * m + a, i] = 0.0
         _fill_side(s, m, c.a[m], 1.0, v)
         _fill_side(s, m, c.b[m], -1.0, v)
-        # A joint is at its limit in the end, whatever rounding left.
+        # A joint ends exactly at its limit, so that rounding errors do not accumulate.
         gamma = s.gamma if c.a[m] < s.bodies.leaf.shape[0] else 1.0
         s.target[m, 2] = max(target_height_velocity(c.gap[m], h, gamma), s.rebound[m])
-        bounces = bounces or (c.restitution[m] > 0.0 and _arrival(s, m) < -s.slow)
+        bounces = bounces or (c.restitution[m] > 0.0 and _approach_velocity(s, m) < -s.slow)
         for a in range(3):
             y = s.Y[3 * m + a]
             for i in range(nv - 1, -1, -1):
@@ -188,15 +195,15 @@ def fill_rows(boxed: Any, v: Array) -> bool:
 
 @entry
 def rebound(boxed: Any, impulse: Array, lag: float) -> None:
-    """Have what meets within the step, and rebounds, leave as after an impact at the moment at which it meets.
+    """Let contacts that close within the step and rebound leave as after an impact at the moment of contact.
 
-    Velocities of objects are those of the moment.
+    Velocities of objects are those at that moment.
 
     Args:
         boxed: A :class:`Coupling`.
         impulse: (K, 6) of the feet in the step without these contacts.
-        lag: Share of a step by which the velocities of the robot are behind: half a step, as its positions go with the
-            velocity at the end of the step (:mod:`bipedsim.sim.steps`), and nothing in flight.
+        lag: Delay of the robot's velocities as a fraction of a step. It is half a step, because positions follow the
+            velocity at the end of the step (:mod:`bipedsim.sim.steps`), and zero in flight.
     """
     s = boxed.arrays
     t, c = s.tree, s.contacts
@@ -204,12 +211,12 @@ def rebound(boxed: Any, impulse: Array, lag: float) -> None:
     for m in range(c.used[0]):
         if not c.restitution[m] > 0.0:
             continue
-        u = _arrival(s, m)
+        u = _approach_velocity(s, m)
         own = s.before[m, 2] - u
         robot = 0.0
         for i in range(t.z.shape[0]):
             robot += s.Y[3 * m + 2, i] * s.xi[i]
-        # After the share x of the step they meet: gap / h + x (u + lag robot) + x^2 (robot + own) / 2 = 0.
+        # The bodies meet after the fraction x of the step: gap / h + x (u + lag robot) + x^2 (robot + own) / 2 = 0.
         slope, gap = u + lag * robot, c.gap[m] / t.h
         square = slope * slope - 2.0 * (robot + own) * gap
         if not (square >= 0.0 and slope < 0.0):
@@ -224,7 +231,7 @@ def rebound(boxed: Any, impulse: Array, lag: float) -> None:
 
 @kernel
 def _add_feet(s: Coupling, impulse: Array) -> None:
-    """Fill ``xi`` with what acts on the robot where the feet have the ``impulse`` (K, 6)."""
+    """Fill ``xi`` with the actions on the robot when the feet have the ``impulse`` (K, 6)."""
     for i in range(s.z.shape[0]):
         s.xi[i] = s.z[i]
     add_wrenches(s.tree, impulse, s.xi)
@@ -234,14 +241,30 @@ def _add_feet(s: Coupling, impulse: Array) -> None:
 
 @entry
 def fill_delassus(boxed: Any) -> None:
-    """Fill the Delassus matrices, and begin the cone problem from the last impulses."""
+    """Fill the Delassus matrices, and start the cone problem from the last impulses."""
     s = boxed.arrays
-    t, c, p, q = s.tree, s.contacts, s.projection, s.problem
-    n, size = 3 * c.used[0], s.seen.shape[0]
+    p = s.projection
+    n, size = 3 * s.contacts.used[0], s.seen.shape[0]
+    _fill_products(s, n)
+    _eliminate_loops(s, n)
+    for a in range(size):
+        s.free[a] = p.w_free[a]
+        for b in range(size):
+            s.G[a, b] = p.G[a, b]
+    for i in range(n):
+        for j in range(i):
+            s.D[j, i] = s.D[i, j]
+    _start_problem(s)
+
+
+@kernel
+def _fill_products(s: Coupling, n: int) -> None:
+    """Fill the lower triangle of D, and W, for ``n`` rows of a robot without closed chains."""
+    t = s.tree
     for i in range(n):
         for j in range(i + 1):
             total = 0.0
-            if _together(s, i // 3, j // 3):
+            if _share_body(s, i // 3, j // 3):
                 for k in range(s.Y.shape[1]):
                     total += s.Y[i, k] * s.Y[j, k]
             s.D[i, j] = total
@@ -253,8 +276,12 @@ def fill_delassus(boxed: Any) -> None:
                 for d in range(t.depth[t.leaf[k]]):
                     total += s.Y[i, chain[d]] * t.Y[k, d, a]
                 s.W[i, 6 * k + a] = total
-    # Loops, which are always there, leave this of it.
-    r = t.rows
+
+
+@kernel
+def _eliminate_loops(s: Coupling, n: int) -> None:
+    """Eliminate the constraints of closed kinematic chains, which are always active, from D and W."""
+    r, size = s.tree.rows, s.seen.shape[0]
     for row in range(r.used[0]):
         for i in range(n):
             total = 0.0
@@ -266,13 +293,12 @@ def fill_delassus(boxed: Any) -> None:
                 s.D[i, j] -= s.along[i] * s.along[j]
             for a in range(size):
                 s.W[i, a] -= s.along[i] * r.along[row, a]
-    for a in range(size):
-        s.free[a] = p.w_free[a]
-        for b in range(size):
-            s.G[a, b] = p.G[a, b]
-    for i in range(n):
-        for j in range(i):
-            s.D[j, i] = s.D[i, j]
+
+
+@kernel
+def _start_problem(s: Coupling) -> None:
+    """Fill points, mobilities and initial impulses of the cone problem, and mark its parts that affect the feet."""
+    c, q = s.contacts, s.problem
     q.points[0] = c.used[0]
     largest = 0.0
     for m in range(c.used[0]):
@@ -286,14 +312,14 @@ def fill_delassus(boxed: Any) -> None:
         s.reaches[m] = False
     for m in range(c.used[0]):
         for row in range(3 * m, 3 * m + 3):
-            for a in range(size):
+            for a in range(s.seen.shape[0]):
                 if s.W[row, a] != 0.0:
                     s.reaches[q.foot[m]] = True
 
 
 @kernel
-def _together(s: Coupling, m: int, k: int) -> bool:
-    """Whether the contacts ``m`` and ``k`` have the robot or an object in common."""
+def _share_body(s: Coupling, m: int, k: int) -> bool:
+    """Return whether the contacts ``m`` and ``k`` have the robot or an object in common."""
     c = s.contacts
     robot = max(c.a[m], c.b[m]) > WORLD and max(c.a[k], c.b[k]) > WORLD
     first = c.a[m] < WORLD and (c.a[m] == c.a[k] or c.a[m] == c.b[k])
@@ -302,11 +328,11 @@ def _together(s: Coupling, m: int, k: int) -> bool:
 
 
 @entry
-def lean_on(boxed: Any, impulse: Array) -> float:
-    """Show the feet what the contacts do, and how they answer; return by how much the feet were shown something else.
+def condense_contacts(boxed: Any, impulse: Array) -> float:
+    """Condense the contacts into the inputs of the feet; return the change of the predicted foot velocities [m/s].
 
-    The feet had the ``impulse`` (K, 6) when the contacts were solved last. What these would do about another one: those
-    that stick hold their points, those that slip hold the heights of theirs, so that they are eliminated.
+    The contacts were last solved with the ``impulse`` (K, 6) of the feet. Their response to another impulse follows
+    from elimination of the active rows: sticking contacts hold their points, slipping ones hold the height of theirs.
     """
     s = boxed.arrays
     p, q, c = s.projection, s.problem, s.contacts
@@ -323,7 +349,7 @@ def lean_on(boxed: Any, impulse: Array) -> float:
             seen += s.G[a, b] * flat[b]
             shown += p.G[a, b] * flat[b]
         off = max(off, abs(seen - shown))
-    n = _hold_what_carries(s)
+    n = _factor_active_rows(s)
     q.budget[0] -= n * (n * (n // 6 + size // 2) + size * size)
     for a in range(size):
         total = s.seen[a]
@@ -338,8 +364,8 @@ def lean_on(boxed: Any, impulse: Array) -> float:
 
 
 @kernel
-def _hold_what_carries(s: Coupling) -> int:
-    """Fill V with L^-1 W of the rows that contacts hold, L L^T their Delassus matrix; return how many there are."""
+def _factor_active_rows(s: Coupling) -> int:
+    """Fill V with L^-1 W of the active rows, where L L^T is their Delassus matrix; return the number of these rows."""
     q, size = s.problem, s.seen.shape[0]
     n = 0
     for m in range(q.points[0]):
@@ -354,13 +380,13 @@ def _hold_what_carries(s: Coupling) -> int:
                 for k in range(j):
                     total -= s.A[n, k] * s.A[j, k]
                 s.A[n, j] = total / s.A[j, j]
-            left = s.D[row, row]
+            remaining = s.D[row, row]
             for k in range(n):
-                left -= s.A[n, k] * s.A[n, k]
-            # What depends on rows that are held already is held.
-            if not left > DEPENDENT * s.D[row, row]:
+                remaining -= s.A[n, k] * s.A[n, k]
+            # A row that depends on active rows needs no row of its own.
+            if not remaining > DEPENDENT * s.D[row, row]:
                 continue
-            s.A[n, n] = np.sqrt(left)
+            s.A[n, n] = np.sqrt(remaining)
             for b in range(size):
                 total = s.W[row, b]
                 for k in range(n):
@@ -371,8 +397,8 @@ def _hold_what_carries(s: Coupling) -> int:
 
 
 @entry
-def give(boxed: Any) -> None:
-    """Make the impulses of the contacts part of what acts on the robot, and let the feet see that, and no answers."""
+def apply_impulses(boxed: Any) -> None:
+    """Add the impulses of the contacts to the actions on the robot, and show these to the feet without a response."""
     s = boxed.arrays
     t, p, q = s.tree, s.projection, s.problem
     nv, size = t.z.shape[0], s.seen.shape[0]
@@ -390,7 +416,7 @@ def give(boxed: Any) -> None:
 
 @entry
 def solve(boxed: Any, impulse: Array) -> bool:
-    """Solve the contacts where the feet have the ``impulse`` (K, 6); return whether it is done within tolerance."""
+    """Solve the contacts with the ``impulse`` (K, 6) of the feet; return whether the residual is within tolerance."""
     s = boxed.arrays
     t, q, c = s.tree, s.problem, s.contacts
     nv = t.z.shape[0]
@@ -404,12 +430,12 @@ def solve(boxed: Any, impulse: Array) -> bool:
             q.g[m, a] = total
         if q.g[m, 2] < 0.0:
             scale = max(scale, abs(q.g[m, 0]), abs(q.g[m, 1]), -q.g[m, 2])
-    # What contact has to take away.
+    # The scale is the speed that contact has to remove.
     q.scale[0] = scale
     for m in range(c.used[0]):
         q.mu[m] = c.mu[m]
     solved = False
-    # Each solve but the last gives a contact dynamic friction.
+    # Each solve except the last one sets dynamic friction at a contact.
     for _ in range(c.used[0] + 1):
         solved = solve_points(s.D, q, s.A, s.rhs, s.x, s.rows, s.order)
         if not _take_dynamic(s):
@@ -419,25 +445,25 @@ def solve(boxed: Any, impulse: Array) -> bool:
 
 @kernel
 def _take_dynamic(s: Coupling) -> bool:
-    """Say which loaded contacts slip, and give them dynamic friction; return whether one of them had more."""
+    """Mark the loaded contacts that slip, and set their dynamic friction; return whether one of them had more."""
     q, c = s.problem, s.contacts
     slow = ZERO_SPEED * q.tolerance * q.scale[0]
-    found = False
+    changed = False
     for m in range(c.used[0]):
         s.slips[m] = q.f[m, 2] > 0.0 and np.hypot(q.u[m, 0], q.u[m, 1]) > slow
         if s.slips[m] and q.mu[m] > c.mu_slips[m]:
             q.mu[m] = c.mu_slips[m]
-            found = True
-    return found
+            changed = True
+    return changed
 
 
 @entry
 def finish(boxed: Any, impulse: Array) -> bool:
-    """Take over what the last solve found, the feet having the ``impulse`` (K, 6); return whether a contact carries."""
+    """Store the last solution with the ``impulse`` (K, 6) of the feet; return whether a contact is loaded."""
     s = boxed.arrays
     t, c, q, o = s.tree, s.contacts, s.problem, s.objects
     nv = t.z.shape[0]
-    carries = False
+    loaded = False
     for i in range(nv):
         s.xi[i] = s.z[i]
     if t.rows.used[0] > 0:
@@ -465,19 +491,27 @@ def finish(boxed: Any, impulse: Array) -> bool:
             s.stops.impulse[j] = -s.stops.side[j] * c.impulse[m, 2]
             s.stops.held[j] = s.stops.side[j] if c.impulse[m, 2] != 0.0 else 0
             continue
-        carries = carries or c.impulse[m, 2] != 0.0
-        _give_side(s, m, c.a[m], 1.0)
-        _give_side(s, m, c.b[m], -1.0)
-        for k in range(o.free.shape[0]):
-            for i in range(6):
-                total = 0.0
-                for a in range(3):
-                    total += s.Y[3 * m + a, nv + 6 * k + i] * c.impulse[m, a]
-                if total != 0.0:
-                    for j in range(6):
-                        o.after[k, j] += o.root[k, j, i] * total
+        loaded = loaded or c.impulse[m, 2] != 0.0
+        _add_side_force(s, m, c.a[m], 1.0)
+        _add_side_force(s, m, c.b[m], -1.0)
+        _accelerate_objects(s, m)
     s.gained[0] = gained
-    return carries
+    return loaded
+
+
+@kernel
+def _accelerate_objects(s: Coupling, m: int) -> None:
+    """Add the effect of the impulse of contact ``m`` to the velocities of the objects."""
+    c, o = s.contacts, s.objects
+    nv = s.tree.z.shape[0]
+    for k in range(o.free.shape[0]):
+        for i in range(6):
+            total = 0.0
+            for a in range(3):
+                total += s.Y[3 * m + a, nv + 6 * k + i] * c.impulse[m, a]
+            if total != 0.0:
+                for j in range(6):
+                    o.after[k, j] += o.root[k, j, i] * total
 
 
 @entry
@@ -494,8 +528,8 @@ def add_forces(boxed: Any, out: Array) -> None:
 
 
 @kernel
-def _give_side(s: Coupling, m: int, side: int, sign: float) -> None:
-    """Add the impulse of contact ``m`` on one of its sides to the generalised one."""
+def _add_side_force(s: Coupling, m: int, side: int, sign: float) -> None:
+    """Add the impulse of contact ``m`` on one of its bodies to the generalised impulse of the robot."""
     t, c = s.tree, s.contacts
     if side <= WORLD:
         return

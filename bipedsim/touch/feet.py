@@ -1,4 +1,4 @@
-"""The feet as point contacts among the others: where their contact model and the other contacts do not agree."""
+"""The feet as point contacts, used when their contact model and the other contacts do not agree."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from bipedsim.touch.contacts import WORLD, Contacts, add, may_touch
 
 
 class FeetAsPoints(NamedTuple):
-    """K feet of N vertices at most.
+    """K feet of at most N vertices.
 
     Attributes:
-        feet, projection, contacts, result: Of the step; ``result`` is what the contact model fills.
-        joint: (K,) joint that carries each foot. h: Step [s].
-        begin: (1,) the first of the contacts that are vertices.
+        feet, projection, contacts: Arrays of the step.
+        result: Result that the contact model fills.
+        joint: (K,) joint that carries each foot.
+        h: Step [s].
+        begin: (1,) index of the first contact that is a vertex.
         impulse: (K, 6) on the feet at the sole origins, ground axes [N.s].
-        last: (K, N, 3) impulses on the vertices when this was asked for last, where the next solve begins [N.s].
-        taken: (K, N) which of the contacts each vertex is, -1 for none.
-        touching: (N,) work.
+        last: (K, N, 3) impulses on the vertices in the last solve, from which the next one starts [N.s].
+        taken: (K, N) index of the contact of each vertex, -1 for none.
+        touching: (N,) work array.
     """
 
     feet: Foothold
@@ -38,7 +40,7 @@ class FeetAsPoints(NamedTuple):
 
 @entry
 def add_vertices(boxed: Any) -> bool:
-    """Add the vertices of the feet that may touch the ground to the contacts; return whether there was room."""
+    """Add the vertices that may touch the ground to the contacts; return False if there are too many."""
     s = boxed.arrays
     p, f, c = s.projection, s.feet, s.contacts
     s.begin[0] = c.used[0]
@@ -66,15 +68,15 @@ def add_vertices(boxed: Any) -> bool:
 
 @entry
 def take_vertices(boxed: Any, impulses: Array, slips: Flags) -> None:
-    """Turn ``impulses`` (C, 3) at the contacts into those of the feet, and take the vertices out of the contacts.
+    """Convert ``impulses`` (C, 3) at the contacts to those of the feet, and remove the vertices from the contacts.
 
-    A foot slides if one of its loaded vertices slips. Its force alone does not tell: between dynamic and static
-    friction it sticks.
+    A foot slides if one of its loaded vertices slips. Its total force does not show this, because a force between
+    dynamic and static friction means sticking.
 
     Args:
         boxed: A :class:`FeetAsPoints`.
         impulses: (C, 3) in the axes of the contacts [N.s].
-        slips: (C,) which contacts slip.
+        slips: (C,) whether each contact slips.
     """
     s = boxed.arrays
     p, r = s.projection, s.result

@@ -1,4 +1,4 @@
-"""Where the robot's bodies touch the ground."""
+"""Detection of contacts of the robot's bodies with the ground and with each other, and of joint limits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bipedsim.numerics import Array, cross, entry, kernel, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, add, may_touch
 
 STOPS, PAIRS = 1 << 41, 1 << 42
-"""Keys of stops and of pairs begin here."""
+"""First keys of joint limits and of pairs of bodies."""
 PER_POINT = 3
-"""Contacts of a ring on a plane, at equal angles."""
+"""Number of contacts of a ring on a plane, at equal angles."""
 
 
 @entry
 def find_on_ground(boxed: Any, v: Array) -> None:
-    """Add the points of all bodies near the ground that may touch it in a step that begins with ``v`` (nv,)."""
+    """Add the points of all bodies that may touch the ground in a step with initial velocity ``v`` (nv,)."""
     s = boxed.arrays
     b, t, ground = s.bodies, s.tree, s.ground
     for i in range(b.joint.shape[0]):
@@ -32,7 +32,7 @@ def find_on_ground(boxed: Any, v: Array) -> None:
 
 @entry
 def find_stops(boxed: Any, q: Array, v: Array) -> None:
-    """Add the stops that joints at ``q`` (nq,) are near or may get to with ``v`` (nv,); say in ``stops`` which."""
+    """Add the limits that joints at ``q`` (nq,) are near or may reach with ``v`` (nv,); mark them in ``stops``."""
     s = boxed.arrays
     o, t = s.stops, s.tree
     o.near[0] = False
@@ -50,7 +50,7 @@ def find_stops(boxed: Any, q: Array, v: Array) -> None:
 
 @entry
 def add_passed(boxed: Any, q: Array) -> None:
-    """Add the stops of joints at ``q`` (nq,) that are held and were not asked for yet."""
+    """Add the active limits of joints at ``q`` (nq,) that are not yet in the contacts."""
     s = boxed.arrays
     o = s.stops
     for j in range(o.idx_q.shape[0]):
@@ -61,7 +61,7 @@ def add_passed(boxed: Any, q: Array) -> None:
 
 @kernel
 def _add_stop(s: Any, j: int, side: int, gap: float) -> None:
-    """Add the stop of joint ``j`` on a side."""
+    """Add the limit of joint ``j`` on one side (1 upper, -1 lower)."""
     o = s.stops
     o.near[0] = o.asked[j] = True
     o.side[j] = side
@@ -72,7 +72,7 @@ def _add_stop(s: Any, j: int, side: int, gap: float) -> None:
 
 @entry
 def find_pairs(boxed: Any, v: Array) -> None:
-    """Add the pairs of bodies that may touch each other in a step that begins with ``v`` (nv,)."""
+    """Add the pairs of bodies that may touch each other in a step with initial velocity ``v`` (nv,)."""
     s = boxed.arrays
     pairs, t, axes = s.pairs, s.tree, s.axes
     for p in range(pairs.near.shape[0]):
@@ -85,10 +85,10 @@ def find_pairs(boxed: Any, v: Array) -> None:
         if length < 1e-9:
             continue
         n = (n[0] / length, n[1] / length, n[2] / length)
-        # Across the axis of the world that it has least of.
+        # The first tangent is perpendicular to the world axis with the smallest component of n.
         x, y, z = abs(n[0]), abs(n[1]), abs(n[2])
-        other = (1.0, 0.0, 0.0) if x <= y and x <= z else (0.0, 1.0, 0.0) if y <= z else (0.0, 0.0, 1.0)
-        e = cross(other, n)
+        least_aligned = (1.0, 0.0, 0.0) if x <= y and x <= z else (0.0, 1.0, 0.0) if y <= z else (0.0, 0.0, 1.0)
+        e = cross(least_aligned, n)
         size = np.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
         e = (e[0] / size, e[1] / size, e[2] / size)
         f = cross(n, e)
@@ -103,29 +103,29 @@ def find_pairs(boxed: Any, v: Array) -> None:
 def _find_on_plane(
     b: Bodies, t: Tree, ground: GroundArrays, c: Contacts, p: int, g: int, mu: float, restitution: float
 ) -> None:
-    """Add point ``p`` on the plane of patch ``g``."""
+    """Add point ``p`` of a body on the plane of patch ``g``."""
     joint = b.joint[b.body[p]]
     pose, axes = t.poses[joint], ground.rotation[g]
     n = axes[:, 2]
-    for which in range(PER_POINT if b.ring[p] > 0.0 else 1):
-        point = lowest_point(b, p, pose, n) if which == 0 else _on_ring(b, p, pose, n, which)
+    for index in range(PER_POINT if b.ring[p] > 0.0 else 1):
+        point = lowest_point(b, p, pose, n) if index == 0 else _on_ring(b, p, pose, n, index)
         gap = 0.0
         for a in range(3):
             gap += n[a] * (point[a] - ground.point[g, a])
-        falls = point_velocity(b.twist, point)
-        speed = n[0] * falls[0] + n[1] * falls[1] + n[2] * falls[2]
+        u = point_velocity(b.twist, point)
+        speed = n[0] * u[0] + n[1] * u[1] + n[2] * u[2]
         if not may_touch(gap, speed, t.h):
             continue
         patch = patch_below(ground, g, point, gap)
         if patch >= 0:
             friction = mu if np.isnan(ground.mu_dynamic[patch]) else ground.mu_dynamic[patch]
-            key = (g * b.point.shape[0] + p) * PER_POINT + which
+            key = (g * b.point.shape[0] + p) * PER_POINT + index
             add(c, joint, WORLD, point, axes, gap, friction, restitution, key)
 
 
 @kernel
-def _on_ring(b: Bodies, p: int, pose: Array, n: Array, which: int) -> tuple[float, float, float]:
-    """Return the point of a ring that is a third, or two, of its circumference from the lowest one."""
+def _on_ring(b: Bodies, p: int, pose: Array, n: Array, index: int) -> tuple[float, float, float]:
+    """Return the point of a ring that is one or two thirds of its circumference from the lowest one."""
     a = b.axis[p]
     axis = (
         pose[0] * a[0] + pose[3] * a[1] + pose[6] * a[2],
@@ -139,5 +139,5 @@ def _on_ring(b: Bodies, p: int, pose: Array, n: Array, which: int) -> tuple[floa
     cz = pose[11] + pose[2] * q[0] + pose[5] * q[1] + pose[8] * q[2] - b.ball[p] * n[2]
     e = (x - cx, y - cy, z - cz)
     f = cross(axis, e)
-    side = 0.8660254037844386 if which == 1 else -0.8660254037844386
+    side = 0.8660254037844386 if index == 1 else -0.8660254037844386
     return cx - 0.5 * e[0] + side * f[0], cy - 0.5 * e[1] + side * f[1], cz - 0.5 * e[2] + side * f[2]

@@ -1,4 +1,4 @@
-"""Steps in which more than the feet touches, for the simulator."""
+"""Steps of the simulator with contacts other than those of the feet."""
 
 from __future__ import annotations
 
@@ -13,44 +13,48 @@ from bipedsim.dynamics import SUNK, Bodies, Dynamics, Pairs, Stops, Tree, closes
 from bipedsim.ground import Ground, GroundArrays
 from bipedsim.model import Robot, lowest_point
 from bipedsim.numerics import Array, box, call, zeros_of
-from bipedsim.touch.contacts import Contacts, Objects, clear, forget
+from bipedsim.touch.contacts import Contacts, Objects, clear, clear_history
 from bipedsim.touch.coupling import (
     Coupling,
     add_forces,
+    apply_impulses,
+    condense_contacts,
     fill_delassus,
     fill_rows,
     finish,
-    give,
-    keep_drive,
-    lean_on,
+    hide_contacts,
     rebound,
-    show_alone,
     solve,
+    store_drive,
 )
 from bipedsim.touch.feet import add_vertices, feet_as_points, take_vertices
 from bipedsim.touch.find import add_passed, find_on_ground, find_pairs, find_stops
 
 CAPACITY, PER_OBJECT, MOST_OF_OBJECTS = 96, 8, 256
-"""Contacts at most that a step holds: without objects, for each object more, and for all objects more. Where there are
-others, the step counts as unresolved."""
+"""Maximum number of contacts in a step: without objects, additional ones per object, and limit of the latter.
+
+With further contacts, the step counts as unresolved.
+"""
 ROUNDS, PATIENCE = 40, 5
-"""Rounds of feet and other contacts at most, and how many may pass without halving what is off, before the feet are
-points like all others. They are at once where their model has no answer."""
+"""Maximum number of rounds between feet and other contacts, and of rounds without halving the error.
+
+After these, the feet become point contacts. They become so at once if their model has no solution.
+"""
 FITS = 1e-7
-"""Feet and others fit together where a round moves the feet by this share of the speeds that contact changes."""
+"""Convergence criterion: change of the foot velocities in a round, relative to the speeds that contact changes."""
 BEYOND = 1e-7
-"""Share by which friction of a foot may be beyond its cone before its model counts as one that does not agree."""
+"""Excess of friction over the cone of a foot, as a fraction, above which its model counts as not converged."""
 WAITS = 10
-"""Steps for which, after that, feet that do not agree at once are points."""
+"""Number of steps after such a failure in which feet become point contacts after the first round."""
 TOLERANCE, ITERATIONS = 1e-7, 1000
-"""Residual that counts as solved, beside the speed that contact has to take away, and iterations of one solve."""
+"""Residual that counts as solved, relative to the speed that contact has to remove, and iterations of one solve."""
 GAMMA = 0.2
-"""Share of an overlap that a step removes."""
+"""Fraction of an overlap that a step removes."""
 SLOW = 0.5
-"""What arrives with less than what gravity gives in so many steps does not rebound."""
+"""A contact does not rebound below the speed that gravity adds in this many steps."""
 
 
-class _Ground(NamedTuple):
+class _RobotContacts(NamedTuple):
     bodies: Bodies
     pairs: Pairs
     stops: Stops
@@ -64,25 +68,29 @@ class _Ground(NamedTuple):
 
 
 class Touching:
-    """All contacts of a robot but those of its soles.
+    """All contacts of a robot except those of its soles.
 
     Args:
-        robot: Whose bodies touch.
-        dynamics: Of the robot, made with its shapes.
-        contact: Model of the feet.
-        ground: What the bodies touch.
-        friction, restitution: Of the bodies.
+        robot: The robot whose bodies may be in contact.
+        dynamics: Dynamics of the robot, made with its shapes.
+        contact: Contact model of the feet.
+        ground: The ground.
+        friction, restitution: Coefficients of the bodies.
+        objects: Free bodies in addition to the robot.
 
     Attributes:
-        contacts: What may touch, and what it did in the last step that was taken here.
-        objects: Free bodies beside the robot.
-        force: (nv,) generalised impulse of the contacts on the robot in the last step [N.s, N.m.s]. gained: (1,) energy
-            that they gave, see :class:`~bipedsim.touch.coupling.Coupling` [J].
-        finders: Called once in every such step, with the poses of the bodies in ``dynamics.tree``; add contacts.
-        wanted: Says before a step whether it has to be taken here; None where only the robot's bodies say so.
-        carries: Whether any contact did in the last step.
-        rounds: Of the last step. as_points: Steps since reset in which the feet were points like all other contacts, as
-            their model did not agree with these.
+        contacts: Possible contacts, and their impulses in the last step that was solved here.
+        objects: Free bodies in addition to the robot.
+        force: (nv,) generalised impulse of the contacts on the robot in the last step [N.s, N.m.s].
+        gained: (1,) energy that they added, see :class:`~bipedsim.touch.coupling.Coupling` [J].
+        finders: Functions that add contacts. They are called once in every such step, when ``dynamics.tree`` has the
+            poses of the bodies.
+        wanted: Function that reports before a step whether it must be solved here; None if only the robot's bodies
+            decide.
+        carries: Whether any contact was loaded in the last step.
+        rounds: Number of rounds in the last step.
+        as_points: Number of steps since reset in which the feet were point contacts, because their model did not agree
+            with the other contacts.
         unresolved: Whether the last step has no solution within the tolerance.
     """
 
@@ -124,7 +132,7 @@ class Touching:
         arrays = ground.arrays()
         self._still = np.zeros(nv)
         self._ground = box(
-            _Ground(
+            _RobotContacts(
                 dynamics.bodies,
                 dynamics.pairs,
                 dynamics.stops,
@@ -153,47 +161,47 @@ class Touching:
         self._bounces = False
 
     def find(self, q: Array, v: Array) -> None:
-        """Find what touches in a step from (q, v), stops of joints included."""
+        """Detect the contacts of a step from (q, v), joint limits included."""
         call(clear, self.contacts)
         find_on_ground(self._ground, v)
         find_pairs(self._ground, v)
         find_stops(self._ground, q, v)
         for finder in self.finders:
             finder(self.contacts)
-        keep_drive(self._boxed)
+        store_drive(self._boxed)
         self._bounces = fill_rows(self._boxed, v)
         self._v = v
         self._unresolved = self._result.unresolved
 
     def add_stops(self, q: Array) -> None:
-        """Add the stops that the solved step has found to be passed, before it is solved again."""
-        show_alone(self._boxed)
+        """Add the joint limits that the solved step has exceeded, before it is solved again."""
+        hide_contacts(self._boxed)
         add_passed(self._ground, q)
         fill_rows(self._boxed, self._v)
 
     def solve(self, ask: Callable[[], Array]) -> Array:
-        """Solve what touches together with the contact model; see :class:`bipedsim.dynamics.step.Coupling`."""
+        """Solve all contacts together with the contact model; see :class:`bipedsim.dynamics.step.Coupling`."""
         boxed, scale, guess = self._boxed, self._problem.scale, self._impulse
         unresolved, budget = self._unresolved, self._problem.budget
-        # For feet that are points in the end.
+        # Half of the budget is reserved for a solve with the feet as points.
         aside = int(budget[0]) // 2
         budget[0] -= aside
         fill_delassus(boxed)
         if self._bounces:
-            show_alone(boxed)
+            hide_contacts(boxed)
             impulse = ask()
             rebound(boxed, impulse, 0.0 if self._dynamics.flight.aloft[0] else 0.5)
             self._result.counters[UNRESOLVED] = unresolved
         solve(boxed, guess)
-        lean_on(boxed, guess)
-        most = 1 if self._waits > 0 else ROUNDS
+        condense_contacts(boxed, guess)
+        max_rounds = 1 if self._waits > 0 else ROUNDS
         self.rounds, stalled, best, fits, answered = 0, 0, np.inf, False, True
-        # A model without an answer takes its longest, and takes as long in the next round.
-        while not fits and answered and self.rounds < most and stalled < PATIENCE and budget[0] > 0:
+        # A model without a solution uses its maximum time, and would do so again in the next round.
+        while not fits and answered and self.rounds < max_rounds and stalled < PATIENCE and budget[0] > 0:
             impulse = ask()
             answered = self._result.unresolved == unresolved
             solved = solve(boxed, impulse)
-            off = lean_on(boxed, impulse)
+            off = condense_contacts(boxed, impulse)
             fits = off <= FITS * scale[0]
             stalled = 0 if off < 0.5 * best else stalled + 1
             best = min(off, best)
@@ -202,13 +210,13 @@ class Touching:
         self._waits = max(self._waits - 1, 0)
         beyond = bool((self._result.friction_used > 1.0 + BEYOND).any())
         if not fits or beyond or not answered:
-            if most == ROUNDS:
+            if max_rounds == ROUNDS:
                 self._waits = WAITS
             solved = self._solve_as_points()
             self._result.counters[UNRESOLVED] = unresolved
             impulse = self._points.impulse
             self.as_points += 1
-        give(boxed)
+        apply_impulses(boxed)
         guess[:] = impulse
         self.unresolved = not solved or self.contacts.dropped[0] > 0
         self.carries = finish(boxed, impulse)
@@ -217,27 +225,27 @@ class Touching:
     def _solve_as_points(self) -> bool:
         """Solve feet and contacts as one problem of points; return whether the residual is within tolerance."""
         boxed = self._boxed
-        show_alone(boxed)
+        hide_contacts(boxed)
         room = add_vertices(self._boxed_feet)
         fill_rows(boxed, self._v)
         fill_delassus(boxed)
         solved = solve(boxed, self._nothing)
         take_vertices(self._boxed_feet, self._problem.f, self._coupling.slips)
         self._problem.points[0] = self.contacts.used[0]
-        lean_on(boxed, self._points.impulse)
+        condense_contacts(boxed, self._points.impulse)
         if self._contact.late is not None:
             np.multiply(0.5, self._points.impulse, out=self._contact.late)
         return bool(solved and room)
 
     def solve_free(self, find: Callable[[Contacts], None]) -> bool:
-        """Solve what touches among the free objects and the world alone, of which ``find`` adds the contacts.
+        """Solve the contacts between free objects and the world only; ``find`` adds them.
 
         Returns:
             Whether the residual is within tolerance.
         """
         call(clear, self.contacts)
         find(self.contacts)
-        keep_drive(self._boxed)
+        store_drive(self._boxed)
         bounces = fill_rows(self._boxed, self._still)
         fill_delassus(self._boxed)
         if bounces:
@@ -247,40 +255,40 @@ class Touching:
         return bool(solved)
 
     def depths(self, q: Array) -> dict[str, float]:
-        """Return how deep the shapes of each link are in the ground at ``q`` (nq,) [m], of those that are."""
+        """Return the penetration depth of each link whose shapes are in the ground at ``q`` (nq,) [m]."""
         model, data = self._model, self._model.createData()
         pin.forwardKinematics(model, data, q)
         bodies = self._dynamics.bodies
         lowest = np.empty_like(bodies.point)
         for joint, begin, end in zip(bodies.joint, bodies.begin, bodies.end, strict=True):
-            its = slice(begin, end)
-            shape = bodies.point[its], bodies.ball[its], bodies.ring[its], bodies.axis[its]
-            lowest[its] = lowest_point(data.oMi[int(joint)], *shape)
+            points = slice(begin, end)
+            shape = bodies.point[points], bodies.ball[points], bodies.ring[points], bodies.axis[points]
+            lowest[points] = lowest_point(data.oMi[int(joint)], *shape)
         depths = self._surface.depth(lowest, SUNK)
-        found: dict[str, float] = {}
+        deepest: dict[str, float] = {}
         for p in np.flatnonzero(depths > 0.0):
             name = self._links[bodies.shape[p]]
-            found[name] = max(found.get(name, 0.0), float(depths[p]))
-        return found
+            deepest[name] = max(deepest.get(name, 0.0), float(depths[p]))
+        return deepest
 
     def overlaps(self, q: Array) -> dict[str, float]:
-        """Return how deep the pairs of links that touch each other are in one another at ``q`` (nq,) [m]."""
-        pairs, found = self._dynamics.pairs, dict[str, float]()
+        """Return the penetration depth of each pair of links that overlap at ``q`` (nq,) [m]."""
+        pairs, deepest = self._dynamics.pairs, dict[str, float]()
         if len(pairs.near):
             self._dynamics.place(q)
         for p in range(len(pairs.near)):
             depth = -float(call(closest, pairs, self._dynamics.tree, p)[2])
             name = " and ".join(self._links[int(i)] for i in pairs.shape[p])
-            if depth > found.get(name, 0.0):
-                found[name] = depth
-        return found
+            if depth > deepest.get(name, 0.0):
+                deepest[name] = depth
+        return deepest
 
     def add_forces(self, out: Array) -> None:
         """Add the impulses of the last step on the bodies of the robot to ``out`` (joints, 3), in the world [N.s]."""
         add_forces(self._boxed, out)
 
     def rest(self) -> None:
-        """Take in that the last step was taken without these contacts."""
+        """Record that the last step was solved without these contacts."""
         self.force[:] = self.gained[:] = 0.0
         self.carries = False
 
@@ -288,10 +296,10 @@ class Touching:
         """Load or compile the kernels."""
         room = add_vertices(self._boxed_feet)
         take_vertices(self._boxed_feet, self._problem.f, self._coupling.slips)
-        show_alone(self._boxed)
-        lean_on(self._boxed, self._nothing)
+        hide_contacts(self._boxed)
+        condense_contacts(self._boxed, self._nothing)
         rebound(self._boxed, self._nothing, 0.5)
-        give(self._boxed)
+        apply_impulses(self._boxed)
         find_on_ground(self._ground, self._still)
         find_pairs(self._ground, self._still)
         nothing = np.zeros(int(self._dynamics.stops.idx_q.max(initial=-1)) + 1)
@@ -302,22 +310,22 @@ class Touching:
         assert room
 
     def reset(self) -> None:
-        """Forget the last step."""
+        """Clear the state of the last step."""
         self.rest()
-        forget(self.contacts)
+        clear_history(self.contacts)
         self._impulse[:] = self._points.last[:] = 0.0
         self.as_points = self._waits = 0
         self.carries = self.unresolved = False
 
     def state(self) -> dict[str, Any]:
-        """Return a copy of what the next step depends on."""
+        """Return a copy of the state on which the next step depends."""
         c = self.contacts
         arrays = {"used": c.used, "key": c.key, "impulse": c.impulse, "feet": self._impulse, "last": self._points.last}
         copies: dict[str, Any] = {name: array.copy() for name, array in arrays.items()}
         return copies | {"carries": self.carries, "waits": self._waits}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore the output of :meth:`state`."""
         for name in ("used", "key", "impulse"):
             getattr(self.contacts, name)[...] = state[name]
         self._impulse[:], self._points.last[:] = state["feet"], state["last"]
