@@ -1,4 +1,4 @@
-"""Free rigid bodies beside the robot: what they are, how they move, and what touches what."""
+"""Free rigid bodies in addition to the robot: properties, motion, collision detection and impacts."""
 
 import lazy_loader
 

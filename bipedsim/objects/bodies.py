@@ -1,15 +1,16 @@
-"""State of free rigid bodies, and how they move between contacts.
+"""State of free rigid bodies, and their motion between contacts.
 
-A body moves with the velocity of its centre of mass and its angular velocity, both in world axes. Its momentum is the
-state that counts: velocities follow from it and from the attitude, so that every step balances momentum to rounding.
-The centre of mass follows its parabola.
+A body moves with the velocity of its centre of mass and its angular velocity, both in world axes. Momentum is the
+primary state: velocities follow from it and from the attitude, so every step balances momentum to rounding. The centre
+of mass follows its parabola.
 
-Free rotation is composed of rotations that are exact: those of a symmetric top, and those of what the body differs from
-one (McLachlan and Quispel, "Splitting methods", Acta Numerica 2002, section 3). Balls, cylinders and other symmetric
-bodies thus turn exactly, whatever the step. Of all others the composition is of order six (Kahan and Li, "Composition
-constants for raising the orders of unconventional schemes", Math. Comp. 66, 1997), in sub-steps of a small angle. It
-keeps angular momentum to rounding, and it is symmetric and symplectic: its energy does not drift. A torque from outside
-acts by halves before and after.
+Free rotation is composed of exact rotations of two kinds. The first is that of a symmetric top; the second is that of
+the difference between the body and the top (McLachlan and Quispel, "Splitting methods", Acta Numerica 2002, section 3).
+The rotation of balls, cylinders and
+other symmetric bodies is thus exact for any step. For all others the composition is of order six (Kahan and Li,
+"Composition constants for raising the orders of unconventional schemes", Math. Comp. 66, 1997), in sub-steps of a small
+angle. It preserves angular momentum to rounding. It is symmetric and symplectic, so its energy does not drift. Half of
+an external torque acts before the rotation and half after it.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from bipedsim.numerics import (
 )
 
 SUB_TURN, MOST_SUB_TURNS = 0.1, 1000
-"""Angle [rad] of a sub-step of the free rotation of a body without symmetry at most, and how many sub-steps at most."""
+"""Maximum angle [rad] of a sub-step of the free rotation of an asymmetric body, and maximum number of sub-steps."""
 SYMMETRIC = 1e-12
-"""Two moments of inertia are the same up to this share."""
+"""Relative difference below which two moments of inertia count as equal."""
 FAST = 0.3
-"""Angle [rad] by which a body turns in a part that is too far for forces that are found for its middle."""
+"""Rotation [rad] in a sub-step above which forces computed at its midpoint are not accurate."""
 STAGES = (
     0.39216144400731413928,
     0.33259913678935943860,
@@ -48,32 +49,37 @@ STAGES = (
     0.33259913678935943860,
     0.39216144400731413928,
 )
-"""Shares of a sub-step: the composition s9odr6a of Kahan and Li."""
+"""Fractions of a sub-step: the composition s9odr6a of Kahan and Li."""
 
 
 class Bodies(NamedTuple):
-    """N free bodies, and links of a robot behind them; work arrays belong to the part of a step that is being made.
+    """N free bodies, followed by the links of a robot (A bodies in total).
+
+    A time step is divided into sub-steps; work arrays belong to the current sub-step.
 
     Attributes:
-        mass: (N,) [kg]. inertia: (N, 3, 3) about the centre of mass in body axes [kg.m^2].
-        moments, principal: (N, 3), (N, 3, 3) its principal moments [kg.m^2], the first two the most alike, and their
-            axes in body axes, as columns.
+        mass: (N,) [kg].
+        inertia: (N, 3, 3) about the centre of mass in body axes [kg.m^2].
+        moments: (N, 3) principal moments [kg.m^2]; the first two are the most similar ones.
+        principal: (N, 3, 3) principal axes in body axes, as columns.
         com: (N, 3) centre of mass in the frame of the body [m].
-        position: (A, 3) centre of mass in the world [m], of links the origin of their joint. R: (A, 3, 3) attitude.
-        quaternion: (N, 4) the same, x y z w.
-        v, w: (A, 3) velocity of that point and angular velocity in world axes.
+        position: (A, 3) centre of mass in the world [m]; for links the origin of their joint.
+        R: (A, 3, 3) attitude.
+        quaternion: (N, 4) attitude, x y z w.
+        v, w: (A, 3) velocity of ``position``, and angular velocity, in world axes.
         gravity: (3,) [m/s^2].
-        force, torque: (N, 3) of pushes, mean over the step: force [N], and torque about the centre of mass [N.m].
-        mobility: (N, 3, 3) inverse inertia in world axes at the moment.
-        v_free, w_free, spin_free, R_free, mobility_free: (N, 3), (N, 3), (N, 3), (N, 3, 3), (N, 3, 3) velocities,
-            angular momentum [N.m.s], attitude and inverse inertia at the end of the part without contact.
-        v_end, w_end, R_end: (N, 3), (N, 3), (N, 3, 3) velocities and attitude at the end of the part.
-        rough: (1,) rotations that ``MOST_SUB_TURNS`` were too few for.
-        impulse: (N, 6) of all contacts in the part, force and torque about the centre of mass [N.s, N.m.s].
-        contact: (N, 6) the same over the step, impacts included.
-        at_end: (N,) 1 where the way follows the velocity at the end of the part, as contacts were closed within it;
-            between 0 and 1, for which share of the part an impact acts; else 0.
-        A, B, Q: (3, 3), m: (3,) work.
+        force, torque: (N, 3) external pushes, mean over the step: force [N], and torque about the centre of mass [N.m].
+        mobility: (N, 3, 3) current inverse inertia in world axes.
+        v_free, w_free, spin_free: (N, 3) velocities and angular momentum [N.m.s] at the end of the sub-step without
+            contact.
+        R_free, mobility_free: (N, 3, 3) attitude and inverse inertia at the end of the sub-step without contact.
+        v_end, w_end, R_end: (N, 3), (N, 3), (N, 3, 3) velocities and attitude at the end of the sub-step.
+        rough: (1,) number of rotations that needed more than ``MOST_SUB_TURNS`` sub-steps.
+        impulse: (N, 6) of all contacts in the sub-step, force and torque about the centre of mass [N.s, N.m.s].
+        contact: (N, 6) the same over the step, including impacts.
+        at_end: (N,) 1 if the displacement follows the velocity at the end of the sub-step, because contacts closed
+            within it. A value between 0 and 1 is the fraction of the sub-step for which an impact acts. Otherwise 0.
+        A, B, Q, m: (3, 3), (3, 3), (3, 3), (3,) work arrays.
     """
 
     mass: Annotated[Array, "N"]
@@ -110,7 +116,7 @@ class Bodies(NamedTuple):
 
 @kernel
 def place(b: Bodies) -> None:
-    """Fill attitudes and mobilities of all bodies."""
+    """Fill attitudes and mobilities of all bodies from their quaternions."""
     for i in range(b.mass.shape[0]):
         from_quaternion(b.quaternion[i], b.R[i])
         _fill_mobility(b, i, b.R[i], b.mobility[i])
@@ -137,13 +143,13 @@ def angular_momentum(b: Bodies, i: int) -> tuple[float, float, float]:
 
 @kernel
 def fly(b: Bodies, i: int, s: float) -> None:
-    """Fill where body ``i`` would get in ``s`` seconds without contact: velocities, momentum and attitude."""
+    """Fill velocities, momentum and attitude of body ``i`` after ``s`` seconds without contact."""
     for a in range(3):
         b.v_free[i, a] = b.v[i, a] + s * (b.gravity[a] + b.force[i, a] / b.mass[i])
     spin = angular_momentum(b, i)
     tau = b.torque[i]
     half = (spin[0] + 0.5 * s * tau[0], spin[1] + 0.5 * s * tau[1], spin[2] + 0.5 * s * tau[2])
-    _turn(b, i, half, s)
+    _rotate(b, i, half, s)
     for a in range(3):
         b.spin_free[i, a] = spin[a] + s * tau[a]
     _fill_mobility(b, i, b.R_free[i], b.mobility_free[i])
@@ -151,18 +157,18 @@ def fly(b: Bodies, i: int, s: float) -> None:
 
 
 @kernel
-def _turn(b: Bodies, i: int, spin, s: float) -> None:
-    """Fill ``R_free`` with the attitude to which body ``i`` turns in ``s`` seconds with the momentum ``spin`` (3,)."""
+def _rotate(b: Bodies, i: int, spin, s: float) -> None:
+    """Fill ``R_free`` with the attitude of body ``i`` after ``s`` seconds with the angular momentum ``spin`` (3,)."""
     moments = b.moments[i]
     Q, m = b.Q, b.m
     product(b.R[i], b.principal[i], Q)
     assign(m, mul_t(Q, spin))
     differs = 1.0 / moments[1] - 1.0 / moments[0]
     if abs(moments[0] - moments[1]) <= SYMMETRIC * moments[0]:
-        _turn_top(b, moments, s)
+        _rotate_top(b, moments, s)
     else:
         angle = s * np.sqrt((m[0] / moments[0]) ** 2 + (m[1] / moments[1]) ** 2 + (m[2] / moments[2]) ** 2)
-        # Also where it is not finite.
+        # The default also applies if the angle is not finite.
         count = MOST_SUB_TURNS
         if angle <= SUB_TURN * MOST_SUB_TURNS:
             count = 1 + int(angle / SUB_TURN)
@@ -171,9 +177,9 @@ def _turn(b: Bodies, i: int, spin, s: float) -> None:
         for _ in range(count):
             for share in STAGES:
                 t = share * s / count
-                _turn_second(b, 0.5 * t * differs * m[1])
-                _turn_top(b, moments, t)
-                _turn_second(b, 0.5 * t * differs * m[1])
+                _rotate_second(b, 0.5 * t * differs * m[1])
+                _rotate_top(b, moments, t)
+                _rotate_second(b, 0.5 * t * differs * m[1])
     for r in range(3):
         for c in range(3):
             total = 0.0
@@ -183,8 +189,8 @@ def _turn(b: Bodies, i: int, spin, s: float) -> None:
 
 
 @kernel
-def _turn_top(b: Bodies, moments, t: float) -> None:
-    """Turn the axes Q and the momentum m along them as a top does whose first two moments are the first one."""
+def _rotate_top(b: Bodies, moments, t: float) -> None:
+    """Rotate the axes Q and the momentum m as a symmetric top whose first two moments equal the first one."""
     Q, m = b.Q, b.m
     about = mul(Q, m)
     by = t / moments[0]
@@ -204,8 +210,8 @@ def _turn_top(b: Bodies, moments, t: float) -> None:
 
 
 @kernel
-def _turn_second(b: Bodies, angle: float) -> None:
-    """Turn the axes Q by ``angle`` [rad] about the second one, and the momentum m along them back."""
+def _rotate_second(b: Bodies, angle: float) -> None:
+    """Rotate the axes Q by ``angle`` [rad] about the second axis, and the momentum m in Q by the opposite angle."""
     Q, m = b.Q, b.m
     c, s = np.cos(angle), np.sin(angle)
     for r in range(3):
@@ -219,24 +225,24 @@ def _turn_second(b: Bodies, angle: float) -> None:
 
 @kernel
 def is_round(b: Bodies, i: int) -> bool:
-    """Whether the inertia of body ``i`` is the same about all axes."""
+    """Return whether the inertia of body ``i`` is the same about all axes."""
     moments = b.moments[i]
     return abs(moments[0] - moments[1]) + abs(moments[2] - moments[1]) <= SYMMETRIC * moments[0]
 
 
 @kernel
 def turns_far(b: Bodies, i: int, s: float) -> bool:
-    """Whether body ``i`` turns far in ``s`` seconds; a ball is the same however it turns."""
+    """Return whether body ``i`` rotates far in ``s`` seconds; the rotation of a ball does not matter."""
     w = b.w[i]
     return s * np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2) > FAST and not is_round(b, i)
 
 
 @kernel
 def finish_body(b: Bodies, i: int, share: float, s: float) -> None:
-    """Fill how body ``i`` ends a part of ``s`` seconds in which ``share`` of its impulses act.
+    """Fill the end state of body ``i`` for a sub-step of ``s`` seconds with the fraction ``share`` of its impulses.
 
-    Contact turns it on the way: by as much as it changes the mean angular velocity. So the attitude at the end, and
-    with it the inertia that turns the momentum into a velocity, are not those of the flight.
+    Contact rotates the body by the change of its mean angular velocity. So the attitude at the end differs from that of
+    the flight, and with it the inertia that converts momentum to velocity.
     """
     half = s * b.at_end[i] if b.at_end[i] > 0.0 else 0.5 * s
     torque = (share * b.impulse[i, 3], share * b.impulse[i, 4], share * b.impulse[i, 5])
@@ -261,56 +267,57 @@ def finish_body(b: Bodies, i: int, share: float, s: float) -> None:
 
 @kernel
 def finish(b: Bodies, share: float, s: float) -> None:
-    """Fill how all bodies end a part of ``s`` seconds in which ``share`` of their impulses act."""
+    """Fill the end states of all bodies for a sub-step of ``s`` seconds with the fraction ``share`` of impulses."""
     for i in range(b.mass.shape[0]):
         finish_body(b, i, share, s)
 
 
 @kernel
 def fastest(b: Bodies, reach) -> tuple[int, float]:
-    """Return which body has the fastest point at the end of a part, and its speed [m/s], which may not be finite.
+    """Return the body with the fastest point at the end of a sub-step, and its speed [m/s], which may be non-finite.
 
     Args:
         b: The bodies.
-        reach: (N,) how far from its centre of mass any point of a body is [m].
+        reach: (N,) maximum distance of a point of each body from its centre of mass [m].
     """
-    which = 0
+    index = 0
     largest = 0.0
     for i in range(b.mass.shape[0]):
         v, w = b.v_end[i], b.w_end[i]
         speed = np.sqrt(v[0] ** 2 + v[1] ** 2 + v[2] ** 2)
         speed += reach[i] * np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
-        # Also where it is not finite.
+        # The negated comparison also catches NaN.
         if not speed <= largest:
-            which = i
+            index = i
             largest = speed
-    return which, largest
+    return index, largest
 
 
 @kernel
-def _way(b: Bodies, i: int, a: int, s: float) -> float:
-    """Return how far body ``i`` gets along axis ``a`` in a part of ``s`` seconds that :func:`finish` has filled [m].
+def _displacement(b: Bodies, i: int, a: int, s: float) -> float:
+    """Return the displacement [m] of body ``i`` along axis ``a`` in a sub-step that :func:`finish` has filled.
 
-    Velocities go linearly from beginning to end, and the way is their mean: of second order, and in flight exact.
+    Velocities change linearly over the sub-step, so the displacement follows their mean. This is of second order, and
+    exact in flight.
     """
     if b.at_end[i] == 1.0:
         return s * b.v_end[i, a]
-    way = 0.5 * s * (b.v[i, a] + b.v_end[i, a])
+    displacement = 0.5 * s * (b.v[i, a] + b.v_end[i, a])
     if b.at_end[i] > 0.0:
-        way += s * (b.at_end[i] - 0.5) * (b.v_end[i, a] - b.v_free[i, a])
-    return way
+        displacement += s * (b.at_end[i] - 0.5) * (b.v_end[i, a] - b.v_free[i, a])
+    return displacement
 
 
 @kernel
 def end_position(b: Bodies, i: int, s: float) -> tuple[float, float, float]:
-    """Return where the centre of mass of body ``i`` is at the end of a part of ``s`` seconds [m]."""
+    """Return the centre of mass of body ``i`` at the end of a sub-step of ``s`` seconds [m]."""
     x = b.position[i]
-    return x[0] + _way(b, i, 0, s), x[1] + _way(b, i, 1, s), x[2] + _way(b, i, 2, s)
+    return x[0] + _displacement(b, i, 0, s), x[1] + _displacement(b, i, 1, s), x[2] + _displacement(b, i, 2, s)
 
 
 @kernel
 def move(b: Bodies, s: float) -> None:
-    """Take all bodies to the end of a part of ``s`` seconds that :func:`finish` has filled."""
+    """Move all bodies to the end of a sub-step of ``s`` seconds that :func:`finish` has filled."""
     for i in range(b.mass.shape[0]):
         assign(b.position[i], end_position(b, i, s))
         for a in range(3):
@@ -326,8 +333,8 @@ def move(b: Bodies, s: float) -> None:
 
 
 @kernel
-def kick(b: Bodies) -> None:
-    """Change all velocities at once by the impulses of contact."""
+def apply_impulses(b: Bodies) -> None:
+    """Change all velocities instantaneously by the contact impulses."""
     for i in range(b.mass.shape[0]):
         torque = mul(b.mobility[i], b.impulse[i, 3:])
         for a in range(3):
@@ -336,8 +343,8 @@ def kick(b: Bodies) -> None:
 
 
 @kernel
-def note(b: Bodies, share: float) -> None:
-    """Add ``share`` of the impulses of a part to those of the step."""
+def accumulate_impulses(b: Bodies, share: float) -> None:
+    """Add the fraction ``share`` of the impulses of a sub-step to those of the step."""
     for i in range(b.mass.shape[0]):
         for x in range(6):
             b.contact[i, x] += share * b.impulse[i, x]

@@ -1,4 +1,4 @@
-"""Who touches whom, where: pairs of bodies, each with a plane between them and points in it."""
+"""PairContacts of free bodies: pairs of bodies, each with a contact plane and points in it."""
 
 from __future__ import annotations
 
@@ -9,33 +9,37 @@ import numpy as np
 from bipedsim.numerics import Array, Integers, assign, cross, kernel
 
 PAIRS, POINTS = 64, 512
-"""Pairs that may be near each other at once, and points of them all, that there is room for at first."""
+"""Initial capacity for pairs of bodies that are near each other, and for their contact points in total."""
 WORLD = -1
-"""Stands for the ground as a body."""
+"""Body number of the ground."""
 
 
-class Contacts(NamedTuple):
-    """P pairs and M points at most; World makes room for more. A pair is solved for as a foot is.
+class PairContacts(NamedTuple):
+    """PairContacts of at most P pairs and M points; :class:`~bipedsim.objects.world.World` increases the capacity.
 
-    So its velocity is the twist of one body relative to the other.
+    The solver treats a pair like a foot: its velocity is the twist of one body relative to the other.
 
     Attributes:
-        pairs, points: (1,) how many there are. lost: (1,) points for which there was no room.
+        pairs, points: (1,) numbers of pairs and points.
+        lost: (1,) number of points that exceeded the capacity.
         first, second: (P,) bodies; the second may be ``WORLD``.
-        shapes: (P, 2) which shapes of theirs, or -1 and a plane of the ground.
-        axes: (P, 3, 3) t1, t2, n as rows in the world; n points from the second to the first.
-        origin: (P, 3) where the relative twist is taken, world [m].
-        turn: (P, 3) rate of the normal [1/s].
+        shapes: (P, 2) their shapes; for the ground, -1 minus the number of the plane's first patch.
+        axes: (P, 3, 3) t1, t2, n as rows in the world; n points from the second to the first body.
+        origin: (P, 3) reference point of the relative twist, world [m].
+        turn: (P, 3) rate of change of the normal [1/s].
         restitution: (P,) Newton's coefficient.
-        pair: (M,) pair of each point. where: (M, 3) in the world [m]. gap: (M,) between the bodies there [m].
+        pair: (M,) pair of each point.
+        where: (M, 3) position in the world [m].
+        gap: (M,) distance between the bodies at the point [m].
         mu: (M, 2) static and dynamic friction.
-        own: (M,) body of which it is a point, as a corner is; ``WORLD`` where it goes round on the bodies that touch.
-        moving: (M, 3) velocity of the place where they touch, which need not be that of any material [m/s]. bow: (M, 3)
-            its acceleration as it goes round, beyond that of the bodies [m/s^2].
-        key: (M,) which corner or the like of a pair it is: a point keeps it from step to step.
-        loaded: (M,) whether it carried in the last part. sticking: (M,) whether its friction is static.
-        force: (M, 3) of the last part, in the axes of the pair, and of this one once it is solved [N].
-        active: (M,) whether it takes part.
+        own: (M,) body to which the point is fixed, such as a corner; ``WORLD`` if the point moves along the bodies.
+        moving: (M, 3) velocity of the contact point, which may differ from that of any material point [m/s].
+        bow: (M, 3) acceleration of the contact point along the bodies, in addition to theirs [m/s^2].
+        key: (M,) feature of the pair, such as a corner; it identifies a point from step to step.
+        loaded: (M,) whether the point was loaded in the last sub-step.
+        sticking: (M,) whether its friction is static.
+        force: (M, 3) force in the axes of the pair [N]: of the last sub-step, and after the solve of the current one.
+        active: (M,) whether the point is in the problem.
     """
 
     pairs: Annotated[Integers, 1]
@@ -63,8 +67,8 @@ class Contacts(NamedTuple):
 
 
 @kernel
-def open_pair(c: Contacts, first: int, second: int, shape: int, other: int) -> int:
-    """Begin a pair and return its number, -1 where there is no room."""
+def open_pair(c: PairContacts, first: int, second: int, shape: int, other: int) -> int:
+    """Add a pair and return its number, or -1 if the capacity is reached."""
     p = c.pairs[0]
     if p == c.first.shape[0]:
         c.lost[0] += 1
@@ -79,8 +83,8 @@ def open_pair(c: Contacts, first: int, second: int, shape: int, other: int) -> i
 
 
 @kernel
-def fill_axes(c: Contacts, p: int, n) -> None:
-    """Fill the axes of pair ``p`` for the normal ``n`` (3,); t1 along world x, or y where n is along x."""
+def fill_axes(c: PairContacts, p: int, n) -> None:
+    """Fill the axes of pair ``p`` for the normal ``n`` (3,); t1 is along world x, or y if n is along x."""
     along = (1.0, 0.0, 0.0) if abs(n[0]) < 0.9 else (0.0, 1.0, 0.0)
     dot = along[0] * n[0] + along[1] * n[1] + along[2] * n[2]
     t1 = (along[0] - dot * n[0], along[1] - dot * n[1], along[2] - dot * n[2])
@@ -92,8 +96,8 @@ def fill_axes(c: Contacts, p: int, n) -> None:
 
 
 @kernel
-def add_point(c: Contacts, p: int, point, gap: float, key: int) -> int:
-    """Add a point to pair ``p``, the last one, and return its number, -1 where there is no room."""
+def add_point(c: PairContacts, p: int, point, gap: float, key: int) -> int:
+    """Add a point to the last pair ``p`` and return its number, or -1 if the capacity is reached."""
     m = c.points[0]
     if m == c.pair.shape[0]:
         c.lost[0] += 1
@@ -112,11 +116,14 @@ def add_point(c: Contacts, p: int, point, gap: float, key: int) -> int:
 
 
 class Memory(NamedTuple):
-    """What is kept of the points of the last part, to start from.
+    """Points of the last sub-step, as initial values of the next one.
 
     Attributes:
-        points: (1,) how many. who: (M, 5) bodies, shapes and key of each. force: (M, 3) in world axes [N].
-        where: (M, 3) [m]. sticking: (M,).
+        points: (1,) number of points.
+        who: (M, 5) bodies, shapes and key of each point.
+        force: (M, 3) in world axes [N].
+        where: (M, 3) position in the world [m].
+        sticking: (M,) whether friction is static.
     """
 
     points: Annotated[Integers, 1]
@@ -128,7 +135,7 @@ class Memory(NamedTuple):
 
 @kernel
 def copy_memory(source: Memory, target: Memory) -> None:
-    """Copy what is kept of the points of the last part; the target has room for it."""
+    """Copy the points of the last sub-step; the target must have enough capacity."""
     target.points[0] = source.points[0]
     for n in range(source.points[0]):
         for a in range(5):
@@ -140,8 +147,8 @@ def copy_memory(source: Memory, target: Memory) -> None:
 
 
 @kernel
-def remember(c: Contacts, k: Memory) -> None:
-    """Keep the points that carry."""
+def store_points(c: PairContacts, k: Memory) -> None:
+    """Store the loaded points."""
     n = 0
     for m in range(c.points[0]):
         p = c.pair[m]
@@ -163,8 +170,8 @@ def remember(c: Contacts, k: Memory) -> None:
 
 
 @kernel
-def recall(c: Contacts, k: Memory) -> None:
-    """Give the points what they carried in the last part."""
+def restore_points(c: PairContacts, k: Memory) -> None:
+    """Initialise the points with their forces of the last sub-step."""
     for m in range(c.points[0]):
         p = c.pair[m]
         for n in range(k.points[0]):

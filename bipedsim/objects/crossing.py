@@ -1,9 +1,9 @@
-"""Shapes that meet at one point: edges that cross, a rim on something round, a corner on a side.
+"""Shapes that meet at a single point: crossing edges, a rim on a rounded shape, a corner on a side.
 
-coal finds such a point to some micrometres and its normal to the square root of that, whatever the step. So each shape
-is taken for what it has there: a corner, a straight edge or the axis of a side, or a rim. The two points of these that
-are nearest to each other follow from Newton's method, and how they and the normal move from the same equations: with
-unit tangents t1, t2 and d = x1 - x2, both d . t1 and d . t2 remain zero.
+coal computes such a point to some micrometres, and its normal to the square root of that, for any step. This module
+therefore replaces each shape by its local feature: a corner, a straight edge, the axis of a side, or a rim. Newton's
+method computes the two nearest points of these features. The same equations give the velocities of the points and of
+the normal. With unit tangents t1, t2 and d = x1 - x2, both d . t1 and d . t2 remain zero.
 """
 
 from __future__ import annotations
@@ -17,30 +17,34 @@ from bipedsim.objects.bodies import Bodies
 from bipedsim.objects.shapes import BALL, CYLINDER, Shapes, corner
 
 CORNER, EDGE, RIM = range(3)
-"""What a shape has at a point."""
+"""Kinds of local features of a shape."""
 SLOPES = 1e-2, 1e-6
-"""Slopes against the plane of contact up to which an edge is taken to lie in it: the first that leads to a point."""
+"""Slopes against the contact plane below which an edge counts as parallel to it; the first that gives a point is used.
+"""
 ROUNDS, NEAR = 10, 1e-14
-"""Iterations at most, and the share of the bound of the shapes at which they end."""
+"""Maximum number of iterations, and convergence tolerance as a fraction of the bounding radii of the shapes."""
 PARALLEL = 1e-6
-"""Square of the sine between two tangents below which they do not cross."""
+"""Squared sine of the angle between two tangents below which they count as parallel."""
 WORSE = 1e-9
-"""Room between the shapes [m] that a point may have less than the one that it was found from."""
+"""Accepted loss of distance between the shapes [m], compared with the initial point."""
 
 
 class Crossing(NamedTuple):
-    """What two shapes have where they meet, by side, and how that moves.
+    """Local features of two shapes where they meet, by side, and their motion.
 
     Attributes:
         kind: (2,) ``CORNER``, ``EDGE`` or ``RIM``.
-        start: (2, 3) a corner, an end of an edge, or the centre of a rim [m].
+        start: (2, 3) corner, end of an edge, or centre of a rim [m].
         along: (2, 3) unit vector of an edge, or of the axis of a rim.
-        length: (2,) of an edge, or the radius of a rim [m].
-        round: (2,) how far what is rounded reaches beyond that [m].
-        at: (2, 3) the nearest points [m]. tangent: (2, 3). curve: (2, 3) how the tangent changes on the way [1/m].
-        way: (2,) rates at which the points go along the tangents [m/s].
-        normal, rate: (3,) from the second shape to the first, and how it changes [1/s].
-        moving: (3,) velocity of the point midway between both [m/s].
+        length: (2,) length of an edge, or radius of a rim [m].
+        round: (2,) rounding radius around the feature [m].
+        at: (2, 3) nearest points [m].
+        tangent: (2, 3) unit tangents of the features.
+        curve: (2, 3) derivatives of the tangents along the features [1/m].
+        way: (2,) displacements [m], or velocities [m/s], of the points along the tangents.
+        normal: (3,) unit normal from the second shape to the first.
+        rate: (3,) its rate of change [1/s].
+        moving: (3,) velocity of the midpoint [m/s].
     """
 
     kind: Annotated[Integers, 2]
@@ -65,7 +69,7 @@ def _plus(a, s: float, b) -> tuple[float, float, float]:
 
 @kernel
 def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: float) -> None:
-    """Fill what shape ``i`` has farthest along ``d`` (3,), and the point of it that is nearest to ``point`` (3,)."""
+    """Fill the feature of shape ``i`` that is farthest along ``d`` (3,), and its point nearest to ``point`` (3,)."""
     x.kind[side] = CORNER
     x.round[side] = 0.0
     x.length[side] = 0.0
@@ -98,7 +102,7 @@ def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: f
                 best, one = far, k
             elif far > second:
                 second, two = far, k
-        # Of the corners of a convex body, the two that are farthest have an edge in common.
+        # The two farthest corners of a convex body share an edge.
         first = corner(sh, i, one)
         edge = minus(corner(sh, i, two), first)
         length = np.sqrt(dot(edge, edge))
@@ -123,7 +127,7 @@ def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: f
     r = _plus(r, -s, along)
     out = np.sqrt(dot(r, r))
     if out < 1e-6 * x.length[side]:
-        # Straight above the centre, where no point of the rim is nearer than another.
+        # Straight above the centre all points of the rim are equally near, so the choice is arbitrary.
         r = (R[0, 0], R[1, 0], R[2, 0])
         out = 1.0
     _put_on_rim(x, side, (r[0] / out, r[1] / out, r[2] / out))
@@ -131,7 +135,7 @@ def _fill_feature(x: Crossing, side: int, sh: Shapes, i: int, d, point, slope: f
 
 @kernel
 def _put_on_rim(x: Crossing, side: int, outward) -> None:
-    """Put the point of a rim at the unit vector ``outward`` (3,) from its centre."""
+    """Set the point of a rim to the direction ``outward`` (3,), a unit vector from its centre."""
     radius = x.length[side]
     assign(x.at[side], _plus(x.start[side], radius, outward))
     assign(x.tangent[side], cross(x.along[side], outward))
@@ -139,8 +143,8 @@ def _put_on_rim(x: Crossing, side: int, outward) -> None:
 
 
 @kernel
-def _go(x: Crossing, side: int, s: float) -> None:
-    """Take the point of one side along its curve by ``s`` [m]."""
+def _move_along(x: Crossing, side: int, s: float) -> None:
+    """Move the point of one side along its curve by ``s`` [m]."""
     if x.kind[side] == EDGE:
         assign(x.at[side], _plus(x.at[side], s, x.along[side]))
     elif x.kind[side] == RIM:
@@ -151,12 +155,16 @@ def _go(x: Crossing, side: int, s: float) -> None:
 
 
 @kernel
-def _solve_ways(x: Crossing, d, one: float, two: float) -> bool:
-    """Fill the ways along both tangents that change d . t1 and d . t2 by so much; False if these are parallel."""
+def _solve_displacements(x: Crossing, d, one: float, two: float) -> bool:
+    """Fill the displacements along both tangents that change d . t1 by ``one`` and d . t2 by ``two``.
+
+    Returns:
+        Whether the tangents are not parallel.
+    """
     curved_1 = 1.0 + dot(d, x.curve[0]) if x.kind[0] != CORNER else 1.0
     curved_2 = dot(d, x.curve[1]) - 1.0 if x.kind[1] != CORNER else -1.0
     both = dot(x.tangent[0], x.tangent[1])
-    # The tangent of a corner is zero, and so is its part of these equations.
+    # The tangent of a corner is zero, and so is its term in these equations.
     determinant = curved_1 * curved_2 + both * both
     if not determinant < -PARALLEL:
         return False
@@ -167,27 +175,28 @@ def _solve_ways(x: Crossing, d, one: float, two: float) -> bool:
 
 @kernel
 def cross_shapes(x: Crossing, sh: Shapes, i: int, j: int, n, one, two, slope: float) -> bool:
-    """Fill the points of shapes ``i`` and ``j`` that are nearest to each other, and the normal from ``j`` to ``i``.
+    """Compute the nearest points of shapes ``i`` and ``j``, and the normal from ``j`` to ``i``.
 
     Args:
-        x: Where to.
+        x: Output.
         sh: All shapes.
-        i, j: The two.
-        n: (3,) about the normal. one, two: (3,) about the points [m].
-        slope: Up to which an edge lies in the plane of contact.
+        i, j: Indices of the shapes.
+        n: (3,) approximate normal.
+        one, two: (3,) approximate points [m].
+        slope: Slope below which an edge counts as parallel to the contact plane.
 
     Returns:
-        Whether they meet at one point.
+        Whether the shapes meet at one point.
     """
     _fill_feature(x, 0, sh, i, (-n[0], -n[1], -n[2]), one, slope)
     _fill_feature(x, 1, sh, j, n, two, slope)
     small = NEAR * (sh.bound[i] + sh.bound[j])
     for _ in range(ROUNDS):
         d = minus(x.at[0], x.at[1])
-        if not _solve_ways(x, d, -dot(d, x.tangent[0]), -dot(d, x.tangent[1])):
+        if not _solve_displacements(x, d, -dot(d, x.tangent[0]), -dot(d, x.tangent[1])):
             return False
-        _go(x, 0, x.way[0])
-        _go(x, 1, x.way[1])
+        _move_along(x, 0, x.way[0])
+        _move_along(x, 1, x.way[1])
         if abs(x.way[0]) + abs(x.way[1]) <= small:
             break
     for side in range(2):
@@ -201,7 +210,7 @@ def cross_shapes(x: Crossing, sh: Shapes, i: int, j: int, n, one, two, slope: fl
     if x.kind[0] != CORNER and x.kind[1] != CORNER:
         across = cross(x.tangent[0], x.tangent[1])
     elif sharp:
-        # Where a corner meets an edge or a corner there is no normal.
+        # A corner at an edge, or at another corner, has no normal.
         return False
     length = np.sqrt(dot(across, across))
     if not length > small:
@@ -226,10 +235,10 @@ def _velocity(b: Bodies, i: int, point) -> tuple[float, float, float]:
 
 @kernel
 def move_crossing(x: Crossing, b: Bodies, first: int, second: int, fastest: float) -> bool:
-    """Fill how the normal and the point midway between the nearest points move, from the motion of both bodies.
+    """Compute the motion of the normal and of the midpoint of the nearest points from the motion of both bodies.
 
     Returns:
-        Whether that is determined, and the normal turns by no more than ``fastest`` [rad/s].
+        Whether the motion is defined, and the normal rotates at most at ``fastest`` [rad/s].
     """
     d = minus(x.at[0], x.at[1])
     u = _velocity(b, first, x.at[0])
@@ -238,7 +247,7 @@ def move_crossing(x: Crossing, b: Bodies, first: int, second: int, fastest: floa
     apart = minus(u, v)
     one = -dot(apart, x.tangent[0]) - dot(d, turned_1)
     two = -dot(apart, x.tangent[1]) - dot(d, turned_2)
-    if not _solve_ways(x, d, one, two):
+    if not _solve_displacements(x, d, one, two):
         return False
     u = _plus(u, x.way[0], x.tangent[0])
     v = _plus(v, x.way[1], x.tangent[1])

@@ -1,4 +1,4 @@
-"""What a free rigid body is."""
+"""Properties of a free rigid body, and of a robot link that it may touch."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from bipedsim.objects.shapes import Shape
 
 @dataclass(frozen=True, eq=False)
 class FreeBody:
-    """A free rigid body.
+    """Properties and initial state of a free rigid body.
 
     Attributes:
         name: Its name.
         mass: [kg].
         inertia: (3, 3) about the centre of mass in the axes of the body [kg.m^2].
-        com: (3,) centre of mass in its frame [m].
-        shapes: What of it touches.
-        friction_static, friction_dynamic, restitution: Of its surface. ground_restitution: The same on the ground.
-        pose: (7,) of its frame in the world at the start: position [m], quaternion x y z w.
-        twist: (6,) velocity of the origin of its frame [m/s] and angular velocity [rad/s] at the start, in the world.
+        com: (3,) centre of mass in the frame of the body [m].
+        shapes: Collision shapes.
+        friction_static, friction_dynamic, restitution: Coefficients of its surface.
+        ground_restitution: Restitution on the ground.
+        pose: (7,) initial pose of its frame in the world: position [m], quaternion x y z w.
+        twist: (6,) initial velocity of the origin of its frame [m/s] and angular velocity [rad/s], in the world.
     """
 
     name: str
@@ -39,18 +40,18 @@ class FreeBody:
 
     @property
     def reach(self) -> float:
-        """How far from its centre of mass any point of it is [m]."""
+        """Maximum distance of a point of the body from its centre of mass [m]."""
         return max(float(np.linalg.norm(shape.centre - self.com)) + shape.bound for shape in self.shapes)
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A body of a robot that free bodies may meet.
+    """Robot link that free bodies may touch.
 
     Attributes:
         name: Its name.
         joint: Number of the joint that carries it.
-        shapes: In the frame of that joint.
+        shapes: Collision shapes in the frame of that joint.
         friction: Coulomb's coefficient.
     """
 

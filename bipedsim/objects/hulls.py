@@ -1,7 +1,8 @@
-"""Boxes, cylinders and hulls near each other: coal says from which direction, the faces that meet say where.
+"""PairContacts of boxes, cylinders and hulls: coal provides a direction, and the facing surfaces provide the points.
 
-coal's contact patch has one depth for all of its points; a box that rocks on another needs one for each, and to
-rounding. So the normal is that of a face wherever a face parts the two as well as the best direction does.
+coal's contact patch has one depth for all of its points. A box that rocks on another needs a depth per point, accurate
+to rounding. So the contact normal is that of a face whenever the face separates the shapes as well as the best
+direction does.
 """
 
 from __future__ import annotations
@@ -26,29 +27,32 @@ from bipedsim.objects.narrow import (
     fill_rim,
     follow_rim,
     lowest_on_rim,
-    put,
+    put_point,
     velocity,
 )
 from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, corner
 
 AS_GOOD, NEARLY = 1e-6, 0.05
-"""A face parts two shapes as well as another direction does if that leaves no more room between them [m] than this and
-this share of the distance: edges that are nearly in line part overlapping boxes a little better, in any direction."""
+"""Tolerance for the separation by a face: absolute [m], and as a fraction of the distance.
+
+Within it, a face separates two shapes as well as another direction does. Nearly aligned edges separate overlapping
+boxes slightly better, in an arbitrary direction.
+"""
 CORE = 0.005
-"""Shapes are made smaller by this share of what they measure at least, for coal."""
+"""Shrinkage of shapes for coal, as a fraction of their smallest dimension."""
 BESIDE = -1
 """Key of a point that is on no face."""
 AS_FOUND, FIRST_FACE, SECOND_FACE, CROSSING = range(4)
-"""What parts two shapes: the normal that coal found, a face of either, or what they have where they cross."""
+"""Origin of the contact normal: coal, a face of the first or second shape, or the crossing of two features."""
 FAR = 0.2
-"""Angle [rad] by which the normal of a crossing may turn in what is left of a step: farther, and it is not followed."""
+"""Maximum rotation [rad] of the normal of a crossing in the rest of a step; beyond it the motion is not predicted."""
 FIRST = 1e-9
-"""The second shape's face is taken where it leaves this much more room [m]."""
+"""Additional separation [m] that the first shape's face must provide to be preferred to the second one's."""
 
 
 @kernel
 def _farthest(sh: Shapes, i: int, d) -> float:
-    """Return how far shape ``i`` reaches along ``d`` (3,) [m]."""
+    """Return the extent of shape ``i`` along ``d`` (3,) [m]."""
     if sh.kind[i] == BALL:
         return dot(sh.p[i], d) + sh.size[i, 0]
     if sh.kind[i] == CYLINDER:
@@ -64,7 +68,7 @@ def _farthest(sh: Shapes, i: int, d) -> float:
 
 @kernel
 def _flat_normal(a: Near, i: int, d, out) -> bool:
-    """Fill ``out`` with the normal of the face of shape ``i`` that looks most along ``d``; False if none is flat."""
+    """Fill ``out`` with the normal of the flat face of shape ``i`` that faces ``d`` most; return False without one."""
     sh = a.shapes
     if sh.kind[i] == BALL:
         return False
@@ -83,18 +87,22 @@ def _flat_normal(a: Near, i: int, d, out) -> bool:
 
 
 @kernel
-def _part(a: Near, found: Array) -> tuple[int, float]:
-    """Find the direction that parts the two shapes that coal was asked for: shapes i and j, normal, a point of each.
+def _separate(a: Near, found: Array) -> tuple[int, float]:
+    """Compute the direction that separates two shapes best.
+
+    Args:
+        a: Arrays of the collision detection.
+        found: (11,) result of coal: shapes i and j, normal (3,), nearest point of each (3,).
 
     Returns:
-        What has it: ``FIRST_FACE`` or ``SECOND_FACE``, ``CROSSING``, or ``AS_FOUND``; and the room between both [m].
+        Origin of the direction (``FIRST_FACE``, ``SECOND_FACE``, ``CROSSING`` or ``AS_FOUND``) and distance [m].
     """
     sh = a.shapes
     i = int(found[0])
     j = int(found[1])
     n = found[2:5]
     back = a.back
-    # The way from the second to the first, and the face of either that parts them best.
+    # Direction from the second to the first shape, and the best separating face of either.
     for x in range(3):
         back[x] = -n[x]
     distance = -_farthest(sh, j, back) - _farthest(sh, i, n)
@@ -121,25 +129,25 @@ def _part(a: Near, found: Array) -> tuple[int, float]:
                 better = CROSSING
                 distance = room
                 break
-    return (whose if best >= distance - _enough(distance) else better), max(best, distance)
+    return (whose if best >= distance - _tolerance(distance) else better), max(best, distance)
 
 
 @kernel
-def _enough(distance: float) -> float:
+def _tolerance(distance: float) -> float:
     return AS_GOOD + NEARLY * abs(distance)
 
 
 @kernel
-def _meet(a: Near, found: Array) -> float:
-    """Add the pair that coal has found, see :func:`_part`; return the room between the two [m]."""
+def _add_pair(a: Near, found: Array) -> float:
+    """Add the pair that coal has found, see :func:`_separate`; return the distance of the shapes [m]."""
     sh = a.shapes
     i = int(found[0])
     j = int(found[1])
-    whose, room = _part(a, found)
+    whose, room = _separate(a, found)
     if room > a.reach[0]:
         return room
     if whose in (AS_FOUND, CROSSING):
-        _meet_at_point(a, i, j, room, found, whose == CROSSING)
+        _add_single_point(a, i, j, room, found, whose == CROSSING)
         return room
     reference = j if whose == SECOND_FACE else i
     incident = i if whose == SECOND_FACE else j
@@ -162,18 +170,18 @@ def _meet(a: Near, found: Array) -> float:
         if gap <= a.reach[0]:
             key = a.keys[k] + (65536 if whose == FIRST_FACE else 0)
             body = sh.body[incident]
-            m_k = put(a, p, a.polygon[k], gap, key, velocity(a.bodies, body, a.polygon[k]), body)
+            m_k = put_point(a, p, a.polygon[k], gap, key, velocity(a.bodies, body, a.polygon[k]), body)
             if m_k >= 0 and followed:
                 _follow(a, incident, m_k, a.keys[k], capped)
-    # Where they meet beside the face.
-    if least > room + _enough(room):
+    # The shapes may meet next to the face.
+    if least > room + _tolerance(room):
         _put_between(a, p, i, j, room, found)
     return room
 
 
 @kernel
 def _follow(a: Near, i: int, m: int, key: int, capped: bool) -> None:
-    """Have the corner ``key`` of a face of cylinder ``i``, contact point ``m``, go round, unless a cap is cut there."""
+    """Let contact point ``m``, corner ``key`` of cylinder ``i``, move along the rim unless a cap was clipped there."""
     radius, half = a.shapes.size[i, 0], a.shapes.size[i, 1]
     if capped and key < CAP:
         side = 1.0 if dot(minus(a.contacts.where[m], a.shapes.p[i]), a.rim[0]) >= 0.0 else -1.0
@@ -186,29 +194,29 @@ def _follow(a: Near, i: int, m: int, key: int, capped: bool) -> None:
 
 @kernel
 def _clipped(a: Near, reference: int, incident: int, m) -> int:
-    """Fill ``polygon`` with the face of ``incident`` that looks against ``m``, cut by the sides of the other's face."""
+    """Fill ``polygon`` with the face of ``incident`` that faces ``m``, clipped by the sides of the other face."""
     count, _ = fill_face(a, reference, m)
     side = a.side
     for k in range(count):
         for x in range(3):
             side[k, x] = a.polygon[k, x]
-    left, _ = fill_face(a, incident, (-m[0], -m[1], -m[2]))
+    remaining, _ = fill_face(a, incident, (-m[0], -m[1], -m[2]))
     for e in range(count):
         f = e + 1 if e + 1 < count else 0
         ex = side[f, 0] - side[e, 0]
         ey = side[f, 1] - side[e, 1]
         ez = side[f, 2] - side[e, 2]
-        # Outward: edge x normal, faces being counter-clockwise from outside.
+        # Outward normal: edge x normal, because faces are counter-clockwise from outside.
         out = (ey * m[2] - ez * m[1], ez * m[0] - ex * m[2], ex * m[1] - ey * m[0])
         length = np.sqrt(dot(out, out))
         out = (out[0] / length, out[1] / length, out[2] / length)
-        left = clip(a, left, out, dot(out, side[e]), e)
-    return left
+        remaining = clip(a, remaining, out, dot(out, side[e]), e)
+    return remaining
 
 
 @kernel
-def _meet_at_point(a: Near, i: int, j: int, room: float, found: Array, crossing: bool) -> None:
-    """Add the pair of shapes that meet at one point: where they cross, or else where coal has found them."""
+def _add_single_point(a: Near, i: int, j: int, room: float, found: Array, crossing: bool) -> None:
+    """Add a pair of shapes that meet at one point: their crossing, or else the point of coal."""
     x = a.crossing
     sh = a.shapes
     n = x.normal if crossing else a.back
@@ -221,34 +229,34 @@ def _meet_at_point(a: Near, i: int, j: int, room: float, found: Array, crossing:
     assign(a.contacts.turn[p], x.rate)
     out = x.round[0] + 0.5 * room
     point = (x.at[0, 0] - out * n[0], x.at[0, 1] - out * n[1], x.at[0, 2] - out * n[2])
-    put(a, p, point, room, BESIDE, x.moving)
+    put_point(a, p, point, room, BESIDE, x.moving)
 
 
 @kernel
 def _put_between(a: Near, p: int, i: int, j: int, distance: float, found: Array) -> None:
-    """Add the point midway between the two that are nearest to each other."""
+    """Add the midpoint of the two nearest points."""
     point = (0.5 * (found[5] + found[8]), 0.5 * (found[6] + found[9]), 0.5 * (found[7] + found[10]))
     one = velocity(a.bodies, a.shapes.body[i], point)
     two = velocity(a.bodies, a.shapes.body[j], point)
     moving = (0.5 * (one[0] + two[0]), 0.5 * (one[1] + two[1]), 0.5 * (one[2] + two[2]))
-    put(a, p, point, distance, BESIDE, moving)
+    put_point(a, p, point, distance, BESIDE, moving)
 
 
 @entry
 def _add(boxed: Any, found: Array, q: int) -> None:
     a = boxed.arrays
     a.reach[0] = MARGIN + a.shapes.sweep[int(found[0])] + a.shapes.sweep[int(found[1])]
-    a.room[q] = _meet(a, found)
+    a.room[q] = _add_pair(a, found)
 
 
 @entry
 def _room(boxed: Any, found: Array) -> float:
-    _, room = _part(boxed.arrays, found)
+    _, room = _separate(boxed.arrays, found)
     return room
 
 
 def _core(shape: Shape) -> Any:
-    """Return a shape as coal has it, in its own axes, slightly smaller."""
+    """Return a slightly smaller coal geometry of a shape, in its own axes."""
     if shape.kind == BALL:
         return coal.Sphere(float((1.0 - CORE) * shape.size[0]))
     if shape.kind == CYLINDER:
@@ -266,10 +274,10 @@ def _core(shape: Shape) -> Any:
 
 
 class Hulls:
-    """Asks coal where pairs of shapes meet.
+    """Query coal for the contacts of pairs of shapes.
 
     Args:
-        shapes: What they are.
+        shapes: The shapes.
     """
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
@@ -281,20 +289,21 @@ class Hulls:
         self._found: Array = np.zeros(11)
 
     def warm_up(self, boxed: Box) -> None:
-        """Load or compile what :meth:`add` and :meth:`spare` need."""
+        """Load or compile the kernels of :meth:`add` and :meth:`spare`."""
         ready(_add, boxed, self._found, 0)
         ready(_room, boxed, self._found)
 
     def add(self, near: Near, boxed: Box) -> None:
-        """Add the contacts of all pairs that ``look`` left to ask for to ``near``, which is in ``boxed``."""
+        """Add the contacts of all pairs in the query list of ``near``; ``boxed`` is the packed ``near``."""
         for q, (i, j) in enumerate(near.ask[: near.asked[0]].tolist()):
             self._ask(near, i, j)
             _add(boxed, self._found, q)
 
     def spare(self, near: Near, boxed: Box, least: float, first: bool) -> float:
-        """Return ``least``, or how much less room [m] a pair that ``near`` has to ``check`` has where it is now.
+        """Return the minimum of ``least`` and the remaining distances [m] of the pairs to ``check``.
 
-        Pairs that have enough room at the ``first`` end of a part that is tried are not checked at earlier ones.
+        Negative values mean that a pair is deeper than its contacts allow. Pairs with a positive value at the ``first``
+        trial end of a sub-step are not checked at earlier ends.
         """
         for q in np.flatnonzero(near.check[: near.asked[0]]).tolist():
             self._ask(near, *near.ask[q].tolist())
@@ -305,14 +314,14 @@ class Hulls:
         return least
 
     def _ask(self, near: Near, i: int, j: int) -> None:
-        """Fill what coal says about shapes ``i`` and ``j``."""
-        found, result = self._found, self._result
+        """Fill the result of coal for shapes ``i`` and ``j``."""
+        coal_result, result = self._found, self._result
         for pose, s in zip(self._poses, (i, j), strict=True):
             pose.setRotation(near.shapes.R[s])
             pose.setTranslation(near.shapes.p[s])
         result.clear()
-        found[0], found[1] = i, j
+        coal_result[0], coal_result[1] = i, j
         coal.distance(self._cores[i], self._poses[0], self._cores[j], self._poses[1], self._request, result)
-        found[2:5] = result.normal
-        found[5:8] = result.getNearestPoint1()
-        found[8:11] = result.getNearestPoint2()
+        coal_result[2:5] = result.normal
+        coal_result[5:8] = result.getNearestPoint1()
+        coal_result[8:11] = result.getNearestPoint2()

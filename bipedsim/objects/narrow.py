@@ -1,4 +1,4 @@
-"""Where shapes are near the ground and near each other: in closed form, but for what is asked of coal (hulls.py)."""
+"""Collision detection of shapes with the ground and with each other in closed form; hulls.py covers the other pairs."""
 
 from __future__ import annotations
 
@@ -9,31 +9,38 @@ import numpy as np
 from bipedsim.ground import UNDERSIDE, GroundArrays, is_beside
 from bipedsim.numerics import Array, Integers, assign, cross, dot, kernel, mul, mul_t
 from bipedsim.objects.bodies import Bodies, turns_far
-from bipedsim.objects.contacts import WORLD, Contacts, add_point, fill_axes, open_pair
+from bipedsim.objects.contacts import WORLD, PairContacts, add_point, fill_axes, open_pair
 from bipedsim.objects.crossing import Crossing
 from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shapes, carry, carry_to_end, corner
 
 MARGIN = 1e-3
-"""Points farther apart than this [m], beside the way that they may go in a step, are left out."""
+"""Points farther apart than this [m], plus their possible displacement in a step, are ignored."""
 MOMENT = 1e-7
-"""Time [s] over which changes of normals are differences."""
+"""Time [s] for finite differences of normals."""
 FLAT_RIM = 1e-2
-"""Sine of the tilt below which a rim lies flat: which of its points is the lowest says nothing then."""
+"""Sine of the tilt below which a rim counts as flat, so that its lowest point is not defined."""
 ROUND, SHARES = 0.15, 6
-"""Angle [rad] by which the lowest point of a rim may go round in a part of a step, and by how many times as much in the
-time that is left: farther, and it is not followed."""
+"""Maximum rotation [rad] of the lowest point of a rim per sub-step, and factor for the maximum in the remaining time.
+
+Beyond these, the contact point does not follow the lowest point.
+"""
 DEEPER = 1e-5
-"""How much deeper shapes may get in a part of a step than its contacts say [m]; it ends earlier else."""
+"""Penetration [m] beyond the predicted contacts at which a sub-step ends early."""
 LEVEL = 1e-4
-"""Sine of the tilt below which the corners of a cap are those of its own axes."""
+"""Sine of the tilt below which the corners of a cap follow the axes of the cylinder."""
 CAPPED = 0.7
-"""Cosine between the axis of a cylinder and a direction from which on a cap looks along it, and not the side."""
+"""Cosine of the angle between cylinder axis and a direction above which a cap faces the direction, not the side."""
 CORNERS, CAP = 8, 16
-"""Corners of the polygon that stands for a cap of a cylinder that is flat on the ground, and on a face."""
+"""Number of corners of the polygon that approximates a flat cap: on the ground, and on a face."""
 
 
 class Surface(NamedTuple):
-    """What contact on a body is like: (A,) static and dynamic friction, and Newton's coefficients of restitution."""
+    """Surface properties of A bodies.
+
+    Attributes:
+        mu_static, mu_dynamic: (A,) static and dynamic friction.
+        restitution, ground_restitution: (A,) Newton's coefficient with other bodies, and with the ground.
+    """
 
     mu_static: Annotated[Array, "A"]
     mu_dynamic: Annotated[Array, "A"]
@@ -42,26 +49,33 @@ class Surface(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Everything that looking for contacts takes.
+    """Arrays of the collision detection.
 
     Attributes:
-        links: (1,) whether links are looked at, too.
-        ask: (Q, 2) shapes that may be near each other and have no closed form. asked: (1,) how many. room: (Q,) between
-            them [m]. check: (Q,) which are to be looked at where the part ends.
-        left: (1,) what is left of the step [s]. span: (1,) how long the coming part may be for rims to be followed [s].
-        whole: (1,) whether the part is to take all that is left.
-        reach: (1,) how far apart points of the present pair may be [m].
-        crossing: Work of a pair that meets at one point.
-        polygon, spare, side: (C, 3) work. keys, spare_keys: (C,) work. back, own, other: (3,) work.
-        rim, rim_rate: (3, 3) axes of a frame of rims, as rows, and how they change [1/s]. longest: (1,) part in which
-            these are good [s].
+        bodies, shapes, surface, ground, contacts: Bodies with their shapes and surfaces, the ground, and the contacts.
+        crossing: Work arrays of a pair that meets at one point.
+        links: (1,) whether links of the robot are included.
+        ask: (Q, 2) pairs of shapes near each other that have no closed form.
+        asked: (1,) number of these pairs.
+        room: (Q,) their distances [m].
+        check: (Q,) which of them must be checked at the end of the sub-step.
+        left: (1,) remaining time of the step [s].
+        span: (1,) longest sub-step for which rims can be followed [s].
+        whole: (1,) whether the sub-step must take all of the remaining time.
+        reach: (1,) maximum distance of points of the current pair [m].
+        polygon, spare, side: (C, 3) work arrays.
+        keys, spare_keys: (C,) work arrays.
+        back, own, other: (3,) work arrays.
+        rim: (3, 3) axes of the frame of a rim, as rows.
+        rim_rate: (3, 3) their rates of change [1/s].
+        longest: (1,) longest sub-step for which these are accurate [s].
     """
 
     bodies: Bodies
     shapes: Shapes
     surface: Surface
     ground: GroundArrays
-    contacts: Contacts
+    contacts: PairContacts
     crossing: Crossing
     links: Annotated[Integers, 1]
     ask: Annotated[Integers, "Q", 2]
@@ -86,8 +100,8 @@ class Near(NamedTuple):
 
 
 @kernel
-def look(a: Near, s: float) -> None:
-    """Fill the contacts that may carry in the coming ``s`` seconds, but for those that coal is asked for."""
+def find_contacts(a: Near, s: float) -> None:
+    """Detect the contacts that may be loaded in the next ``s`` seconds, except those that need coal."""
     sh = a.shapes
     c = a.contacts
     c.pairs[0] = 0
@@ -103,14 +117,14 @@ def look(a: Near, s: float) -> None:
                 _on_plane(a, i, g)
     for i in range(sh.body.shape[0]):
         for j in range(i + 1, sh.body.shape[0]):
-            # Shapes of links are the last ones.
+            # Shapes of links have the highest indices.
             if sh.body[i] != sh.body[j] and sh.body[i] < free and (a.links[0] or sh.body[j] < free):
-                _two(a, i, j)
+                _find_between(a, i, j)
 
 
 @kernel
-def _two(a: Near, i: int, j: int) -> None:
-    """Look at two shapes, if the balls around them are near each other."""
+def _find_between(a: Near, i: int, j: int) -> None:
+    """Detect contacts between two shapes if their bounding spheres are near each other."""
     sh = a.shapes
     dx = sh.p[i, 0] - sh.p[j, 0]
     dy = sh.p[i, 1] - sh.p[j, 1]
@@ -135,7 +149,7 @@ def _two(a: Near, i: int, j: int) -> None:
 
 @kernel
 def begin_pair(a: Near, i: int, j: int, n) -> int:
-    """Begin the pair of shapes ``i`` on ``j`` with the normal ``n``; the smoother, less elastic surface decides."""
+    """Add the pair of shapes ``i`` and ``j`` with the normal ``n``; the smaller restitution of both applies."""
     sh = a.shapes
     first = sh.body[i]
     second = sh.body[j]
@@ -147,8 +161,8 @@ def begin_pair(a: Near, i: int, j: int, n) -> int:
 
 
 @kernel
-def put(a: Near, p: int, point, gap: float, key: int, moving, own: int = WORLD) -> int:
-    """Add a point of a pair, at a place that moves with ``moving`` (3,), or is a point of the body ``own``."""
+def put_point(a: Near, p: int, point, gap: float, key: int, moving, own: int = WORLD) -> int:
+    """Add a point of a pair that moves with ``moving`` (3,) or is fixed to the body ``own``; the smaller mu applies."""
     c = a.contacts
     m = add_point(c, p, point, gap, key)
     if m < 0:
@@ -201,7 +215,7 @@ def _balls(a: Near, i: int, j: int) -> None:
 
 @kernel
 def _put_ball(a: Near, i: int, j: int, n, rate, gap: float) -> None:
-    """Add the point of ball ``i`` on shape ``j``; its normal ``n`` (3,) changes by ``rate`` (3,) a second."""
+    """Add the point of ball ``i`` on shape ``j``; its normal ``n`` (3,) changes at ``rate`` (3,) [1/s]."""
     sh = a.shapes
     p = begin_pair(a, i, j, n)
     if p < 0:
@@ -210,23 +224,23 @@ def _put_ball(a: Near, i: int, j: int, n, rate, gap: float) -> None:
     u = velocity(a.bodies, sh.body[i], sh.p[i])
     point = (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2])
     assign(a.contacts.turn[p], rate)
-    put(a, p, point, gap, 0, (u[0] - r * rate[0], u[1] - r * rate[1], u[2] - r * rate[2]))
+    put_point(a, p, point, gap, 0, (u[0] - r * rate[0], u[1] - r * rate[1], u[2] - r * rate[2]))
 
 
 @kernel
 def _ball_on(a: Near, i: int, j: int) -> None:
-    """Look at ball ``i`` and box or cylinder ``j``."""
+    """Detect the contact of ball ``i`` with box or cylinder ``j``."""
     sh = a.shapes
     q = mul_t(sh.R[j], (sh.p[i, 0] - sh.p[j, 0], sh.p[i, 1] - sh.p[j, 1], sh.p[i, 2] - sh.p[j, 2]))
-    local, distance = _way_out(sh, j, q)
+    local, distance = _exit_direction(sh, j, q)
     gap = distance - sh.size[i, 0]
     if gap > a.reach[0]:
         return
-    # How the normal changes, from where the centre of the ball is a moment later.
+    # The rate of the normal follows from the position of the ball's centre a moment later.
     one = velocity(a.bodies, sh.body[i], sh.p[i])
     two = velocity(a.bodies, sh.body[j], sh.p[i])
     u = mul_t(sh.R[j], (one[0] - two[0], one[1] - two[1], one[2] - two[2]))
-    later, _ = _way_out(sh, j, (q[0] + MOMENT * u[0], q[1] + MOMENT * u[1], q[2] + MOMENT * u[2]))
+    later, _ = _exit_direction(sh, j, (q[0] + MOMENT * u[0], q[1] + MOMENT * u[1], q[2] + MOMENT * u[2]))
     change = ((later[0] - local[0]) / MOMENT, (later[1] - local[1]) / MOMENT, (later[2] - local[2]) / MOMENT)
     n = mul(sh.R[j], local)
     change = mul(sh.R[j], change)
@@ -236,8 +250,8 @@ def _ball_on(a: Near, i: int, j: int) -> None:
 
 
 @kernel
-def _way_out(sh: Shapes, j: int, q):
-    """Return the way out of box or cylinder ``j`` from the point ``q`` (3,): direction, and signed distance [m]."""
+def _exit_direction(sh: Shapes, j: int, q):
+    """Return the direction out of box or cylinder ``j`` from the point ``q`` (3,), and the signed distance [m]."""
     if sh.kind[j] == BOX:
         return _out_of_box(q, sh.size[j])
     return _out_of_cylinder(q, sh.size[j])
@@ -245,7 +259,7 @@ def _way_out(sh: Shapes, j: int, q):
 
 @kernel
 def _out_of_box(q, half):
-    """Return the way out of a box from the point ``q`` (3,) of its axes: direction, and signed distance [m]."""
+    """Return the direction out of a box from the point ``q`` (3,) in its axes, and the signed distance [m]."""
     out = (
         q[0] - min(max(q[0], -half[0]), half[0]),
         q[1] - min(max(q[1], -half[1]), half[1]),
@@ -264,7 +278,7 @@ def _out_of_box(q, half):
 
 @kernel
 def _out_of_cylinder(q, size):
-    """Return the way out of a cylinder from the point ``q`` (3,) of its axes: direction, and signed distance [m]."""
+    """Return the direction out of a cylinder from the point ``q`` (3,) in its axes, and the signed distance [m]."""
     radial = np.sqrt(q[0] * q[0] + q[1] * q[1])
     ex, ey = (q[0] / radial, q[1] / radial) if radial > 0.0 else (1.0, 0.0)
     side = 1.0 if q[2] >= 0.0 else -1.0
@@ -282,7 +296,7 @@ def _out_of_cylinder(q, size):
 
 @kernel
 def _on_plane(a: Near, i: int, g: int) -> None:
-    """Look at shape ``i`` and the plane of which ``g`` is the first patch."""
+    """Detect the contacts of shape ``i`` with the plane whose first patch is ``g``."""
     sh = a.shapes
     ground = a.ground
     n = (ground.rotation[g, 0, 2], ground.rotation[g, 1, 2], ground.rotation[g, 2, 2])
@@ -294,7 +308,7 @@ def _on_plane(a: Near, i: int, g: int) -> None:
     if sh.kind[i] == BALL:
         r = sh.size[i, 0]
         point = (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2])
-        _touch(a, p, i, g, point, height - r, 0, velocity(a.bodies, sh.body[i], sh.p[i]))
+        _add_ground_point(a, p, i, g, point, height - r, 0, velocity(a.bodies, sh.body[i], sh.p[i]))
     elif sh.kind[i] == CYLINDER:
         _cylinder_on_plane(a, i, g, n)
     elif ground.plane_circle[g, 2] < np.inf:
@@ -303,14 +317,14 @@ def _on_plane(a: Near, i: int, g: int) -> None:
         for k in range(sh.n_vertices[i]):
             point = corner(sh, i, k)
             moving = velocity(a.bodies, sh.body[i], point)
-            p = _touch(a, p, i, g, point, _height(ground, g, point), k, moving, sh.body[i])
+            p = _add_ground_point(a, p, i, g, point, _height(ground, g, point), k, moving, sh.body[i])
 
 
 @kernel
 def spare_room(a: Near, s: float) -> float:
-    """Take the shapes to where a part of ``s`` seconds ends; return how much room is left there until it is cut [m].
+    """Move the shapes to the end of a sub-step of ``s`` seconds; return the remaining distance [m].
 
-    It is less than 0 where the rim of a cylinder is deeper in the ground than its contacts say.
+    The distance is negative if the rim of a cylinder is deeper in the ground than its contacts allow.
     """
     sh = a.shapes
     b = a.bodies
@@ -348,7 +362,7 @@ def spare_room(a: Near, s: float) -> float:
 
 @kernel
 def mark_pairs(a: Near, s: float) -> None:
-    """Mark the pairs that coal was asked for and that move enough in ``s`` seconds to be deeper at the end."""
+    """Mark the pairs queried with coal that may be deeper after ``s`` seconds, from their motion."""
     sh = a.shapes
     b = a.bodies
     for q in range(a.asked[0]):
@@ -359,7 +373,7 @@ def mark_pairs(a: Near, s: float) -> None:
 
 @kernel
 def _is_beside(ground: GroundArrays, g: int, circles: Array, sh: Shapes, i: int) -> bool:
-    """Return whether no point of shape ``i`` is over or under what the circle of patch ``g`` is around."""
+    """Return whether no point of shape ``i`` is over or under the circle around patch ``g``."""
     x, y, z = sh.p[i]
     return is_beside(ground.rotation[g], ground.point[g], circles[g], x, y, z, sh.bound[i])
 
@@ -375,7 +389,7 @@ def _height(ground: GroundArrays, g: int, point) -> float:
 
 @kernel
 def _patch_under(ground: GroundArrays, g: int, point) -> int:
-    """Return the topmost patch of the plane of ``g`` that ``point`` (3,) is over, -1 for none."""
+    """Return the topmost patch of the plane of ``g`` under ``point`` (3,), -1 for none."""
     for k in range(ground.plane.shape[0] - 1, -1, -1):
         if ground.plane[k] != g:
             continue
@@ -394,13 +408,13 @@ def _patch_under(ground: GroundArrays, g: int, point) -> int:
 
 
 @kernel
-def _touch(
+def _add_ground_point(
     a: Near, p: int, i: int, g: int, point, gap: float, key: int, moving, own: int = WORLD, over: int = -1
 ) -> int:
-    """Add a point of shape ``i`` on the plane of ``g`` to pair ``p``, which is begun where it is -1; return the pair.
+    """Add a point of shape ``i`` on the plane of ``g`` to pair ``p``, or to a new pair if ``p`` is -1; return the pair.
 
-    Points that are far from it, over none of its patches, or under a bounded one, are left out. ``over`` is the patch
-    where it is known.
+    Points that are far from the plane, outside its patches, or below a bounded patch are ignored. ``over`` is the
+    patch if it is known.
     """
     ground = a.ground
     if gap > a.reach[0]:
@@ -418,7 +432,7 @@ def _touch(
             for d in range(3):
                 c.axes[p, k, d] = ground.rotation[g, d, k]
         c.restitution[p] = a.surface.ground_restitution[body]
-    m = put(a, p, point, gap, key, moving, own)
+    m = put_point(a, p, point, gap, key, moving, own)
     if m >= 0 and not np.isnan(ground.mu_static[patch]):
         c.mu[m, 0] = ground.mu_static[patch]
         c.mu[m, 1] = ground.mu_dynamic[patch]
@@ -427,12 +441,12 @@ def _touch(
 
 @kernel
 def fill_rim(a: Near, i: int, n, turn) -> bool:
-    """Fill the frame of the rims of cylinder ``i`` over a plane with the normal ``n`` (3,) that turns by ``turn`` (3,).
+    """Fill the frame of the rims of cylinder ``i`` over a plane with normal ``n`` (3,) that changes at ``turn`` (3,).
 
-    Its axes are that of the cylinder, that to the lowest points of the rims, and one at right angles to both.
+    Its axes are the axis of the cylinder, the direction of the lowest points of the rims, and their cross product.
 
     Returns:
-        Whether the frame goes round with the lowest points; else it is one of the cylinder.
+        Whether the frame moves with the lowest points; otherwise it is fixed to the cylinder.
     """
     R = a.shapes.R[i]
     w = a.bodies.w[a.shapes.body[i]]
@@ -445,7 +459,7 @@ def fill_rim(a: Near, i: int, n, turn) -> bool:
     d = lowest_on_rim(a.shapes, i, (-n[0], -n[1], -n[2])) if sine > LEVEL else (R[0, 0], R[1, 0], R[2, 0])
     d_rate = cross(w, d)
     if followed:
-        # As the axis and the plane turn, d = (c axis - n) / sine goes round.
+        # The direction d = (c axis - n) / sine changes as the axis and the plane rotate.
         rate = dot(turning, n) + dot(axis, turn)
         back = c * rate / (sine * sine)
         d_rate = (
@@ -464,13 +478,13 @@ def fill_rim(a: Near, i: int, n, turn) -> bool:
 
 @kernel
 def follow_rim(a: Near, i: int, m: int, at) -> None:
-    """Have contact point ``m`` go round on cylinder ``i``, whose frame is filled; ``at`` (3,) is where it is in it."""
+    """Let contact point ``m`` move along the rim of cylinder ``i``; ``at`` (3,) is its position in the rim frame."""
     c = a.contacts
     c.own[m] = WORLD
     assign(c.moving[m], velocity(a.bodies, a.shapes.body[i], a.shapes.p[i]))
     for k in range(3):
         rate = a.rim_rate[k]
-        # Unit vectors that turn are pulled back.
+        # Centripetal acceleration of the rotating unit vectors.
         pull = dot(rate, rate)
         for x in range(3):
             c.moving[m, x] += at[k] * rate[x]
@@ -480,9 +494,9 @@ def follow_rim(a: Near, i: int, m: int, at) -> None:
 
 @kernel
 def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
-    """Add the lowest point of each rim, and of a lower rim those at right angles to it and across.
+    """Add the lowest point of each rim and, of the lower rim, also the points at 90 and 180 degrees from it.
 
-    Of a cap that lies flat, or whose lowest point goes round too fast, corners that stay where they are.
+    A flat cap, or one whose lowest point moves too fast, gets corners that are fixed to it.
     """
     sh = a.shapes
     radius, half = sh.size[i, 0], sh.size[i, 1]
@@ -491,7 +505,7 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
     count = 4 if followed else CORNERS
     p = -1
     for k in range(count + 1):
-        # The last one is on the upper rim.
+        # The last point is on the upper rim.
         end = -lower if k == count else lower
         at = (end, radius * np.cos(2.0 * np.pi * k / count), radius * np.sin(2.0 * np.pi * k / count))
         x = sh.p[i]
@@ -503,19 +517,19 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
         key = 4 * k + (2 if followed else 0) + (1 if end > 0.0 else 0)
         m = a.contacts.points[0]
         moving = velocity(a.bodies, sh.body[i], point)
-        p = _touch(a, p, i, g, point, _height(a.ground, g, point), key, moving, sh.body[i])
+        p = _add_ground_point(a, p, i, g, point, _height(a.ground, g, point), key, moving, sh.body[i])
         if followed and a.contacts.points[0] > m:
             follow_rim(a, i, m, at)
 
 
 @kernel
 def lowest_on_rim(sh: Shapes, i: int, d):
-    """Return the unit vector from the axis of cylinder ``i`` to where its rims are farthest along ``d`` (3,)."""
+    """Return the unit vector from the axis of cylinder ``i`` to the point of its rims farthest along ``d`` (3,)."""
     R = sh.R[i]
     x = R[0, 0] * d[0] + R[1, 0] * d[1] + R[2, 0] * d[2]
     y = R[0, 1] * d[0] + R[1, 1] * d[1] + R[2, 1] * d[2]
     length = np.sqrt(x * x + y * y)
-    # A cap that lies flat has no lowest point: it keeps those of its own axes.
+    # A flat cap has no lowest point, so the axes of the cylinder are used.
     if length < 1e-6:
         x, y, length = 1.0, 0.0, 1.0
     x /= length
@@ -525,10 +539,10 @@ def lowest_on_rim(sh: Shapes, i: int, d):
 
 @kernel
 def fill_face(a: Near, i: int, d) -> tuple[int, int]:
-    """Fill ``polygon`` with the face of box, cylinder or hull ``i`` that looks most along ``d`` (3,), and its keys.
+    """Fill ``polygon`` and its keys with the face of box, cylinder or hull ``i`` that faces ``d`` (3,) most.
 
     Returns:
-        How many corners it has, two for the side of a cylinder, and the number of the face, -1 of a cylinder.
+        Number of corners (two for the side of a cylinder), and number of the face (-1 for a cylinder).
     """
     sh = a.shapes
     if sh.kind[i] == CYLINDER:
@@ -576,7 +590,7 @@ def _cylinder_face(a: Near, i: int, d) -> int:
 
 @kernel
 def clip(a: Near, count: int, normal, level: float, edge: int) -> int:
-    """Keep the part of ``polygon`` with normal . x <= level; return its number of corners. ``edge`` goes into keys."""
+    """Clip ``polygon`` to normal . x <= level; return its number of corners. Keys of new corners contain ``edge``."""
     total = 0
     edges = count if count > 2 else count - 1
     for i in range(count):
@@ -604,7 +618,7 @@ def clip(a: Near, count: int, normal, level: float, edge: int) -> int:
 
 @kernel
 def _face_on_patches(a: Near, i: int, g: int, n) -> None:
-    """Add what of the lowest face of shape ``i`` is above each patch of a plane that ends somewhere."""
+    """Add the part of the lowest face of shape ``i`` that is above each patch of a bounded plane."""
     ground = a.ground
     p = -1
     sh = a.shapes
@@ -615,7 +629,7 @@ def _face_on_patches(a: Near, i: int, g: int, n) -> None:
         for e in range(ground.counts[k]):
             start = ground.region[k, e]
             end = ground.region[k, e + 1 if e + 1 < ground.counts[k] else 0]
-            # Outward, in the axes of the patch and in the world.
+            # Outward normal, in the axes of the patch and in the world.
             ox, oy = end[1] - start[1], start[0] - end[0]
             length = np.sqrt(ox * ox + oy * oy)
             ox /= length
@@ -632,4 +646,4 @@ def _face_on_patches(a: Near, i: int, g: int, n) -> None:
         for m in range(count):
             moving = velocity(a.bodies, a.shapes.body[i], a.polygon[m])
             height, body = _height(ground, g, a.polygon[m]), a.shapes.body[i]
-            p = _touch(a, p, i, g, a.polygon[m], height, 65536 * k + a.keys[m], moving, body, k)
+            p = _add_ground_point(a, p, i, g, a.polygon[m], height, 65536 * k + a.keys[m], moving, body, k)

@@ -1,4 +1,4 @@
-"""Parts of a step: which points carry, which pairs belong together, and when the next bodies meet."""
+"""Sub-steps of a step: active contact points, coupled pairs, impacts, and the time of the next contact."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from bipedsim.numerics import kernel
 from bipedsim.objects.bodies import Bodies, fly
-from bipedsim.objects.contacts import WORLD, Contacts
-from bipedsim.objects.solve import bend, drift
+from bipedsim.objects.contacts import WORLD, PairContacts
+from bipedsim.objects.solve import drift, normal_drift
 
 TOUCHING = 1e-7
-"""Points no farther apart [m] touch."""
+"""Points within this distance [m] are in contact."""
 KEPT = 1e-5
-"""Points that carried are taken to touch up to here [m], where they are slow."""
+"""Slow points that were loaded count as in contact within this distance [m]."""
 APPROACH = 1e-6
-"""Points that touch and are faster towards each other [m/s] are in an impact."""
+"""Approach speed [m/s] above which points in contact are in an impact."""
 TOGETHER = 1e-9
-"""Impacts whose speeds differ relatively by less happen at once."""
+"""Relative difference of speeds below which impacts are simultaneous."""
 
 
 @kernel
-def speed(b: Bodies, c: Contacts, m: int, v, w) -> float:
+def speed(b: Bodies, c: PairContacts, m: int, v, w) -> float:
     """Return the normal velocity of point ``m`` for the velocities ``v``, ``w`` (N, 3) of the bodies."""
     p = c.pair[m]
     n = c.axes[p, 2]
@@ -42,8 +42,8 @@ def speed(b: Bodies, c: Contacts, m: int, v, w) -> float:
 
 
 @kernel
-def touches(b: Bodies, c: Contacts, slow: float) -> None:
-    """Mark the points that touch as active."""
+def mark_touching(b: Bodies, c: PairContacts, slow: float) -> None:
+    """Mark the points in contact as active."""
     for m in range(c.points[0]):
         near = c.gap[m] <= TOUCHING
         if not near and c.loaded[m] and c.gap[m] <= KEPT:
@@ -52,17 +52,17 @@ def touches(b: Bodies, c: Contacts, slow: float) -> None:
 
 
 @kernel
-def begin_part(b: Bodies, c: Contacts, s: float, slow: float, last: bool) -> int:
-    """Fill where all bodies would get in ``s`` seconds without contact; return how many points are active.
+def begin_part(b: Bodies, c: PairContacts, s: float, slow: float, last: bool) -> int:
+    """Compute the motion of all bodies in ``s`` seconds without contact; return the number of active points.
 
-    In the ``last`` part points that would meet on the way are active, too, and closed at its end.
+    In the ``last`` sub-step, points that would meet within it are active too, and are closed at its end.
     """
     for i in range(b.mass.shape[0]):
         fly(b, i, s)
         b.at_end[i] = 0.0
         for x in range(6):
             b.impulse[i, x] = 0.0
-    touches(b, c, slow)
+    mark_touching(b, c, slow)
     count = 0
     for m in range(c.points[0]):
         if last and not c.active[m]:
@@ -80,8 +80,8 @@ def begin_part(b: Bodies, c: Contacts, s: float, slow: float, last: bool) -> int
 
 
 @kernel
-def gather(c: Contacts, taken, chosen) -> int:
-    """Fill ``chosen`` with pairs of active points that hang together and are not ``taken`` (P,); return how many."""
+def collect_pairs(c: PairContacts, taken, chosen) -> int:
+    """Fill ``chosen`` with coupled pairs of active points that are not ``taken`` (P,); return their number."""
     count = 0
     for p in range(c.pairs[0]):
         if count == 0 and not taken[p] and _carries(c, p):
@@ -96,7 +96,7 @@ def gather(c: Contacts, taken, chosen) -> int:
                 chosen[count] = p
                 count += 1
         k += 1
-    # In the order of the pairs, whatever hangs together with what.
+    # The pairs are sorted, so that the result does not depend on the order of the search.
     for i in range(1, count):
         p = chosen[i]
         j = i - 1
@@ -108,7 +108,7 @@ def gather(c: Contacts, taken, chosen) -> int:
 
 
 @kernel
-def _carries(c: Contacts, p: int) -> bool:
+def _carries(c: PairContacts, p: int) -> bool:
     carries = False
     for m in range(c.points[0]):
         carries = carries or (c.pair[m] == p and c.active[m] != 0)
@@ -116,22 +116,22 @@ def _carries(c: Contacts, p: int) -> bool:
 
 
 @kernel
-def _share(c: Contacts, p: int, q: int) -> bool:
-    """Whether two pairs have a body in common."""
+def _share(c: PairContacts, p: int, q: int) -> bool:
+    """Return whether two pairs have a body in common."""
     one = c.first[p] == c.first[q] or c.first[p] == c.second[q]
     two = c.second[p] != WORLD and (c.second[p] == c.first[q] or c.second[p] == c.second[q])
     return one or two
 
 
 @kernel
-def arrival(b: Bodies, c: Contacts, s: float) -> float:
-    """Return after how many of ``s`` seconds the next points meet, ``s`` if none do; normal velocities are linear."""
+def time_to_contact(b: Bodies, c: PairContacts, s: float) -> float:
+    """Return the time [s] until the next points meet, at most ``s``; normal velocities are taken as linear."""
     first = s
     for m in range(c.points[0]):
         if c.active[m]:
             continue
         u = speed(b, c, m, b.v, b.w)
-        turning = drift(b, c, m, c.axes[c.pair[m], 2]) + bend(b, c, m)
+        turning = drift(b, c, m, c.axes[c.pair[m], 2]) + normal_drift(b, c, m)
         end = speed(b, c, m, b.v_end, b.w_end) + s * turning
         square = u * u - 2.0 * (end - u) / s * c.gap[m]
         if square < 0.0:
@@ -143,11 +143,11 @@ def arrival(b: Bodies, c: Contacts, s: float) -> float:
 
 
 @kernel
-def pick(b: Bodies, c: Contacts, slow: float, chosen) -> int:
-    """Fill ``chosen`` with the pairs that are to have an impact now; return how many, less than 0 if it is plastic.
+def select_impacts(b: Bodies, c: PairContacts, slow: float, chosen) -> int:
+    """Fill ``chosen`` with the pairs of the next impact; return their number, negative if the impact is plastic.
 
-    The fastest of those with restitution, and such as are as fast; where there are none, all pairs that touch, if any
-    two of their points go on to approach.
+    These are the fastest pairs with restitution, and all that are equally fast. If there are none, all pairs in contact
+    are chosen for a plastic impact, provided that any of their points still approach.
     """
     fastest = 0.0
     approach = False

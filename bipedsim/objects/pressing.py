@@ -1,4 +1,4 @@
-"""What the ground does to free bodies, as force plates feel it."""
+"""Ground reaction of free bodies on force plates."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bipedsim.plates import add_force, plate_at
 
 @entry
 def press(boxed: Any, plates: Any, h: float) -> None:
-    """Add what the ground did to each body in the last step of ``h`` seconds to the plates, or the floor, below it.
+    """Add the ground reaction of each body in the last step of ``h`` seconds to the plate, or floor, below it.
 
-    The impulse of a body that nothing but the ground touches is known, impacts included: it is shared out as the forces
-    at its points are in the last part of the step, and acts at the nearest point where it has left the ground. Of one
-    that other bodies touch too, the forces of the last part count for the whole step.
+    The impulse of a body in contact with the ground only is known, including impacts. It is distributed in proportion
+    to the forces at its points in the last sub-step. If the body has left the ground, it acts at the nearest point. For
+    a body that also touches other bodies, the forces of the last sub-step are taken for the whole step.
 
     Args:
         boxed: A :class:`bipedsim.objects.narrow.Near`.
@@ -46,14 +46,14 @@ def press(boxed: Any, plates: Any, h: float) -> None:
         if nearest < 0:
             continue
         n = c.axes[c.pair[nearest], 2]
-        all_of_it = b.contact[i, 0] * n[0] + b.contact[i, 1] * n[1] + b.contact[i, 2] * n[2]
+        total = b.contact[i, 0] * n[0] + b.contact[i, 1] * n[1] + b.contact[i, 2] * n[2]
         if alone and not pushed > 0.0:
-            if all_of_it != 0.0:
+            if total != 0.0:
                 x, y, z = c.where[nearest, 0], c.where[nearest, 1], c.where[nearest, 2]
                 j = b.contact[i]
                 add_force(s, plate_at(s, x, y, z), x, y, z, j[0], j[1], j[2], 0.0, 0.0, 0.0, 1.0)
             continue
-        scale = all_of_it / pushed if alone else 1.0
+        scale = total / pushed if alone else 1.0
         at_once = min(max(1.0 - 1.0 / scale, 0.0), 1.0) if scale > 1.0 + 1e-9 else 0.0
         for m in range(c.points[0]):
             p = c.pair[m]

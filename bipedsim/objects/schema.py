@@ -1,4 +1,4 @@
-"""Objects as users write them: in scenario files, and as texts in parameters of nodes."""
+"""Configuration of objects: entries of scenario files, and JSON texts in node parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.objects.free_body import FreeBody
 from bipedsim.objects.shapes import Shape, ball, box, cylinder
-from bipedsim.objects.urdf import Described, read_body
+from bipedsim.objects.urdf import BodyProperties, read_body
 
 _SIZES: dict[str, tuple[str, ...]] = {
     "ball": ("mass", "radius"),
@@ -27,7 +27,7 @@ _SIZES: dict[str, tuple[str, ...]] = {
 }
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 MOST = 32
-"""Objects of a scenario at most."""
+"""Maximum number of objects in a scenario."""
 LIGHTEST, SMALLEST, LARGEST = 1e-6, 1e-4, 100.0
 
 
@@ -59,16 +59,16 @@ class ObjectConfig:
     ground_restitution: float | None = param(None, "the same with the ground; default restitution", low=0.0, high=1.0)
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield the inconsistencies between the keys."""
         if self.name and not _NAME.fullmatch(self.name):
             yield f"name = {self.name!r} must be lower-case letters, digits and _, and begin with a letter"
         needed = _SIZES[self.shape]
         keys = sorted({key for keys in _SIZES.values() for key in keys})
-        given = [key for key in keys if getattr(self, key) is not None]
-        for key in given:
+        specified = [key for key in keys if getattr(self, key) is not None]
+        for key in specified:
             if key not in needed:
                 yield f"{self.shape} has no {key}; it has {' and '.join(needed)}"
-        if not set(needed) <= set(given):
+        if not set(needed) <= set(specified):
             yield f"{self.shape} needs {' and '.join(needed)}"
         if self.urdf is not None and "/" not in self.urdf:
             yield f"urdf = {self.urdf!r} must be a path with a /, such as ./{self.urdf}"
@@ -87,7 +87,7 @@ class ObjectConfig:
                 )
 
     def text(self) -> str:
-        """Return what :func:`parse_objects` reads, to the bit."""
+        """Return a JSON text from which :func:`parse_objects` restores the same values to the bit."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return json.dumps({key: value for key, value in values.items() if value is not None})
 
@@ -95,17 +95,17 @@ class ObjectConfig:
         """Return the body.
 
         Raises:
-            ConfigError: Its URDF is none, or says of no body.
+            ConfigError: The URDF cannot be read or describes no valid body.
         """
-        made = self._described()
+        described = self._described()
         quaternion = pin.Quaternion(pin.rpy.rpyToMatrix(*self.rpy)).normalized().coeffs()
         dynamic = self.friction_static if self.friction_dynamic is None else self.friction_dynamic
         return FreeBody(
             name=self.name,
-            mass=made.mass,
-            inertia=made.inertia,
-            com=made.com,
-            shapes=made.shapes,
+            mass=described.mass,
+            inertia=described.inertia,
+            com=described.com,
+            shapes=described.shapes,
             friction_static=self.friction_static,
             friction_dynamic=dynamic,
             restitution=self.restitution,
@@ -114,7 +114,7 @@ class ObjectConfig:
             twist=np.array([*self.velocity, *self.angular_velocity]),
         )
 
-    def _described(self) -> Described:
+    def _described(self) -> BodyProperties:
         if self.urdf is not None:
             try:
                 return read_body(Path(self.urdf))
@@ -122,7 +122,7 @@ class ObjectConfig:
                 raise ConfigError(f"object {self.name!r}: {error}") from error
         assert self.mass is not None
         moments = self._solid(self.mass) if self.inertia is None else np.array(self.inertia)
-        return Described(self.mass, np.diag(moments), np.zeros(3), (self._shape(),))
+        return BodyProperties(self.mass, np.diag(moments), np.zeros(3), (self._shape(),))
 
     def _shape(self) -> Shape:
         if self.size is not None:
@@ -131,7 +131,7 @@ class ObjectConfig:
         return ball(self.radius) if self.length is None else cylinder(self.radius, self.length)
 
     def _solid(self, mass: float) -> Array:
-        """Return the principal moments of a solid of even density (3,)."""
+        """Return the principal moments (3,) of a solid of uniform density."""
         if self.size is not None:
             x, y, z = np.square(self.size)
             return mass / 12.0 * np.array([y + z, x + z, x + y])
@@ -144,31 +144,31 @@ class ObjectConfig:
 
 
 def check_names(objects: Sequence[ObjectConfig]) -> Iterator[str]:
-    """Yield what is wrong with the names and the number of ``objects``."""
+    """Yield the errors in the names and the number of ``objects``."""
     seen: set[str] = set()
-    for one in objects:
-        if one.name in seen:
-            yield f"objects: the name {one.name!r} is given twice"
-        seen.add(one.name)
+    for config in objects:
+        if config.name in seen:
+            yield f"objects: the name {config.name!r} is given twice"
+        seen.add(config.name)
     if len(objects) > MOST:
         yield f"objects: {len(objects)} are more than {MOST}, the most there are"
 
 
 def parse_objects(texts: Sequence[str]) -> tuple[ObjectConfig, ...]:
-    """Read objects from texts in JSON with the keys of a scenario file.
+    """Read objects from JSON texts with the keys of a scenario file.
 
     Raises:
-        ConfigError: A text is no such thing, or a value is wrong; all faults at once.
+        ConfigError: A text is not valid JSON, or a value is wrong; the error lists all faults.
     """
-    found: list[ObjectConfig] = []
+    configs: list[ObjectConfig] = []
     faults: list[ConfigError] = []
     for i, text in enumerate(texts):
         try:
-            found.append(from_mapping(ObjectConfig, json.loads(text), f"objects[{i}]"))
+            configs.append(from_mapping(ObjectConfig, json.loads(text), f"objects[{i}]"))
         except json.JSONDecodeError as error:
             faults.append(ConfigError(f"objects[{i}] = {text!r} is not JSON ({error.msg} at {error.pos})"))
         except ConfigError as error:
             faults.append(error)
-    faults += [ConfigError(problem) for problem in check_names(found)]
+    faults += [ConfigError(problem) for problem in check_names(configs)]
     together(faults)
-    return tuple(found)
+    return tuple(configs)

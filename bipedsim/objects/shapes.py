@@ -1,4 +1,4 @@
-"""Convex shapes of bodies, and the same as arrays for the kernels."""
+"""Convex shapes of bodies, and their arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from bipedsim.objects.bodies import Bodies, end_position
 BALL, BOX, CYLINDER, HULL = range(4)
 """Kinds of shapes."""
 FLAT = 1e-6
-"""Triangles of a hull whose unit normals differ by less are one face."""
+"""Difference of unit normals below which triangles of a hull belong to one face."""
 LINK = 1.0
-"""Change of the velocity of a link within a step that is reckoned with [m/s]."""
+"""Assumed maximum change of the velocity of a link within a step [m/s]."""
 MOST_CORNERS = 256
-"""Corners of a hull at most."""
+"""Maximum number of corners of a hull."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """One convex shape of a body.
+    """Convex shape of a body.
 
     Attributes:
-        kind: One of the kinds.
+        kind: ``BALL``, ``BOX``, ``CYLINDER`` or ``HULL``.
         size: (3,) radius of a ball; half lengths of a box; radius and half length of a cylinder along its z axis [m].
         centre: (3,) of the shape in the frame of the body [m].
         rotation: (3, 3) axes of the shape in that frame, as columns.
         vertices: (V, 3) of boxes and hulls, in the axes of the shape [m].
-        faces: Their corners, counter-clockwise from outside.
+        faces: Indices of the corners of each face, counter-clockwise from outside.
     """
 
     kind: int
@@ -44,7 +44,7 @@ class Shape:
 
     @property
     def bound(self) -> float:
-        """Radius of the ball about the centre that holds the shape [m]."""
+        """Radius of the bounding sphere about the centre [m]."""
         if self.kind == BALL:
             return float(self.size[0])
         if self.kind == CYLINDER:
@@ -53,7 +53,7 @@ class Shape:
 
 
 def ball(radius: float) -> Shape:
-    """Return a ball [m]."""
+    """Return a ball of the given radius [m]."""
     return Shape(BALL, np.array([radius, 0.0, 0.0]))
 
 
@@ -63,7 +63,7 @@ def cylinder(radius: float, length: float) -> Shape:
 
 
 def box(lengths: Array) -> Shape:
-    """Return a box of these lengths (3,) [m]."""
+    """Return a box with the edge lengths ``lengths`` (3,) [m]."""
     half = 0.5 * np.asarray(lengths, dtype=np.float64)
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
     faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
@@ -74,22 +74,22 @@ def hull(points: Array, where: str) -> Shape:
     """Return the convex hull of points (n, 3) [m].
 
     Raises:
-        ConfigError: The points lie in a plane, or too many are corners.
+        ConfigError: The points are in a plane, or the hull has too many corners.
     """
-    # Takes a while to load, and few need it.
+    # The import is slow, and few runs need it.
     from scipy.spatial import ConvexHull
 
     try:
-        found = ConvexHull(points)
+        qhull = ConvexHull(points)
     except (ValueError, RuntimeError) as error:
         raise ConfigError(f"{where}: its {len(points)} points have no convex hull with a volume") from error
-    if len(found.vertices) > MOST_CORNERS:
+    if len(qhull.vertices) > MOST_CORNERS:
         raise ConfigError(
-            f"{where}: its convex hull has {len(found.vertices)} corners, more than {MOST_CORNERS}; take a simpler mesh"
+            f"{where}: its convex hull has {len(qhull.vertices)} corners, more than {MOST_CORNERS}; take a simpler mesh"
         )
-    index = {int(old): new for new, old in enumerate(found.vertices)}
+    index = {int(old): new for new, old in enumerate(qhull.vertices)}
     groups: list[tuple[Array, set[int]]] = []
-    for triangle, plane in zip(found.simplices, found.equations, strict=True):
+    for triangle, plane in zip(qhull.simplices, qhull.equations, strict=True):
         normal = plane[:3]
         for known, members in groups:
             if np.linalg.norm(known - normal) < FLAT:
@@ -97,7 +97,7 @@ def hull(points: Array, where: str) -> Shape:
                 break
         else:
             groups.append((normal, {index[int(i)] for i in triangle}))
-    vertices = np.asarray(points, dtype=np.float64)[found.vertices]
+    vertices = np.asarray(points, dtype=np.float64)[qhull.vertices]
     centre = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     vertices = vertices - centre
     faces = tuple(_around(vertices, sorted(members), normal) for normal, members in groups)
@@ -105,7 +105,7 @@ def hull(points: Array, where: str) -> Shape:
 
 
 def _around(vertices: Array, members: list[int], normal: Array) -> tuple[int, ...]:
-    """Return the corners of a face in the order in which they lie around its outward ``normal`` (3,)."""
+    """Return the corners of a face in counter-clockwise order about its outward ``normal`` (3,)."""
     points = vertices[members] - vertices[members].mean(axis=0)
     first = points[0] / np.linalg.norm(points[0])
     angle = np.arctan2(points @ np.cross(normal, first), points @ first)
@@ -113,16 +113,20 @@ def _around(vertices: Array, members: list[int], normal: Array) -> tuple[int, ..
 
 
 class Shapes(NamedTuple):
-    """S shapes for the kernels; V corners, F faces and L corners of a face at most.
+    """S shapes for the kernels, with at most V corners, F faces, and L corners per face.
 
     Attributes:
-        body: (S,) whose it is. kind, size: As in :class:`Shape`. bound: (S,) radius of the ball around it [m].
+        body: (S,) body of each shape.
+        kind, size: As in :class:`Shape`.
+        bound: (S,) radius of the bounding sphere [m].
         centre, rotation: (S, 3), (S, 3, 3) relative to the centre of mass, in the axes of the body.
-        vertices, n_vertices: (S, V, 3), (S,) in the axes of the shape.
-        faces, n_corners, n_faces: (S, F, L), (S, F), (S,).
-        normals: (S, F, 3) of the faces, outward, in the axes of the shape.
-        p, R: (S, 3), (S, 3, 3) the same of the shape in the world, filled by :func:`carry`.
-        sweep: (S,) how far a point of it may get in the coming part of a step [m].
+        vertices: (S, V, 3) in the axes of the shape [m].
+        n_vertices: (S,) number of vertices.
+        faces: (S, F, L) vertex indices of each face.
+        n_corners, n_faces: (S, F), (S,) number of corners of each face, and number of faces.
+        normals: (S, F, 3) outward normals of the faces, in the axes of the shape.
+        p, R: (S, 3), (S, 3, 3) position and attitude in the world, filled by :func:`carry`.
+        sweep: (S,) maximum displacement of a point in the next sub-step [m].
     """
 
     body: Annotated[Integers, "S"]
@@ -148,29 +152,29 @@ class Shapes(NamedTuple):
         most_faces = max([1, *(len(shape.faces) for _, shape in shapes)])
         longest = max([1, *(len(face) for _, shape in shapes for face in shape.faces)])
         sizes = {"S": len(shapes), "V": most_corners, "F": most_faces, "L": longest}
-        made = zeros_of(cls, sizes)
+        arrays = zeros_of(cls, sizes)
         for s, (body, shape) in enumerate(shapes):
-            made.body[s] = body
-            made.kind[s] = shape.kind
-            made.size[s] = shape.size
-            made.bound[s] = shape.bound
-            made.centre[s] = shape.centre - coms[body]
-            made.rotation[s] = shape.rotation
-            made.n_vertices[s] = len(shape.vertices)
-            made.vertices[s, : len(shape.vertices)] = shape.vertices
-            made.n_faces[s] = len(shape.faces)
+            arrays.body[s] = body
+            arrays.kind[s] = shape.kind
+            arrays.size[s] = shape.size
+            arrays.bound[s] = shape.bound
+            arrays.centre[s] = shape.centre - coms[body]
+            arrays.rotation[s] = shape.rotation
+            arrays.n_vertices[s] = len(shape.vertices)
+            arrays.vertices[s, : len(shape.vertices)] = shape.vertices
+            arrays.n_faces[s] = len(shape.faces)
             for f, face in enumerate(shape.faces):
-                made.faces[s, f, : len(face)] = face
-                made.n_corners[s, f] = len(face)
+                arrays.faces[s, f, : len(face)] = face
+                arrays.n_corners[s, f] = len(face)
                 a, b, c = shape.vertices[list(face[:3])]
                 normal = np.cross(b - a, c - b)
-                made.normals[s, f] = normal / np.linalg.norm(normal)
-        return made
+                arrays.normals[s, f] = normal / np.linalg.norm(normal)
+        return arrays
 
 
 @kernel
 def carry(b: Bodies, sh: Shapes, s: float) -> None:
-    """Take the shapes along with their bodies; ``s`` is how long the coming part lasts [s]."""
+    """Move the shapes to their bodies, and fill their possible displacement in the next ``s`` seconds."""
     for i in range(sh.body.shape[0]):
         k = sh.body[i]
         assign(sh.p[i], b.position[k])
@@ -181,7 +185,7 @@ def carry(b: Bodies, sh: Shapes, s: float) -> None:
         spin = np.sqrt(b.w[k, 0] ** 2 + b.w[k, 1] ** 2 + b.w[k, 2] ** 2)
         away = np.sqrt(arm[0] ** 2 + arm[1] ** 2 + arm[2] ** 2) + sh.bound[i]
         if k >= b.mass.shape[0]:
-            # A link: its drives do not change its velocity by more within a step.
+            # The drives of a link change its velocity by at most LINK within a step.
             sh.sweep[i] = s * (speed + spin * away) + LINK * s
             continue
         pull = np.sqrt(b.gravity[0] ** 2 + b.gravity[1] ** 2 + b.gravity[2] ** 2)
@@ -191,7 +195,7 @@ def carry(b: Bodies, sh: Shapes, s: float) -> None:
 
 @kernel
 def carry_to_end(b: Bodies, sh: Shapes, s: float) -> None:
-    """Take the shapes of bodies to the end of a part of ``s`` seconds, and fill how far its points get at most [m]."""
+    """Move the shapes of bodies to the end of a sub-step of ``s`` seconds, and fill their maximum displacement [m]."""
     for i in range(sh.body.shape[0]):
         k = sh.body[i]
         if k >= b.mass.shape[0]:

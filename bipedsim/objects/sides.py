@@ -1,4 +1,4 @@
-"""Objects as the contacts of a robot see them (:mod:`bipedsim.touch`)."""
+"""Transfer of the contacts of objects to the contacts of a robot (:mod:`bipedsim.touch`)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from bipedsim.objects.narrow import Near
 from bipedsim.touch import WORLD as STILL, Contacts, Objects, add
 
 KEYS = 1 << 40
-"""Keys of contacts from here on are those of objects."""
+"""First contact key of objects."""
 
 
 class Sides(NamedTuple):
-    """What both sides know.
+    """Arrays of the objects and of the robot's contacts.
 
     Attributes:
-        near: Of the objects. contacts, objects: Of the robot.
-        joints: (L,) of the links.
-        ahead: (1,) how long after the begin of the step contacts are as they were found [s].
-        given: (M,) which contacts of the objects those of the robot are, in the order of the latter. L, work: (3, 3).
+        near: Collision detection of the objects.
+        contacts, objects: Contacts of the robot, and objects in them.
+        joints: (L,) joints of the links.
+        ahead: (1,) time after the beginning of the step at which contacts were detected [s].
+        given: (M,) for each transferred contact, the index of the object contact.
+        L, axes: (3, 3) work arrays.
     """
 
     near: Near
@@ -37,7 +39,7 @@ class Sides(NamedTuple):
 
 @kernel
 def _side(a: Sides, body: int) -> int:
-    """Return a body as a side of a contact: 0 the world, joints of the robot, and objects from -1 down."""
+    """Return the body number in the robot's contacts: 0 for the world, the joint of a link, and -1 - i for object i."""
     free = a.near.bodies.mass.shape[0]
     if body == WORLD:
         return STILL
@@ -46,7 +48,7 @@ def _side(a: Sides, body: int) -> int:
 
 @kernel
 def _fill_objects(a: Sides) -> None:
-    """Fill places, roots of the inverse masses, and velocities before the step and without contact."""
+    """Fill positions, roots of the inverse masses, and velocities before the step and without contact."""
     b = a.near.bodies
     o = a.objects
     for i in range(b.mass.shape[0]):
@@ -69,7 +71,7 @@ def _fill_objects(a: Sides) -> None:
 
 @entry
 def give_contacts(boxed: Any) -> int:
-    """Add the active contacts of the objects to those of the robot; return where these begin."""
+    """Add the active contacts of the objects to those of the robot; return the index of the first one."""
     a = boxed.arrays
     c = a.near.contacts
     _fill_objects(a)

@@ -1,4 +1,4 @@
-"""Impulses at the points of some pairs at once: the cone problem of feet, with a pair in the place of a foot."""
+"""Impulses at the points of several pairs at once: the cone problem of feet, with pairs instead of feet."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from bipedsim.contact import RECOVERY
 from bipedsim.contact.time_stepping import ConeProblem, solve_cones
 from bipedsim.numerics import Array, Integers, assign, cross, exp3, kernel, mul, mul_t, point_velocity
 from bipedsim.objects.bodies import Bodies, end_position, finish_body, fly, turns_far
-from bipedsim.objects.contacts import WORLD, Contacts
+from bipedsim.objects.contacts import WORLD, PairContacts
 
 GAMMA = 0.2
-"""Share of a penetration that a step takes back, as under the contact models of the feet."""
+"""Fraction of a penetration that a step removes, as in the contact models of the feet."""
 ZERO_SPEED = 10.0
 """A point slower than this many times the tolerance sticks."""
 
 
 CORRECTIONS = 4
-"""Solutions that are corrected by how bodies turn, at most: each adds an order in h."""
+"""Maximum number of corrections of a solution for the rotation of bodies; each adds an order in h."""
 
 
-class Rows(NamedTuple):
-    """Pairs that are chosen to be solved for together.
+class PairRows(NamedTuple):
+    """Pairs that are solved together.
 
     Attributes:
-        chosen: (P,) the pairs. number: (1,) how many.
-        J, B: (P, 2, 6, 6) Jacobians of both sides of a pair, and M^-1 J^T, by rows.
+        chosen: (P,) the pairs.
+        number: (1,) number of pairs.
+        J, B: (P, 2, 6, 6) Jacobians of both bodies of a pair, and M^-1 J^T, by rows.
         twist: (P, 6) relative twists without impulses, in the axes of the pair.
-        axes: (P, 3, 3) axes of the pairs at the moment at which the impulses act.
-        half: (1,) when that is after the begin of the part [s].
+        axes: (P, 3, 3) axes of the pairs when the impulses act.
+        half: (1,) time from the beginning of the sub-step to this moment [s].
         which: (M,) contact point of each point of the problem.
-        wanted: (M,) normal velocity that each of them is to have at least [m/s].
-        off: (M, 3) by how much the linear problem is off the velocity at the end of the part, in the axes of the pair.
+        wanted: (M,) minimum normal velocity of each point [m/s].
+        off: (M, 3) error of the linear problem in the velocity at the end of the sub-step, in the axes of the pair.
     """
 
     chosen: Annotated[Integers, "P"]
@@ -48,21 +49,22 @@ class Rows(NamedTuple):
     off: Annotated[Array, "M", 3]
 
 
-class Solve(NamedTuple):
-    """What it takes to solve for K pairs.
+class PairSolve(NamedTuple):
+    """Arrays of the solution for K pairs.
 
     Attributes:
-        bodies, contacts, rows: All of them. cone: The problem of the K pairs.
+        bodies, contacts, rows: Bodies, contacts and chosen pairs.
+        cone: Cone problem of the K pairs.
         h: Step of the simulation [s].
         G: (6K, 6K) Delassus matrix of the relative twists.
-        unresolved: (1,) problems that ended above the tolerance.
-        given: (1,) energy that taking overlaps back may have given in the step [J].
+        unresolved: (1,) number of problems that ended above the tolerance.
+        given: (1,) bound of the energy that the correction of overlaps added in the step [J].
     """
 
     bodies: Bodies
-    contacts: Contacts
+    contacts: PairContacts
     cone: ConeProblem
-    rows: Rows
+    rows: PairRows
     h: float
     G: Array
     unresolved: Integers
@@ -70,35 +72,35 @@ class Solve(NamedTuple):
 
 
 @kernel
-def _body(c: Contacts, p: int, side: int) -> int:
+def _body(c: PairContacts, p: int, side: int) -> int:
     return c.first[p] if side == 0 else c.second[p]
 
 
 @kernel
-def _arm(a: Solve, i: int, point):
-    """Return the arm from body ``i`` to ``point`` (3,), both at the moment at which the impulses act [m]."""
+def _arm(a: PairSolve, i: int, point):
+    """Return the arm from body ``i`` to ``point`` (3,) when the impulses act [m]."""
     x, v = a.bodies.position[i], a.bodies.v[i]
     half = a.rows.half[0]
     return point[0] - x[0] - half * v[0], point[1] - x[1] - half * v[1], point[2] - x[2] - half * v[2]
 
 
 @kernel
-def _place_of(a: Solve, m: int):
-    """Return where contact point ``m`` is at the moment at which its impulse acts, world [m]."""
-    return place_after(a.contacts, m, a.rows.half[0])
+def _position_of(a: PairSolve, m: int):
+    """Return the position of contact point ``m`` in the world when its impulse acts [m]."""
+    return position_after(a.contacts, m, a.rows.half[0])
 
 
 @kernel
-def place_after(c: Contacts, m: int, s: float):
-    """Return where contact point ``m`` gets in ``s`` seconds while its bodies go on as they are, world [m]."""
+def position_after(c: PairContacts, m: int, s: float):
+    """Return the predicted position of contact point ``m`` in the world after ``s`` seconds [m]."""
     x, u, w = c.where[m], c.moving[m], c.bow[m]
     t = 0.5 * s * s
     return x[0] + s * u[0] + t * w[0], x[1] + s * u[1] + t * w[1], x[2] + s * u[2] + t * w[2]
 
 
 @kernel
-def _fill_axes(a: Solve, half: float) -> None:
-    """Have the impulses act ``half`` seconds after the begin of the part, and fill the axes of the pairs there."""
+def _fill_axes(a: PairSolve, half: float) -> None:
+    """Set the time at which the impulses act, ``half`` seconds after the beginning, and the axes of the pairs then."""
     c = a.contacts
     a.rows.half[0] = half
     for k in range(a.rows.number[0]):
@@ -112,12 +114,12 @@ def _fill_axes(a: Solve, half: float) -> None:
 
 
 @kernel
-def _fill_rows(a: Solve, k: int, mobility: Array) -> None:
+def _fill_rows(a: PairSolve, k: int, mobility: Array) -> None:
     """Fill the Jacobians of chosen pair ``k``: linear and angular rows of the relative twist at its origin.
 
     Args:
-        a: Where to.
-        k: Number of the pair.
+        a: Arrays of the solution; the rows are the output.
+        k: Index of the pair.
         mobility: (N, 3, 3) inverse inertia of all bodies in world axes.
     """
     b = a.bodies
@@ -148,41 +150,48 @@ def _fill_rows(a: Solve, k: int, mobility: Array) -> None:
 
 
 @kernel
-def _fill_delassus(a: Solve, mobility: Array) -> None:
-    """Fill rows and Delassus matrix; twists are taken at a point that is active, as the plane of the pair is there."""
+def _fill_delassus(a: PairSolve, mobility: Array) -> None:
+    """Fill rows and Delassus matrix; the origin of a pair is an active point, so that it is in the contact plane."""
     c = a.contacts
     n = a.rows.number[0]
     for k in range(n):
         p = a.rows.chosen[k]
         for m in range(c.points[0]):
             if c.pair[m] == p and c.active[m]:
-                assign(c.origin[p], _place_of(a, m))
+                assign(c.origin[p], _position_of(a, m))
                 break
     for k in range(n):
         _fill_rows(a, k, mobility)
     for k in range(n):
         for m in range(k + 1):
-            for x in range(6):
-                for y in range(6):
-                    a.G[6 * k + x, 6 * m + y] = 0.0
-            for s in range(2):
-                i = _body(c, a.rows.chosen[k], s)
-                for t in range(2):
-                    if i == WORLD or _body(c, a.rows.chosen[m], t) != i:
-                        continue
-                    for x in range(6):
-                        for y in range(6):
-                            total = 0.0
-                            for d in range(6):
-                                total += a.rows.J[k, s, x, d] * a.rows.B[m, t, y, d]
-                            a.G[6 * k + x, 6 * m + y] += total
-            for x in range(6):
-                for y in range(6):
-                    a.G[6 * m + y, 6 * k + x] = a.G[6 * k + x, 6 * m + y]
+            _fill_block(a, k, m)
 
 
 @kernel
-def _fill_twist(a: Solve, k: int, v, w) -> None:
+def _fill_block(a: PairSolve, k: int, m: int) -> None:
+    """Fill the block of the Delassus matrix for the chosen pairs ``k`` and ``m``, and its transpose."""
+    c = a.contacts
+    for x in range(6):
+        for y in range(6):
+            a.G[6 * k + x, 6 * m + y] = 0.0
+    for s in range(2):
+        i = _body(c, a.rows.chosen[k], s)
+        for t in range(2):
+            if i == WORLD or _body(c, a.rows.chosen[m], t) != i:
+                continue
+            for x in range(6):
+                for y in range(6):
+                    total = 0.0
+                    for d in range(6):
+                        total += a.rows.J[k, s, x, d] * a.rows.B[m, t, y, d]
+                    a.G[6 * k + x, 6 * m + y] += total
+    for x in range(6):
+        for y in range(6):
+            a.G[6 * m + y, 6 * k + x] = a.G[6 * k + x, 6 * m + y]
+
+
+@kernel
+def _fill_twist(a: PairSolve, k: int, v, w) -> None:
     """Fill the relative twist of chosen pair ``k`` for the velocities ``v``, ``w`` (N, 3) of the bodies."""
     for x in range(6):
         a.rows.twist[k, x] = 0.0
@@ -199,10 +208,10 @@ def _fill_twist(a: Solve, k: int, v, w) -> None:
 
 
 @kernel
-def drift(b: Bodies, c: Contacts, m: int, axis) -> float:
-    """Return what the relative velocity of point ``m`` along ``axis`` (3,) gains at constant velocities [m/s^2].
+def drift(b: Bodies, c: PairContacts, m: int, axis) -> float:
+    """Return the rate of the relative velocity of point ``m`` along ``axis`` (3,) at constant twists [m/s^2].
 
-    Bodies that turn have another velocity where the contact goes.
+    The velocity of a rotating body differs at the positions to which the contact point moves.
     """
     p = c.pair[m]
     u = c.moving[m]
@@ -217,8 +226,8 @@ def drift(b: Bodies, c: Contacts, m: int, axis) -> float:
 
 
 @kernel
-def bend(b: Bodies, c: Contacts, m: int) -> float:
-    """Return what the normal velocity of point ``m`` gains because the normal turns, at constant velocities [m/s^2]."""
+def normal_drift(b: Bodies, c: PairContacts, m: int) -> float:
+    """Return the rate of the normal velocity of point ``m`` due to the rotation of the normal [m/s^2]."""
     p = c.pair[m]
     total = 0.0
     for side in range(2):
@@ -233,8 +242,8 @@ def bend(b: Bodies, c: Contacts, m: int) -> float:
 
 
 @kernel
-def _fill_points(a: Solve) -> None:
-    """Fill the points of the problem but for their velocities."""
+def _fill_points(a: PairSolve) -> None:
+    """Fill the points of the problem except for their velocities."""
     c = a.contacts
     q = a.cone
     n = 0
@@ -246,9 +255,9 @@ def _fill_points(a: Solve) -> None:
                 continue
             a.rows.which[n] = m
             q.foot[n] = k
-            x, o = _place_of(a, m), c.origin[p]
+            x, o = _position_of(a, m), c.origin[p]
             assign(q.arm[n], mul(a.rows.axes[k], (x[0] - o[0], x[1] - o[1], x[2] - o[2])))
-            # All in one plane: points of different heights could not stick while a gap is closed.
+            # All points are in one plane: with different heights they could not stick while a gap is closed.
             q.arm[n, 2] = 0.0
             q.mu[n] = c.mu[m, 0] if c.sticking[m] else c.mu[m, 1]
             q.mobility[n] = _mobility(a.G, 6 * k, q.arm[n])
@@ -261,10 +270,10 @@ def _fill_points(a: Solve) -> None:
 
 @kernel
 def _mobility(G, first: int, r) -> float:
-    """Return the mean inverse mass at the point ``r`` (3,) of the pair whose rows begin at ``first`` [1/kg]."""
+    """Return the mean inverse mass at the point ``r`` (3,) of the pair whose rows start at ``first`` [1/kg]."""
     total = 0.0
     for x in range(3):
-        # u_x = e_x + (w x r)_x: the row of the point.
+        # Row of the point: u_x = e_x + (w x r)_x.
         y = (x + 1) % 3
         z = (x + 2) % 3
         for i in range(3):
@@ -278,17 +287,17 @@ def _mobility(G, first: int, r) -> float:
 
 
 @kernel
-def solve_part(a: Solve, s: float) -> None:
-    """Find the finite forces at the active points of the chosen pairs over ``s`` seconds, and add their impulses.
+def solve_part(a: PairSolve, s: float) -> None:
+    """Compute the finite forces at the active points of the chosen pairs over ``s`` seconds, and add their impulses.
 
-    The problem is linear in the impulses; what bodies do that turn is not. A solution says how they turn, and the
-    problem is solved again with what it was off by, while that becomes less. Of bodies that turn too far in the part
-    for that, the contacts act at its beginning.
+    The problem is linear in the impulses, but the motion of rotating bodies is not. A solution predicts their rotation,
+    and the problem is solved again with the resulting error while the error decreases. If a body rotates too far for
+    this, the contacts act at the beginning of the sub-step.
     """
     c = a.contacts
     q = a.cone
     if _any_turns_far(a, s):
-        _strike(a, s)
+        _solve_at_once(a, s)
         return
     _fill_axes(a, 0.5 * s)
     _fill_delassus(a, a.bodies.mobility_free)
@@ -307,11 +316,11 @@ def solve_part(a: Solve, s: float) -> None:
     acts = _solve(a)
     before = np.inf
     for _ in range(CORRECTIONS):
-        off = _fill_off(a, s) if acts else 0.0
+        off = _fill_errors(a, s) if acts else 0.0
         if off <= q.tolerance * q.scale[0] or not off < 0.5 * before:
             break
         before = off
-        _take_back(a)
+        _clear_impulses(a)
         for n in range(q.points[0]):
             for x in range(3):
                 q.g[n, x] += a.rows.off[n, x]
@@ -325,8 +334,8 @@ def solve_part(a: Solve, s: float) -> None:
 
 
 @kernel
-def _any_turns_far(a: Solve, s: float) -> bool:
-    """Whether a body of the chosen pairs turns far in ``s`` seconds."""
+def _any_turns_far(a: PairSolve, s: float) -> bool:
+    """Return whether a body of the chosen pairs rotates far in ``s`` seconds."""
     for k in range(a.rows.number[0]):
         for side in range(2):
             i = _body(a.contacts, a.rows.chosen[k], side)
@@ -336,11 +345,11 @@ def _any_turns_far(a: Solve, s: float) -> bool:
 
 
 @kernel
-def _strike(a: Solve, s: float) -> None:
-    """Have the active points of the chosen pairs act at once, where a part of ``s`` seconds begins, and stop there.
+def _solve_at_once(a: PairSolve, s: float) -> None:
+    """Let the active points of the chosen pairs act as impacts at the beginning of a sub-step of ``s`` seconds.
 
-    That takes energy, however the bodies turn. They get as much speed away from each other as gravity takes back until
-    the middle of the part: so they do not sink.
+    An impact dissipates energy for any rotation of the bodies. The bodies separate with the speed that gravity cancels
+    by the middle of the sub-step, so they do not sink.
     """
     b = a.bodies
     c = a.contacts
@@ -380,8 +389,8 @@ def _strike(a: Solve, s: float) -> None:
 
 
 @kernel
-def _take_back(a: Solve) -> None:
-    """Take the impulses of all bodies of the chosen pairs back."""
+def _clear_impulses(a: PairSolve) -> None:
+    """Clear the impulses of all bodies of the chosen pairs."""
     for k in range(a.rows.number[0]):
         for side in range(2):
             i = _body(a.contacts, a.rows.chosen[k], side)
@@ -390,10 +399,10 @@ def _take_back(a: Solve) -> None:
 
 
 @kernel
-def _fill_off(a: Solve, s: float) -> float:
-    """Fill by how much the solution is off the velocities at the end of the part; return the largest of it [m/s].
+def _fill_errors(a: PairSolve, s: float) -> float:
+    """Fill the errors of the solution in the velocities at the end of the sub-step; return the largest one [m/s].
 
-    Along the plane of a pair it is the mean: no two points of turning bodies could stick else.
+    In the plane of a pair the mean error of its points is used: otherwise no two points of rotating bodies could stick.
     """
     b = a.bodies
     c = a.contacts
@@ -413,8 +422,8 @@ def _fill_off(a: Solve, s: float) -> float:
                 off = a.rows.off[n]
                 for x in range(3):
                     off[x] = u[x] - q.u[n, x]
-                # With the velocity of the begin the gap stays, as the mean of both velocities takes the bodies along.
-                off[2] += 0.5 * s * bend(b, c, a.rows.which[n]) - a.rows.wanted[n]
+                # The displacement follows the mean velocity, so a gap stays constant at the initial velocity.
+                off[2] += 0.5 * s * normal_drift(b, c, a.rows.which[n]) - a.rows.wanted[n]
                 mean = (mean[0] + off[0], mean[1] + off[1])
                 count += 1
         for n in range(q.points[0]):
@@ -427,8 +436,8 @@ def _fill_off(a: Solve, s: float) -> float:
 
 
 @kernel
-def _end_velocity(a: Solve, m: int, s: float) -> tuple[float, float, float]:
-    """Return the relative velocity at contact point ``m`` at the end of the part, in the world [m/s]."""
+def _end_velocity(a: PairSolve, m: int, s: float) -> tuple[float, float, float]:
+    """Return the relative velocity at contact point ``m`` at the end of the sub-step, in the world [m/s]."""
     b = a.bodies
     c = a.contacts
     p = c.pair[m]
@@ -444,7 +453,7 @@ def _end_velocity(a: Solve, m: int, s: float) -> tuple[float, float, float]:
         i = _body(c, p, side)
         if i == WORLD:
             continue
-        x, v, at = b.position[i], b.v[i], place_after(c, m, s)
+        x, v, at = b.position[i], b.v[i], position_after(c, m, s)
         r = at[0] - x[0] - s * v[0], at[1] - x[1] - s * v[1], at[2] - x[2] - s * v[2]
         if own != WORLD:
             centre = end_position(b, i, s)
@@ -460,10 +469,10 @@ def _end_velocity(a: Solve, m: int, s: float) -> tuple[float, float, float]:
 
 
 @kernel
-def _add_drift(a: Solve, s: float) -> None:
-    """Add what the velocities of the points gain from the middle to the end of ``s`` seconds because bodies turn.
+def _add_drift(a: PairSolve, s: float) -> None:
+    """Add the change of the point velocities due to rotation, from the middle to the end of ``s`` seconds.
 
-    Along the plane of a pair it is the mean: no two points of turning bodies could stick else.
+    In the plane of a pair the mean of its points is used: otherwise no two points of rotating bodies could stick.
     """
     c = a.contacts
     q = a.cone
@@ -482,12 +491,12 @@ def _add_drift(a: Solve, s: float) -> None:
         for n in range(q.points[0]):
             if q.foot[n] == k:
                 m = a.rows.which[n]
-                q.g[n, 2] += 0.5 * s * (drift(a.bodies, c, m, axes[2]) + bend(a.bodies, c, m))
+                q.g[n, 2] += 0.5 * s * (drift(a.bodies, c, m, axes[2]) + normal_drift(a.bodies, c, m))
 
 
 @kernel
-def _fill_present(a: Solve) -> None:
-    """Fill the problem of the active points of the chosen pairs where the bodies are, with their velocities."""
+def _fill_present(a: PairSolve) -> None:
+    """Fill the problem of the active points of the chosen pairs at the current positions and velocities."""
     q = a.cone
     _fill_axes(a, 0.0)
     _fill_delassus(a, a.bodies.mobility)
@@ -499,10 +508,10 @@ def _fill_present(a: Solve) -> None:
 
 
 @kernel
-def solve_impact(a: Solve, slow: float) -> None:
-    """Find the impulses of an impact at the active points of the chosen pairs.
+def solve_impact(a: PairSolve, slow: float) -> None:
+    """Compute the impulses of an impact at the active points of the chosen pairs.
 
-    A point that arrives with more than ``slow`` leaves with its restitution; all others do not go on to approach.
+    A point that approaches faster than ``slow`` rebounds with its restitution; all others stop approaching.
     """
     c = a.contacts
     q = a.cone
@@ -515,15 +524,15 @@ def solve_impact(a: Solve, slow: float) -> None:
 
 
 @kernel
-def _solve(a: Solve) -> bool:
-    """Solve the problem, take dynamic friction where points slip, and add the impulses to the bodies.
+def _solve(a: PairSolve) -> bool:
+    """Solve the problem, with dynamic friction where points slip, and add the impulses to the bodies.
 
     Returns:
-        Whether there was anything to solve: not where nothing approaches.
+        Whether any impulse was needed; False if no point approaches.
     """
     q = a.cone
     c = a.contacts
-    # What 1 m/s^2 brings in a step, at least.
+    # The minimum scale is the speed that 1 m/s^2 gives in a step.
     scale = a.h
     needed = False
     for n in range(q.points[0]):
@@ -535,7 +544,7 @@ def _solve(a: Solve) -> bool:
     if not needed:
         q.f[:, :] = 0.0
         return False
-    # Each solution that is not the last one gives dynamic friction to a point.
+    # Each solution except the last one sets dynamic friction at a point.
     for _ in range(q.points[0] + 1):
         solved = solve_cones(a.G, q)
         again = False
@@ -566,7 +575,7 @@ def _solve(a: Solve) -> bool:
             if i == WORLD:
                 continue
             sign = 1.0 - 2.0 * side
-            r = _arm(a, i, _place_of(a, m))
+            r = _arm(a, i, _position_of(a, m))
             torque = cross(r, world)
             for x in range(3):
                 b.impulse[i, x] += sign * world[x]

@@ -1,4 +1,4 @@
-"""Bodies of URDF files as free bodies, and shapes of a robot's links as those of free bodies."""
+"""Free bodies from URDF files, and collision shapes from a robot's links."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ from bipedsim.numerics import Array
 from bipedsim.objects.shapes import Shape, ball, cylinder, hull
 
 
-class Described(NamedTuple):
-    """What a URDF says of a body: mass [kg], inertia (3, 3) about the centre of mass (3,), in its frame, and shapes."""
+class BodyProperties(NamedTuple):
+    """Properties of a body in a URDF file.
+
+    Attributes:
+        mass: [kg].
+        inertia: (3, 3) about the centre of mass, in the axes of its frame [kg.m^2].
+        com: (3,) centre of mass in its frame [m].
+        shapes: Collision shapes.
+    """
 
     mass: float
     inertia: Array
@@ -25,11 +32,11 @@ class Described(NamedTuple):
     shapes: tuple[Shape, ...]
 
 
-def read_body(path: Path) -> Described:
+def read_body(path: Path) -> BodyProperties:
     """Return the body of a URDF without moving joints.
 
     Raises:
-        ConfigError: The file cannot be read, has joints that move, no mass, no shape, or shapes that are none.
+        ConfigError: The file cannot be read, or has moving joints, no mass, no shape or invalid shapes.
     """
     try:
         xml = path.read_text(encoding="utf-8")
@@ -44,16 +51,16 @@ def read_body(path: Path) -> Described:
         raise ConfigError(f"{path}: the body has no mass; give it an <inertial>")
     if not np.linalg.eigvalsh(inertia.inertia).min() > 0.0:
         raise ConfigError(f"{path}: the inertia {inertia.inertia.tolist()} is not positive; give all of its moments")
-    found = read_shapes(model, xml, path)
-    together([ConfigError(fault) for fault in found.warnings])
-    shapes = tuple(part for shape in found.shapes for part in parts_of(shape))
+    collision = read_shapes(model, xml, path)
+    together([ConfigError(fault) for fault in collision.warnings])
+    shapes = tuple(part for shape in collision.shapes for part in parts_of(shape))
     if not shapes:
         raise ConfigError(f"{path}: the body has no <collision>, so that it would fall through everything")
-    return Described(float(inertia.mass), np.array(inertia.inertia), np.array(inertia.lever), shapes)
+    return BodyProperties(float(inertia.mass), np.array(inertia.inertia), np.array(inertia.lever), shapes)
 
 
 def parts_of(shape: LinkShape) -> list[Shape]:
-    """Return a shape of a link, in the frame of its joint; a capsule is a cylinder and two balls."""
+    """Return the shapes of a link in the frame of its joint; a capsule becomes a cylinder and two balls."""
     parts: list[Shape] = []
     if shape.kind in ("sphere", "capsule"):
         parts += [replace(ball(shape.radius), centre=point) for point in shape.points]

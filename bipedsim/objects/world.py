@@ -1,12 +1,12 @@
-"""Free rigid bodies on the ground, step by step.
+"""Simulation of free rigid bodies on the ground, step by step.
 
-A step is made in parts (:mod:`bipedsim.objects.parts`): forces of finite size act between two events, and where bodies
-meet there is an impact, of its own, at that moment. A step in which nothing meets is one part.
+A step is divided into sub-steps (:mod:`bipedsim.objects.parts`). Finite forces act between two events. Where bodies
+meet, there is a separate impact at that moment. A step without such an event is a single sub-step.
 
-Impacts with restitution happen one pair after another, the fastest first: a row of balls is left by as many as came
-(Newton's cradle), where Newton's law for all contacts at once would have the first one bounce back (Hurmuzlu et al.
-2001, section 3). Pairs that are equally fast, to rounding, go together, so that what is symmetric stays so. What then
-still approaches, slowly or without restitution, is stopped for all pairs at once, as by Moreau's law.
+Impacts with restitution occur one pair after another, the fastest first. So as many balls leave a row as have hit it
+(Newton's cradle). Newton's law for all contacts at once would instead let the first ball bounce back (Hurmuzlu et al.
+2001, section 3). Pairs with equal speeds, to rounding, are solved together, so that symmetric cases stay symmetric.
+Pairs that still approach, slowly or without restitution, are then stopped all at once, as in Moreau's law.
 """
 
 from __future__ import annotations
@@ -37,57 +37,84 @@ from bipedsim.numerics import (
     unlimited,
     zeros_of,
 )
-from bipedsim.objects.bodies import Bodies, fastest, finish, fly, kick, kinetic_energy, move, note, place
-from bipedsim.objects.contacts import PAIRS, POINTS, WORLD, Contacts, Memory, copy_memory, recall, remember
+from bipedsim.objects.bodies import (
+    Bodies,
+    accumulate_impulses,
+    apply_impulses,
+    fastest,
+    finish,
+    fly,
+    kinetic_energy,
+    move,
+    place,
+)
+from bipedsim.objects.contacts import (
+    PAIRS,
+    POINTS,
+    WORLD,
+    Memory,
+    PairContacts,
+    copy_memory,
+    restore_points,
+    store_points,
+)
 from bipedsim.objects.crossing import Crossing
 from bipedsim.objects.free_body import FreeBody, Link
 from bipedsim.objects.hulls import Hulls
-from bipedsim.objects.narrow import CAP, DEEPER, Near, Surface, look, mark_pairs, spare_room
-from bipedsim.objects.parts import TOUCHING, arrival, begin_part, gather, pick, speed, touches
+from bipedsim.objects.narrow import CAP, DEEPER, Near, Surface, find_contacts, mark_pairs, spare_room
+from bipedsim.objects.parts import (
+    TOUCHING,
+    begin_part,
+    collect_pairs,
+    mark_touching,
+    select_impacts,
+    speed,
+    time_to_contact,
+)
 from bipedsim.objects.pressing import press
 from bipedsim.objects.shapes import Shapes
 from bipedsim.objects.sides import Sides
-from bipedsim.objects.solve import Rows, Solve, solve_impact, solve_part
+from bipedsim.objects.solve import PairRows, PairSolve, solve_impact, solve_part
 from bipedsim.touch import Contacts as Touches, Objects
 
 TOLERANCE, ITERATIONS = 1e-8, 5000
-"""Residual of the cone problems that counts as solved, and iterations of one of them at most."""
+"""Residual of the cone problems that counts as solved, and maximum number of iterations of one problem."""
 MOST_EVENTS = 10
-"""Moments in a step at which something meets; what meets after these is closed within the step."""
+"""Maximum number of collision events in a step; later collisions are closed within the step."""
 CUT, MOST_CUTS = 5e-7, 10
-"""How deep shapes are where a part ends earlier, and how exactly that is found [m]; tries at most."""
+"""Tolerance on the depth at which a sub-step ends early [m], and maximum number of iterations to find it."""
 MOST_EARLY = 4
-"""Parts of a step that end earlier at most."""
+"""Maximum number of sub-steps of a step that end early."""
 SHORTEST = 1e-3
-"""Share of a part that is left where it ends earlier, at least."""
+"""Minimum duration of a sub-step that ends early, as a fraction of the sub-step."""
 MOST_IMPACTS = 200
-"""Impacts with restitution at one moment, before all that is left is plastic."""
+"""Maximum number of impacts with restitution at one moment; the remaining ones are plastic."""
 LOOKING = 20_000
-"""Operations of the budget of a step that an impact takes beside its solution."""
+"""Operations of an impact that are charged to the budget of a step, in addition to its solution."""
 SLOW = 0.5
-"""What arrives with less than gravity adds in so many steps does not bounce."""
+"""A contact does not rebound below the speed that gravity adds in this many steps."""
 HARDEST = 100.0
-"""Acceleration of a link [m/s^2] that is reckoned with in saying what may touch."""
+"""Acceleration of a link [m/s^2] that the detection of possible contacts allows for."""
 STICKS = 1e-6
-"""A point on a link that is slower sticks [m/s]."""
+"""Slip speed [m/s] below which a point on a link sticks."""
 FASTEST = 1e4
-"""Speed [m/s] of the fastest point of a body, its centre and its spin taken together, with which no step is taken."""
+"""Speed limit [m/s] of the fastest point of a body, from its velocity and spin; a faster step is refused."""
 OVERLAP = 1e-6
-"""How deep bodies may begin in each other [m]: postures are rounded."""
+"""Initial overlap of bodies [m] that is accepted, because postures are rounded."""
 LEFT_OVER = 1e-12
-"""Shares of a step that are rounding."""
+"""Remaining fraction of a step that counts as rounding."""
 
 
 @entry
-def _look(boxed: Any, s: float) -> int:
+def _detect(boxed: Any, s: float) -> int:
     a = boxed.arrays
-    look(a, s)
+    find_contacts(a, s)
     return a.asked[0]
 
 
 @entry
-def _recall(boxed: Any, memory: Any) -> None:
-    recall(boxed.arrays.contacts, memory.arrays)
+def _restore_points(boxed: Any, memory: Any) -> None:
+    restore_points(boxed.arrays.contacts, memory.arrays)
 
 
 @entry
@@ -97,8 +124,8 @@ def _begin(boxed: Any, s: float, slow: float, last: bool) -> int:
 
 
 @entry
-def _gather(boxed: Any, taken: Integers, chosen: Integers) -> int:
-    return gather(boxed.arrays.contacts, taken, chosen)
+def _collect_pairs(boxed: Any, taken: Integers, chosen: Integers) -> int:
+    return collect_pairs(boxed.arrays.contacts, taken, chosen)
 
 
 @entry
@@ -107,11 +134,11 @@ def _solve_part(boxed: Any, s: float) -> None:
 
 
 @entry
-def _until(boxed: Any, s: float) -> float:
-    """Fill how a part of ``s`` seconds ends, or where the next bodies meet if that is earlier; return when [s]."""
+def _end_time(boxed: Any, s: float) -> float:
+    """Fill the end of a sub-step of ``s`` seconds, or of the next collision if that is earlier; return its time [s]."""
     b = boxed.arrays.bodies
     finish(b, 1.0, s)
-    until = arrival(b, boxed.arrays.contacts, s)
+    until = time_to_contact(b, boxed.arrays.contacts, s)
     if until < s:
         _finish_early(b, s, until)
     return until
@@ -119,7 +146,7 @@ def _until(boxed: Any, s: float) -> float:
 
 @kernel
 def _finish_early(b: Bodies, s: float, until: float) -> None:
-    """Fill how a part of ``s`` seconds ends after ``until`` of them."""
+    """Fill the end state of a sub-step of ``s`` seconds that ends early, after ``until`` seconds."""
     for i in range(b.mass.shape[0]):
         fly(b, i, until)
     finish(b, until / s, until)
@@ -142,47 +169,47 @@ def _spare_early(boxed: Any, s: float, until: float) -> float:
 
 @entry
 def _end(boxed: Any, memory: Any, s: float, until: float, reach: Array, worst: Array) -> bool:
-    """Take the bodies to the end of a part of ``s`` seconds that ends after ``until`` of them.
+    """Move the bodies to the end of a sub-step of ``s`` seconds that ends after ``until`` seconds.
 
     Returns:
-        Whether they have got there: they stay where one gets too fast. ``worst`` (2,) is which, and its speed [m/s].
+        Whether they were moved; they are not if one becomes too fast. ``worst`` (2,) is its number and speed [m/s].
     """
     a = boxed.arrays
     b = a.bodies
     worst[0], worst[1] = fastest(b, reach)
     if not worst[1] < FASTEST:
         return False
-    note(b, until / s)
+    accumulate_impulses(b, until / s)
     move(b, until)
-    remember(a.contacts, memory.arrays)
+    store_points(a.contacts, memory.arrays)
     return True
 
 
 @entry
-def _pick(boxed: Any, slow: float, slow_kept: float, chosen: Integers) -> int:
+def _select_impacts(boxed: Any, slow: float, slow_kept: float, chosen: Integers) -> int:
     a = boxed.arrays
-    touches(a.bodies, a.contacts, slow_kept)
-    return pick(a.bodies, a.contacts, slow, chosen)
+    mark_touching(a.bodies, a.contacts, slow_kept)
+    return select_impacts(a.bodies, a.contacts, slow, chosen)
 
 
 @entry
 def _impact(boxed: Any, slow: float) -> None:
-    """Make an impact of the chosen pairs; where restitution and friction would give energy, a plastic one."""
+    """Make an impact of the chosen pairs; if restitution and friction would add energy, make it plastic."""
     a = boxed.arrays
     b = a.bodies
     before = kinetic_energy(b)
     b.impulse[:, :] = 0.0
     solve_impact(a, slow)
-    kick(b)
+    apply_impulses(b)
     if slow < np.inf and kinetic_energy(b) > before * (1.0 + 1e-12):
         for i in range(b.mass.shape[0]):
             for x in range(6):
                 b.impulse[i, x] = -b.impulse[i, x]
-        kick(b)
+        apply_impulses(b)
         b.impulse[:, :] = 0.0
         solve_impact(a, np.inf)
-        kick(b)
-    note(b, 1.0)
+        apply_impulses(b)
+    accumulate_impulses(b, 1.0)
 
 
 @entry
@@ -192,7 +219,7 @@ def _place(boxed: Any) -> None:
 
 @entry
 def _look_at_links(boxed: Any, s: float) -> None:
-    """Fill where all bodies would get in ``s`` seconds without contact, and mark what may touch until then."""
+    """Predict all bodies in ``s`` seconds without contact, and activate the points that may touch until then."""
     b = boxed.arrays.bodies
     c = boxed.arrays.contacts
     for i in range(b.mass.shape[0]):
@@ -205,7 +232,7 @@ def _look_at_links(boxed: Any, s: float) -> None:
 
 @entry
 def _first_hit(boxed: Any, slow: float, s: float) -> float:
-    """Return after which share of ``s`` seconds the first link and body meet that rebound; 0 if none do."""
+    """Return the fraction of ``s`` seconds after which the first link and body collide and rebound; 0 if none do."""
     b = boxed.arrays.bodies
     c = boxed.arrays.contacts
     first = 1.0
@@ -221,7 +248,7 @@ def _first_hit(boxed: Any, slow: float, s: float) -> float:
 
 @entry
 def _put_ahead(boxed: Any, s: float) -> None:
-    """Put all bodies where they get in ``s`` seconds with the velocities that they have."""
+    """Move all bodies ahead by ``s`` seconds with their present velocities."""
     b = boxed.arrays.bodies
     for i in range(b.mass.shape[0]):
         for x in range(3):
@@ -233,7 +260,7 @@ def _put_ahead(boxed: Any, s: float) -> None:
 
 @entry
 def _put_back(boxed: Any, s: float) -> None:
-    """Put all bodies back where they were before they were put ahead, and let gaps be those from there."""
+    """Undo :func:`_put_ahead`, and convert the gaps to those at the original positions."""
     b = boxed.arrays.bodies
     c = boxed.arrays.contacts
     for m in range(c.points[0]):
@@ -256,10 +283,10 @@ def _arrive(
     reach: Array,
     worst: Array,
 ) -> bool:
-    """Take all bodies to the end of a step of ``s`` seconds that ends with the velocities ``after`` (N, 6).
+    """Move all bodies to the end of a step of ``s`` seconds that ends with the velocities ``after`` (N, 6).
 
     Returns:
-        Whether it was taken: not where a body gets too fast. ``worst`` (2,) is which, and its speed [m/s].
+        Whether they were moved; they are not if one becomes too fast. ``worst`` (2,) is its number and speed [m/s].
     """
     b = boxed.arrays.bodies
     c = boxed.arrays.contacts
@@ -289,14 +316,14 @@ def _arrive(
             c.sticking[m] = 1 if np.hypot(velocities[n, 0], velocities[n, 1]) < STICKS else 0
             n += 1
     b.contact[:, :] = 0.0
-    note(b, 1.0)
+    accumulate_impulses(b, 1.0)
     move(b, s)
-    remember(c, memory.arrays)
+    store_points(c, memory.arrays)
     return True
 
 
 def _principal(inertia: Array) -> tuple[Array, Array]:
-    """Return principal moments (3,), the first two the most alike, and their axes (3, 3) as columns, right-handed."""
+    """Return principal moments (3,), the most similar two first, and their axes (3, 3) as right-handed columns."""
     if np.count_nonzero(inertia - np.diag(np.diagonal(inertia))) == 0:
         moments, axes = np.diagonal(inertia).copy(), np.eye(3)
     else:
@@ -309,8 +336,8 @@ def _principal(inertia: Array) -> tuple[Array, Array]:
     return moments[order], axes
 
 
-class Kept(NamedTuple):
-    """The state where a step began, to go back to; see :class:`Bodies`."""
+class SavedState(NamedTuple):
+    """State at the beginning of a step, for restoring it; see :class:`Bodies`."""
 
     memory: Memory
     position: Annotated[Array, "N", 3]
@@ -322,7 +349,7 @@ class Kept(NamedTuple):
 
 @kernel
 def _copy_state(source: Any, target: Any, count: int) -> None:
-    """Copy the state of so many bodies, of which either side may be :class:`Bodies` or :class:`Kept`."""
+    """Copy the state of ``count`` bodies between objects of type :class:`Bodies` or :class:`SavedState`."""
     for i in range(count):
         assign(target.position[i], source.position[i])
         assign(target.v[i], source.v[i])
@@ -334,8 +361,8 @@ def _copy_state(source: Any, target: Any, count: int) -> None:
 
 
 @entry
-def _keep(boxed: Any, memory: Any, kept: Any) -> None:
-    """Keep the state where a step begins."""
+def _save_state(boxed: Any, memory: Any, kept: Any) -> None:
+    """Save the state at the beginning of a step."""
     b = boxed.arrays.bodies
     copy_memory(memory.arrays, kept.arrays.memory)
     _copy_state(b, kept.arrays, b.mass.shape[0])
@@ -343,8 +370,8 @@ def _keep(boxed: Any, memory: Any, kept: Any) -> None:
 
 
 @entry
-def _go_back(boxed: Any, memory: Any, kept: Any) -> None:
-    """Go back to where a step began."""
+def _restore_state(boxed: Any, memory: Any, kept: Any) -> None:
+    """Restore the state at the beginning of a step."""
     b = boxed.arrays.bodies
     copy_memory(kept.arrays.memory, memory.arrays)
     _copy_state(kept.arrays, b, b.mass.shape[0])
@@ -352,24 +379,24 @@ def _go_back(boxed: Any, memory: Any, kept: Any) -> None:
 
 
 class World:
-    """Moves free bodies over a ground.
+    """Simulation of free bodies on a ground.
 
     Args:
         free: The bodies.
-        ground: What they touch.
+        ground: The ground.
         physics_dt: Step h [s].
         gravity: (3,) [m/s^2].
         links: Bodies of a robot, which :meth:`see` places.
-        budget: (1,) of a step in which other things are solved as well, which sets it at its beginning; see
-            :mod:`bipedsim.numerics.budget`. Without one each step here has its own.
+        budget: (1,) budget of a step that includes other problems; its owner sets it at the beginning of the step (see
+            :mod:`bipedsim.numerics.budget`). If None, each step has its own.
 
     Attributes:
-        names: Of the bodies.
-        links: As they were given.
-        bodies: Their state.
-        sides: What :func:`give_contacts` takes, once :meth:`meet` was called.
-        given: (1,) energy that taking overlaps back may have given in the last step [J].
-        ahead: (1,) how long after the begin of the step [s] contacts are as they were found.
+        names: Names of the bodies.
+        links: Bodies of the robot.
+        bodies: State of the bodies.
+        sides: Argument of :func:`give_contacts`, available after :meth:`meet`.
+        given: (1,) bound of the energy that the correction of overlaps added in the last step [J].
+        ahead: (1,) time after the beginning of the step at which contacts were detected [s].
     """
 
     def __init__(
@@ -389,8 +416,8 @@ class World:
         self._budget = unlimited() if budget is None else budget
         count = len(free)
         patches = ground.arrays()
-        all_of_them: list[FreeBody | Link] = [*free, *links]
-        shapes = [(i, shape) for i, body in enumerate(all_of_them) for shape in body.shapes]
+        bodies: list[FreeBody | Link] = [*free, *links]
+        shapes = [(i, shape) for i, body in enumerate(bodies) for shape in body.shapes]
         coms = np.array([body.com for body in free])
         sizes = {"N": count, "A": count + len(links)}
         self.bodies = b = zeros_of(Bodies, sizes, com=coms, gravity=np.array(gravity))
@@ -405,7 +432,7 @@ class World:
         surface = Surface(
             np.array([*(body.friction_static for body in free), *(link.friction for link in links)]),
             np.array([*(body.friction_dynamic for body in free), *(link.friction for link in links)]),
-            # A link is as elastic as what it meets.
+            # With a restitution of 1, the restitution of a link pair is that of the object.
             np.array([*(body.restitution for body in free), *(1.0 for _ in links)]),
             np.array([body.ground_restitution for body in free]),
         )
@@ -416,7 +443,7 @@ class World:
             shapes=flat,
             surface=surface,
             ground=patches,
-            contacts=zeros_of(Contacts, {"P": PAIRS, "M": POINTS}),
+            contacts=zeros_of(PairContacts, {"P": PAIRS, "M": POINTS}),
             crossing=zeros_of(Crossing, {}),
         )
         self._hulls = Hulls([shape for _, shape in shapes])
@@ -433,38 +460,38 @@ class World:
         self.reset()
 
     def _make_room(self, pairs: int, points: int) -> None:
-        """Make arrays for so many pairs and points; what is kept of the last part stays."""
+        """Allocate arrays for more pairs and points, and keep the points of the last sub-step."""
         count, memory = len(self.free), self._memory
-        self._near = near = self._near._replace(contacts=zeros_of(Contacts, {"P": pairs, "M": points}))
+        self._near = near = self._near._replace(contacts=zeros_of(PairContacts, {"P": pairs, "M": points}))
         self._memory = zeros_of(Memory, {"M": points})
         copy_memory.py_func(memory, self._memory)
         self._boxed, self._kept = box(near), box(self._memory)
-        self._before = box(zeros_of(Kept, {"N": count}, memory=zeros_of(Memory, {"M": points})))
+        self._before = box(zeros_of(SavedState, {"N": count}, memory=zeros_of(Memory, {"M": points})))
         self._chosen: Integers = np.zeros(pairs, dtype=np.int64)
         self._taken: Integers = np.zeros(pairs, dtype=np.int64)
         self._solves: dict[tuple[int, int], Box] = {}
-        self._rows = zeros_of(Rows, {"P": pairs, "M": points}, chosen=self._chosen, number=self._count)
+        self._rows = zeros_of(PairRows, {"P": pairs, "M": points}, chosen=self._chosen, number=self._count)
         self.sides: Box | None = None
         if self._meeting is not None:
             self.meet(*self._meeting)
 
     @property
-    def contacts(self) -> Contacts:
-        """Who was near whom in the last part of the last step."""
+    def contacts(self) -> PairContacts:
+        """Contacts of the last sub-step of the last step."""
         return self._near.contacts
 
     @property
     def unresolved(self) -> int:
-        """Problems and rotations that no solution was found for; the best ones were taken."""
+        """Number of problems and rotations without a solution; the best approximation was used."""
         return int(self._failed[0] + self.bodies.rough[0])
 
     @property
     def operations(self) -> int:
-        """What the solves of the last step took of its budget of ``STEP_BUDGET``, where it was taken here."""
+        """Operations that the last step used of its budget ``STEP_BUDGET``, if the step was solved here."""
         return STEP_BUDGET - int(self._budget[0])
 
     def reset(self) -> None:
-        """Go back to the start."""
+        """Restore the initial state."""
         b = self.bodies
         for i, body in enumerate(self.free):
             b.quaternion[i] = body.pose[3:] / np.linalg.norm(body.pose[3:])
@@ -479,9 +506,9 @@ class World:
         self._failed[0] = b.rough[0] = 0
 
     def step(self) -> str:
-        """Make a step, all of it or none; return why none was made, nothing if one was."""
+        """Make a complete step or none; return the reason if none was made, otherwise an empty string."""
         left = h = self._h
-        _keep(self._boxed, self._kept, self._before)
+        _save_state(self._boxed, self._kept, self._before)
         counted = self.bodies.rough[0], self._failed[0]
         self.given[0] = 0.0
         self._early = 0
@@ -493,18 +520,18 @@ class World:
             self._find(left)
             if self._impacts():
                 self._find(left)
-            went = self._part(float(self._near.span[0]), last)
-            if went < 0.0:
-                _go_back(self._boxed, self._kept, self._before)
+            duration = self._part(float(self._near.span[0]), last)
+            if duration < 0.0:
+                _restore_state(self._boxed, self._kept, self._before)
                 self.bodies.rough[0], self._failed[0] = counted
                 return self._refusal()
-            left -= went
+            left -= duration
             if left <= LEFT_OVER * h:
                 break
         return ""
 
     def _refusal(self) -> str:
-        """Return why no step was made."""
+        """Return the reason why no step was made."""
         which, speed = self._worst.tolist()
         name = self.names[int(which)]
         if not np.isfinite(speed):
@@ -512,23 +539,23 @@ class World:
         return f"a point of object {name!r} reached {speed:.3g} m/s, more than {FASTEST:g}"
 
     def warm_up(self) -> None:
-        """Load or compile what the first contact needs; nothing moves."""
+        """Load or compile the kernels of a contact; no body moves."""
         boxed, kept, h, slow = self._boxed, self._kept, self._h, self._slow
         solve = self._solve_of(1)
         calls: list[tuple[Any, ...]] = [
-            (_look, boxed, h),
-            (_recall, boxed, kept),
-            (_pick, boxed, slow, slow, self._chosen),
+            (_detect, boxed, h),
+            (_restore_points, boxed, kept),
+            (_select_impacts, boxed, slow, slow, self._chosen),
             (_impact, solve, slow),
             (_begin, boxed, h, slow, False),
-            (_gather, boxed, self._taken, self._chosen),
+            (_collect_pairs, boxed, self._taken, self._chosen),
             (_solve_part, solve, h),
-            (_until, boxed, h),
+            (_end_time, boxed, h),
             (_spare, boxed, h),
             (_spare_early, boxed, h, h),
             (_end, boxed, kept, h, h, self._reach, self._worst),
-            (_keep, boxed, kept, self._before),
-            (_go_back, boxed, kept, self._before),
+            (_save_state, boxed, kept, self._before),
+            (_restore_state, boxed, kept, self._before),
         ]
         if self.links:
             rows = np.zeros((1, 3))
@@ -544,23 +571,23 @@ class World:
         self._hulls.warm_up(boxed)
 
     def see(self, link: int, position: Array, R: Array, v: Array, w: Array) -> None:
-        """Place a link: origin (3,) [m] and attitude (3, 3) of its joint in the world, and both velocities (3,)."""
+        """Set origin (3,) [m] and attitude (3, 3) of the joint of a link in the world, and its velocities (3,)."""
         b, i = self.bodies, len(self.free) + link
         b.position[i], b.R[i], b.v[i], b.w[i] = position, R, v, w
 
     def first_hit(self) -> float:
-        """Return after which time of the step [s] the first body is hit by a link and rebounds; 0 if none is.
+        """Return the time in the step [s] at which a link first hits a body that rebounds; 0 if none does.
 
-        After :meth:`meets`.
+        Call it after :meth:`meets`.
         """
         return float(_first_hit(self._boxed, self._slow, self._h)) * self._h
 
     def meets(self, ahead: float = 0.0) -> bool:
-        """Whether a body may touch a link in the coming step; if so, the contacts that may are active.
+        """Return whether a body may touch a link in the next step, and activate the contacts that may be loaded.
 
         Args:
-            ahead: How long after the begin of the step [s] they are looked at: where links have been placed, and where
-                bodies get until then.
+            ahead: Time after the beginning of the step [s] at which contacts are detected. The links must be placed at
+                that time, and the bodies are predicted to it.
         """
         c = self.contacts
         self.ahead[0] = ahead
@@ -582,95 +609,95 @@ class World:
         return bool((c.active[:points] & (np.maximum(c.first[pairs], c.second[pairs]) >= free)).any())
 
     def meet(self, contacts: Touches, objects: Objects) -> None:
-        """Have the contacts of a robot, with its ``objects``, take those of these bodies from now on."""
+        """Connect these bodies to the contacts of a robot and its ``objects`` for all further steps."""
         self._meeting = contacts, objects
         joints = np.array([link.joint for link in self.links], dtype=np.int64)
-        given = {"near": self._near, "contacts": contacts, "objects": objects, "joints": joints, "ahead": self.ahead}
-        self.sides = box(zeros_of(Sides, {"M": self.contacts.pair.shape[0]}, **given))
+        fields = {"near": self._near, "contacts": contacts, "objects": objects, "joints": joints, "ahead": self.ahead}
+        self.sides = box(zeros_of(Sides, {"M": self.contacts.pair.shape[0]}, **fields))
 
     def arrive(self, after: Array, impulses: Array, velocities: Array, late: Array) -> str:
-        """Take a step whose contacts somebody else has solved, all of it or none.
+        """Advance one step with contact impulses that were computed elsewhere, completely or not at all.
 
         Args:
-            after: (N, 6) velocities at the end, of the centres of mass and angular, in the world.
+            after: (N, 6) velocities of the centres of mass and angular velocities at the end, in the world.
             impulses, velocities: (M, 3) of the active contacts, in the axes of their pairs [N.s], [m/s].
-            late: (M,) share of the step that is left when each of them acts.
+            late: (M,) fraction of the step that remains when each of them acts.
 
         Returns:
-            As :meth:`step`.
+            Reason if no step was made, otherwise an empty string, as :meth:`step`.
         """
         solved = after, impulses, velocities, late
         return "" if _arrive(self._boxed, self._kept, *solved, self._h, self._reach, self._worst) else self._refusal()
 
     def press(self, plates: Box) -> None:
-        """Add what the ground did in the last step to the surfaces of force plates."""
+        """Add the ground reaction of the last step to the surfaces of force plates."""
         press(self._boxed, plates, self._h)
 
     def _find(self, left: float) -> None:
-        """Look for contacts of the coming ``left`` seconds, and make room for them if there is none."""
+        """Detect contacts for the next ``left`` seconds, and increase the capacity as needed."""
         self._look(left)
         while self.contacts.lost[0]:
             pairs, points = len(self.contacts.first), len(self.contacts.pair)
             self._make_room(2 * pairs, 2 * points)
             self._look(left)
         if self.contacts.points[0]:
-            _recall(self._boxed, self._kept)
+            _restore_points(self._boxed, self._kept)
 
     def _look(self, left: float) -> None:
-        if _look(self._boxed, left):
+        if _detect(self._boxed, left):
             self._hulls.add(self._near, self._boxed)
 
     def _impacts(self) -> bool:
-        """Have all that touches and approaches collide; return whether anything did."""
+        """Solve the impacts of all contacts that approach; return whether there were any."""
         chosen, slow = self._chosen, self._slow
         if not self.contacts.points[0]:
             return False
         for number in range(MOST_IMPACTS + 1):
-            spent = self._budget[0] <= 0
-            plastic = number == MOST_IMPACTS or spent
-            count = _pick(self._boxed, np.inf if plastic else slow, slow, chosen)
+            exhausted = self._budget[0] <= 0
+            plastic = number == MOST_IMPACTS or exhausted
+            count = _select_impacts(self._boxed, np.inf if plastic else slow, slow, chosen)
             if count == 0:
                 return number > 0
-            self._failed[0] += spent
+            self._failed[0] += exhausted
             self._collide(chosen[: abs(count)].copy(), slow if count > 0 else np.inf)
             if count < 0:
                 return True
         return True
 
     def _collide(self, pairs: Integers, slow: float) -> None:
-        """Have the ``pairs`` (n,) collide, those that hang together at once."""
+        """Solve an impact of the ``pairs`` (n,); coupled pairs are solved together."""
         taken, chosen = self._taken, self._chosen
         self._budget[0] -= LOOKING
         taken[:] = 1
         taken[pairs] = 0
-        while count := _gather(self._boxed, taken, chosen):
+        while count := _collect_pairs(self._boxed, taken, chosen):
             self._count[0] = count
             _impact(self._solve_of(count), slow)
 
     def _part(self, left: float, last: bool) -> float:
-        """Make a part of the step of at most ``left`` seconds, to the next event; return how long it was."""
+        """Make a sub-step of at most ``left`` seconds, up to the next event; return its duration, or -1 if refused."""
         if _begin(self._boxed, left, self._slow, last):
             taken, chosen = self._taken, self._chosen
             taken[:] = 0
-            while count := _gather(self._boxed, taken, chosen):
+            while count := _collect_pairs(self._boxed, taken, chosen):
                 self._count[0] = count
                 _solve_part(self._solve_of(count), left)
-        until = float(_until(self._boxed, left))
+        until = float(_end_time(self._boxed, left))
         if not last and self._early < MOST_EARLY:
             until = self._cut(left, until)
         return until if _end(self._boxed, self._kept, left, until, self._reach, self._worst) else -1.0
 
     def _cut(self, left: float, until: float) -> float:
-        """Return ``until`` [s], or an earlier end of a part of ``left`` seconds: where shapes get deeper than contacts.
+        """Return ``until`` [s], or the earlier time at which shapes are deeper than their contacts allow.
 
-        Contacts are those of the begin of the part: what two shapes have at another point is found in this way.
+        Contacts are detected at the beginning of the sub-step. An early end is needed for contacts at other points.
         """
         near, boxed, aim = self._near, self._boxed, DEEPER - CUT
         spare = self._hulls.spare(near, boxed, float(_spare(boxed, until)), True)
         if spare >= 0.0:
             return until
         self._early += 1
-        # By false position (the Illinois algorithm).
+        # Root finding by false position (the Illinois algorithm).
         early, late, above, below, side, shortest = 0.0, until, CUT, spare - aim, 0, SHORTEST * until
         for _ in range(MOST_CUTS):
             until = max((early * below - late * above) / (below - above), shortest)
@@ -684,14 +711,14 @@ class World:
         return until
 
     def _solve_of(self, pairs: int) -> Box:
-        """Return what it takes to solve for so many pairs; made when it is first needed."""
+        """Return the arrays for the solution of ``pairs`` pairs; they are allocated on first use."""
         points = 1 << max(int(self.contacts.points[0]) - 1, 3).bit_length()
         key = pairs, points
         if key not in self._solves:
             cone = ConeProblem.of_feet(pairs, points, TOLERANCE, ITERATIONS, budget=self._budget)
             G = np.zeros((6 * pairs, 6 * pairs))
             self._solves[key] = box(
-                Solve(self.bodies, self.contacts, cone, self._rows, self._h, G, self._failed, self.given)
+                PairSolve(self.bodies, self.contacts, cone, self._rows, self._h, G, self._failed, self.given)
             )
         return self._solves[key]
 
@@ -702,17 +729,17 @@ class World:
         return np.hstack([origins, b.quaternion])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return a copy of all that the next step depends on."""
-        return {name: array.copy() for name, array in self._lasting().items()}
+        """Return a copy of the state on which the next step depends."""
+        return {name: array.copy() for name, array in self._saved_arrays().items()}
 
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go back to what :meth:`state` returned.
+        """Restore the output of :meth:`state`.
 
         Raises:
-            KeyError: Something is missing; nothing has changed.
-            ValueError: Something has another size; nothing has changed.
+            KeyError: An array is missing; nothing has changed.
+            ValueError: An array has another size; nothing has changed.
         """
-        own, kept = self._fitting(state)
+        own, kept = self._matching_arrays(state)
         points = len(kept["who"])
         if points > len(self._memory.who):
             self._make_room(points, points)
@@ -724,18 +751,18 @@ class World:
         _place(self._boxed)
 
     def check_state(self, state: dict[str, NDArray[Any]]) -> None:
-        """Raise ConfigError where :meth:`set_state` would refuse ``state``; nothing changes."""
+        """Raise ConfigError if :meth:`set_state` would refuse ``state``; nothing changes."""
         try:
-            self._fitting(state)
+            self._matching_arrays(state)
         except (KeyError, ValueError) as error:
             raise ConfigError(f"the state is not one of these objects: {error}") from error
 
-    def _fitting(
+    def _matching_arrays(
         self, state: dict[str, NDArray[Any]]
     ) -> tuple[list[tuple[NDArray[Any], NDArray[Any]]], dict[str, NDArray[Any]]]:
-        """Return the own arrays, each with its new values, and the new values of the memory by name."""
+        """Return the state arrays, each with its new values, and the new values of the memory by name."""
         points = len(state["who"])
-        own = [(array, np.broadcast_to(state[name], array.shape)) for name, array in self._own().items()]
+        own = [(array, np.broadcast_to(state[name], array.shape)) for name, array in self._state_arrays().items()]
         kept = {
             name: np.broadcast_to(state[name], (points, *array.shape[1:]))
             for name, array in self._memory._asdict().items()
@@ -743,13 +770,13 @@ class World:
         }
         return own, kept
 
-    def _lasting(self) -> dict[str, NDArray[Any]]:
+    def _saved_arrays(self) -> dict[str, NDArray[Any]]:
         points = int(self._memory.points[0])
         kept = {name: array[:points] for name, array in self._memory._asdict().items() if name != "points"}
-        return self._own() | kept
+        return self._state_arrays() | kept
 
-    def _own(self) -> dict[str, NDArray[Any]]:
-        # Links are placed anew before anybody looks at them.
+    def _state_arrays(self) -> dict[str, NDArray[Any]]:
+        # Links are not part of the state, because they are placed before each use.
         b, free = self.bodies, slice(len(self.free))
         own = {name: getattr(b, name)[free] for name in ("position", "quaternion", "v", "w", "contact")}
         return own | {"failed": self._failed, "rough": b.rough}
@@ -762,26 +789,26 @@ class World:
         return np.hstack([np.einsum("nji,nj->ni", R, linear), np.einsum("nji,nj->ni", R, w)])
 
     def push(self, i: int, wrench: Array) -> None:
-        """Add a mean wrench (6,) over the coming step, in world axes at the origin of the frame of body ``i``."""
+        """Add a mean wrench (6,) over the next step, in world axes at the origin of the frame of body ``i``."""
         b = self.bodies
         b.force[i] += wrench[:3]
         b.torque[i] += wrench[3:] - np.cross(b.R[i] @ b.com[i], wrench[:3])
 
     def overlaps(self, links: bool = False) -> list[str]:
-        """Return what lies in what, deeper than rounding, by name; links where they were placed last, if ``links``."""
+        """Return a text for each overlap deeper than rounding; if ``links``, include links at their last positions."""
         self._near.links[0] = links
         self._find(0.0)
         self._near.links[0] = 0
         c = self.contacts
-        found = []
+        overlaps = []
         for p in range(int(c.pairs[0])):
             depth = -float(c.gap[: c.points[0]][c.pair[: c.points[0]] == p].min())
             if depth > OVERLAP:
-                what, where = self._called(int(c.first[p])), self._called(int(c.second[p]))
-                found.append(f"{what} begins {1e3 * depth:.3g} mm deep in {where}")
-        return found
+                name, other_name = self._display_name(int(c.first[p])), self._display_name(int(c.second[p]))
+                overlaps.append(f"{name} begins {1e3 * depth:.3g} mm deep in {other_name}")
+        return overlaps
 
-    def _called(self, body: int) -> str:
+    def _display_name(self, body: int) -> str:
         if body == WORLD:
             return "the ground"
         free = len(self.free)

@@ -4,8 +4,8 @@ With M = L^T L, a contact with the rows J has Y = L^-T J^T. Its velocity after t
 actions: z without contact, plus the columns of the feet and of all other contacts, times their impulses.
 
 The contact model of the feet and the solver of the other contacts run in turn, each with the impulses of the other.
-They stop when both agree on the velocities of the feet. The feet also see the response of the other contacts to a change of
-their impulses, as if the active rows were eliminated. One round is enough if the set of active rows stays the same.
+They stop when both agree on the velocities of the feet. The feet also see the response of the other contacts to a
+change of their impulses, as if the active rows were eliminated. One round is enough if the active rows stay the same.
 
 Joint limits are contacts with one row. So no separate search for the active limits is needed. Closed kinematic chains
 are eliminated before (:mod:`bipedsim.dynamics.loops`).
