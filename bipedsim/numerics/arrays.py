@@ -1,4 +1,4 @@
-"""The types of arrays, of any shape; docstrings say which. And what is asked of one in every tick."""
+"""Array types of any shape (docstrings give the shapes), and a fast finiteness test."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-"""Of real numbers."""
+"""Array of real numbers."""
 
 Integers = NDArray[np.int64]
-"""Of whole numbers."""
+"""Array of integers."""
 
 Indices = NDArray[np.intp]
-"""Of places in other arrays."""
+"""Array of indices of other arrays."""
 
 Flags = NDArray[np.bool_]
-"""Of yes and no."""
+"""Array of booleans."""
 
 
 def is_finite(values: Array) -> bool:
     """Return whether all of ``values`` (n,) are finite.
 
-    A sum with what is not finite is not, either; for some dozens of entries this takes a third of the time of numpy's
-    look at each.
+    The sum is not finite if a value is not finite. For some dozens of entries the sum takes a third of the time of
+    numpy's test of each value.
     """
     return math.isfinite(sum(values.tolist())) or bool(np.isfinite(values).all())

@@ -1,11 +1,12 @@
-"""Named tuples of arrays handed to compiled code as one pointer, however many arrays they hold.
+"""Packed argument structs: named tuples of arrays that compiled code receives as a single pointer.
 
-Dataclasses of numbers, such as the parameters of a model, go along like tuples.
+Dataclasses of numbers, such as the parameters of a model, are packed like tuples.
 
-By value a tuple of fifty arrays is some hundred and fifty words, taken apart and copied at every call, and each of them
-a line in what the compiler has to read. A box is a table of these words, made once; compiled code reads an array out of
-it where it is named (``step.arrays.projection.G``), a nested tuple is a pointer into the same table, and a kernel among
-the fields can be called. The words never change, which the compiler is told: what a loop uses stays in registers.
+Passed by value, a tuple of fifty arrays has about 150 machine words. Every call copies them, and every word adds a line
+to the code that the compiler reads. A :class:`Box` is a table of these words that is made once. Compiled code reads an
+array from the table where it is named (``step.arrays.projection.G``). A nested tuple is a pointer into the same table,
+and a kernel in a field can be called. The words never change, and the loads are marked as invariant, so the compiler
+keeps the values of a loop in registers.
 """
 
 from __future__ import annotations
@@ -42,24 +43,24 @@ _NUMBERS = (
 )
 _DOUBLE, _BITS = Struct("d"), Struct("q")
 _ARRAYS: dict[Any, types.Type] = {}
-"""Types of arrays by what they depend on."""
+"""Numba types of arrays, by the properties that determine them."""
 _TUPLES: dict[Any, TupleType] = {}
-"""Types of tuples and dataclasses by their class and the types of their fields."""
+"""Numba types of tuples and dataclasses, by their class and the types of their fields."""
 
 
 class Field(NamedTuple):
-    """One field of a tuple in a box: its numba type, and the word where it begins."""
+    """Field of a packed tuple: its numba type, and the index of its first word."""
 
     type: types.Type
     offset: int
 
 
 class TupleType(types.Type):
-    """numba's type of a pointer to the words of a named tuple, or of a dataclass.
+    """Numba type of a pointer to the words of a named tuple or dataclass.
 
     Args:
         kind: Class of the tuple.
-        members: Type of each field by name, a :class:`TupleType` itself for a nested tuple.
+        members: Type of each field by name; a :class:`TupleType` for a nested tuple.
     """
 
     def __init__(self, kind: type, members: dict[str, types.Type]) -> None:
@@ -70,14 +71,14 @@ class TupleType(types.Type):
         for name, member in members.items():
             self.fields[name] = Field(member, self.size)
             self.size += _size(member)
-        # The name is part of the name of every compiled function: short, and another one for other fields.
+        # The name is part of the name of every compiled function, so it is short, and unique for a set of fields.
         text = ", ".join(f"{name}: {field.type}" for name, field in self.fields.items())
         digest = hashlib.sha256(f"{kind.__module__}.{kind.__qualname__}({text})".encode()).hexdigest()
         super().__init__(f"{kind.__name__}#{digest[:12]}")
 
 
 class BoxType(types.Type):
-    """numba's type of a :class:`Box`."""
+    """Numba type of a :class:`Box`."""
 
     def __init__(self, arrays: TupleType) -> None:
         self.arrays = arrays
@@ -89,11 +90,11 @@ register_model(BoxType)(models.OpaqueModel)
 
 
 class Box:
-    """A tuple on the compiled side, in its field ``arrays``; made by :func:`box`.
+    """Packed named tuple, which compiled code reads from the field ``arrays``; made by :func:`box`.
 
     Attributes:
-        address: Of its words.
-        type: What numba calls it.
+        address: Address of its words.
+        type: Its numba type.
     """
 
     __slots__ = ("_numba_type_", "_owner", "_words", "address", "type")
@@ -109,33 +110,34 @@ class Box:
 
 
 def box(arrays: tuple[Any, ...]) -> Box:
-    """Return ``arrays``, a named tuple of arrays, numbers, kernels and such tuples or dataclasses, for entries.
+    """Pack ``arrays`` as an argument of compiled entry points.
 
-    The arrays themselves are shared; numbers are copied.
+    ``arrays`` is a named tuple of arrays, numbers, kernels, and such tuples or dataclasses. The box shares the arrays
+    and copies the numbers.
 
     Raises:
-        TypeError: A field is nothing of the kind.
+        TypeError: A field has another type.
     """
     return Box(arrays)
 
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a class of named tuples or dataclasses, none of any other class."""
+    """Return the field names of a class of named tuples or dataclasses, and an empty tuple for any other class."""
     if issubclass(kind, tuple):
         return tuple(getattr(kind, "_fields", ()))
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _take(value: Any, words: list[int]) -> types.Type:
-    """Append the words of ``value`` and return its type.
+    """Append the words of ``value`` and return its numba type.
 
-    Words are those of its fields; address, shape and strides; or the bits of a number.
+    The words of a tuple are those of its fields. An array has address, shape and strides; a number has its bits.
     """
     kind: Any = type(value)
     if isinstance(value, np.ndarray):
         words += [value.ctypes.data, *value.shape, *value.strides]
-        # numba looks at no more than this, and takes seven times as long.
+        # numba uses only these properties, but its own lookup takes seven times as long.
         key = kind, value.dtype, value.ndim, value.flags.num
         return _ARRAYS.get(key) or _ARRAYS.setdefault(key, typeof(value))
     names = _names(kind)
@@ -146,11 +148,11 @@ def _take(value: Any, words: list[int]) -> types.Type:
                 members.append(_take(getattr(value, name), words))
             except TypeError as error:
                 raise TypeError(f"{kind.__name__}.{name}: {error}") from None
-        known = kind, *members
-        return _TUPLES.get(known) or _TUPLES.setdefault(known, TupleType(kind, dict(zip(names, members, strict=True))))
+        key = kind, *members
+        return _TUPLES.get(key) or _TUPLES.setdefault(key, TupleType(kind, dict(zip(names, members, strict=True))))
     if isinstance(value, Dispatcher):
         return KernelType.of(value)
-    # True is an int, too.
+    # bool is tested before int, because True is also an int.
     for kinds, number in _NUMBERS:
         if isinstance(value, kinds):
             words.append(_BITS.unpack(_DOUBLE.pack(value))[0] if number is types.float64 else int(value))
@@ -228,7 +230,7 @@ def _field(context: Any, builder: Any, kind: TupleType, value: Any, name: str) -
 
 
 def _array(context: Any, builder: Any, kind: types.Array, word: Any) -> Any:
-    """Return the array whose words ``word(i)`` gives; it owns nothing."""
+    """Return a numba array whose words ``word(i)`` returns; it does not own its memory."""
     array = context.make_array(kind)(context, builder)
     n = kind.ndim
     shape = [word(1 + i) for i in range(n)]

@@ -1,4 +1,4 @@
-"""Kernels called from Python with the types that they have within a step, so that they are not compiled once more."""
+"""Calls of kernels from Python with the argument types that they have within a step, to avoid a second compilation."""
 
 from __future__ import annotations
 
@@ -45,35 +45,35 @@ class _Five(NamedTuple):
 
 @entry
 def _call_one(boxed: Any) -> Any:
-    its = boxed.arrays
-    return its.kernel(its.a)
+    packed = boxed.arrays
+    return packed.kernel(packed.a)
 
 
 @entry
 def _call_two(boxed: Any) -> Any:
-    its = boxed.arrays
-    return its.kernel(its.a, its.b)
+    packed = boxed.arrays
+    return packed.kernel(packed.a, packed.b)
 
 
 @entry
 def _call_three(boxed: Any) -> Any:
-    its = boxed.arrays
-    return its.kernel(its.a, its.b, its.c)
+    packed = boxed.arrays
+    return packed.kernel(packed.a, packed.b, packed.c)
 
 
 @entry
 def _call_four(boxed: Any) -> Any:
-    its = boxed.arrays
-    return its.kernel(its.a, its.b, its.c, its.d)
+    packed = boxed.arrays
+    return packed.kernel(packed.a, packed.b, packed.c, packed.d)
 
 
 @entry
 def _call_five(boxed: Any) -> Any:
-    its = boxed.arrays
-    return its.kernel(its.a, its.b, its.c, its.d, its.e)
+    packed = boxed.arrays
+    return packed.kernel(packed.a, packed.b, packed.c, packed.d, packed.e)
 
 
-_WAYS: tuple[tuple[Any, Any], ...] = (
+_BY_COUNT: tuple[tuple[Any, Any], ...] = (
     (_One, _call_one),
     (_Two, _call_two),
     (_Three, _call_three),
@@ -83,9 +83,10 @@ _WAYS: tuple[tuple[Any, Any], ...] = (
 
 
 def call(kernel: Any, *arguments: Any) -> Any:
-    """Return ``kernel(*arguments)``: one to five named tuples, arrays or numbers, which go along in a :func:`box`.
+    """Return ``kernel(*arguments)`` for one to five named tuples, arrays or numbers, packed by :func:`box`.
 
-    By themselves named tuples go by value: another type, for which all that the kernel calls would be compiled anew.
+    Named tuples that are passed by value have another numba type. The kernel, and all kernels that it calls, would then
+    be compiled again.
     """
-    kind, run = _WAYS[len(arguments) - 1]
+    kind, run = _BY_COUNT[len(arguments) - 1]
     return run(box(kind(kernel, *arguments)))

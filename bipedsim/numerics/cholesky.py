@@ -1,4 +1,4 @@
-"""Positive definite equations of a few tens of unknowns, solved without a call of LAPACK."""
+"""Solution of positive definite systems with a few tens of unknowns, without a call of LAPACK."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bipedsim.numerics.jit import kernel
 
 @kernel
 def solve_positive_definite(N, b):  # type: ignore[no-untyped-def]
-    """Replace b (n,) by the solution of N x = b, N (n, n) by its factor: N = U^T U, upper triangles only.
+    """Replace b (n,) by the solution of N x = b, and N (n, n) by its factor: N = U^T U, upper triangles only.
 
-    Four rows at a time along rows, which the compiler vectorises.
+    The inner loops process four rows at a time along rows, so that the compiler vectorises them.
 
     Returns:
-        Whether N is positive definite and all its numbers are finite.
+        Whether N is positive definite and all numbers are finite.
     """
     n = b.shape[0]
     for i in range(n):

@@ -1,4 +1,4 @@
-"""How long this process was compiling: no part of how fast what it compiled is."""
+"""Compilation time of this process, so that measurements can exclude it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numba.core.event import Listener, register
 
 
 class _Stopwatch(Listener):  # type: ignore[misc]
-    """Adds up what the compiler takes; functions that it compiles for others are within theirs."""
+    """Sum the compilation time; nested compilations count as part of the outermost one."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -17,13 +17,13 @@ class _Stopwatch(Listener):  # type: ignore[misc]
         self._begun = 0.0
 
     def on_start(self, event: Any) -> None:
-        """Start at the outermost function."""
+        """Start the clock at the outermost function."""
         if not self._depth:
             self._begun = time.perf_counter()
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Stop where it is done."""
+        """Stop the clock when the outermost function is compiled."""
         self._depth -= 1
         if not self._depth:
             self.seconds += time.perf_counter() - self._begun
@@ -34,5 +34,5 @@ register("numba:compile", _stopwatch)
 
 
 def compile_seconds() -> float:
-    """Return how long this process has compiled so far [s]."""
+    """Return the total compilation time of this process so far [s]."""
     return _stopwatch.seconds

@@ -1,4 +1,4 @@
-"""Where points lie in convex polygons of support: distance to the edge, nearest point inside."""
+"""Position of points relative to convex support polygons: distance to the edge, nearest point inside."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from bipedsim.numerics.arrays import Array
 from bipedsim.numerics.jit import kernel
 
 
-def reach(hull: Array, point: Array, way: Array) -> float:
-    """Return how far [m] it is from ``point`` (2,) to the edge of a hull (n, 2) in the direction ``way``; 0 outside."""
-    size = math.hypot(*way)
+def reach(hull: Array, point: Array, direction: Array) -> float:
+    """Return the distance [m] from ``point`` (2,) to the edge of a hull (n, 2) in a direction (2,); 0 outside."""
+    size = math.hypot(*direction)
     if size == 0.0:
         return 0.0
     edges = np.roll(hull, -1, axis=0) - hull
     outward = np.column_stack([edges[:, 1], -edges[:, 0]])
-    distance, rate = np.einsum("ij,ij->i", outward, hull - point), outward @ way / size
+    distance, rate = np.einsum("ij,ij->i", outward, hull - point), outward @ direction / size
     ahead = rate > 1e-12
     return max(0.0, float((distance[ahead] / rate[ahead]).min())) if ahead.any() else 0.0
 
 
 @kernel
 def to_edge(hull, n, i, x, y):  # type: ignore[no-untyped-def]
-    """Return the point of edge ``i`` that is nearest to (x, y), its distance, and whether (x, y) is inside the edge."""
+    """Return the point of edge ``i`` nearest to (x, y), the distance, and whether (x, y) is on the inner side."""
     k = i + 1 if i + 1 < n else 0
     ex = hull[k, 0] - hull[i, 0]
     ey = hull[k, 1] - hull[i, 1]
@@ -38,7 +38,7 @@ def to_edge(hull, n, i, x, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def margin(hull, n, x, y) -> float:  # type: ignore[no-untyped-def]
-    """Return the signed distance [m] from (x, y) to the boundary, positive inside; of a point or a line at most 0."""
+    """Return the signed distance [m] from (x, y) to the boundary, positive inside; at most 0 for a point or a line."""
     inside = n > 2
     nearest = math.inf
     for i in range(n):
@@ -68,7 +68,7 @@ def move_inside(hull, n, point) -> None:  # type: ignore[no-untyped-def]
 
 @kernel
 def _gap(hull, n, inset, i, x, y):  # type: ignore[no-untyped-def]
-    """Return how far (x, y) lies outside of edge ``i`` moved inwards by ``inset`` [m], and the normal to the inside."""
+    """Return the distance of (x, y) outside of edge ``i`` moved inwards by ``inset`` [m], and the inward normal."""
     k = i + 1 if i + 1 < n else 0
     ex = hull[k, 0] - hull[i, 0]
     ey = hull[k, 1] - hull[i, 1]
@@ -82,13 +82,13 @@ def _gap(hull, n, inset, i, x, y):  # type: ignore[no-untyped-def]
 def clamp(hull, n, inset, point) -> bool:  # type: ignore[no-untyped-def]
     """Move ``point`` (2,) to the nearest point that is ``inset`` [m] inside the hull; return whether it moved.
 
-    Where the hull is nowhere two insets wide, the mean of its corners takes the place of what is inside.
+    If the hull is nowhere two insets wide, the point moves to the mean of the corners.
 
     Args:
-        hull: (>= n, 2) corners, counter-clockwise and apart, as :func:`hull_corners` gives them.
+        hull: (>= n, 2) distinct corners, counter-clockwise, as :func:`hull_corners` returns them.
         n: Number of corners, at least 1.
         inset: At least 0 [m].
-        point: In and out.
+        point: Input and output.
     """
     outside = n < 3
     for i in range(n if n > 2 else 0):
@@ -103,7 +103,7 @@ def clamp(hull, n, inset, point) -> bool:  # type: ignore[no-untyped-def]
         out, nx, ny = _gap(hull, n, inset, i, point[0], point[1])
         if out < 0.0:
             continue
-        # The foot of the perpendicular on this edge, and how far to go along the edge for all others to hold.
+        # Foot of the perpendicular on this edge, and the range along the edge that satisfies all other edges.
         x = point[0] + out * nx
         y = point[1] + out * ny
         low = -math.inf

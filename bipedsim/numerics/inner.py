@@ -1,8 +1,8 @@
-"""Kernels that only other kernels call: kept as what the compiler reads, not as machine code.
+"""Compilation of kernels that only other kernels call: they are stored as bitcode instead of machine code.
 
-numba makes machine code of every function, with all that it calls in it: a chain of ten kernels optimises and
-translates the innermost one ten times. What takes a pointer into a box is called by no Python code, so that the code of
-the entry, into which everything is linked, is the only one that runs.
+numba generates machine code for every function together with all functions that it calls. In a chain of ten kernels the
+innermost one is then optimised and translated ten times. A function that takes a pointer into a box is never called
+from Python. Only the code of the entry point, into which everything is linked, is executed.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from numba.core.compiler import Compiler, compile_result
 
 
 def is_inner(arguments: tuple[Any, ...]) -> bool:
-    """Return whether a function of these numba types takes a pointer into a box."""
+    """Return whether a function with arguments of these numba types takes a pointer into a box."""
     return any(getattr(kind, "members", None) is not None for kind in arguments)
 
 
 class InnerLibrary(JITCodeLibrary):
-    """The code of one kernel and of what it calls, to be linked into that of its callers and optimised there."""
+    """Code of one kernel and of the kernels that it calls, which is linked into its callers and optimised there."""
 
     @property
     def codegen(self) -> Any:
-        """Whom numba asks to note where the function's constants are: there is no function in memory."""
+        """Object that numba asks to register the function's constants, which does nothing."""
         return self
 
     def set_env(self, name: str, env: Any) -> None:
         """Do nothing; see :attr:`codegen`."""
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return 0: nobody calls it by address."""
+        """Return 0, because the function is never called by address."""
         self._ensure_finalized()
         return 0
 
     def serialize_using_object_code(self) -> tuple[str, str, bytes]:
-        """Return what is kept on disk."""
+        """Return the data for the cache on disk."""
         return self.serialize_using_bitcode()  # type: ignore[no-any-return]
 
     def _optimize_final_module(self) -> None:
@@ -48,7 +48,7 @@ class InnerLibrary(JITCodeLibrary):
 
 
 class KernelCompiler(Compiler):
-    """numba's pipeline, with an :class:`InnerLibrary` where nothing else is needed."""
+    """numba's compiler pipeline, with an :class:`InnerLibrary` for inner kernels."""
 
     def __init__(
         self, typing_context: Any, target_context: Any, library: Any, args: Any, return_type: Any, *rest: Any
@@ -59,7 +59,7 @@ class KernelCompiler(Compiler):
 
 
 def rebuild(target_context: Any, reduced: tuple[Any, ...]) -> Any:
-    """Return the compiled function that ``CompileResult._reduce`` made ``reduced`` of, for an inner kernel."""
+    """Return the compiled inner kernel that ``CompileResult._reduce`` reduced to ``reduced``."""
     (name, _, code), fndesc, env, signature, objectmode, lifted, annotation, reload_init, environments = reduced
     for function in reload_init:
         function()

@@ -1,10 +1,10 @@
-"""How kernels are compiled.
+"""Compilation of kernels.
 
-``kernel`` compiles without numba's runtime: such a function cannot allocate, which the compiler checks, and spends
-nothing on counting references to fifty arrays at every call, three quarters of the time else.
+``kernel`` compiles without numba's runtime. Such a function cannot allocate memory; the compiler checks this. It does
+not count references either. For fifty arrays per call, counting would take three quarters of the time.
 
-What is compiled is kept on disk and compiled again when the code changes that it depends on (``kernel_cache.py``). It
-is compiled when it is first called; :func:`announced` says so to whoever has to wait.
+Compiled functions are cached on disk, and compiled again when the code changes on which they depend
+(``kernel_cache.py``). A function is compiled at its first call; :func:`announced` reports this to the user.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from bipedsim.numerics.inner import KernelCompiler
 from bipedsim.numerics.kernel_cache import KernelCache, share_missing
 
 _caches: list[KernelCache] = []
-# Seconds from which on a figure would promise too much: other programs take their part of the cores.
+# Above this estimate [s] no exact figure is printed, because other programs share the cores.
 _LONG = 50.0
-_what, _least, _most = "", 0.0, 0.0
+_purpose, _shortest, _longest = "", 0.0, 0.0
 _announced = False
 _silent = True
 _on_first: Callable[[], object] | None = None
@@ -36,39 +36,39 @@ _since = 0.0
 
 @contextmanager
 def announced(what: str, seconds: float, at_first: float | None = None) -> Iterator[None]:
-    """Say on stderr that ``what`` is compiled, and about how long, if within the context a kernel must be.
+    """Print a message on stderr if a kernel must be compiled within the context, with the expected duration.
 
     Args:
-        what: What the kernels are for; what stands behind a comma is said at the beginning alone.
-        seconds: What it takes alone, where all that others need too is in the cache [s].
-        at_first: What it takes where nothing is, by default no longer [s]; in between, it goes by the share of kernels
-            that are missing.
+        what: Purpose of the kernels; text after a comma is printed at the beginning only.
+        seconds: Duration if only the kernels of this purpose are missing in the cache [s].
+        at_first: Duration if the cache is empty [s]; by default the same. In between, the fraction of missing kernels
+            determines the estimate.
 
-    How many were compiled, and for how long, is said at its end. A context speaks for those within it. Before and
-    behind it the first kernel that must be compiled says so for all, and where it is from. On a terminal a line counts
-    the kernels meanwhile.
+    At the end of the context, the number of compiled kernels and the duration are printed. The outermost context
+    prints for contexts within it. Outside of any context, the first kernel to be compiled prints a message for all,
+    which names its module. On a terminal, a line counts the kernels meanwhile.
     """
-    global _what, _least, _most, _announced, _silent
+    global _purpose, _shortest, _longest, _announced, _silent
     if _announced:
         yield
         return
-    _what, _least, _most, _announced = f" of {what}", seconds, seconds if at_first is None else at_first, True
+    _purpose, _shortest, _longest, _announced = f" of {what}", seconds, seconds if at_first is None else at_first, True
     before, begun = _compiled, compile_seconds()
     try:
         yield
         if _compiled > before:
-            # What the line of a terminal counts is written over.
+            # The final message overwrites the counting line of a terminal.
             begin = "\r" if sys.stderr.isatty() else ""
             count = f"{_compiled - before} kernel{'s' * (_compiled > before + 1)}"
             of = what.partition(",")[0]
             print(f"{begin}compiled {count} of {of} in {compile_seconds() - begun:.0f} s", file=sys.stderr, flush=True)
     finally:
-        _what, _announced, _silent = "", False, True
+        _purpose, _announced, _silent = "", False, True
 
 
 @contextmanager
 def on_compiling(act: Callable[[], object]) -> Iterator[None]:
-    """Call ``act()`` before the first kernel is compiled within the context, if one is."""
+    """Call ``act()`` before the first kernel is compiled within the context, if any is."""
     global _on_first
     before, _on_first = _on_first, act
     try:
@@ -78,15 +78,15 @@ def on_compiling(act: Callable[[], object]) -> Iterator[None]:
 
 
 def _announce(module: str) -> None:
-    """Say that kernels are compiled, of which the first is one of ``module``."""
-    global _what, _silent, _on_first, _compiled, _since
+    """Print the messages for a kernel of ``module`` that must be compiled."""
+    global _purpose, _silent, _on_first, _compiled, _since
     act, _on_first = _on_first, None
     if act is not None:
         act()
-    if _what:
-        said = f"compiling the kernels{_what}, {_how_long(_least, _most)}, once ..."
-        print(said, file=sys.stderr, flush=True)
-        _what, _silent = "", False
+    if _purpose:
+        message = f"compiling the kernels{_purpose}, {_how_long(_shortest, _longest)}, once ..."
+        print(message, file=sys.stderr, flush=True)
+        _purpose, _silent = "", False
     elif _silent:
         print(f"compiling kernels, of {module} first, up to two minutes, once ...", file=sys.stderr, flush=True)
         _silent = False
@@ -96,33 +96,34 @@ def _announce(module: str) -> None:
         print(f"\r{_compiled} kernels, {time.monotonic() - _since:.0f} s ", end="", file=sys.stderr, flush=True)
 
 
-def _how_long(least: float, most: float) -> str:
-    """Return in words what compiling takes between ``least`` and ``most`` [s], by how much is missing."""
-    seconds = least + (most - least) * share_missing(_caches)
+def _how_long(shortest: float, longest: float) -> str:
+    """Return the expected duration as text; the fraction of missing kernels interpolates the two limits [s]."""
+    seconds = shortest + (longest - shortest) * share_missing(_caches)
     return f"about {seconds:.0f} s" if seconds < _LONG else "1 to 2 minutes"
 
 
 def _without_literals(fold: Callable[..., Any], args: Any, kws: Any) -> Any:
-    """Return what numba's ``fold`` does, of types without values: else each constant argument compiles a kernel again.
+    """Return the result of numba's ``fold`` with types without literal values.
 
-    The optimiser sees the constants anyway, since callers are linked with what they call.
+    Otherwise each constant argument would compile a kernel again. The optimiser knows the constants in any case,
+    because functions are linked with their callers.
     """
     signature, types = fold(args, kws)
     return signature, tuple(map(unliteral, types))
 
 
 def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles with ``options``, and keeps what it compiled."""
+    """Return a decorator that compiles with ``options`` and caches the result."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        # One wrapper less to compile: none of them is called from C.
-        made: Any = njit(
+        # The kernels are never called from C, so one wrapper less is compiled.
+        compiled: Any = njit(
             **{"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler, **options}
         )(function)
-        made._cache = KernelCache(made, partial(_announce, function.__module__))
-        made._compiler.fold_argument_types = partial(_without_literals, made._compiler.fold_argument_types)
-        _caches.append(made._cache)
-        return made
+        compiled._cache = KernelCache(compiled, partial(_announce, function.__module__))
+        compiled._compiler.fold_argument_types = partial(_without_literals, compiled._compiler.fold_argument_types)
+        _caches.append(compiled._cache)
+        return compiled
 
     return decorate
 
@@ -130,14 +131,14 @@ def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 kernel = _compiler(_nrt=False)
 
 entry = _compiler()
-"""For what is called from Python with a box: only here are references counted. It may allocate."""
+"""Decorator for functions that Python calls with a box. Only these count references; they may allocate memory."""
 
 
 def ready(function: Any, *arguments: Any) -> Callable[..., Any]:
-    """Return what ``function``, an :data:`entry`, is compiled to for ``arguments`` like these.
+    """Compile ``function``, an :data:`entry`, for arguments like these, and return the compiled function.
 
-    It is called as the function is, by position, and does not look at the types of what it is given, which takes the
-    function 0.3 us where a box is among them: whoever calls it answers for them, and that arrays lie in one piece.
+    Call the compiled function by position. It does not check the types of its arguments, which would take 0.3 us if
+    there is a box. The caller must guarantee the same types, and contiguous arrays.
     """
-    made: Callable[..., Any] = function.compile(tuple(map(typeof, arguments)))
-    return made
+    compiled: Callable[..., Any] = function.compile(tuple(map(typeof, arguments)))
+    return compiled

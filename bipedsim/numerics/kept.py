@@ -1,4 +1,4 @@
-"""Arrays of any kinds that compiled code keeps and puts back, as the bytes that they are."""
+"""Bytewise copies of arrays of any type, which compiled code saves and restores."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bipedsim.numerics.jit import entry, kernel
 
 
 class Kept(NamedTuple):
-    """Arrays, and room for a copy of them.
+    """Arrays, and memory for a copy of them.
 
     Attributes:
-        where: (n, 3) address of each, that of its copy, and how many bytes it has; somebody else has to hold on to the
-            arrays.
-        copies: The bytes of one after the other.
+        where: (n, 3) address of each array, address of its copy, and size in bytes. The caller must keep the arrays
+            alive.
+        copies: Bytes of all copies, one after the other.
     """
 
     where: Integers
@@ -30,15 +30,15 @@ class Kept(NamedTuple):
 
 
 def kept(arrays: Iterable[NDArray[Any]], *others: Kept) -> Kept:
-    """Return room for a copy of ``arrays``, and for a further one of what ``others`` keep.
+    """Return memory for a copy of ``arrays``, and for another copy of the arrays of ``others``.
 
     Raises:
-        ValueError: One does not lie in memory in one piece.
+        ValueError: An array is not contiguous in memory.
     """
-    given = list(arrays)
-    if not all(array.flags.c_contiguous for array in given):
+    arrays = list(arrays)
+    if not all(array.flags.c_contiguous for array in arrays):
         raise ValueError("what is kept has to lie in memory in one piece")
-    sources = [(array.ctypes.data, array.nbytes) for array in given]
+    sources = [(array.ctypes.data, array.nbytes) for array in arrays]
     sources += [(int(source), int(size)) for other in others for source, _, size in other.where]
     copies = np.zeros(sum(size for _, size in sources), dtype=np.uint8)
     where, address = [], copies.ctypes.data
@@ -63,14 +63,14 @@ def _copy(typing: Any, to: Any, source: Any, size: Any) -> Any:
 
 @kernel
 def keep(k: Kept) -> None:
-    """Copy the arrays."""
+    """Save a copy of the arrays."""
     for i in range(k.where.shape[0]):
         _copy(k.where[i, 1], k.where[i, 0], k.where[i, 2])  # type: ignore[call-arg]
 
 
 @kernel
 def put_back(k: Kept) -> None:
-    """Make the arrays what they were when they were copied."""
+    """Restore the arrays from their copies."""
     for i in range(k.where.shape[0]):
         _copy(k.where[i, 0], k.where[i, 1], k.where[i, 2])  # type: ignore[call-arg]
 
@@ -80,9 +80,9 @@ def copy_rows(where: Integers, row: int) -> None:
     """Copy arrays to row ``row`` of larger ones, in one call.
 
     Args:
-        where: (n, 3) address of each, that of row 0, and how many bytes a row has; what has the address 0 is left out.
-            Somebody else has to hold on to all of them.
-        row: Number of the row.
+        where: (n, 3) address of each array, address of row 0 of its target, and size of a row in bytes. Arrays with the
+            address 0 are skipped. The caller must keep all arrays alive.
+        row: Index of the row.
     """
     for i in range(where.shape[0]):
         if where[i, 0] != 0:

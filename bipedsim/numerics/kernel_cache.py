@@ -1,10 +1,13 @@
-"""Compiled functions kept on disk, each for exactly what its result depends on.
+"""Cache of compiled functions on disk, keyed by everything on which the result depends.
 
-numba looks at the bytes of the file that holds a function: it compiles anew after an edit of a comment, and does not
-notice the edit of a function or a constant that comes from another file. Here the key is the code itself: instructions
-and constants of the function and of every function that it calls, the values of the globals that they use, and the
-compiler with its settings (``NUMBA_BOUNDSCHECK``, ``NUMBA_OPT`` ...). Docstrings, comments and line numbers are no part
-of it.
+numba's own cache compares the bytes of the source file. It compiles again after an edit of a comment, and it does not
+notice an edit of a function or constant in another file. Here the key is the code itself:
+
+- instructions and constants of the function and of every function that it calls,
+- the values of the globals that they use,
+- the compiler with its settings (``NUMBA_BOUNDSCHECK``, ``NUMBA_OPT`` ...).
+
+Docstrings, comments and line numbers are not part of the key.
 """
 
 from __future__ import annotations
@@ -35,16 +38,16 @@ from bipedsim.numerics.inner import is_inner, rebuild
 config: Any = numba_config
 
 KEPT = 3
-"""Versions of a compiled function that stay: of two branches that somebody goes to and fro between, say."""
+"""Number of versions of a compiled function that are stored, for example for switching between two branches."""
 
 _SHOWN = 16
-"""Characters of a digest in the name of a file."""
+"""Number of characters of a digest in a file name."""
 _CONSTANTS = frozenset(hasconst)
 _EXTENDED = opmap["EXTENDED_ARG"]
 _GLOBAL = opmap["LOAD_GLOBAL"]
-# Since 3.11 the lowest bit of the argument says something else.
+# Since Python 3.11 the lowest bit of the argument has another meaning.
 _GLOBAL_SHIFT = 1 if sys.version_info >= (3, 11) else 0
-# What comes with the compiler, whose versions are part of every key.
+# Packages whose versions are part of every key, so that their code is not.
 _FOREIGN = frozenset({"builtins", "math", "cmath", "numba", "numpy", "llvmlite", "typing"})
 _COMPILER = f"{sys.implementation.cache_tag} numba {numba.__version__} numpy {np.__version__} inner"
 _SETTINGS = (
@@ -61,11 +64,11 @@ _SETTINGS = (
     "SLP_VECTORIZE",
     "USING_SVML",
 )
-"""Settings of numba that change machine code. Processor and features are part of ``codegen.magic_tuple()``."""
+"""Settings of numba that change machine code. ``codegen.magic_tuple()`` covers the processor and its features."""
 
 
 class KernelType(types.Type):
-    """numba's type of a kernel in a box: where it is found. Known by name, it is the same in all processes."""
+    """Numba type of a kernel in a box. It is defined by the kernel's name, so it is the same in all processes."""
 
     def __init__(self, module: str, qualname: str) -> None:
         self.module = module
@@ -77,28 +80,28 @@ class KernelType(types.Type):
         """Return the type of ``kernel``.
 
         Raises:
-            TypeError: It is no function of a module, so that another process would not find it.
+            TypeError: The kernel is not a module-level function, so another process would not find it.
         """
-        made = cls(kernel.py_func.__module__, kernel.py_func.__qualname__)
-        if getattr(sys.modules.get(made.module), made.qualname, None) is not kernel:
-            raise TypeError(f"{made.name} is not found by that name; a kernel must be a function of a module")
-        return made
+        kernel_type = cls(kernel.py_func.__module__, kernel.py_func.__qualname__)
+        if getattr(sys.modules.get(kernel_type.module), kernel_type.qualname, None) is not kernel:
+            raise TypeError(f"{kernel_type.name} is not found by that name; a kernel must be a function of a module")
+        return kernel_type
 
     def kernel(self) -> Dispatcher:
-        """Return the kernel."""
+        """Import and return the kernel."""
         return getattr(importlib.import_module(self.module), self.qualname)
 
 
-class _Part(NamedTuple):
-    """What one function brings into a key: a digest of its own code and constants, and the functions that it uses."""
+class _CodeDigest(NamedTuple):
+    """Contribution of one function to a key: digest of its own code and constants, and the functions that it uses."""
 
     own: bytes
     calls: tuple[Any, ...]
 
 
 @cache
-def _part(function: Any) -> _Part:
-    """Return what ``function``, a dispatcher or plain, is made of; globals as they are when it is first asked for."""
+def _code_digest(function: Any) -> _CodeDigest:
+    """Return the contribution of a dispatcher or plain function; globals have their values at the first call."""
     options = ""
     if isinstance(function, Dispatcher):
         options = repr(sorted(item for item in function.targetoptions.items() if item[0] != "no_cpython_wrapper"))
@@ -115,11 +118,11 @@ def _part(function: Any) -> _Part:
         for name in used:
             if name in function.__globals__:
                 tokens += [name, *_value(function.__globals__[name], code.co_names, calls)]
-    return _Part(hashlib.sha256("\0".join(tokens).encode()).digest(), tuple(calls))
+    return _CodeDigest(hashlib.sha256("\0".join(tokens).encode()).digest(), tuple(calls))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield ``code`` and those of the functions within it."""
+    """Yield ``code`` and the code of the functions defined within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -129,7 +132,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _instructions(code: CodeType) -> tuple[list[str], list[str]]:
     """Return instructions and the constants that they load, in order, and the names of the globals that they use.
 
-    The numbers of constants are left out: they move when a docstring comes or goes.
+    Indices of constants are removed, because they change when a docstring is added or removed.
     """
     raw = bytearray(code.co_code)
     loaded = []
@@ -147,16 +150,19 @@ def _instructions(code: CodeType) -> tuple[list[str], list[str]]:
 
 
 def _constant(value: Any) -> str:
-    """Return ``value`` as text; the order of a set is another one in every process, code is looked at elsewhere."""
+    """Return ``value`` as text; sets are sorted, because their order varies between processes.
+
+    Code objects are represented by their names, because :func:`_codes` covers their content.
+    """
     if isinstance(value, CodeType):
         return value.co_name
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 
 def _value(value: Any, names: tuple[str, ...], calls: list[Any]) -> list[str]:
-    """Return what a global of a function is, as text; append functions to ``calls``.
+    """Return the value of a global of a function as text; append functions to ``calls``.
 
-    ``names`` are all that the code mentions: what it may take from a module.
+    ``names`` are all names in the code, hence all attributes that it may take from a module.
     """
     if isinstance(value, Dispatcher | FunctionType):
         top = getattr(value, "__module__", "") or ""
@@ -183,11 +189,11 @@ def _value(value: Any, names: tuple[str, ...], calls: list[Any]) -> list[str]:
 
 @cache
 def digest(function: Any) -> str:
-    """Return the digest of ``function`` and of all that it calls, over all files."""
-    return _digest(function, _part)
+    """Return the digest of ``function`` and of all functions that it calls, over all files."""
+    return _digest(function, _code_digest)
 
 
-def _digest(function: Any, part_of: Callable[[Any], _Part]) -> str:
+def _digest(function: Any, digest_of: Callable[[Any], _CodeDigest]) -> str:
     seen: set[Any] = set()
     waiting = [function]
     total = hashlib.sha256()
@@ -195,9 +201,9 @@ def _digest(function: Any, part_of: Callable[[Any], _Part]) -> str:
         current = waiting.pop()
         if current not in seen:
             seen.add(current)
-            part = part_of(current)
-            total.update(part.own)
-            waiting += reversed(part.calls)
+            code = digest_of(current)
+            total.update(code.own)
+            waiting += reversed(code.calls)
     return total.hexdigest()
 
 
@@ -206,7 +212,7 @@ def _arguments(signature: Any) -> tuple[types.Type, ...]:
 
 
 def _kernels_in(kind: types.Type) -> Iterator[KernelType]:
-    """Yield the kernels that arguments of type ``kind`` bring along."""
+    """Yield the kernels contained in arguments of type ``kind``."""
     if isinstance(kind, KernelType):
         yield kind
     for inner in (*getattr(kind, "members", ()), getattr(kind, "arrays", None)):
@@ -216,9 +222,10 @@ def _kernels_in(kind: types.Type) -> Iterator[KernelType]:
 
 @cache
 def cache_folder(source: Path) -> Path:
-    """Return where compiled functions of the folder ``source`` are kept: beside it, or in the user's cache.
+    """Return the cache folder for functions of the folder ``source``: a subfolder, or the user's cache.
 
-    ``NUMBA_CACHE_DIR`` overrides both. Installations may share a folder: the files are named by what is in them.
+    ``NUMBA_CACHE_DIR`` overrides both. Installations may share a folder, because digests of the content are part of the
+    file names.
     """
     if config.CACHE_DIR:
         return Path(config.CACHE_DIR)
@@ -234,25 +241,25 @@ def cache_folder(source: Path) -> Path:
 
 
 def _compiler(codegen: Any) -> str:
-    """Return a digest of the compiler, its settings and the machine that it compiles for."""
+    """Return a digest of the compiler, its settings and the target machine."""
     settings = [(name, repr(getattr(config, name, None))) for name in _SETTINGS]
     return hashlib.sha256(repr((_COMPILER, codegen.magic_tuple(), settings)).encode()).hexdigest()[: _SHOWN // 2]
 
 
 def share_missing(caches: Sequence[KernelCache]) -> float:
-    """Return of what share of some functions no version is kept, for whatever arguments; 0 where there are none.
+    """Return the fraction of functions without a stored version for any arguments; 0 if there are no functions.
 
-    Whoever takes other functions as arguments counts as missing. Nothing is remembered of what the functions are made
-    of, as some of them may be in modules that are only loaded in part.
+    Functions that take other functions as arguments count as missing. The contributions are not cached beyond this
+    call, because some modules may be only partly loaded.
     """
-    part_of = cache(_part.__wrapped__)
-    kept = sum(one._keeps(_digest(one._kernel, part_of)) for one in caches)
-    return 1.0 - kept / len(caches) if caches else 0.0
+    digest_of = cache(_code_digest.__wrapped__)
+    stored = sum(versions._has_version(_digest(versions._kernel, digest_of)) for versions in caches)
+    return 1.0 - stored / len(caches) if caches else 0.0
 
 
 @cache
-def _tell_unkept(folder: Path, reason: str) -> None:
-    """Say on stderr, once a folder and process, that every process has to compile what cannot be kept."""
+def _warn_not_stored(folder: Path, reason: str) -> None:
+    """Warn on stderr, once per folder and process, that compiled kernels cannot be stored."""
     print(
         f"compiled kernels cannot be kept in {folder} ({reason}): they are compiled at every start; make room "
         "there, or name another folder by NUMBA_CACHE_DIR",
@@ -262,7 +269,7 @@ def _tell_unkept(folder: Path, reason: str) -> None:
 
 
 class KernelCache(_Cache):
-    """What numba asks for compiled versions of one function, and gives new ones to; one file each.
+    """Cache of the compiled versions of one function, one file per version, in the interface that numba expects.
 
     Args:
         kernel: The function, compiled by numba.
@@ -282,39 +289,39 @@ class KernelCache(_Cache):
         """Folder of the files."""
         return str(cache_folder(self._source))
 
-    def _keeps(self, code: str) -> bool:
-        """Return whether a version of this code is kept for this compiler and machine."""
+    def _has_version(self, code: str) -> bool:
+        """Return whether a version of this code is stored for this compiler and machine."""
         context: Any = self._kernel.targetctx
         compiler = _compiler(context.codegen())
         return any(cache_folder(self._source).glob(f"{self._name}-{compiler}*-{code[:_SHOWN]}.nbc"))
 
     def enable(self) -> None:
-        """Read and write files."""
+        """Enable reading and writing of files."""
         self._enabled = True
 
     def disable(self) -> None:
-        """Neither read nor write."""
+        """Disable reading and writing of files."""
         self._enabled = False
 
     def flush(self) -> None:
-        """Remove all versions."""
+        """Delete all versions."""
         for path in cache_folder(self._source).glob(f"{self._name}-*.nbc"):
             path.unlink(missing_ok=True)
 
     def _path(self, signature: Any, codegen: Any) -> Path:
-        """Return the file, named by function, compiler and machine, types of the arguments, and digest of the code."""
+        """Return the file, named by function, compiler and machine, argument types, and digest of the code."""
         arguments = _arguments(signature)
         code = digest(self._kernel)
-        brought = [found for kind in arguments for found in _kernels_in(kind)]
-        if brought:
-            code += "".join(digest(found.kernel()) for found in brought)
+        kernel_types = [kernel_type for kind in arguments for kernel_type in _kernels_in(kind)]
+        if kernel_types:
+            code += "".join(digest(kernel_type.kernel()) for kernel_type in kernel_types)
             code = hashlib.sha256(code.encode()).hexdigest()
         types_of = hashlib.sha256(repr([str(kind) for kind in arguments]).encode()).hexdigest()
         target = _compiler(codegen) + types_of[:_SHOWN]
         return cache_folder(self._source) / f"{self._name}-{target}-{code[:_SHOWN]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the version for the signature ``sig`` if there is one or another process just makes it, else None."""
+        """Return the version for the signature ``sig``, or None; wait for another process that compiles it."""
         if not self._enabled:
             return None
         target_context.refresh()
@@ -325,23 +332,23 @@ class KernelCache(_Cache):
             try:
                 reduced = pickle.loads(path.read_bytes())
                 return rebuild(target_context, reduced) if inner else CompileResult._rebuild(target_context, *reduced)
-            except Exception:  # whatever pickle and LLVM think of a damaged file; it is compiled and written anew
+            except Exception:  # a damaged file may raise any error of pickle or LLVM; it is compiled and written again
                 return None
 
-        found = load()
-        if found is not None:
-            return found
+        compiled = load()
+        if compiled is not None:
+            return compiled
         self._on_miss()
         claim(path)
-        found = load()
-        if found is not None:
+        compiled = load()
+        if compiled is not None:
             release(path)
-        # Python cannot call what takes a pointer into a box: a wrapper that lets it would be compiled for nothing.
+        # Python cannot call a function that takes a pointer into a box, so its Python wrapper is not compiled.
         self._kernel.targetoptions["no_cpython_wrapper"] = inner
-        return found
+        return compiled
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep ``data``, and of its older versions :data:`KEPT` in all; a disk that takes nothing is told once."""
+        """Store ``data`` and delete all but the last :data:`KEPT` versions; warn once if the disk is not writable."""
         if not self._enabled:
             return
         path = self._path(sig, data.codegen)
@@ -350,7 +357,7 @@ class KernelCache(_Cache):
             if compiled["lifted"] or compiled["library"].has_dynamic_globals:
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Complete or not at all: other processes may read and write at the same time.
+            # The file is replaced atomically, because other processes may read and write at the same time.
             part = path.with_suffix(f".{os.getpid()}.part")
             part.write_bytes(dumps(data._reduce()))
             part.replace(path)
@@ -358,6 +365,6 @@ class KernelCache(_Cache):
             for old in sorted(versions, key=lambda other: other.stat().st_mtime, reverse=True)[KEPT:]:
                 old.unlink(missing_ok=True)
         except OSError as error:
-            _tell_unkept(path.parent, error.strerror or str(error))
+            _warn_not_stored(path.parent, error.strerror or str(error))
         finally:
             release(path)

@@ -1,4 +1,4 @@
-"""Small dense solves, compiled."""
+"""Compiled solvers of small dense linear systems."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import numpy as np
 
 from bipedsim.numerics.jit import kernel
 
-# A pivot this small beside the largest diagonal entry is rounding: the row depends on the others.
+# A pivot below this fraction of the largest diagonal entry is rounding, so its row depends on the others.
 RANK_TOLERANCE = 1e-13
 
 
-# Shift of a singular matrix, beside its largest diagonal entry, and how often its solution is refined.
+# Shift of a singular matrix relative to its largest diagonal entry, and number of refinements of the solution.
 SHIFT = 1e-9
 REFINEMENTS = 4
-# Most sweeps of Jacobi's method, of which it needs six or so; an eigenvalue this small beside the largest is rounding.
+# Maximum number of sweeps of Jacobi's method (about six are needed), and relative size of an eigenvalue that is
+# rounding.
 SWEEPS = 30
 EIGENVALUE_TOLERANCE = 1e-10
-# A pivot this small beside the diagonal entry of its row may be rounding that small ones before it have magnified.
+# A pivot below this fraction of its diagonal entry may be rounding that earlier small pivots have magnified.
 DOUBTFUL_PIVOT = 1e-5
-# Equations contradict each other where so much is left of what is wanted.
+# Residual relative to b above which the equations contradict each other.
 CONTRADICTION = 1e-12
 
 
@@ -26,13 +27,15 @@ CONTRADICTION = 1e-12
 def solve_singular(A, b, n, L, x, residual, correction):
     """Solve the symmetric positive semi-definite, consistent A x = b of size ``n`` for the x of least norm.
 
-    Four legs of a rigid chair then share its weight, where a basic solution lets one hang and another pull. A + shift
-    is factored and the solution refined, which leaves the null space alone. Returns False where the equations
-    contradict each other: what does, over the shift, is then in x.
+    Four legs of a rigid chair then share its weight; a basic solution would leave one unloaded and pull another. The
+    matrix A + shift is factored and the solution refined, which leaves the null space unchanged.
 
     Args:
         A, b, L, x: As in :func:`solve_cholesky`.
         residual, correction: (>= n,) work arrays.
+
+    Returns:
+        False if the equations contradict each other; x then contains the contradicting part divided by the shift.
     """
     largest = 0.0
     for i in range(n):
@@ -54,24 +57,24 @@ def solve_singular(A, b, n, L, x, residual, correction):
             return True
         for i in range(n):
             x[i] += correction[i]
-    wanted = left = 0.0
+    largest_b = largest_residual = 0.0
     for i in range(n):
         total = b[i]
         for j in range(n):
             total -= (A[i, j] if j <= i else A[j, i]) * x[j]
-        wanted = max(wanted, abs(b[i]))
-        left = max(left, abs(total))
-    return left <= CONTRADICTION * wanted
+        largest_b = max(largest_b, abs(b[i]))
+        largest_residual = max(largest_residual, abs(total))
+    return largest_residual <= CONTRADICTION * largest_b
 
 
 @kernel
 def solve_cholesky(A, b, n, L, x) -> bool:
-    """Solve the symmetric positive definite A x = b of size ``n``; return False, x undefined, if A has not full rank.
+    """Solve the symmetric positive definite A x = b of size ``n``; return False, with x undefined, if A is singular.
 
     Args:
-        A, b: (>= n, >= n), (>= n,), untouched; only the lower triangle of A is read.
+        A, b: (>= n, >= n), (>= n,), unchanged; only the lower triangle of A is read.
         L: (>= n, >= n) work array.
-        x: (>= n,) out.
+        x: (>= n,) output.
     """
     largest = 0.0
     for i in range(n):
@@ -91,7 +94,7 @@ def solve_cholesky(A, b, n, L, x) -> bool:
             total -= L[i, k] * L[i, k]
         if not total > floor:
             return False
-        # The diagonal holds the inverse: divisions are slow.
+        # L stores the inverse of the diagonal, because divisions are slow.
         L[i, i] = 1.0 / np.sqrt(total)
         x[i] = y * L[i, i]
     for i in range(n - 1, -1, -1):
@@ -104,25 +107,26 @@ def solve_cholesky(A, b, n, L, x) -> bool:
 
 @kernel
 def is_doubtful(A, n, L) -> bool:
-    """Return whether A, which :func:`solve_cholesky` has factored as ``L``, may be singular all the same.
+    """Return whether A may be singular although :func:`solve_cholesky` has factored it as ``L``.
 
-    There is no pivoting: the rows of two points of one body depend on each other, and with the points side by side
-    there are small pivots that magnify what rounding leaves of the last one, far above ``RANK_TOLERANCE``. The answer
-    would press the points against each other with 10 000 times the weight.
+    The factorisation has no pivoting. The rows of two points of one body are dependent. If the points are close to each
+    other, small pivots magnify the rounding error of the last pivot far above ``RANK_TOLERANCE``. The solution would
+    press the points against each other with 10 000 times the weight.
     """
     doubtful = False
     for i in range(n):
-        # L holds the inverse roots of the pivots.
+        # The diagonal of L stores the inverse square roots of the pivots.
         doubtful = doubtful or L[i, i] * L[i, i] * A[i, i] * DOUBTFUL_PIVOT > 1.0
     return doubtful
 
 
 @kernel
 def solve_least_norm(A, b, n, L, work, x):
-    """Do as :func:`solve_pseudo_inverse`, by Cholesky's method where there is no doubt of the rank.
+    """Solve as :func:`solve_pseudo_inverse`, but by Cholesky's method if A clearly has full rank.
 
     Args:
-        A, b, x: As in :func:`solve_pseudo_inverse`. L, work: (>= n, >= n) work arrays.
+        A, b, x: As in :func:`solve_pseudo_inverse`.
+        L, work: (>= n, >= n) work arrays.
     """
     if not solve_cholesky(A, b, n, L, x) or is_doubtful(A, n, L):
         solve_pseudo_inverse(A, b, n, L, work, x)
@@ -130,14 +134,14 @@ def solve_least_norm(A, b, n, L, work, x):
 
 @kernel
 def solve_pseudo_inverse(A, b, n, V, work, x):
-    """Find the x of least norm among those that come nearest to the symmetric positive semi-definite A x = b.
+    """Compute the x of least norm that minimises the residual of the symmetric positive semi-definite A x = b.
 
-    By Jacobi's rotations: unlike :func:`solve_singular`, for equations that contradict each other too.
+    The method is Jacobi's. Unlike :func:`solve_singular`, it also accepts contradictory equations.
 
     Args:
-        A, b: (>= n, >= n), (>= n,), untouched; only the lower triangle of A is read.
+        A, b: (>= n, >= n), (>= n,), unchanged; only the lower triangle of A is read.
         V, work: (>= n, >= n) work arrays.
-        x: (>= n,) out.
+        x: (>= n,) output.
     """
     total = 0.0
     for i in range(n):
@@ -172,7 +176,7 @@ def solve_pseudo_inverse(A, b, n, V, work, x):
 
 @kernel
 def _rotate(A, V, n, p, q):
-    """Make A[p, q] zero by a rotation in the plane of ``p`` and ``q``, and take ``V`` along."""
+    """Make A[p, q] zero by a rotation in the plane of ``p`` and ``q``, and apply the rotation to ``V``."""
     if A[p, q] == 0.0:
         return
     theta = (A[q, q] - A[p, p]) / (2.0 * A[p, q])
@@ -196,7 +200,7 @@ def _rotate(A, V, n, p, q):
 def solve_dense(A, b, n, x, rows, columns):
     """Solve A x = b of size ``n`` by elimination with complete pivoting; return the rank. A and b are overwritten.
 
-    Rows that depend on the others (a straight knee, a foot that a short chain cannot move) get no multiplier.
+    Dependent rows (a straight knee, a foot that a short chain cannot move) get no multiplier.
     """
     rank = eliminate(A, n, rows, columns)
     solve_eliminated(A, b, n, rank, x, rows, columns)
@@ -208,7 +212,9 @@ def eliminate(A, n, rows, columns) -> int:
     """Factor A of size ``n`` in place with complete pivoting, for :func:`solve_eliminated`; return the rank.
 
     Args:
-        A: (>= n, >= n), overwritten. rows, columns: (>= n,) order of elimination.
+        A: (>= n, >= n), overwritten.
+        n: Size of the system.
+        rows, columns: (>= n,) output, order of elimination.
     """
     largest = 0.0
     for i in range(n):
@@ -244,7 +250,7 @@ def eliminate(A, n, rows, columns) -> int:
 
 @kernel
 def solve_eliminated(A, b, n, rank, x, rows, columns) -> None:
-    """Solve with what :func:`eliminate` made of A; ``b`` (>= n,) is overwritten, ``x`` (>= n,) is filled."""
+    """Solve with the factors of :func:`eliminate`; ``b`` (>= n,) is overwritten, ``x`` (>= n,) is filled."""
     for k in range(rank):
         for i in range(k + 1, n):
             f = A[rows[i], columns[k]]
@@ -261,10 +267,12 @@ def solve_eliminated(A, b, n, rank, x, rows, columns) -> None:
 
 @kernel
 def factor_pivoted(A, n, order) -> bool:
-    """Factor the regular A of size ``n`` in place, for :func:`solve_factored`; return False where a pivot is 0.
+    """Factor the regular A of size ``n`` in place, for :func:`solve_factored`; return False if a pivot is 0.
 
     Args:
-        A: (>= n, >= n), overwritten by both factors. order: (>= n,) rows that were exchanged.
+        A: (>= n, >= n), overwritten by both factors.
+        n: Size of the system.
+        order: (>= n,) output, exchanged rows.
     """
     for k in range(n):
         p = k
@@ -289,7 +297,7 @@ def factor_pivoted(A, n, order) -> bool:
 
 @kernel
 def solve_factored(A, n, order, b, x) -> None:
-    """Solve with what :func:`factor_pivoted` made of A; ``b`` (>= n,) is overwritten, ``x`` (>= n,) is filled."""
+    """Solve with the factors of :func:`factor_pivoted`; ``b`` (>= n,) is overwritten, ``x`` (>= n,) is filled."""
     for k in range(n):
         b[k], b[order[k]] = b[order[k]], b[k]
     for i in range(n):

@@ -1,6 +1,7 @@
-"""Convex polygons in preallocated arrays: cut, hull, simplify.
+"""Convex polygons in preallocated arrays: clip, convex hull, simplify.
 
-Points are rows of (>= count, 2) arrays [m]; a polygon is counter-clockwise. Compiled, without allocation.
+Points are rows of (>= count, 2) arrays [m]; polygons are counter-clockwise. The functions are compiled and do not
+allocate memory.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import numpy as np
 from bipedsim.numerics.jit import kernel
 
 MERGE = 1e-6
-"""Points [m] nearer than this are one; what reaches over a border by less is not cut."""
+"""Points within this distance [m] are merged; a vertex that crosses a border by less is not clipped."""
 
 
 @kernel
 def cut(points, count, distance, out):
-    """Sutherland and Hodgman's step: fill ``out`` with the part of a polygon or segment where ``distance`` >= 0.
+    """Clip a polygon or segment to ``distance`` >= 0 by Sutherland and Hodgman's method, into ``out``; return its size.
 
-    No two points of the result are nearer than ``MERGE``; of such two a cut goes, so that vertices keep their bits.
+    No two points of the result are nearer than ``MERGE``. Of two such points an intersection is dropped, so that the
+    original vertices keep their exact values.
     """
     total = 0
     last_is_cut = False
@@ -55,7 +57,7 @@ def gap(a, i, b, j):
 
 @kernel
 def drop_straight(points, count):
-    """Drop vertices within ``MERGE`` of the line through their neighbours; return how many are left, 0 or > 2."""
+    """Drop vertices within ``MERGE`` of the line through their neighbours; return the remaining number, 0 or > 2."""
     i = 0
     since = 0
     while count > 2 and since < count:
@@ -66,7 +68,7 @@ def drop_straight(points, count):
         across = (points[i, 0] - points[a, 0]) * ey - (points[i, 1] - points[a, 1]) * ex
         if across < MERGE * np.hypot(ex, ey):
             count = _remove(points, count, i)
-            # The neighbours are judged anew.
+            # The neighbours must be tested again.
             i = i - 1 if i > 0 else count - 1
             since = 0
         else:
@@ -77,7 +79,7 @@ def drop_straight(points, count):
 
 @kernel
 def _remove(points, count, i):
-    """Remove points[i], keeping the order; return how many are left."""
+    """Remove points[i], keeping the order; return the remaining number."""
     for j in range(i, count - 1):
         points[j, 0] = points[j + 1, 0]
         points[j, 1] = points[j + 1, 1]
@@ -95,9 +97,9 @@ def copy_points(points, count, out):
 
 @kernel
 def span(points, count, n, spare):
-    """Reduce points of a point sole to one, of a blade to the two ends; return their number.
+    """Reduce the points of a point sole to one, and of a line foot to the two ends; return their number.
 
-    The parts of a blade keep its direction, so that the first points of all parts come before their last ones.
+    The parts of a line foot keep its direction, so that the first points of all parts come before their last ones.
     """
     if n == 1:
         return 1
@@ -120,16 +122,17 @@ def span(points, count, n, spare):
 
 @kernel
 def hull_corners(points, count, apart, out):
-    """Fill ``out`` (> count, 2) with the corners of the convex hull, counter-clockwise from the least x on.
+    """Fill ``out`` (> count, 2) with the corners of the convex hull, counter-clockwise from the smallest x on.
 
-    Andrew's monotone chain (1979): below from left to right, above and back. Signs decide, no tolerance does: feet
-    abreast have edges in line up to rounding, on which a tolerance would leave the way round open.
+    The method is Andrew's monotone chain (1979): the lower side from left to right, then the upper side back. Decisions
+    use signs without a tolerance. Feet side by side have edges that are aligned up to rounding, and a tolerance could
+    leave the hull open there.
 
     Args:
-        points: (>= count, 2), sorted here.
+        points: (>= count, 2), sorted by this function.
         count: Number of points, at least 1.
-        apart: A corner as near as this to the one before, or to the first one on the way back, is none [m].
-        out: Out.
+        apart: A corner within this distance of the previous one, or of the first one on the way back, is dropped [m].
+        out: Output.
 
     Returns:
         The number of corners.
@@ -168,7 +171,7 @@ def convex_hull(points, count, spare):
 
 @kernel
 def _turns_right(chain, size, points, i):
-    """Return whether points[i] does not lie to the left of the last edge of the chain."""
+    """Return whether points[i] is not to the left of the last edge of the chain."""
     ax = chain[size - 1, 0] - chain[size - 2, 0]
     ay = chain[size - 1, 1] - chain[size - 2, 1]
     return ax * (points[i, 1] - chain[size - 2, 1]) - ay * (points[i, 0] - chain[size - 2, 0]) <= 0.0
@@ -176,7 +179,7 @@ def _turns_right(chain, size, points, i):
 
 @kernel
 def simplify(points, count, most):
-    """Drop the corners of a convex polygon that cut off least until it has at most ``most`` vertices."""
+    """Drop the corners of a convex polygon with the smallest triangles until it has at most ``most`` vertices."""
     while count > most:
         smallest = np.inf
         worst = 0
@@ -194,7 +197,7 @@ def simplify(points, count, most):
 
 @kernel
 def start_as(points, count, vertices, n, spare):
-    """Turn the order of a polygon so that it begins with the first vertex of the sole that it has, if any."""
+    """Rotate the order of a polygon to start with the first vertex of the sole that it contains, if any."""
     for i in range(n):
         for j in range(count):
             if points[j, 0] == vertices[i, 0] and points[j, 1] == vertices[i, 1]:

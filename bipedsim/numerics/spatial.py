@@ -1,8 +1,9 @@
 """Vectors, rotations and motions in space, for compiled functions.
 
-A vector is anything of three numbers, and comes back as a tuple of three, which stays in registers; :func:`assign` and
-:func:`accumulate` take it to an array. A pose (12,) is a placement as pinocchio stores it: rotation, column after
-column, then translation. A motion (6,) is linear first. Each function is defined by a line of numpy in its test.
+A vector argument is any object with three numbers. A returned vector is a tuple of three, which stays in registers;
+:func:`assign` and :func:`accumulate` write it to an array. A pose (12,) is a placement as pinocchio stores it: rotation
+column by column, then translation. A motion (6,) has the linear part first. The tests define each function by a line of
+numpy.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ Motion = Array | tuple[float, float, float, float, float, float]
 
 @kernel
 def assign(out: Array, v: Vector) -> None:
-    """Fill the first three of ``out`` with the vector v."""
+    """Set the first three entries of ``out`` to the vector v."""
     out[0], out[1], out[2] = v[0], v[1], v[2]
 
 
 @kernel
 def accumulate(out: Array, v: Vector) -> None:
-    """Add the vector v to the first three of ``out``."""
+    """Add the vector v to the first three entries of ``out``."""
     out[0] += v[0]
     out[1] += v[1]
     out[2] += v[2]
@@ -73,7 +74,7 @@ def mul_t(R: Array, v: Vector) -> Three:
 
 @kernel
 def product(A: Array, B: Array, out: Array) -> None:
-    """Fill ``out`` with A B, all (3, 3) and apart."""
+    """Fill ``out`` with A B, all (3, 3); ``out`` must not be A or B."""
     for i in range(3):
         for j in range(3):
             out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
@@ -81,7 +82,7 @@ def product(A: Array, B: Array, out: Array) -> None:
 
 @kernel
 def act(pose: Array, r: Vector) -> Three:
-    """Return where the point r of the frame ``pose`` is."""
+    """Return the point r, given in the frame ``pose``, in the parent frame."""
     return (
         pose[9] + pose[0] * r[0] + pose[3] * r[1] + pose[6] * r[2],
         pose[10] + pose[1] * r[0] + pose[4] * r[1] + pose[7] * r[2],
@@ -91,7 +92,7 @@ def act(pose: Array, r: Vector) -> Three:
 
 @kernel
 def turn(pose: Array, v: Vector) -> Three:
-    """Return the vector v of the frame ``pose`` in the axes that the pose is given in."""
+    """Return the vector v, given in the frame ``pose``, in the axes of the parent frame."""
     return (
         pose[0] * v[0] + pose[3] * v[1] + pose[6] * v[2],
         pose[1] * v[0] + pose[4] * v[1] + pose[7] * v[2],
@@ -101,7 +102,7 @@ def turn(pose: Array, v: Vector) -> Three:
 
 @kernel
 def turn_axes(pose: Array, R: Array, out: Array) -> None:
-    """Fill ``out`` with the rotation of ``pose`` times R, both (3, 3) and apart."""
+    """Fill ``out`` with the rotation of ``pose`` times R, both (3, 3); ``out`` must not be R."""
     for i in range(3):
         for j in range(3):
             total = 0.0
@@ -124,8 +125,8 @@ def point_velocity(motion: Motion, r: Vector) -> Three:
 def point_acceleration(motion: Motion, acceleration: Motion, r: Vector) -> Three:
     """Return the classical acceleration of the point r of a body.
 
-    The spatial ``acceleration`` (6,) is that of the body's field of velocities at a place which stays; a point that
-    goes along feels w x u besides (Featherstone 2008, section 2.11).
+    The spatial ``acceleration`` (6,) is the rate of the body's velocity field at a fixed point. A point that moves with
+    the body has the additional acceleration w x u (Featherstone 2008, section 2.11).
     """
     u = point_velocity(motion, r)
     a = point_velocity(acceleration, r)
@@ -145,7 +146,7 @@ def add_wrench(out: Array, f: Vector, r: Vector) -> None:
 
 @kernel
 def exp3(phi: Vector, scale: float, out: Array) -> None:
-    """Fill ``out`` (3, 3) with the rotation by the vector ``scale`` phi [rad], by Rodrigues."""
+    """Fill ``out`` (3, 3) with the rotation by the vector ``scale`` phi [rad], by Rodrigues' formula."""
     square = scale * scale * (phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2])
     angle = math.sqrt(square)
     if angle < 1e-4:
@@ -167,7 +168,10 @@ def exp3(phi: Vector, scale: float, out: Array) -> None:
 
 @kernel
 def turn_quaternion(quaternion: Array, phi: Vector, out: Array) -> None:
-    """Fill ``out`` (4,), apart, with the unit quaternion x y z w turned by the vector phi [rad] in its own axes."""
+    """Fill ``out`` (4,) with the unit quaternion x y z w rotated by the vector phi [rad] in its own axes.
+
+    ``out`` must not be ``quaternion``.
+    """
     angle = math.sqrt(phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2])
     share = 0.5 - angle * angle / 48.0 if angle < 1e-4 else math.sin(0.5 * angle) / angle
     x, y, z, w = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
@@ -183,9 +187,9 @@ def turn_quaternion(quaternion: Array, phi: Vector, out: Array) -> None:
 
 @kernel
 def rotation_error(R: Array, goal: Array) -> Three:
-    """Return the vector that turns R into ``goal``, both (3, 3), for small angles and in the axes that both are in.
+    """Return the vector that rotates R to ``goal``, both (3, 3), for small angles and in their common reference axes.
 
-    Half the sum of the cross products of their columns: but for third order the rotation vector.
+    It is half the sum of the cross products of their columns, which is the rotation vector up to third order.
     """
     x = y = z = 0.0
     for c in range(3):

@@ -1,4 +1,4 @@
-"""Arrays of kernels whose shapes stand where they are declared."""
+"""Allocation of arrays whose shapes are part of their type annotations."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 Kind = TypeVar("Kind")
 
 
-def zeros_of(kind: type[Kind], sizes: Mapping[str, int], /, **given: Any) -> Kind:
-    """Return a ``kind``, a named tuple or dataclass, with zeros of the shapes that its annotations give.
+def zeros_of(kind: type[Kind], sizes: Mapping[str, int], /, **values: Any) -> Kind:
+    """Return a ``kind``, a named tuple or dataclass, with zero arrays of the shapes in its annotations.
 
     Args:
         kind: Its fields are annotated as ``Annotated[Array, "K", "6K", 3]``: type, then lengths.
-        sizes: What the letters stand for; a number before one multiplies it.
-        given: Fields that are no such arrays, or not zero, by name.
+        sizes: Values of the letters; a number before a letter multiplies it.
+        values: Fields that are no such arrays, or not zero, by name.
     """
-    made = {
+    arrays = {
         name: np.zeros([times * sizes[letter] if letter else times for times, letter in lengths], dtype=scalar)
         for name, scalar, lengths in _fields(kind)  # type: ignore[arg-type]
-        if name not in given
+        if name not in values
     }
-    return kind(**made, **given)
+    return kind(**arrays, **values)
 
 
 @cache
 def _fields(kind: Hashable) -> list[tuple[str, Any, list[tuple[int, str]]]]:
-    """Return name, type of a number, and lengths of each field that is declared as such an array."""
+    """Return name, scalar type and lengths of each field that is declared as such an array."""
     hints = get_type_hints(kind, include_extras=True)
     declared = [(name, *get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Annotated]
     return [
@@ -39,7 +39,7 @@ def _fields(kind: Hashable) -> list[tuple[str, Any, list[tuple[int, str]]]]:
 
 
 def _length(length: str | int) -> tuple[int, str]:
-    """Return a number and the letter whose value it multiplies, which may be none."""
+    """Return a factor and the letter whose value it multiplies; the letter may be empty."""
     if isinstance(length, int):
         return length, ""
     letter = length.lstrip("0123456789")

@@ -234,7 +234,7 @@ def test_a_damaged_file_is_compiled_again(package: Package, damage: str) -> None
 def test_a_folder_that_takes_nothing_is_told_once(package: Package, capfd: pytest.CaptureFixture[str]) -> None:
     cache = package.folder.parent / "cache"
     cache.write_text("a file where the folder should be")
-    kernel_cache._tell_unkept.cache_clear()
+    kernel_cache._warn_not_stored.cache_clear()
     first, compiled = package.run()
     assert (package.run(), compiled) == ((first, EVERYTHING), EVERYTHING), "computes all the same"
     lines = capfd.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""Linear complementarity problems: Lemke's method, and a judge of its answers."""
+"""Linear complementarity problems: Lemke's method, and the check of its solutions."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""A linear complementarity problem in work arrays: scaled, and judged at the point of a basis.
+"""A linear complementarity problem in work arrays: scaling, and the solution for a given basis.
 
-The problem is w = M z + q, z >= 0, w >= 0, z^T w = 0. A basis says which z may be positive. Its point comes from one
-factorisation, and its residual says whether it is the answer.
+The problem is w = M z + q, z >= 0, w >= 0, z^T w = 0. A basis is the set of z that may be positive. One factorisation
+gives its point, and the residual of the point shows whether it is the solution.
 
 Source: Cottle, Pang and Stone, *The Linear Complementarity Problem*, 1992; scaling: Ruiz 2001.
 """
@@ -19,33 +19,37 @@ from bipedsim.numerics.jit import entry, kernel
 from bipedsim.numerics.zeros import zeros_of
 
 TIE = 1e-12
-"""Size of what rounding leaves of a zero of the scaled problem."""
+"""Rounding error of a zero of the scaled problem."""
 
-# A column of a basis that is this small beside its largest entry depends on the others.
+# A column of a basis whose pivot is below this fraction of the largest entry depends on the others.
 _RANK = 1e-14
 _REFINEMENTS = 2
 _SWEEPS = 8
 
 
 class LcpWork(NamedTuple):
-    """A problem, its answer, and room to work, for n unknowns at most; made once, by :meth:`of_size`.
+    """Problem, solution and work arrays for at most n unknowns; made once, by :meth:`of_size`.
 
     Attributes:
-        M, q: (n, n), (n,) in: the problem; out: the same, scaled.
-        basis: (n,) in: the z that are basic in the first guess; out: those of the answer.
-        z: (n,) out: the answer in the units of the problem, if it was solved.
-        residual: (1,) out: max |min(z, w)| of the scaled problem, infinite if no basis was reached.
-        pivots: (1,) out: pivots of the last try.
+        M, q: (n, n), (n,) input: the problem; output: the scaled problem.
+        basis: (n,) input: basic z of the initial guess; output: those of the solution.
+        z: (n,) output: the solution in the units of the problem, if it was solved.
+        residual: (1,) output: max |min(z, w)| of the scaled problem, infinite if no basis was reached.
+        pivots: (1,) output: number of pivots of the last attempt.
         rows, columns, unit: (n,), (n,), (1,) powers of two: M = M' / (rows columns), z = z' columns unit.
         scaled: (n,) the z' of the scaled problem.
         covering: (n,) column of z0.
         table: (n, n + 2) values of the basic variables, then one column for each variable outside the basis.
         basic, outside: (n,), (n + 2,) variable of each row and of each column of ``table``.
-        place: (2n + 1,) row r of a variable as r, column c as -c.
-        wanted: (2n + 1,), tied: (n,) marks. kept: (n,) the best basis so far.
-        inside, pivot_columns: (n,) basic z; columns of ``factor`` in the order of elimination.
-        factor: (n, n) LU of the block of the basis. order: (n,) its rows. right, step: (n,).
-        budget: (1,) multiplications that pivots may still take; see :mod:`bipedsim.numerics.budget`.
+        place: (2n + 1,) position of a variable: row r as r, column c as -c.
+        wanted, tied: (2n + 1,), (n,) marks.
+        kept: (n,) best basis so far.
+        inside: (n,) basic z.
+        pivot_columns: (n,) columns of ``factor`` in the order of elimination.
+        factor: (n, n) LU factors of the block of the basis.
+        order: (n,) row order of ``factor``.
+        right, step: (n,) work arrays.
+        budget: (1,) remaining multiplications of pivots; see :mod:`bipedsim.numerics.budget`.
     """
 
     M: Annotated[Array, "n", "n"]
@@ -76,7 +80,7 @@ class LcpWork(NamedTuple):
 
     @classmethod
     def of_size(cls, n: int, budget: Integers | None = None) -> LcpWork:
-        """Return room for problems of up to ``n`` unknowns, of an unlimited ``budget`` where none is given."""
+        """Return arrays for problems of at most ``n`` unknowns; the ``budget`` is unlimited if it is None."""
         sizes = {"n": n, "t": n + 2, "m": 2 * n + 1}
         budget = unlimited() if budget is None else budget
         return zeros_of(cls, sizes, rows=np.ones(n), columns=np.ones(n), unit=np.ones(1), budget=budget)
@@ -84,7 +88,7 @@ class LcpWork(NamedTuple):
 
 @kernel
 def _half_power(largest: float) -> float:
-    """Return the power of two next to 1 / sqrt(``largest``); 1 for a row of zeros."""
+    """Return the power of two nearest to 1 / sqrt(``largest``); 1 for a row of zeros."""
     if 0.5 <= largest <= 2.0 or largest == 0.0:
         return 1.0
     return 2.0 ** -np.round(math.log2(largest) / 2.0)
@@ -92,46 +96,17 @@ def _half_power(largest: float) -> float:
 
 @kernel
 def scale(w: LcpWork, n: int) -> None:
-    """Balance rows and columns: forces beside speeds, and millinewtons beside kilonewtons, weigh the same.
+    """Balance rows and columns, so that forces and speeds, or millinewtons and kilonewtons, have the same weight.
 
-    The factors are powers of two, so that nothing is rounded, and zeros and signs stay.
+    The factors are powers of two, so that nothing is rounded, and zeros and signs are preserved.
     """
-    M = w.M
-    largest = w.step
     for i in range(n):
         w.rows[i] = 1.0
         w.columns[i] = 1.0
     for _ in range(_SWEEPS):
-        settled = True
-        for i in range(n):
-            top = 0.0
-            row = M[i]
-            for j in range(n):
-                top = max(top, abs(row[j]))
-            factor = _half_power(top)
-            if factor != 1.0:
-                settled = False
-                w.rows[i] *= factor
-                for j in range(n):
-                    row[j] *= factor
-        for j in range(n):
-            largest[j] = 0.0
-        for i in range(n):
-            row = M[i]
-            for j in range(n):
-                largest[j] = max(largest[j], abs(row[j]))
-        changed = False
-        for j in range(n):
-            largest[j] = _half_power(largest[j])
-            changed = changed or largest[j] != 1.0
-        if changed:
-            for i in range(n):
-                row = M[i]
-                for j in range(n):
-                    row[j] *= largest[j]
-            for j in range(n):
-                w.columns[j] *= largest[j]
-        if settled and not changed:
+        rows_changed = _scale_rows(w, n)
+        columns_changed = _scale_columns(w, n)
+        if not rows_changed and not columns_changed:
             break
     top = 0.0
     for i in range(n):
@@ -143,6 +118,48 @@ def scale(w: LcpWork, n: int) -> None:
 
 
 @kernel
+def _scale_rows(w: LcpWork, n: int) -> bool:
+    """Scale each row of M by the half power of its largest entry; return whether any row changed."""
+    changed = False
+    for i in range(n):
+        top = 0.0
+        row = w.M[i]
+        for j in range(n):
+            top = max(top, abs(row[j]))
+        factor = _half_power(top)
+        if factor != 1.0:
+            changed = True
+            w.rows[i] *= factor
+            for j in range(n):
+                row[j] *= factor
+    return changed
+
+
+@kernel
+def _scale_columns(w: LcpWork, n: int) -> bool:
+    """Scale each column of M by the half power of its largest entry; return whether any column changed."""
+    largest = w.step
+    for j in range(n):
+        largest[j] = 0.0
+    for i in range(n):
+        row = w.M[i]
+        for j in range(n):
+            largest[j] = max(largest[j], abs(row[j]))
+    changed = False
+    for j in range(n):
+        largest[j] = _half_power(largest[j])
+        changed = changed or largest[j] != 1.0
+    if changed:
+        for i in range(n):
+            row = w.M[i]
+            for j in range(n):
+                row[j] *= largest[j]
+        for j in range(n):
+            w.columns[j] *= largest[j]
+    return changed
+
+
+@kernel
 def residual_of(M: Array, q: Array, z: Array, n: int) -> float:
     """Return max |min(z, M z + q)|; NaN counts as infinite."""
     worst = 0.0
@@ -151,17 +168,17 @@ def residual_of(M: Array, q: Array, z: Array, n: int) -> float:
         row = M[i]
         for j in range(n):
             total += row[j] * z[j]
-        found = abs(min(z[i], total))
-        if not found <= worst:
-            worst = found if found == found else np.inf
+        error = abs(min(z[i], total))
+        if not error <= worst:
+            worst = error if error == error else np.inf
     return worst
 
 
 @kernel
 def _factorise(w: LcpWork, size: int) -> int:
-    """Factor the block of M of the first ``size`` entries of ``w.inside`` by rows; return its rank.
+    """Factor, by rows, the block of M of the first ``size`` entries of ``w.inside``; return its rank.
 
-    A column that depends on those before it is left out: its unknown stays zero.
+    A dependent column is skipped: its unknown stays zero.
     """
     A = w.factor
     largest = 0.0
@@ -200,7 +217,7 @@ def _factorise(w: LcpWork, size: int) -> int:
 
 @kernel
 def judge(w: LcpWork, n: int) -> float:
-    """Fill ``w.scaled`` with the point of ``w.basis`` of the scaled problem and return its residual.
+    """Fill ``w.scaled`` with the point of the basis ``w.basis`` of the scaled problem, and return its residual.
 
     The entries of z outside the basis are zero, and those of w inside it.
     """
@@ -231,7 +248,7 @@ def judge(w: LcpWork, n: int) -> float:
         for r in range(rank):
             w.scaled[w.inside[w.pivot_columns[r]]] += w.step[r]
     for i in range(n):
-        # Rounding of a degenerate zero; the residual judges what is left.
+        # A degenerate zero with its rounding error is set to zero; the residual shows whether this was right.
         if abs(w.scaled[i]) < TIE:
             w.scaled[i] = 0.0
     return residual_of(w.M, w.q, w.scaled, n)
@@ -239,18 +256,18 @@ def judge(w: LcpWork, n: int) -> float:
 
 @kernel
 def unscale(w: LcpWork, n: int) -> None:
-    """Fill ``w.z`` with the point of the scaled problem in the units of the problem."""
+    """Fill ``w.z`` with the point of the scaled problem in the units of the original problem."""
     for i in range(n):
         w.z[i] = w.scaled[i] * w.columns[i] * w.unit[0]
 
 
 @entry
 def scale_work(w: LcpWork) -> None:
-    """:func:`scale` for callers in Python."""
+    """Call :func:`scale` from Python."""
     scale(w, len(w.q))
 
 
 @entry
 def residual_work(M: Array, q: Array, z: Array) -> float:
-    """:func:`residual_of` for callers in Python."""
+    """Call :func:`residual_of` from Python."""
     return residual_of(M, q, z, len(q))

@@ -1,4 +1,4 @@
-"""Friction pyramids: the polygon that stands for the circle of friction."""
+"""Friction pyramids: polygons that approximate the friction circle."""
 
 from __future__ import annotations
 

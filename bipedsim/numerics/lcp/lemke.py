@@ -1,13 +1,13 @@
-"""Lemke's method, compiled: what :mod:`bipedsim_studies.complementarity.lcp` promises, at the pace of a control loop.
+"""Compiled version of Lemke's method in :mod:`bipedsim_studies.complementarity.lcp`, fast enough for a control loop.
 
-One problem is w = M z + q, z >= 0, w >= 0, z^T w = 0. The tableau holds only the columns outside the basis, and one
-pivot exchanges two variables in place: n (n + 2) multiplications. Rounding adds up on the way, so the tableau is never
-believed: a basis is factored anew and refined, its scaled residual decides, and where that is too large another path
-is followed, in the end with a fresh tableau at each pivot.
+The problem is w = M z + q, z >= 0, w >= 0, z^T w = 0. The tableau contains only the columns outside the basis, and one
+pivot exchanges two variables in place: n (n + 2) multiplications. Rounding errors accumulate, so the values in the
+tableau are not used as the solution. Instead the basis is factored again and refined, and its scaled residual decides.
+If the residual is too large, another path is followed; the last attempts recompute the tableau at each pivot.
 
-A basis that solved a similar problem, such as that of the step before, is tried first: one factorisation.
+A basis that solved a similar problem, such as that of the previous step, is tried first with one factorisation.
 
-Variables have numbers: 0..n-1 are w, n..2n-1 are z, 2n is the artificial z0 of w = M z + covering z0 + q.
+Variables have numbers: 0..n-1 are w, n..2n-1 are z, and 2n is the artificial z0 of w = M z + covering z0 + q.
 
 Source: Cottle, Pang and Stone, *The Linear Complementarity Problem*, 1992, sections 4.4 (Lemke) and 4.9 (lexicographic
 rule); scaling: Ruiz 2001.
@@ -23,30 +23,30 @@ from bipedsim.numerics.lcp.basis import TIE, LcpWork, judge, residual_of, scale,
 SOLVED, RAY, LIMIT, INACCURATE = 0, 1, 2, 3
 
 TOLERANCE = 1e-9
-"""Scaled residual above which nothing is called a solution."""
+"""Scaled residual above which a point is not a solution."""
 
-# A basis of another problem has to be better than that: degenerate zeros come back as small negative numbers.
+# The basis of another problem needs a smaller residual, because degenerate zeros return as small negative numbers.
 _WARM_TOLERANCE = 1e-10
-# What a path ends with where rounding did not lead it astray; else another may end with less.
+# Residual of a path that rounding did not disturb. A larger one leads to another attempt, which may reach less.
 _SHARP = 1e-12
-# Pivots below are rounding, and so are differences of ratios. Of problems of robots that land, the first try, strict,
-# fails on 1 in 600; the others are for what it leaves.
+# Pivots, and relative differences of ratios, below these values are rounding. For problems of landing robots, the first
+# strict attempt fails on 1 in 600; the other attempts solve these.
 _PIVOT = 1e-11
 _STRICT_PIVOT = 1e-9
 _STRICT_TIE = 1e-10
 _SINGULAR = 1e-14
-_TRIES = 5
+_ATTEMPTS = 5
 
 
 @kernel
-def _begin(w: LcpWork, n: int) -> None:
-    """Fill the tableau of the basis w."""
+def _fill_tableau(w: LcpWork, n: int) -> None:
+    """Fill the tableau of the basis w (all z are zero)."""
     for i in range(n):
         row = w.table[i]
-        given = w.M[i]
+        coefficients = w.M[i]
         row[0] = w.q[i]
         for j in range(n):
-            row[j + 1] = -given[j]
+            row[j + 1] = -coefficients[j]
         row[n + 1] = -w.covering[i]
         w.basic[i] = i
         w.place[i] = i
@@ -57,7 +57,7 @@ def _begin(w: LcpWork, n: int) -> None:
 
 @kernel
 def _exchange(w: LcpWork, n: int, r: int, s: int) -> None:
-    """Let the variable of column ``s`` enter the basis for that of row ``r``."""
+    """Exchange the variable of column ``s`` with the basic variable of row ``r``."""
     w.budget[0] -= n * (n + 2)
     top = w.table[r]
     inverse = 1.0 / top[s]
@@ -81,7 +81,7 @@ def _exchange(w: LcpWork, n: int, r: int, s: int) -> None:
 
 @kernel
 def _refresh(w: LcpWork, n: int) -> bool:
-    """Fill the tableau of the present basis from the problem, largest pivots first; return False if it is singular."""
+    """Recompute the tableau of the present basis, largest pivots first; return False if the basis is singular."""
     for variable in range(2 * n + 1):
         w.wanted[variable] = False
     missing = 0
@@ -89,7 +89,7 @@ def _refresh(w: LcpWork, n: int) -> bool:
         w.wanted[w.basic[i]] = True
         if w.basic[i] >= n:
             missing += 1
-    _begin(w, n)
+    _fill_tableau(w, n)
     for _ in range(missing):
         if w.budget[0] <= 0:
             return False
@@ -111,14 +111,17 @@ def _refresh(w: LcpWork, n: int) -> bool:
 
 
 @kernel
-def _first(w: LcpWork, n: int, s: int, sign: float, strict: bool) -> int:
+def _blocking_row(w: LcpWork, n: int, s: int, sign: float, strict: bool) -> int:
     """Return the row that blocks variable ``s`` first, ties broken by the lexicographic rule; -1 if none does.
 
-    The rows of (values, inverse of the basis) over column ``s`` times ``sign`` are compared; a column of the inverse
-    is that of a w outside the basis, or else a unit vector. z0 leaves whenever it may.
+    z0 leaves the basis whenever it may.
 
     Args:
-        strict: Whether pivots far smaller than the column, and ratios that differ little, count as rounding.
+        w, n: The problem and its size.
+        s: Column of the entering variable.
+        sign: 1, or -1 to reverse the direction of the variable.
+        strict: Whether pivots far below the largest entry of the column, and small differences of ratios, count as
+            rounding.
     """
     smallest = _PIVOT
     tie = TIE
@@ -136,17 +139,27 @@ def _first(w: LcpWork, n: int, s: int, sign: float, strict: bool) -> int:
         return -1
     limit = least + tie * (1.0 + abs(least))
     count = 0
-    found = -1
+    blocking = -1
     for i in range(n):
         w.tied[i] = w.tied[i] and w.table[i, 0] / (sign * w.table[i, s]) <= limit
         if w.tied[i]:
             count += 1
-            found = i
+            blocking = i
     if count == 1:
-        return found
+        return blocking
     artificial = w.place[2 * n]
     if artificial >= 0 and w.tied[artificial]:
         return artificial
+    return _break_ties(w, n, s, sign, blocking)
+
+
+@kernel
+def _break_ties(w: LcpWork, n: int, s: int, sign: float, blocking: int) -> int:
+    """Return the lexicographically smallest of the tied rows, of which ``blocking`` is the last.
+
+    The rule compares the rows of the inverse of the basis divided by column ``s`` times ``sign``. A column of the
+    inverse is that of a w outside the basis, or a unit vector.
+    """
     for unit in range(n):
         place = w.place[unit]
         is_basic = place >= 0
@@ -163,16 +176,18 @@ def _first(w: LcpWork, n: int, s: int, sign: float, strict: bool) -> int:
                 w.tied[i] = value / (sign * w.table[i, s]) <= limit
                 if w.tied[i]:
                     count += 1
-                    found = i
+                    blocking = i
         if count == 1:
-            return found
-    return found
+            return blocking
+    return blocking
 
 
 @kernel
-def _is_there(w: LcpWork, n: int) -> bool:
-    """Whether the point of the tableau solves the problem without z0: where many rows are zero at once, rounding can
-    hide that z0 is zero, and from there on the path is noise."""
+def _is_solution(w: LcpWork, n: int) -> bool:
+    """Return whether the point of the tableau solves the problem without z0.
+
+    Where many rows are zero at once, rounding can hide that z0 is zero. The path after that point is meaningless.
+    """
     for j in range(n):
         place = w.place[n + j]
         value = w.table[place, 0] if place >= 0 else 0.0
@@ -181,36 +196,38 @@ def _is_there(w: LcpWork, n: int) -> bool:
 
 
 @kernel
-def _follow(w: LcpWork, n: int, limit: int, strict: bool, refreshed: bool) -> int:
-    """Follow Lemke's path for at most ``limit`` pivots; return how it ended, the basis in ``w.place``.
+def _follow_path(w: LcpWork, n: int, limit: int, strict: bool, refreshed: bool) -> int:
+    """Follow Lemke's path for at most ``limit`` pivots; return its outcome, with the basis in ``w.place``.
 
     Args:
-        strict: See :func:`_first`.
-        refreshed: Whether each pivot gets a tableau without the rounding of those before it.
+        w, n: The problem and its size.
+        limit: Maximum number of pivots.
+        strict: See :func:`_blocking_row`.
+        refreshed: Whether the tableau is recomputed at each pivot, without the rounding errors of earlier pivots.
     """
-    _begin(w, n)
+    _fill_tableau(w, n)
     w.pivots[0] = 0
     for i in range(n):
         if w.q[i] < 0.0:
             break
     else:
         return SOLVED
-    # Covered just so that all rows are lexicographically positive from here on.
-    row = _first(w, n, n + 1, -1.0, strict)
+    # z0 just covers q, so that all rows are lexicographically positive from here on.
+    row = _blocking_row(w, n, n + 1, -1.0, strict)
     _exchange(w, n, row, n + 1)
     entering = n + row
     fresh = False
-    made = 0
-    while made < limit and w.budget[0] > 0:
+    pivots = 0
+    while pivots < limit and w.budget[0] > 0:
         if refreshed and not fresh:
             fresh = _refresh(w, n)
             if not fresh:
                 return INACCURATE
         artificial = w.place[2 * n]
-        if w.table[artificial, 0] <= TOLERANCE and _is_there(w, n):
+        if w.table[artificial, 0] <= TOLERANCE and _is_solution(w, n):
             return SOLVED
         s = -w.place[entering]
-        row = _first(w, n, s, 1.0, strict)
+        row = _blocking_row(w, n, s, 1.0, strict)
         if row < 0:
             if not fresh:
                 fresh = _refresh(w, n)
@@ -221,8 +238,8 @@ def _follow(w: LcpWork, n: int, limit: int, strict: bool, refreshed: bool) -> in
                 if w.table[i, 0] < -TOLERANCE:
                     return INACCURATE
             return RAY
-        made += 1
-        w.pivots[0] = made
+        pivots += 1
+        w.pivots[0] = pivots
         leaving = w.basic[row]
         _exchange(w, n, row, s)
         fresh = False
@@ -236,10 +253,11 @@ def _follow(w: LcpWork, n: int, limit: int, strict: bool, refreshed: bool) -> in
 def solve(w: LcpWork, n: int, limit: int, warm: bool) -> int:
     """Solve the problem of size ``n`` in ``w``; return SOLVED, RAY, LIMIT or INACCURATE.
 
-    LIMIT or INACCURATE are also what it ends with where ``w.budget`` is used up.
+    LIMIT or INACCURATE are also returned when ``w.budget`` is used up.
 
     Args:
-        limit: Most pivots of one try.
+        w, n: The problem and its size.
+        limit: Maximum number of pivots of one attempt.
         warm: Whether ``w.basis`` is tried first.
     """
     scale(w, n)
@@ -252,16 +270,16 @@ def solve(w: LcpWork, n: int, limit: int, warm: bool) -> int:
             status = SOLVED
     if status != SOLVED:
         least = np.inf
-        for attempt in range(_TRIES):
-            # Fresh tableaus take long, and are for what nothing else solves.
+        for attempt in range(_ATTEMPTS):
+            # Attempts that recompute the tableau take long, so they are made only if nothing else solves the problem.
             if (attempt > 2 and least <= TOLERANCE) or w.budget[0] <= 0:
                 break
-            # Another covering vector goes another way: worth a try where rounding, not the problem, ended the first.
+            # Another covering vector follows another path, which helps if rounding ended the first one.
             ones = attempt in (1, 4)
             for i in range(n):
                 w.covering[i] = 1.0 if ones else 1.0 + (i + 1) * 0.618033988749895 % 1.0
             strict = attempt < 2
-            status = _follow(w, n, limit, strict, attempt > 2)
+            status = _follow_path(w, n, limit, strict, attempt > 2)
             w.residual[0] = np.inf
             if status == SOLVED:
                 for i in range(n):
@@ -274,7 +292,7 @@ def solve(w: LcpWork, n: int, limit: int, warm: bool) -> int:
                 if least <= _SHARP:
                     break
                 status = INACCURATE
-            # A strict try may take a small pivot for none.
+            # A strict attempt may reject a small pivot that is needed.
             if status == RAY and not strict:
                 break
         if least <= TOLERANCE:
@@ -288,5 +306,5 @@ def solve(w: LcpWork, n: int, limit: int, warm: bool) -> int:
 
 @entry
 def solve_work(w: LcpWork, limit: int, warm: bool) -> int:
-    """:func:`solve` for callers in Python: all of ``w`` is the problem."""
+    """Call :func:`solve` from Python for all of ``w``."""
     return solve(w, len(w.q), limit, warm)
