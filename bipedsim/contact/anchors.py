@@ -43,7 +43,7 @@ def carry_anchors(k, p: Projection, s: VertexContacts, a: Anchors):
 
 
 @kernel
-def way_back(k, p: Projection, s: VertexContacts, a: Anchors, rate):
+def drift_correction(k, p: Projection, s: VertexContacts, a: Anchors, rate):
     """Anchor the sticking vertices of foot ``k`` and return the velocity that corrects their drift.
 
     The correction is one rigid motion of the whole sole, fitted to the drifts of its vertices. Separate corrections of

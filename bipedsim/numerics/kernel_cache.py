@@ -229,11 +229,11 @@ def cache_folder(source: Path) -> Path:
     """
     if config.CACHE_DIR:
         return Path(config.CACHE_DIR)
-    beside = source / "__pycache__" / "kernels"
+    subfolder = source / "__pycache__" / "kernels"
     try:
-        beside.mkdir(parents=True, exist_ok=True)
-        if os.access(beside, os.W_OK):
-            return beside
+        subfolder.mkdir(parents=True, exist_ok=True)
+        if os.access(subfolder, os.W_OK):
+            return subfolder
     except OSError:
         pass
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -184,8 +184,8 @@ class Touching:
         boxed, scale, guess = self._boxed, self._problem.scale, self._impulse
         unresolved, budget = self._unresolved, self._problem.budget
         # Half of the budget is reserved for a solve with the feet as points.
-        aside = int(budget[0]) // 2
-        budget[0] -= aside
+        reserved = int(budget[0]) // 2
+        budget[0] -= reserved
         fill_delassus(boxed)
         if self._bounces:
             hide_contacts(boxed)
@@ -206,7 +206,7 @@ class Touching:
             stalled = 0 if off < 0.5 * best else stalled + 1
             best = min(off, best)
             self.rounds += 1
-        budget[0] = max(int(budget[0]), 0) + aside
+        budget[0] = max(int(budget[0]), 0) + reserved
         self._waits = max(self._waits - 1, 0)
         beyond = bool((self._result.friction_used > 1.0 + BEYOND).any())
         if not fits or beyond or not answered:

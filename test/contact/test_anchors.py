@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from physics_support import rectangle
 
-from bipedsim.contact.anchors import Anchors, carry_anchors, way_back
+from bipedsim.contact.anchors import Anchors, carry_anchors, drift_correction
 from bipedsim.contact.base import ContactResult
 from bipedsim.contact.vertices import VertexContacts
 from bipedsim.dynamics.projection import Projection
@@ -30,7 +30,7 @@ def anchored() -> tuple[Projection, VertexContacts, Anchors]:
     s = VertexContacts.of_feet(1, 4, ContactResult.empty(1, 4), 1e-3)
     s.touching[:] = s.sticking[:] = True
     a = Anchors.of_feet(1, 4)
-    assert call(way_back, 0, p, s, a, RATE) == (0.0, 0.0, 0.0)
+    assert call(drift_correction, 0, p, s, a, RATE) == (0.0, 0.0, 0.0)
     np.testing.assert_array_equal(a.place[0], p.position[0, :2] + SOLE)
     return p, s, a
 
@@ -43,7 +43,7 @@ def test_the_way_back_ends_at_the_anchors(sticking: list[bool]) -> None:
     p.position[0, :2] += 3e-5, -2e-5
     p.offsets[0, :, :2] = SOLE + yaw * np.column_stack([-SOLE[:, 1], SOLE[:, 0]])
     s.sticking[0] = sticking
-    vx, vy, turn = call(way_back, 0, p, s, a, RATE)
+    vx, vy, turn = call(drift_correction, 0, p, s, a, RATE)
     assert turn == pytest.approx(-RATE * yaw, rel=1e-6)
     r = p.offsets[0, :, :2]
     moved = p.position[0, :2] + r + (np.array([vx, vy]) + turn * np.column_stack([-r[:, 1], r[:, 0]])) / RATE
@@ -55,7 +55,7 @@ def test_a_ball_has_no_anchor() -> None:
     p, s, a = anchored()
     p.radius[0] = 0.1
     p.position[0, 0] += 1e-3
-    assert call(way_back, 0, p, s, a, RATE) == (0.0, 0.0, 0.0)
+    assert call(drift_correction, 0, p, s, a, RATE) == (0.0, 0.0, 0.0)
     assert not a.held.any()
 
 

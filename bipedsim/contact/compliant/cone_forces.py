@@ -48,14 +48,14 @@ def _fill_points(p: Projection, m: Linearised, which: Flags):
             if not m.closed[k, i]:
                 continue
             for a in range(3):
-                largest = max(largest, abs(m.lacks[k, i, a]))
+                largest = max(largest, abs(m.missing[k, i, a]))
             if not which[k, i]:
                 continue
             q.foot[n] = k
             for a in range(3):
                 q.arm[n, a] = p.offsets[k, i, a]
                 q.f[n, a] = m.substeps.force[k, i, a]
-                q.g[n, a] = -m.lacks[k, i, a]
+                q.g[n, a] = -m.missing[k, i, a]
             n += 1
     q.points[0] = n
     q.scale[0] = largest
@@ -157,12 +157,12 @@ def solve_as_cones(p: Projection, m: Linearised) -> bool:
         residual = _solve_active(p, m)
         if residual < least:
             least = residual
-            _copy_forces(m.substeps.force, m.kept)
+            _copy_forces(m.substeps.force, m.best)
         if least <= SOLVED or p.budget[0] <= 0:
             break
-    _copy_forces(m.kept, m.substeps.force)
+    _copy_forces(m.best, m.substeps.force)
     if least <= SOLVED:
-        _copy_forces(m.kept, m.warm)
+        _copy_forces(m.best, m.warm)
     return least <= SOLVED
 
 

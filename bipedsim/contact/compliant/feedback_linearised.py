@@ -25,9 +25,9 @@ from bipedsim.contact.compliant.linearisation import (
     SLOW,
     FeedbackLinearisedParams,
     Linearised,
-    lacking,
-    let_go,
+    fill_missing,
     patterns,
+    release_pulled,
     resolve,
     spread,
 )
@@ -83,8 +83,8 @@ def _forces(p: Projection, m: Linearised) -> int:
             m.active[k, i] = m.closed[k, i]
     solves = 0
     pulled = saturated = False
-    agreed_before = m.agreed[0]
-    m.agreed[0] = True
+    consistent_before = m.consistent[0]
+    m.consistent[0] = True
     # Each solve except the last one releases a vertex.
     for _ in range(m.active.size + 1):
         rows = patterns(p, m)
@@ -92,7 +92,7 @@ def _forces(p: Projection, m: Linearised) -> int:
         if rows > 0:
             solves += 1
             p.budget[0] -= rows * rows * rows
-            lacking(p, m, rows)
+            fill_missing(p, m, rows)
             regular = solve_cholesky(m.A, m.rhs, rows, m.L, m.y) and not is_doubtful(m.A, rows, m.L)
             if not regular:
                 p.budget[0] -= LEAST_NORM * rows * rows * rows
@@ -102,13 +102,13 @@ def _forces(p: Projection, m: Linearised) -> int:
             break
         if saturated:
             solves += resolve(p, m, regular)
-        if not let_go(m) or p.budget[0] <= 0:
+        if not release_pulled(m) or p.budget[0] <= 0:
             break
         pulled = True
-    if m.params.resolves > 0 and (pulled or saturated) and not (m.agreed[0] and has_valid_forces(p, m)):
+    if m.params.resolves > 0 and (pulled or saturated) and not (m.consistent[0] and has_valid_forces(p, m)):
         solves += 1
-        m.agreed[0] = solve_as_cones(p, m)
-    m.agreed[0] = m.agreed[0] and agreed_before
+        m.consistent[0] = solve_as_cones(p, m)
+    m.consistent[0] = m.consistent[0] and consistent_before
     return solves
 
 
@@ -122,7 +122,7 @@ def feedback_linearised(p: Projection, m: Linearised):
     h = s.h
     count = max(int(np.ceil(h * max(m.params.k_v, np.sqrt(m.params.k_p)) / RESOLUTION)), 1)
     longest = h / count
-    m.agreed[0] = True
+    m.consistent[0] = True
     for k in range(m.members.shape[0]):
         if p.changed[k] != UNCHANGED:
             m.warm[k] = 0.0
@@ -149,7 +149,7 @@ def feedback_linearised(p: Projection, m: Linearised):
     for k in range(m.members.shape[0]):
         for i in range(m.active.shape[1]):
             s.touching[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
-    unresolved = not m.agreed[0] or c.events[0] >= MOST_EVENTS or p.budget[0] <= 0
+    unresolved = not m.consistent[0] or c.events[0] >= MOST_EVENTS or p.budget[0] <= 0
     write_result(p, s, solves, unresolved)
 
 

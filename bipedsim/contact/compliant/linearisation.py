@@ -65,9 +65,9 @@ class Linearised(NamedTuple):
         R: (6K, 6) rows: wrench on the foot for one unit of each pattern of vertex forces.
         foot, upright: (6K,) foot of each pattern, and whether it consists of normal forces.
         A, L, work, rhs, y: R G R^T, its factor, work arrays, right-hand side and solution.
-        wanted, normal: (K, N, 2), (K, N) tangential and normal forces before saturation [N].
-        lacks: (K, N, 3) target minus free acceleration of the active vertices [m/s^2].
-        kept: (K, N, 3) best forces of the cone problem so far [N].
+        unsaturated, normal: (K, N, 2), (K, N) tangential and normal forces before saturation [N].
+        missing: (K, N, 3) target minus free acceleration of the active vertices [m/s^2].
+        best: (K, N, 3) best forces of the cone problem so far [N].
         warm: (K, N, 3) forces that solved the last cone problem [N]; initial value of the next one.
         saturated: (K, N) whether friction is saturated in the first solve.
         slides: (K, N) whether friction is saturated in the last solve.
@@ -78,7 +78,7 @@ class Linearised(NamedTuple):
         W: (6K, 6) wrenches of the fields including the friction that normal forces cause.
         coupled: (6K, 6K) matrix of the equations of the fields.
         moved, order, foot_order: (6K,) work arrays.
-        agreed: (1,) whether friction was consistent with the normal forces in every stage of the step.
+        consistent: (1,) whether friction was consistent with the normal forces in every stage of the step.
     """
 
     params: FeedbackLinearisedParams
@@ -99,10 +99,10 @@ class Linearised(NamedTuple):
     work: Annotated[Array, "6K", "6K"]
     rhs: Annotated[Array, "6K"]
     y: Annotated[Array, "6K"]
-    wanted: Annotated[Array, "K", "N", 2]
+    unsaturated: Annotated[Array, "K", "N", 2]
     normal: Annotated[Array, "K", "N"]
-    lacks: Annotated[Array, "K", "N", 3]
-    kept: Annotated[Array, "K", "N", 3]
+    missing: Annotated[Array, "K", "N", 3]
+    best: Annotated[Array, "K", "N", 3]
     warm: Annotated[Array, "K", "N", 3]
     saturated: Annotated[Flags, "K", "N"]
     slides: Annotated[Flags, "K", "N"]
@@ -114,7 +114,7 @@ class Linearised(NamedTuple):
     moved: Annotated[Array, "6K"]
     order: Annotated[Integers, "6K"]
     foot_order: Annotated[Integers, "6K"]
-    agreed: Annotated[Flags, 1]
+    consistent: Annotated[Flags, 1]
 
 
 @kernel
@@ -204,7 +204,7 @@ def patterns(p: Projection, m: Linearised) -> int:
 
 
 @kernel
-def lacking(p: Projection, m: Linearised, rows: int):
+def fill_missing(p: Projection, m: Linearised, rows: int):
     """Fill ``rhs`` with target minus free acceleration of the active vertices, along the patterns (eq. 17, 18)."""
     c = m.substeps
     for i in range(rows):
@@ -234,7 +234,7 @@ def lacking(p: Projection, m: Linearised, rows: int):
             ax -= w[3] * wr - ww * x
             ay -= w[4] * wr - ww * y
             az -= w[5] * wr - ww * z
-            assign(m.lacks[k, i], (ax, ay, az))
+            assign(m.missing[k, i], (ax, ay, az))
             m.rhs[row] += scale * ax
             m.rhs[row + 1] += scale * ay
             m.rhs[row + 2] += scale * az
@@ -285,8 +285,8 @@ def spread(p: Projection, m: Linearised) -> bool:
             z = p.offsets[k, i, 2] - m.centre[k, 2]
             fx = scale * m.y[row] + ty * z - tz * y
             fy = scale * m.y[row + 1] + tz * x - tx * z
-            m.wanted[k, i, 0] = fx
-            m.wanted[k, i, 1] = fy
+            m.unsaturated[k, i, 0] = fx
+            m.unsaturated[k, i, 1] = fy
             m.saturated[k, i] = _saturate(p, m, k, i, scale * m.y[row + 2] + tx * y - ty * x)
             saturated = saturated or m.saturated[k, i]
         row = j
@@ -303,8 +303,8 @@ def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bo
     hardly slides, so the direction blends from the one to the other.
     """
     f = m.substeps.force[k, i]
-    x = m.wanted[k, i, 0]
-    y = m.wanted[k, i, 1]
+    x = m.unsaturated[k, i, 0]
+    y = m.unsaturated[k, i, 1]
     m.normal[k, i] = normal
     f[2] = max(normal, 0.0)
     limit = f[2] * friction(p, m.contacts, k, i)
@@ -332,7 +332,7 @@ def _saturate(p: Projection, m: Linearised, k: int, i: int, normal: float) -> bo
 
 
 @kernel
-def let_go(m: Linearised) -> bool:
+def release_pulled(m: Linearised) -> bool:
     """Deactivate the vertices that would be pulled; return whether there were any.
 
     The forces that balance an impossible pull must vanish with it. Otherwise, of three neighbours on a polygon of many
@@ -436,8 +436,8 @@ def _fields(p: Projection, m: Linearised) -> int:
             x = p.offsets[k, i]
             f = _force_of(m, r, x[0], x[1])
             add_wrench(m.R[r], f, x)
-            lacks = m.lacks[k, i]
-            m.rhs[r] += f[0] * lacks[0] + f[1] * lacks[1] + f[2] * lacks[2]
+            missing = m.missing[k, i]
+            m.rhs[r] += f[0] * missing[0] + f[1] * missing[1] + f[2] * missing[2]
             if m.slides[k, i]:
                 grip = f[2] * friction(p, m.contacts, k, i)
                 f = grip * m.direction[k, i, 0], grip * m.direction[k, i, 1], f[2]
@@ -518,12 +518,12 @@ def resolve(p: Projection, m: Linearised, regular: bool) -> int:
                     limit = fz * friction(p, m.contacts, k, i)
                     assign(m.substeps.force[k, i], (limit * m.direction[k, i, 0], limit * m.direction[k, i, 1], fz))
                     continue
-                m.wanted[k, i, 0] = fx
-                m.wanted[k, i, 1] = fy
+                m.unsaturated[k, i, 0] = fx
+                m.unsaturated[k, i, 1] = fy
                 if _saturate(p, m, k, i, fz):
                     m.slides[k, i] = True
                     more = True
         if not more:
             return solves
-    m.agreed[0] = False
+    m.consistent[0] = False
     return m.params.resolves

@@ -177,7 +177,7 @@ def _sum_up(p: Projection, m: Bristles, k: int):
 
 
 @kernel
-def _settle(p: Projection, m: Bristles, dt: float):
+def _update_contacts(p: Projection, m: Bristles, dt: float):
     """Update contact flags, sliders and bristles at the end of a substep; bristles in the air become straight."""
     c, s, law = m.substeps, m.contacts, m.params
     sixth = dt / 6.0
@@ -291,8 +291,8 @@ def nonlinear_damping(p: Projection, m: Bristles):
             carry_rows(m.bend[k], s.origin[k], p.n_vertices[k], m.old)
             carry_rows(m.slipped[k], s.origin[k], p.n_vertices[k], m.old)
     start(p, c)
-    wanted = _substeps(p, m)
-    count = min(wanted, m.params.max_substeps)
+    needed = _substeps(p, m)
+    count = min(needed, m.params.max_substeps)
     h = s.h
     t = 0.0
     for _ in range(MOST_EVENTS + count + 1):
@@ -307,11 +307,11 @@ def nonlinear_damping(p: Projection, m: Bristles):
                 _press(p, m, k, weight, ahead)
                 _sum_up(p, m, k)
             move_on(p, c, stage, dt)
-        _settle(p, m, dt)
+        _update_contacts(p, m, dt)
         if dt == rest:
             break
         t += dt
-    write_result(p, s, 1, wanted > count or c.events[0] >= MOST_EVENTS)
+    write_result(p, s, 1, needed > count or c.events[0] >= MOST_EVENTS)
 
 
 class NonlinearDamping(VertexModel):

@@ -114,9 +114,9 @@ class Scratch(NamedTuple):
         shares: Load shares of the vertices of a foot, see :mod:`bipedsim.contact.selection.friction`.
         turn: Update of the slip of each foot.
         resting: Whether friction of a sliding foot is below its limit.
-        tried, miss: Trial value of the frictions of all feet, and its error.
-        best, least: Best trial value of Newton's method for frictions, and its error.
-        way, slope: Newton step from the best value, and the derivatives.
+        trial_slip, slip_error: (3K,) trial value of the frictions of all feet, and its error.
+        best_slip, best_slip_error: (3K,) best trial value of Newton's method for frictions, and its error.
+        newton_step, slope: (3K,), (3K, 3K) Newton step from the best value, and the derivatives of the error.
         span: Length that converts torsion to a force [m].
         drift: Change of slip speed of each foot in its last update [m/s].
         GF, A, L, work, rhs, lam, residual, correction, pivot_rows, pivot_columns: Linear equations.
@@ -136,11 +136,11 @@ class Scratch(NamedTuple):
     shares: Annotated[Array, "N", 3]
     turn: Annotated[Array, "K", 3]
     resting: Annotated[Flags, "K"]
-    tried: Annotated[Array, "3K"]
-    miss: Annotated[Array, "3K"]
-    best: Annotated[Array, "3K"]
-    least: Annotated[Array, "3K"]
-    way: Annotated[Array, "3K"]
+    trial_slip: Annotated[Array, "3K"]
+    slip_error: Annotated[Array, "3K"]
+    best_slip: Annotated[Array, "3K"]
+    best_slip_error: Annotated[Array, "3K"]
+    newton_step: Annotated[Array, "3K"]
     slope: Annotated[Array, "3K", "3K"]
     span: Annotated[Array, "K"]
     drift: Annotated[Array, "K"]

@@ -290,7 +290,7 @@ def _update_slips(p: Projection, s: Selection):
         Largest change, and the largest change of slip speed that it causes [m/s].
     """
     trial, scratch = s.trial, s.scratch
-    x, f = scratch.tried, scratch.miss
+    x, f = scratch.trial_slip, scratch.slip_error
     x[:] = 0.0
     f[:] = 0.0
     moved = drift = 0.0
@@ -437,8 +437,8 @@ def _respond(p: Projection, s: Selection):
 
 
 @kernel
-def _fill_miss(p: Projection, s: Selection):
-    """Fill ``s.scratch.miss`` with the deviations of the frictions ``s.scratch.tried`` from those of their slips.
+def _fill_slip_error(p: Projection, s: Selection):
+    """Fill ``s.scratch.slip_error`` with the difference of the trial frictions and those of the resulting slips.
 
     Both (3K,) contain the torsions divided by a length of the foot that is independent of its CoP.
 
@@ -449,13 +449,13 @@ def _fill_miss(p: Projection, s: Selection):
     feet = trial.mode.shape[0]
     for k in range(feet):
         for a in range(3):
-            trial.slip[k, a] = scratch.tried[3 * k + a]
+            trial.slip[k, a] = scratch.trial_slip[3 * k + a]
         trial.radius[k] = scratch.span[k]
     _respond(p, s)
     moved = drift = square = 0.0
     for k in range(feet):
         for a in range(3):
-            scratch.miss[3 * k + a] = 0.0
+            scratch.slip_error[3 * k + a] = 0.0
         if scratch.rows[k] == 0 or not trial.sliding[k]:
             continue
         far, speed = _update_slip(k, p, s, False)
@@ -463,13 +463,13 @@ def _fill_miss(p: Projection, s: Selection):
         drift = max(drift, speed)
         scratch.drift[k] = speed
         turn = scratch.turn[k]
-        scratch.miss[3 * k] = turn[0]
-        scratch.miss[3 * k + 1] = turn[1]
+        scratch.slip_error[3 * k] = turn[0]
+        scratch.slip_error[3 * k + 1] = turn[1]
         if scratch.span[k] > 0.0:
             reached = (trial.slip[k, 2] + turn[2]) * trial.radius[k] / scratch.span[k]
-            scratch.miss[3 * k + 2] = reached - scratch.tried[3 * k + 2]
+            scratch.slip_error[3 * k + 2] = reached - scratch.trial_slip[3 * k + 2]
         for a in range(3):
-            square += scratch.miss[3 * k + a] ** 2
+            square += scratch.slip_error[3 * k + a] ** 2
     return moved, drift, square
 
 
@@ -491,14 +491,14 @@ def _start_newton(p: Projection, s: Selection) -> bool:
             e.span[k] = np.hypot(b[0] - a[0], b[1] - a[1])
     for k in range(feet):
         for a in range(3):
-            e.tried[3 * k + a] = trial.slip[k, a]
-        e.tried[3 * k + 2] = trial.slip[k, 2] * trial.radius[k] / e.span[k] if e.span[k] > 0.0 else 0.0
+            e.trial_slip[3 * k + a] = trial.slip[k, a]
+        e.trial_slip[3 * k + 2] = trial.slip[k, 2] * trial.radius[k] / e.span[k] if e.span[k] > 0.0 else 0.0
     return True
 
 
 @kernel
 def _fill_slope(p: Projection, s: Selection) -> None:
-    """Fill the derivatives of the deviations at ``s.scratch.best`` by finite differences."""
+    """Fill the derivatives of the deviations at ``s.scratch.best_slip`` by finite differences."""
     trial, e = s.trial, s.scratch
     size = 3 * trial.mode.shape[0]
     for j in range(size):
@@ -507,38 +507,38 @@ def _fill_slope(p: Projection, s: Selection) -> None:
                 e.slope[i, j] = 0.0
             e.slope[j, j] = -1.0
             continue
-        nudge = NUDGE if e.best[j] < 0.0 else -NUDGE
-        e.tried[j] = e.best[j] + nudge
-        _fill_miss(p, s)
-        e.tried[j] = e.best[j]
+        nudge = NUDGE if e.best_slip[j] < 0.0 else -NUDGE
+        e.trial_slip[j] = e.best_slip[j] + nudge
+        _fill_slip_error(p, s)
+        e.trial_slip[j] = e.best_slip[j]
         for i in range(size):
-            e.slope[i, j] = (e.miss[i] - e.least[i]) / nudge
+            e.slope[i, j] = (e.slip_error[i] - e.best_slip_error[i]) / nudge
 
 
 @kernel
 def _search_along(p: Projection, s: Selection, square: float):
-    """Try shares of the Newton step from ``s.scratch.best`` until the sum of squares falls below ``square``.
+    """Try shares of the Newton step from ``s.scratch.best_slip`` until the sum of squares falls below ``square``.
 
     Returns:
-        The values of :func:`_fill_miss` for the last trial.
+        The values of :func:`_fill_slip_error` for the last trial.
     """
     e = s.scratch
     size = 3 * s.trial.mode.shape[0]
     longest = 0.0
     for i in range(size):
-        longest = max(longest, abs(e.way[i]))
+        longest = max(longest, abs(e.newton_step[i]))
     share = 1.0 if longest <= FARTHEST else FARTHEST / longest
     for _ in range(NEWTON_SHARES):
         for i in range(size):
-            e.tried[i] = e.best[i] + share * e.way[i]
-        moved, drift, now = _fill_miss(p, s)
+            e.trial_slip[i] = e.best_slip[i] + share * e.newton_step[i]
+        moved, drift, now = _fill_slip_error(p, s)
         if now < square:
             return moved, drift, now
         share *= 0.25
     # Near a kink no share helps; the update of the fixed-point iteration is used instead.
     for i in range(size):
-        e.tried[i] = e.best[i] + e.least[i]
-    return _fill_miss(p, s)
+        e.trial_slip[i] = e.best_slip[i] + e.best_slip_error[i]
+    return _fill_slip_error(p, s)
 
 
 @kernel
@@ -555,19 +555,19 @@ def _find_slips(p: Projection, s: Selection) -> bool:
     size = 3 * s.trial.mode.shape[0]
     if not _start_newton(p, s):
         return False
-    moved, drift, square = _fill_miss(p, s)
+    moved, drift, square = _fill_slip_error(p, s)
     for _ in range(NEWTON_ITERATIONS):
         if moved <= SLIP_TOLERANCE or drift <= SLOW:
             return True
         if p.budget[0] <= 0:
             return False
         for i in range(size):
-            e.best[i] = e.tried[i]
-            e.least[i] = e.miss[i]
+            e.best_slip[i] = e.trial_slip[i]
+            e.best_slip_error[i] = e.slip_error[i]
         _fill_slope(p, s)
         for i in range(size):
-            e.miss[i] = -e.least[i]
-        solve_dense(e.slope, e.miss, size, e.way, e.pivot_rows, e.pivot_columns)
+            e.slip_error[i] = -e.best_slip_error[i]
+        solve_dense(e.slope, e.slip_error, size, e.newton_step, e.pivot_rows, e.pivot_columns)
         moved, drift, square = _search_along(p, s, square)
     return moved <= SLIP_TOLERANCE or drift <= SLOW
 
@@ -662,7 +662,7 @@ def is_valid_solution(p: Projection, s: Selection) -> bool:
     """
     trial, e = s.trial, s.scratch
     limit = SLIGHT / s.settings.h
-    work = asked = scale = 0.0
+    work = required = scale = 0.0
     row = 0
     kept = True
     for k in range(trial.mode.shape[0]):
@@ -683,8 +683,8 @@ def is_valid_solution(p: Projection, s: Selection) -> bool:
             if trial.sliding[k] or 2 <= r <= (4 if e.whole[k] else 3):
                 lifted += e.lam[row + r] * e.b[k, r]
             else:
-                asked += e.lam[row + r] * e.b[k, r]
+                required += e.lam[row + r] * e.b[k, r]
         # Compressed vertices are lifted at most at RECOVERY; those above the ground are required to move down.
-        asked += min(lifted, RECOVERY * max(trial.impulse[k, 2], 0.0))
+        required += min(lifted, RECOVERY * max(trial.impulse[k, 2], 0.0))
         row += e.rows[k]
-    return kept and work <= max(asked, 0.0) + WORK_TOLERANCE * scale
+    return kept and work <= max(required, 0.0) + WORK_TOLERANCE * scale

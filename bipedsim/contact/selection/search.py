@@ -106,10 +106,10 @@ def search(p: Projection, s: Selection) -> bool:
 
     The search leaves half of the budget of the step for the fallback to single vertices.
     """
-    aside = p.budget[0] // 2
-    p.budget[0] -= aside
+    reserved = p.budget[0] // 2
+    p.budget[0] -= reserved
     resolved: bool = _try_candidates(p, s)
-    p.budget[0] = max(p.budget[0], 0) + aside
+    p.budget[0] = max(p.budget[0], 0) + reserved
     return resolved
 
 

@@ -188,7 +188,7 @@ def copy_points(source, target):
 
 
 @kernel
-def set_aside(q: ConeProblem) -> int:
+def reserve_budget(q: ConeProblem) -> int:
     """Reserve half of the remaining budget of the step for later problems, and return it."""
     aside: int = max(q.budget[0], 0) // 2
     q.budget[0] -= aside
@@ -196,7 +196,7 @@ def set_aside(q: ConeProblem) -> int:
 
 
 @kernel
-def let_go(q: ConeProblem) -> None:
+def clear_open_points(q: ConeProblem) -> None:
     """Clear the rounding residue of impulses at open points; each Newton step leaves a fraction of 1e-16 of it.
 
     If the residual was ``enough``, no further step was made, and up to that fraction remains.

@@ -13,11 +13,11 @@ from bipedsim.contact.time_stepping.cone_admm import admm, matrix_cost, onto_con
 from bipedsim.contact.time_stepping.cone_newton import newton
 from bipedsim.contact.time_stepping.cone_problem import (
     ConeProblem,
+    clear_open_points,
     copy_points,
     fill_velocities,
-    let_go,
     measure,
-    set_aside,
+    reserve_budget,
 )
 from bipedsim.contact.time_stepping.cone_sweeps import sweep
 from bipedsim.numerics import kernel
@@ -55,7 +55,7 @@ def solve_cones(G, q: ConeProblem) -> bool:
     q.used[0] = 0
     q.residual[0] = np.inf
     q.best[:, :] = 0.0
-    aside = set_aside(q)
+    reserved = reserve_budget(q)
     newton(G, q, PROXIMAL, False)
     _sweep_and_try(G, q)
     block = 0
@@ -74,7 +74,7 @@ def solve_cones(G, q: ConeProblem) -> bool:
         newton(G, q, PROXIMAL * MILDER ** (block % 4), False)
         block += 1
     _end_in_cones(G, q)
-    q.budget[0] = max(q.budget[0], 0) + aside
+    q.budget[0] = max(q.budget[0], 0) + reserved
     return q.residual[0] <= q.tolerance
 
 
@@ -113,4 +113,4 @@ def _end_in_cones(G, q: ConeProblem):
     else:
         copy_points(q.best, q.f)
         fill_velocities(G, q)
-    let_go(q)
+    clear_open_points(q)

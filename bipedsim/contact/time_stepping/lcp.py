@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.contact.anchors import carry_anchors, way_back
+from bipedsim.contact.anchors import carry_anchors, drift_correction
 from bipedsim.contact.modes import normal_velocity, target_height_velocity
 from bipedsim.contact.time_stepping.cone_newton import POLISHED_PART, begin_with_guess, newton
 from bipedsim.contact.time_stepping.cone_problem import (
     LEAVES,
     SLIPS,
     STICKS,
+    clear_open_points,
     copy_points,
     fill_velocities,
-    let_go,
     measure,
     onto_polygon,
 )
@@ -31,8 +31,8 @@ from bipedsim.contact.time_stepping.lcp_problem import (
     fill_constant,
     fill_free,
     fill_matrix,
+    read_solution,
     spread,
-    take_answer,
 )
 from bipedsim.contact.vertices import (
     VertexContacts,
@@ -81,7 +81,7 @@ def _carry(p: Projection, s: VertexContacts, m: LcpContacts):
 
 
 @kernel
-def _choose(p: Projection, s: VertexContacts, m: LcpContacts, twists, lowest) -> bool:
+def _activate(p: Projection, s: VertexContacts, m: LcpContacts, twists, lowest) -> bool:
     """Activate vertices that the ``twists`` move below ``lowest`` [m]; return whether any is new."""
     more = False
     for k in range(s.result.mode.shape[0]):
@@ -128,7 +128,7 @@ def _break_loose(p: Projection, s: VertexContacts, m: LcpContacts, count) -> boo
 
 
 @kernel
-def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
+def _collect_contacts(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
     """List the active contacts with friction, target velocities, pyramids and initial impulses; return their number.
 
     A pyramid without a direction gets the direction opposite to the slip of free motion.
@@ -137,7 +137,7 @@ def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
     count = 0
     largest = 0.0
     for k in range(s.result.mode.shape[0]):
-        vx, vy, turn = way_back(k, p, s, m.anchors, m.params.gamma / s.h)
+        vx, vy, turn = drift_correction(k, p, s, m.anchors, m.params.gamma / s.h)
         for i in range(p.n_vertices[k]):
             if not m.active[k, i]:
                 continue
@@ -182,7 +182,7 @@ def _gather(p: Projection, s: VertexContacts, m: LcpContacts, level) -> int:
 
 
 @kernel
-def _settle(s: VertexContacts, m: LcpContacts, count, level) -> bool:
+def _update_flags(s: VertexContacts, m: LcpContacts, count, level) -> bool:
     """Update contact, sticking and the next pyramid directions; return whether a vertex touched down.
 
     The next direction is opposite to the slip, or along the friction that holds. A growing force in that direction can
@@ -256,7 +256,7 @@ def _attempt(p: Projection, m: LcpContacts, h, level, twists, guessed) -> bool:
         f[2] = max(f[2], 0.0)
         f[0], f[1] = onto_polygon(q, a, f[0], f[1], q.mu[a] * f[2])
     fill_velocities(p.G, q)
-    let_go(q)
+    clear_open_points(q)
     m.figures[0] = max(m.figures[0], measure(q))
     return True
 
@@ -297,7 +297,7 @@ def _pivot(p: Projection, m: LcpContacts, level) -> bool:
     m.figures[1] += m.work.pivots[0]
     if not solved:
         return False
-    take_answer(m, count, sides)
+    read_solution(m, count, sides)
     fill_velocities(p.G, q)
     copy_points(q.f, q.best)
     q.residual[0] = measure(q)
@@ -326,7 +326,7 @@ def lcp(p: Projection, model: Vertices):
         for i in range(m.active.shape[1]):
             m.active[k, i] = False
             m.slides[k, i] = s.touching[k, i] and not s.sticking[k, i]
-    _choose(p, s, m, p.w_free, m.params.threshold)
+    _activate(p, s, m, p.w_free, m.params.threshold)
     level = _ALL
     solves = 0
     rotations = 0
@@ -334,7 +334,7 @@ def lcp(p: Projection, model: Vertices):
     count, ended = 0, False
     # Each attempt except the last activates a vertex, lets one slide, rotates a pyramid or relaxes the problem.
     for _ in range(2 * m.active.size + _ROTATIONS + _NOTHING + 1):
-        count = _gather(p, s, m, level)
+        count = _collect_contacts(p, s, m, level)
         if count > 0 and level < _NOTHING:
             solves += 1
             if not _attempt(p, m, s.h, level, p.w_free, solves == 1 and is_part(p)):
@@ -347,7 +347,7 @@ def lcp(p: Projection, model: Vertices):
             break
         for i in range(m.w_next.shape[0]):
             m.w_next[i] = p.w_free[i] + m.points.twist[i]
-        if _choose(p, s, m, m.w_next, -_NEAR):
+        if _activate(p, s, m, m.w_next, -_NEAR):
             continue
         if level < _NO_FRICTION:
             if rotations < _ROTATIONS and _rotate_pyramids(s, m, count):
@@ -357,7 +357,7 @@ def lcp(p: Projection, model: Vertices):
                 continue
         ended = True
         break
-    gained = _settle(s, m, count, level)
+    gained = _update_flags(s, m, count, level)
     wanted = (gained or m.landed[0]) and not p.parted[0]
     if wanted and count > 0 and level < _NOTHING:
         if _attempt(p, m, s.h, level, p.w_before, False):

@@ -175,7 +175,7 @@ def fill_matrix(p: Projection, m: LcpContacts, count, sides):
 
 
 @kernel
-def take_answer(m: LcpContacts, count, sides):
+def read_solution(m: LcpContacts, count, sides):
     """Fill the impulses ``m.points.f`` from the solution of Lemke's method."""
     z = m.work.z
     for a in range(count):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.config import param
-from bipedsim.contact.anchors import Anchors, carry_anchors, way_back
+from bipedsim.contact.anchors import Anchors, carry_anchors, drift_correction
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.time_stepping.cone_newton import POLISHED_PART, begin_with_guess
 from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem
@@ -97,7 +97,7 @@ def _fill_problem(p: Projection, s: VertexContacts, t: FrictionState, q: ConePro
         if p.changed[k] != UNCHANGED:
             carry_rows(t.warm[k], s.origin[k], p.n_vertices[k], t.old_warm)
             carry_anchors(k, p, s, t.anchors)
-        vx, vy, wz = way_back(k, p, s, t.anchors, t.params.gamma / h)
+        vx, vy, wz = drift_correction(k, p, s, t.anchors, t.params.gamma / h)
         for i in range(p.n_vertices[k]):
             r = p.offsets[k, i]
             target = t.targets[k, i]

@@ -19,7 +19,7 @@ from bipedsim.contact.time_stepping.cone_newton import (
     STALLED_SOLVED,
     linearise,
 )
-from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, measure, set_aside
+from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, measure, reserve_budget
 from bipedsim.contact.time_stepping.cone_solver import MILDER, PROXIMAL, SOFTER
 from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
 from bipedsim.numerics import Array, Integers, factor_pivoted, kernel, solve_factored
@@ -76,7 +76,7 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
             :func:`find_parts`. Arms are not used.
         A, rhs, x, rows, order: Work arrays of the size of D.
     """
-    aside = set_aside(q)
+    reserved = reserve_budget(q)
     q.used[0] = 0
     q.residual[0] = np.inf
     for m in range(q.points[0]):
@@ -112,7 +112,7 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
             for a in range(3):
                 q.f[m, a] = q.best[m, a]
         fill_speeds(D, q)
-    q.budget[0] = max(q.budget[0], 0) + aside
+    q.budget[0] = max(q.budget[0], 0) + reserved
     return q.residual[0] <= q.tolerance
 
 

@@ -14,7 +14,7 @@ from reference_vertices import onto_cone, solve_vertices
 from bipedsim.contact.models import make_contact_model
 from bipedsim.contact.time_stepping.cone_admm import onto_cone as compiled_onto_cone
 from bipedsim.contact.time_stepping.cone_newton import POLISHED_PART, begin_with_guess
-from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem, let_go
+from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem, clear_open_points
 from bipedsim.contact.time_stepping.cone_solver import PROXIMAL, solve_cones
 from bipedsim.contact.time_stepping.ncp import Ncp
 from bipedsim.dynamics.step import Dynamics
@@ -275,7 +275,7 @@ def test_what_a_solve_that_ends_early_leaves_on_a_point_that_leaves_is_cleared(e
     q.f[:, 2] = [0.1 * enough, 0.1 * enough, 1e-3]
     q.u[:, 2] = [1e-3, 0.0, 1e-3]
     before = q.f.copy()
-    call(let_go, q)
+    call(clear_open_points, q)
     assert (q.f[0] == 0.0).all()
     np.testing.assert_array_equal(q.f[1:], before[1:])
 
