@@ -30,7 +30,7 @@ from .parts import (
     end_parts as end_parts,
 )
 from .selection.candidate import centre_of_pressure as centre_of_pressure
-from .time_stepping.cone_problem import ConeProblem as ConeProblem
+from .time_stepping.cone_problem import ConeProblem as ConeProblem, floor_mobilities as floor_mobilities
 from .time_stepping.points import find_parts as find_parts, solve_points as solve_points
 from .vertices import mode_of as mode_of
 from .write_result import (

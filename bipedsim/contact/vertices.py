@@ -136,6 +136,12 @@ def tangential_compliance(p: Projection, k: int, i: int) -> float:
 
 
 @kernel
+def mean_mobility(p: Projection, k: int, i: int) -> float:
+    """Return the mean inverse effective mass [1/kg] of vertex ``i`` of foot ``k`` over all directions."""
+    return (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
+
+
+@kernel
 def _quadratic(G, a, b, c, sb, sc):
     """Return e^T G e for e = 1 at a, sb at b, sc at c."""
     return G[a, a] + sb * sb * G[b, b] + sc * sc * G[c, c] + 2.0 * (sb * G[a, b] + sc * G[a, c] + sb * sc * G[b, c])

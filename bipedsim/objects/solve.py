@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bipedsim.contact import RECOVERY
-from bipedsim.contact.time_stepping import ConeProblem, solve_cones
+from bipedsim.contact.time_stepping import ConeProblem, floor_mobilities, solve_cones
 from bipedsim.numerics import Array, Integers, assign, cross, exp3, kernel, mul, mul_t, point_velocity
 from bipedsim.objects.bodies import Bodies, end_position, finish_body, fly, turns_far
 from bipedsim.objects.contacts import WORLD, PairContacts
@@ -247,7 +247,6 @@ def _fill_points(a: PairSolve) -> None:
     c = a.contacts
     q = a.cone
     n = 0
-    largest = 0.0
     for k in range(a.rows.number[0]):
         p = a.rows.chosen[k]
         for m in range(c.points[0]):
@@ -261,11 +260,9 @@ def _fill_points(a: PairSolve) -> None:
             q.arm[n, 2] = 0.0
             q.mu[n] = c.mu[m, 0] if c.sticking[m] else c.mu[m, 1]
             q.mobility[n] = _mobility(a.G, 6 * k, q.arm[n])
-            largest = max(largest, q.mobility[n])
             n += 1
     q.points[0] = n
-    for m in range(n):
-        q.mobility[m] = max(q.mobility[m], 1e-12 * largest)
+    floor_mobilities(q)
 
 
 @kernel

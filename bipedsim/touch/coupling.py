@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from bipedsim.contact import ConeProblem, find_parts, solve_points, target_height_velocity
+from bipedsim.contact import ConeProblem, find_parts, floor_mobilities, solve_points, target_height_velocity
 from bipedsim.dynamics import Bodies, Projection, Stops, Tree, add_wrenches, impose
 from bipedsim.numerics import Array, Flags, Integers, cross, entry, kernel, mul, mul_t, point_velocity
 from bipedsim.touch.contacts import WORLD, Contacts, Objects
@@ -300,15 +300,13 @@ def _start_problem(s: Coupling) -> None:
     """Fill points, mobilities and initial impulses of the cone problem, and mark its parts that affect the feet."""
     c, q = s.contacts, s.problem
     q.points[0] = c.used[0]
-    largest = 0.0
     for m in range(c.used[0]):
         q.mobility[m] = (s.D[3 * m, 3 * m] + s.D[3 * m + 1, 3 * m + 1] + s.D[3 * m + 2, 3 * m + 2]) / 3.0
-        largest = max(largest, q.mobility[m])
         for a in range(3):
             q.f[m, a] = c.impulse[m, a]
+    floor_mobilities(q)
     find_parts(s.D, q)
     for m in range(c.used[0]):
-        q.mobility[m] = max(q.mobility[m], 1e-12 * largest)
         s.reaches[m] = False
     for m in range(c.used[0]):
         for row in range(3 * m, 3 * m + 3):

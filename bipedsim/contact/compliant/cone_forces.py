@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.compliant.linearisation import Linearised
-from bipedsim.contact.time_stepping import fill_velocities, measure, onto_cone, solve_cones
-from bipedsim.contact.vertices import friction, normal_compliance, tangential_compliance
+from bipedsim.contact.time_stepping import fill_velocities, floor_mobilities, measure, onto_cone, solve_cones
+from bipedsim.contact.vertices import friction, mean_mobility
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import Array, Flags, assign, kernel
 
@@ -96,17 +96,13 @@ def _fill_cones(p: Projection, m: Linearised, which: Flags):
     q = m.cones
     _fill_points(p, m, which)
     n = 0
-    largest = 0.0
     for k in range(m.closed.shape[0]):
         for i in range(p.n_vertices[k]):
             if which[k, i]:
                 q.mu[n] = friction(p, m.contacts, k, i)
-                q.mobility[n] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
-                largest = max(largest, q.mobility[n])
+                q.mobility[n] = mean_mobility(p, k, i)
                 n += 1
-    for i in range(n):
-        # The bound excludes significant forces at a point that no force can move.
-        q.mobility[i] = max(q.mobility[i], 1e-12 * largest)
+    floor_mobilities(q)
 
 
 @kernel

@@ -11,8 +11,8 @@ from __future__ import annotations
 from bipedsim.contact.base import CANDIDATES
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.selection.arrays import Selection
-from bipedsim.contact.time_stepping import solve_cones
-from bipedsim.contact.vertices import mode_of, normal_compliance, tangential_compliance
+from bipedsim.contact.time_stepping import floor_mobilities, solve_cones
+from bipedsim.contact.vertices import mean_mobility, mode_of
 from bipedsim.dynamics import Projection
 from bipedsim.numerics import add_wrench, assign, kernel, point_velocity
 
@@ -77,7 +77,6 @@ def _fill_vertices(p: Projection, s: Selection) -> None:
     """Fill the positions and friction coefficients of the points of the cone problem."""
     q = s.cones
     m = 0
-    largest = 0.0
     for k in range(s.trial.mode.shape[0]):
         for i in range(p.n_vertices[k]):
             q.foot[m] = k
@@ -85,13 +84,10 @@ def _fill_vertices(p: Projection, s: Selection) -> None:
                 q.arm[m, a] = p.offsets[k, i, a]
                 q.f[m, a] = 0.0
             q.mu[m] = p.mu_dynamic[k] if s.result.sliding[k] else p.mu_static[k]
-            q.mobility[m] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
-            largest = max(largest, q.mobility[m])
+            q.mobility[m] = mean_mobility(p, k, i)
             m += 1
     q.points[0] = m
-    # The bound excludes significant impulses at a point that no force can move.
-    for j in range(m):
-        q.mobility[j] = max(q.mobility[j], 1e-12 * largest)
+    floor_mobilities(q)
 
 
 @kernel

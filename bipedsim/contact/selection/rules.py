@@ -114,6 +114,16 @@ def _must_be_clamped(z, speed, settings: Settings) -> bool:
 
 
 @kernel
+def _rule_costs(n: int) -> tuple[float, float, float, float]:
+    """Return the costs of deviating from the CoP, geometric, negative-force and kinematic rules, for ``n`` vertices."""
+    # With one vertex the costs do not compete within the foot, but the order of the rules must hold.
+    a_cop = 1.0
+    a_g = a_cop / max(n, 2)
+    a_nf = a_g / max(n, 2)
+    return a_cop, a_g, a_nf, a_nf / max(n, 2)
+
+
+@kernel
 def perfect_vector(k, p: Projection, s: Selection):
     """Fill ``perfect`` and ``cost`` for foot ``k``, judging every vertex on its own (moraud2008 section IV-B).
 
@@ -123,11 +133,7 @@ def perfect_vector(k, p: Projection, s: Selection):
     perfect, cost = s.scratch.perfect, s.scratch.cost
     n = p.n_vertices[k]
     first, count = clamped_range(trial.mode[k], n)
-    # With one vertex the costs do not compete within the foot, but the order of the rules must hold.
-    a_cop = 1.0
-    a_g = a_cop / max(n, 2)
-    a_nf = a_g / max(n, 2)
-    a_k = a_nf / max(n, 2)
+    a_cop, a_g, a_nf, a_k = _rule_costs(n)
     for j in range(n):
         i = (first + j) % n
         z = s.scratch.heights[k, i]
@@ -167,10 +173,7 @@ def published_vector(k, p: Projection, s: Selection):
     perfect, cost = s.scratch.perfect, s.scratch.cost
     n = p.n_vertices[k]
     first, count = clamped_range(trial.mode[k], n)
-    a_cop = 1.0
-    a_g = a_cop / max(n, 2)
-    a_nf = a_g / max(n, 2)
-    a_k = a_nf / max(n, 2)
+    a_cop, a_g, a_nf, a_k = _rule_costs(n)
     base, slope_x, slope_y = _minimum_norm_forces(k, p, s, first, count)
     for j in range(n):
         i = (first + j) % n

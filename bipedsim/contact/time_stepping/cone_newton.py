@@ -263,25 +263,42 @@ def newton(G, q: ConeProblem, proximal, patient):
         patient: Whether to keep this weight and continue without progress. Points that cannot all stick then push
             against each other, a little more with each step, until one of them slips.
     """
-    before = np.inf
-    stalled = 0
+    smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
     for _ in range(NEWTON_STEPS):
         fill_velocities(G, q)
-        now = measure(q)
-        q.used[0] += 1
-        if now < q.residual[0]:
-            q.residual[0] = now
-            copy_points(q.f, q.best)
-        if not now < 0.5 * before and not patient:
-            stalled += 1
-            q.proximal[0] = max(q.proximal[0] * EASE, LEAST_PROXIMAL)
-            # The problem is solved, and no step improves it.
-            if stalled >= (STALLED_SOLVED if before <= q.tolerance else STALLED):
-                return
-        else:
-            stalled = 0
-        before = min(now, before)
-        if now <= max(POLISHED, q.enough[0]) or q.used[0] >= q.iterations or q.budget[0] <= 0:
+        smallest, stalled, stop = check_progress(q, smallest, stalled, patient)
+        if stop:
             return
         _newton_step(G, q)
+
+
+@kernel
+def check_progress(q: ConeProblem, smallest, stalled, patient):
+    """Measure the residual of ``q.f`` and ``q.u``, store the best impulses, and adapt the proximal weight.
+
+    Args:
+        q: The problem.
+        smallest: Smallest residual of the previous steps.
+        stalled: Number of steps since it was last halved.
+        patient: See :func:`newton`.
+
+    Returns:
+        New values of ``smallest`` and ``stalled``, and whether the method stops.
+    """
+    now = measure(q)
+    q.used[0] += 1
+    if now < q.residual[0]:
+        q.residual[0] = now
+        copy_points(q.f, q.best)
+    if not now < 0.5 * smallest and not patient:
+        stalled += 1
+        q.proximal[0] = max(q.proximal[0] * EASE, LEAST_PROXIMAL)
+        # A problem that is solved stops earlier, because no step improves it.
+        if stalled >= (STALLED_SOLVED if smallest <= q.tolerance else STALLED):
+            return smallest, stalled, True
+    else:
+        stalled = 0
+    smallest = min(now, smallest)
+    stop = now <= max(POLISHED, q.enough[0]) or q.used[0] >= q.iterations or q.budget[0] <= 0
+    return smallest, stalled, stop

@@ -188,6 +188,20 @@ def copy_points(source, target):
 
 
 @kernel
+def floor_mobilities(q: ConeProblem) -> float:
+    """Raise tiny mobilities to a fraction of the largest one, and return the largest one [1/kg].
+
+    This excludes significant impulses at points that no force can move.
+    """
+    largest = 0.0
+    for m in range(q.points[0]):
+        largest = max(largest, q.mobility[m])
+    for m in range(q.points[0]):
+        q.mobility[m] = max(q.mobility[m], 1e-12 * largest)
+    return largest
+
+
+@kernel
 def reserve_budget(q: ConeProblem) -> int:
     """Reserve half of the remaining budget of the step for later problems, and return it."""
     aside: int = max(q.budget[0], 0) // 2

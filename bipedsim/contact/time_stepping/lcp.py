@@ -21,6 +21,7 @@ from bipedsim.contact.time_stepping.cone_problem import (
     clear_open_points,
     copy_points,
     fill_velocities,
+    floor_mobilities,
     measure,
     onto_polygon,
 )
@@ -40,8 +41,7 @@ from bipedsim.contact.vertices import (
     begin,
     carry_rows,
     is_part,
-    normal_compliance,
-    tangential_compliance,
+    mean_mobility,
     write_result,
 )
 from bipedsim.dynamics import UNCHANGED, Projection
@@ -135,7 +135,6 @@ def _collect_contacts(p: Projection, s: VertexContacts, m: LcpContacts, level) -
     """
     q = m.points
     count = 0
-    largest = 0.0
     for k in range(s.result.mode.shape[0]):
         vx, vy, turn = drift_correction(k, p, s, m.anchors, m.params.gamma / s.h)
         for i in range(p.n_vertices[k]):
@@ -172,12 +171,10 @@ def _collect_contacts(p: Projection, s: VertexContacts, m: LcpContacts, level) -
                 q.guess[count] = STICKS if fall < wanted[2] else LEAVES
             q.axis[count, 0] = last[3]
             q.axis[count, 1] = last[4]
-            q.mobility[count] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
-            largest = max(largest, q.mobility[count])
+            q.mobility[count] = mean_mobility(p, k, i)
             count += 1
-    for a in range(count):
-        q.mobility[a] = max(q.mobility[a], 1e-12 * largest)
     q.points[0] = count
+    floor_mobilities(q)
     return count
 
 

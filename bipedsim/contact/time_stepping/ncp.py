@@ -17,7 +17,7 @@ from bipedsim.config import param
 from bipedsim.contact.anchors import Anchors, carry_anchors, drift_correction
 from bipedsim.contact.modes import target_height_velocity
 from bipedsim.contact.time_stepping.cone_newton import POLISHED_PART, begin_with_guess
-from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem
+from bipedsim.contact.time_stepping.cone_problem import LEAVES, SLIPS, STICKS, ConeProblem, floor_mobilities
 from bipedsim.contact.time_stepping.cone_solver import PROXIMAL, solve_cones
 from bipedsim.contact.vertices import (
     VertexContacts,
@@ -25,8 +25,7 @@ from bipedsim.contact.vertices import (
     begin,
     carry_rows,
     is_part,
-    normal_compliance,
-    tangential_compliance,
+    mean_mobility,
     write_result,
 )
 from bipedsim.dynamics import UNCHANGED, Projection
@@ -114,7 +113,7 @@ def _fill_problem(p: Projection, s: VertexContacts, t: FrictionState, q: ConePro
                     assign(q.g[m], point_velocity(p.w_before[6 * k :], r))
                     target[2] = max(target[2], -t.params.restitution * q.g[m, 2])
             q.mu[m] = p.mu_static[k] if s.sticking[k, i] or not s.touching[k, i] else p.mu_dynamic[k]
-            q.mobility[m] = (normal_compliance(p, k, i) + tangential_compliance(p, k, i)) / 3.0
+            q.mobility[m] = mean_mobility(p, k, i)
             m += 1
     q.points[0] = m
     return _fill_free(p.w_free, s, t, q)
@@ -130,7 +129,6 @@ def _fill_free(w, s: VertexContacts, t: FrictionState, q: ConeProblem) -> bool:
     scale = LEAST * s.h
     k = 0
     i = 0
-    largest = 0.0
     for m in range(q.points[0]):
         i = i + 1 if m > 0 and q.foot[m] == k else 0
         k = q.foot[m]
@@ -140,12 +138,8 @@ def _fill_free(w, s: VertexContacts, t: FrictionState, q: ConeProblem) -> bool:
         # The speeds of points far above the ground are excluded; touchdown sub-steps lift such points out of reach.
         scale = max(scale, abs(q.g[m, 0]), abs(q.g[m, 1]), -q.g[m, 2])
         needed = needed or q.g[m, 2] < 0.0
-        largest = max(largest, q.mobility[m])
     q.scale[0] = scale
-    # The bound excludes significant impulses at a point that no force can move.
-    for m in range(q.points[0]):
-        q.mobility[m] = max(q.mobility[m], 1e-12 * largest)
-    return needed and largest > 0.0
+    return floor_mobilities(q) > 0.0 and needed
 
 
 @kernel

@@ -10,15 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.contact.time_stepping.cone_admm import onto_cone
-from bipedsim.contact.time_stepping.cone_newton import (
-    EASE,
-    LEAST_PROXIMAL,
-    NEWTON_STEPS,
-    POLISHED,
-    STALLED,
-    STALLED_SOLVED,
-    linearise,
-)
+from bipedsim.contact.time_stepping.cone_newton import NEWTON_STEPS, check_progress, linearise
 from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, measure, reserve_budget
 from bipedsim.contact.time_stepping.cone_solver import MILDER, PROXIMAL, SOFTER
 from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
@@ -133,25 +125,12 @@ def _newton(
     D: Array, q: ConeProblem, proximal: float, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers
 ) -> None:
     """Make Newton steps from ``q.f`` while they reduce the residual, and store the best impulses in ``q.best``."""
-    before = np.inf
-    stalled = 0
+    smallest, stalled = np.inf, 0
     q.proximal[0] = proximal
     for _ in range(NEWTON_STEPS):
         fill_speeds(D, q)
-        now = measure(q)
-        q.used[0] += 1
-        if now < q.residual[0]:
-            q.residual[0] = now
-            copy_points(q.f, q.best)
-        if not now < 0.5 * before:
-            stalled += 1
-            q.proximal[0] = max(q.proximal[0] * EASE, LEAST_PROXIMAL)
-            if stalled >= (STALLED_SOLVED if before <= q.tolerance else STALLED):
-                return
-        else:
-            stalled = 0
-        before = min(now, before)
-        if now <= POLISHED or q.used[0] >= q.iterations or q.budget[0] <= 0:
+        smallest, stalled, stop = check_progress(q, smallest, stalled, False)
+        if stop:
             return
         _step(D, q, A, rhs, x, rows, order)
 
