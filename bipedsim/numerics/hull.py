@@ -11,7 +11,10 @@ from bipedsim.numerics.jit import kernel
 
 
 def reach(hull: Array, point: Array, direction: Array) -> float:
-    """Return the distance [m] from ``point`` (2,) to the edge of a hull (n, 2) in a direction (2,); 0 outside."""
+    """Return the distance [m] from ``point`` (2,) to the edge of a hull (n, 2) in a direction (2,).
+
+    It is 0 outside.
+    """
     size = math.hypot(*direction)
     if size == 0.0:
         return 0.0
@@ -38,7 +41,10 @@ def to_edge(hull, n, i, x, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def margin(hull, n, x, y) -> float:  # type: ignore[no-untyped-def]
-    """Return the signed distance [m] from (x, y) to the boundary, positive inside; at most 0 for a point or a line."""
+    """Return the signed distance [m] from (x, y) to the boundary, positive inside.
+
+    It is at most 0 for a point or a line.
+    """
     inside = n > 2
     nearest = math.inf
     for i in range(n):

@@ -411,7 +411,9 @@ def _patch_under(ground: GroundArrays, g: int, point) -> int:
 def _add_ground_point(
     a: Near, p: int, i: int, g: int, point, gap: float, key: int, moving, own: int = WORLD, over: int = -1
 ) -> int:
-    """Add a point of shape ``i`` on the plane of ``g`` to pair ``p``, or to a new pair if ``p`` is -1; return the pair.
+    """Add a point of shape ``i`` on the plane of ``g`` to pair ``p``; return the pair.
+
+    A new pair is started if ``p`` is -1.
 
     Points that are far from the plane, outside its patches, or below a bounded patch are ignored. ``over`` is the
     patch if it is known.
@@ -443,7 +445,7 @@ def _add_ground_point(
 def fill_rim(a: Near, i: int, n, turn) -> bool:
     """Fill the frame of the rims of cylinder ``i`` over a plane with normal ``n`` (3,) that changes at ``turn`` (3,).
 
-    Its axes are the axis of the cylinder, the direction of the lowest points of the rims, and their cross product.
+    Its axes are the cylinder axis, the direction of the lowest points of the rims, and their cross product.
 
     Returns:
         Whether the frame moves with the lowest points; otherwise it is fixed to the cylinder.
@@ -494,7 +496,9 @@ def follow_rim(a: Near, i: int, m: int, at) -> None:
 
 @kernel
 def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
-    """Add the lowest point of each rim and, of the lower rim, also the points at 90 and 180 degrees from it.
+    """Add the lowest point of each rim.
+
+    The lower rim also gets the points at 90 and 180 degrees from its lowest point.
 
     A flat cap, or one whose lowest point moves too fast, gets corners that are fixed to it.
     """

@@ -147,7 +147,7 @@ def select_impacts(b: Bodies, c: PairContacts, slow: float, chosen) -> int:
     """Fill ``chosen`` with the pairs of the next impact; return their number, negative if the impact is plastic.
 
     These are the fastest pairs with restitution, and all that are equally fast. If there are none, all pairs in contact
-    are chosen for a plastic impact, provided that any of their points still approach.
+    are chosen for a plastic impact. This requires that any of their points still approach.
     """
     fastest = 0.0
     approach = False

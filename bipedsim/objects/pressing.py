@@ -13,7 +13,7 @@ from bipedsim.plates import add_force, plate_at
 
 @entry
 def press(boxed: Any, plates: Any, h: float) -> None:
-    """Add the ground reaction of each body in the last step of ``h`` seconds to the plate, or floor, below it.
+    """Add the ground reaction of each body in the last step to the plate, or floor, below it.
 
     The impulse of a body in contact with the ground only is known, including impacts. It is distributed in proportion
     to the forces at its points in the last sub-step. If the body has left the ground, it acts at the nearest point. For

@@ -39,7 +39,10 @@ class Sides(NamedTuple):
 
 @kernel
 def _side(a: Sides, body: int) -> int:
-    """Return the body number in the robot's contacts: 0 for the world, the joint of a link, and -1 - i for object i."""
+    """Return the body number in the robot's contacts.
+
+    It is 0 for the world, the joint of a link, and -1 - i for object i.
+    """
     free = a.near.bodies.mass.shape[0]
     if body == WORLD:
         return STILL

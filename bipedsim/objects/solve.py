@@ -151,7 +151,10 @@ def _fill_rows(a: PairSolve, k: int, mobility: Array) -> None:
 
 @kernel
 def _fill_delassus(a: PairSolve, mobility: Array) -> None:
-    """Fill rows and Delassus matrix; the origin of a pair is an active point, so that it is in the contact plane."""
+    """Fill rows and Delassus matrix.
+
+    The origin of a pair is an active point, so that it is in the contact plane.
+    """
     c = a.contacts
     n = a.rows.number[0]
     for k in range(n):
@@ -287,8 +290,8 @@ def _mobility(G, first: int, r) -> float:
 def solve_part(a: PairSolve, s: float) -> None:
     """Compute the finite forces at the active points of the chosen pairs over ``s`` seconds, and add their impulses.
 
-    The problem is linear in the impulses, but the motion of rotating bodies is not. A solution predicts their rotation,
-    and the problem is solved again with the resulting error while the error decreases. If a body rotates too far for
+    The problem is linear in the impulses, but the motion of rotating bodies is not. A solution predicts their rotation.
+    The problem is solved again with the resulting error while the error decreases. If a body rotates too far for
     this, the contacts act at the beginning of the sub-step.
     """
     c = a.contacts
@@ -346,7 +349,7 @@ def _solve_at_once(a: PairSolve, s: float) -> None:
     """Let the active points of the chosen pairs act as impacts at the beginning of a sub-step of ``s`` seconds.
 
     An impact dissipates energy for any rotation of the bodies. The bodies separate with the speed that gravity cancels
-    by the middle of the sub-step, so they do not sink.
+    by the middle of the sub-step. So they do not sink.
     """
     b = a.bodies
     c = a.contacts
@@ -399,7 +402,7 @@ def _clear_impulses(a: PairSolve) -> None:
 def _fill_errors(a: PairSolve, s: float) -> float:
     """Fill the errors of the solution in the velocities at the end of the sub-step; return the largest one [m/s].
 
-    In the plane of a pair the mean error of its points is used: otherwise no two points of rotating bodies could stick.
+    In the plane of a pair the mean error of its points is used. Otherwise no two points of rotating bodies could stick.
     """
     b = a.bodies
     c = a.contacts
@@ -469,7 +472,7 @@ def _end_velocity(a: PairSolve, m: int, s: float) -> tuple[float, float, float]:
 def _add_drift(a: PairSolve, s: float) -> None:
     """Add the change of the point velocities due to rotation, from the middle to the end of ``s`` seconds.
 
-    In the plane of a pair the mean of its points is used: otherwise no two points of rotating bodies could stick.
+    In the plane of a pair the mean of its points is used. Otherwise no two points of rotating bodies could stick.
     """
     c = a.contacts
     q = a.cone

@@ -1,7 +1,7 @@
 """Coupling of the feet with all other contacts in one step.
 
 With M = L^T L, a contact with the rows J has Y = L^-T J^T. Its velocity after the step is J v + Y xi. Here xi sums all
-actions: z without contact, plus the columns of the feet and of all other contacts, times their impulses.
+actions: z without contact, plus the columns of all contacts times their impulses.
 
 The contact model of the feet and the solver of the other contacts run in turn, each with the impulses of the other.
 They stop when both agree on the velocities of the feet. The feet also see the response of the other contacts to a
@@ -330,7 +330,7 @@ def condense_contacts(boxed: Any, impulse: Array) -> float:
     """Condense the contacts into the inputs of the feet; return the change of the predicted foot velocities [m/s].
 
     The contacts were last solved with the ``impulse`` (K, 6) of the feet. Their response to another impulse follows
-    from elimination of the active rows: sticking contacts hold their points, slipping ones hold the height of theirs.
+    from elimination of the active rows. Sticking contacts hold their points; slipping ones hold the height of theirs.
     """
     s = boxed.arrays
     p, q, c = s.projection, s.problem, s.contacts

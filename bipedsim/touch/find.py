@@ -32,7 +32,7 @@ def find_on_ground(boxed: Any, v: Array) -> None:
 
 @entry
 def find_stops(boxed: Any, q: Array, v: Array) -> None:
-    """Add the limits that joints at ``q`` (nq,) are near or may reach with ``v`` (nv,); mark them in ``stops``."""
+    """Add the limits that joints at ``q`` (nq,) are near or may reach with ``v`` (nv,), and mark them."""
     s = boxed.arrays
     o, t = s.stops, s.tree
     o.near[0] = False

@@ -6,8 +6,8 @@ of a simple impact then depends on alpha v alone, and the force is continuous.
 The paper leaves friction open. Here each vertex carries a bristle: a spring in series with a Coulomb slider. This is
 the elasto-plastic element of Prandtl (Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction
 models", IEEE TAC 2002). It sticks without creep below mu f and has no jump; a friction law regularised by velocity
-creeps. A parallel damper acts within the rest of the friction cone and does not move the slider, because a foot at
-touchdown has a velocity before it has a load.
+creeps. A parallel damper acts within the rest of the friction cone. It does not move the slider, because a foot
+at touchdown has a velocity before it has a load.
 
 Friction falls from static to dynamic over a slip distance (Rabinowicz, "The nature of the static and kinetic
 coefficients of friction", J. Applied Physics 1951). It does not fall at the first micrometre, because every touchdown
@@ -217,7 +217,7 @@ def _add_stiffness(K, vector, columns, weight):
 def _largest_rate(G, X, GX, square) -> float:
     """Return an upper bound of the largest eigenvalue of G times the blocks X (K, 6, 6).
 
-    The bound is the fourth root of the trace of the fourth power; it exceeds the eigenvalue by a factor of at most
+    The bound is the fourth root of the trace of the fourth power. It exceeds the eigenvalue by a factor of at most
     (6 K)^(1/4). No eigenvalue is negative.
     """
     n = G.shape[0]
@@ -246,7 +246,7 @@ def _substeps(p: Projection, m: Bristles) -> int:
     """Return the number of substeps that the fastest motion of the contacts needs.
 
     All vertices of a foot move with it, so their springs and dampers add up to one element of six dimensions per foot.
-    Vertices that may reach the ground within the step are included: in too long a substep, a stiff spring would throw
+    Vertices that may reach the ground within the step are included. In too long a substep, a stiff spring would throw
     them back.
     """
     s, c, law = m.contacts, m.substeps, m.params

@@ -5,8 +5,8 @@ integrated in contact space, 6 numbers per foot: w' = drive + G f(x, w). A stiff
 that it needs without evaluating the dynamics. The robot gets the impulse, and the impulse weighted by the time that
 remained when it acted. A ball, or a brick that does not turn, has a constant G and is integrated with fourth order.
 
-The integrator is the classical Runge-Kutta method. A substep ends where a vertex touches down or lifts off, so that the
-kink of its force is at the end of a substep.
+The integrator is the classical Runge-Kutta method. A substep ends where a vertex touches down or lifts off. The kink of
+its force is then at the end of a substep.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _acceleration(p, c, r):
 def crossing(p: Projection, c: Substeps, dt: float) -> float:
     """Return ``dt`` [s], or the time at which the first vertex crosses the ground under the forces of the first stage.
 
-    A vertex that has just lifted off has almost no velocity; its acceleration alone brings it back within a substep. If
+    A vertex that has just lifted off has almost no velocity. Its acceleration alone returns it within a substep. If
     the crossing were only detected at the end of the substep, the vertex would return faster than it left.
     """
     _sum_up(p, c)
@@ -249,7 +249,7 @@ def crossing(p: Projection, c: Substeps, dt: float) -> float:
 
 @kernel
 def next_stage(p: Projection, c: Substeps, stage: int, dt: float):
-    """Add the vertex forces of ``stage`` (0 to 3) and move to the next stage; the last one moves to the end.
+    """Add the vertex forces of ``stage`` (0 to 3) and move to the next stage, or to the end after the last one.
 
     Torques use the arms at the beginning of the step, as G does.
     """

@@ -7,8 +7,8 @@ sticks with up to mu w_i f_z, and slides with exactly that against its own veloc
 All admissible forces and torsions, divided by mu f_z, form a convex set, the limit surface (Goyal, Ruina and
 Papadopoulos, 1991). Its support function is the dissipation D(V) = sum w_i |u_i| of a motion V = (u_x, u_y, w_z) of the
 CoP. Friction of a sliding foot is the gradient of D. D has kinks where the foot turns about one of its vertices. They
-are rounded: |u_i|^2 is replaced by |u_i|^2 + ``BLUNT``^2 |(u_x, u_y, c w_z)|^2, which does not change a slip without
-spin.
+are rounded: |u_i|^2 is replaced by |u_i|^2 + ``BLUNT``^2 |(u_x, u_y, c w_z)|^2. This does not change a slip
+without spin.
 
 This module uses the coordinates (u_x, u_y, c w_z) and (f_x, f_y, torsion / c), with c = sum w_i |p_i - CoP|.
 """
@@ -42,7 +42,9 @@ def _along(vertices, i: int, j: int, x: float, y: float):
 
 @kernel
 def _wachspress(i: int, n: int, vertices, x: float, y: float) -> float:
-    """Return the weight of vertex ``i`` at (x, y), not normalised; outside an edge, that of a point just inside it.
+    """Return the weight of vertex ``i`` at (x, y), not normalised.
+
+    Outside an edge it is that of a point just inside it.
 
     Wachspress' weights are positive, smooth, balanced at the CoP and linear on the edges.
     """
@@ -201,9 +203,9 @@ def _normalise(x, V):
 def gauge(x, shares, count: int, enough: float):
     """Return the gauge of the friction ``x`` (1 on the limit surface, more beyond it) and the motion that it opposes.
 
-    The gauge is the largest x.V / D(V). Newton's method minimises D subject to x.V = 1; where it does not descend, the
-    parabola above D is minimised instead. Any V gives a lower bound, and the vertex forces under the parabola give an
-    upper bound. The search ends when it is known on which side of ``enough`` the gauge is.
+    The gauge is the largest x.V / D(V). Newton's method minimises D subject to x.V = 1. Where it does not
+    descend, the parabola above D is minimised instead. Any V gives a lower bound, and the vertex forces under the
+    parabola give an upper bound. The search ends when it is known on which side of ``enough`` the gauge is.
 
     Args:
         x: (3,) friction (f_x, f_y, torsion / c) over mu f_z, not zero.
@@ -280,7 +282,7 @@ def _largest_ratio(W, V, shares, count: int) -> float:
 
 @kernel
 def friction_at(x, d, V, shares, count: int):
-    """Return the friction (3,) of the limit surface nearest to ``x``; if ``x`` is inside, return ``x`` and True.
+    """Return the friction (3,) of the limit surface nearest to ``x``, and False; return ``x`` and True if it is inside.
 
     The distance uses the metric 1 / d. The result is s = x - d V, where V minimises D(V) + sum d V^2 / 2 - x.V. With
     x = s + d V, this updates an estimate s of the friction of a foot that moves with V. It is regular at V = 0.

@@ -1,6 +1,6 @@
 """Semi-smooth Newton steps on the map of Alart and Curnier (1991) for point contacts.
 
-A step costs one solve of 6K rows for any number of points, because a point moves only with its foot. Dependent rows are
+A step costs one solve of 6K rows for any number of points, because points move with their feet. Dependent rows are
 common (four vertices of a rigid sole). A proximal term keeps the step regular, and selects a solution near the initial
 value if there are many.
 """

@@ -5,13 +5,13 @@ and their velocities u = D f + g beyond the target velocities,
 
     K_mu  contains  f_i,     K_mu*  contains  u_i + mu |u_i,t| e_n,     both orthogonal.
 
-So an open point has no impulse. The friction of a slipping point is mu f_n against its slip, and that of a sticking
-point is inside its cone.
+So an open point has no impulse. The friction of a slipping point is mu f_n against its slip. That of a sticking point
+is inside its cone.
 
 D = J G J^T is never formed: J of a foot follows from the arms of its points, and G is (6K, 6K).
 
 With a pyramid of k sides inside each cone, the problem is a linear complementarity problem. Friction is then the
-nearest point of a regular polygon instead of a disc; of all forces in the polygon it dissipates most.
+nearest point of a regular polygon instead of a disc. Of all forces in the polygon it dissipates most.
 """
 
 from __future__ import annotations
@@ -283,8 +283,8 @@ def fill_velocities(G, q: ConeProblem):
 def measure(q: ConeProblem) -> float:
     """Return the residual of (f, u) relative to ``q.scale``; it is zero at a solution, and only there.
 
-    The residual is the largest of two speeds over all points, where impulses count as the speed that they give to their
-    own point. The normal one, |min(f_n, u_n)|, measures pull, penetration (the part outside the dual cone after De
+    The residual is the largest of two speeds over all points. Impulses count as the speed that they give to their own
+    point. The normal one, |min(f_n, u_n)|, measures pull, penetration (the part outside the dual cone after De
     Saxcé's correction) and the complementarity gap. The tangential one is the distance of friction from the projection
     of f_t - u_t on the disc of radius mu f_n. It measures the part outside the cone, and the distance from the friction
     that dissipates most.

@@ -1,6 +1,6 @@
 """Sweeps over point contacts, each solved alone against the others (block Gauss-Seidel), for poor initial values.
 
-The cost of a sweep is linear in the number of points, because an impulse at a point changes the velocities of the feet.
+The cost of a sweep is linear in the number of points. An impulse at a point changes only the velocities of the feet.
 """
 
 from __future__ import annotations
