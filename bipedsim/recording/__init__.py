@@ -1,4 +1,4 @@
-"""What a run leaves: rows of numbers with one schema, as .npz, CSV or bag."""
+"""Recordings: arrays with one schema, stored as .npz, CSV or bag."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""A recording as one wide CSV table."""
+"""Export a recording as one wide CSV table."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS
 
 
 class CsvColumns:
-    """Which columns of a run hold anything, and how many rows there are; gathered before a table is begun.
+    """Collect which columns of a run contain values, and the number of rows, before the table is written.
 
     Attributes:
-        rows: Rows so far.
-        columns: Names of the schema's columns with a value, ``t`` among them.
-        readouts, objects: The same of the controller's readouts and of free objects, in the order in which they came.
+        rows: Number of rows so far.
+        columns: Names of the schema's columns with a value, including ``t``.
+        readouts, objects: Names of the controller's readouts and of free objects, in order of appearance.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class CsvColumns:
         self.objects: dict[str, None] = {}
 
     def add(self, rows: Recording) -> None:
-        """Take the next rows."""
+        """Scan the next rows."""
         self.rows += len(rows)
         for name, column in COLUMNS.items():
             if name not in self.columns and _holds_any(getattr(rows, name), column.dtype, column.absent):
@@ -41,13 +41,13 @@ class CsvColumns:
 
 
 class CsvTable:
-    """One wide CSV table: a row per tick, names with units in the first line, NaN as empty cells.
+    """One wide CSV table: one row per tick, names with units in the first line, NaN as empty cells.
 
-    Groups that were not recorded at all are left out.
+    Columns without any recorded value are left out.
 
     Args:
         path: The file, replaced if it exists.
-        columns: What it will hold.
+        columns: Columns of the table.
         progress: Show progress on stderr; by default on a terminal and beyond 20 000 rows.
     """
 
@@ -89,7 +89,7 @@ class CsvTable:
                 if begins:
                     csv.writer(file).writerow(names)
                 for start in range(0, n, step):
-                    # One float table is exact for the integers in it: modes and bit masks stay below 2^53.
+                    # A float table is exact for its integers: modes and bit masks stay below 2^53.
                     table = np.hstack([block[start : start + step].astype(np.float64) for block in blocks])
                     file.write("".join([line % tuple(row) for row in table.tolist()]).replace("nan", ""))
                     self._rows += len(table)
@@ -108,8 +108,8 @@ def export_csv(recording: Recording, path: Path | str, progress: bool | None = N
     """Write a recording as a :class:`CsvTable`.
 
     Args:
-        recording: What to write.
-        path, progress: See there.
+        recording: Recording to write.
+        path, progress: See :class:`CsvTable`.
 
     Raises:
         RecordingError: The file cannot be written.
@@ -120,7 +120,7 @@ def export_csv(recording: Recording, path: Path | str, progress: bool | None = N
 
 
 def _holds_any(values: NDArray[Any], dtype: Any, absent: Any) -> bool:
-    """Return whether anything was recorded; truth values always are."""
+    """Return whether the column contains a recorded value; boolean columns always do."""
     if dtype is np.float64:
         return not np.isnan(values).all()
     return dtype is not np.int64 or not (values == absent).all()

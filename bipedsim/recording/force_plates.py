@@ -1,4 +1,4 @@
-"""Force plates in a recording: samples at rates of their own, which go with the rows that they were taken before."""
+"""Store the samples of force plates in a recording. A sample belongs to the first row that follows it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from bipedsim.sim import ForcePlates
 
 ARRAY = "force_plate_"
-"""What the names of their arrays in a file begin with."""
+"""Prefix of the array names in a file."""
 
 
 class PlateRows:
-    """Collects the samples of the plates of a run, in arrays that double when they are full.
+    """Collect the samples of a run's force plates in arrays that double when they are full.
 
     Args:
-        plates: Of the simulation.
+        plates: Force plates of the simulation.
     """
 
     def __init__(self, plates: ForcePlates) -> None:
@@ -32,7 +32,7 @@ class PlateRows:
         self._counts = [0] * len(self._arrays)
 
     def append(self) -> None:
-        """Take the samples of the last tick."""
+        """Append the samples of the last tick."""
         for p, array in enumerate(self._arrays):
             new = self._plates.amplifiers.samples(p)
             n = self._counts[p]
@@ -42,65 +42,68 @@ class PlateRows:
             self._counts[p] = n + len(new)
 
     def signals(self) -> dict[str, PlateSignals]:
-        """Return what was appended so far; the arrays are views."""
+        """Return all samples appended so far; the arrays are views."""
         amplifiers = self._plates.amplifiers
-        found = {}
+        signals = {}
         for p, name in enumerate(amplifiers.names):
             rows = self._arrays[p][: self._counts[p]]
-            found[name] = PlateSignals(rows[:, 0], amplifiers.geometries[p], rows[:, 1:], amplifiers.clipped[p])
-        return found
+            signals[name] = PlateSignals(rows[:, 0], amplifiers.geometries[p], rows[:, 1:], amplifiers.clipped[p])
+        return signals
 
 
 def samples_of_rows(plates: Mapping[str, PlateSignals], t: Array, rows: Any) -> dict[str, PlateSignals]:
-    """Return the samples that belong to some rows: those since the row before the first of them, up to the last one.
+    """Return the samples that belong to the selected rows: from the row before the first one up to the last one.
 
     Args:
         plates: All samples.
         t: (n,) times of all rows [s].
-        rows: Which are chosen: a slice, or an array as of an index.
+        rows: Selected rows: a slice or an index array.
     """
     if not plates:
         return {}
     chosen = np.arange(len(t))[rows]
     if not len(chosen):
-        return {name: _part(one, slice(0)) for name, one in plates.items()}
+        return {name: _select(one, slice(0)) for name, one in plates.items()}
     first, last = int(chosen.min()), int(chosen.max())
     begin = t[first - 1] if first > 0 else -np.inf
     end = t[last] if last + 1 < len(t) else np.inf
-    # To the nanosecond of stamps: a sample of the time of a row belongs to it.
-    found = {}
+    # Stamps are in nanoseconds. A sample with the same time as a row belongs to this row.
+    selected = {}
     for name, one in plates.items():
         i, j = np.searchsorted(one.t, [begin + 1e-9, end + 1e-9], side="left")
-        found[name] = _part(one, slice(int(i), int(j)))
-    return found
+        selected[name] = _select(one, slice(int(i), int(j)))
+    return selected
 
 
-def _part(signals: PlateSignals, rows: slice) -> PlateSignals:
+def _select(signals: PlateSignals, rows: slice) -> PlateSignals:
     return replace(signals, t=signals.t[rows], channels=signals.channels[rows])
 
 
 def joined_signals(parts: Sequence[Mapping[str, PlateSignals]]) -> dict[str, PlateSignals]:
-    """Return the samples of parts of one run, one behind the other."""
-    found = {}
+    """Concatenate the samples of parts of one run."""
+    joined = {}
     for name in dict.fromkeys(name for part in parts for name in part):
-        some = [part[name] for part in parts if name in part]
-        t, channels = np.concatenate([one.t for one in some]), np.concatenate([one.channels for one in some])
-        found[name] = replace(some[-1], t=t, channels=channels)
-    return found
+        same_plate = [part[name] for part in parts if name in part]
+        t, channels = (
+            np.concatenate([one.t for one in same_plate]),
+            np.concatenate([one.channels for one in same_plate]),
+        )
+        joined[name] = replace(same_plate[-1], t=t, channels=channels)
+    return joined
 
 
 def to_arrays(plates: Mapping[str, PlateSignals]) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """Return what a file's header says of the plates, and their arrays by name: time and channels side by side."""
-    said = [{"geometry": as_json(one.geometry), "clipped": one.clipped, "note": one.note} for one in plates.values()]
-    return said, {f"{ARRAY}{name}": np.column_stack([one.t, one.channels]) for name, one in plates.items()}
+    """Return the header entries of the plates and their arrays by name, with time and channels in columns."""
+    headers = [{"geometry": as_json(one.geometry), "clipped": one.clipped, "note": one.note} for one in plates.values()]
+    return headers, {f"{ARRAY}{name}": np.column_stack([one.t, one.channels]) for name, one in plates.items()}
 
 
-def from_arrays(said: Sequence[Mapping[str, Any]], arrays: Mapping[str, Array]) -> dict[str, PlateSignals]:
-    """Return the plates that :func:`to_arrays` gave; those whose array is missing are left out."""
-    found = {}
-    for one in said:
-        geometry = from_json(one["geometry"])
+def from_arrays(headers: Sequence[Mapping[str, Any]], arrays: Mapping[str, Array]) -> dict[str, PlateSignals]:
+    """Return the plates from the output of :func:`to_arrays`; plates without an array are left out."""
+    plates = {}
+    for entry in headers:
+        geometry = from_json(entry["geometry"])
         array = arrays.get(f"{ARRAY}{geometry.name}")
         if array is not None:
-            found[geometry.name] = PlateSignals(array[:, 0], geometry, array[:, 1:], one["clipped"], one["note"])
-    return found
+            plates[geometry.name] = PlateSignals(array[:, 0], geometry, array[:, 1:], entry["clipped"], entry["note"])
+    return plates

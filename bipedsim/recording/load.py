@@ -1,4 +1,4 @@
-"""Runs from files, whatever wrote them."""
+"""Load a run from a file of any supported format."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from bipedsim.recording.recording import Recording, between, load_npz, nothing_b
 def load_recording(
     path: Path | str, segment: int = -1, start: float | None = None, stop: float | None = None
 ) -> Recording:
-    """Read a run (.npz), a bag directory, a bring-up's directory that holds ``bag/``, or an .mcap file.
+    """Read a run (.npz), a bag directory, a launch directory that contains ``bag/``, or an .mcap file.
 
     Args:
-        path: What to read. A bag that its recorder could not finish is read up to the last whole message; ``notes``
-            say so.
-        segment: Of a bag in which time jumps back (reset): which stretch; -1 is the last one.
-        start, stop: Rows before and behind these times [s] are left out, and take no memory; None: none are.
+        path: File or directory. An unfinished bag is read up to its last whole message; ``notes`` report this.
+        segment: Index of the segment in a bag whose time jumps back (reset); -1 is the last one.
+        start, stop: First and last time [s]. Rows outside are left out and take no memory; None means no limit.
 
     Raises:
-        RecordingError: Nothing readable is there, or no row between these times, or more rows than there is memory for;
-            the message says what was found.
+        RecordingError: The path is not readable, has no row between these times, or has more rows than fit into memory.
+            The message says what was found.
     """
     path = Path(path)
     if not _is_npz(path):
@@ -39,17 +38,17 @@ def load_recording(
 def read_blocks(
     path: Path | str, columns: Collection[str] | None = None, grows: Callable[[], bool] | None = None
 ) -> Iterator[tuple[int, Recording]]:
-    """Yield (number of the stretch, some rows of it) of what :func:`load_recording` reads, without holding it all.
+    """Yield (segment number, some of its rows) of the data that :func:`load_recording` reads, block by block.
 
-    A stretch ends where time jumps back. The last rows that come have ``notes`` and ``statistics`` of the whole.
+    A segment ends where time jumps back. The last block has the ``notes`` and ``statistics`` of the whole recording.
 
     Args:
-        path: What to read.
-        columns: Which columns of a bag are wanted; the others may stay empty. All by default.
-        grows: Whether a bag is still being written, so that more is waited for; None: it is not.
+        path: File or directory.
+        columns: Columns to read from a bag, all by default; other columns may stay empty.
+        grows: Returns whether a bag is still being written, so that the reader waits for more; None if it is finished.
 
     Raises:
-        RecordingError: Nothing readable is there; the message says what was found.
+        RecordingError: The path is not readable; the message says what was found.
     """
     path = Path(path)
     if _is_npz(path):
@@ -68,10 +67,10 @@ def read_blocks(
 
 
 def _is_npz(path: Path) -> bool:
-    """Return whether there is a run and no bag.
+    """Return True for a run (.npz), False for a bag.
 
     Raises:
-        RecordingError: There is neither.
+        RecordingError: The path is neither.
     """
     if not os.path.exists(path):
         raise RecordingError(f"{path}: no such file or directory")

@@ -1,4 +1,4 @@
-"""What a controller intends, as readouts of a recording and as places in the world."""
+"""Convert the plan in a controller's debug signals to points in the world."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bipedsim.numerics import Array, Integers
 Value = TypeVar("Value")
 
 PLANNED = "plan_"
-"""What the names of readouts begin with that are a plan."""
+"""Prefix of the debug signals that describe a plan."""
 _POINTS = ("com", "dcm", "zmp")
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a controller intends, in the world; each part None where it does not show it.
+    """Planned motion of a controller in the world; an attribute is None if the controller does not publish it.
 
     Attributes:
-        footsteps: (n, 4) x, y, z [m] and heading [rad] of the soles to come, the next one first.
-        feet: (n,) which foot each is of; -1 where that is not known.
-        com, dcm, zmp: (3,) [m].
+        footsteps: (n, 4) x, y, z [m] and heading [rad] of the next sole poses, the next one first.
+        feet: (n,) foot of each footstep; -1 if unknown.
+        com, dcm, zmp: (3,) planned centre of mass, divergent component of motion and zero-moment point [m].
     """
 
     footsteps: Array | None = None
@@ -35,16 +35,16 @@ class Plan:
 
 
 def without_plan(readouts: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the readouts that are figures of their own; those of a plan are places, which are drawn in the world."""
+    """Return the readouts that are not part of a plan; plans are drawn in the world, not as curves."""
     return {name: value for name, value in readouts.items() if not name.startswith(PLANNED)}
 
 
 def plan_of(readouts: Mapping[str, float]) -> Plan | None:
-    """Return what a controller shows of its intentions, None where it shows nothing.
+    """Return the plan in a controller's readouts; None if they contain none.
 
-    Its readouts are then called ``plan_com_x``, ``plan_com_y``, ``plan_com_z``, the same of ``dcm`` and ``zmp``, whose
-    z may lack; and of each footstep to come, the next one first, ``plan_step_1_x``, ``_y``, ``_yaw`` [rad], ``_foot``
-    (0 for the first foot of robot.yaml), and ``_z``, which may lack. All are in the world [m].
+    Points are the readouts ``plan_com_x``, ``plan_com_y`` and ``plan_com_z``, and the same for ``dcm`` and ``zmp``; z
+    is optional. Footsteps are numbered, the next one first: ``plan_step_1_x``, ``_y``, ``_yaw`` [rad], ``_foot`` (0 for
+    the first foot of robot.yaml), and the optional ``_z``. All positions are in the world [m].
     """
     points = {}
     for name in _POINTS:

@@ -1,4 +1,4 @@
-"""A run as a table of arrays: bags and headless runs turn into it, plots, exports and summaries read it."""
+"""Store a run as a table of arrays. Bags and headless runs produce it; plots, exports and summaries read it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 
 
 FORMAT = "bipedsim recording 1"
+_SOLE, _READOUT, _OBJECT, _VERTEX_FORCES = "sole_vertices_", "readout_", "object_", "vertex_forces_"
+"""Prefixes of the array names in a file."""
 _SOURCES = ("observation", "contact", "truth", "command")
 _OTHER_ARRAYS = 3
-"""So many arrays of one column in turn, and it is taken to have a new one in every row."""
+"""Number of new arrays after which a column is assumed to have a new array in every row."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Recording(RecordedColumns):
-    """One run, a row per tick: n ticks, nu joints, K feet. Its columns are those of the schema.
+    """One run with one row per tick: n ticks, nu joints, K feet. The schema defines its columns.
 
     Attributes:
         robot: Name of the robot; empty when unknown.
@@ -45,21 +47,22 @@ class Recording(RecordedColumns):
         sole_vertices: (N, 2) polygon of each foot in its sole frame [m]; (0, 2) when unknown.
         effort_limit: (nu,) [N.m], NaN when unknown.
         weight: m g [N], NaN when unknown.
-        readouts: Name to what the controller showed in answer to the measurements of each row (n,).
+        readouts: Name to the debug signal (n,) that the controller computed from the measurements of each row.
         objects: Name of a free object to its pose in the world and its velocities in its own axes (n, 13), see
             ``OBJECT_COMPONENTS``.
-        vertex_forces: Name of a foot to the forces of the ground at its vertices (n, N, 3) in the sole frame [N]; empty
-            unless the run was asked for them.
-        force_plates: Name of a force plate to its samples, at its own rate.
-        gave_up_at: When the controller was stopped, because it had fallen or failed [s]; NaN if it never was.
-        gave_up_why: Why; empty if it never was, or where that is not known, as in a bag without /diagnostics.
-        pushes: Begin and end of every push that was planned [s]; empty where that is not known, as in a bag.
-        notes: What a reader should know, such as that a bag was cut short and how much was recovered.
-        about: What was run, as far as it is known: ``scenario``, ``controller``, ``contact_model``, ``ground``; of a
-            bag ``robot``, the name or file that its recorder was given.
-        statistics: What the simulator counted on every physics step, keys as in summary.json; None where that of a bag
-            left nothing though it should have.
-        run: All that it takes to simulate it again (:func:`bipedsim.runs.describe_run`); empty where that is unknown.
+        vertex_forces: Name of a foot to the ground forces at its vertices (n, N, 3) in the sole frame [N]. Empty unless
+            the run was configured to record them.
+        force_plates: Name of a force plate to its samples, at the plate's own rate.
+        gave_up_at: Time at which the controller was stopped after a fall or a failure [s]; NaN if it was not stopped.
+        gave_up_why: Reason for the stop. Empty if the controller was not stopped or the reason is unknown, as in a bag
+            without /diagnostics.
+        pushes: Begin and end of every planned push [s]; empty if unknown, as in a bag.
+        notes: Remarks for the reader, for example that a bag is truncated and how much was recovered.
+        about: Known labels of the run: ``scenario``, ``controller``, ``contact_model``, ``ground``. For a bag also
+            ``robot``, the name or file that its recorder received.
+        statistics: Counters of the simulator over all physics steps, with the keys of summary.json. None if a bag
+            should contain them and does not.
+        run: Everything needed to simulate the run again (:func:`bipedsim.runs.describe_run`); empty if unknown.
     """
 
     robot: str
@@ -84,10 +87,10 @@ class Recording(RecordedColumns):
         return len(self.t)
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
-        said = (self.about.get(key, "") for key in ("scenario", "controller", "contact_model"))
+        """Return the HTML table that notebooks display."""
+        labels = (self.about.get(key, "") for key in ("scenario", "controller", "contact_model"))
         rows = {
-            "what": ", ".join(filter(None, said)),
+            "what": ", ".join(filter(None, labels)),
             "rows": f"{len(self)}, {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else "none",
             "joints": f"{len(self.joint_names)}: {', '.join(self.joint_names)}",
             "feet": ", ".join(self.feet),
@@ -107,7 +110,7 @@ class Recording(RecordedColumns):
 
     @property
     def robot_source(self) -> str:
-        """Name or robot.yaml of what ran, as :func:`bipedsim.load_robot` takes it; empty when unknown."""
+        """Name or robot.yaml of the robot, as :func:`bipedsim.load_robot` accepts it; empty when unknown."""
         return str(self.run.get("robot") or self.about.get("robot") or self.robot)
 
     @classmethod
@@ -119,9 +122,9 @@ class Recording(RecordedColumns):
         robot: str = "",
         columns: Collection[str] = tuple(COLUMNS),
     ) -> Recording:
-        """Return a recording of ``n`` rows in which nothing has been recorded yet.
+        """Return a recording of ``n`` empty rows.
 
-        Only ``columns`` can be written; the others take no memory.
+        Only ``columns`` can be written; the other columns take no memory.
         """
         shape = len(joint_names), len(feet)
         arrays: dict[str, Any] = {
@@ -139,7 +142,7 @@ class Recording(RecordedColumns):
         )
 
     def describe_robot(self, robot: Robot) -> None:
-        """Take the robot's name, soles, effort limits and weight, for feet and joints that have the same names."""
+        """Copy name, soles, effort limits and weight from a robot, for feet and joints with the same names."""
         self.robot = robot.name
         self.weight = robot.weight
         soles = {sole.name: np.asarray(sole.vertices) for sole in robot.soles}
@@ -148,9 +151,9 @@ class Recording(RecordedColumns):
         self.effort_limit = np.array([limits.get(name, np.nan) for name in self.joint_names])
 
     def rows(self, selection: slice | NDArray[Any]) -> Recording:
-        """Return the recording with only the selected rows; with a slice, arrays are views.
+        """Return a recording of the selected rows; with a slice, its arrays are views.
 
-        Samples of force plates go with them, from the first row to the last one.
+        It also contains the force-plate samples from the first to the last selected row.
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["t"] = self.t[selection]
@@ -166,10 +169,10 @@ class Recording(RecordedColumns):
         return Recording(**values)
 
     def in_order(self, joint_names: Sequence[str]) -> Recording:
-        """Return the recording with the columns of these joints, in this order.
+        """Return the recording with only these joints, in this order.
 
         Raises:
-            RecordingError: It lacks one of them.
+            RecordingError: A joint is missing from the recording.
         """
         if tuple(joint_names) == self.joint_names:
             return self
@@ -215,14 +218,14 @@ class Recording(RecordedColumns):
             "sole_vertices": [len(vertices) for vertices in self.sole_vertices],
         }
         arrays = {name: getattr(self, name) for name in ("effort_limit", *COLUMNS)}
-        arrays |= {f"sole_vertices_{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
-        arrays |= {f"readout_{name}": values for name, values in self.readouts.items()}
-        arrays |= {f"object_{name}": states for name, states in self.objects.items()}
-        arrays |= {f"vertex_forces_{foot}": forces for foot, forces in self.vertex_forces.items()}
+        arrays |= {f"{_SOLE}{i}": vertices for i, vertices in enumerate(self.sole_vertices)}
+        arrays |= {f"{_READOUT}{name}": values for name, values in self.readouts.items()}
+        arrays |= {f"{_OBJECT}{name}": states for name, states in self.objects.items()}
+        arrays |= {f"{_VERTEX_FORCES}{foot}": forces for foot, forces in self.vertex_forces.items()}
         arrays |= samples
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # A full disk must not cost the earlier run of this name.
+            # A temporary file keeps an earlier run of this name intact if the disk is full.
             temporary = path.with_name(f".{path.name}.{os.getpid()}")
             try:
                 with temporary.open("wb") as file:
@@ -238,17 +241,17 @@ class Recording(RecordedColumns):
         """Collect a headless run row by row into arrays that double when they are full.
 
         Args:
-            robot: Whose run it is.
-            capacity: Rows to make room for at once.
+            robot: Robot that is simulated.
+            capacity: Number of rows to allocate first.
         """
 
         def __init__(self, robot: Robot, capacity: int = 10_000) -> None:
             feet = [sole.name for sole in robot.soles]
-            self._late = {column.name for column in COLUMNS.values() if column.rare}
-            columns = COLUMNS.keys() - self._late
+            self._unallocated = {column.name for column in COLUMNS.values() if column.rare}
+            columns = COLUMNS.keys() - self._unallocated
             self._recording = Recording.empty(max(1, capacity), robot.joint_names, feet, columns=columns)
             self._recording.describe_robot(robot)
-            wanted = [
+            columns_by_source = [
                 [
                     column
                     for column in COLUMNS.values()
@@ -256,15 +259,19 @@ class Recording(RecordedColumns):
                 ]
                 for source in _SOURCES
             ]
-            self._names = [column.name for columns_of_one in wanted for column in columns_of_one]
-            self._readers = [_reader(column.source.partition(".")[2] for column in one) for one in wanted]
-            # Most sources are the same arrays in every row, copied by one call: a call for each costs three times that.
+            self._names = [column.name for source_columns in columns_by_source for column in source_columns]
+            self._readers = [
+                _reader(column.source.partition(".")[2] for column in source_columns)
+                for source_columns in columns_by_source
+            ]
+            # Most sources are the same arrays in every row. One call copies all of them; a call for each takes three
+            # times as long.
             self._sources: list[Any] = [None] * len(self._names)
             self._changes = [0] * len(self._names)
-            self._others: list[Array | None] = [None] * len(self._names)
-            self._where = np.zeros((len(self._names), 3), dtype=np.int64)
-            self._targets = self._aimed()
-            self._copy_rows = ready(copy_rows, self._where, 0)
+            self._row_targets: list[Array | None] = [None] * len(self._names)
+            self._pointers = np.zeros((len(self._names), 3), dtype=np.int64)
+            self._targets = self._bind_targets()
+            self._copy_rows = ready(copy_rows, self._pointers, 0)
             self._n = 0
             self._plates: PlateRows | None = None
 
@@ -283,16 +290,16 @@ class Recording(RecordedColumns):
 
             Args:
                 t: Time of the measurements [s].
-                observation: What the sensors measured.
-                contact: What the ground did.
-                truth: Where the robot was.
-                command: What the drives were asked for.
-                objects: Where the free objects were.
-                force_plates: What they measured; always the same.
-                vertex_forces: Of each foot those at its vertices (N, 3) in the sole frame [N].
+                observation: Measurements of the sensors.
+                contact: Forces and states of the foot contacts.
+                truth: True state of the robot.
+                command: Torques and setpoints requested from the drives.
+                objects: States of the free objects.
+                force_plates: The force plates of the simulation; the same object in every call.
+                vertex_forces: Forces at the vertices of each foot (N, 3) in the sole frame [N].
 
             Raises:
-                ValueError: A quantity has another size than its column; nothing is added.
+                ValueError: A quantity has a different size than its column; no row is added.
             """
             i, r = self._n, self._recording
             if i == len(r.t):
@@ -300,14 +307,14 @@ class Recording(RecordedColumns):
             r.t[i] = t
             of_observation, of_contact, of_truth, of_command = self._readers
             values = (*of_observation(observation), *of_contact(contact), *of_truth(truth), *of_command(command))
-            sources, others = self._sources, self._others
+            sources, row_targets = self._sources, self._row_targets
             for at, value in enumerate(values):
                 if value is not sources[at]:
-                    if (target := others[at]) is None or value is None:
-                        self._copy_other(at, value, i)
+                    if (target := row_targets[at]) is None or value is None:
+                        self._copy_changed(at, value, i)
                     else:
                         target[i] = self._checked(at, value, target)
-            self._copy_rows(self._where, i)
+            self._copy_rows(self._pointers, i)
             if objects is not None:
                 for name, state in zip(objects.names, objects.states(), strict=True):
                     if name not in r.objects:
@@ -324,15 +331,15 @@ class Recording(RecordedColumns):
             self._n = i + 1
 
         def note(self, readouts: Mapping[str, float], **columns: Array | None) -> None:
-            """Add to the last row what the controller showed in answer to it; before the first row do nothing.
+            """Add the controller's debug signals to the last row; do nothing before the first row.
 
             Args:
-                readouts: The numbers.
-                columns: What else it has, by name of the column; None leaves it empty.
+                readouts: Name to number.
+                columns: Name of a column to its values in this row; None leaves the column empty.
 
             Raises:
-                ValueError: A readout is no number, or a column has another size; nothing is added.
-                AttributeError: There is no such column; nothing is added.
+                ValueError: A readout is not a number, or a column has a different size; nothing is added.
+                AttributeError: A column does not exist; nothing is added.
             """
             if self._n == 0:
                 return
@@ -340,8 +347,8 @@ class Recording(RecordedColumns):
             numbers = np.array([*readouts.values()], dtype=np.float64)
             if numbers.ndim != 1:
                 raise ValueError(f"readouts {', '.join(readouts)} must be one number each")
-            given = [(getattr(r, name), values) for name, values in columns.items() if values is not None]
-            for target, values in given:
+            new_values = [(getattr(r, name), values) for name, values in columns.items() if values is not None]
+            for target, values in new_values:
                 if np.shape(values) != target.shape[1:]:
                     raise ValueError(f"a column takes {target.shape[1:]} numbers in a row, and not {np.shape(values)}")
             for name, value in zip(readouts, numbers, strict=True):
@@ -349,52 +356,52 @@ class Recording(RecordedColumns):
                 if column is None:
                     column = r.readouts[name] = np.full(len(r.t), np.nan)
                 column[i] = value
-            for target, values in given:
+            for target, values in new_values:
                 target[i] = values
 
-        def _copy_other(self, at: int, value: Any, row: int) -> None:
-            """Copy what a column has in the place of the array of the row before; take it for what later rows have."""
-            self._sources[at], self._where[at, 0] = None, 0
+        def _copy_changed(self, at: int, value: Any, row: int) -> None:
+            """Copy a value from a new array object, and register this object for later rows."""
+            self._sources[at], self._pointers[at, 0] = None, 0
             if value is None:
                 return
             target = self._targets[at]
-            target = self._begin(at) if target is None else target
+            target = self._allocate(at) if target is None else target
             target[row] = self._checked(at, value, target)
             self._changes[at] += 1
-            same = isinstance(value, np.ndarray) and (value.dtype, value.shape) == (target.dtype, target.shape[1:])
-            whole = same and value.flags.c_contiguous and target.flags.c_contiguous
-            if whole and self._changes[at] <= _OTHER_ARRAYS:
-                self._sources[at], self._where[at, 0] = value, value.ctypes.data
+            matches = isinstance(value, np.ndarray) and (value.dtype, value.shape) == (target.dtype, target.shape[1:])
+            contiguous = matches and value.flags.c_contiguous and target.flags.c_contiguous
+            if contiguous and self._changes[at] <= _OTHER_ARRAYS:
+                self._sources[at], self._pointers[at, 0] = value, value.ctypes.data
             else:
-                self._others[at] = target
+                self._row_targets[at] = target
 
         def _checked(self, at: int, value: Any, target: Array) -> Any:
-            """Return ``value``; raise ValueError unless it has the size of a row: numpy would repeat one number."""
+            """Return ``value``; raise ValueError unless it has the size of a row (numpy would broadcast a scalar)."""
             if np.shape(value) != target.shape[1:]:
                 name = self._names[at]
                 raise ValueError(f"{name}: a row has {target.shape[1:]} numbers, and not {np.shape(value)}")
             return value
 
-        def _aimed(self) -> list[Array | None]:
-            """Return the arrays that a row goes to; None for those that nothing was written to yet."""
-            targets = [None if name in self._late else getattr(self._recording, name) for name in self._names]
+        def _bind_targets(self) -> list[Array | None]:
+            """Return the array that each column is written to; None for columns without memory."""
+            targets = [None if name in self._unallocated else getattr(self._recording, name) for name in self._names]
             for at, target in enumerate(targets):
                 if target is not None:
-                    self._where[at, 1:] = target.ctypes.data, target.strides[0]
-                    self._others[at] = None if self._others[at] is None else target
+                    self._pointers[at, 1:] = target.ctypes.data, target.strides[0]
+                    self._row_targets[at] = None if self._row_targets[at] is None else target
             return targets
 
-        def _begin(self, at: int) -> Array:
-            """Make the array of a column that hardly any run has, at its first value."""
+        def _allocate(self, at: int) -> Array:
+            """Allocate the array of a rare column when its first value arrives."""
             name, r = self._names[at], self._recording
-            self._late.remove(name)
+            self._unallocated.remove(name)
             setattr(r, name, np.array(getattr(r, name)))
-            self._targets = self._aimed()
+            self._targets = self._bind_targets()
             return getattr(r, name)
 
         def _grow(self) -> Recording:
             old = self._recording
-            columns = COLUMNS.keys() - self._late
+            columns = COLUMNS.keys() - self._unallocated
             new = Recording.empty(2 * len(old), old.joint_names, old.feet, old.robot, columns)
             for name in columns:
                 getattr(new, name)[: len(old)] = getattr(old, name)
@@ -407,14 +414,14 @@ class Recording(RecordedColumns):
             for name in ("sole_vertices", "effort_limit", "weight"):
                 setattr(new, name, getattr(old, name))
             self._recording = new
-            self._targets = self._aimed()
+            self._targets = self._bind_targets()
             return new
 
         def __len__(self) -> int:
             return self._n
 
         def build(self) -> Recording:
-            """Return what was appended so far; its arrays are views of the builder's."""
+            """Return all rows appended so far; the arrays are views of the builder's."""
             built = self._recording.rows(slice(0, self._n))
             if self._plates is not None:
                 built.force_plates = self._plates.signals()
@@ -422,12 +429,12 @@ class Recording(RecordedColumns):
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
-    """Whether nothing was recorded."""
+    """Return whether the column contains no recorded value."""
     return bool(np.isnan(column).all() if column.dtype.kind == "f" else _is_repeated(column))
 
 
 def joined(parts: Sequence[Recording]) -> Recording:
-    """Return the rows of recordings of one run, one behind the other; what they say of the run is that of the last."""
+    """Concatenate recordings of one run; properties of the run are taken from the last one."""
     values: dict[str, Any] = {f.name: getattr(parts[-1], f.name) for f in fields(Recording)}
     if len(parts) > 1:
         for name in COLUMNS:
@@ -445,36 +452,36 @@ def joined(parts: Sequence[Recording]) -> Recording:
         feet = [foot for foot in parts[-1].vertex_forces if all(foot in part.vertex_forces for part in parts)]
         values["vertex_forces"] = {foot: np.concatenate([part.vertex_forces[foot] for part in parts]) for foot in feet}
         values["force_plates"] = joined_signals([part.force_plates for part in parts])
-        found = [(part.gave_up_at, part.gave_up_why) for part in parts if np.isfinite(part.gave_up_at)]
-        values["gave_up_at"], values["gave_up_why"] = found[0] if found else (float("nan"), "")
+        stops = [(part.gave_up_at, part.gave_up_why) for part in parts if np.isfinite(part.gave_up_at)]
+        values["gave_up_at"], values["gave_up_why"] = stops[0] if stops else (float("nan"), "")
     return Recording(**values)
 
 
 def _reader(attributes: Iterable[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what reads ``attributes`` off an object, a tuple also where there is but one."""
+    """Return a function that reads ``attributes`` from an object, as a tuple even for a single attribute."""
     names = tuple(attributes)
     return attrgetter(*names) if len(names) > 1 else lambda values: tuple(getattr(values, name) for name in names)
 
 
 def _no_states(n: int) -> Array:
-    """Return the states (n, 13) of an object that was not there."""
+    """Return the states (n, 13) of an object that is absent."""
     return np.full((n, len(OBJECT_COMPONENTS)), np.nan)
 
 
 def between(t: Array, start: float | None, stop: float | None) -> Flags:
-    """Return which times (n,) [s] are from ``start`` to ``stop``, to the nanosecond of stamps; None is no limit."""
+    """Return which times (n,) [s] are from ``start`` to ``stop``, to the nanosecond; None means no limit."""
     first, last = -np.inf if start is None else start, np.inf if stop is None else stop
     return np.asarray((t > first - 1e-9) & (t < last + 1e-9))
 
 
 def nothing_between(start: float | None, stop: float | None, name: str, begin: float, end: float) -> RecordingError:
-    """Return what to say where a run from ``begin`` to ``end`` has no rows from ``start`` to ``stop`` [s]."""
-    asked = [f"{word} {t:g} s" for word, t in (("from", start), ("to", stop)) if t is not None]
-    return RecordingError(f"{name}: no rows {' '.join(asked)}: the run lasts from {begin:g} to {end:g} s")
+    """Return the error for a run from ``begin`` to ``end`` that has no rows from ``start`` to ``stop`` [s]."""
+    limits = [f"{word} {t:g} s" for word, t in (("from", start), ("to", stop)) if t is not None]
+    return RecordingError(f"{name}: no rows {' '.join(limits)}: the run lasts from {begin:g} to {end:g} s")
 
 
 def _repeated(row: NDArray[Any], n: int) -> NDArray[Any]:
-    """Return ``n`` times the same row, which takes no memory and cannot be written."""
+    """Repeat one row ``n`` times as a read-only view that takes no memory."""
     return np.broadcast_to(row, (n, *np.shape(row)))
 
 
@@ -487,84 +494,35 @@ def _or_nan(value: float | None) -> float:
 
 
 def checksum(text: str) -> NDArray[np.uint32]:
-    """Return the checksum of a text: that of the zip file is its own after somebody has written the text anew."""
+    """Return the checksum of the header text, which detects edits; the zip file's own checksum does not."""
     return np.array(zlib.crc32(text.encode()), dtype=np.uint32)
 
 
 def load_npz(path: Path) -> Recording:
-    """Read a run; columns that are damaged stay empty, which ``notes`` and a warning say.
+    """Read a run. Damaged columns stay empty; ``notes`` and a warning list them.
 
     Raises:
-        RecordingError: It is no run, or cannot be opened.
-        DamagedError: It is damaged, and nothing can be read of it.
+        RecordingError: The file is not a run, or cannot be opened.
+        DamagedError: The file is so damaged that nothing can be read.
 
     Warns:
         IncompleteWarning: Columns are damaged.
     """
     lost: dict[str, str] = {}
     try:
-        # Opened here, because np.load leaves a file that it does not understand open.
+        # np.load does not close a file of unknown format, so the file is opened here.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             if "header" not in data and not set(COLUMNS) & set(data.files):
                 raise RecordingError(f"{path}: no run of bipedsim: it holds {', '.join(data.files) or 'nothing'}")
             text = str(data["header"])
             header = json.loads(text)
-            # Older runs lack it.
+            # Older runs have no checksum.
             if "header_crc" in data.files and not np.array_equal(data["header_crc"], checksum(text)):
                 lost["header"] = "trust in its header, which was changed"
             if header.get("format") != FORMAT:
                 raise RecordingError(f"{path}: its format is {header.get('format')!r}, expected {FORMAT!r}")
             run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"])
-            soles = [f"sole_vertices_{i}" for i in range(len(run.feet))]
-            readouts = [f"readout_{name}" for name in header.get("readouts", ())]
-            objects = [f"object_{name}" for name in header.get("objects", ())]
-            vertices = [f"vertex_forces_{foot}" for foot in header.get("vertex_forces", ())]
-            plates = [f"{ARRAY}{one['geometry']['name']}" for one in header.get("force_plates", ())]
-            # An older run lacks the columns that came later: they stay empty.
-            columns = header.get("columns", [name for name in COLUMNS if name in data])
-            sizes = dict(zip(soles, header.get("sole_vertices", ()), strict=False))
-            arrays: dict[str, Array] = {}
-            others = set(data.files) - {"header", "header_crc"}
-            for name in ("effort_limit", *columns, *soles, *readouts, *objects, *vertices, *plates, *others):
-                if name in arrays or name in lost:
-                    continue
-                try:
-                    array = data[name]
-                    target = getattr(run, name) if hasattr(run, name) else run.t if name in readouts else array
-                    if name in sizes and len(array) != sizes[name]:
-                        raise ValueError(f"{len(array)} and not {sizes[name]} vertices")
-                    if name in objects:
-                        target = _no_states(len(run.t))
-                    if name in vertices and (array.ndim != 3 or len(array) != len(run.t) or array.shape[2] != 3):
-                        raise ValueError(f"shape {array.shape}")
-                    if name in plates and array.ndim != 2:
-                        raise ValueError(f"shape {array.shape}")
-                    # NumPy would repeat one row for all.
-                    if array.shape != target.shape:
-                        raise ValueError(f"shape {array.shape} and not {target.shape}")
-                    if hasattr(run, name):
-                        target[...] = array
-                    elif name not in (*soles, *readouts, *objects, *vertices, *plates):
-                        raise ValueError("nothing has this name")
-                    arrays[name] = array
-                except Exception as error:
-                    # Damaged bytes raise whatever the decoder at work raises.
-                    lost[name] = f"{name} ({type(error).__name__}: {error})"
-            run.sole_vertices = tuple(arrays.get(name, np.zeros((0, 2))) for name in soles)
-            run.weight = _or_nan(header["weight"])
-            run.readouts = {name.removeprefix("readout_"): arrays[name] for name in readouts if name in arrays}
-            run.objects = {name.removeprefix("object_"): arrays[name] for name in objects if name in arrays}
-            found = {name.removeprefix("vertex_forces_"): arrays[name] for name in vertices if name in arrays}
-            run.vertex_forces = found
-            run.force_plates = from_arrays(header.get("force_plates", ()), arrays)
-            run.gave_up_at = _or_nan(header.get("gave_up_at"))
-            run.gave_up_why = str(header.get("gave_up_why", ""))
-            run.notes = tuple(header["notes"])
-            # Older runs do not say.
-            run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))
-            run.run = header.get("run", {})
-            run.statistics = header.get("statistics", {})
-            run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}
+            _fill(run, header, _read_arrays(data, header, run, lost))
     except RecordingError:
         raise
     except OSError as error:
@@ -582,3 +540,84 @@ def load_npz(path: Path) -> Recording:
         run.notes = (*run.notes, note)
         warn_incomplete(f"{path}: {note}")
     return run
+
+
+def _array_names(header: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return prefix to the names of the arrays with this prefix that the header announces."""
+    return {
+        _SOLE: [f"{_SOLE}{i}" for i in range(len(header["feet"]))],
+        _READOUT: [f"{_READOUT}{name}" for name in header.get("readouts", ())],
+        _OBJECT: [f"{_OBJECT}{name}" for name in header.get("objects", ())],
+        _VERTEX_FORCES: [f"{_VERTEX_FORCES}{foot}" for foot in header.get("vertex_forces", ())],
+        ARRAY: [f"{ARRAY}{plate['geometry']['name']}" for plate in header.get("force_plates", ())],
+    }
+
+
+def _read_arrays(data: Any, header: Mapping[str, Any], run: Recording, lost: dict[str, str]) -> dict[str, Array]:
+    """Copy columns into the run and return all undamaged arrays by name; ``lost`` gets the damaged ones."""
+    names = _array_names(header)
+    prefix_of = {name: prefix for prefix, group in names.items() for name in group}
+    vertex_counts = dict(zip(names[_SOLE], header.get("sole_vertices", ()), strict=False))
+    # Older runs do not list their columns. Columns that they lack stay empty.
+    columns = header.get("columns", [name for name in COLUMNS if name in data])
+    unlisted = set(data.files) - {"header", "header_crc"}
+    arrays: dict[str, Array] = {}
+    for name in ("effort_limit", *columns, *prefix_of, *unlisted):
+        if name in arrays or name in lost:
+            continue
+        try:
+            array = data[name]
+            if hasattr(run, name):
+                target = getattr(run, name)
+                # NumPy would broadcast a single row to all rows.
+                _require_shape(array, target.shape)
+                target[...] = array
+            elif name in prefix_of:
+                _check_array(array, prefix_of[name], len(run), vertex_counts.get(name))
+            else:
+                raise ValueError("nothing has this name")
+            arrays[name] = array
+        except Exception as error:
+            # Damaged bytes raise exceptions of any type, depending on the decoder.
+            lost[name] = f"{name} ({type(error).__name__}: {error})"
+    return arrays
+
+
+def _check_array(array: Array, prefix: str, n: int, vertex_count: int | None) -> None:
+    """Raise ValueError unless an array with this prefix fits a run of ``n`` rows."""
+    if prefix == _SOLE and vertex_count is not None and len(array) != vertex_count:
+        raise ValueError(f"{len(array)} and not {vertex_count} vertices")
+    if prefix == _READOUT:
+        _require_shape(array, (n,))
+    if prefix == _OBJECT:
+        _require_shape(array, (n, len(OBJECT_COMPONENTS)))
+    if prefix == _VERTEX_FORCES and (array.ndim != 3 or len(array) != n or array.shape[2] != 3):
+        raise ValueError(f"shape {array.shape}")
+    if prefix == ARRAY and array.ndim != 2:
+        raise ValueError(f"shape {array.shape}")
+
+
+def _require_shape(array: Array, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise ValueError(f"shape {array.shape} and not {shape}")
+
+
+def _fill(run: Recording, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Set the attributes of a run that are not columns, from the header and the arrays of its file."""
+    names = _array_names(header)
+
+    def undamaged(prefix: str) -> dict[str, Array]:
+        return {name.removeprefix(prefix): arrays[name] for name in names[prefix] if name in arrays}
+
+    run.sole_vertices = tuple(arrays.get(name, np.zeros((0, 2))) for name in names[_SOLE])
+    run.weight = _or_nan(header["weight"])
+    run.readouts, run.objects, run.vertex_forces = map(undamaged, (_READOUT, _OBJECT, _VERTEX_FORCES))
+    run.force_plates = from_arrays(header.get("force_plates", ()), arrays)
+    run.gave_up_at = _or_nan(header.get("gave_up_at"))
+    run.gave_up_why = str(header.get("gave_up_why", ""))
+    run.notes = tuple(header["notes"])
+    # Older runs have no pushes in the header.
+    run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))
+    run.run = header.get("run", {})
+    run.statistics = header.get("statistics", {})
+    run.about = {str(key): str(value) for key, value in header.get("about", {}).items()}

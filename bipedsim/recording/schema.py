@@ -1,10 +1,10 @@
-"""The columns of a recording: what each is, its shape, units and type, where a run gets it and which topic carries it.
+"""Define the columns of a recording: shape, unit, type, source in a run, and topic in a bag.
 
-A new column is one row of :class:`RecordedColumns`, and the code that computes it. Files, tables, the builder, the
-messages on the topic of contacts, the reader of bags and the table in docs/recording.md all follow from the row.
+A new column needs one entry of :class:`RecordedColumns` and the code that computes it. Files, tables, the builder, the
+contact message, the bag reader and the table in docs/recording.md all follow from the entry.
 
-Names of topics that a reader of bags must know are here too; what else there is to say of a topic, its type, quality of
-service and frame, is in the table of the ROS nodes (``bipedsim_ros/wire/topics.py``), which takes these names.
+The module also defines the topic names that a bag reader needs. ``bipedsim_ros/wire/topics.py`` imports these names and
+adds message type, quality of service and frame.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from bipedsim.numerics import Array, Flags, Integers
 
 ABSENT_MODE = -1
-"""What integers are that were not recorded."""
+"""Value of an integer column that was not recorded."""
 WALL_CLOCK_NS = 10**18
-"""Stamps beyond 30 years are wall clock and not simulated time: what they stamp starts at t = 0."""
+"""Stamps beyond this limit (30 years) are wall-clock time; their recording starts at t = 0."""
 
 JOINT_STATES = "/joint_states"
 IMU = "/imu/data"
@@ -40,32 +40,33 @@ ODOMETRY = "/odom"
 FALLEN = "/fallen"
 DIAGNOSTICS = "/diagnostics"
 STOPPED = ("gave_up_at_s", "gave_up_why")
-"""When a :class:`~bipedsim.control.Guard` stopped its controller [s], and why: keys of summaries and /diagnostics."""
+"""Keys in summaries and /diagnostics: the time at which :class:`~bipedsim.control.Guard` stopped its controller [s],
+and the reason."""
 APPLIED = "/sim_node/command"
 SETPOINTS = "/sim_node/setpoint"
 RUN = "/sim_node/run"
 STATISTICS = "statistics"
-"""Key of what the simulator counted, in its last message on that topic."""
+"""Key of the simulator's counters in its last message on the topic ``RUN``."""
 ABOUT = "about"
-"""Key of what pictures say of a run, name to text, in its first one."""
+"""Key of the labels for figures (name to text) in the first message on the topic ``RUN``."""
 ROBOT_DESCRIPTION = "/robot_description"
 READOUTS = "/controller/"
-"""What the topics of a controller's readouts begin with."""
+"""Prefix of the topics of a controller's debug signals."""
 PLAN = "/plan/readouts"
-"""Topic of the readouts that are a plan."""
+"""Topic of the debug signals that describe a plan."""
 
 OBJECTS = "/objects/"
-"""What the topics of free objects begin with."""
+"""Prefix of the topics of free objects."""
 
 FORCE_PLATES = "/force_plates/"
-"""What the topics of force plates begin with."""
+"""Prefix of the topics of force plates."""
 PLATE_SIGNALS = "/force_plates/{plate}/signals"
 PLATE_GEOMETRY = "/force_plates/{plate}/geometry"
 PLATE_WRENCH = "/force_plates/{plate}/wrench"
 PLATE_COP = "/force_plates/{plate}/cop"
 PLATE_FREE_MOMENT = "/force_plates/{plate}/free_moment"
 CLIPPED = "clipped"
-"""Label, in the samples of a force plate, of how many values were beyond the range of its amplifier until then."""
+"""Label in the samples of a force plate: number of values so far beyond the range of the amplifier."""
 
 _FORCE = ("fx[N]", "fy[N]", "fz[N]", "tx[N.m]", "ty[N.m]", "tz[N.m]")
 _IMPULSE = ("fx[N.s]", "fy[N.s]", "fz[N.s]", "tx[N.m.s]", "ty[N.m.s]", "tz[N.m.s]")
@@ -77,29 +78,29 @@ _POSITION = ("x[m]", "y[m]", "z[m]")
 _QUATERNION = ("qx", "qy", "qz", "qw")
 _POSE = (*_POSITION, *_QUATERNION)
 OBJECT_COMPONENTS = (*_POSE, "vx[m/s]", "vy[m/s]", "vz[m/s]", "wx[rad/s]", "wy[rad/s]", "wz[rad/s]")
-"""Numbers of an object in each row: its pose in the world, and its velocities in its own axes."""
+"""Numbers of an object in each row: its pose in the world and its velocities in its own axes."""
 
 
 def vertex_labels(n: int) -> tuple[str, ...]:
-    """Return the labels on the topic of the forces at ``n`` vertices: the time, then each force."""
+    """Return the labels of the message with the forces at ``n`` vertices: the time, then each force."""
     return ("t", *(f"v{i}_f{axis}" for i in range(n) for axis in "xyz"))
 
 
 @dataclass(frozen=True)
 class Column:
-    """A row of the schema: one array of a recording, which may hold several numbers a tick.
+    """Column definition: one array of a recording, with one or several numbers per tick.
 
     Attributes:
-        per: "joint" or "foot" where each of them has its own; else empty.
-        components: Names of the numbers with their units; a single one may be a unit only, or empty.
-        doc: What it is.
-        source: Where a run gets it: an attribute of observation, contact, truth, command, controller or tick; empty:
-            computed.
-        topic: Topic that carries it in a bag, with ``{foot}`` for the name of a foot; empty: none does.
-        field: Field of the decoded message; "data" of a labelled array, in which :attr:`labels` are the column's.
-        free_base: Only robots that float have it.
-        rare: Most runs lack it: it takes memory from its first number on, and its source may be None.
-        name, dtype: Of the attribute; taken from its declaration.
+        per: "joint" or "foot" if each of them has its own numbers; else empty.
+        components: Names of the numbers with their units; a single one may be only a unit, or empty.
+        doc: Description of the numbers.
+        source: Attribute of observation, contact, truth, command, controller or tick from which a run reads the
+            numbers; empty if they are computed.
+        topic: Topic of the numbers in a bag, with ``{foot}`` for the name of a foot; empty if there is none.
+        field: Field of the decoded message; "data" for a labelled array, where :attr:`labels` are the column's.
+        free_base: Only robots with a floating base have the column.
+        rare: Most runs lack the column. It takes memory only from its first number on; its source may be None.
+        name, dtype: Name and type of the attribute, taken from its declaration.
     """
 
     per: str
@@ -115,34 +116,34 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Numbers a tick, for each joint or foot."""
+        """Numbers per tick, for each joint or foot."""
         return len(self.components)
 
     @property
     def absent(self) -> Any:
-        """What stands where nothing was recorded."""
+        """Value of an entry that was not recorded."""
         return {np.float64: np.nan, np.int64: ABSENT_MODE, np.bool_: False}[self.dtype]
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of its numbers in a message, without units."""
+        """Names of the column's numbers in a message, without units."""
         parts = (component.partition("[")[0] for component in self.components)
         return tuple(f"{self.name}_{part}" if part else self.name for part in parts)
 
     def labels_of(self, joints: Sequence[str]) -> tuple[str, ...]:
-        """Return :attr:`labels`, for each of the joints where each has its own."""
+        """Return :attr:`labels`, repeated for each joint if the column is per joint."""
         if self.per != "joint":
             return self.labels
         return tuple(f"{joint}_{label}" for joint in joints for label in self.labels)
 
     def empty(self, n: int, joints: int, feet: int) -> NDArray[Any]:
-        """Return an array of ``n`` rows in which nothing has been recorded."""
+        """Return an array of ``n`` empty rows."""
         owners: tuple[int, ...] = {"": (), "joint": (joints,), "foot": (feet,)}[self.per]
         inner = (self.width,) if self.width > 1 else ()
         return np.full((n, *owners, *inner), self.absent, dtype=self.dtype)
 
     def headers(self, joint_names: Sequence[str], feet: Sequence[str]) -> list[str]:
-        """Return the names of its numbers in a table, with units: ``left_foot_wrench_fx[N]``."""
+        """Return the table headers of the column, with units: ``left_foot_wrench_fx[N]``."""
         owners = {"": [""], "joint": list(joint_names), "foot": [f"{foot}_foot" for foot in feet]}[self.per]
         units = (component[len(component.partition("[")[0]) :] for component in self.components)
         names = [label + unit for label, unit in zip(self.labels, units, strict=True)]
@@ -151,10 +152,10 @@ class Column:
 
 @dataclass(eq=False, kw_only=True)
 class RecordedColumns:
-    """The schema. Arrays are (n,), (n, joints) or (n, feet), and one axis more where a column has several numbers.
+    """Schema of a recording: arrays (n,), (n, joints) or (n, feet), with one more axis for several numbers.
 
-    What was not recorded is NaN, -1 in columns of integers, False in those of truth values. The order is that of
-    exported tables and of the message on the topic of contacts.
+    Entries that were not recorded are NaN, -1 in integer columns and False in boolean columns. The order is that of
+    exported tables and of the contact message.
     """
 
     t: Annotated[Array, Column("", ("[s]",), "time of the measurements, rising", "tick.t")]
@@ -362,19 +363,19 @@ def _columns() -> dict[str, Column]:
 
 
 COLUMNS = _columns()
-"""Name of the attribute to its row."""
+"""Name of the attribute to its column definition."""
 
 
 def columns_on(topic: str) -> tuple[Column, ...]:
-    """Return the columns that a topic carries, given with ``{foot}`` where it has the name of a foot."""
+    """Return the columns of a topic; its name contains ``{foot}`` in place of a foot's name."""
     return tuple(column for column in COLUMNS.values() if column.topic == topic)
 
 
 CARRIERS = tuple(dict.fromkeys(column.topic for column in COLUMNS.values() if column.topic))
-"""The topics that carry columns."""
+"""Topics that carry columns."""
 LABELLED_TOPICS = tuple(topic for topic in CARRIERS if all(column.field == "data" for column in columns_on(topic)))
-"""Those whose messages are labelled arrays, their time [s] first."""
+"""Topics whose messages are labelled arrays; the first number is the time [s]."""
 CONTACT_FIELDS = ("t", *(label for column in columns_on(CONTACT) for label in column.labels))
-"""What the message on the topic of contacts holds, in this order: its time, and what no other type of message holds."""
+"""Labels of the contact message, in order: the time, then the data that no other message type contains."""
 FOOT = re.compile("|".join(f"{re.escape(t).replace(re.escape('{foot}'), '(.+)')}$" for t in CARRIERS if "{foot}" in t))
 """Matches the topics of feet; one of its groups is the name of the foot."""

@@ -1,4 +1,4 @@
-"""Bags: rosbag2 folders of MCAP files, written and read without ROS."""
+"""Write and read bags (rosbag2 directories with MCAP files) without ROS."""
 
 import lazy_loader
 

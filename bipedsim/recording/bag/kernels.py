@@ -1,4 +1,4 @@
-"""What would take too long a message at a time in Python: finding messages among bytes, and numbers in messages."""
+"""Find messages in bytes and numbers in messages with compiled loops; Python is too slow for each message."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Bytes = NDArray[np.uint8]
 _HEAD, _MESSAGE, _MESSAGE_HEAD = 9, 5, 22
 _NAN = 0x7FF8000000000000
 PADDING = 8
-"""Bytes that must follow the last one that is read: numbers are read as words, which may reach beyond."""
+"""Bytes required after the last byte that is read: numbers are read as 8-byte words, which may extend beyond it."""
 
 
 def words(data: Bytes) -> Integers:
-    """Return the words of 8 bytes that begin at every byte of ``data``, without copying them."""
+    """Return a view of the 8-byte words that begin at every byte of ``data``."""
     return np.ndarray((max(0, len(data) - PADDING + 1),), np.dtype("<i8"), data, strides=(1,))
 
 
 @entry
 def count_records(data: Bytes, word: Integers, end: int) -> tuple[int, bool]:
-    """Return how many whole MCAP records ``data`` begins with, and whether that is all until ``end``."""
+    """Return the number of complete MCAP records at the start of ``data``, and whether they end exactly at ``end``."""
     at, n = 0, 0
     while at + _HEAD <= end:
         length = word[at + 1]
@@ -35,10 +35,10 @@ def count_records(data: Bytes, word: Integers, end: int) -> tuple[int, bool]:
 
 @entry
 def walk_records(data: Bytes, word: Integers, n: int) -> Integers:
-    """Return of ``n`` MCAP records a table (7, n), whose content begins at ``start`` and has ``size`` bytes.
+    """Return a table (7, n) of the first ``n`` MCAP records.
 
-    Its rows: opcode; channel, sequence, log time and publish time of messages; start; size. Of a message they are those
-    of its data.
+    Its rows are opcode; channel, sequence, log time and publish time of messages; start; size. Start and size refer to
+    the content of a record, and to the data of a message.
     """
     table = np.zeros((7, n), np.int64)
     at = 0
@@ -57,7 +57,7 @@ def walk_records(data: Bytes, word: Integers, n: int) -> Integers:
 
 @kernel
 def _turned(word: int) -> np.int64:
-    """Return a word with its bytes in the other order."""
+    """Return a word with reversed bytes."""
     out = np.int64(0)
     for i in range(8):
         out |= ((word >> 8 * i) & 0xFF) << (56 - 8 * i)
@@ -76,16 +76,17 @@ def read_alike(
     done: Flags,
     out: Integers,
 ) -> int:
-    """Read the messages that have ``length`` bytes and the same ones in some places; return how many they are.
+    """Read all messages of one layout and return their number.
 
     Args:
         word: See :func:`words`.
-        start, size: (n,) where each message begins, and its bytes.
-        length: Of those that are meant.
-        same: (m, 3) offset in the message, word that is to be there, and mask of its bits.
-        numbers: (k,) offsets of the words to read; negative ones leave a NaN. The first one is two numbers of 4 bytes.
-        swapped: Whether the bytes of numbers are in the other order.
-        done: (n,) messages that are not looked at any more; those that were read become true.
+        start, size: (n,) offset and size of each message.
+        length: Size of the messages with this layout.
+        same: (m, 3) offset in the message, expected word, and mask of its relevant bits.
+        numbers: (k,) offsets of the words to read; negative ones give NaN. The first word consists of two 4-byte
+            numbers.
+        swapped: Whether the numbers have the other byte order.
+        done: (n,) messages to skip; set to True for messages that were read.
         out: (n, k) the words.
     """
     found = 0

@@ -1,7 +1,7 @@
-"""MCAP files at the moments that the ``mcap`` package leaves to its user: while one is written, and after damage.
+"""Write MCAP files that are complete at every moment, and read damaged or unfinished ones.
 
-The format itself is the package's. :class:`LiveFile` carries what its ``Writer`` makes to the disk such that the file
-is whole after every step; :class:`McapFile` reads what is whole, and says what is not.
+The ``mcap`` package implements the format. :class:`LiveFile` writes the output of its ``Writer`` to the disk so that
+the file is complete after every step. :class:`McapFile` reads all undamaged data and reports the damage.
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ from bipedsim.recording.bag.kernels import PADDING, count_records, walk_records,
 Item = TypeVar("Item")
 LIBRARY = "bipedsim"
 AHEAD = 2
-"""Blocks that may wait, read, to be handled."""
+"""Number of blocks that are read in advance."""
 PATIENCE = 0.2
-"""How often a file that is being written is looked at [s]."""
+"""Polling period for a file that is still being written [s]."""
 WINDOW = 1 << 20
-"""Bytes that are read at once."""
+"""Bytes per read."""
 BLOCK = 4 << 20
-"""Bytes of messages that are handled at once."""
+"""Bytes of messages per block."""
 _HEAD = struct.Struct("<BQ")
 _LARGEST = 1 << 32
-"""No chunk is larger [bytes]."""
+"""Upper limit for the size of a chunk [bytes]; a larger length is damage."""
 _SIGNATURES = tuple(struct.pack("<I", len(name)) + name for name in (b"zstd", b"lz4"))
-"""What is at byte :data:`_SIGNATURE_AT` of the record of a compressed chunk."""
+"""Bytes at offset :data:`_SIGNATURE_AT` in the record of a compressed chunk."""
 _SIGNATURE_AT = 37
+_NO_RECORD = "it is no record"
 
 
 def _ending() -> bytes:
-    """Return the end of a file that has no summary, which the format allows: readers scan the file instead."""
+    """Return the end of a file without summary, which the format allows; readers then scan the file."""
     out: Any = RecordBuilder()
     DataEnd(data_section_crc=0).write(out)
     Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(out)
@@ -59,13 +60,13 @@ def _ending() -> bytes:
 
 
 class LiveFile(io.BytesIO):
-    """The stream for ``mcap.writer.Writer``: keeps what is written until :meth:`save`, counts positions as in the file.
+    """Stream for ``mcap.writer.Writer`` that buffers data until :meth:`save` and counts positions as in the file.
 
-    A provisional ending goes to the disk in the same write as the data before it, and the next save writes over it: the
-    file can be read whenever its writer dies. The page cache outlives a killed process, so that nothing is synced.
+    :meth:`save` writes the data and a provisional ending at once; the next call overwrites this ending. The file is
+    therefore readable whenever its writer is killed. The page cache survives a killed process, so no sync is needed.
 
     Args:
-        path: The file; it must not exist.
+        path: The file to create; it must not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,16 +80,16 @@ class LiveFile(io.BytesIO):
         return self._start + super().tell()
 
     def save(self) -> None:
-        """Write what came since the last call, and the provisional ending."""
+        """Write the data since the last call, and the provisional ending."""
         self._write(self._ending)
 
     def finish(self) -> None:
-        """Write the rest, with which the ``Writer`` has ended the file itself."""
+        """Write the remaining data; the ``Writer`` has already added the ending."""
         self._write(b"")
         self._disk.truncate(self._start)
 
     def close(self) -> None:
-        """Let the file go, as it is on the disk."""
+        """Close the file in its present state."""
         self._disk.close()
         super().close()
 
@@ -104,13 +105,13 @@ class LiveFile(io.BytesIO):
 
 
 class SpooledIndexes(list[Any]):
-    """The list in which ``mcap.writer.Writer`` gathers the indexes of its chunks until the end, in a file.
+    """List of chunk indexes for ``mcap.writer.Writer`` that stores its entries in a file.
 
-    Ten chunks a second with some twenty topics each are 50 MB of objects an hour. Here they wait, written as they will
-    stand in the bag, in a file without a name, which nobody has to remove.
+    The ``Writer`` needs all indexes at the end. Ten chunks per second with about twenty topics each would take 50 MB
+    of objects per hour. The list stores them in the format of the bag, in a temporary file without a name.
 
     Args:
-        folder: Where that file is, as there is room for the bag itself.
+        folder: Folder of that file; the folder of the bag has enough space.
 
     Raises:
         OSError: The file cannot be written.
@@ -124,44 +125,44 @@ class SpooledIndexes(list[Any]):
         self._open: Any = RecordBuilder()  # half of its methods are untyped
 
     def append(self, index: Any) -> None:
-        """Keep one ``ChunkIndex``."""
+        """Store one ``ChunkIndex``."""
         index.write(self._open)
         if self._open.count > self._PACK:
             self._file.write(self._open.end())
 
     def close(self) -> None:
-        """Let the file go; the list is of no use any more."""
-        # On a full disk, what nobody reads cannot be written either.
+        """Close the temporary file; the list is unusable afterwards."""
+        # On a full disk, buffered data cannot be written; they are no longer needed.
         with suppress(OSError):
             self._file.close()
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield what writes them, in their order."""
+        """Yield objects that write the indexes in order."""
         self._file.write(self._open.end())
         self._file.seek(0)
         while records := self._file.read(self._PACK):
-            yield _Written(records)
+            yield _SerializedIndexes(records)
 
 
 @dataclass(frozen=True)
-class _Written:
-    """Records as they stand in a file."""
+class _SerializedIndexes:
+    """Records in the format of the file."""
 
     records: bytes
 
     def write(self, builder: RecordBuilder) -> None:
-        """Append them to what is being built."""
+        """Append the records to a builder."""
         builder.write(self.records)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """n messages in the order of the file: what is known of each, and where its bytes are.
+    """Properties and byte offsets of n messages, in the order of the file.
 
     Attributes:
-        data: Bytes of all of them, among others; a few more follow them.
+        data: Bytes that contain all messages, followed by padding.
         channel, sequence, log_time, publish_time: (n,) each.
-        start, size: (n,) place of each message in ``data``.
+        start, size: (n,) offset and size of each message in ``data``.
     """
 
     data: NDArray[np.uint8]
@@ -173,7 +174,7 @@ class Block:
     size: Integers
 
     def rows(self, rows: Indices) -> Block:
-        """Return some of the messages."""
+        """Return the selected messages."""
         fields = (self.channel, self.sequence, self.log_time, self.publish_time, self.start, self.size)
         return Block(self.data, *(values[rows] for values in fields))
 
@@ -187,18 +188,18 @@ class Block:
         ]
 
 
-class _BrokenError(Exception):
-    """Bytes that are no record."""
+class _NotARecordError(Exception):
+    """Raised for bytes that are not a record."""
 
 
 @dataclass
 class _Batch:
-    """Bytes of a file that are handled at once.
+    """Part of a file that is processed at once.
 
     Attributes:
         parts: Records, as bytes.
-        damage: What was found damaged since the batch before.
-        end: Bytes of the file that have been read.
+        damage: Descriptions of damage since the previous batch.
+        end: Number of bytes of the file read so far.
     """
 
     parts: list[bytes] = field(default_factory=list)
@@ -207,23 +208,23 @@ class _Batch:
 
 
 class McapFile:
-    """An MCAP file, finished or not: its whole messages, block by block, and what became of the others.
+    """Read an MCAP file, finished or not: its undamaged messages block by block, and descriptions of the damage.
 
-    Every chunk is checked against its checksum. Behind damage reading goes on at the next chunk that can be found.
+    Every chunk is compared with its checksum. After damage, reading continues at the next chunk that can be found.
 
     Attributes:
-        path, size: The file, and its bytes.
-        position: Bytes that have been read.
-        schemas: Schema id to schema, as far as it has been read.
-        channels: Channel id to channel, as far as it has been read; all of them if the file has a summary.
-        metadata: Named metadata records that were read.
+        path, size: The file and its size [bytes].
+        position: Number of bytes read so far.
+        schemas: Schema id to schema, as far as the file has been read.
+        channels: Channel id to channel, as far as the file has been read; complete if the file has a summary.
+        metadata: Name to content of the metadata records that were read.
         writer: Library that wrote the file.
-        expected: Channel id to the number of its messages, as the writer counted them; empty if the file does not say.
-        span: First and last log time [ns], as the writer counted them; None if the file does not say.
-        damage: Where bytes are damaged, and how, in words.
+        expected: Channel id to number of messages according to the writer; empty if unknown.
+        span: First and last log time according to the writer [ns]; None if unknown.
+        damage: Position and description of each damage.
 
     Raises:
-        RecordingError: The file is missing, or is no MCAP file.
+        RecordingError: The file does not exist, or is not an MCAP file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -242,16 +243,16 @@ class McapFile:
             if head != MCAP0_MAGIC and head and self._next_chunk(0) is not None:
                 self.damage.append("its first bytes are damaged")
             elif head != MCAP0_MAGIC:
-                found = f"starts with {head!r}" if head else "is empty (0 bytes)"
-                taken = "runs and bags are folders, .mcap or .npz files"
-                raise RecordingError(f"{path}: not an MCAP file: it {found}; {taken}")
+                content = f"starts with {head!r}" if head else "is empty (0 bytes)"
+                expected = "runs and bags are folders, .mcap or .npz files"
+                raise RecordingError(f"{path}: not an MCAP file: it {content}; {expected}")
             self._read_summary()
 
     @contextmanager
     def _opened(self) -> Iterator[None]:
         try:
             if self.path.exists() and not self.path.is_file():
-                # A pipe that nobody writes to would be waited for.
+                # Opening a pipe without a writer would block.
                 raise RecordingError(f"{self.path}: no regular file, but a folder, pipe or device")
             with self.path.open("rb") as self._file:
                 self._window, self._window_at = b"", 0
@@ -261,14 +262,14 @@ class McapFile:
 
     @property
     def finished(self) -> bool:
-        """Whether the writer closed the file: only then does one of ours hold the metadata of rosbag2."""
+        """Whether the writer closed the file; only then does a bipedsim file contain the metadata of rosbag2."""
         return not self.damage and (self.writer != LIBRARY or "rosbag2" in self.metadata)
 
     def blocks(self, grows: Callable[[], bool] | None = None) -> Iterator[Block]:
-        """Yield the messages of the file, which a thread reads and decompresses ahead.
+        """Yield the messages of the file. A thread reads and decompresses in advance.
 
         Args:
-            grows: Whether it is still being written, so that more is waited for; None: it is not.
+            grows: Returns whether the file is still being written, so that the reader waits for more; None if finished.
         """
         with self._opened(), closing(ahead(self._batches(grows), AHEAD)) as batches:
             for batch in batches:
@@ -277,9 +278,9 @@ class McapFile:
                 yield from self._walk(batch.parts)
 
     def _batches(self, grows: Callable[[], bool] | None) -> Iterator[_Batch]:
-        """Yield what is handled at once."""
+        """Yield the records of the file in batches."""
         batch = _Batch()
-        for part in self._parts(batch, grows):
+        for part in self._record_parts(batch, grows):
             batch.parts.append(part)
             if sum(map(len, batch.parts)) >= BLOCK:
                 yield replace(batch)
@@ -287,27 +288,27 @@ class McapFile:
         yield batch
 
     def _read(self, at: int, size: int) -> bytes:
-        """Return bytes of the file; those beside them are kept at hand."""
+        """Return bytes of the file through a read buffer."""
         if at + size > self.size:
-            # Not before: whoever asks for more than there is gets memory for all of it.
-            raise _BrokenError(f"the file ends at byte {self.size} without a footer")
+            # This check comes before the read, which would allocate memory for a damaged length.
+            raise _NotARecordError(f"the file ends at byte {self.size} without a footer")
         begin = at - self._window_at
         if begin < 0 or begin + size > len(self._window):
             self._file.seek(at)
             self._window_at, self._window, begin = at, self._file.read(max(size, WINDOW)), 0
         if begin + size > len(self._window):
-            raise _BrokenError(f"the file ends at byte {self.size} without a footer")
+            raise _NotARecordError(f"the file ends at byte {self.size} without a footer")
         return self._window[begin : begin + size]
 
     def _wait_for_more(self) -> None:
         time.sleep(PATIENCE)
-        self._look_again()
+        self._refresh_size()
 
-    def _look_again(self) -> None:
+    def _refresh_size(self) -> None:
         self._window, self.size = b"", os.fstat(self._file.fileno()).st_size
 
     def _read_summary(self) -> None:
-        """Take channels and counts from the end of the file, where a finished one repeats them; damage is met later."""
+        """Read channels and counts from the summary of a finished file; the data reveal damage later."""
         try:
             tail = self._read(self.size - 37, 37)
             opcode, length = _HEAD.unpack_from(tail)
@@ -320,11 +321,11 @@ class McapFile:
             for opcode, content in _records(raw):
                 self._define(opcode, content)
         except Exception:
-            # Of a damaged summary nothing is believed; the data say it again.
+            # Nothing in a damaged summary is reliable; the data contain the same information.
             self.schemas, self.channels, self.metadata, self.expected, self.span = {}, {}, {}, {}, None
 
     def _define(self, opcode: int, content: bytes) -> None:
-        """Keep what a record other than a message says."""
+        """Store the content of a record that is not a message."""
         stream: Any = ReadDataStream(io.BytesIO(content))
         if opcode == Opcode.SCHEMA:
             schema = Schema.read(stream)
@@ -336,87 +337,98 @@ class McapFile:
             metadata = Metadata.read(stream)
             self.metadata[metadata.name] = metadata.metadata
         elif opcode == Opcode.METADATA_INDEX:
-            place = MetadataIndex.read(stream)
-            self._define(Opcode.METADATA, self._read(place.offset, place.length)[_HEAD.size :])
+            index = MetadataIndex.read(stream)
+            self._define(Opcode.METADATA, self._read(index.offset, index.length)[_HEAD.size :])
         elif opcode == Opcode.HEADER:
             _profile, self.writer = astuple(Header.read(stream))
         elif opcode == Opcode.STATISTICS:
-            counted = Statistics.read(stream)
-            self.expected = dict(counted.channel_message_counts)
-            self.span = (counted.message_start_time, counted.message_end_time)
+            statistics = Statistics.read(stream)
+            self.expected = dict(statistics.channel_message_counts)
+            self.span = (statistics.message_start_time, statistics.message_end_time)
 
-    def _parts(self, batch: _Batch, grows: Callable[[], bool] | None) -> Iterator[bytes]:
-        """Yield the records that hold messages, as bytes: a chunk at a time, or some that are in no chunk.
+    def _define_unless_damaged(self, opcode: int, content: bytes, place: str, damage: list[str]) -> None:
+        """Store the content of a record, or append a description of its damage."""
+        try:
+            self._define(opcode, content)
+        except Exception as error:
+            damage.append(f"{place} is damaged ({_why(error)})")
 
-        How far it has come, and what is damaged, is noted in ``batch``.
+    def _record_parts(self, batch: _Batch, grows: Callable[[], bool] | None) -> Iterator[bytes]:
+        """Yield the records with messages as bytes: one chunk, or several records outside chunks.
+
+        ``batch`` receives the position and the damage.
         """
         at, loose = len(MCAP0_MAGIC), bytearray()
-        growing = grows is not None
         while True:
-            if growing and grows is not None and not grows():
-                # What was not whole when it was read may be now.
-                growing = False
-                self._look_again()
-            why = "it is no record"
+            if grows is not None and not grows():
+                # A record that was incomplete before may be complete now.
+                grows = None
+                self._refresh_size()
             try:
-                opcode, length = _HEAD.unpack(self._read(at, _HEAD.size))
-                if length > _LARGEST:
-                    raise _BrokenError(why)
-                content = self._read(at + _HEAD.size, length)
-                if not _is_whole(opcode, content):
-                    raise _BrokenError(why)
-                if growing and opcode == Opcode.DATA_END:
-                    raise _BrokenError(why)
-            except _BrokenError as error:
-                if growing:
+                opcode, content = self._record_at(at, grows is not None)
+            except _NotARecordError as error:
+                if grows is not None:
                     self._wait_for_more()
                     continue
-                behind = self._next_chunk(at + 1)
-                why = str(error) if behind is None else why
-                batch.damage.append(why if why.startswith("the file") else f"damaged at byte {at} ({why})")
-                if behind is None:
+                next_chunk = self._next_chunk(at + 1)
+                batch.damage.append(_describe_damage(at, _NO_RECORD if next_chunk else str(error)))
+                if next_chunk is None:
                     break
-                at = behind
+                at = next_chunk
                 continue
             if opcode in (Opcode.MESSAGE, Opcode.SCHEMA, Opcode.CHANNEL):
-                loose += _HEAD.pack(opcode, length) + content
+                loose += _HEAD.pack(opcode, len(content)) + content
             if loose and (opcode == Opcode.CHUNK or len(loose) >= BLOCK):
                 yield bytes(loose)
                 loose.clear()
             if opcode == Opcode.CHUNK:
                 try:
-                    chunk = Chunk.read(ReadDataStream(io.BytesIO(content)))
-                    stream, size = get_chunk_data_stream(chunk, validate_crc=True)
-                    yield stream.read(size)
-                except GeneratorExit:
-                    raise
+                    data = _decompressed(content)
                 except Exception as error:
-                    if growing:
-                        # Read while it was written.
+                    if grows is not None:
+                        # The chunk was read while it was being written.
                         self._wait_for_more()
                         continue
-                    # Damaged bytes raise whatever the decoder at work raises.
+                    # Damaged bytes raise exceptions of any type, depending on the decoder.
                     batch.damage.append(f"the chunk at byte {at} is damaged ({_why(error)})")
+                else:
+                    yield data
             elif opcode == Opcode.DATA_END:
                 break
             elif opcode in (Opcode.METADATA, Opcode.HEADER):
-                try:
-                    self._define(opcode, content)
-                except Exception as error:
-                    batch.damage.append(f"the record at byte {at} is damaged ({_why(error)})")
-            at += _HEAD.size + length
+                self._define_unless_damaged(opcode, content, f"the record at byte {at}", batch.damage)
+            at += _HEAD.size + len(content)
             batch.end = at
         if loose:
             yield bytes(loose)
 
+    def _record_at(self, at: int, growing: bool) -> tuple[int, bytes]:
+        """Return opcode and content of the record at byte ``at``.
+
+        Raises:
+            _NotARecordError: There is no complete record, or only the provisional ending of a growing file.
+        """
+        opcode, length = _HEAD.unpack(self._read(at, _HEAD.size))
+        if length > _LARGEST:
+            raise _NotARecordError(_NO_RECORD)
+        content = self._read(at + _HEAD.size, length)
+        if not _is_whole(opcode, content) or (growing and opcode == Opcode.DATA_END):
+            raise _NotARecordError(_NO_RECORD)
+        return opcode, content
+
     def _next_chunk(self, begin: int) -> int | None:
-        """Return where the next chunk begins, from ``begin`` on, that looks whole; None if there is none."""
+        """Return the position of the next chunk at or after ``begin`` that looks complete; None if there is none."""
         step, overlap = 1 << 20, 64
         for base in range(begin, self.size, step):
             self._file.seek(base)
             raw = self._file.read(step + overlap)
-            found = [at for s in _SIGNATURES for at in _occurrences(raw, s, _SIGNATURE_AT) if raw[at] == Opcode.CHUNK]
-            for at in sorted(found):
+            candidates = [
+                at
+                for signature in _SIGNATURES
+                for at in _occurrences(raw, signature, _SIGNATURE_AT)
+                if raw[at] == Opcode.CHUNK
+            ]
+            for at in sorted(candidates):
                 opcode, length = _HEAD.unpack_from(raw, at)
                 try:
                     if (
@@ -425,12 +437,12 @@ class McapFile:
                         and _is_whole(opcode, self._read(base + at + _HEAD.size, length))
                     ):
                         return base + at
-                except _BrokenError:
+                except _NotARecordError:
                     continue
         return None
 
     def _walk(self, parts: list[bytes]) -> Iterator[Block]:
-        """Find the messages in records; chunks whose records do not fit together are looked at one by one."""
+        """Find the messages in records; if chunks do not fit together, parse them one by one."""
         if not parts:
             return
         size = sum(map(len, parts))
@@ -439,21 +451,19 @@ class McapFile:
             data[at : at + len(part)] = np.frombuffer(part, dtype=np.uint8)
             at += len(part)
         word = words(data)
-        n, whole = count_records(data, word, size)
-        if not whole and len(parts) > 1:
+        n, complete = count_records(data, word, size)
+        if not complete and len(parts) > 1:
             for part in parts:
                 yield from self._walk([part])
             return
-        if not whole:
+        if not complete:
             self.damage.append(f"records before byte {self.position} do not fit together")
         table = walk_records(data, word, n)
         message = table[0] == Opcode.MESSAGE
         others = table[:, ~message]
         for opcode, start, size in zip(*(row.tolist() for row in others[[0, 5, 6]]), strict=True):
-            try:
-                self._define(opcode, data[start : start + size].tobytes())
-            except Exception as error:
-                self.damage.append(f"a record before byte {self.position} is damaged ({_why(error)})")
+            place = f"a record before byte {self.position}"
+            self._define_unless_damaged(opcode, data[start : start + size].tobytes(), place, self.damage)
         table = table[1:, message] if others.size else table[1:]
         known = np.isin(table[0], list(self.channels))
         if not known.all():
@@ -464,17 +474,17 @@ class McapFile:
 
 
 def ahead(items: Iterator[Item], n: int) -> Generator[Item, None, None]:
-    """Yield ``items``, which a thread gets up to ``n`` ahead: reading and decompressing leave Python to others."""
-    waiting: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(n)
+    """Yield ``items`` with up to ``n`` produced in advance by a thread; reading and decompressing release the GIL."""
+    items_queue: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(n)
     stopped = threading.Event()
 
     def put(item: Item | None, error: BaseException | None = None) -> None:
         while not stopped.is_set():
             with suppress(queue.Full):
-                waiting.put((item, error), timeout=0.1)
+                items_queue.put((item, error), timeout=0.1)
                 return
 
-    def get_them() -> None:
+    def produce() -> None:
         try:
             for item in items:
                 put(item)
@@ -484,11 +494,11 @@ def ahead(items: Iterator[Item], n: int) -> Generator[Item, None, None]:
         except BaseException as error:
             put(None, error)
 
-    thread = threading.Thread(target=get_them, name="reads ahead", daemon=True)
+    thread = threading.Thread(target=produce, name="reads ahead", daemon=True)
     thread.start()
     try:
         while True:
-            item, error = waiting.get()
+            item, error = items_queue.get()
             if error is not None:
                 raise error
             if item is None:
@@ -497,6 +507,17 @@ def ahead(items: Iterator[Item], n: int) -> Generator[Item, None, None]:
     finally:
         stopped.set()
         thread.join()
+
+
+def _decompressed(content: bytes) -> bytes:
+    """Return the records in a chunk record; raise an exception of any type if they are damaged."""
+    chunk = Chunk.read(ReadDataStream(io.BytesIO(content)))
+    stream, size = get_chunk_data_stream(chunk, validate_crc=True)
+    return bytes(stream.read(size))
+
+
+def _describe_damage(at: int, why: str) -> str:
+    return why if why.startswith("the file") else f"damaged at byte {at} ({why})"
 
 
 def _why(error: Exception) -> str:
@@ -514,16 +535,16 @@ def _records(raw: bytes) -> Iterator[tuple[int, bytes]]:
         at += length
 
 
-def _occurrences(raw: bytes, what: bytes, least: int) -> Iterator[int]:
-    """Yield where what has ``what`` at its byte ``least`` begins."""
-    at = raw.find(what, least)
+def _occurrences(raw: bytes, pattern: bytes, offset: int) -> Iterator[int]:
+    """Yield the position of everything that has ``pattern`` at this offset."""
+    at = raw.find(pattern, offset)
     while at >= 0:
-        yield at - least
-        at = raw.find(what, at + 1)
+        yield at - offset
+        at = raw.find(pattern, at + 1)
 
 
 def _is_whole(opcode: int, content: bytes) -> bool:
-    """Return whether the lengths in a record agree with its own: what else is in it has checksums, or no meaning."""
+    """Return whether the lengths in a record are consistent; all other content has checksums or is irrelevant."""
     n = len(content)
     if opcode == Opcode.CHUNK:
         if n < 40:
@@ -538,5 +559,5 @@ def _is_whole(opcode: int, content: bytes) -> bool:
     if opcode == Opcode.MESSAGE:
         return n >= 22
     known = (Opcode.HEADER, Opcode.SCHEMA, Opcode.CHANNEL, Opcode.ATTACHMENT, Opcode.METADATA)
-    # The format leaves those from 0x80 on to whoever wants them.
+    # The format reserves opcodes from 0x80 on for applications.
     return opcode in known or opcode >= 0x80

@@ -1,7 +1,7 @@
-"""Serialised ROS messages to arrays and back, a topic at a time and without ROS.
+"""Convert serialised ROS messages to arrays and back, one topic at a time and without ROS.
 
-Messages of a topic differ in their numbers and hardly ever in anything else: :func:`_layout_of` follows the definition
-of the type through one message, which says where the numbers are in all that are built alike.
+Most messages of a topic differ only in their numbers. :func:`_layout_of` parses one message with the definition of its
+type. The resulting byte offsets are valid for all messages with the same structure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array, Flags, Integers
 from bipedsim.recording.bag.kernels import PADDING, read_alike, words
 
-# The types below are the same in every distribution.
+# These types are the same in every ROS distribution.
 _STORE = get_typestore(Stores.ROS2_JAZZY)
 
 _COLUMNS: dict[str, dict[str, str]] = {
@@ -35,7 +35,7 @@ _COLUMNS: dict[str, dict[str, str]] = {
     "std_msgs/msg/Float64": {"data": "data"},
     "std_msgs/msg/Bool": {"data": "data"},
 }
-"""Type to its columns: name, and the field whose numbers it has, in their order."""
+"""Type to its columns: name, and the field that contains the numbers in order."""
 _LABELS = {"sensor_msgs/msg/JointState": "name", "std_msgs/msg/Float64MultiArray": "layout.dim.label"}
 _TYPES = (
     {"bool": "u1", "byte": "u1", "char": "u1", "octet": "u1"}
@@ -43,20 +43,20 @@ _TYPES = (
     | {"float32": "f4", "float64": "f8"}
 )
 _LAYOUTS = 16
-"""How many layouts of a topic are remembered; beyond that every message is followed by itself."""
+"""Maximum number of cached layouts per topic. Messages with further layouts are parsed one by one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The numbers of a topic.
+    """Numbers of all messages of a topic.
 
     Attributes:
-        stamp: (n,) header stamps [ns]; of a type without header, zeros.
-        values: Field name to (n, k) array, in the order of the labels; NaN where a message has other labels or another
+        stamp: (n,) header stamps [ns]; zeros for a type without header.
+        values: Field name to (n, k) array, in the order of the labels. NaN if a message has other labels or another
             number of values.
-        labels: Joint names of a JointState, labels of a Float64MultiArray: of a message of the size that most of the
-            first ones have.
-        frames: Every ``frame_id`` that occurs, in the order in which they came.
+        labels: Joint names of a JointState or labels of a Float64MultiArray, from a message of the most frequent size
+            in the first block.
+        frames: All different ``frame_id`` in order of appearance.
     """
 
     stamp: Integers
@@ -66,14 +66,14 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class _Layout:
-    """Where the numbers are in messages of one size that have the same bytes everywhere else.
+class _MessageLayout:
+    """Byte offsets of the numbers in messages of one size and with equal other bytes.
 
     Attributes:
-        same: (m, 3) offset, word that is there in all of them, and mask of its bits.
+        same: (m, 3) offset, word that all these messages have there, and mask of its relevant bits.
         stamp: Offset of the stamp; None if there is none.
         columns: Name to offset, type and count of its numbers.
-        swapped: Whether the bytes of numbers are in the other order.
+        swapped: Whether the numbers have the other byte order.
     """
 
     size: int
@@ -86,8 +86,8 @@ class _Layout:
 
 
 @dataclass
-class _Walk:
-    """Follows the definition of a type through a message (XCDR1)."""
+class _CdrWalker:
+    """Walks through a message with the definition of its type (XCDR1)."""
 
     raw: bytes
     order: str = "<"
@@ -154,25 +154,25 @@ class _Walk:
         return begin
 
 
-def _layout_of(raw: bytes, msgtype: str) -> _Layout:
-    """Return the layout of a message.
+def _layout_of(raw: bytes, msgtype: str) -> _MessageLayout:
+    """Parse a message and return its layout.
 
     Raises:
-        ValueError: It is cut short or damaged.
+        ValueError: The message is truncated or damaged.
     """
-    walk = _Walk(raw)
+    walk = _CdrWalker(raw)
     walk.begin()
     walk.message(msgtype, "")
-    # Fast DDS makes room for the alignment of numbers where a sequence is empty, and leaves it at the end.
+    # Fast DDS reserves bytes for the alignment of empty sequences and leaves them at the end of the message.
     if len(raw) - walk.at > 3 + 8 * walk.empty:
         raise ValueError(f"{len(raw) - walk.at} bytes too many")
     columns = {}
     stamped = [entry for entry in walk.numbers if entry[0].startswith("header.stamp.")]
     for name, path in _COLUMNS[msgtype].items():
-        found = [entry for entry in walk.numbers if entry[0] == path or entry[0].startswith(f"{path}.")]
-        columns[name] = (found[0][1], found[0][2], sum(entry[3] for entry in found))
+        matches = [entry for entry in walk.numbers if entry[0] == path or entry[0].startswith(f"{path}.")]
+        columns[name] = (matches[0][1], matches[0][2], sum(entry[3] for entry in matches))
     label = _LABELS.get(msgtype)
-    return _Layout(
+    return _MessageLayout(
         size=len(raw),
         same=np.array([_word(raw, at, min(at + 8, b)) for a, b in walk.same for at in range(a, b, 8)], dtype=np.int64),
         stamp=stamped[0][1] if stamped else None,
@@ -184,7 +184,7 @@ def _layout_of(raw: bytes, msgtype: str) -> _Layout:
 
 
 def _word(raw: bytes, begin: int, end: int) -> tuple[int, int, int]:
-    """Return where some of eight bytes begin, they as a number, and the mask of them in it."""
+    """Return the offset of up to eight bytes, the bytes as a number, and their bit mask in this number."""
     known = int.from_bytes(raw[begin:end], "little").to_bytes(8, "little")
     mask = (b"\xff" * (end - begin)).ljust(8, b"\0")
     return begin, int.from_bytes(known, "little", signed=True), int.from_bytes(mask, "little", signed=True)
@@ -195,22 +195,22 @@ def _parts(text: str, msgtype: str) -> list[str]:
 
 
 class Decoder:
-    """Decodes the messages of one topic, some at a time.
+    """Decode the messages of one topic block by block.
 
     Args:
-        msgtype: One of JointState, WrenchStamped, PointStamped, Imu, Odometry, Float64MultiArray, Float64, Bool.
-        fields: Which of its columns are wanted; all by default.
+        msgtype: JointState, WrenchStamped, PointStamped, Imu, Odometry, Float64MultiArray, Float64 or Bool.
+        fields: Columns to decode; all by default.
 
     Attributes:
-        labels: Of a message of the size that most of the first ones have; None before it.
-        frames: Every ``frame_id`` so far.
-        failed: Number of messages that are cut short or damaged.
-        error: What is wrong with the last of them.
-        strangers: Number of messages that name other joints or hold another number of values, which are left out.
-        strange: What the last of them names.
+        labels: Labels of a message of the most frequent size in the first block; None before the first block.
+        frames: All different ``frame_id`` so far.
+        failed: Number of truncated or damaged messages.
+        error: Description of the last of these.
+        strangers: Number of messages with other labels or another number of values. They are left out.
+        strange: Labels of the last of these.
 
     Raises:
-        RecordingError: The type is another one.
+        RecordingError: The type is not supported.
     """
 
     def __init__(self, msgtype: str, fields: Collection[str] | None = None) -> None:
@@ -218,8 +218,8 @@ class Decoder:
             raise RecordingError(f"messages of type {msgtype} are not decoded; known: {', '.join(sorted(_COLUMNS))}")
         self._msgtype = msgtype
         self._fields = [name for name in _COLUMNS[msgtype] if fields is None or name in fields]
-        self._layouts: list[_Layout] = []
-        self._first: _Layout | None = None
+        self._layouts: list[_MessageLayout] = []
+        self._first: _MessageLayout | None = None
         self._width = 0
         self.frames: dict[str, None] = {}
         self.failed = self.strangers = 0
@@ -227,32 +227,32 @@ class Decoder:
 
     @property
     def labels(self) -> tuple[str, ...] | None:
-        """Labels that messages are compared with."""
+        """Labels of the first layout. Other messages are compared with them."""
         return None if self._first is None else self._first.labels
 
     def take(self, data: NDArray[np.uint8], start: Integers, size: Integers) -> tuple[Columns, Any]:
-        """Return the numbers of messages in ``data``, and which (n,) of them could be decoded.
+        """Decode messages and return their numbers, and which (n,) of them could be decoded.
 
         Args:
-            data: The messages and, behind the last one, at least ``PADDING`` bytes more.
-            start, size: (n,) where each begins, and its bytes.
+            data: The messages, followed by at least ``PADDING`` bytes.
+            start, size: (n,) offset and size of each message.
         """
         n, word = len(start), words(data)
-        done, sound = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+        decoded, sound = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
         table = np.empty((n, self._width), dtype=np.int64)
-        known = iter(tuple(self._layouts))
-        while not done.all():
-            layout = next(known, None)
-            some = slice(None)
+        known_layouts = iter(tuple(self._layouts))
+        while not decoded.all():
+            layout = next(known_layouts, None)
+            selection = slice(None)
             if layout is None:
-                at = int(np.argmin(done)) if self._first is not None else _usual(size, done)
+                at = int(np.argmin(decoded)) if self._first is not None else _usual(size, decoded)
                 raw = data[start[at] : start[at] + size[at]].tobytes()
                 try:
                     layout = _layout_of(raw, self._msgtype)
                 except (ValueError, struct.error) as error:
                     self.failed += 1
                     self.error = f"a message of {len(raw)} bytes is cut short or damaged ({error})"
-                    done[at], sound[at] = True, False
+                    decoded[at], sound[at] = True, False
                     continue
                 if self._first is None:
                     self._first = layout
@@ -261,51 +261,51 @@ class Decoder:
                 if len(self._layouts) < _LAYOUTS:
                     self._layouts.append(layout)
                 else:
-                    some = slice(at, at + 1)
-            alike = layout.size, layout.same, self._offsets(layout), layout.swapped
-            found = read_alike(word, start[some], size[some], *alike, done[some], table[some])
-            if found and layout.frame is not None:
+                    selection = slice(at, at + 1)
+            pattern = layout.size, layout.same, self._offsets(layout), layout.swapped
+            n_read = read_alike(word, start[selection], size[selection], *pattern, decoded[selection], table[selection])
+            if n_read and layout.frame is not None:
                 self.frames.setdefault(layout.frame)
-            if found and (strange := self._strange(layout)):
-                self.strangers += found
-                self.strange = strange
+            if n_read and (mismatch := self._mismatch(layout)):
+                self.strangers += n_read
+                self.strange = mismatch
         return self._columns(table, sound), sound
 
-    def _offsets(self, layout: _Layout) -> Integers:
-        """Return where the words of a row are in messages of a layout; -1 where it has no such numbers."""
+    def _offsets(self, layout: _MessageLayout) -> Integers:
+        """Return the byte offset of each number of a table row in this layout; -1 for missing numbers."""
         assert self._first is not None
         offsets = [-1 if layout.stamp is None else layout.stamp]
         order = self._order(layout)
         for name in self._fields:
-            wide = self._first.columns[name][2]
+            width = self._first.columns[name][2]
             at, kind, count = layout.columns[name]
-            places = order if order is not None and len(order) == wide else range(wide)
-            meant = order is not None and count == wide
-            offsets += [at + np.dtype(kind).itemsize * i if meant else -1 for i in places]
+            positions = order if order is not None and len(order) == width else range(width)
+            usable = order is not None and count == width
+            offsets += [at + np.dtype(kind).itemsize * i if usable else -1 for i in positions]
         return np.array(offsets, dtype=np.int64)
 
-    def _order(self, layout: _Layout) -> Sequence[int] | None:
-        """Return where the numbers of each label are in messages of a layout; None if it has other labels."""
+    def _order(self, layout: _MessageLayout) -> Sequence[int] | None:
+        """Return the position of each label's number in messages of a layout; None if the labels differ."""
         assert self._first is not None
-        wanted, given = self._first.labels, layout.labels
-        if given == wanted:
+        wanted, labels = self._first.labels, layout.labels
+        if labels == wanted:
             return range(len(wanted))
-        if len(set(wanted)) < len(wanted) or sorted(given) != sorted(wanted):
+        if len(set(wanted)) < len(wanted) or sorted(labels) != sorted(wanted):
             return None
-        return [given.index(label) for label in wanted]
+        return [labels.index(label) for label in wanted]
 
-    def _strange(self, layout: _Layout) -> str:
-        """Return what messages of a layout name, where their numbers are left out; empty where they are not."""
+    def _mismatch(self, layout: _MessageLayout) -> str:
+        """Return the labels of a layout with unusable numbers; empty if the numbers are usable."""
         assert self._first is not None
         names = ", ".join(layout.labels) or "nothing"
         if self._order(layout) is None:
             return names
-        # Of joint states, which may lack velocities or efforts, the numbers that are there count.
+        # Joint states may lack velocities or efforts, so only the size of labelled arrays is compared.
         count, usual = (one.columns.get("data", (0, "", 0))[2] for one in (layout, self._first))
         return f"{names} with {count} numbers" if count != usual else ""
 
     def _columns(self, table: Integers, sound: Flags) -> Columns:
-        """Return the words of a table as what they are."""
+        """Convert the table of raw words to stamps and numbers."""
         if self._first is None:
             return Columns(np.zeros(len(table), dtype=np.int64), {}, (), ())
         if self._first.stamp is None:
@@ -316,36 +316,36 @@ class Decoder:
         numbers[~sound] = np.nan
         values, at = {}, 1
         for name in self._fields:
-            _at, kind, wide = self._first.columns[name]
-            here = slice(at, at + wide)
-            # What is not 8 bytes long is one: a truth value.
-            values[name] = numbers[:, here] if kind == "f8" else (table[:, here] & 0xFF).astype(np.float64)
-            at += wide
+            _at, kind, width = self._first.columns[name]
+            part = slice(at, at + width)
+            # The only type of other than 8 bytes is a boolean of one byte.
+            values[name] = numbers[:, part] if kind == "f8" else (table[:, part] & 0xFF).astype(np.float64)
+            at += width
         return Columns(stamp, values, self._first.labels, tuple(self.frames))
 
 
-def _usual(size: Integers, done: Flags) -> int:
-    """Return the first of the messages whose size most have, of those that are not done."""
-    left = np.flatnonzero(~done)
-    _, first, count = np.unique(size[left], return_index=True, return_counts=True)
-    return int(left[first[np.argmax(count)]])
+def _usual(size: Integers, decoded: Flags) -> int:
+    """Return the index of the first undecoded message of the most frequent size."""
+    remaining = np.flatnonzero(~decoded)
+    _, first, count = np.unique(size[remaining], return_index=True, return_counts=True)
+    return int(remaining[first[np.argmax(count)]])
 
 
 def blank(msgtype: str, fixed: Mapping[str, Any], path: str = "") -> Any:
-    """Return a message of zeros, empty texts and empty lists, but for what is ``fixed``, path of a field to its value.
+    """Return a message of zeros, empty strings and empty lists, except for the fields in ``fixed`` (path to value).
 
-    A list is given whole: texts, an array of numbers, or messages.
+    A list is replaced as a whole, by strings, an array of numbers, or messages.
     """
     values: dict[str, Any] = {}
     fields: Any = _STORE.get_msgdef(msgtype).fields
     for name, (node, details) in fields:
-        here = f"{path}.{name}" if path else name
-        if here in fixed:
-            values[name] = fixed[here]
+        field_path = f"{path}.{name}" if path else name
+        if field_path in fixed:
+            values[name] = fixed[field_path]
         elif node == Nodetype.BASE:
             values[name] = "" if details[0] == "string" else 0
         elif node == Nodetype.NAME:
-            values[name] = blank(details, fixed, here)
+            values[name] = blank(details, fixed, field_path)
         else:
             (inner, inner_details), count = details
             numbers = inner == Nodetype.BASE and inner_details[0] != "string"
@@ -355,47 +355,47 @@ def blank(msgtype: str, fixed: Mapping[str, Any], path: str = "") -> Any:
 
 
 class Encoder:
-    """Encodes messages of one topic that differ in their stamps and in numbers of eight bytes alone.
+    """Encode messages of one topic that differ only in their stamps and in 8-byte numbers.
 
     Args:
-        msgtype: Any type that is the same in every distribution.
-        fixed: What all have in common, see :func:`blank`.
-        fields: The fields whose numbers differ: all numbers in them and below them, in their order.
+        msgtype: Any type that is the same in every ROS distribution.
+        fixed: Values that all messages share, see :func:`blank`.
+        fields: Fields with variable numbers: all numbers in or below each field, in order.
     """
 
     def __init__(self, msgtype: str, fixed: Mapping[str, Any], fields: Sequence[str] = ()) -> None:
         raw = bytes(_STORE.serialize_cdr(blank(msgtype, fixed), msgtype))
         self._raw = np.frombuffer(raw, dtype=np.uint8)
-        walk = _Walk(raw)
+        walk = _CdrWalker(raw)
         walk.begin()
         walk.message(msgtype, "")
         self._seconds = [at for path, at, _, _ in walk.numbers if path.endswith(("stamp.sec", "clock.sec"))]
-        self._places = [
+        self._offsets = [
             [at + 8 * i for path, at, _, n in walk.numbers if f"{path}.".startswith(f"{field}.") for i in range(n)]
             for field in fields
         ]
 
     def write(self, stamp: Integers, *values: Array) -> list[bytes]:
-        """Return n messages.
+        """Return n serialised messages.
 
         Args:
-            stamp: (n,) of all headers in them [ns].
-            values: (n, k) of each of the fields.
+            stamp: (n,) stamp of all headers in each message [ns].
+            values: (n, k) numbers of each variable field.
         """
         out = np.tile(self._raw, (len(stamp), 1))
         clock = np.stack([stamp // 1_000_000_000, stamp % 1_000_000_000], axis=1).astype("<i4").view(np.uint8)
         for at in self._seconds:
             out[:, at : at + 8] = clock
-        for places, numbers in zip(self._places, values, strict=True):
-            cells = np.ascontiguousarray(numbers, dtype="<f8").reshape(len(stamp), len(places)).view(np.uint8)
-            for k, at in enumerate(places):
+        for offsets, numbers in zip(self._offsets, values, strict=True):
+            cells = np.ascontiguousarray(numbers, dtype="<f8").reshape(len(stamp), len(offsets)).view(np.uint8)
+            for k, at in enumerate(offsets):
                 out[:, at : at + 8] = cells[:, 8 * k : 8 * k + 8]
         raw, size = out.tobytes(), len(self._raw)
         return [raw[at : at + size] for at in range(0, len(raw), size)]
 
 
 def definition(msgtype: str) -> tuple[str, str]:
-    """Return the definition of a type that rosbags knows, as rosbag2 stores it, and its RIHS01 hash."""
+    """Return the definition of a message type, as rosbag2 stores it, and its RIHS01 hash."""
     return str(_STORE.generate_msgdef(msgtype, ros_version=2)[0]), str(_STORE.hash_rihs01(msgtype))
 
 
@@ -407,7 +407,7 @@ def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
         msgtype: See :class:`Decoder`.
 
     Raises:
-        RecordingError: The type is another one, or a message is damaged.
+        RecordingError: The type is not supported, or a message is damaged.
     """
     decoder = Decoder(msgtype)
     size = np.array([len(raw) for raw in messages], dtype=np.int64)
@@ -440,8 +440,8 @@ def diagnostic_values(message: bytes) -> dict[str, str]:
 
 
 def _texts_of(message: bytes, msgtype: str) -> list[tuple[str, str]]:
-    """Return path and content of every text of a message."""
-    walk = _Walk(message)
+    """Return path and content of all strings in a message."""
+    walk = _CdrWalker(message)
     try:
         walk.begin()
         walk.message(msgtype, "")

@@ -1,14 +1,16 @@
-"""rosbag2 directories (version 9, MCAP storage) without ROS: a writer that survives SIGKILL and a reader that recovers.
+"""Write and read rosbag2 directories (version 9, MCAP storage) without ROS.
 
-The ``mcap`` package writes and reads the files; rosbag2's side of it, the folder and its metadata, is here.
-``metadata.yaml`` exists from the first moment and is replaced (atomically) about once a second, because without it
-``ros2 bag`` opens nothing; the MCAP file is whole after every flush (``mcap.py`` beside this). After a SIGKILL
-the counts and the duration in ``metadata.yaml`` may be a second behind; the messages are all there.
+A bag survives SIGKILL of its writer; the reader recovers damaged bags. The ``mcap`` package writes and reads the files.
+This module adds the directory and the metadata of rosbag2.
 
-Times as ``ros2 bag record`` has them by default: log time is when the recorder received a message, publish time when
-it was sent, both on the wall clock. Simulated time is not used for either: it stands still while the simulator is
-paused and jumps back at a reset, and a bag out of order cannot be played. It is in every header, and
-:class:`bipedsim.recording.recording.Recording` goes by the headers.
+``ros2 bag`` needs ``metadata.yaml`` to open a bag. The writer creates the file at once and replaces it atomically about
+once a second. The MCAP file is complete after every flush (see ``mcap.py``). After a SIGKILL, only the counts and the
+duration in ``metadata.yaml`` may be one second old.
+
+Times follow the defaults of ``ros2 bag record``. Log time is the time of reception and publish time the time of
+sending, both on the wall clock. Simulated time is not usable here: it stops while the simulator is paused and jumps
+back at a reset, and a bag with unordered times cannot be played. It is in the header of every message, and
+:class:`bipedsim.recording.recording.Recording` uses these headers.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile, Spoo
 from bipedsim.recording.schema import JOINT_STATES
 
 METADATA_PERIOD = 1.0
-# What a waiting message costs beyond its data, about: a tuple, its numbers and the head of the bytes.
+# Approximate memory per waiting message in addition to its data: a tuple, its numbers and the bytes header.
 MESSAGE_OVERHEAD = 200
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _INFINITE = {"sec": 9223372036, "nsec": 854775807}
@@ -44,7 +46,7 @@ _INFINITE = {"sec": 9223372036, "nsec": 854775807}
 
 @dataclass(frozen=True)
 class Qos:
-    """Quality of service of a publisher, in the words of rosbag2."""
+    """Quality of service of a publisher, with the names of rosbag2."""
 
     reliability: str = "reliable"
     durability: str = "volatile"
@@ -69,14 +71,14 @@ class Qos:
 
 @dataclass(frozen=True)
 class Topic:
-    """What a bag must know to hold a topic.
+    """Properties of a topic that a bag stores.
 
     Attributes:
         name: Topic, such as ``/joint_states``.
         msgtype: ROS type, such as ``sensor_msgs/msg/JointState``.
-        definition: The .msg text with those of all nested types, as rosbag2 concatenates them.
+        definition: Text of the .msg file and of all nested types, as rosbag2 concatenates them.
         type_hash: RIHS01 hash of the type.
-        qos: The publishers' profiles; empty when nobody publishes.
+        qos: Profiles of the publishers; empty if there are none.
     """
 
     name: str
@@ -88,12 +90,12 @@ class Topic:
 
 @dataclass
 class Pending:
-    """What waits to be written.
+    """Data that wait to be written.
 
     Attributes:
-        topics: Topics that are new, with their numbers.
+        topics: Number to new topic.
         messages: (number of the topic, log time, publish time, sequence, data) each.
-        size: About the memory that it takes [bytes].
+        size: Approximate memory of the messages [bytes].
     """
 
     topics: dict[int, Topic] = field(default_factory=dict)
@@ -104,18 +106,18 @@ class Pending:
 class BagWriter:
     """Write one rosbag2 directory.
 
-    :meth:`add_topic`, :meth:`add_message` and :meth:`detach` belong to the thread that receives, :meth:`write` and
-    :meth:`close` to the one that writes; with one thread, :meth:`flush` does both.
+    Call :meth:`add_topic`, :meth:`add_message` and :meth:`detach` in the receiving thread, and :meth:`write` and
+    :meth:`close` in the writing thread. With a single thread, :meth:`flush` is sufficient.
 
     Args:
-        path: The directory to make, or the file.
-        custom_data: Text that a reader finds again, such as the robot's name.
-        ros_distro: Name of the ROS distribution that the messages come from.
-        alone: Whether it is an .mcap file alone, which has no directory with metadata.yaml.
+        path: The directory or file to create.
+        custom_data: Key to text for the reader, such as the robot's name.
+        ros_distro: Name of the ROS distribution of the publishers.
+        alone: Write a single .mcap file without directory and metadata.yaml.
 
     Raises:
-        ConfigError: ``path`` exists, or cannot be made.
-        RecordingError: The disk takes nothing.
+        ConfigError: ``path`` exists, or cannot be created.
+        RecordingError: The disk is full or not writable.
     """
 
     def __init__(
@@ -137,7 +139,7 @@ class BagWriter:
         self.ros_distro = ros_distro
         self._n_topics = 0
         self._pending = Pending()
-        # All below belongs to the thread that writes.
+        # Only the writing thread uses the attributes below.
         self._topics: dict[int, Topic] = {}
         self._schemas: dict[str, int] = {}
         self._channels: dict[int, int] = {}
@@ -148,7 +150,7 @@ class BagWriter:
         try:
             self._file = self._open.enter_context(LiveFile(folder / self._name))
             self._mcap: Any = Writer(self._file)  # half of its methods are untyped
-            # Private to the library, which offers no other way; a test with many chunks sees where it stops to work.
+            # The library has no public way to replace its list. A test with many chunks detects a changed library.
             self._indexes = self._open.enter_context(closing(SpooledIndexes(folder)))
             vars(self._mcap)["_Writer__chunk_indices"] = self._indexes
             self._mcap.start(profile="ros2", library=LIBRARY)
@@ -156,7 +158,7 @@ class BagWriter:
             self._write_metadata(final=False)
         except OSError as error:
             self.release()
-            # What is no bag would stand in the way of the next one.
+            # An incomplete bag would block the next one with the same name.
             if alone:
                 path.unlink(missing_ok=True)
             else:
@@ -166,24 +168,24 @@ class BagWriter:
             ) from error
 
     def add_topic(self, topic: Topic) -> int:
-        """Declare a topic; return the number to give to :meth:`add_message`, which is never 0."""
+        """Declare a topic and return its number for :meth:`add_message`; it is never 0."""
         self._n_topics += 1
         self._pending.topics[self._n_topics] = topic
         return self._n_topics
 
     def add_message(self, channel: int, log_time: int, publish_time: int, data: bytes, sequence: int = 0) -> None:
-        """Append a serialised message; times in ns since the epoch, log times never falling."""
+        """Append a serialised message. Times are in ns since the epoch; log times must not decrease."""
         pending = self._pending
         pending.messages.append((channel, log_time, publish_time, sequence, data))
         pending.size += len(data) + MESSAGE_OVERHEAD
 
     @property
     def pending_bytes(self) -> int:
-        """Size of what :meth:`detach` would hand over."""
+        """Size of the data that :meth:`detach` would return."""
         return self._pending.size
 
     def detach(self) -> Pending | None:
-        """Take what was added since the last call, for :meth:`write`; None when there is nothing."""
+        """Return the data added since the last call, for :meth:`write`; None if there are none."""
         pending = self._pending
         if not (pending.topics or pending.messages):
             return None
@@ -191,7 +193,7 @@ class BagWriter:
         return pending
 
     def write(self, pending: Pending) -> None:
-        """Write what waited, and the metadata when due: at once for new topics, which readers look for there."""
+        """Write messages, and metadata when due: at once for new topics, because readers look them up there."""
         for number, topic in pending.topics.items():
             self._register(number, topic)
         channels, add = self._channels, self._mcap.add_message
@@ -216,7 +218,7 @@ class BagWriter:
         self._topics[number] = topic
 
     def flush(self) -> None:
-        """Write all that was added: what a SIGKILL after this call leaves on the disk."""
+        """Write everything added so far; these data survive a SIGKILL."""
         pending = self.detach()
         if pending is not None:
             self.write(pending)
@@ -233,7 +235,7 @@ class BagWriter:
         self._write_metadata(final=True)
 
     def release(self) -> None:
-        """Let its files go without finishing it: readable to the last flush. May be called twice, and after close."""
+        """Close the files without finishing the bag, which stays readable. A second call does nothing."""
         self._open.close()
 
     def _metadata_text(self, inner: bool) -> str:
@@ -283,7 +285,7 @@ class BagWriter:
 
 
 class _NoAliases(_Dumper):
-    """Repeat equal profiles in full: rosbag2's parser need not know YAML anchors."""
+    """Dumps equal profiles in full, because rosbag2's parser may not support YAML anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -294,15 +296,15 @@ def _information(metadata: Path) -> dict[str, Any]:
 
 
 def _counts(information: Mapping[str, Any]) -> dict[str, int]:
-    counted = information["topics_with_message_count"]
-    return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in counted}
+    entries = information["topics_with_message_count"]
+    return {str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in entries}
 
 
 def message_counts(path: Path) -> dict[str, int]:
-    """Return how many messages of each topic the ``metadata.yaml`` of a bag directory counts; no message is read.
+    """Return the number of messages per topic from the ``metadata.yaml`` of a bag directory, without reading it.
 
     Raises:
-        RecordingError: There is no such file, or no count in it.
+        RecordingError: The file or its counts are missing.
     """
     try:
         return _counts(_information(path / "metadata.yaml"))
@@ -311,10 +313,10 @@ def message_counts(path: Path) -> dict[str, int]:
 
 
 def find_bag(path: Path) -> Path | None:
-    """Return the bag that ``path`` is, or that it holds as the folder of a run: an .mcap file or a directory.
+    """Return the bag at ``path`` or in its subdirectory ``bag``: an .mcap file or a directory.
 
     Raises:
-        RecordingError: It may not be looked into.
+        RecordingError: The directory is not readable.
     """
     try:
         for candidate in (path, path / "bag"):
@@ -326,7 +328,7 @@ def find_bag(path: Path) -> Path | None:
 
 
 def name_one(folder: Path, suffixes: Sequence[str] = ()) -> str:
-    """Return what to say to who named a folder of runs: those in it that hold a bag, and files with these suffixes."""
+    """Return a hint for an error message: runs in the folder, and files with these suffixes."""
     runs = []
     for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
         with suppress(RecordingError):
@@ -335,48 +337,48 @@ def name_one(folder: Path, suffixes: Sequence[str] = ()) -> str:
     return f"; name one of the runs in it: {', '.join(runs)}" if runs else ""
 
 
-class _Places:
-    """Finds what is in a bag behind later messages.
+class _OrderFilter:
+    """Removes messages that are in the wrong position of a bag.
 
-    A wall clock may be set back, and simulated time jumps back at a reset. Where the recorder's clock and the stamps of
-    the joint states fall together, parts of a file were exchanged, or are there twice.
+    A wall clock may be set back, and simulated time jumps back at a reset; both alone are valid. If the recorder's
+    clock and the stamps of the joint states jump back together, parts of the file were exchanged or duplicated.
 
     Attributes:
-        misplaced: Messages that were left out.
+        misplaced: Number of removed messages.
     """
 
     def __init__(self) -> None:
         self.misplaced = 0
         self._newest: dict[str, int] = {}
         self._stamp = 0
-        # Whether the joint states that came last are late, and whether their stamps fell, too.
+        # Whether the last joint states were late, and whether their stamps also jumped back.
         self._late = self._fell = False
 
-    def kept(self, parts: dict[str, Block]) -> dict[str, Block]:
-        """Return the messages that are where they belong."""
-        late = {}
+    def filter(self, parts: dict[str, Block]) -> dict[str, Block]:
+        """Return the messages without the misplaced ones."""
+        is_late = {}
         for topic, part in parts.items():
             newest = np.maximum.accumulate(np.append(self._newest.get(topic, part.log_time[0]), part.log_time))
-            late[topic], self._newest[topic] = part.log_time < newest[:-1], int(newest[-1])
+            is_late[topic], self._newest[topic] = part.log_time < newest[:-1], int(newest[-1])
         joints = parts.get(JOINT_STATES)
         if joints is None:
             return parts
-        here, stamp = late[JOINT_STATES], _stamps(joints)
-        begins = here & ~np.append(self._late, here[:-1])
-        last = np.maximum.accumulate(np.where(here, -1, np.arange(len(here))))
+        joints_late, stamp = is_late[JOINT_STATES], _stamps(joints)
+        begins = joints_late & ~np.append(self._late, joints_late[:-1])
+        last = np.maximum.accumulate(np.where(joints_late, -1, np.arange(len(joints_late))))
         before = np.append(self._stamp, np.where(last < 0, self._stamp, stamp[last]))
         fell = np.append(self._fell, stamp[begins] <= before[:-1][begins])
-        misplaced = here & fell[np.cumsum(begins)]
-        self._late, self._fell, self._stamp = bool(here[-1]), bool(fell[-1]), int(before[-1])
+        misplaced = joints_late & fell[np.cumsum(begins)]
+        self._late, self._fell, self._stamp = bool(joints_late[-1]), bool(fell[-1]), int(before[-1])
         if not misplaced.any():
             return parts
-        late[JOINT_STATES] = misplaced
-        self.misplaced += sum(int(rows.sum()) for rows in late.values())
-        return {topic: part.rows(np.flatnonzero(~late[topic])) for topic, part in parts.items()}
+        is_late[JOINT_STATES] = misplaced
+        self.misplaced += sum(int(rows.sum()) for rows in is_late.values())
+        return {topic: part.rows(np.flatnonzero(~is_late[topic])) for topic, part in parts.items()}
 
 
 def _stamps(block: Block) -> Integers:
-    """Return the stamps [ns] (n,) of messages that begin with a header."""
+    """Return the stamps (n,) of messages whose first field is a header [ns]."""
     start = np.minimum(block.start, len(block.data) - 12)
     raw = np.ascontiguousarray(block.data[start[:, None] + np.arange(4, 12)])
     stamp = np.where(block.data[start + 1, None] & 1, raw.view("<u4"), raw.view(">u4")).astype(np.int64)
@@ -384,19 +386,19 @@ def _stamps(block: Block) -> Integers:
 
 
 class Bag:
-    """The messages of a bag directory, of the ``bag/`` in the folder of a run, or of an .mcap file, whole or not.
+    """Messages of a bag: a bag directory, the ``bag/`` in a run's folder, or an .mcap file, complete or not.
 
-    What cannot be read is left out, and told once the whole bag has been read: as a warning, and in :attr:`recovered`.
+    Unreadable data are skipped. A warning and :attr:`recovered` report them after the whole bag has been read.
 
     Attributes:
-        path: What was opened.
-        types: Topic to its ROS type, as far as the bag has been read; of a finished bag all of them.
-        channel_metadata: Topic to what the file says of it besides, such as ``offered_qos_profiles``; likewise.
-        custom_data: Text that the writer left in ``metadata.yaml``.
-        size: Bytes of its files.
+        path: The bag.
+        types: Topic to ROS type, as far as the bag has been read; complete for a finished bag.
+        channel_metadata: Topic to further properties in the file, such as ``offered_qos_profiles``; likewise.
+        custom_data: Key to text of the writer, from ``metadata.yaml``.
+        size: Size of the files [bytes].
 
     Raises:
-        RecordingError: ``path`` holds no bag; the message says what was found.
+        RecordingError: ``path`` contains no bag; the message says what was found.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -408,71 +410,75 @@ class Bag:
         self._expected: Counter[str] = Counter()
         self._expected_ns = 0
         self._recovered: str | None = None
-        self._files = [McapFile(file) for file in self._find(path)]
+        self._files = [McapFile(file) for file in self._find_files(path)]
         self.size = sum(file.size for file in self._files)
-        counted: Counter[str] = Counter()
+        announced: Counter[str] = Counter()
         for file in self._files:
-            self._learn(file)
-            self._compare(file)
+            self._learn_topics(file)
+            self._compare_metadata(file)
             for number, count in file.expected.items():
                 if number in file.channels:
-                    counted[file.channels[number].topic] += count
-        self._expected |= counted
+                    announced[file.channels[number].topic] += count
+        self._expected |= announced
         spans = [file.span for file in self._files if file.span]
         if spans and len(spans) == len(self._files):
             self._expected_ns = max(self._expected_ns, max(s[1] for s in spans) - min(s[0] for s in spans))
 
     def blocks(self, grows: Callable[[], bool] | None = None) -> Iterator[dict[str, Block]]:
-        """Yield the messages by topic, a stretch of the bag at a time, in the order of the files.
+        """Yield the messages by topic, block by block, in the order of the files.
 
         Args:
-            grows: Whether the bag is still being written, so that more is waited for; None: it is not.
+            grows: Returns whether the bag is still being written, so that the reader waits for more; None if finished.
 
         Warns:
             IncompleteWarning: At the end, if messages are missing.
         """
         counts: Counter[str] = Counter()
         first, last = 2**63 - 1, 0
-        places = _Places()
+        order_filter = _OrderFilter()
         for file in self._files:
             for block in file.blocks(grows):
-                self._learn(file)
+                self._learn_topics(file)
                 first, last = min(first, int(block.log_time.min())), max(last, int(block.log_time.max()))
                 by_topic: dict[str, Indices] = {}
-                # Numbers of channels have two bytes, which are sorted by counting.
+                # Channel numbers have two bytes. numpy sorts such integers by counting.
                 order = np.argsort(block.channel.astype(np.uint16), kind="stable")
-                numbers, begins = np.unique(block.channel[order], return_index=True)
-                for number, rows in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
+                numbers, starts = np.unique(block.channel[order], return_index=True)
+                for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
                     topic = file.channels[number].topic
                     if topic in by_topic:
-                        # Two channels of one topic, as when its publisher has begun anew.
+                        # A topic has two channels if its publisher was restarted.
                         rows = np.sort(np.concatenate([by_topic[topic], rows]))
                     by_topic[topic] = rows
-                parts = places.kept({topic: block.rows(rows) for topic, rows in by_topic.items()})
+                parts = order_filter.filter({topic: block.rows(rows) for topic, rows in by_topic.items()})
                 counts.update({topic: len(part.start) for topic, part in parts.items()})
                 yield {topic: part for topic, part in parts.items() if len(part.start)}
-            self._learn(file)
+            self._learn_topics(file)
         if grows is not None:
-            # How much there should be, its end says.
-            whole = Bag(self.path)
-            self._expected, self._expected_ns, self._damage = whole._expected, whole._expected_ns, whole._damage
+            # The expected counts are in the bag only after its writer has finished.
+            finished = Bag(self.path)
+            self._expected, self._expected_ns, self._damage = (
+                finished._expected,
+                finished._expected_ns,
+                finished._damage,
+            )
         if self._recovered is None:
-            self._recovered = self._judge(counts, max(0, last - first), places.misplaced)
+            self._recovered = self._describe_losses(counts, max(0, last - first), order_filter.misplaced)
             if self._recovered:
                 warn_incomplete(f"{self.path}: {self._recovered}")
 
     def expected(self, topic: str) -> int:
-        """Return how many messages of a topic were counted by who wrote them."""
+        """Return the number of messages of a topic according to the writer."""
         return self._expected[topic]
 
     @property
     def position(self) -> int:
-        """Bytes that have been read."""
+        """Number of bytes read so far."""
         return sum(file.position for file in self._files)
 
     @cached_property
     def messages(self) -> dict[str, list[Message]]:
-        """Topic to its messages, in the order of the file: all of them at once."""
+        """Topic to all of its messages, in the order of the file."""
         messages: dict[str, list[Message]] = {}
         for block in self.blocks():
             for topic, part in block.items():
@@ -481,51 +487,54 @@ class Bag:
 
     @property
     def recovered(self) -> str:
-        """What is missing from the bag and what was read of it; empty for a whole one."""
+        """Description of missing and recovered data; empty for a complete bag."""
         if self._recovered is None:
             for _block in self.blocks():
                 pass
         return self._recovered or ""
 
-    def _judge(self, counts: Counter[str], span_ns: int, misplaced: int) -> str:
-        """Return what is missing, in words, from what was read of each topic within ``span_ns``."""
+    def _describe_losses(self, counts: Counter[str], span_ns: int, misplaced: int) -> str:
+        """Describe the missing data, given the number of messages per topic and their time span [ns]."""
         reasons = list(self._damage)
         if misplaced:
             where = "parts of it were exchanged, or are there twice"
             reasons.append(f"{misplaced} messages come after later ones, and are not used: {where}")
         for file in self._files:
-            shown = file.damage[:3] + [f"{len(file.damage) - 3} more places"] * (len(file.damage) > 3)
+            places = file.damage[:3] + [f"{len(file.damage) - 3} more places"] * (len(file.damage) > 3)
             if not file.finished:
-                shown = shown or ["its recorder was stopped before it could finish"]
-                reasons.append(f"{file.path.name} ({file.size} bytes): {'; '.join(shown)}")
+                places = places or ["its recorder was stopped before it could finish"]
+                reasons.append(f"{file.path.name} ({file.size} bytes): {'; '.join(places)}")
         total, expected = counts.total(), self._expected.total()
         if expected > total and not reasons:
             reasons.append("messages that its recorder counted are not there")
         if not reasons:
             return ""
-        got = f"recovered {total} whole messages over {1e-9 * span_ns:.3f} s"
+        recovered = f"recovered {total} whole messages over {1e-9 * span_ns:.3f} s"
         if expected > total:
-            got += f", of {expected} over {1e-9 * max(span_ns, self._expected_ns):.3f} s"
+            recovered += f", of {expected} over {1e-9 * max(span_ns, self._expected_ns):.3f} s"
             if self._expected[JOINT_STATES]:
-                got += f" ({counts[JOINT_STATES]} of {self._expected[JOINT_STATES]} on {JOINT_STATES})"
+                recovered += f" ({counts[JOINT_STATES]} of {self._expected[JOINT_STATES]} on {JOINT_STATES})"
         elif total and expected == total:
-            got += ", all that were counted"
+            recovered += ", all that were counted"
         elif misplaced or self._damage or any(file.damage for file in self._files):
             expected = total + 1
         if expected > total:
-            got += ". The rest is left out: if there is a whole copy of the bag, read that"
-        return f"{'; '.join(reasons)}; {got}"
+            recovered += ". The rest is left out: if there is a whole copy of the bag, read that"
+        return f"{'; '.join(reasons)}; {recovered}"
 
-    def _learn(self, file: McapFile) -> None:
-        """Take what a file says of its topics."""
+    def _learn_topics(self, file: McapFile) -> None:
+        """Add the topics of a file."""
         for channel in file.channels.values():
             if channel.topic not in self.types:
                 schema = file.schemas.get(channel.schema_id)
                 self.types[channel.topic] = schema.name if schema else ""
                 self.channel_metadata[channel.topic] = dict(channel.metadata)
 
-    def _compare(self, file: McapFile) -> None:
-        """Take what a finished file repeats of metadata.yaml, which may be damaged, missing, or that of another bag."""
+    def _compare_metadata(self, file: McapFile) -> None:
+        """Read the custom data of a finished file and compare them with metadata.yaml.
+
+        metadata.yaml may be damaged, missing or from another bag.
+        """
         try:
             inner = yaml_value(file.metadata.get("rosbag2", {}).get("serialized_metadata", "{}"))
             custom = {str(k): str(v) for k, v in (inner.get("custom_data") or {}).items()}
@@ -536,7 +545,7 @@ class Bag:
             self._damage.append(f"metadata.yaml and {file.path.name} differ in what they say of the run")
         self.custom_data = custom or self.custom_data
 
-    def _find(self, path: Path) -> list[Path]:
+    def _find_files(self, path: Path) -> list[Path]:
         if path.is_file():
             return [path]
         if not path.is_dir():
@@ -545,13 +554,13 @@ class Bag:
         if (path / "metadata.yaml").exists():
             self._read_metadata(path / "metadata.yaml", files)
         if not files:
-            found = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
+            entries = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
             hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else name_one(path)
-            raise RecordingError(f"{path}: a bag directory holds .mcap files; found {found}{hint}")
+            raise RecordingError(f"{path}: a bag directory holds .mcap files; found {entries}{hint}")
         return files
 
     def _read_metadata(self, path: Path, files: list[Path]) -> None:
-        """Take what ``metadata.yaml`` says, and look for the files that it names; the .mcap files hold all the rest."""
+        """Read ``metadata.yaml`` and check that its files exist; all other data are in the .mcap files."""
         try:
             information = _information(path)
             named = [Path(name).name for name in information["relative_file_paths"]]
@@ -559,7 +568,7 @@ class Bag:
             span_ns = int(information["duration"]["nanoseconds"])
             custom = {str(k): str(v) for k, v in (information.get("custom_data") or {}).items()}
         except Exception as error:
-            # Damaged text raises whatever the parser at work raises.
+            # Damaged text raises exceptions of any type, depending on the parser.
             why = " ".join(str(error).split())
             self._damage.append(f"{path.name} is damaged ({type(error).__name__}: {why})")
             return

@@ -1,4 +1,4 @@
-"""Where the soles were, by forward kinematics of many rows at once."""
+"""Compute the sole poses of many rows at once by forward kinematics."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from bipedsim.recording.recording import Recording
 
 _MADE_OF = {"sole_poses": ("base_pose", "joint_position")}
 PIECE = 4096
-"""Rows that are computed at once, so that what is on the way stays in the cache."""
+"""Number of rows per batch, so that intermediate results fit into the cache."""
 Pose = tuple[Any, ...]
-"""Position and quaternion x y z w; each a number, or an array (n,) of them."""
+"""Position and quaternion x y z w; each a number or an array (n,)."""
 
 
 def made_of(columns: Iterable[str]) -> set[str]:
-    """Return the columns from which those that no topic carries are computed."""
+    """Return the source columns of those columns that are computed and have no topic."""
     return {name for column in columns for name in _MADE_OF.get(column, ())}
 
 
 def put_sole_poses(out: Recording, robot: Robot) -> None:
     """Fill ``sole_poses`` by forward kinematics from the true base pose and the measured joints.
 
-    They stay unknown where joints are, such as those of a planar base, that nothing measures.
+    Poses stay NaN if a joint is not measured, such as the joints of a planar base.
     """
     model = robot.model
     movable = list(model.names)[2 if robot.free_flyer else 1 :]
@@ -46,11 +46,11 @@ def put_sole_poses(out: Recording, robot: Robot) -> None:
 
 
 def _put(out: Recording, robot: Robot, rows: Indices, column_of: dict[int, int]) -> None:
-    """Fill some rows; ``column_of`` says where in them a joint is, by its index in q."""
+    """Fill some rows; ``column_of`` maps a joint's index in q to its column in ``joint_position``."""
     model = robot.model
     base, joints = out.base_pose[rows], out.joint_position[rows]
     for k, foot in enumerate(out.feet):
-        sole = next((one for one in robot.soles if one.name == foot), None)
+        sole = next((candidate for candidate in robot.soles if candidate.name == foot), None)
         if sole is None:
             continue
         pose = _of(pin.SE3.Identity())
@@ -71,21 +71,21 @@ def _of(placement: pin.SE3) -> Pose:
 
 
 def _motion(model: pin.Model, joint: int, q: Array) -> Pose:
-    """Return the pose of a joint of one degree of freedom, which slides or turns by ``q`` (n,)."""
+    """Return the pose of a prismatic or revolute joint displaced by ``q`` (n,)."""
     data = model.joints[joint].createData()
     model.joints[joint].calc(data, pin.neutral(model))
-    column = np.asarray(data.S).reshape(6)
+    axis = np.asarray(data.S).reshape(6)
     sine = np.sin(0.5 * q)
-    if not column[3:].any():
-        return (*(axis * q for axis in column[:3]), 0.0, 0.0, 0.0, 1.0)
-    return (0.0, 0.0, 0.0, *(axis * sine for axis in column[3:]), np.cos(0.5 * q))
+    if not axis[3:].any():
+        return (*(component * q for component in axis[:3]), 0.0, 0.0, 0.0, 1.0)
+    return (0.0, 0.0, 0.0, *(component * sine for component in axis[3:]), np.cos(0.5 * q))
 
 
 def _then(a: Pose, b: Pose) -> Pose:
-    """Return the pose ``b``, given in the frame of ``a``, in the frame in which ``a`` is given."""
+    """Compose two poses: ``b`` is relative to ``a``."""
     x, y, z, w = a[3:]
     px, py, pz, bx, by, bz, bw = b
-    # Twice the cross product of axis and point, and that again: the point turned by the quaternion.
+    # These lines rotate the point by the quaternion: p + 2 w (u x p) + 2 u x (u x p).
     tx, ty, tz = 2.0 * (y * pz - z * py), 2.0 * (z * px - x * pz), 2.0 * (x * py - y * px)
     return (
         a[0] + px + w * tx + y * tz - z * ty,

@@ -1,4 +1,4 @@
-"""Files of movement laboratories: C3D, OpenSim's .mot, .sto and .trc, tables of force plates."""
+"""Read and write files of movement laboratories: C3D, OpenSim's .mot, .sto and .trc, and force-plate tables."""
 
 import lazy_loader
 

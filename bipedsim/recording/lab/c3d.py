@@ -1,8 +1,8 @@
-"""Writing C3D files (https://www.c3d.org).
+"""Write C3D files (https://www.c3d.org).
 
-Lengths are in mm and moments in N.mm, as laboratories have them; numbers are 32-bit floats. ``FORCE_PLATFORM``
-holds the plates: channels are the reaction on the person along the plate's own axes, so that a plate whose z looks into
-the floor has a negative Fz under load. Time begins at 0 with the first sample.
+Lengths are in mm and moments in N.mm, as usual in laboratories. Numbers are 32-bit floats. ``FORCE_PLATFORM`` contains
+the plates. Their channels are the reaction on the person along the plate's own axes, so a plate with z into the floor
+has a negative Fz under load. The first sample is at t = 0.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from bipedsim.recording.lab.c3d_format import BLOCK, INTEL, KEY, LAST
 from bipedsim.recording.lab.trial import LabTrial, Markers
 
 POINT_RATE = 250.0
-"""Most frames of markers per second: usual cameras; plates have a whole multiple of what is taken."""
+"""Maximum rate of marker frames [Hz], as of usual cameras; the plate rate is an integer multiple of the frame rate."""
 MOST_FRAMES = 1 << 24
-"""Frames that a 32-bit float counts one by one, which is where a C3D file has more than a word of 16 bits can."""
+"""Largest frame number that a 32-bit float represents exactly; C3D counts more than 16 bits of frames with a float."""
 MOST_TEXT = 255
-"""Bytes of a text, and entries along a dimension of a parameter, that its byte for them counts."""
+"""Maximum bytes of a text, and entries per dimension of a parameter; a byte counts them."""
 MOST_BYTES = 0x7FFF
-"""Bytes of a parameter that the word for them counts."""
+"""Maximum bytes of a parameter; a signed 16-bit word counts them."""
 MOST_BLOCKS = 255
-"""Blocks of parameters that the byte for them counts."""
+"""Maximum number of parameter blocks; a byte counts them."""
 MM = 1000.0
 
 Groups = dict[str, dict[str, Any]]
@@ -41,12 +41,12 @@ def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None
     """Write plates, markers and events of a trial.
 
     Args:
-        trial: What to write; all plates need samples in common.
+        trial: Trial to write; all plates need common times.
         path: The file, replaced if it exists.
-        about: More to say in the group ``BIPEDSIM``, name to text, such as which filter was used.
+        about: Further texts for the group ``BIPEDSIM``, name to text, such as the filter that was used.
 
     Returns:
-        What was changed on the way, such as plates that were brought to one rate.
+        Notes on changes, such as resampling of plates to a common rate.
 
     Raises:
         ConfigError: The trial does not fit a C3D file; the message says what to do.
@@ -59,25 +59,25 @@ def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None
     if not plates and not len(trial.markers.t):
         raise ConfigError(f"{path}: the trial has neither force plates nor markers: there is nothing to write")
     analog_rate, t = (plates[0].geometry.rate, plates[0].t) if plates else (_rate(trial.markers.t), trial.markers.t)
-    each = max(1, int(np.ceil(analog_rate / POINT_RATE - 1e-9)))
-    frames = len(t) // each
+    ratio = max(1, int(np.ceil(analog_rate / POINT_RATE - 1e-9)))
+    frames = len(t) // ratio
     if not 0 < frames <= MOST_FRAMES:
         raise ConfigError(
-            f"{path}: {frames} frames at {analog_rate / each:g} Hz do not fit a C3D file of 1 to {MOST_FRAMES}: "
+            f"{path}: {frames} frames at {analog_rate / ratio:g} Hz do not fit a C3D file of 1 to {MOST_FRAMES}: "
             "write a part of the run with --from and --to"
         )
-    if frames * each < len(t):
-        left = len(t) - frames * each
-        rest = "sample of the plates fills" if left == 1 else f"{left} samples of the plates fill"
+    if frames * ratio < len(t):
+        remaining = len(t) - frames * ratio
+        rest = "sample of the plates fills" if remaining == 1 else f"{remaining} samples of the plates fill"
         notes.append(f"the last {rest} no frame of markers: left out")
-    points = _points(trial.markers, t[: frames * each : each])
-    groups: Groups = {"POINT": _point_group(trial.markers, analog_rate / each)}
-    groups["ANALOG"], groups["FORCE_PLATFORM"], analogs = _plate_groups(plates, frames * each, analog_rate)
-    groups["EVENT"] = _event_group(trial, t[: frames * each])
-    said = {"START": f"{t[0]:.9g} s is time 0 of this file", **(about or {}), "NOTES": "\n".join(trial.notes)}
-    groups["BIPEDSIM"] = {_name(name): _lines(text) for name, text in said.items() if text}
+    points = _points(trial.markers, t[: frames * ratio : ratio])
+    groups: Groups = {"POINT": _point_group(trial.markers, analog_rate / ratio)}
+    groups["ANALOG"], groups["FORCE_PLATFORM"], analogs = _plate_groups(plates, frames * ratio, analog_rate)
+    groups["EVENT"] = _event_group(trial, t[: frames * ratio])
+    about_texts = {"START": f"{t[0]:.9g} s is time 0 of this file", **(about or {}), "NOTES": "\n".join(trial.notes)}
+    groups["BIPEDSIM"] = {_parameter_name(name): _wrapped(text) for name, text in about_texts.items() if text}
     groups["MANUFACTURER"] = {"COMPANY": ["bipedsim"], "SOFTWARE": ["bipedsim export"]}
-    data = _encoded(path, {name: rows for name, rows in groups.items() if rows}, points, analogs, each)
+    data = _encoded(path, {name: rows for name, rows in groups.items() if rows}, points, analogs, ratio)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -87,13 +87,13 @@ def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None
 
 
 def one_clock(plates: Sequence[PlateSignals]) -> tuple[list[PlateSignals], list[str]]:
-    """Return plates at the same times, and what had to be done for it.
+    """Return plates with common times, and notes on the resampling.
 
-    Plates of one rate and begin are handed through. Others are read off, by straight lines between samples, at the
-    highest rate over the time that all of them have.
+    Plates with equal times are returned unchanged. Others are linearly interpolated at the highest rate, over the time
+    that all of them cover.
 
     Raises:
-        ConfigError: They have no time in common.
+        ConfigError: The plates have no time in common.
     """
     if not plates:
         return [], []
@@ -111,7 +111,7 @@ def one_clock(plates: Sequence[PlateSignals]) -> tuple[list[PlateSignals], list[
 
 
 def resampled(plate: PlateSignals, t: Array, rate: float) -> PlateSignals:
-    """Return a plate's signals at the times ``t`` (n,) [s], by straight lines between samples."""
+    """Interpolate a plate's signals linearly at the times ``t`` (n,) [s]."""
     channels = np.column_stack([np.interp(t, plate.t, np.nan_to_num(values)) for values in plate.channels.T])
     return replace(plate, t=t, geometry=replace(plate.geometry, rate=rate), channels=channels)
 
@@ -124,7 +124,7 @@ def _point_group(markers: Markers, rate: float) -> dict[str, Any]:
     count = len(markers.names)
     return {
         "USED": count,
-        # Negative: floats.
+        # A negative scale marks floats.
         "SCALE": -1.0,
         "RATE": rate,
         "LABELS": list(markers.names),
@@ -136,7 +136,7 @@ def _point_group(markers: Markers, rate: float) -> dict[str, Any]:
 
 
 def _points(markers: Markers, t: Array) -> Array:
-    """Return x, y, z [mm] and residual (n, m, 4) of the markers at the times; a point that was not seen has -1."""
+    """Return x, y, z [mm] and residual (n, m, 4) of the markers at times ``t``; the residual is -1 if invisible."""
     values = np.zeros((len(t), len(markers.names), 4))
     for k in range(len(markers.names)):
         for axis in range(3):
@@ -146,7 +146,7 @@ def _points(markers: Markers, t: Array) -> Array:
 
 
 def _event_group(trial: LabTrial, t: Array) -> dict[str, Any]:
-    """Return the events between the first and the last of the times."""
+    """Return the group EVENT with the events between the first and the last time."""
     events = [event for event in trial.events if t[0] - 1e-9 <= event.t <= t[-1] + 1e-9]
     if not events:
         return {}
@@ -170,12 +170,12 @@ def _plate_groups(plates: Sequence[PlateSignals], n: int, rate: float) -> tuple[
     labels: list[str] = []
     units: list[str] = []
     descriptions: list[str] = []
-    places: list[range] = []
+    channel_numbers: list[range] = []
     for number, plate in enumerate(plates, 1):
         geometry = plate.geometry
         scales, names = _channel_units(geometry)
         values = np.nan_to_num(_on_person(plate)[:n]) * scales
-        places.append(range(len(labels) + 1, len(labels) + 1 + values.shape[1]))
+        channel_numbers.append(range(len(labels) + 1, len(labels) + 1 + values.shape[1]))
         channels.append(values)
         labels += [f"{name}_{number}" for name in geometry.channel_names]
         units += names
@@ -193,14 +193,14 @@ def _plate_groups(plates: Sequence[PlateSignals], n: int, rate: float) -> tuple[
         "RATE": rate,
         "FORMAT": ["SIGNED"],
     }
-    widest = max(map(len, places))
+    widest = max(map(len, channel_numbers))
     platform = {
         "USED": len(plates),
         "TYPE": np.array([plate.geometry.kind for plate in plates]),
         "ZERO": np.array([1, 0]),
         "CORNERS": np.stack([MM * plate.geometry.corners.T for plate in plates], axis=2),
         "ORIGIN": np.column_stack([_origin(plate.geometry) for plate in plates]),
-        "CHANNEL": np.column_stack([[*place, *[0] * (widest - len(place))] for place in places]),
+        "CHANNEL": np.column_stack([[*numbers, *[0] * (widest - len(numbers))] for numbers in channel_numbers]),
         "CAL_MATRIX": np.stack([_calibration(plate.geometry) for plate in plates], axis=2),
     }
     return analog, platform, np.hstack(channels)
@@ -211,16 +211,16 @@ def _on_person(plate: PlateSignals) -> Array:
     if plate.geometry.channels_on == "person":
         return plate.channels
     if plate.geometry.kind == 1:
-        # The place of the CoP is the same for both.
+        # The position of the CoP is the same for both signs.
         return plate.channels * np.array([-1.0, -1.0, -1.0, 1.0, 1.0, -1.0])
     return -plate.channels
 
 
 def _channel_units(geometry: PlateGeometry) -> tuple[Array, list[str]]:
-    """Return what each channel is multiplied by for the file, and its unit there.
+    """Return the factor and the unit of each channel in the file.
 
     Raises:
-        ConfigError: A plate of type 4 has other than six channels.
+        ConfigError: A plate of type 4 does not have six channels.
     """
     if geometry.kind == 4:
         count = len(geometry.channel_names)
@@ -232,7 +232,7 @@ def _channel_units(geometry: PlateGeometry) -> tuple[Array, list[str]]:
 
 
 def _origin(geometry: PlateGeometry) -> Array:
-    """Return ORIGIN (3,) [mm]: to the centre of the surface from the transducers, of type 3 with their distances."""
+    """Return ORIGIN (3,) [mm]: from transducers to surface centre; for type 3 with half the sensor distances."""
     if geometry.kind == 3:
         return MM * np.array([*geometry.half_base, geometry.offset[2]])
     return MM * geometry.offset
@@ -244,13 +244,13 @@ def _calibration(geometry: PlateGeometry) -> Array:
     return np.asarray(np.array([1.0, 1.0, 1.0, MM, MM, MM])[:, None] * matrix if geometry.kind == 4 else matrix)
 
 
-def _name(text: str) -> str:
-    """Return a text as the name of a parameter: capitals, digits and _."""
+def _parameter_name(text: str) -> str:
+    """Convert a text to a parameter name of capitals, digits and _."""
     return re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_").upper()[:127] or "TEXT"
 
 
-def _lines(text: str) -> list[str]:
-    """Return a text in lines that fit a parameter, of which each counts its bytes."""
+def _wrapped(text: str) -> list[str]:
+    """Wrap a text into lines that fit a parameter in bytes."""
     lines = []
     for line in text.split("\n"):
         width = MOST_TEXT
@@ -261,22 +261,22 @@ def _lines(text: str) -> list[str]:
 
 
 def _encoded(path: Path, groups: Groups, points: Array, analogs: Array, ratio: int) -> bytes:
-    """Return the bytes of a file, for Intel's processors, with floats.
+    """Return the bytes of a file in Intel's format with floats.
 
     Args:
-        path: For messages.
+        path: The file, for error messages.
         groups: Parameters by group and name: integers, floats, arrays of them, or lists of texts.
         points: (n, m, 4) x, y, z and residual.
         analogs: (n * ratio, c).
-        ratio: Analog samples per frame.
+        ratio: Number of analog samples per frame.
 
     Raises:
-        ConfigError: Something is more than the bytes and words for it count.
+        ConfigError: A count exceeds the limits of the format.
     """
     frames, channels = len(points), analogs.shape[1]
-    for what, count in (("points", points.shape[1]), ("analog samples a frame", channels * ratio)):
+    for quantity, count in (("points", points.shape[1]), ("analog samples a frame", channels * ratio)):
         if count > LAST:
-            raise ConfigError(f"{path}: a C3D file has at most {LAST} {what}, and this one {count}")
+            raise ConfigError(f"{path}: a C3D file has at most {LAST} {quantity}, and this one {count}")
     groups["POINT"] |= {"FRAMES": min(frames, LAST), "DATA_START": 0}
     if frames > LAST:
         groups["POINT"]["LONG_FRAMES"] = float(frames)
@@ -304,7 +304,7 @@ def _encoded(path: Path, groups: Groups, points: Array, analogs: Array, ratio: i
 
 
 def _records(path: Path, groups: Groups) -> bytes:
-    """Return the section of parameters but for its first four bytes, which are zero."""
+    """Return the parameter section; its first four bytes are zero."""
     parts = [bytes(4)]
     for number, (group, rows) in enumerate(groups.items(), 1):
         parts.append(_record(group, -number, b"\0"))
@@ -320,7 +320,7 @@ def _record(name: str, group: int, body: bytes) -> bytes:
 
 
 def _split(value: Any) -> list[tuple[str, Any]]:
-    """Return a value in parts that a dimension of a parameter counts, with what their names end in: nothing, 2, 3."""
+    """Split a value into parts that fit a dimension, each with the suffix of its name: empty, 2, 3."""
     size = len(value) if isinstance(value, list) else np.shape(value)[-1] if np.ndim(value) else 1
     if size <= MOST_TEXT:
         return [("", value)]
@@ -330,10 +330,10 @@ def _split(value: Any) -> list[tuple[str, Any]]:
 
 
 def _typed(where: str, value: Any) -> bytes:
-    """Return type, dimensions, numbers or texts, and no description.
+    """Return type, dimensions and data of a parameter, and an empty description.
 
     Raises:
-        ConfigError: A text or the parameter is too long, or an integer does not fit a word.
+        ConfigError: A text or the parameter is too long, or an integer does not fit 16 bits.
     """
     if isinstance(value, list):
         texts = [text.encode() for text in value]

@@ -1,9 +1,8 @@
-"""The bytes of C3D files (https://www.c3d.org): header, parameters, frames of points and analog samples.
+"""Parse C3D files (https://www.c3d.org): header, parameters, frames of points and analog samples.
 
-Every count is compared with the others and with the length of the file. Counts that contradict each other raise an
-error, because samples that are read out of place look like forces. Words of 16 bits that cannot be negative are
-unsigned, and the number of analog samples per frame is the one in the header: rates are rounded to 32-bit floats, so
-that their quotient is no whole number.
+Every count is compared with the other counts and with the file length. Contradictions raise an error, because misplaced
+samples look like forces. 16-bit words that cannot be negative are unsigned. The header defines the number of analog
+samples per frame; the quotient of the rates is not an integer, because rates are rounded to 32-bit floats.
 """
 
 from __future__ import annotations
@@ -20,52 +19,53 @@ from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 
 BLOCK = 512
-"""Bytes of a block, of which header, parameters and data have a whole number."""
+"""Size of a block [bytes]; header, parameters and data consist of whole blocks."""
 KEY = 0x50
 """Second byte of the header and of the parameters."""
 INTEL, DEC, SGI = 84, 85, 86
-"""Processors whose bytes a file may have."""
+"""Processor types, which define the byte order and the float format."""
 LAST = 0xFFFF
-"""Largest frame that a word of 16 bits counts; a file with more frames has it there."""
+"""Largest 16-bit frame number; files with more frames store this value."""
 LARGEST = 1e9
-"""No count, rate or scale is larger: beyond it are damaged bytes."""
+"""Upper limit of counts, rates and scales; larger values are damage."""
 RAIL = -32000
-"""An ANALOG:OFFSET below it has its sample without a load at the end of a converter's range, unless it is unsigned."""
+"""An ANALOG:OFFSET below this value would be an unloaded sample at the end of the converter's range, so it is assumed
+to be unsigned."""
 RATES = 0.01
-"""Share by which the rate of the analog samples may differ from their number per frame times the rate of frames."""
+"""Tolerated relative deviation between the analog rate and the frame rate times the samples per frame."""
 EXACT = 1e-5
-"""Share below which two rates are the same: they are 32-bit floats, often of rounded decimals."""
+"""Relative deviation below which two rates are equal; they are 32-bit floats, often of rounded decimals."""
 
 Values = Any
-"""Value of a parameter: a list of texts, or an array of numbers."""
+"""Value of a parameter: a list of texts or an array of numbers."""
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parameters of a file.
+    """Parameters of a file.
 
     Attributes:
-        groups: Group to name to value.
+        groups: Group to parameter name to value.
     """
 
     groups: Mapping[str, Mapping[str, Values]]
 
     def numbers(self, group: str, name: str) -> Array | None:
-        """Return an array with its continuations NAME2, NAME3, ... (last axis); None where there is none."""
+        """Return an array with its continuations NAME2, NAME3, ... along the last axis; None if absent."""
         parts = [np.atleast_1d(part) for part in self._parts(group, name) if not isinstance(part, list)]
         return np.concatenate(parts, axis=-1) if parts and sum(part.size for part in parts) else None
 
     def texts(self, group: str, name: str) -> list[str]:
-        """Return texts with their continuations; empty where there are none."""
+        """Return texts with their continuations; empty if absent."""
         return [text for part in self._parts(group, name) if isinstance(part, list) for text in part]
 
     def number(self, group: str, name: str) -> float | None:
-        """Return the first number of a parameter; None where there is none."""
+        """Return the first number of a parameter; None if absent."""
         values = self.numbers(group, name)
         return None if values is None else float(np.ravel(values)[0])
 
     def field(self, name: str) -> int | None:
-        """Return a frame of the group TRIAL, of two words of 16 bits, the lower one first; None where there is none."""
+        """Return a frame number of the group TRIAL, stored as low and high 16-bit word; None if absent."""
         values = self.numbers("TRIAL", name)
         if values is None:
             return None
@@ -82,16 +82,16 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class C3DContent:
-    """What a C3D file holds.
+    """Content of a C3D file.
 
     Attributes:
-        parameters: Of the file.
-        points: (n, m, 3) in ``POINT:UNITS``; NaN where a point was not seen.
-        analogs: (n * ratio, c), scaled.
-        point_rate, analog_rate: Per second [Hz]; 0 where the file does not say.
-        ratio: Analog samples per frame.
-        first_frame: Number of the first frame; above 1 in a file that was cut from a longer one.
-        notes: What a reader should know.
+        parameters: Parameters of the file.
+        points: (n, m, 3) in ``POINT:UNITS``; NaN for invisible points.
+        analogs: (n * ratio, c) scaled samples.
+        point_rate, analog_rate: Frames and samples per second [Hz]; 0 if unknown.
+        ratio: Number of analog samples per frame.
+        first_frame: Number of the first frame; above 1 in a trimmed file.
+        notes: Remarks for the reader.
     """
 
     parameters: Parameters
@@ -105,26 +105,26 @@ class C3DContent:
 
 
 def unsigned(values: Any) -> Any:
-    """Return numbers, of which words of 16 bits with a sign become those without one."""
+    """Convert signed 16-bit words to unsigned numbers; other numbers stay unchanged."""
     array = np.asarray(values)
     return array.astype(np.int64) & 0xFFFF if array.dtype.kind == "i" else array
 
 
 @dataclass(frozen=True)
-class _Words:
-    """How a processor stores words of 16 and floats of 32 bits."""
+class _NumberFormat:
+    """Format of 16-bit words and 32-bit floats of a processor."""
 
     processor: int
 
     def integers(self, data: bytes | memoryview) -> Any:
-        """Return words of 16 bits with a sign."""
+        """Return signed 16-bit words."""
         return np.frombuffer(data, dtype=">i2" if self.processor == SGI else "<i2")
 
     def floats(self, data: bytes | memoryview) -> Any:
-        """Return floats of 32 bits."""
+        """Return 32-bit floats."""
         if self.processor != DEC:
             return np.frombuffer(data, dtype=">f4" if self.processor == SGI else "<f4")
-        # A VAX swaps the words of a float, and its exponent is 2 larger.
+        # VAX floats have swapped words and an exponent that is larger by 2.
         halves = np.frombuffer(data, dtype="<u2").reshape(-1, 2)[:, ::-1]
         return np.ascontiguousarray(halves).view("<f4").ravel() / np.float32(4.0)
 
@@ -133,51 +133,52 @@ def read_content(path: Path) -> C3DContent:
     """Read a C3D file.
 
     Raises:
-        RecordingError: It cannot be read, is no C3D file, or is damaged: its counts contradict each other.
+        RecordingError: The file cannot be read, is not a C3D file, or is damaged so that its counts contradict each
+            other.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
     if len(data) < BLOCK or data[1] != KEY:
-        found = f"{len(data)} bytes" if len(data) < BLOCK else f"0x{data[1]:02x} there"
+        content = f"{len(data)} bytes" if len(data) < BLOCK else f"0x{data[1]:02x} there"
         raise RecordingError(
-            f"{path}: no C3D file: looked for a header of {BLOCK} bytes, its second 0x50; found {found}"
+            f"{path}: no C3D file: looked for a header of {BLOCK} bytes, its second 0x50; found {content}"
         )
     notes: list[str] = []
-    words, parameters = _parameters(path, data, notes)
-    return _Layout(path, data, words, parameters, notes).content()
+    codec, parameters = _parameters(path, data, notes)
+    return _FrameLayout(path, data, codec, parameters, notes).content()
 
 
 def _damaged(path: Path, what: str) -> RecordingError:
     return RecordingError(f"{path}: damaged, or no C3D file: {what}; if there is a whole copy, read that")
 
 
-def _parameters(path: Path, data: bytes, notes: list[str]) -> tuple[_Words, Parameters]:
-    """Return how the file stores numbers, and its parameters."""
+def _parameters(path: Path, data: bytes, notes: list[str]) -> tuple[_NumberFormat, Parameters]:
+    """Return the number format and the parameters of a file."""
     begin = BLOCK * (data[0] - 1)
     if not 0 <= begin <= len(data) - 4:
         raise _damaged(path, f"its parameters begin at byte {begin} of {len(data)}")
     blocks, processor = data[begin + 2 : begin + 4]
     if processor not in (INTEL, DEC, SGI):
         raise _damaged(path, f"its processor is {processor}; known are {INTEL} (Intel), {DEC} (DEC), {SGI} (SGI)")
-    words = _Words(processor)
-    # Their own count of blocks is one byte, which more of them overflow.
-    size = BLOCK * max(blocks, int(unsigned(words.integers(data[16:18]))[0]) - data[0])
+    codec = _NumberFormat(processor)
+    # The section stores its size in one byte, which overflows in large files.
+    size = BLOCK * max(blocks, int(unsigned(codec.integers(data[16:18]))[0]) - data[0])
     section = data[begin : begin + size]
     names: dict[int, str] = {}
-    found: list[tuple[int, str, Values]] = []
+    entries: list[tuple[int, str, Values]] = []
     at, name = 4, ""
     try:
         while section[at] != 0:
             length, group = abs(_signed(section[at])), _signed(section[at + 1])
             name = _text(section[at + 2 : at + 2 + length]).upper()
             at += 2 + length
-            step = int(unsigned(words.integers(section[at : at + 2]))[0])
+            step = int(unsigned(codec.integers(section[at : at + 2]))[0])
             if group < 0:
                 names[-group] = name
             else:
-                found.append((group, name, _value(words, section, at + 2)))
+                entries.append((group, name, _value(codec, section, at + 2)))
             at += step
             if step == 0 or at == size:
                 break
@@ -189,20 +190,20 @@ def _parameters(path: Path, data: bytes, notes: list[str]) -> tuple[_Words, Para
     except (IndexError, ValueError) as error:
         raise _damaged(path, f"its parameters end in the middle of one, at byte {begin + at}") from error
     groups: dict[str, dict[str, Values]] = {name: {} for name in names.values()}
-    for group, name, value in found:
+    for group, name, value in entries:
         groups.setdefault(names.get(group, f"#{group}"), {}).setdefault(name, value)
-    return words, Parameters(groups)
+    return codec, Parameters(groups)
 
 
 def _signed(byte: int) -> int:
     return byte - 256 if byte > 127 else byte
 
 
-def _value(words: _Words, data: bytes, at: int) -> Values:
-    """Return the value of the parameter whose type is at a byte: a list of texts, or an array.
+def _value(codec: _NumberFormat, data: bytes, at: int) -> Values:
+    """Return the value of the parameter whose type is at byte ``at``: a list of texts or an array.
 
     Raises:
-        ValueError: It is of no known type, or ends behind the data.
+        ValueError: The type is unknown, or the data are truncated.
     """
     kind, count = _signed(data[at]), data[at + 1]
     shape = tuple(data[at + 2 : at + 2 + count])
@@ -213,12 +214,12 @@ def _value(words: _Words, data: bytes, at: int) -> Values:
     if kind == -1:
         width = shape[0] if shape else 1
         return [_text(raw[k * width : (k + 1) * width]) for k in range(math.prod(shape[1:]))]
-    values = words.floats(raw) if kind == 4 else words.integers(raw) if kind == 2 else np.frombuffer(raw, dtype="u1")
+    values = codec.floats(raw) if kind == 4 else codec.integers(raw) if kind == 2 else np.frombuffer(raw, dtype="u1")
     return values.reshape(shape, order="F")
 
 
 def _text(raw: bytes) -> str:
-    """Return a text without the blanks and zeros that fill it: UTF-8, or Latin-1 where it is none."""
+    """Decode a text and strip its padding of blanks and zeros: UTF-8, or else Latin-1."""
     raw = raw.partition(b"\0")[0]
     try:
         return raw.decode("utf-8").strip()
@@ -226,24 +227,26 @@ def _text(raw: bytes) -> str:
         return raw.decode("latin-1").strip()
 
 
-class _Layout:
-    """Where the numbers of a file are; header, parameters and length of the file all say something of it.
+class _FrameLayout:
+    """Position and size of the frames, from header, parameters and file length.
 
     Raises:
-        RecordingError: They contradict each other.
+        RecordingError: These sources contradict each other.
     """
 
-    def __init__(self, path: Path, data: bytes, words: _Words, parameters: Parameters, notes: list[str]) -> None:
-        self._path, self._data, self._words, self._parameters = path, data, words, parameters
+    def __init__(self, path: Path, data: bytes, codec: _NumberFormat, parameters: Parameters, notes: list[str]) -> None:
+        self._path, self._data, self._codec, self._parameters = path, data, codec, parameters
         self._notes = notes
-        self._header = [int(word) for word in unsigned(words.integers(data[:BLOCK]))]
-        header_scale, header_rate = (float(words.floats(data[k : k + 4])[0]) for k in (12, 20))
+        self._header = [int(word) for word in unsigned(codec.integers(data[:BLOCK]))]
+        header_scale, header_rate = (float(codec.floats(data[k : k + 4])[0]) for k in (12, 20))
         self._points, per_frame, self._ratio = self._header[1], self._header[2], self._header[9]
-        self._agree("POINT:USED", self._count("POINT", "USED"), self._points, "points")
+        self._require_equal("POINT:USED", self._count("POINT", "USED"), self._points, "points")
         scale = self._number("POINT", "SCALE")
         self._scale = header_scale if scale is None else scale
         if scale is not None and header_scale != 0.0 and (scale < 0.0) != (header_scale < 0.0):
-            raise self._wrong(f"POINT:SCALE is {scale:g} and its header has {header_scale:g}: floats or integers")
+            raise self._contradiction(
+                f"POINT:SCALE is {scale:g} and its header has {header_scale:g}: floats or integers"
+            )
         self._channels = self._analog_channels(per_frame)
         self._width = (4 if self._scale < 0.0 else 2) * (4 * self._points + self._channels * self._ratio)
         if self._width == 0:
@@ -252,77 +255,79 @@ class _Layout:
         self._first = parameters.field("ACTUAL_START_FIELD") or self._header[3] or 1
         self._start, self._frames = self._extent()
 
-    def _wrong(self, what: str) -> RecordingError:
+    def _contradiction(self, what: str) -> RecordingError:
         return _damaged(self._path, what)
 
     def _number(self, group: str, name: str) -> float | None:
         value = self._parameters.number(group, name)
         if value is not None and not abs(value) < LARGEST:
-            raise self._wrong(f"{group}:{name} is {value:g}")
+            raise self._contradiction(f"{group}:{name} is {value:g}")
         return value
 
     def _count(self, group: str, name: str) -> int | None:
         value = self._number(group, name)
-        # Floats count whole things, too; integers are negative above 32767.
+        # Some files store counts as floats; integers above 32767 appear negative.
         return None if value is None else int(value) % 65536 if value < 0.0 else int(value)
 
-    def _agree(self, name: str, value: int | None, counted: int, what: str) -> None:
+    def _require_equal(self, name: str, value: int | None, counted: int, what: str) -> None:
         if value is not None and value != counted:
-            raise self._wrong(f"{name} counts {value} {what} and its header {counted}")
+            raise self._contradiction(f"{name} counts {value} {what} and its header {counted}")
 
     def _analog_channels(self, per_frame: int) -> int:
-        """Return the number of channels; the header counts values per frame, and samples of each channel per frame."""
+        """Return the number of channels from values per frame and samples per frame in the header."""
         used = self._count("ANALOG", "USED")
         if per_frame == 0:
             self._ratio = max(1, self._ratio)
             return 0
         if self._ratio == 0 and used:
-            # The other two counts say the same.
+            # The other two counts determine the missing one.
             self._ratio = per_frame // used
         if self._ratio == 0 or per_frame % self._ratio:
-            raise self._wrong(f"its header counts {per_frame} analog values a frame in {self._ratio} samples")
+            raise self._contradiction(f"its header counts {per_frame} analog values a frame in {self._ratio} samples")
         channels = per_frame // self._ratio
-        self._agree("ANALOG:USED", used, channels, f"channels ({per_frame} values a frame in {self._ratio} samples)")
+        self._require_equal(
+            "ANALOG:USED", used, channels, f"channels ({per_frame} values a frame in {self._ratio} samples)"
+        )
         return channels
 
     def _rates(self, header_rate: float) -> tuple[float, float]:
-        """Return the rates of frames and of analog samples; one that is not given follows from the other."""
+        """Return the rates of frames and of analog samples; a missing one is computed from the other."""
         point, analog = self._number("POINT", "RATE") or header_rate, self._number("ANALOG", "RATE") or 0.0
         for name, rate in (("POINT:RATE", point), ("ANALOG:RATE", analog)):
             if not 0.0 <= rate < LARGEST:
-                raise self._wrong(f"{name} is {rate:g} Hz")
+                raise self._contradiction(f"{name} is {rate:g} Hz")
         if not self._channels or analog == 0.0:
             return point, point * self._ratio
         if point == 0.0:
             return analog / self._ratio, analog
-        off = abs(analog / (point * self._ratio) - 1.0)
-        said = f"ANALOG:RATE is {analog:.9g} Hz, and {self._ratio} samples a frame at {point:.9g} Hz are not"
-        if off > RATES:
-            raise self._wrong(f"its times are not known: {said}")
-        if off > EXACT:
-            self._notes.append(f"{said}: the times of plates follow ANALOG:RATE, those of markers POINT:RATE")
+        deviation = abs(analog / (point * self._ratio) - 1.0)
+        message = f"ANALOG:RATE is {analog:.9g} Hz, and {self._ratio} samples a frame at {point:.9g} Hz are not"
+        if deviation > RATES:
+            raise self._contradiction(f"its times are not known: {message}")
+        if deviation > EXACT:
+            self._notes.append(f"{message}: the times of plates follow ANALOG:RATE, those of markers POINT:RATE")
         return point, analog
 
     def _counts(self) -> list[tuple[str, int]]:
-        """Return what the file says of its number of frames, the most reliable first (c3d.org, frame count)."""
+        """Return all frame counts of the file, the most reliable first (c3d.org, frame count)."""
         frames, last = self._count("POINT", "FRAMES"), self._parameters.field("ACTUAL_END_FIELD")
         header = ("its header", self._header[4] - self._header[3] + 1)
-        found = [header] if frames is None else [("POINT:FRAMES", frames), header]
-        if found[0][1] == LAST:
-            # As many as a word can count, or more.
-            more = [("POINT:LONG_FRAMES", self._count("POINT", "LONG_FRAMES") or 0)]
-            more.append(("TRIAL:ACTUAL_END_FIELD", last - self._first + 1 if last else 0))
-            found = [one for one in more if one[1] > LAST] or found
-        return [one for one in found if one[1] > 0]
+        counts = [header] if frames is None else [("POINT:FRAMES", frames), header]
+        if counts[0][1] == LAST:
+            # The 16-bit count is saturated, so the number of frames is this or larger.
+            extended = [("POINT:LONG_FRAMES", self._count("POINT", "LONG_FRAMES") or 0)]
+            extended.append(("TRIAL:ACTUAL_END_FIELD", last - self._first + 1 if last else 0))
+            counts = [entry for entry in extended if entry[1] > LAST] or counts
+        return [entry for entry in counts if entry[1] > 0]
 
     def _extent(self) -> tuple[int, int]:
-        """Return the byte at which the frames begin, and their number."""
+        """Return the first byte of the frames and their number."""
         blocks = {"its header": self._header[8], "POINT:DATA_START": self._count("POINT", "DATA_START") or 0}
         starts = [BLOCK * (block - 1) for block in dict.fromkeys(blocks.values()) if block > 0]
         starts = [start for start in starts if start <= len(self._data)]
         counts = self._counts()
         if not starts:
-            raise self._wrong(f"its frames begin in block {max(blocks.values())} of {len(self._data) // BLOCK}")
+            raise self._contradiction(f"its frames begin in block {max(blocks.values())} of {len(self._data) // BLOCK}")
         if not counts:
             raise RecordingError(f"{self._path}: it holds no frames")
         for start in starts:
@@ -334,57 +339,57 @@ class _Layout:
                         )
                     return start, count
         if len(starts) > 1:
-            said = ", ".join(f"{name} in block {block}" for name, block in blocks.items())
-            raise self._wrong(f"its frames begin in two places, of which none fits its length: {said}")
-        return starts[0], self._uncounted(starts[0], counts)
+            blocks_text = ", ".join(f"{name} in block {block}" for name, block in blocks.items())
+            raise self._contradiction(f"its frames begin in two places, of which none fits its length: {blocks_text}")
+        return starts[0], self._frames_by_length(starts[0], counts)
 
-    def _uncounted(self, start: int, counts: list[tuple[str, int]]) -> int:
-        """Return the number of frames where the length of the file fits no count."""
-        there = (len(self._data) - start) // self._width
+    def _frames_by_length(self, start: int, counts: list[tuple[str, int]]) -> int:
+        """Return the number of frames if the file length contradicts all counts."""
+        available = (len(self._data) - start) // self._width
         name, count = counts[0]
-        over = (there - count) % (LAST + 1)
-        if there > LAST and count <= LAST and over * self._width < BLOCK:
-            self._notes.append(f"it holds {there - over} frames; {name} counts {count}, in a word of 16 bits")
-            return there - over
-        if there > LAST and count == LAST:
-            frames = there - self._zeros(start, there)
+        excess = (available - count) % (LAST + 1)
+        if available > LAST and count <= LAST and excess * self._width < BLOCK:
+            self._notes.append(f"it holds {available - excess} frames; {name} counts {count}, in a word of 16 bits")
+            return available - excess
+        if available > LAST and count == LAST:
+            frames = available - self._zero_frames(start, available)
             self._notes.append(
                 f"it has no count of its frames, which are more than {LAST}: by its length there are {frames}; zeros "
                 "at the end of its last block are taken for padding"
             )
             return frames
-        if there < count:
+        if available < count:
             raise RecordingError(
-                f"{self._path}: damaged: {name} counts {count} frames and the file ends after {there} of them; if "
+                f"{self._path}: damaged: {name} counts {count} frames and the file ends after {available} of them; if "
                 "there is a whole copy, read that"
             )
-        left = len(self._data) - start - count * self._width
-        self._notes.append(f"{name} counts {count} frames: {left} bytes behind them are left out")
+        remaining = len(self._data) - start - count * self._width
+        self._notes.append(f"{name} counts {count} frames: {remaining} bytes behind them are left out")
         return count
 
-    def _zeros(self, start: int, there: int) -> int:
-        """Return how many frames at the end of the last block are zero."""
-        most = min(there, BLOCK // self._width)
-        tail = self._data[start + (there - most) * self._width : start + there * self._width]
-        return most - math.ceil(len(tail.rstrip(b"\0")) / self._width)
+    def _zero_frames(self, start: int, available: int) -> int:
+        """Return the number of zero frames at the end of the last block."""
+        last_frames = min(available, BLOCK // self._width)
+        tail = self._data[start + (available - last_frames) * self._width : start + available * self._width]
+        return last_frames - math.ceil(len(tail.rstrip(b"\0")) / self._width)
 
     def content(self) -> C3DContent:
-        """Return the numbers; damaged ones may be infinite or no numbers, which the reader of plates reports."""
+        """Return points and samples; values of damaged files may be inf or NaN, which the plate reader reports."""
         with np.errstate(all="ignore"):
             return self._numbers()
 
     def _numbers(self) -> C3DContent:
         raw = memoryview(self._data)[self._start : self._start + self._frames * self._width]
         floats = self._scale < 0.0
-        frames = (self._words.floats(raw) if floats else self._words.integers(raw)).reshape(self._frames, -1)
+        frames = (self._codec.floats(raw) if floats else self._codec.integers(raw)).reshape(self._frames, -1)
         split = 4 * self._points
         points = frames[:, :split].reshape(self._frames, self._points, 4)
-        places = points[..., :3].astype(np.float64) * (1.0 if floats else self._scale)
-        places[points[..., 3] < 0] = np.nan
+        positions = points[..., :3].astype(np.float64) * (1.0 if floats else self._scale)
+        positions[points[..., 3] < 0] = np.nan
         analogs = self._scaled(frames[:, split:].reshape(self._frames * self._ratio, self._channels))
         return C3DContent(
             self._parameters,
-            places,
+            positions,
             analogs,
             self._point_rate,
             self._analog_rate,
@@ -394,7 +399,7 @@ class _Layout:
         )
 
     def _scaled(self, values: Any) -> Array:
-        """Return analog samples as (value - OFFSET) * SCALE * GEN_SCALE."""
+        """Scale analog samples: (value - OFFSET) * SCALE * GEN_SCALE."""
         if not self._channels:
             return np.zeros(values.shape)
         offset, scale = self._per_channel("OFFSET", 0), self._per_channel("SCALE", 1)
@@ -408,12 +413,12 @@ class _Layout:
         return np.asarray((values.astype(np.float64) - offset) * (scale * (1.0 if general is None else general)))
 
     def _per_channel(self, name: str, default: int) -> Any:
-        """Return a number of each channel; for a parameter that is not there the default, which a note says."""
-        found = self._parameters.numbers("ANALOG", name)
-        if found is None:
+        """Return one number per channel; the default for an absent parameter, with a note."""
+        parameter = self._parameters.numbers("ANALOG", name)
+        if parameter is None:
             self._notes.append(f"it lacks ANALOG:{name}: {default} is taken")
             return np.full(self._channels, default, dtype=np.float64)
-        if found.size < self._channels:
-            raise self._wrong(f"ANALOG:{name} has {found.size} numbers for {self._channels} channels")
-        flat = np.ravel(found)[: self._channels]
+        if parameter.size < self._channels:
+            raise self._contradiction(f"ANALOG:{name} has {parameter.size} numbers for {self._channels} channels")
+        flat = np.ravel(parameter)[: self._channels]
         return flat if flat.dtype.kind == "i" else flat.astype(np.float64)

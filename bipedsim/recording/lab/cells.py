@@ -1,4 +1,4 @@
-"""Numbers of laboratories' files: what is none is told by its place, and what lacks is told by how much of it."""
+"""Read numbers from laboratory files. Errors state the cell of an invalid number; notes count missing numbers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bipedsim.errors import RecordingError, shown
 from bipedsim.numerics import Array, Flags
 
 ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-"""What a text file begins with to its encoding: spreadsheets write such marks of the order of bytes."""
+"""First bytes of a text file to its encoding; spreadsheets write such byte-order marks."""
 LARGEST = 1e9
-"""No force, moment, place or time of a laboratory is larger, in whatever unit: beyond it are damaged bytes."""
+"""Upper limit of any force, moment, position or time in a laboratory file, in any unit; larger values are damage."""
 UNEVEN = 0.1
-"""Share of a step by which times may differ from even ones: files round them."""
+"""Tolerated deviation of time steps from the median step, as a fraction of it; files round their times."""
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a text file, UTF-8 unless a mark at its begin says otherwise.
+    """Return the lines of a text file, in UTF-8 unless a byte-order mark gives another encoding.
 
     Raises:
-        RecordingError: It cannot be read.
+        RecordingError: The file cannot be read.
     """
     try:
         with path.open("rb") as raw:
@@ -35,24 +35,24 @@ def read_lines(path: Path) -> list[str]:
 
 
 def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Array:
-    """Return a table (n, columns) of texts as numbers; ``nan`` is one.
+    """Convert a table (n, columns) of texts to numbers; ``nan`` is valid.
 
     Args:
-        path: Of the file.
-        names: Of the columns.
-        rows: As many texts each.
+        path: The file, for error messages.
+        names: Column names.
+        rows: Texts of each row, one per column.
 
     Raises:
-        RecordingError: A text is no number, or one that nothing in a laboratory can be.
+        RecordingError: A text is not a number, or its value is implausible.
     """
     try:
         values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     except ValueError:
         values = np.array([[_number(cell) for cell in row] for row in rows])
-    wrong = np.argwhere(~(np.isnan(values) | (np.abs(values) <= LARGEST)))
-    if len(wrong):
-        row, column = wrong[0]
-        more = f", and {len(wrong) - 1} more such cells" if len(wrong) > 1 else ""
+    invalid = np.argwhere(~(np.isnan(values) | (np.abs(values) <= LARGEST)))
+    if len(invalid):
+        row, column = invalid[0]
+        more = f", and {len(invalid) - 1} more such cells" if len(invalid) > 1 else ""
         raise RecordingError(
             f"{path}: damaged: looked for a number in row {row + 1}, column {shown(names[column])}; found "
             f"{shown(rows[row][column])}{more}"
@@ -67,44 +67,44 @@ def _number(cell: str) -> float:
         return np.inf
 
 
-def whole_samples(where: str, t: Array, values: Array, notes: list[str], needed: Array | None = None) -> Array:
-    """Return samples (n, k) of a plate in which those that lack a number are zero, which ``notes`` say.
+def complete_samples(where: str, t: Array, values: Array, notes: list[str], needed: Array | None = None) -> Array:
+    """Return plate samples (n, k) with incomplete samples set to zero, and count these in ``notes``.
 
     Args:
-        where: The plate, for the note.
+        where: Name of the plate, for the note.
         t: (n,) [s].
-        values: (n, k); NaN where there is no number.
-        notes: Gets what there is to say.
-        needed: (n, m) more, without which a sample lacks something too.
+        values: (n, k) samples; NaN for missing numbers.
+        notes: Receives the note.
+        needed: (n, m) further numbers that a sample with non-zero values requires.
 
     Raises:
-        RecordingError: A number is infinite, or beyond all that can be.
+        RecordingError: A number is infinite or implausibly large.
     """
-    wild = np.argwhere(~(np.isnan(values) | (np.abs(values) <= LARGEST)))
-    if len(wild):
-        row, column = wild[0]
+    invalid = np.argwhere(~(np.isnan(values) | (np.abs(values) <= LARGEST)))
+    if len(invalid):
+        row, column = invalid[0]
         raise RecordingError(
             f"{where}: damaged: looked for forces and moments, found {values[row, column]:g} at {t[row]:g} s"
         )
-    lacks: Flags = np.asarray(np.isnan(values).any(axis=1))
+    incomplete: Flags = np.asarray(np.isnan(values).any(axis=1))
     if needed is not None:
-        lacks |= np.isnan(needed).any(axis=1) & (values != 0.0).any(axis=1)
-    if not lacks.any():
+        incomplete |= np.isnan(needed).any(axis=1) & (values != 0.0).any(axis=1)
+    if not incomplete.any():
         return values
     notes.append(
-        f"{where}: {lacks.sum()} of {len(t)} samples lack a number, the first at {t[lacks][0]:g} s; they count as no "
-        "force"
+        f"{where}: {incomplete.sum()} of {len(t)} samples lack a number, the first at {t[incomplete][0]:g} s; they "
+        "count as no force"
     )
-    return np.where(lacks[:, None], 0.0, values)
+    return np.where(incomplete[:, None], 0.0, values)
 
 
-def say_if_uneven(t: Array, notes: list[str]) -> None:
-    """Say in ``notes`` that the times (n,) [s] are not even, where everything after takes them to be."""
+def note_uneven_times(t: Array, notes: list[str]) -> None:
+    """Add a note if the times (n,) [s] are not equidistant, as all later processing assumes."""
     steps = np.diff(t)
     step = float(np.median(steps)) if len(steps) else 0.0
-    odd = np.flatnonzero(np.abs(steps - step) > UNEVEN * step)
-    if len(odd):
+    uneven = np.flatnonzero(np.abs(steps - step) > UNEVEN * step)
+    if len(uneven):
         notes.append(
-            f"its times are not even: {len(odd)} of {len(steps)} steps are not of {step:g} s, the first behind "
-            f"{t[odd[0]]:g} s; filters, rates and impulses take them to be even"
+            f"its times are not even: {len(uneven)} of {len(steps)} steps are not of {step:g} s, the first behind "
+            f"{t[uneven[0]]:g} s; filters, rates and impulses take them to be even"
         )

@@ -1,4 +1,4 @@
-"""Corrections of files of force plates: corners that were measured, moments in another unit of length."""
+"""Correct force-plate files: measured corners, and moments in another unit of length."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from bipedsim.plates import PlateSignals
 from bipedsim.recording.lab.cells import LARGEST
 
 EXACT = 1e-4
-"""Share of a plate's size by which corners may be off a rectangle without a note."""
+"""Deviation of corners from a rectangle that needs no note, as a fraction of the plate's size."""
 MEASURED = 0.05
-"""Share of a plate's size up to which corners are taken for measured ones: markers are a few millimetres off."""
+"""Deviation up to which corners are taken as measured, as a fraction of the plate's size; markers deviate by a few
+millimetres."""
 CENTRED = 0.01
-"""Share of half a plate's size within which no CoP of a person stays."""
+"""Fraction of half the plate's size; the CoP of a person never stays within it."""
 OUTSIDE = 3.0
-"""Multiple of half a plate's size beyond which there is no CoP."""
+"""Multiple of half the plate's size beyond which no CoP is plausible."""
 ARM = 0.03
-"""Multiple of half a plate's size: moments over forces of a calibration matrix are above it, as ranges of transducers
-are; in a unit that is 1000 times too small they are below."""
+"""Multiple of half the plate's size for moments over forces of a calibration matrix, from the ranges of transducers.
+Plausible ratios are larger; ratios in a unit that is 1000 times too small are smaller."""
 
 
 def fitted_rectangle(name: str, corners: Array, notes: list[str]) -> Array:
-    """Return the rectangle (4, 3) that fits measured corners best; what else they may be is handed through.
+    """Return the best-fitting rectangle (4, 3) for measured corners; other corners are returned unchanged.
 
     Args:
-        name: Of the plate, for the note.
+        name: Name of the plate, for the note.
         corners: (4, 3) [m].
-        notes: Gets how far the corners are off.
+        notes: Receives the deviation.
     """
     centre = corners.mean(axis=0)
     x = (corners[0] - corners[1] + corners[3] - corners[2]) / 4.0
@@ -37,31 +38,32 @@ def fitted_rectangle(name: str, corners: Array, notes: list[str]) -> Array:
     lengths = np.linalg.norm(x), np.linalg.norm(y)
     if not np.abs(corners).max() < LARGEST or not abs(x @ y) < MEASURED * lengths[0] * lengths[1]:
         return corners
-    # Both sides turn by the same angle until they are at right angles.
+    # Both sides rotate by the same angle until they are perpendicular.
     total, difference = x / lengths[0] + y / lengths[1], x / lengths[0] - y / lengths[1]
     total, difference = total / np.linalg.norm(total), difference / np.linalg.norm(difference)
     x, y = ((total + sign * difference) / np.sqrt(2.0) for sign in (1.0, -1.0))
     x, y = x * lengths[0], y * lengths[1]
     fitted = centre + np.array([x + y, y - x, -x - y, x - y])
-    off, size = float(np.linalg.norm(fitted - corners, axis=1).max()), 2.0 * float(max(lengths))
-    if not EXACT * size < off < MEASURED * size:
+    deviation, size = float(np.linalg.norm(fitted - corners, axis=1).max()), 2.0 * float(max(lengths))
+    if not EXACT * size < deviation < MEASURED * size:
         return corners
     notes.append(
-        f"force plate {name}: its corners are up to {1e3 * off:.1f} mm off a rectangle; the one that fits best is taken"
+        f"force plate {name}: its corners are up to {1e3 * deviation:.1f} mm off a rectangle; the one "
+        "that fits best is taken"
     )
     return fitted
 
 
-def with_moment_unit(signals: PlateSignals, taken: float, notes: list[str]) -> PlateSignals:
-    """Return signals whose moments are in the unit that has the CoP on the plate, where the file names no unit.
+def with_moment_unit(signals: PlateSignals, assumed: float, notes: list[str]) -> PlateSignals:
+    """Choose the unit of moments that puts the CoP on the plate, if the file states no unit.
 
-    Lengths in C3D files are in one unit, and moments should have it, too: laboratories also write N.m beside mm. Then
-    the CoP is 1000 times too near the centre. Moments that are plausible as they are stay what they are.
+    Moments in C3D files should use the file's unit of length, but some laboratories write N.m with lengths in mm. The
+    CoP is then 1000 times too close to the centre. Plausible moments stay unchanged.
 
     Args:
-        signals: Of a plate of type 2 or 4.
-        taken: Metres of the unit of length that its moments were taken to have.
-        notes: Gets what was changed.
+        signals: Signals of a plate of type 2 or 4.
+        assumed: Unit of length that the moments were assumed to have [m].
+        notes: Receives a note on the change.
     """
     geometry = signals.geometry
     wrench = geometry.wrench(signals.channels)
@@ -72,13 +74,13 @@ def with_moment_unit(signals: PlateSignals, taken: float, notes: list[str]) -> P
         return signals
     arm = float((np.hypot(wrench[heavy, 3], wrench[heavy, 4]) / normal[heavy]).max())
     rows = np.linalg.norm(geometry.calibration, axis=1)
-    near = arm < CENTRED * half and (geometry.kind != 4 or rows[3:5].max() < ARM * half * rows[2])
-    if not near and arm < OUTSIDE * half:
+    too_small = arm < CENTRED * half and (geometry.kind != 4 or rows[3:5].max() < ARM * half * rows[2])
+    if not too_small and arm < OUTSIDE * half:
         return signals
     for unit, name in ((1.0, "N.m"), (1e-3, "N.mm")):
-        if unit == taken or (unit > taken) != near:
+        if unit == assumed or (unit > assumed) != too_small:
             continue
-        scale = np.array([1.0, 1.0, 1.0] + [unit / taken] * 3)
+        scale = np.array([1.0, 1.0, 1.0] + [unit / assumed] * 3)
         if geometry.kind == 4:
             changed = replace(signals, geometry=replace(geometry, calibration=scale[:, None] * geometry.calibration))
         else:

@@ -1,7 +1,7 @@
-"""OpenSim's files: ``.mot`` and ``.sto`` (one table each, called storage), ``.trc`` of markers, external loads.
+"""Read and write OpenSim files: ``.mot`` and ``.sto`` tables (storage), ``.trc`` markers, external loads.
 
-OpenSim's ground has y up: a vector (x, y, z) of ours is (x, z, -y) there. Forces are those on the person, at the centre
-of pressure, with the free moment about the vertical through it.
+OpenSim's ground has y up: the vector (x, y, z) of bipedsim is (x, z, -y) there. Forces act on the person at the centre
+of pressure, together with the free moment about the vertical through it.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import numpy as np
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
-from bipedsim.recording.lab.cells import numbers, read_lines, say_if_uneven, whole_samples
+from bipedsim.recording.lab.cells import complete_samples, note_uneven_times, numbers, read_lines
 from bipedsim.recording.lab.trial import Y_UP, LabTrial, Markers, length_unit
 
 MARGIN = 0.1
-"""A file without plates gets one that reaches this far beyond its centres of pressure [m]."""
+"""Margin around the centres of pressure for the plate of a file without plates [m]."""
 MOST_HEADER = 1000
-"""Lines within which a header ends."""
+"""Maximum number of header lines."""
 
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """A table of OpenSim.
+    """Table of OpenSim.
 
     Attributes:
         name: First line of the file.
-        names: Of the columns, time first.
+        names: Column names, time first.
         values: (n, columns).
-        degrees: What the header says of angles: True for degrees.
-        header: The other lines, name to text.
+        degrees: Whether angles are in degrees, from the header.
+        header: Other header entries, name to text.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Storage:
         return self.values[:, 0]
 
     def column(self, name: str) -> Array:
-        """Return a column (n,) by its name."""
+        """Return a column (n,) by name."""
         return self.values[:, self.names.index(name)]
 
 
@@ -66,13 +66,13 @@ def write_storage(
 
     Args:
         path: The file, replaced if it exists.
-        names: Of the columns; the first is ``time``. A blank in one becomes ``_``, as blanks end a name.
+        names: Column names; the first is ``time``. Blanks become ``_``, because they separate names.
         values: (n, columns).
-        degrees: Whether angles in it are in degrees; else they are in radians.
-        about: Lines for the header that readers skip.
+        degrees: Whether angles are in degrees; otherwise they are in radians.
+        about: Header lines that readers skip.
 
     Raises:
-        ConfigError: Two columns have one name.
+        ConfigError: Two columns have the same name.
         RecordingError: The file cannot be written.
     """
     path = Path(path)
@@ -106,7 +106,7 @@ def write_text(path: Path | str, text: str) -> None:
 
 
 def _write(path: Path, lines: Sequence[str], values: Array) -> None:
-    """Write lines and a table separated by tabs."""
+    """Write lines and a tab-separated table."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -120,7 +120,7 @@ def read_storage(path: Path | str) -> Storage:
     """Read a .mot or .sto file of numbers.
 
     Raises:
-        RecordingError: It cannot be read, or is none; the message says what was looked for and found.
+        RecordingError: The file cannot be read, or is not a storage file; the message says what was expected and found.
     """
     path = Path(path)
     lines = [line.strip() for line in read_lines(path)]
@@ -134,16 +134,16 @@ def read_storage(path: Path | str) -> Storage:
     names, rows = (table[0], table[1:]) if table else ([], [])
     header: dict[str, str] = {}
     for line in head[1:-1]:
-        # The oldest form has `datarows 101` in the place of `nRows=101`.
+        # The oldest format has `datarows 101` instead of `nRows=101`.
         key, _, value = line.partition("=") if "=" in line else line.partition(" ")
         header[key.strip().lower()] = value.strip()
-    wrong = next((number for number, row in enumerate(rows) if len(row) != len(names)), None)
-    if not names or not rows or wrong is not None:
-        found = "no rows" if wrong is None else f"{len(rows[wrong])} in row {wrong + 1} of {len(rows)}"
-        raise RecordingError(f"{path}: damaged: looked for {len(names)} numbers a row, found {found}")
-    counted = header.get("nrows", header.get("datarows", ""))
-    if counted.isdigit() and int(counted) != len(rows):
-        raise RecordingError(f"{path}: damaged: its header counts {counted} rows, and it has {len(rows)}")
+    bad_row = next((number for number, row in enumerate(rows) if len(row) != len(names)), None)
+    if not names or not rows or bad_row is not None:
+        content = "no rows" if bad_row is None else f"{len(rows[bad_row])} in row {bad_row + 1} of {len(rows)}"
+        raise RecordingError(f"{path}: damaged: looked for {len(names)} numbers a row, found {content}")
+    announced = header.get("nrows", header.get("datarows", ""))
+    if announced.isdigit() and int(announced) != len(rows):
+        raise RecordingError(f"{path}: damaged: its header counts {announced} rows, and it has {len(rows)}")
     values = numbers(path, names, rows)
     if names[0].lower() != "time" or not (np.diff(values[:, 0]) > 0.0).all():
         raise RecordingError(f"{path}: looked for a first column `time` that rises; found {names[0]!r}")
@@ -152,30 +152,30 @@ def read_storage(path: Path | str) -> Storage:
 
 
 def force_columns(name: str) -> tuple[str, ...]:
-    """Return the nine columns of a force with this name: ``right`` has ``ground_force_right_vx`` and so on.
+    """Return the nine column names of a force: ``ground_force_right_vx`` and so on for ``right``.
 
-    Order: force x y z, point x y z, torque x y z. The names are those of OpenSim's examples, with ``r`` and ``l``.
+    Order: force x y z, point x y z, torque x y z. The names follow OpenSim's examples, which use ``r`` and ``l``.
     """
     force = [f"ground_force_{name}_{part}{axis}" for part in "vp" for axis in "xyz"]
     return (*force, *(f"ground_torque_{name}_{axis}" for axis in "xyz"))
 
 
 def opensim_name(name: str) -> str:
-    """Return what a foot or plate is called in OpenSim's columns: ``r`` and ``l`` for right and left."""
+    """Return the name of a foot or plate in OpenSim's columns: ``r`` and ``l`` for right and left."""
     return {"right": "r", "left": "l"}.get(name.lower(), re.sub(r"\W+", "_", name) or "plate")
 
 
 def write_forces(plates: Sequence[PlateSignals], path: Path | str, threshold: float, about: Sequence[str] = ()) -> None:
-    """Write what plates gave as the ground forces of OpenSim: force on the person, CoP and free moment of each.
+    """Write plates as ground forces of OpenSim: force on the person, CoP and free moment of each plate.
 
-    The forces are written whether a plate is loaded or not. Up to ``threshold`` [N] of normal force there is no CoP:
-    there the point is the centre of the plate, and the torque is the moment about it, so that nothing is lost.
+    Unloaded plates are also written. They have no CoP up to a normal force of ``threshold``, so the point is then the
+    centre of the plate and the torque is the moment about it. No force or moment is lost.
 
     Args:
-        plates: At the same times.
+        plates: Plates with common times.
         path: A .mot or .sto file, replaced if it exists.
-        threshold: See above.
-        about: Lines for the header.
+        threshold: Minimum normal force of a CoP [N].
+        about: Header lines.
 
     Raises:
         RecordingError: The file cannot be written.
@@ -191,11 +191,11 @@ def write_forces(plates: Sequence[PlateSignals], path: Path | str, threshold: fl
 
 
 def loads_xml(forces: Path, bodies: Mapping[str, str]) -> str:
-    """Return the file that tells OpenSim's tools which force acts on which body (``ExternalLoads``).
+    """Return the XML file that assigns forces to bodies in OpenSim's tools (``ExternalLoads``).
 
     Args:
-        forces: The .mot file of :func:`write_forces`, named relative to the XML.
-        bodies: Name of a plate to the body of the model.
+        forces: The .mot file of :func:`write_forces`, relative to the XML file.
+        bodies: Name of a plate to the name of the body in the model.
     """
     loads = "".join(
         f"""
@@ -222,7 +222,7 @@ def loads_xml(forces: Path, bodies: Mapping[str, str]) -> str:
 
 
 def write_trc(markers: Markers, path: Path | str) -> None:
-    """Write markers in mm with y up, as OpenSim's tools read them; a point that was not seen is left empty.
+    """Write markers in mm with y up, as OpenSim's tools require; invisible points are empty.
 
     Raises:
         RecordingError: The file cannot be written.
@@ -253,18 +253,18 @@ def write_trc(markers: Markers, path: Path | str) -> None:
 def read_forces(path: Path | str) -> LabTrial:
     """Read the ground forces of a .mot or .sto file.
 
-    Every name that has columns ``NAMEvx, vy, vz`` and ``NAMEpx, py, pz`` is taken for a plate, whether OpenSim calls
-    them ``ground_force_vx`` and ``1_ground_force_vx`` or a laboratory ``ground_force_r_vx``; torques may be missing.
-    Such files say nothing of plates: the plate is a rectangle about the CoPs, and its moments follow from them.
+    Every name with columns ``NAMEvx, vy, vz`` and ``NAMEpx, py, pz`` is a plate. OpenSim uses ``ground_force_vx`` and
+    ``1_ground_force_vx``, laboratories also ``ground_force_r_vx``. Torques are optional. These files do not describe
+    plates: each plate is a rectangle around its CoPs, and its moments are computed from force, point and torque.
 
     Raises:
-        RecordingError: It is no such file, or has no such columns.
+        RecordingError: The file has another format, or has no such columns.
     """
     path = Path(path)
     table = read_storage(path)
-    said = table.header.get("units", "m")
+    unit_text = table.header.get("units", "m")
     # OpenSim writes a sentence: `Units are S.I. units (second, meters, Newtons, ...)`.
-    unit = 1.0 if said.lower().startswith("are s.i.") else length_unit(said, f"{path}: units in its header")
+    unit = 1.0 if unit_text.lower().startswith("are s.i.") else length_unit(unit_text, f"{path}: units in its header")
     stems = [name[:-2] for name in table.names if name.endswith("vx")]
     stems = [s for s in stems if {s + part + axis for part in "vp" for axis in "xyz"} <= set(table.names)]
     if not stems:
@@ -273,23 +273,23 @@ def read_forces(path: Path | str) -> LabTrial:
             f"{', '.join(table.names[:24])}{', ...' if len(table.names) > 24 else ''}"
         )
     notes: list[str] = []
-    say_if_uneven(table.t, notes)
+    note_uneven_times(table.t, notes)
     plates = []
     for stem in stems:
         force, point = (np.column_stack([table.column(f"{stem}{part}{axis}") for axis in "xyz"]) for part in "vp")
-        torque, twist = np.zeros_like(force), _torque_stem(stem, table.names)
-        if twist is None:
+        torque, torque_stem = np.zeros_like(force), _torque_stem(stem, table.names)
+        if torque_stem is None:
             notes.append(f"{stem}vx: without torques, which count as zero")
         else:
-            torque = np.column_stack([table.column(f"{twist}{axis}") for axis in "xyz"])
-        sample = whole_samples(f"{stem}vx", table.t, np.hstack([force, torque]), notes, point)
+            torque = np.column_stack([table.column(f"{torque_stem}{axis}") for axis in "xyz"])
+        sample = complete_samples(f"{stem}vx", table.t, np.hstack([force, torque]), notes, point)
         force, point, torque = sample[:, :3] @ Y_UP, unit * point @ Y_UP, unit * sample[:, 3:] @ Y_UP
         plates.append(plate_of_forces(_plate_name(stem), table.t, force, point, torque))
     return LabTrial(path.stem, tuple(plates), notes=tuple(notes))
 
 
 def _torque_stem(stem: str, names: Sequence[str]) -> str | None:
-    """Return what the columns of the torque begin with; None if there are none."""
+    """Return the prefix of the torque columns; None if there are none."""
     for candidate in (stem.replace("force", "torque"), stem.replace("force", "moment"), stem + "m"):
         if {candidate + axis for axis in "xyz"} <= set(names) and candidate != stem:
             return candidate
@@ -297,29 +297,29 @@ def _torque_stem(stem: str, names: Sequence[str]) -> str | None:
 
 
 def _plate_name(stem: str) -> str:
-    """Return the name of a plate: ``r`` of ``ground_force_r_``, ``1`` of ``1_ground_force_``."""
+    """Return the plate name in a column prefix: ``r`` in ``ground_force_r_``, ``1`` in ``1_ground_force_``."""
     name = re.sub(r"_*(ground|force|grf)_*", "_", stem).strip("_")
     return {"r": "right", "l": "left"}.get(name, name or "plate")
 
 
 def plate_of_forces(name: str, t: Array, force: Array, point: Array, torque: Array) -> PlateSignals:
-    """Return forces at points as a plate of type 2 gives them that lies in the plane of the points.
+    """Convert forces at points to a plate of type 2 in the plane of the points.
 
     Args:
-        name: Of the plate.
+        name: Name of the plate.
         t: (n,) [s].
-        force: (n, 3) on the person, in the world [N].
-        point: (n, 3) where it acts [m].
+        force: (n, 3) force on the person, in the world [N].
+        point: (n, 3) point of application [m].
         torque: (n, 3) about that point [N.m].
     """
     loaded = np.isfinite(point).all(axis=1) & (np.abs(force[:, 2]) > 0.0)
-    seen = point[loaded] if loaded.any() else np.zeros((1, 3))
-    height = float(np.median(seen[:, 2]))
-    (x0, y0), (x1, y1) = seen[:, :2].min(axis=0) - MARGIN, seen[:, :2].max(axis=0) + MARGIN
-    # The makers' axes: z looks down, so that y looks to the other side.
+    points = point[loaded] if loaded.any() else np.zeros((1, 3))
+    height = float(np.median(points[:, 2]))
+    (x0, y0), (x1, y1) = points[:, :2].min(axis=0) - MARGIN, points[:, :2].max(axis=0) + MARGIN
+    # Manufacturers let z point down, so the y axis of the corners is reversed.
     corners = np.array([[x1, y0, height], [x0, y0, height], [x0, y1, height], [x1, y1, height]])
     rate = round((len(t) - 1) / float(t[-1] - t[0]), 6) if len(t) > 1 else 1.0
     geometry = PlateGeometry(name, corners, 2, rate)
     moment = torque + np.cross(np.nan_to_num(point) - geometry.transducer_origin, force)
-    turn = geometry.rotation
-    return PlateSignals(t, geometry, np.nan_to_num(np.hstack([force @ turn, moment @ turn])))
+    rotation = geometry.rotation
+    return PlateSignals(t, geometry, np.nan_to_num(np.hstack([force @ rotation, moment @ rotation])))

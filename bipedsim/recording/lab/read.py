@@ -1,4 +1,4 @@
-"""Trials of laboratories, whatever wrote them."""
+"""Read a laboratory trial from a file of any supported format."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bipedsim.recording.lab.trial import LabTrial
 
 _READERS = {".c3d": read_c3d, ".mot": read_forces, ".sto": read_forces, ".txt": read_text}
 LAB_SUFFIXES = tuple(_READERS)
-"""How the names of files end that :func:`read_trial` reads."""
+"""File suffixes that :func:`read_trial` supports."""
 
 
 def read_trial(path: Path | str) -> LabTrial:
-    """Read a trial of a laboratory: C3D, OpenSim's .mot or .sto of ground forces, or a table of a force plate (.txt).
+    """Read a trial: C3D, ground forces of OpenSim (.mot or .sto), or a table of a force plate (.txt).
 
     Raises:
-        RecordingError: It cannot be read, is damaged, has no force plates or units or axes that are not known; the
-            message says what was looked for and what was found.
+        RecordingError: The file cannot be read, is damaged, has no force plates, or has unknown units or axes. The
+            message says what was expected and found.
     """
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())

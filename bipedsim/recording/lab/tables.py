@@ -1,4 +1,4 @@
-"""Tables of named columns with units, as CSV, Parquet and MATLAB files."""
+"""Write tables of named columns with units as CSV, Parquet and MATLAB files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim.numerics import Array
 
 LONGEST = 63
-"""Letters of a name in MATLAB, which are ASCII."""
+"""Maximum length of a MATLAB name in ASCII characters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table.
+    """Columns with names and units.
 
     Attributes:
         columns: Name to values (n,).
-        units: Name to unit; empty where there is none.
-        about: What was done to it, name to text.
+        units: Name to unit; empty if there is none.
+        about: Description of the processing, name to text.
     """
 
     columns: Mapping[str, Array]
@@ -33,12 +33,12 @@ class Table:
     about: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self) -> list[str]:
-        """Return names with units: ``left_Fz[N]``."""
+        """Return column names with units: ``left_Fz[N]``."""
         return [f"{name}[{self.units[name]}]" if self.units[name] else name for name in self.columns]
 
 
 def write_csv(table: Table, path: Path | str) -> None:
-    """Write a table as CSV: lines ``# key: text`` first, then names with units, then rows; NaN as empty cells.
+    """Write a table as CSV: ``# key: text`` lines, names with units, then rows; NaN as empty cells.
 
     Raises:
         RecordingError: The file cannot be written.
@@ -59,7 +59,7 @@ def write_csv(table: Table, path: Path | str) -> None:
 
 
 def write_parquet(table: Table, path: Path | str) -> None:
-    """Write a table as Parquet: 64-bit floats, the unit of each column in its metadata, the rest in the schema's.
+    """Write a table as Parquet with 64-bit floats; column metadata contain units, schema metadata the rest.
 
     Raises:
         ConfigError: pyarrow is missing.
@@ -81,20 +81,20 @@ def write_parquet(table: Table, path: Path | str) -> None:
 
 
 def write_mat(table: Table, path: Path | str) -> None:
-    """Write a table as a MATLAB file (version 5): one struct ``data`` of columns, ``units`` and ``about`` beside it.
+    """Write a table as a MATLAB file (version 5) with the structs ``data``, ``units`` and ``about``.
 
     Raises:
-        ConfigError: Two columns have the same name in MATLAB's letters.
+        ConfigError: Two columns have the same name in MATLAB's character set.
         RecordingError: The file cannot be written.
     """
     path = Path(path)
-    names = {name: _matlab(name) for name in table.columns}
+    names = {name: _matlab_name(name) for name in table.columns}
     if len(set(names.values())) < len(names):
-        doubled = sorted({n for n in names.values() if list(names.values()).count(n) > 1})
-        raise ConfigError(f"{path}: columns have one name in MATLAB: {', '.join(doubled)}; rename joints or feet")
+        duplicates = sorted({n for n in names.values() if list(names.values()).count(n) > 1})
+        raise ConfigError(f"{path}: columns have one name in MATLAB: {', '.join(duplicates)}; rename joints or feet")
     data = {names[name]: values[:, None] for name, values in table.columns.items()}
     units = {names[name]: table.units[name] for name in table.columns}
-    about = {_matlab(key): text for key, text in table.about.items()}
+    about = {_matlab_name(key): text for key, text in table.about.items()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         scipy.io.savemat(path, {"data": data, "units": units, "about": about}, long_field_names=True)
@@ -102,7 +102,7 @@ def write_mat(table: Table, path: Path | str) -> None:
         raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
 
 
-def _matlab(name: str) -> str:
-    """Return a name that MATLAB takes for one."""
+def _matlab_name(name: str) -> str:
+    """Convert a name to a valid MATLAB name."""
     text = re.sub(r"\W", "_", name, flags=re.ASCII)[:LONGEST]
     return text if text[:1].isalpha() else f"x_{text}"[:LONGEST]

@@ -1,11 +1,11 @@
-"""Tables of force plates as text, whose first line names the columns: what laboratories publish beside C3D.
+"""Read force-plate tables in text files, which laboratories publish in addition to C3D.
 
-Two layouts are known by their names:
+The first line contains the column names, which identify two layouts:
 
-* ``Fx[N] Fy[N] Fz[N] Mx[Nm] My[Nm] Mz[Nm]``, units in the names: one plate, the reaction on the person about the
-  centre of its surface, z up (BMClab's BDS, Santos and Duarte 2016). Other columns are left alone.
-* ``NAMEGRF_X, _Y, _Z`` with ``NAMECOP_X, _Z`` and ``NAMEFREEMOMENT_Y``: plates named by foot, y up, in newtons and
-  metres (BMClab's PDS, dos Santos et al. 2017); ``GRFNET`` is their sum and no plate.
+* ``Fx[N] Fy[N] Fz[N] Mx[Nm] My[Nm] Mz[Nm]``, with units in the names: one plate with z up. The columns are the reaction
+  on the person about the centre of the surface (BMClab's BDS, Santos and Duarte 2016). Other columns are ignored.
+* ``NAMEGRF_X, _Y, _Z`` with ``NAMECOP_X, _Z`` and ``NAMEFREEMOMENT_Y``: one plate per foot with y up, in newtons and
+  metres (BMClab's PDS, dos Santos et al. 2017). ``GRFNET`` is their sum and is not a plate.
 """
 
 from __future__ import annotations
@@ -18,28 +18,30 @@ import numpy as np
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
-from bipedsim.recording.lab.cells import numbers, read_lines, say_if_uneven, whole_samples
+from bipedsim.recording.lab.cells import complete_samples, note_uneven_times, numbers, read_lines
 from bipedsim.recording.lab.opensim import plate_of_forces
 from bipedsim.recording.lab.trial import Y_UP, LabTrial, force_unit, length_unit, moment_unit
 
 HALF = 0.3
-"""Half the side of a plate of which a file does not say how large it is [m]."""
+"""Half the side length of a plate of unknown size [m]."""
 FEET = {"L": "left", "R": "right"}
 
 
 def read_text(path: Path | str) -> LabTrial:
-    """Read a table of one of the layouts above.
+    """Read a table in one of these layouts.
 
     Raises:
-        RecordingError: It cannot be read, is damaged, or has other columns.
+        RecordingError: The file cannot be read, is damaged, or has other columns.
     """
     path = Path(path)
     first, *lines = read_lines(path) or [""]
     names = re.split(r"[\t,; ]+", first.strip())
     rows = [re.split(r"[\t,; ]+", line.strip()) for line in lines if line.strip()]
-    wrong = next((k for k, row in enumerate(rows) if len(row) != len(names)), None)
-    if wrong is not None:
-        raise RecordingError(f"{path}: damaged: {len(names)} columns, {len(rows[wrong])} numbers in row {wrong + 1}")
+    bad_row = next((k for k, row in enumerate(rows) if len(row) != len(names)), None)
+    if bad_row is not None:
+        raise RecordingError(
+            f"{path}: damaged: {len(names)} columns, {len(rows[bad_row])} numbers in row {bad_row + 1}"
+        )
     values = numbers(path, names, rows)
     columns = {name.partition("[")[0].lower(): values[:, k] for k, name in enumerate(names)}
     units = {name.partition("[")[0].lower(): name.partition("[")[2].rstrip("]") for name in names}
@@ -52,7 +54,7 @@ def read_text(path: Path | str) -> LabTrial:
             f"LCOP_Z; found {len(rows)} rows of {', '.join(names[:24])}"
         )
     notes: list[str] = []
-    say_if_uneven(t, notes)
+    note_uneven_times(t, notes)
     if not feet:
         return LabTrial(path.stem, (_wrench(path, t, columns, units, notes),), notes=tuple(notes))
     plates = []
@@ -65,17 +67,17 @@ def read_text(path: Path | str) -> LabTrial:
         twist = np.zeros((len(t), 3))
         twist[:, 1] = columns.get(f"{foot}FREEMOMENT_Y".lower(), 0.0)
         name = FEET.get(foot.upper(), foot)
-        sample = whole_samples(f"plate {foot!r}", t, np.hstack([force, twist]), notes, point)
+        sample = complete_samples(f"plate {foot!r}", t, np.hstack([force, twist]), notes, point)
         plates.append(plate_of_forces(name, t, sample[:, :3] @ Y_UP, point @ Y_UP, sample[:, 3:] @ Y_UP))
     return LabTrial(path.stem, tuple(plates), notes=tuple(notes))
 
 
 def _wrench(path: Path, t: Array, columns: dict[str, Array], units: dict[str, str], notes: list[str]) -> PlateSignals:
-    """Return the one plate whose wrench a table has."""
+    """Return the single plate of a table with wrenches."""
     scale = [force_unit(units[f"f{a}"] or "N", f"{path}: F{a}") for a in "xyz"]
     scale += [moment_unit(units[f"m{a}"] or "Nm", f"{path}: M{a}") for a in "xyz"]
     wrench = np.column_stack([columns[f"{kind}{axis}"] for kind in "fm" for axis in "xyz"])
-    wrench = whole_samples("force plate 1", t, wrench, notes) * np.array(scale)
+    wrench = complete_samples("force plate 1", t, wrench, notes) * np.array(scale)
     half = HALF
     for axis in "xy":
         name = f"cop{axis}"

@@ -1,6 +1,6 @@
-"""A trial of a laboratory: what its force plates gave, where markers were, what happened when.
+"""Define a laboratory trial: signals of force plates, marker positions and gait events.
 
-Everything is in metres, newtons and seconds, in a world whose z looks up; readers turn and convert what files hold.
+All data are in metres, newtons and seconds in a world with z up; the readers convert the content of files.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ METRES = {
     **dict.fromkeys(("in", "inch", "inches"), 0.0254),
     **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
 }
-"""Units of length that files use, in metres; names in lower case."""
+"""Unit of length (lower case) to its size [m]."""
 NEWTONS = {
     **dict.fromkeys(("n", "nt", "newton", "newtons"), 1.0),
     **dict.fromkeys(("kn", "kilonewton", "kilonewtons"), 1e3),
     **dict.fromkeys(("kgf", "kp", "kilopond", "kiloponds"), 9.80665),
     **dict.fromkeys(("lb", "lbs", "lbf", "pound", "pounds"), 4.4482216152605),
 }
-"""Units of force, in newtons; names in lower case."""
+"""Unit of force (lower case) to its size [N]."""
 MOMENTS = {
     **{force + length: n * m for length, m in METRES.items() for force, n in NEWTONS.items()},
     **{length + force: n * m for length, m in METRES.items() for force, n in NEWTONS.items() if len(length) > 1},
 }
-"""Units of moment, in newton metres: letters of a force and a length, in lower case. A length m in front would be the
-prefix milli."""
+"""Unit of moment (lower case, letters of force and length) to its size [N.m]. A leading m is omitted, because it would
+be the prefix milli."""
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
-"""Takes a vector of a world whose z is up to OpenSim's axes, whose y is: (x, z, -y)."""
+"""Rotation from a world with z up to OpenSim's axes with y up: (x, z, -y)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Markers:
-    """Where points of the body were.
+    """Marker trajectories.
 
     Attributes:
         t: (n,) [s].
-        names: Of m points.
-        positions: (n, m, 3) in the world [m]; NaN where one was not seen.
+        names: Names of m markers.
+        positions: (n, m, 3) in the world [m]; NaN for invisible markers.
     """
 
     t: Array
@@ -57,16 +57,16 @@ class Markers:
 
     @classmethod
     def none(cls) -> Markers:
-        """Return no markers."""
+        """Return an empty set of markers."""
         return cls(np.zeros(0), (), np.zeros((0, 0, 3)))
 
 
 @dataclass(frozen=True)
 class Event:
-    """What happened in a gait, as C3D files say it.
+    """Gait event with the terms of C3D files.
 
     Attributes:
-        t: When [s].
+        t: Time [s].
         label: ``Foot Strike`` or ``Foot Off``.
         context: ``Left``, ``Right`` or ``General``.
     """
@@ -78,15 +78,15 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class LabTrial:
-    """One trial.
+    """One trial of a laboratory.
 
     Attributes:
-        name: For titles and messages.
-        plates: What each force plate gave.
-        markers: Where points were.
-        events: What was marked.
-        notes: What a reader should know, such as that a file breaks the standard and how it was taken.
-        weight: Of who was on the plates [N]; NaN where that is not known.
+        name: Name for titles and messages.
+        plates: Signals of each force plate.
+        markers: Marker trajectories.
+        events: Gait events.
+        notes: Remarks for the reader, such as a violation of the standard and its interpretation.
+        weight: Weight of the person [N]; NaN if unknown.
     """
 
     name: str
@@ -98,36 +98,36 @@ class LabTrial:
 
 
 def length_unit(text: str, where: str) -> float:
-    """Return how many metres a unit of length is.
+    """Return the size of a unit of length [m].
 
     Raises:
-        RecordingError: The unit is not known.
+        RecordingError: The unit is unknown.
     """
     return _unit(text, where, METRES, "length", "m, dm, cm, mm, in, ft")
 
 
 def force_unit(text: str, where: str) -> float:
-    """Return how many newtons a unit of force is.
+    """Return the size of a unit of force [N].
 
     Raises:
-        RecordingError: The unit is not known.
+        RecordingError: The unit is unknown.
     """
     return _unit(text, where, NEWTONS, "force", "N, kN, kgf, lbf")
 
 
 def moment_unit(text: str, where: str) -> float:
-    """Return how many newton metres a unit of moment such as ``Nmm`` or ``N.m`` is.
+    """Return the size of a unit of moment such as ``Nmm`` or ``N.m`` [N.m].
 
     Raises:
-        RecordingError: The unit is not known.
+        RecordingError: The unit is unknown.
     """
     return _unit(text, where, MOMENTS, "moment", "N.m, Nmm, N.cm, lbf.in")
 
 
 def _unit(text: str, where: str, known: Mapping[str, float], kind: str, usual: str) -> float:
-    """Return what a unit is by its letters, whatever brackets, blanks and signs of multiplication are between them."""
+    """Look up a unit by its letters; brackets, blanks and multiplication signs are ignored."""
     letters = "".join(re.findall(r"[^\W\d_]+", text.lower()))
-    # What else is in a unit changes it: a power, a quotient.
+    # Powers and quotients would change the unit.
     if letters not in known or re.search(r"[/^\d]", text):
         raise RecordingError(f"{where}: unit {text!r} is no {kind} that is known here: {usual}")
     return known[letters]
