@@ -1,4 +1,4 @@
-"""Descriptions of robots by others, read into a robot.yaml; and what a robot is like, in words."""
+"""Import robot descriptions into a robot.yaml, and describe robots in words."""
 
 import lazy_loader
 

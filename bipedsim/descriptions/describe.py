@@ -1,4 +1,4 @@
-"""What a robot is like, in words and numbers, with every doubt about it."""
+"""Describe a robot in words and numbers, with all warnings about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.descriptions.doubts import find_doubts, sole_gap, standing_figure
+from bipedsim.descriptions.doubts import find_doubts, posed_robot, sole_gap
 from bipedsim.descriptions.guesses import gains
 from bipedsim.descriptions.importing import import_robot
 from bipedsim.descriptions.legs import mirrored_joints
@@ -20,17 +20,17 @@ from bipedsim.errors import ConfigError
 from bipedsim.model import DESCRIPTIONS, Robot, load_robot, sole_placements
 
 WAYS = (("ahead", "behind"), ("left", "right"), ("up", "down"))
-"""Where the axes x, y and z point, and the other way."""
+"""Directions of the positive and negative x, y and z axes."""
 
 
 @dataclass(frozen=True)
 class Described:
-    """A description.
+    """Description of a robot.
 
     Attributes:
-        robot: As it was loaded; None where it cannot be.
-        text: In Markdown.
-        doubts: What is wrong or odd, one sentence each.
+        robot: The loaded robot; None if it cannot be loaded.
+        text: The description in Markdown.
+        doubts: Errors and warnings, one sentence each.
     """
 
     robot: Robot | None
@@ -39,22 +39,22 @@ class Described:
 
 
 def describe(name_or_file: str | Path) -> Described:
-    """Describe a robot by its name, its robot.yaml, or a URDF, xacro or MJCF file, which is imported for it.
+    """Describe a robot, given by name, by robot.yaml, or by a URDF, xacro or MJCF file that is imported first.
 
     Raises:
-        ConfigError: There is no such robot or file.
+        ConfigError: The robot or file does not exist.
     """
     path = Path(name_or_file)
     if path.suffix.lower() in DESCRIPTIONS or (path.is_dir() and not (path / "robot.yaml").is_file()):
         with tempfile.TemporaryDirectory(prefix="bipedsim_describe_") as folder:
-            made = import_robot(path, folder, replace=True)
-            if made.robot is not None:
-                # Shapes are read when they are asked for, and the folder is gone by then.
-                _ = made.robot.shapes
-        told = [f"{text} ({TITLES[kind].lower()})" for kind, all_of in made.notes.said.items() for text in all_of]
-        if made.robot is None:
-            return Described(None, "", tuple(told))
-        return _described(made.robot, made.notes)
+            imported = import_robot(path, folder, replace=True)
+            if imported.robot is not None:
+                # Shapes are loaded lazily, and must be read before the folder is deleted.
+                _ = imported.robot.shapes
+        messages = [f"{text} ({TITLES[kind].lower()})" for kind, texts in imported.notes.said.items() for text in texts]
+        if imported.robot is None:
+            return Described(None, "", tuple(messages))
+        return _described(imported.robot, imported.notes)
     try:
         robot = load_robot(name_or_file)
     except ConfigError as error:
@@ -65,9 +65,9 @@ def describe(name_or_file: str | Path) -> Described:
 
 
 def _described(robot: Robot, notes: Notes | None) -> Described:
-    doubts = list(find_doubts(robot))
+    warnings = list(find_doubts(robot))
     if notes is not None:
-        doubts += [text for text in notes.said["doubts"] if text not in doubts]
+        warnings += [text for text in notes.said["doubts"] if text not in warnings]
     lines = [f"# {robot.name}", "", robot.description, ""]
     lines += _masses(robot)
     lines += _joints(robot)
@@ -76,8 +76,8 @@ def _described(robot: Robot, notes: Notes | None) -> Described:
         for kind in ("guessed", "dropped", "mended"):
             if notes.said[kind]:
                 lines += [f"## {TITLES[kind]}", "", *(f"- {text}" for text in notes.said[kind]), ""]
-    lines += ["## Doubts", "", *(f"- {text}" for text in doubts or ["none"])]
-    return Described(robot, "\n".join(lines) + "\n", tuple(doubts))
+    lines += ["## Doubts", "", *(f"- {text}" for text in warnings or ["none"])]
+    return Described(robot, "\n".join(lines) + "\n", tuple(warnings))
 
 
 def _masses(robot: Robot) -> list[str]:
@@ -98,26 +98,26 @@ def _masses(robot: Robot) -> list[str]:
 
 
 def _stretched(robot: Robot) -> float:
-    """Return the height of the CoM [m] with stretched legs: that of the stance, and what the knees take from it."""
+    """Return the height of the CoM with stretched legs [m]: the height of the stance plus the slack of the knees."""
     model = robot.model
     data = model.createData()
     pin.forwardKinematics(model, data, robot.q_nominal)
-    lacking = []
+    slack = []
     for sole in robot.soles:
         chain = [data.oMi[joint].translation for joint in list(model.supports[sole.joint_id])[2:]]
         if len(chain) < 2:
             continue
         straight = float(np.linalg.norm(chain[0] - chain[-1]))
         length = sum(float(np.linalg.norm(b - a)) for a, b in pairwise(chain))
-        # Offsets of crossing hip and ankle joints are no slack of the knee: only what turning across can give.
-        lacking.append(min(length - straight, 0.1 * length))
-    return robot.com_height + (min(lacking) if lacking else 0.0)
+        # Offsets between crossing hip or ankle axes are not slack of the knee, so the slack is limited.
+        slack.append(min(length - straight, 0.1 * length))
+    return robot.com_height + (min(slack) if slack else 0.0)
 
 
 def _joints(robot: Robot) -> list[str]:
-    found = gains(robot)
-    figure = standing_figure(robot)
-    pairs = mirrored_joints(figure, np.array([1.0, 0.0, 0.0])) if robot.free_flyer else {}
+    joint_gains = gains(robot)
+    posed = posed_robot(robot)
+    pairs = mirrored_joints(posed, np.array([1.0, 0.0, 0.0])) if robot.free_flyer else {}
     lines = [
         "## Joints",
         "",
@@ -132,11 +132,11 @@ def _joints(robot: Robot) -> list[str]:
         "| --- " * 10 + "|",
     ]
     for i, joint in enumerate(robot.joint_names):
-        axis = figure.axis(robot.model.getJointId(joint))
+        axis = posed.axis(robot.model.getJointId(joint))
         k = int(np.argmax(np.abs(axis)))
         about = f"{'xyz'[k]}, {WAYS[k][0 if axis[k] > 0 else 1]}" + ("" if abs(axis[k]) > 0.98 else " (oblique)")
         mirror = "" if joint not in pairs else f"{'+' if pairs[joint][1] > 0 else '-'}{pairs[joint][0]}"
-        numbers = " | ".join(f"{found[key][i]:.3g}" for key in ("inertia", "kp", "kd", "kd_most"))
+        numbers = " | ".join(f"{joint_gains[key][i]:.3g}" for key in ("inertia", "kp", "kd", "kd_most"))
         lines.append(
             f"| {joint} | {robot.position_lower[i]:.3g} to {robot.position_upper[i]:.3g} | {about} | {mirror} | "
             f"{robot.effort_limit[i]:.4g} | {robot.velocity_limit[i]:.3g} | {numbers} |"
@@ -147,9 +147,11 @@ def _joints(robot: Robot) -> list[str]:
 def _soles(robot: Robot) -> list[str]:
     lines = ["## Soles", ""]
     data = robot.model.createData()
-    for sole, place in zip(robot.soles, sole_placements(robot.model, data, robot.soles, robot.q_nominal), strict=True):
+    for sole, placement in zip(
+        robot.soles, sole_placements(robot.model, data, robot.soles, robot.q_nominal), strict=True
+    ):
         size = np.ptp(sole.vertices, axis=0)
-        below = float(data.oMi[sole.joint_id].translation[2] - place.translation[2])
+        below = float(data.oMi[sole.joint_id].translation[2] - placement.translation[2])
         kind = {1: "a point", 2: "a blade"}.get(sole.n_vertices, f"{sole.n_vertices} corners")
         gap = sole_gap(robot, sole)
         where = f"its geometry ends {1e3 * gap:+.1f} mm above it" if np.isfinite(gap) else "the foot has no geometry"

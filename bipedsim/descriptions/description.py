@@ -1,4 +1,4 @@
-"""What a description holds, whatever its format: a URDF, and what a URDF has no words for."""
+"""Define the content of a robot description of any format: a URDF, and everything that a URDF cannot express."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from bipedsim.descriptions.notes import Notes
 from bipedsim.numerics import Array
 
 STANDING = ("home", "stand", "standing", "knees_bent", "default", "init", "half_sitting", "rest")
-"""Names of postures in which robots of published files stand, in the order of trust."""
+"""Names of standing postures in published files, most reliable first."""
 GRAVITY = 9.81
-"""Standard gravity [m/s^2], where a file says nothing else."""
+"""Standard gravity [m/s^2], the default for files without gravity."""
 IMU = re.compile(r"(^|[_\W])imu([_\W]|\d|$)|imu_?(link|frame|site|sensor)|inertial_measurement", re.IGNORECASE)
 
 
 @dataclass
 class Description:
-    """A robot as others have described it.
+    """A robot from a description file.
 
     Attributes:
-        name: Of the robot.
+        name: Name of the robot.
         source: The file that was read.
-        urdf: Root of the URDF, of the file itself or made from another format.
-        path: Where that URDF is, or is to be written; meshes are looked for beside it.
-        made: Whether it was made and has to be written.
-        notes: What there was to say.
+        urdf: Root of the URDF, read from the file or converted from another format.
+        path: Path of the URDF, or where it is to be written; mesh paths are relative to it.
+        made: Whether the URDF was converted and must be written.
+        notes: Notes for the report.
         armature, damping, friction: Joint to reflected inertia [kg.m^2], viscous damping [N.m.s/rad] and Coulomb
-            friction [N.m], where the file states them or its format has a default; damping is in the URDF, too.
+            friction [N.m], if the file states them or its format has defaults; damping is also in the URDF.
         stiffness: Joint to (kp, kd) of its position drive.
         passive: Joints without a drive.
         locked: Joints to weld, and their angles [rad].
-        loops: What closes chains, as robot.yaml has it.
-        postures: Names of postures to joint angles [rad].
-        attitudes: The same names to the rotation (3, 3) of the base in the world, its heading left out.
+        loops: Closed kinematic chains in the format of robot.yaml.
+        postures: Name of a posture to joint angles [rad].
+        attitudes: Name of a posture to the rotation (3, 3) of the base in the world, without heading.
         base: Upright link that was added above the root of the file, or empty.
         imu: Frame of the sensors of an MJCF file, or empty.
         sole_friction: Link to the coefficients of sliding friction between its shapes and the floor.
-        gravity: Of the file [m/s^2].
-        meshes: File names to the triangles (T, 3, 3) [m] that are to be written beside the URDF.
+        gravity: Gravity of the file [m/s^2].
+        meshes: File name to the triangles (T, 3, 3) [m] that are to be written next to the URDF.
     """
 
     name: str
@@ -68,10 +68,10 @@ class Description:
 
 
 def plain(name: str) -> str:
-    """Return a name of letters, digits and _."""
+    """Convert a name to lower-case letters, digits and _."""
     return re.sub(r"\W+", "_", name).strip("_").lower() or "robot"
 
 
 def is_imu(name: str) -> bool:
-    """Whether a link or site is called as IMUs are."""
+    """Return whether the name of a link or site is typical of an IMU."""
     return IMU.search(name) is not None

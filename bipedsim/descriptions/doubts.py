@@ -1,4 +1,4 @@
-"""What is odd about a robot that loads: what a mistake in its description looks like."""
+"""Check a robot that loads for implausible properties, which often come from mistakes in its description."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.descriptions.guesses import effective_inertia, gains
-from bipedsim.descriptions.legs import Figure, mirrored_joints, outline
+from bipedsim.descriptions.legs import PosedRobot, mirrored_joints, outline
 from bipedsim.errors import some
 from bipedsim.model import Robot, Sole, inverse_inertia, sole_placements, standing_torque
 from bipedsim.numerics import Array
 
 FAR_SOLE = 0.05
-"""Distance [m] from the lowest point of a foot's geometry to its sole that is odd."""
+"""Implausible distance from the lowest point of a foot's geometry to its sole [m]."""
 AT_LIMIT = 0.03
-"""Distance [rad] of a standing joint to its limit that leaves no room to balance."""
+"""Distance of a standing joint to its limit that leaves too little range for balance [rad]."""
 UNEVEN = 0.02
-"""Relative difference of the masses of mirrored bodies that is odd."""
+"""Implausible relative difference between the masses of mirrored bodies."""
 TILTED = 0.2
-"""Attitude of the trunk [rad] in which hardly a robot is meant to stand."""
+"""Tilt of the trunk that is implausible for a standing posture [rad]."""
 IN_GROUND = 0.01
-"""Depth [m] of a body from which a start is refused."""
+"""Depth of a body in the ground from which the simulator refuses to start [m]."""
 LIGHT = 1e-3
-"""Effective inertia [kg.m^2] that a drive with a gear would be far above."""
+"""Effective inertia that is implausibly small for a geared drive [kg.m^2]."""
 TIRED = 0.8
-"""Share of the effort limit that standing may take."""
+"""Implausible effort for standing, as a fraction of the effort limit."""
 SHARED = {
     "no file": "meshes of collision geometry are not there: {} touch nothing; set ROS_PACKAGE_PATH to where their "
     "package is, or give shapes under `bodies`",
@@ -35,12 +35,12 @@ SHARED = {
     "`bodies`",
     "m thick": "meshes of {} are thinner than 1 mm",
 }
-"""What the reader of shapes says of a link: how it is said of all such links at once."""
+"""Key phrase in a warning of the shape reader to one sentence for all links with this warning."""
 
 
 def find_doubts(robot: Robot) -> Iterator[str]:
-    """Yield what is odd about a robot that loads: what a mistake in its description looks like."""
-    yield from told_once((*robot.warnings, *robot.shapes.warnings), str(robot.source))
+    """Yield warnings about implausible properties of a robot that loads."""
+    yield from grouped_warnings((*robot.warnings, *robot.shapes.warnings), str(robot.source))
     if robot.free_flyer and robot.nu and not robot.shapes.shapes:
         yield (
             "no link has collision geometry: soles alone touch the ground, and a robot that falls hangs from them; "
@@ -52,23 +52,23 @@ def find_doubts(robot: Robot) -> Iterator[str]:
     yield from _doubts_of_masses(robot)
 
 
-def told_once(warnings: Iterable[str], source: str) -> Iterator[str]:
-    """Yield warnings about a robot, those that many links share in one sentence.
+def grouped_warnings(warnings: Iterable[str], source: str) -> Iterator[str]:
+    """Yield the warnings about a robot, with one sentence for warnings that several links share.
 
     Args:
-        warnings: Of its reader, or of its shapes.
-        source: File that they are about, which needs no mention.
+        warnings: Warnings of its reader or of its shapes.
+        source: File name to remove from the warnings.
     """
     links: dict[str, dict[str, None]] = {kind: {} for kind in SHARED}
     others: dict[str, None] = {}
     for text in warnings:
-        said = text.removeprefix(f"{source}: ")
-        link = re.search(r"link '([^']*)'", said)
-        kind = next((kind for kind in SHARED if kind in said), None) if link else None
+        message = text.removeprefix(f"{source}: ")
+        link = re.search(r"link '([^']*)'", message)
+        kind = next((kind for kind in SHARED if kind in message), None) if link else None
         if link and kind:
             links[kind][link[1]] = None
         else:
-            others[said] = None
+            others[message] = None
     for kind, names in links.items():
         if names:
             yield SHARED[kind].format(some(list(names)))
@@ -81,15 +81,18 @@ def _doubts_of_stance(robot: Robot) -> Iterator[str]:
     tilt = float(np.arccos(np.clip(pin.Quaternion(robot.q_nominal[3:7]).toRotationMatrix()[2, 2], -1.0, 1.0)))
     if tilt > TILTED:
         yield f"posture: the trunk stands tilted by {tilt:.2g} rad; give one with flat soles in which it is upright"
-    figure = standing_figure(robot)
+    posed = posed_robot(robot)
     feet = {sole.joint_id for sole in robot.soles}
-    deep = [
-        f"{robot.model.names[j]} {-1e3 * figure.lowest[j]:.0f} mm"
-        for j in sorted(figure.touching - feet)
-        if figure.lowest[j] < -IN_GROUND
+    penetrating = [
+        f"{robot.model.names[j]} {-1e3 * posed.lowest[j]:.0f} mm"
+        for j in sorted(posed.touching - feet)
+        if posed.lowest[j] < -IN_GROUND
     ]
-    if deep:
-        yield f"posture: bodies are in the ground, by the joints that carry them: {some(deep)}; no run can begin there"
+    if penetrating:
+        yield (
+            f"posture: bodies are in the ground, by the joints that carry them: {some(penetrating)}; no run can begin "
+            "there"
+        )
 
 
 def _doubts_of_soles(robot: Robot) -> Iterator[str]:
@@ -101,20 +104,20 @@ def _doubts_of_soles(robot: Robot) -> Iterator[str]:
                 f"feet.{sole.name}: the sole is {abs(gap):.3g} m {'below' if gap > 0 else 'above'} the lowest point of "
                 f"the geometry of its foot (joint {joint!r}); look at placement"
             )
-        away = float(np.linalg.norm(sole.placement_joint_sole.act(np.append(sole.centre, 0.0))))
+        distance = float(np.linalg.norm(sole.placement_joint_sole.act(np.append(sole.centre, 0.0))))
         reach = 0.35 * robot.com_height if robot.free_flyer else np.inf
-        if not np.isfinite(gap) and away > reach:
-            yield f"feet.{sole.name}: the middle of the sole is {away:.3g} m from joint {joint!r}, far for a foot"
+        if not np.isfinite(gap) and distance > reach:
+            yield f"feet.{sole.name}: the middle of the sole is {distance:.3g} m from joint {joint!r}, far for a foot"
         size = float(np.ptp(sole.vertices, axis=0).max())
         if sole.n_vertices > 2 and robot.free_flyer and not 0.05 < size / robot.com_height < 0.6:
             yield f"feet.{sole.name}: a sole of {size:.3g} m under a CoM at {robot.com_height:.3g} m is of an odd size"
     flat = [sole for sole in robot.soles if sole.n_vertices > 2]
     if len(flat) == 2 and robot.free_flyer:
         data = robot.model.createData()
-        places = sole_placements(robot.model, data, flat, robot.q_nominal)
+        placements = sole_placements(robot.model, data, flat, robot.q_nominal)
         sides = [
-            (place.rotation[1, :2] @ sole.vertices.T + place.translation[1])
-            for place, sole in zip(places, flat, strict=True)
+            (placement.rotation[1, :2] @ sole.vertices.T + placement.translation[1])
+            for placement, sole in zip(placements, flat, strict=True)
         ]
         low, high = sorted(sides, key=lambda y: float(y.mean()))
         if low.max() > high.min():
@@ -131,35 +134,35 @@ def _two(size: Array) -> str:
 def _doubts_of_joints(robot: Robot) -> Iterator[str]:
     if not robot.nu:
         return
-    legs = {j for sole in robot.soles for j in Figure.of(robot.model, robot.q_nominal).chain(sole.joint_id)}
-    room = np.minimum(robot.posture - robot.position_lower, robot.position_upper - robot.posture)
-    near = [
+    legs = {j for sole in robot.soles for j in PosedRobot.of(robot.model, robot.q_nominal).chain(sole.joint_id)}
+    margin = np.minimum(robot.posture - robot.position_lower, robot.position_upper - robot.posture)
+    near_limit = [
         name
-        for name, r in zip(robot.joint_names, room, strict=True)
-        if r < AT_LIMIT and robot.model.getJointId(name) in legs
+        for name, margin_of_joint in zip(robot.joint_names, margin, strict=True)
+        if margin_of_joint < AT_LIMIT and robot.model.getJointId(name) in legs
     ]
-    if near:
-        yield f"posture: {some(near)} stand within {AT_LIMIT:g} rad of a limit"
+    if near_limit:
+        yield f"posture: {some(near_limit)} stand within {AT_LIMIT:g} rad of a limit"
     if robot.free_flyer and robot.soles:
         share = np.abs(standing_torque(robot)) / robot.effort_limit
-        tired = [f"{name} {s:.0%}" for name, s in zip(robot.joint_names, share, strict=True) if s > TIRED]
-        if tired:
-            yield f"standing takes most of the effort limit of {some(tired)}"
+        overloaded = [f"{name} {s:.0%}" for name, s in zip(robot.joint_names, share, strict=True) if s > TIRED]
+        if overloaded:
+            yield f"standing takes most of the effort limit of {some(overloaded)}"
     inertia = effective_inertia(inverse_inertia(robot))
-    found = gains(robot)
-    stiff = [
-        f"{name} {kd:.3g}, at most {most:.3g}"
-        for name, kd, most in zip(robot.joint_names, found["kd"], found["kd_most"], strict=True)
-        if kd > most
+    joint_gains = gains(robot)
+    unstable = [
+        f"{name} {kd:.3g}, at most {limit:.3g}"
+        for name, kd, limit in zip(robot.joint_names, joint_gains["kd"], joint_gains["kd_most"], strict=True)
+        if kd > limit
     ]
-    if stiff:
-        yield f"drive_damping diverges at 1 kHz: {some(stiff)} N.m.s/rad"
-    held = [name for name, i in zip(robot.joint_names, inertia, strict=True) if np.isinf(i)]
-    if held:
-        yield f"loops hold {some(held)}: their drives can move nothing"
+    if unstable:
+        yield f"drive_damping diverges at 1 kHz: {some(unstable)} N.m.s/rad"
+    blocked = [name for name, i in zip(robot.joint_names, inertia, strict=True) if np.isinf(i)]
+    if blocked:
+        yield f"loops hold {some(blocked)}: their drives can move nothing"
     armature = robot.model.armature[robot.idx_v]
-    bare = np.flatnonzero((armature == 0.0) & (inertia < LIGHT))
-    light = [f"{robot.joint_names[i]} {inertia[i]:.2g}" for i in bare]
+    small = np.flatnonzero((armature == 0.0) & (inertia < LIGHT))
+    light = [f"{robot.joint_names[i]} {inertia[i]:.2g}" for i in small]
     if light:
         yield f"effective inertia without that of a rotor, kg.m^2: {some(light)}; give them `armature`"
 
@@ -168,7 +171,7 @@ def _doubts_of_masses(robot: Robot) -> Iterator[str]:
     if not robot.free_flyer or len(robot.soles) != 2:
         return
     model = robot.model
-    pairs = mirrored_joints(Figure.of(model, robot.q_nominal), np.array([1.0, 0.0, 0.0]))
+    pairs = mirrored_joints(PosedRobot.of(model, robot.q_nominal), np.array([1.0, 0.0, 0.0]))
     uneven = []
     for name, (other, _) in pairs.items():
         masses = [model.inertias[model.getJointId(n)].mass for n in (name, other)]
@@ -178,13 +181,13 @@ def _doubts_of_masses(robot: Robot) -> Iterator[str]:
         yield f"mirrored bodies of different mass: {some(uneven)}"
 
 
-def standing_figure(robot: Robot) -> Figure:
-    """Return the figure of a robot as it stands."""
-    return Figure.of(robot.model, robot.q_nominal, robot.shapes.shapes)
+def posed_robot(robot: Robot) -> PosedRobot:
+    """Return a robot in its standing posture with the extent of its bodies."""
+    return PosedRobot.of(robot.model, robot.q_nominal, robot.shapes.shapes)
 
 
 def sole_gap(robot: Robot, sole: Sole) -> float:
-    """Return how far [m] the lowest point of the foot's geometry is above its sole; NaN without geometry."""
+    """Return the height of the lowest point of the foot's geometry above its sole [m]; NaN without geometry."""
     inverse = sole.placement_joint_sole.inverse()
     heights = [
         float((outline(shape) @ inverse.rotation[2]).min()) + float(inverse.translation[2]) - shape.radius

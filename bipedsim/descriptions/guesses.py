@@ -1,4 +1,7 @@
-"""What a description leaves open, by rules of thumb that are told: limits, reflected inertia, friction, gains, gait."""
+"""Estimate properties that a description lacks: limits, reflected inertia, friction, gains and gait.
+
+The estimates are rules of thumb; the report of the import lists them.
+"""
 
 from __future__ import annotations
 
@@ -16,29 +19,29 @@ from bipedsim.model import HELD, Robot, drive_gains, inverse_inertia, joint_gain
 from bipedsim.numerics import Array
 
 ARMATURE = 2e-4
-"""Reflected inertia per effort limit [s^2]: G1's drives have 1.2e-4 to 1.8e-4, Talos' 3e-4."""
+"""Reflected inertia divided by effort limit [s^2]; G1 has 1.2e-4 to 1.8e-4, Talos 3e-4."""
 DAMPING = 0.01
-"""Share of the effort limit that viscous friction takes at the velocity limit."""
+"""Viscous friction torque at the velocity limit, as a fraction of the effort limit."""
 FRICTION = 0.01
-"""Coulomb friction over the effort limit: G1 0.1 N.m of 25 to 139, Talos 1 to 2 N.m of 100 to 400."""
+"""Coulomb friction divided by effort limit; G1 has 0.1 of 25 to 139 N.m, Talos 1 to 2 of 100 to 400 N.m."""
 LEG_EFFORT, OTHER_EFFORT = 0.5, 0.15
-"""Effort limit over weight times height of a robot, in the legs and elsewhere."""
+"""Effort limit divided by weight times height of the robot, in the legs and elsewhere."""
 NO_EFFORT = 2.0
-"""Effort limit over weight times height from which it is no drive's: bipeds that were read have 0.4 at most, and those
-who want none write 1000 N.m for a robot of 1.3 kg, 50 000 for one of 33 kg."""
+"""Effort limit divided by weight times height above which it is not the limit of a drive. Bipeds in known files have at
+most 0.4. Files without real limits contain values such as 1000 N.m for 1.3 kg or 50 000 N.m for 33 kg."""
 VELOCITY = 10.0
 """Velocity limit [rad/s or m/s]."""
 STEP = 1e-3
-"""Step [s] over which torques are held: a control rate of 1 kHz."""
+"""Time for which torques are held [s], for a control rate of 1 kHz."""
 UNSTABLE = 2.0
-"""Largest eigenvalue of h M^-1 Kd from which an explicit damping diverges."""
+"""Largest eigenvalue of h M^-1 Kd at which explicit damping becomes unstable."""
 ANKLE_SHARE = 0.4
-"""Of an ankle's effort limit that may be gone as the robot stands on one foot; the rest is for balance."""
+"""Fraction of an ankle's effort limit for static load on one foot; the rest is reserved for balance."""
 
 
 @dataclass
-class Drives:
-    """Keys of robot.yaml about drives, joint by joint; only what differs from the URDF."""
+class DriveDefaults:
+    """Drive properties for robot.yaml, per joint; only values that differ from the URDF."""
 
     effort_limit: dict[str, float] = field(default_factory=dict)
     velocity_limit: dict[str, float] = field(default_factory=dict)
@@ -50,25 +53,27 @@ class Drives:
     coulomb_friction: dict[str, float] = field(default_factory=dict)
 
 
-def guess_drives(found: Description, joints: Sequence[str], legs: set[str], weight: float, height: float) -> Drives:
-    """Return what the URDF lacks of each driven joint, and tell it.
+def default_drives(
+    description: Description, joints: Sequence[str], legs: set[str], weight: float, height: float
+) -> DriveDefaults:
+    """Estimate missing properties of all driven joints and note them.
 
     Args:
-        found: The description.
+        description: The description.
         joints: Driven joints.
-        legs: Those of them that belong to legs.
-        weight: Of the robot [N].
-        height: Of the robot [m].
+        legs: Driven joints that belong to legs.
+        weight: Weight of the robot [N].
+        height: Height of the robot [m].
     """
-    drives, notes = Drives(), found.notes
-    elements = {e.get("name", ""): e for e in found.urdf.findall("joint")}
+    drives, notes = DriveDefaults(), description.notes
+    elements = {e.get("name", ""): e for e in description.urdf.findall("joint")}
     effort, velocity = {}, {}
-    most, beyond = NO_EFFORT * weight * height, {}
+    largest, implausible = NO_EFFORT * weight * height, {}
     for joint in joints:
         limit = elements[joint].find("limit")
         effort[joint], velocity[joint] = (_positive(limit, key) for key in ("effort", "velocity"))
-        if effort[joint] > most:
-            beyond[joint], effort[joint] = effort[joint], 0.0
+        if effort[joint] > largest:
+            implausible[joint], effort[joint] = effort[joint], 0.0
         if not effort[joint]:
             share = LEG_EFFORT if joint in legs else OTHER_EFFORT
             effort[joint] = drives.effort_limit[joint] = _round(share * weight * height)
@@ -86,13 +91,13 @@ def guess_drives(found: Description, joints: Sequence[str], legs: set[str], weig
     ):
         if getattr(drives, key):
             notes.guessed(f"{key} of {some(list(getattr(drives, key)))}: {why}; the description has none")
-    if beyond:
-        names = some([f"{joint} {value:g}" for joint, value in beyond.items()])
+    if implausible:
+        names = some([f"{joint} {value:g}" for joint, value in implausible.items()])
         notes.doubts(
-            f"effort limits of {names} are no drive's: beyond {NO_EFFORT:g} times weight times height ({most:.3g}); "
+            f"effort limits of {names} are no drive's: beyond {NO_EFFORT:g} times weight times height ({largest:.3g}); "
             "taken as none"
         )
-    for joint, (kp, kd) in found.stiffness.items():
+    for joint, (kp, kd) in description.stiffness.items():
         if joint in effort:
             drives.drive_stiffness[joint] = kp
             if kd > 0.0:
@@ -101,23 +106,27 @@ def guess_drives(found: Description, joints: Sequence[str], legs: set[str], weig
         notes.found(f"stiffness of the position drives of {some(list(drives.drive_stiffness))}")
     if len(drives.drive_damping) < len(joints):
         notes.guessed("gains of drives that are not in robot.yaml: from the inertia of the joints, see the table below")
-    _friction(drives, found, effort, velocity, notes)
+    _friction(drives, description, effort, velocity, notes)
     return drives
 
 
 def _friction(
-    drives: Drives, found: Description, effort: Mapping[str, float], velocity: Mapping[str, float], notes: Notes
+    drives: DriveDefaults,
+    description: Description,
+    effort: Mapping[str, float],
+    velocity: Mapping[str, float],
+    notes: Notes,
 ) -> None:
-    """Fill reflected inertia, damping and dry friction."""
-    lacking: dict[str, list[str]] = {"armature": [], "joint_damping": [], "coulomb_friction": []}
-    for joint, most in effort.items():
+    """Set reflected inertia, damping and Coulomb friction."""
+    unstated: dict[str, list[str]] = {"armature": [], "joint_damping": [], "coulomb_friction": []}
+    for joint, limit in effort.items():
         for key, stated, guess in (
-            ("armature", found.armature, ARMATURE * most),
-            ("joint_damping", found.damping, DAMPING * most / velocity[joint]),
-            ("coulomb_friction", found.friction, FRICTION * most),
+            ("armature", description.armature, ARMATURE * limit),
+            ("joint_damping", description.damping, DAMPING * limit / velocity[joint]),
+            ("coulomb_friction", description.friction, FRICTION * limit),
         ):
             if joint not in stated:
-                lacking[key].append(joint)
+                unstated[key].append(joint)
                 getattr(drives, key)[joint] = _round(guess)
             elif key != "joint_damping":  # which the URDF has
                 getattr(drives, key)[joint] = stated[joint]
@@ -126,17 +135,17 @@ def _friction(
         ("joint_damping", f"{DAMPING:.0%} of the effort limit at the velocity limit"),
         ("coulomb_friction", f"{FRICTION:.0%} of the effort limit; only under --hardware realistic"),
     ):
-        names = lacking[key]
-        known = len(effort) - len(names)
-        if known:
-            notes.found(f"{key} of {known} joints")
+        names = unstated[key]
+        n_stated = len(effort) - len(names)
+        if n_stated:
+            notes.found(f"{key} of {n_stated} joints")
         if names:
             values = sorted(getattr(drives, key)[name] for name in names)
             size = f"{values[0]:.3g}" if values[0] == values[-1] else f"{values[0]:.3g} to {values[-1]:.3g}"
-            notes.guessed(f"{key} of {'all joints' if not known else some(names)}, {size}: {why}; an estimate")
-    rubbing = [name for name, value in found.friction.items() if value > 0.0]
-    if any(name in effort for name in rubbing):
-        notes.dropped(f"friction of {some(rubbing)} under the ideal hardware; --hardware realistic has it")
+            notes.guessed(f"{key} of {'all joints' if not n_stated else some(names)}, {size}: {why}; an estimate")
+    with_friction = [name for name, value in description.friction.items() if value > 0.0]
+    if any(name in effort for name in with_friction):
+        notes.dropped(f"friction of {some(with_friction)} under the ideal hardware; --hardware realistic has it")
 
 
 def _positive(limit: ElementTree.Element | None, key: str) -> float:
@@ -145,63 +154,62 @@ def _positive(limit: ElementTree.Element | None, key: str) -> float:
 
 
 def _round(value: float) -> float:
-    """Return ``value`` to four digits."""
+    """Round to four significant digits."""
     return float(f"{value:.4g}")
 
 
 def gains(robot: Robot) -> dict[str, Array]:
-    """Return what a joint shows to its drive, and the gains that follow, each (nu,).
+    """Return the effective inertia and the gains of each joint (nu,).
 
     Returns:
-        ``inertia`` [kg.m^2], ``kp`` [N.m/rad] and ``kd`` [N.m.s/rad] of the robot's drives that close their loops every
-        millisecond (:func:`bipedsim.model.drive_gains`), and ``kd_most``, at which an explicit damping of all joints at
-        once, held for a millisecond, is about to diverge. Where loops hold a joint, its inertia is inf, and the others
-        are NaN.
+        ``inertia`` [kg.m^2]. ``kp`` [N.m/rad] and ``kd`` [N.m.s/rad] of drives with a position loop at 1 kHz
+        (:func:`bipedsim.model.drive_gains`). ``kd_most``: stability limit for explicit damping of all joints at once,
+        held for 1 ms. The inertia of a joint that closed chains block is inf, and all gains are then NaN.
     """
     inertia = effective_inertia(inverse_inertia(robot))
     if not robot.nu or np.isinf(inertia).any():
-        nothing = np.full(robot.nu, np.nan)
-        return {"inertia": inertia, "kp": nothing, "kd": nothing, "kd_most": nothing}
+        undefined = np.full(robot.nu, np.nan)
+        return {"inertia": inertia, "kp": undefined, "kd": undefined, "kd_most": undefined}
     kp, kd = drive_gains(robot, STEP)
     return {"inertia": inertia, "kp": kp, "kd": kd, "kd_most": joint_gains(robot, STEP, UNSTABLE)[1]}
 
 
 def effective_inertia(inverse: Array) -> Array:
-    """Return 1 / (M^-1)_ii (nu,) [kg.m^2]; inf of a joint that loops hold.
+    """Return 1 / (M^-1)_ii (nu,) [kg.m^2]; inf for joints that closed chains block.
 
     Args:
-        inverse: (nu, nu), of :func:`bipedsim.model.inverse_inertia`.
+        inverse: (nu, nu) from :func:`bipedsim.model.inverse_inertia`.
     """
     mobility = np.diag(inverse)
-    held = mobility <= HELD * mobility.max(initial=0.0)
-    return np.asarray(np.where(held, np.inf, 1.0 / np.where(held, 1.0, mobility)))
+    blocked = mobility <= HELD * mobility.max(initial=0.0)
+    return np.asarray(np.where(blocked, np.inf, 1.0 / np.where(blocked, 1.0, mobility)))
 
 
 def zmp_shift(lever: float, effort: float, weight: float, sole: float) -> float:
-    """Return how far from the middle of the sole ``zmp`` plans the ZMP, ahead [m], so that the ankle can carry it.
+    """Return the forward offset of the ZMP from the sole centre that ``zmp`` needs for a weak ankle [m].
 
-    On one foot the ankle holds the weight at the distance of the ZMP. Where the middle of the sole is too far, the ZMP
-    goes nearer to the ankle, by a quarter of the sole at most; 0 where the ankle is strong enough.
+    On one foot, the ankle torque is the weight times the distance to the ZMP. If the torque at the sole centre is too
+    large, the ZMP moves towards the ankle by at most a quarter of the sole. The offset is 0 for a strong ankle.
 
     Args:
-        lever: How far the middle of the sole is ahead of the ankle's axis [m].
-        effort: Limit of the ankle [N.m].
-        weight: Of the robot [N].
+        lever: Forward distance from the ankle's axis to the sole centre [m].
+        effort: Effort limit of the ankle [N.m].
+        weight: Weight of the robot [N].
         sole: Length of the sole [m].
     """
     reach = ANKLE_SHARE * effort / weight
     return float(np.clip(np.clip(lever, -reach, reach) - lever, -0.25 * sole, 0.25 * sole))
 
 
-def gait(leg: float, com: float, sole: float, g: float) -> dict[str, Any]:
-    """Return parameters of ``zmp`` for a robot of another size than those it was tuned on, by similarity.
+def scaled_gait(leg: float, com: float, sole: float, g: float) -> dict[str, Any]:
+    """Return parameters of ``zmp`` for a robot of another size, scaled by similarity from the tuned robots.
 
-    Lengths go with the length of the leg, velocities with its root, as of a pendulum (Froude). Times of steps are not
-    among them: ``zmp`` has them from the pendulum and the speed.
+    Lengths scale with the leg length, velocities with its square root, as for a pendulum (Froude number). ``zmp``
+    computes step times itself, from the pendulum and the speed.
 
     Args:
-        leg: Length of the legs, stretched [m].
-        com: Height of the CoM over the soles as the robot stands [m].
+        leg: Length of the stretched legs [m].
+        com: Height of the CoM above the soles in the standing posture [m].
         sole: Length of the soles [m].
         g: Gravity [m/s^2].
     """

@@ -1,4 +1,4 @@
-"""A description of others -> robot.yaml with a report: what was found, guessed, dropped and mended."""
+"""Import a robot description: write robot.yaml and a report with properties, estimates, omissions and corrections."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import pinocchio as pin
 
 from bipedsim.descriptions.compare import compare
 from bipedsim.descriptions.description import GRAVITY, STANDING, Description, is_imu
-from bipedsim.descriptions.doubts import find_doubts, told_once
-from bipedsim.descriptions.guesses import gains, gait, guess_drives, zmp_shift
-from bipedsim.descriptions.legs import ALONG, Figure, Leg, find_legs, mirrored_joints
+from bipedsim.descriptions.doubts import find_doubts, grouped_warnings
+from bipedsim.descriptions.guesses import default_drives, gains, scaled_gait, zmp_shift
+from bipedsim.descriptions.legs import ALONG, Leg, PosedRobot, find_legs, mirrored_joints
 from bipedsim.descriptions.mjcf import stl
 from bipedsim.descriptions.notes import Notes
-from bipedsim.descriptions.soles import FoundSole, find_sole, sole_of_inertia, upright_sole
+from bipedsim.descriptions.soles import DetectedSole, find_sole, sole_from_inertia, upright_sole
 from bipedsim.descriptions.source import read_description
 from bipedsim.descriptions.standing import standing_posture
 from bipedsim.descriptions.write import report_text, short_text, yaml_text
@@ -48,25 +48,25 @@ from bipedsim.numerics import Array
 ALWAYS = ("robot.yaml", "report.md")
 """Files that every import writes."""
 FRICTION = 0.45
-"""Of soles, where nobody says."""
+"""Friction coefficient of soles without a stated value."""
 LEAST_SHIFT = 1e-3
-"""Of the ZMP, below which none is written [m]."""
+"""Smallest ZMP offset that is written [m]."""
 LACKING = 1e-3
-"""Width [m] of what is missing of a sole that is told."""
+"""Width that a polygon cuts off a sole from which a note is added [m]."""
 MOVED = 0.01
-"""Angle [rad] from which a posture is another one than that of its keyframe."""
+"""Angle from which a posture differs from its keyframe [rad]."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import made.
+    """Result of an import.
 
     Attributes:
-        folder: Holds robot.yaml, report.md, and what was made of other formats.
-        robot: As it was read back; None where it cannot be.
-        notes: What there was to say.
+        folder: Folder with robot.yaml, report.md, and files converted from other formats.
+        robot: The robot loaded from robot.yaml; None if it cannot be loaded.
+        notes: Notes for the report.
         report: The text of report.md.
-        short: What a reader must know at once.
+        short: Summary of the report.
     """
 
     folder: Path
@@ -77,7 +77,7 @@ class Imported:
 
     @property
     def stands(self) -> bool:
-        """Whether it has soles that can keep it from tipping; on points and blades only a controller can."""
+        """Whether its soles can prevent tipping; point and line feet need a controller."""
         robot = self.robot
         return robot is not None and robot.free_flyer and all(sole.n_vertices > 2 for sole in robot.soles)
 
@@ -85,153 +85,153 @@ class Imported:
 def import_robot(
     file: str | Path, folder: str | Path | None = None, other: str | Path | None = None, replace: bool = False
 ) -> Imported:
-    """Read a URDF, xacro or MJCF file, or the folder of a description package, and write robot.yaml and report.md.
+    """Read a URDF, xacro or MJCF file, or a folder of a description package, and write robot.yaml and report.md.
 
     Args:
         file: The description.
-        folder: Where to write; by default a folder with the name of the robot, here.
-        other: Another description of the robot, of which the report says in what they differ.
-        replace: Whether files that are there already may be written anew.
+        folder: Output folder; by default a folder with the robot's name in the working directory.
+        other: A second description of the robot; the report lists the differences.
+        replace: Overwrite existing files.
 
     Raises:
-        ConfigError: The description cannot be read, or a file that the import writes is there already.
+        ConfigError: The description cannot be read, or an output file exists.
     """
     file = Path(file)
     if not file.exists():
         raise ConfigError(f"{file}: no such file or folder")
     with tempfile.TemporaryDirectory(prefix="bipedsim_import_") as work:
-        found = read_description(file, Path(work))
-        target = Path(folder) if folder is not None else Path(found.name)
-        _write_made(found)
-        written = _written(Path(work))
-        there = [str(target / path) for path in written if (target / path).exists()]
+        description = read_description(file, Path(work))
+        target = Path(folder) if folder is not None else Path(description.name)
+        _write_converted(description)
+        output_files = _output_files(Path(work))
+        existing = [str(target / path) for path in output_files if (target / path).exists()]
         if target.is_file():
             raise ConfigError(f"{target} is a file; name a folder with --output")
-        if there and not replace:
-            said = "there already; name another folder with --output, or give --replace"
-            raise ConfigError(f"{', '.join(there)}: {said}")
-        config, lines = _Import(found, Path(work)).config()
+        if existing and not replace:
+            hint = "there already; name another folder with --output, or give --replace"
+            raise ConfigError(f"{', '.join(existing)}: {hint}")
+        config, lines = _RobotYamlBuilder(description, Path(work)).config()
         if other is not None:
             second = read_description(Path(other), Path(work) / "other")
-            _write_made(second)
-            for said in compare(found, second):
-                found.notes.differs(said)
+            _write_converted(second)
+            for difference in compare(description, second):
+                description.notes.differs(difference)
         target.mkdir(parents=True, exist_ok=True)
-        if found.made:
-            config["urdf"] = found.path.name
-        for path in written[len(ALWAYS) :]:
+        if description.made:
+            config["urdf"] = description.path.name
+        for path in output_files[len(ALWAYS) :]:
             (target / path).parent.mkdir(exist_ok=True)
             shutil.copy(Path(work) / path, target / path)
-    (target / "robot.yaml").write_text(yaml_text(config, found), encoding="utf-8")
+    (target / "robot.yaml").write_text(yaml_text(config, description), encoding="utf-8")
     robot = None
     try:
         robot = load_robot(target / "robot.yaml")  # the folder may have the name of a robot of the table
     except BipedSimError as error:
-        found.notes.doubts(f"robot.yaml does not load yet: {error}")
+        description.notes.doubts(f"robot.yaml does not load yet: {error}")
     else:
-        for said in find_doubts(robot):
-            # What the reader of the file has said already, here with the file's name.
-            found.notes.doubts(said.removeprefix(f"{robot.urdf_path}: "))
+        for warning in find_doubts(robot):
+            # The messages of the reader contain the file's name. Removing it detects messages that are already noted.
+            description.notes.doubts(warning.removeprefix(f"{robot.urdf_path}: "))
         lines += _gains_table(robot)
-    text = report_text(found, robot, lines)
+    text = report_text(description, robot, lines)
     (target / "report.md").write_text(text, encoding="utf-8")
-    return Imported(target, robot, found.notes, text, short_text(found.notes, robot))
+    return Imported(target, robot, description.notes, text, short_text(description.notes, robot))
 
 
-def _written(work: Path) -> list[Path]:
-    """Return the files that an import writes, relative to its folder; those after ``ALWAYS`` are in ``work``."""
-    made = [*work.glob("*.urdf"), *(path for path in work.glob("meshes/**/*") if path.is_file())]
-    return [*map(Path, ALWAYS), *(path.relative_to(work) for path in made)]
+def _output_files(work: Path) -> list[Path]:
+    """Return the output files of an import relative to its folder; those after ``ALWAYS`` are in ``work``."""
+    converted = [*work.glob("*.urdf"), *(path for path in work.glob("meshes/**/*") if path.is_file())]
+    return [*map(Path, ALWAYS), *(path.relative_to(work) for path in converted)]
 
 
-def _write_made(found: Description) -> None:
-    """Write the URDF that was made, with its meshes."""
-    if not found.made:
+def _write_converted(description: Description) -> None:
+    """Write a converted URDF with its meshes."""
+    if not description.made:
         return
-    ElementTree.indent(found.urdf)
-    found.path.parent.mkdir(parents=True, exist_ok=True)
-    found.path.write_text(ElementTree.tostring(found.urdf, encoding="unicode") + "\n", encoding="utf-8")
-    if found.meshes:
-        (found.path.parent / "meshes").mkdir(exist_ok=True)
-    for name, triangles in found.meshes.items():
-        (found.path.parent / "meshes" / name).write_bytes(stl(triangles))
+    ElementTree.indent(description.urdf)
+    description.path.parent.mkdir(parents=True, exist_ok=True)
+    description.path.write_text(ElementTree.tostring(description.urdf, encoding="unicode") + "\n", encoding="utf-8")
+    if description.meshes:
+        (description.path.parent / "meshes").mkdir(exist_ok=True)
+    for name, triangles in description.meshes.items():
+        (description.path.parent / "meshes" / name).write_bytes(stl(triangles))
 
 
-class _Import:
-    """The steps from a description to robot.yaml."""
+class _RobotYamlBuilder:
+    """Converts a description to the keys of robot.yaml, step by step."""
 
-    def __init__(self, found: Description, work: Path) -> None:
-        self.found = found
-        self.notes = found.notes
+    def __init__(self, description: Description, work: Path) -> None:
+        self.description = description
+        self.notes = description.notes
         self.work = work
         self.lines: list[str] = []
 
     def config(self) -> tuple[dict[str, Any], list[str]]:
         """Return the keys of robot.yaml, and tables for the report."""
-        found, notes = self.found, self.notes
+        description, notes = self.description, self.notes
         config: dict[str, Any] = {
-            "name": found.name,
-            "description": f"imported from {found.source.name}",
-            "urdf": os.path.relpath(found.path, self.work) if found.made else str(found.path),
+            "name": description.name,
+            "description": f"imported from {description.source.name}",
+            "urdf": os.path.relpath(description.path, self.work) if description.made else str(description.path),
         }
-        if found.gravity != GRAVITY:
-            config["gravity"] = found.gravity
-            notes.found(f"gravity of {found.gravity:g} m/s^2")
-        inertia = self._mended()
+        if description.gravity != GRAVITY:
+            config["gravity"] = description.gravity
+            notes.found(f"gravity of {description.gravity:g} m/s^2")
+        inertia = self._corrected_inertias()
         if inertia:
             config["inertia"] = inertia
         covers = dict.fromkeys(("effort_limit", "velocity_limit", "position_limit"), lambda joint: True)
-        model, xml, _ = read_urdf(found.path, True, covers, inertia)
+        model, xml, _ = read_urdf(description.path, True, covers, inertia)
         self._weld_massless(model)
-        model = self._welded(model)
-        shapes = read_shapes(model, xml, found.path, whole=True)
-        self._tell_missing(shapes.warnings)
-        seen, odd = read_shapes(model, xml, found.path, tag="visual", whole=True)
-        self._tell_pictures(odd)
+        model = self._weld_locked(model)
+        shapes = read_shapes(model, xml, description.path, whole=True)
+        self._note_missing_meshes(shapes.warnings)
+        visual, visual_warnings = read_shapes(model, xml, description.path, tag="visual", whole=True)
+        self._note_visual_shapes(visual_warnings)
         start, given = self._start(model)
-        figure = Figure.of(model, start, shapes.shapes, seen)
-        legs, ahead = find_legs(figure, notes)
+        posed = PosedRobot.of(model, start, shapes.shapes, visual)
+        legs, ahead = find_legs(posed, notes)
         toes = [model.names[toe] for leg in legs for toe in leg.toes]
         if toes:
-            found.locked |= dict.fromkeys(toes, 0.0)
+            description.locked |= dict.fromkeys(toes, 0.0)
             notes.guessed(f"toes {some(toes)} are welded at 0: a sole is one flat")
-            model = self._welded(model)
-            shapes = read_shapes(model, xml, found.path, whole=True)
-            seen = read_shapes(model, xml, found.path, tag="visual", whole=True).shapes
+            model = self._weld_locked(model)
+            shapes = read_shapes(model, xml, description.path, whole=True)
+            visual = read_shapes(model, xml, description.path, tag="visual", whole=True).shapes
             start, given = self._start(model)
-            figure = Figure.of(model, start, shapes.shapes, seen)
-            legs, ahead = find_legs(figure, notes)
-        if found.passive:
-            config["passive"] = [joint for joint in found.passive if joint in list(model.names)]
-            for what, values in (("armature", found.armature), ("friction", found.friction)):
-                lost = [joint for joint in config["passive"] if values.get(joint, 0.0) > 0.0]
-                if lost:
-                    notes.dropped(f"{what} of joints without a drive: {some(lost)}")
-        if found.locked:
-            config["locked"] = {joint: float(angle) for joint, angle in found.locked.items()}
-        if found.loops:
-            config["loops"] = found.loops
-        feet = {leg.side: self._foot(figure, leg, ahead, list(shapes.shapes), list(seen)) for leg in legs}
+            posed = PosedRobot.of(model, start, shapes.shapes, visual)
+            legs, ahead = find_legs(posed, notes)
+        if description.passive:
+            config["passive"] = [joint for joint in description.passive if joint in list(model.names)]
+            for quantity, values in (("armature", description.armature), ("friction", description.friction)):
+                affected = [joint for joint in config["passive"] if values.get(joint, 0.0) > 0.0]
+                if affected:
+                    notes.dropped(f"{quantity} of joints without a drive: {some(affected)}")
+        if description.locked:
+            config["locked"] = {joint: float(angle) for joint, angle in description.locked.items()}
+        if description.loops:
+            config["loops"] = description.loops
+        feet = {leg.side: self._foot(posed, leg, ahead, list(shapes.shapes), list(visual)) for leg in legs}
         self._compare_feet(feet)
         config["feet"] = {side: foot for side, (foot, _) in feet.items()}
         self._imu(config, model)
-        driven = [name for name in list(model.names)[2:] if name not in found.passive]
+        driven = [name for name in list(model.names)[2:] if name not in description.passive]
         in_legs = {model.names[j] for leg in legs for j in leg.joints}
         weight = GRAVITY * sum(body.mass for body in model.inertias)
-        drives = guess_drives(found, driven, in_legs, weight, figure.height)
+        drives = default_drives(description, driven, in_legs, weight, posed.height)
         for key, values in vars(drives).items():
             if values and key != "coulomb_friction":
                 config[key] = values
         config["hardware"] = {"realistic": {"coulomb_friction": drives.coulomb_friction}}
         self._postures(config, model)
         self._stand(config, legs, ahead, given)
-        self._mirrors(figure, ahead)
+        self._mirrors(posed, ahead)
         return config, self.lines
 
-    def _mended(self) -> dict[str, dict[str, float]]:
-        """Return the inertia of links that no body can have, mended."""
-        mended = {}
-        for link in self.found.urdf.findall("link"):
+    def _corrected_inertias(self) -> dict[str, dict[str, float]]:
+        """Return the corrected inertia of links with an impossible one."""
+        corrected = {}
+        for link in self.description.urdf.findall("link"):
             element, mass = link.find("inertial/inertia"), link.find("inertial/mass")
             if element is None or mass is None:
                 continue
@@ -241,138 +241,138 @@ class _Import:
                 continue
             nearest = nearest_inertia(inertia)
             name = link.get("name", "")
-            mended[name] = {key: float(f"{value:.9g}") for key, value in inertia_values(nearest).items()}
+            corrected[name] = {key: float(f"{value:.9g}") for key, value in inertia_values(nearest).items()}
             before, after = np.linalg.eigvalsh(inertia), np.linalg.eigvalsh(nearest)
             self.notes.mended(
-                f"inertia of {name}: principal moments {_three(before)} are not those of a rigid body, the nearest "
-                f"that are: {_three(after)} kg.m^2"
+                f"inertia of {name}: principal moments {_list_moments(before)} are not those of a rigid body, the "
+                f"nearest that are: {_list_moments(after)} kg.m^2"
             )
-        return mended
+        return corrected
 
     def _weld_massless(self, model: pin.Model) -> None:
-        """Weld joints beyond which there is no mass."""
-        carried = [body.mass for body in model.inertias]
+        """Weld joints without mass beyond them."""
+        mass_beyond = [body.mass for body in model.inertias]
         for joint in range(model.njoints - 1, 0, -1):
-            carried[model.parents[joint]] += carried[joint]
-        empty = [model.names[j] for j in range(2, model.njoints) if not carried[j] > 0.0]
-        new = [name for name in empty if name not in self.found.locked]
-        if new:
-            self.found.locked |= dict.fromkeys(new, 0.0)
-            self.notes.dropped(f"joints {some(new)}: nothing beyond them has mass; they are welded at 0")
+            mass_beyond[model.parents[joint]] += mass_beyond[joint]
+        massless = [model.names[j] for j in range(2, model.njoints) if not mass_beyond[j] > 0.0]
+        not_locked = [name for name in massless if name not in self.description.locked]
+        if not_locked:
+            self.description.locked |= dict.fromkeys(not_locked, 0.0)
+            self.notes.dropped(f"joints {some(not_locked)}: nothing beyond them has mass; they are welded at 0")
 
-    def _welded(self, model: pin.Model) -> pin.Model:
-        return welded(model, {n: angle for n, angle in self.found.locked.items() if model.existJointName(n)})
+    def _weld_locked(self, model: pin.Model) -> pin.Model:
+        return welded(model, {n: angle for n, angle in self.description.locked.items() if model.existJointName(n)})
 
-    def _tell_missing(self, warnings: Iterable[str]) -> None:
-        """Tell of meshes that are missing, or odd: what is told here stands even where robot.yaml does not load."""
-        for said in told_once(warnings, str(self.found.path)):
-            self.notes.doubts(said)
+    def _note_missing_meshes(self, warnings: Iterable[str]) -> None:
+        """Note missing or implausible meshes; these notes remain even if robot.yaml does not load."""
+        for warning in grouped_warnings(warnings, str(self.description.path)):
+            self.notes.doubts(warning)
 
-    def _tell_pictures(self, warnings: Iterable[str]) -> None:
-        """Tell of shapes that are only seen with wrong sizes, and of meshes whose own axes are not followed."""
-        for said in warnings:
-            if said.endswith("left out"):
-                self.notes.dropped(said.removeprefix(f"{self.found.path}: "))
-        turned = []
-        for mesh in self.found.urdf.iter("mesh"):
-            path = mesh_path(mesh.get("filename", ""), self.found.path)
-            if path is None or path.suffix.lower() != ".dae" or path.name in turned:
+    def _note_visual_shapes(self, warnings: Iterable[str]) -> None:
+        """Note visual shapes with wrong sizes, and meshes with an up axis that is ignored."""
+        for warning in warnings:
+            if warning.endswith("left out"):
+                self.notes.dropped(warning.removeprefix(f"{self.description.path}: "))
+        rotated = []
+        for mesh in self.description.urdf.iter("mesh"):
+            path = mesh_path(mesh.get("filename", ""), self.description.path)
+            if path is None or path.suffix.lower() != ".dae" or path.name in rotated:
                 continue
             try:
-                turned += [path.name] if collada_up_axis(path) != "Z" else []
+                rotated += [path.name] if collada_up_axis(path) != "Z" else []
             except (OSError, ValueError, ImportError):
-                continue  # told where its shape is read
-        if turned:
+                continue  # the shape reader reports this file
+        if rotated:
             self.notes.guessed(
-                f"meshes {some(turned)} say that y or x is up: their points are taken as they are, as RViz and Gazebo "
+                f"meshes {some(rotated)} say that y or x is up: their points are taken as they are, as RViz and Gazebo "
                 "do; where a mesh lies on its side, turn it by the rpy of its <origin>"
             )
 
     def _start(self, model: pin.Model) -> tuple[Array, bool]:
-        """Return the configuration (nq,) that the description stands in, and whether it says so."""
+        """Return the initial configuration (nq,), and whether the description defines it."""
         q = pin.neutral(model)
         key = self._standing_key()
-        named = self.found.postures.get(key, {})
-        if key in self.found.attitudes:
-            q[3:7] = pin.Quaternion(self.found.attitudes[key]).coeffs()
+        angles = self.description.postures.get(key, {})
+        if key in self.description.attitudes:
+            q[3:7] = pin.Quaternion(self.description.attitudes[key]).coeffs()
         for joint in range(2, model.njoints):
             i = model.joints[joint].idx_q
             low, high = model.lowerPositionLimit[i], model.upperPositionLimit[i]
-            wanted = named.get(model.names[joint], 0.0)
-            q[i] = min(max(wanted, low), high) if low < high else wanted
-        return q, bool(named)
+            angle = angles.get(model.names[joint], 0.0)
+            q[i] = min(max(angle, low), high) if low < high else angle
+        return q, bool(angles)
 
     def _standing_key(self) -> str:
-        """Return the name of the posture that is called as those are in which robots stand, or an empty one."""
-        return next((name for name in STANDING if name in self.found.postures), "")
+        """Return the name of a posture that is typical of standing, or an empty string."""
+        return next((name for name in STANDING if name in self.description.postures), "")
 
     def _foot(
-        self, figure: Figure, leg: Leg, ahead: Array, touching: list[Shape], seen: list[Shape]
-    ) -> tuple[dict[str, Any], FoundSole]:
-        """Return the entry of a foot."""
-        model, joint = figure.model, leg.foot
-        turn = figure.places[joint].rotation.T
-        down, forward = turn @ np.array([0.0, 0.0, -1.0]), turn @ ahead
+        self, posed: PosedRobot, leg: Leg, ahead: Array, collision: list[Shape], visual: list[Shape]
+    ) -> tuple[dict[str, Any], DetectedSole]:
+        """Return the entry of a foot in robot.yaml, and its sole."""
+        model, joint = posed.model, leg.foot
+        rotation = posed.placements[joint].rotation.T
+        down, forward = rotation @ np.array([0.0, 0.0, -1.0]), rotation @ ahead
         links = [f for f in model.frames if f.type == pin.BODY and f.parentJoint == joint]
         body = model.inertias[joint]
-        length = float(figure.places[leg.joints[0]].translation[2] - figure.lowest[joint])
+        length = float(posed.placements[leg.joints[0]].translation[2] - posed.lowest[joint])
         frames = [f.placement for f in links]
-        of_touching, of_seen = (
+        from_collision, from_visual = (
             find_sole([shape for shape in shapes if shape.joint_id == joint], down, forward, frames, length)
-            for shapes in (touching, seen)
+            for shapes in (collision, visual)
         )
-        sole = of_touching or of_seen or sole_of_inertia(body, down, forward, length)
-        tell = self.notes.found if of_touching else self.notes.guessed
-        said = "collision geometry" if of_touching else "visual geometry, as none is for collisions"
-        said = said if of_touching or of_seen else "no geometry"
+        sole = from_collision or from_visual or sole_from_inertia(body, down, forward, length)
+        note = self.notes.found if from_collision else self.notes.guessed
+        origin = "collision geometry" if from_collision else "visual geometry, as none is for collisions"
+        origin = origin if from_collision or from_visual else "no geometry"
         frame = links[0]
         placement = frame.placement.inverse() * sole.placement
         corners = sole.vertices
         shape = {1: "a point", 2: "a blade"}.get(len(corners), f"{len(corners)} corners")
         size = np.ptp(corners, axis=0)
-        tell(
+        note(
             f"foot {leg.side!r}: joint {model.names[joint]!r}, {len(leg.joints)} joints from the base; sole from "
-            f"{said} ({sole.how}): {shape}, {size[0]:.3g} x {size[1]:.3g} m"
+            f"{origin} ({sole.how}): {shape}, {size[0]:.3g} x {size[1]:.3g} m"
         )
-        if sole.lacks > LACKING:
+        if sole.cut_off > LACKING:
             self.notes.guessed(
-                f"foot {leg.side!r}: its sole of {len(corners)} corners lacks up to {1e3 * sole.lacks:.2g} mm of the "
+                f"foot {leg.side!r}: its sole of {len(corners)} corners lacks up to {1e3 * sole.cut_off:.2g} mm of the "
                 "outline of its shapes"
             )
         names = [f.name for f in links]
-        stated = [value for name in names for value in self.found.sole_friction.get(name, [])]
-        friction = min(stated, default=FRICTION)
-        if stated:
+        stated_values = [value for name in names for value in self.description.sole_friction.get(name, [])]
+        friction = min(stated_values, default=FRICTION)
+        if stated_values:
             self.notes.found(f"friction of foot {leg.side!r}: {friction:g}")
         else:
             self.notes.guessed(f"friction of foot {leg.side!r}: {friction:g}; rubber on wood or tiles has more")
-        if friction < max(stated, default=friction):
+        if friction < max(stated_values, default=friction):
             self.notes.guessed(
                 f"friction of foot {leg.side!r}: {friction:g}, the lowest of its shapes, of which others have "
-                f"{max(stated):g}; a sole has one value"
+                f"{max(stated_values):g}; a sole has one value"
             )
         entry: dict[str, Any] = {
             "frame": frame.name,
-            **_outline(placement, corners),
+            **_sole_keys(placement, corners),
             "friction_static": friction,
             "friction_dynamic": friction,
         }
         if sole.radius > 0.0:
-            entry["radius"] = _short(sole.radius, 5)
+            entry["radius"] = _rounded(sole.radius, 5)
         return entry, sole
 
-    def _compare_feet(self, feet: dict[str, tuple[dict[str, Any], FoundSole]]) -> None:
+    def _compare_feet(self, feet: dict[str, tuple[dict[str, Any], DetectedSole]]) -> None:
         if set(feet) != {"left", "right"}:
             return
         left, right = (feet[side][1].vertices for side in ("left", "right"))
         ends = [(c.max(axis=0), c.min(axis=0)) for c in (left, right * [1.0, -1.0])]
-        apart = max(float(np.abs(a - b).max()) for a, b in zip(*ends, strict=True))
-        if apart > 5e-3:
-            self.notes.doubts(f"soles of the two feet differ by {1e3 * apart:.0f} mm; the description has them so")
+        difference = max(float(np.abs(a - b).max()) for a, b in zip(*ends, strict=True))
+        if difference > 5e-3:
+            self.notes.doubts(f"soles of the two feet differ by {1e3 * difference:.0f} mm; the description has them so")
 
     def _imu(self, config: dict[str, Any], model: pin.Model) -> None:
-        """Choose the IMU: that of the sensors of an MJCF file, or the one called so that is nearest to the root."""
-        frame = self.found.imu
+        """Choose the IMU: the sensor site of an MJCF file, or the link with an IMU's name closest to the root."""
+        frame = self.description.imu
         if not frame:
             named = [f for f in model.frames if f.type == pin.BODY and is_imu(f.name)]
             frame = min(named, key=lambda f: f.parentJoint).name if named else ""
@@ -387,15 +387,15 @@ class _Import:
 
     def _postures(self, config: dict[str, Any], model: pin.Model) -> None:
         movable = set(list(model.names)[2:])
-        for name, angles in self.found.postures.items():
-            kept = {joint: _short(angle, 6) for joint, angle in angles.items() if joint in movable}
-            if kept:
-                config.setdefault("postures", {})[name] = kept
+        for name, angles in self.description.postures.items():
+            angles_of_joints = {joint: _rounded(angle, 6) for joint, angle in angles.items() if joint in movable}
+            if angles_of_joints:
+                config.setdefault("postures", {})[name] = angles_of_joints
         if "postures" in config:
             self.notes.found(f"postures: {some(list(config['postures']))}; --posture NAME starts there")
 
     def _stand(self, config: dict[str, Any], legs: list[Leg], ahead: Array, given: bool) -> None:
-        """Add the standing posture, and what zmp is to do with a robot of that size."""
+        """Add the standing posture, and parameters of zmp for the robot's size."""
         path = self.work / "draft.yaml"
         path.write_text(yaml_text(config, None), encoding="utf-8")
         try:
@@ -411,8 +411,8 @@ class _Import:
             return
         if not soles:
             return
-        figure = Figure.of(model, self._start(model)[0])
-        q = standing_posture(figure, soles, legs, ahead, loops, given, reader.passive, self.notes)
+        posed = PosedRobot.of(model, self._start(model)[0])
+        q = standing_posture(posed, soles, legs, ahead, loops, given, reader.passive, self.notes)
         if q is None:
             self.notes.doubts(
                 "posture: none was found in which the soles are flat and the CoM is over them; give one in robot.yaml "
@@ -421,11 +421,11 @@ class _Import:
             return
         flat = [sole for sole in soles if sole.n_vertices > 2]
         self._compare_posture(model, q, given)
-        # Where it stands exactly, the loader finds again; on points and blades it leaves the joints where they are.
+        # The loader refines the standing posture of flat feet, but not that of point and line feet.
         digits = 3 if flat else 6
         low, high = model.lowerPositionLimit, model.upperPositionLimit
-        angles = {n: min(max(_short(q[i], digits), low[i]), high[i]) for n, i in zip(joints, idx_q, strict=True)}
-        passive = {n: _short(q[model.joints[model.getJointId(n)].idx_q], 5) for n in reader.passive}
+        angles = {n: min(max(_rounded(q[i], digits), low[i]), high[i]) for n, i in zip(joints, idx_q, strict=True)}
+        passive = {n: _rounded(q[model.joints[model.getJointId(n)].idx_q], 5) for n in reader.passive}
         config["posture"] = {name: float(angle) for name, angle in (angles | passive).items() if angle} or {
             joints[0]: 0.0
         }
@@ -436,14 +436,14 @@ class _Import:
                 foot = config["feet"][sole.name]
                 link = model.frames[model.getFrameId(foot["frame"], pin.BODY)]
                 placement, vertices = upright_sole(sole, data.oMi[sole.joint_id], ahead)
-                foot.update(_outline(link.placement.inverse() * placement, vertices))
+                foot.update(_sole_keys(link.placement.inverse() * placement, vertices))
         if len(legs) == 2 and len(flat) == 2:
-            at = [data.oMi[j].translation for j in legs[0].joints]
-            length = float(sum(np.linalg.norm(b - a) for a, b in pairwise(at)))
+            positions = [data.oMi[j].translation for j in legs[0].joints]
+            length = float(sum(np.linalg.norm(b - a) for a, b in pairwise(positions)))
             com = float(pin.centerOfMass(model, data, q)[2])
             shortest = min(float(np.ptp(sole.vertices[:, 0])) for sole in flat)
-            params = gait(length, com, shortest, 9.81)
-            shift = _ankle_shift(Figure.of(model, q), legs[0], flat[0], ahead)
+            params = scaled_gait(length, com, shortest, 9.81)
+            shift = _ankle_shift(PosedRobot.of(model, q), legs[0], flat[0], ahead)
             if abs(shift) >= LEAST_SHIFT:
                 params["zmp_forward"] = float(f"{shift:.2g}")
             config["controllers"] = {"zmp": params}
@@ -453,86 +453,86 @@ class _Import:
             )
 
     def _compare_posture(self, model: pin.Model, q: Array, given: bool) -> None:
-        """Tell by how much a robot that stands (nq,) differs from the keyframe that it stands by."""
+        """Note the difference between the standing configuration (nq,) and its keyframe."""
         if not given:
-            if self.found.postures:
+            if self.description.postures:
                 self.notes.guessed(
-                    f"posture: none of the keyframes {some(list(self.found.postures))} is called as those are in which "
-                    f"robots stand ({', '.join(STANDING)})"
+                    f"posture: none of the keyframes {some(list(self.description.postures))} is called as those are in "
+                    f"which robots stand ({', '.join(STANDING)})"
                 )
             return
         key = self._standing_key()
-        wanted = self.found.postures[key]
-        moved = {
+        wanted = self.description.postures[key]
+        differences = {
             name: float(q[model.joints[model.getJointId(name)].idx_q]) - angle
             for name, angle in wanted.items()
             if model.existJointName(name)
         }
-        worst = max(moved, key=lambda name: abs(moved[name]), default="")
-        attitude = self.found.attitudes.get(key, np.eye(3))
+        worst = max(differences, key=lambda name: abs(differences[name]), default="")
+        attitude = self.description.attitudes.get(key, np.eye(3))
         tilt = float(np.linalg.norm(pin.log3(attitude.T @ pin.Quaternion(q[3:7]).toRotationMatrix())))
-        said = [f"{worst} by {moved[worst]:+.3g} rad"] if worst and abs(moved[worst]) > MOVED else []
-        said += [f"the base by {tilt:.3g} rad"] if tilt > MOVED else []
-        if said:
+        changes = [f"{worst} by {differences[worst]:+.3g} rad"] if worst and abs(differences[worst]) > MOVED else []
+        changes += [f"the base by {tilt:.3g} rad"] if tilt > MOVED else []
+        if changes:
             self.notes.guessed(
                 f"posture: keyframe {key!r} does not stand with flat soles and the CoM over them; the nearest one that "
-                f"does moves {' and '.join(said)}"
+                f"does moves {' and '.join(changes)}"
             )
 
-    def _mirrors(self, figure: Figure, ahead: Array) -> None:
-        pairs = mirrored_joints(figure, ahead)
+    def _mirrors(self, posed: PosedRobot, ahead: Array) -> None:
+        pairs = mirrored_joints(posed, ahead)
         rows = [(a, b, sign) for a, (b, sign) in pairs.items() if a <= b]
         if not rows:
             return
         self.notes.found(f"{sum(a != b for a, b, _ in rows)} pairs of joints that mirror each other")
         self.lines += ["## Joints that mirror each other", "", "| joint | its mirror | sign |", "| --- | --- | --- |"]
         self.lines += [f"| {a} | {'itself' if a == b else b} | {'+' if sign > 0 else '-'} |" for a, b, sign in rows]
-        alone = [name for name in list(figure.model.names)[2:] if name not in pairs]
-        if alone:
-            self.lines += ["", f"Without a mirror: {some(alone, 12)}."]
+        unmirrored = [name for name in list(posed.model.names)[2:] if name not in pairs]
+        if unmirrored:
+            self.lines += ["", f"Without a mirror: {some(unmirrored, 12)}."]
         self.lines.append("")
 
 
-def _ankle_shift(figure: Figure, leg: Leg, sole: Sole, ahead: Array) -> float:
-    """Return `zmp_forward` [m] of a robot that stands, of whose leg the ankle is the last joint across the robot."""
-    model, across = figure.model, np.cross([0.0, 0.0, 1.0], ahead)
-    pitch = [j for j in leg.joints if figure.turns(j) and abs(figure.axis(j) @ across) > ALONG]
+def _ankle_shift(posed: PosedRobot, leg: Leg, sole: Sole, ahead: Array) -> float:
+    """Return `zmp_forward` of a standing robot [m]; the ankle is the last pitch joint of its leg."""
+    model, across = posed.model, np.cross([0.0, 0.0, 1.0], ahead)
+    pitch = [j for j in leg.joints if posed.is_hinge(j) and abs(posed.axis(j) @ across) > ALONG]
     if not pitch:
         return 0.0
-    middle = figure.places[sole.joint_id].act(sole.placement_joint_sole.act(np.append(sole.centre, 0.0)))
-    lever = float((middle - figure.places[pitch[-1]].translation) @ ahead)
+    sole_centre = posed.placements[sole.joint_id].act(sole.placement_joint_sole.act(np.append(sole.centre, 0.0)))
+    lever = float((sole_centre - posed.placements[pitch[-1]].translation) @ ahead)
     effort = float(model.upperEffortLimit[model.joints[pitch[-1]].idx_v])
     weight = float(pin.computeTotalMass(model)) * 9.81
     return zmp_shift(lever, effort, weight, float(np.ptp(sole.vertices[:, 0])))
 
 
-def _outline(placement: pin.SE3, vertices: Array) -> dict[str, Any]:
-    """Return the keys of a foot that say where its sole is, in the frame of its link."""
+def _sole_keys(placement: pin.SE3, vertices: Array) -> dict[str, Any]:
+    """Return the keys of a foot that define the position of its sole in the frame of its link."""
     return {
         "placement": {
-            "xyz": [_short(v, 5) for v in placement.translation],
-            "rpy": [_short(v, 6) for v in pin.rpy.matrixToRpy(placement.rotation)],
+            "xyz": [_rounded(v, 5) for v in placement.translation],
+            "rpy": [_rounded(v, 6) for v in pin.rpy.matrixToRpy(placement.rotation)],
         },
-        "vertices": [[_short(x, 5), _short(y, 5)] for x, y in vertices],
+        "vertices": [[_rounded(x, 5), _rounded(y, 5)] for x, y in vertices],
     }
 
 
-def _short(value: float, digits: int) -> float:
-    """Return ``value`` rounded, without a negative zero."""
+def _rounded(value: float, digits: int) -> float:
+    """Round ``value``, without a negative zero."""
     return round(float(value), digits) + 0.0
 
 
-def _three(moments: Any) -> str:
+def _list_moments(moments: Any) -> str:
     return ", ".join(f"{moment:.4g}" for moment in moments)
 
 
 def _gains_table(robot: Robot) -> list[str]:
-    """Return the table of gains that follow from the robot."""
-    found = gains(robot)
+    """Return the table of gains of a robot."""
+    joint_gains = gains(robot)
     lines = ["## Gains", "", "From the effective inertia of each joint, for drives that answer every millisecond.", ""]
     lines.append("| joint | inertia, kg.m^2 | kp, N.m/rad | kd, N.m.s/rad | kd at most |")
     lines.append("| --- | --- | --- | --- | --- |")
     for i, joint in enumerate(robot.joint_names):
-        values = " | ".join(f"{found[key][i]:.3g}" for key in ("inertia", "kp", "kd", "kd_most"))
+        values = " | ".join(f"{joint_gains[key][i]:.3g}" for key in ("inertia", "kp", "kd", "kd_most"))
         lines.append(f"| {joint} | {values} |")
     return [*lines, ""]

@@ -1,4 +1,4 @@
-"""Feet and legs of a robot that nobody has named: by what reaches the ground."""
+"""Find feet and legs of a robot by the chains that reach the ground."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from bipedsim.model import Shape, split_side
 from bipedsim.numerics import Array
 
 NEAR_GROUND = 0.08
-"""Share of the robot's height within which the lowest point of a foot is from that of the lowest one."""
+"""Maximum height of a foot's lowest point above the lowest foot, as a fraction of the robot's height."""
 ON_GROUND = 4e-3
-"""Height [m] within which the body before a toe reaches the ground, too."""
+"""Height within which the body before a toe also reaches the ground [m]."""
 MIRRORED = 0.02
-"""Share of the robot's height by which places of mirrored joints may differ."""
+"""Maximum deviation of the positions of mirrored joints, as a fraction of the robot's height."""
 NARROW = 1e-6
-"""Share of the robot's height by which feet are apart that are side by side."""
+"""Lateral distance below which the feet are in one plane, as a fraction of the robot's height."""
 SHORTEST = 3
-"""Joints that a leg has at least."""
+"""Minimum number of joints in a leg."""
 ALONG = 0.85
-"""Cosine from which two axes count as parallel."""
+"""Minimum absolute cosine between two axes that count as parallel."""
 
 
 @dataclass(frozen=True, eq=False)
 class Leg:
-    """A leg.
+    """Chain of joints from the base to a foot.
 
     Attributes:
-        side: left or right, or the name of the foot where there are not two.
+        side: left or right, or the name of the foot if there are not two feet.
         joints: pinocchio joints from the base to the foot.
         toes: Joints beyond the foot.
     """
@@ -45,50 +45,50 @@ class Leg:
 
     @property
     def foot(self) -> int:
-        """The joint that carries the foot."""
+        """Joint that moves the foot."""
         return self.joints[-1]
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
-    """A model in one configuration, with what its bodies are like from outside.
+class PosedRobot:
+    """A model in one configuration, with the extent of its bodies.
 
     Attributes:
-        model, q: The model, with a free flyer, and its configuration (nq,), upright.
-        places: Pose of every joint in the world.
-        lowest: (njoints,) height of the lowest point of each body [m]; inf of one without any.
+        model, q: Model with a free flyer, and its configuration (nq,) with an upright base.
+        placements: Pose of every joint in the world.
+        lowest: (njoints,) height of the lowest point of each body [m]; inf for a body without extent and mass.
         touching: Joints whose bodies have collision geometry.
-        height: From the lowest point to the highest one [m].
+        height: Height from the lowest to the highest point [m].
     """
 
     model: pin.Model
     q: Array
-    places: list[pin.SE3]
+    placements: list[pin.SE3]
     lowest: Array
     touching: frozenset[int]
     height: float
 
     @staticmethod
-    def of(model: pin.Model, q: Array, touching: Sequence[Shape] = (), seen: Sequence[Shape] = ()) -> Figure:
-        """Return the figure of ``model`` at ``q`` (nq,) with what touches and what is seen; other bodies are points."""
+    def of(model: pin.Model, q: Array, touching: Sequence[Shape] = (), seen: Sequence[Shape] = ()) -> PosedRobot:
+        """Return ``model`` at ``q`` (nq,) with collision and visual shapes; bodies without shapes are points."""
         data = model.createData()
         pin.forwardKinematics(model, data, q)
-        places = [pin.SE3(m) for m in data.oMi]
+        placements = [pin.SE3(m) for m in data.oMi]
         lowest, highest = np.full(model.njoints, np.inf), -np.inf
         for shape in (*touching, *seen):
-            z = outline(shape) @ places[shape.joint_id].rotation[2] + places[shape.joint_id].translation[2]
+            z = outline(shape) @ placements[shape.joint_id].rotation[2] + placements[shape.joint_id].translation[2]
             lowest[shape.joint_id] = min(lowest[shape.joint_id], float(z.min()) - shape.radius)
             highest = max(highest, float(z.max()) + shape.radius)
         for joint in range(1, model.njoints):
-            z0 = places[joint].translation[2]
+            z0 = placements[joint].translation[2]
             if not np.isfinite(lowest[joint]) and model.inertias[joint].mass > 0.0:
-                lowest[joint] = min(z0, places[joint].act(model.inertias[joint].lever)[2])
+                lowest[joint] = min(z0, placements[joint].act(model.inertias[joint].lever)[2])
             highest = max(highest, z0)
-        feel = frozenset(shape.joint_id for shape in touching)
-        return Figure(model, q, places, lowest, feel, max(highest - float(lowest.min()), 1e-3))
+        touching_joints = frozenset(shape.joint_id for shape in touching)
+        return PosedRobot(model, q, placements, lowest, touching_joints, max(highest - float(lowest.min()), 1e-3))
 
     def chain(self, joint: int) -> tuple[int, ...]:
-        """Return the joints from the base to ``joint``, that of the base left out."""
+        """Return the joints from the base to ``joint``, without the joint of the base."""
         return tuple(self.model.supports[joint])[2:]
 
     def axis(self, joint: int) -> Array:
@@ -97,15 +97,15 @@ class Figure:
         pin.computeJointJacobians(model, data, self.q)
         jacobian = pin.getJointJacobian(model, data, joint, pin.LOCAL_WORLD_ALIGNED).reshape(6, model.nv)
         column = jacobian[:, model.joints[joint].idx_v]
-        return np.asarray(column[3:] if self.turns(joint) else column[:3])
+        return np.asarray(column[3:] if self.is_hinge(joint) else column[:3])
 
-    def turns(self, joint: int) -> bool:
-        """Whether a joint is a hinge."""
+    def is_hinge(self, joint: int) -> bool:
+        """Return whether a joint is a hinge."""
         return re.search(r"Prismatic|JointModelP[XYZ]", self.model.joints[joint].shortname()) is None
 
 
 def outline(shape: Shape) -> Array:
-    """Return the points (n, 3) of a shape in the frame of its joint, rings by sixteen of theirs; balls not added."""
+    """Return the points (n, 3) of a shape in the frame of its joint: rings as 16 points, without radii of balls."""
     if shape.ring == 0.0:
         return shape.points
     side = np.linalg.svd(shape.axis[None])[2][1:]
@@ -114,12 +114,12 @@ def outline(shape: Shape) -> Array:
     return np.vstack([point + circle for point in shape.points])
 
 
-def find_legs(figure: Figure, notes: Notes) -> tuple[list[Leg], Array]:
-    """Return the legs, left first, and the direction ahead (3,) in the world; no legs where nothing reaches the ground.
+def find_legs(figure: PosedRobot, notes: Notes) -> tuple[list[Leg], Array]:
+    """Return the legs, left first, and the forward direction (3,) in the world.
 
-    Feet are the ends of chains that come near the lowest point of the robot; a body before the last that reaches the
-    ground, too, is the foot, and what is beyond it are toes. Of more than two, those two are taken whose chains are
-    longest and mirrored.
+    Feet are the ends of chains near the robot's lowest point. If the body before the last one also reaches the ground,
+    it is the foot, and the bodies beyond are toes. Of more than two feet, the function selects the two with the longest
+    mirrored chains. There are no legs if nothing reaches the ground.
     """
     model = figure.model
     parents = np.asarray(model.parents)
@@ -144,7 +144,7 @@ def find_legs(figure: Figure, notes: Notes) -> tuple[list[Leg], Array]:
         notes.doubts(f"no two chains reach the ground: {some(names) if names else 'none does'}")
         ahead = np.array([1.0, 0.0, 0.0])
         return [Leg("foot", figure.chain(foot), tuple(ends[foot])) for foot in feet], ahead
-    places = [figure.places[foot].translation for foot in feet]
+    places = [figure.placements[foot].translation for foot in feet]
     across = places[0] - places[1]
     across[2] = 0.0
     if np.linalg.norm(across) < NARROW * figure.height:
@@ -156,7 +156,7 @@ def find_legs(figure: Figure, notes: Notes) -> tuple[list[Leg], Array]:
         feet, across = feet[::-1], -across
     if abs(across[0]) > abs(across[1]):
         notes.doubts("the robot looks along y where all joints are at 0: feet are named by their links")
-    # Along an axis, from which feet that are not quite abreast would turn it.
+    # Rounding to an axis avoids a rotation by feet that are not exactly side by side.
     across = np.round(across / np.abs(across).max()) if np.abs(across).max() > 0.95 else across
     ahead = np.cross(across, [0.0, 0.0, 1.0])
     ends_at = [len(figure.chain(foot)) + len(ends[foot]) for foot in feet]
@@ -168,11 +168,11 @@ def find_legs(figure: Figure, notes: Notes) -> tuple[list[Leg], Array]:
     return legs, np.asarray(ahead / np.linalg.norm(ahead))
 
 
-def _best_pair(figure: Figure, feet: list[int]) -> tuple[int, ...]:
-    """Return the two feet with the longest chains that stand side by side; those that can touch come first."""
+def _best_pair(figure: PosedRobot, feet: list[int]) -> tuple[int, ...]:
+    """Return the two feet with the longest chains side by side; feet with collision geometry have priority."""
 
     def rank(pair: tuple[int, int]) -> tuple[int, int, float]:
-        a, b = (figure.places[foot].translation for foot in pair)
+        a, b = (figure.placements[foot].translation for foot in pair)
         joints = len(figure.chain(pair[0])) + len(figure.chain(pair[1]))
         return len(figure.touching & set(pair)), joints, -float(abs(a[0] - b[0]) + abs(a[2] - b[2]))
 
@@ -181,16 +181,16 @@ def _best_pair(figure: Figure, feet: list[int]) -> tuple[int, ...]:
     return max(mirrored or list(combinations(feet, 2)), key=rank)
 
 
-def _names_of(figure: Figure, foot: int) -> list[str]:
+def _names_of(figure: PosedRobot, foot: int) -> list[str]:
     model = figure.model
     links = [f.name for f in model.frames if f.type == pin.BODY and f.parentJoint == foot]
     return [*links, *(model.names[joint] for joint in reversed(figure.chain(foot)))]
 
 
 def _left_first(names: list[list[str]], across: Array, notes: Notes) -> bool:
-    """Return whether the first of two feet is the left one: by its names, or by where it is."""
-    said = [[split_side(name)[0] for name in some_names] for some_names in names]
-    sides = [next(filter(None, some_sides), "") for some_sides in said]
+    """Return whether the first of two feet is the left one, by its names or else by its position."""
+    sides_in_names = [[split_side(name)[0] for name in foot_names] for foot_names in names]
+    sides = [next(filter(None, foot_sides), "") for foot_sides in sides_in_names]
     if "left" in sides and sides[0] != sides[1]:
         return sides[0] == "left"
     if "right" in sides and sides[0] != sides[1]:
@@ -199,28 +199,28 @@ def _left_first(names: list[list[str]], across: Array, notes: Notes) -> bool:
     return bool(across[1] > 0.0)
 
 
-def mirrored_joints(figure: Figure, ahead: Array) -> dict[str, tuple[str, int]]:
-    """Return of each joint which one mirrors it, and with which sign of its angle: by places and axes.
+def mirrored_joints(figure: PosedRobot, ahead: Array) -> dict[str, tuple[str, int]]:
+    """Return the mirrored joint of each joint and the sign of its angle, from positions and axes.
 
-    The mirror is the plane through the base that looks ahead. A rotation about an axis a becomes in it one about -R a
-    where R reflects vectors.
+    The mirror plane contains the base and the forward direction. Reflection R maps a rotation about axis a to one
+    about -R a.
     """
     model = figure.model
     across = np.cross([0.0, 0.0, 1.0], ahead)
     reflect = np.eye(3) - 2.0 * np.outer(across, across)
-    points = np.array([m.translation for m in figure.places])
+    points = np.array([m.translation for m in figure.placements])
     axes = np.array([figure.axis(j) if j > 1 else np.zeros(3) for j in range(model.njoints)])
-    found: dict[str, tuple[str, int]] = {}
+    mirrors: dict[str, tuple[str, int]] = {}
     for joint in range(2, model.njoints):
-        sign = -1.0 if figure.turns(joint) else 1.0
+        sign = -1.0 if figure.is_hinge(joint) else 1.0
         mirrored = sign * reflect @ axes[joint]
-        apart = np.linalg.norm(points - reflect @ points[joint], axis=1)
-        same = axes @ mirrored
+        distance = np.linalg.norm(points - reflect @ points[joint], axis=1)
+        alignment = axes @ mirrored
         depth = len(figure.chain(joint))
-        for other in map(int, np.argsort(apart + 0.1 * (1.0 - np.abs(same)))):
-            if other < 2 or apart[other] > MIRRORED * figure.height or len(figure.chain(other)) != depth:
+        for other in map(int, np.argsort(distance + 0.1 * (1.0 - np.abs(alignment)))):
+            if other < 2 or distance[other] > MIRRORED * figure.height or len(figure.chain(other)) != depth:
                 continue
-            if abs(same[other]) > ALONG and figure.turns(other) == figure.turns(joint):
-                found[model.names[joint]] = (model.names[other], 1 if same[other] > 0.0 else -1)
+            if abs(alignment[other]) > ALONG and figure.is_hinge(other) == figure.is_hinge(joint):
+                mirrors[model.names[joint]] = (model.names[other], 1 if alignment[other] > 0.0 else -1)
                 break
-    return found
+    return mirrors

@@ -1,4 +1,4 @@
-"""MJCF to URDF, by MuJoCo's own compiler: it knows defaults, includes, angles and frames as its users do."""
+"""Convert MJCF to URDF with MuJoCo's own compiler, which resolves defaults, includes, angles and frames."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from bipedsim.errors import ConfigError, install, some
 from bipedsim.numerics import Array
 
 FAR = 10.0
-"""Limit [m] of what slides without one."""
+"""Position limit of sliding joints without a limit [m]."""
 ENDLESS = np.pi * 100.0
-"""Springs of joints turn from here [rad] on only in the mind of an exporter."""
+"""Spring reference angle from which the reference is taken as an exporter's placeholder [rad]."""
 LEVEL, STEEP = 1e-6, 0.25 * np.pi
-"""Tilt [rad] of a root body below which it is upright, and from which its z axis is not the one that is meant to be."""
+"""Tilt of a root body below which it is upright, and from which its z axis is not the intended vertical [rad]."""
 
 
 def read_mjcf(file: Path, folder: Path, notes: Notes) -> Description:
-    """Read an MJCF file as a description with a URDF.
+    """Read an MJCF file and convert it to a description with a URDF.
 
-    The robot is the tree under the world with the most joints. Angles of joints keep the zeros of the file.
+    The robot is the tree below the world with the most joints. Joint angles keep the zeros of the file.
 
     Raises:
-        ConfigError: MuJoCo is not installed or does not compile the file, or there is no tree with joints in it.
+        ConfigError: MuJoCo is not installed or cannot compile the file, or the file contains no bodies.
     """
-    return _Reading(file, folder, notes).description()
+    return _MjcfImport(file, folder, notes).description()
 
 
 def _compiled(file: Path, notes: Notes) -> Any:
@@ -44,7 +44,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
     try:
         return mujoco.MjSpec.from_file(str(file)).compile()
     except refused:
-        # It may name files that are not there, or shapes of a scene that includes it.
+        # The file may refer to missing files, or to shapes of a scene that includes it.
         pass
     try:
         spec = mujoco.MjSpec.from_file(str(file))
@@ -55,31 +55,31 @@ def _compiled(file: Path, notes: Notes) -> Any:
 
 
 def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
-    """Delete elements of a specification that name missing files, shapes or bodies."""
+    """Delete elements of a specification that refer to missing files, shapes or bodies."""
     base = Path(spec.modelfiledir or file.parent)
     geoms, bodies = {geom.name for geom in spec.geoms}, {body.name for body in spec.bodies}
-    loose = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
-    if loose:
-        names = sorted({name for pair in loose for name in (pair.geomname1, pair.geomname2)} - geoms)
+    dangling = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
+    if dangling:
+        names = sorted({name for pair in dangling for name in (pair.geomname1, pair.geomname2)} - geoms)
         notes.doubts(
-            f"{len(loose)} contact pairs name shapes that the file has not: {some(names)}; import the scene that "
+            f"{len(dangling)} contact pairs name shapes that the file has not: {some(names)}; import the scene that "
             "includes the file, else these pairs and their friction are left out"
         )
-    loose += [pair for pair in spec.excludes if not {pair.bodyname1, pair.bodyname2} <= bodies]
-    for pair in loose:
+    dangling += [pair for pair in spec.excludes if not {pair.bodyname1, pair.bodyname2} <= bodies]
+    for pair in dangling:
         spec.delete(pair)
 
     def missing(asset: Any, folder: str) -> bool:
         return bool(asset.file) and not (base / folder / asset.file).is_file() and not (base / asset.file).is_file()
 
-    gone = {mesh.name or Path(mesh.file).stem for mesh in spec.meshes if missing(mesh, spec.meshdir)}
-    if gone:
-        users = sorted({geom.parent.name for geom in spec.geoms if geom.meshname in gone})
-        for geom in [geom for geom in spec.geoms if geom.meshname in gone]:
+    missing_meshes = {mesh.name or Path(mesh.file).stem for mesh in spec.meshes if missing(mesh, spec.meshdir)}
+    if missing_meshes:
+        users = sorted({geom.parent.name for geom in spec.geoms if geom.meshname in missing_meshes})
+        for geom in [geom for geom in spec.geoms if geom.meshname in missing_meshes]:
             spec.delete(geom)
-        for mesh in [mesh for mesh in spec.meshes if (mesh.name or Path(mesh.file).stem) in gone]:
+        for mesh in [mesh for mesh in spec.meshes if (mesh.name or Path(mesh.file).stem) in missing_meshes]:
             spec.delete(mesh)
-        notes.doubts(f"{len(gone)} meshes are not there; without them are {some(users)}")
+        notes.doubts(f"{len(missing_meshes)} meshes are not there; without them are {some(users)}")
     for kind, folder in ((spec.textures, spec.texturedir), (spec.hfields, spec.meshdir), (spec.skins, spec.meshdir)):
         for asset in [asset for asset in kind if missing(asset, folder)]:
             for geom in [geom for geom in spec.geoms if geom.hfieldname == asset.name and asset.name]:
@@ -105,17 +105,17 @@ def _origin(parent: ElementTree.Element, pose: pin.SE3) -> None:
     ElementTree.SubElement(parent, "origin", xyz=_numbers(pose.translation), rpy=_numbers(rpy))
 
 
-def _turn(rotation: Array) -> pin.SE3:
+def _rotated(rotation: Array) -> pin.SE3:
     return pin.SE3(np.asarray(rotation, dtype=np.float64), np.zeros(3))
 
 
-def _tilt(one: Array, other: Array) -> float:
-    """Return the angle [rad] between the vertical as two rotations (3, 3) from body to world have it."""
-    return float(np.arccos(np.clip(one[2] @ other[2], -1.0, 1.0)))
+def _tilt(first: Array, second: Array) -> float:
+    """Return the angle between the vertical axes of two rotations (3, 3) from body to world [rad]."""
+    return float(np.arccos(np.clip(first[2] @ second[2], -1.0, 1.0)))
 
 
-class _Reading:
-    """One MJCF file while its URDF is made."""
+class _MjcfImport:
+    """Converter of one MJCF file to a URDF."""
 
     def __init__(self, file: Path, folder: Path, notes: Notes) -> None:
         self.m = m = _compiled(file, notes)
@@ -127,21 +127,21 @@ class _Reading:
         urdf = ElementTree.Element("robot", name=name)
         self.out = Description(name, file, urdf, folder / f"{name}.urdf", True, notes)
         self.bodies = self._robot(file)
-        # Link of a body in the frame of the body: at the anchor of its last joint.
+        # Body to its URDF link in the frame of the body; the link is at the anchor of the last joint.
         self.anchor: dict[int, Array] = {}
         self.base_joints: set[int] = set()
-        # Actuators of each hinge and slide, and how much faster each moves.
+        # Actuators of each hinge or slide joint, with their gear ratios.
         self.actuators: dict[int, list[tuple[int, float]]] = {}
         for i in range(m.nu):
             joint = self._driven_joint(i)
             if joint >= 0 and int(m.jnt_type[joint]) in self._simple:
                 self.actuators.setdefault(joint, []).append((i, abs(float(m.actuator_gear[i, 0]))))
-        # Shapes that a pair lets touch the world, and the pair.
+        # Shapes that a contact pair allows to touch the world, and the pair.
         self.paired = {geom: i for i in range(m.npair) for geom in self._against_world(i)}
         self.floors = [g for g in range(m.ngeom) if self._is_static(g) and (m.geom_contype[g] or m.geom_conaffinity[g])]
 
     def description(self) -> Description:
-        """Return what was read."""
+        """Convert the file and return the description."""
         self._base_link()
         for body in self.bodies:
             self._add_body(body)
@@ -170,42 +170,44 @@ class _Reading:
         return int(self.m.actuator_trnid[actuator, 0]) if int(self.m.actuator_trntype[actuator]) in kinds else -1
 
     def _is_static(self, geom: int) -> bool:
-        """Whether a shape belongs to the world, and not to the robot."""
+        """Return whether a shape belongs to the world and not to the robot."""
         body = int(self.m.geom_bodyid[geom])
         return int(self.m.body_weldid[body]) == 0 and body not in self.bodies
 
     def _against_world(self, pair: int) -> list[int]:
-        """Return the shape of a contact pair that can touch the world by it, if there is one."""
+        """Return the shape of a contact pair that can touch the world through it, if any."""
         ends = int(self.m.pair_geom1[pair]), int(self.m.pair_geom2[pair])
         return [geom for geom, other in (ends, ends[::-1]) if self._is_static(other) and not self._is_static(geom)]
 
     def _friction(self, geom: int) -> float:
         """Return the coefficient of sliding friction between a shape and the floor, by MuJoCo's rules.
 
-        A contact pair states it. Else the shape of higher priority does, and of the same priority the larger value
-        counts. Contacts of one dimension have none. Without a floor in the file the shape's own value counts.
+        A contact pair defines its own value. Otherwise the shape of higher priority decides, or the larger value for
+        equal priorities. Contacts of dimension one are frictionless. A file without floor uses the shape's own value.
         """
         m = self.m
         if geom in self.paired:
             pair = self.paired[geom]
             return 0.0 if m.pair_dim[pair] < 3 else float(m.pair_friction[pair, :2].min())
         planes = (int(self.mj.mjtGeom.mjGEOM_PLANE), int(self.mj.mjtGeom.mjGEOM_HFIELD))
-        meets = [
+        reachable = [
             floor
             for floor in self.floors
             if m.geom_contype[geom] & m.geom_conaffinity[floor] or m.geom_contype[floor] & m.geom_conaffinity[geom]
         ]
-        floors = [floor for floor in meets if int(m.geom_type[floor]) in planes] or meets
-        found = []
+        floors = [floor for floor in reachable if int(m.geom_type[floor]) in planes] or reachable
+        candidates = []
         for floor in floors or [geom]:
             order = int(m.geom_priority[geom]) - int(m.geom_priority[floor])
-            sides = [geom] if order > 0 else [floor] if order < 0 else [geom, floor]
-            dimensions = max(int(m.geom_condim[side]) for side in sides)
-            found.append(0.0 if dimensions < 3 else max(float(m.geom_friction[side, 0]) for side in sides))
-        return min(found)
+            deciding = [geom] if order > 0 else [floor] if order < 0 else [geom, floor]
+            dimensions = max(int(m.geom_condim[deciding_geom]) for deciding_geom in deciding)
+            candidates.append(
+                0.0 if dimensions < 3 else max(float(m.geom_friction[deciding_geom, 0]) for deciding_geom in deciding)
+            )
+        return min(candidates)
 
     def _attitude(self, key: int = -1) -> Array:
-        """Return the rotation (3, 3) of the root body in the world, in a keyframe or where all joints are at 0."""
+        """Return the rotation (3, 3) of the root body in the world, in a keyframe or with all joints at 0."""
         state = self.mj.MjData(self.m)
         if key >= 0:
             self.mj.mj_resetDataKeyframe(self.m, state, key)
@@ -213,38 +215,38 @@ class _Reading:
         return np.array(state.xmat[self.bodies[0]]).reshape(3, 3)
 
     def _base_link(self) -> None:
-        """Add an upright link above a root body whose own axes are tilted as the robot stands.
+        """Add an upright link above a root body whose axes are tilted in the standing posture.
 
-        The root of the URDF has to be upright, as controllers and monitors measure its tilt. A standing keyframe counts
-        if it turns the root body by more than 45 degrees from the pose that the body has in the tree.
+        The root of the URDF must be upright, because controllers and monitors measure its tilt. A standing keyframe is
+        used if it rotates the root body by more than 45 degrees from its pose in the tree.
         """
         at_zero = self._attitude()
         keys = {plain(self._name("key", k)): k for k in range(self.m.nkey)}
         standing = next((keys[name] for name in STANDING if name in keys), -1)
-        turned = self._attitude(standing) if standing >= 0 else at_zero
-        if _tilt(at_zero, turned) < STEEP:
-            turned = at_zero
-        up = np.arccos(np.clip(turned[2, 2], -1.0, 1.0))
-        if up < STEEP:
-            # Its z axis is meant to be up. The heading is left out, so that x of the base remains its own x.
-            yaw = np.arctan2(turned[1, 0], turned[0, 0])
-            turned = pin.rpy.rpyToMatrix(0.0, 0.0, -float(yaw)) @ turned
-        self.upright = turned
-        if up < LEVEL:
+        attitude = self._attitude(standing) if standing >= 0 else at_zero
+        if _tilt(at_zero, attitude) < STEEP:
+            attitude = at_zero
+        tilt = np.arccos(np.clip(attitude[2, 2], -1.0, 1.0))
+        if tilt < STEEP:
+            # The body's z axis is the intended vertical. Removing the heading keeps the x axis of the base.
+            yaw = np.arctan2(attitude[1, 0], attitude[0, 0])
+            attitude = pin.rpy.rpyToMatrix(0.0, 0.0, -float(yaw)) @ attitude
+        self.upright = attitude
+        if tilt < LEVEL:
             return
         root = self._name("body", self.bodies[0])
         name = f"{root}_upright"
         ElementTree.SubElement(self.out.urdf, "link", name=name)
-        self._joint(f"{name}_fixed", "fixed", name, root, _turn(turned))
+        self._joint(f"{name}_fixed", "fixed", name, root, _rotated(attitude))
         self.out.base = name
         self.notes.found(
-            f"the root body {root!r} is turned by {np.degrees(up):.3g} degrees as the robot stands; "
+            f"the root body {root!r} is turned by {np.degrees(tilt):.3g} degrees as the robot stands; "
             f"link {name!r}, which is upright, is the base"
         )
 
     def _name(self, kind: str, index: int) -> str:
-        found = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}"), int(index))
-        return str(found or f"{kind}{int(index)}")
+        name = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}"), int(index))
+        return str(name or f"{kind}{int(index)}")
 
     def _robot(self, file: Path) -> list[int]:
         """Return the bodies of the robot, parents first."""
@@ -276,10 +278,10 @@ class _Reading:
         parent = int(m.body_parentid[body])
         if not root:
             pose = _shift(-self.anchor[parent]) * pose
-            before, at = self._name("body", parent), np.zeros(3)
+            previous, at = self._name("body", parent), np.zeros(3)
             steps = self._steps(joints)
             if not steps:
-                self._joint(f"{name}_fixed", "fixed", before, name, pose)
+                self._joint(f"{name}_fixed", "fixed", previous, name, pose)
             for i, (joint, kind, axis, label) in enumerate(steps):
                 anchor = np.array(m.jnt_pos[joint])
                 place = (pose if i == 0 else pin.SE3.Identity()) * _shift(anchor - at)
@@ -292,15 +294,15 @@ class _Reading:
                 link = name if last else f"{name}_{label}"
                 if not last:
                     ElementTree.SubElement(self.out.urdf, "link", name=link)
-                self._joint(label, kind, before, link, place, joint, axis)
-                before, at = link, anchor
+                self._joint(label, kind, previous, link, place, joint, axis)
+                previous, at = link, anchor
             self.anchor[body] = at
         else:
             self.anchor[body] = np.zeros(3)
         self._link(body, name)
 
     def _base(self, joints: list[int]) -> list[int]:
-        """Return the joints of the root body that are not those of its floating base."""
+        """Mark all joints of the root body as parts of the floating base, and return the remaining ones (none)."""
         kinds = [int(self.m.jnt_type[j]) for j in joints]
         slide, free = int(self.mj.mjtJoint.mjJNT_SLIDE), int(self.mj.mjtJoint.mjJNT_FREE)
         if free in kinds:
@@ -318,7 +320,7 @@ class _Reading:
         return []
 
     def _steps(self, joints: list[int]) -> list[tuple[int, str, Array, str]]:
-        """Return joint, kind, axis and name of the URDF joints that stand for those of one body."""
+        """Return joint, kind, axis and name of the URDF joints that replace those of one body."""
         types, steps = self.mj.mjtJoint, []
         for joint in joints:
             kind, name = int(self.m.jnt_type[joint]), self._name("joint", joint)
@@ -351,7 +353,7 @@ class _Reading:
             low, high = m.jnt_range[joint]
             ElementTree.SubElement(element, "limit", lower=f"{low:.12g}", upper=f"{high:.12g}")
         dof = int(m.jnt_dofadr[joint])
-        # A gear reflects armature and damping of an actuator by its square.
+        # A gear reflects the armature and damping of an actuator by its square.
         armature, damping = (
             float(dofs[dof]) + sum(gear**2 * float(of[i]) for i, gear in self.actuators.get(joint, ()))
             for dofs, of in (
@@ -362,7 +364,7 @@ class _Reading:
         friction = float(m.dof_frictionloss[dof])
         if damping or friction:
             ElementTree.SubElement(element, "dynamics", damping=repr(damping), friction=repr(friction))
-        # MJCF has defaults for all of them: 0 is a statement, too.
+        # MJCF has defaults for these values, so 0 is also a stated value.
         self.out.armature[name], self.out.damping[name], self.out.friction[name] = armature, damping, friction
 
     def _link(self, body: int, name: str) -> None:
@@ -385,7 +387,7 @@ class _Reading:
                 self.out.sole_friction.setdefault(name, []).append(self._friction(geom))
 
     def _geometry(self, element: ElementTree.Element, geom: int, link: str) -> bool:
-        """Fill the <geometry> of a geom; False of one that a URDF has no word for."""
+        """Fill the <geometry> of a geom; return False if URDF has no equivalent."""
         m, types = self.m, self.mj.mjtGeom
         kind, size = int(m.geom_type[geom]), m.geom_size[geom]
         if kind == types.mjGEOM_SPHERE:
@@ -421,7 +423,7 @@ class _Reading:
         return np.array(m.mesh_vert[start : start + int(m.mesh_vertnum[mesh])], dtype=np.float64)
 
     def _imu(self) -> None:
-        """Make a link of the site that gyros and accelerometers sit on, or that is called so."""
+        """Add a link for the site of gyros and accelerometers, or for a site with the name of an IMU."""
         m, kinds = self.m, self.mj.mjtSensor
         inertial = (int(kinds.mjSENS_GYRO), int(kinds.mjSENS_ACCELEROMETER))
         sites = [int(m.sensor_objid[i]) for i in range(m.nsensor) if int(m.sensor_type[i]) in inertial]
@@ -439,34 +441,19 @@ class _Reading:
             return
 
     def _drives(self) -> None:
-        """Take limits and gains from the actuators; joints without one are passive, or welded where a spring holds."""
-        m, transmission = self.m, self.mj.mjtTrn
+        """Read limits and gains of the actuators; joints without actuator become passive, or welded if on a spring."""
+        m = self.m
+        self._note_other_actuators()
         limits: dict[int, float] = {}
-        others: dict[str, list[str]] = {}
-        for i in range(m.nu):
-            joint = self._driven_joint(i)
-            if joint < 0:
-                tendon = int(m.actuator_trntype[i]) == int(transmission.mjTRN_TENDON)
-                others.setdefault("on tendons" if tendon else "on anything else than joints", []).append(
-                    self._name("actuator", i)
-                )
-            elif joint not in self.actuators:
-                ball = self._name("joint", joint)
-                others.setdefault(f"of ball joint {ball!r}, whose hinges swing freely", []).append(
-                    self._name("actuator", i)
-                )
-        for where, names in others.items():
-            self.notes.dropped(f"actuators {where}: {some(names)}")
         for joint, actuators in self.actuators.items():
-            name = self._name("joint", joint)
             limits[joint] = sum(self._effort(i, gear) for i, gear in actuators)
-            kp = [
+            gains = [
                 (gear**2 * -float(m.actuator_biasprm[i, 1]), gear**2 * -float(m.actuator_biasprm[i, 2]))
                 for i, gear in actuators
                 if self._is_servo(i)
             ]
-            if kp:
-                self.out.stiffness[name] = (sum(k for k, _ in kp), sum(d for _, d in kp))
+            if gains:
+                self.out.stiffness[self._name("joint", joint)] = (sum(k for k, _ in gains), sum(d for _, d in gains))
         slow = [
             self._name("actuator", i)
             for i in range(m.nu)
@@ -474,65 +461,83 @@ class _Reading:
         ]
         if slow:
             self.notes.dropped(f"dynamics of actuators {some(slow)}: their forces follow commands at once")
-        driven = set(self.actuators)
-        mine = [j for body in self.bodies for j in self._joints(body) if j not in self.base_joints]
-        looped = self._in_loops()
-        free, welded = [], []
-        for joint in mine:
-            name = self._name("joint", joint)
+        robot_joints = [j for body in self.bodies for j in self._joints(body) if j not in self.base_joints]
+        passive, welded = [], []
+        for joint in robot_joints:
             if int(m.jnt_type[joint]) == int(self.mj.mjtJoint.mjJNT_BALL):
                 continue
-            element = next(e for e in self.out.urdf.findall("joint") if e.get("name") == name)
-            if m.jnt_actfrclimited[joint]:
-                limits[joint] = min(
-                    limits.get(joint, np.inf), self._largest(m.jnt_actfrcrange[joint], f"joint {name!r}")
-                )
-            limit = element.find("limit")
-            if limit is None:
-                limit = ElementTree.SubElement(element, "limit")
-            # URDF wants both; 0 is none.
-            most = limits.get(joint, 0.0)
-            limit.set("effort", repr(most) if np.isfinite(most) else "0")
-            limit.set("velocity", "0")
-            if element.get("type") == "prismatic" and limit.get("lower") is None:
-                limit.set("lower", f"{-FAR:g}")
-                limit.set("upper", f"{FAR:g}")
-                self.notes.guessed(f"limits of {name!r}, which slides without end: {FAR:g} m to either side")
+            name = self._name("joint", joint)
+            self._write_limit(joint, limits.get(joint))
             stiffness = float(np.asarray(m.jnt_stiffness[joint]).flat[0])
-            if driven and joint not in driven:
+            if not self.actuators or joint in self.actuators:
                 if stiffness > 0.0:
-                    at = float(m.qpos_spring[m.jnt_qposadr[joint]])
-                    self.out.locked[name] = at if abs(at) < ENDLESS else 0.0
-                    welded.append(name)
-                else:
-                    self.out.passive.append(name)
-                    free.append(name)
+                    self.notes.dropped(f"spring of joint {name!r}, {stiffness:.4g} N.m/rad, beside its drive")
             elif stiffness > 0.0:
-                self.notes.dropped(f"spring of joint {name!r}, {stiffness:.4g} N.m/rad, beside its drive")
+                reference = float(m.qpos_spring[m.jnt_qposadr[joint]])
+                self.out.locked[name] = reference if abs(reference) < ENDLESS else 0.0
+                welded.append(name)
+            else:
+                self.out.passive.append(name)
+                passive.append(name)
         if welded:
             self.notes.dropped(f"springs of {some(welded)}: these joints have no drive and are welded at rest")
-        if free and not looped:
-            self.notes.doubts(f"nothing drives {some(free)}: they are passive and swing freely")
+        if passive and not self._in_loops():
+            self.notes.doubts(f"nothing drives {some(passive)}: they are passive and swing freely")
+
+    def _note_other_actuators(self) -> None:
+        """Note actuators that drive no hinge or slide joint."""
+        transmission = self.mj.mjtTrn
+        others: dict[str, list[str]] = {}
+        for i in range(self.m.nu):
+            joint = self._driven_joint(i)
+            if joint < 0:
+                tendon = int(self.m.actuator_trntype[i]) == int(transmission.mjTRN_TENDON)
+                place = "on tendons" if tendon else "on anything else than joints"
+            elif joint not in self.actuators:
+                place = f"of ball joint {self._name('joint', joint)!r}, whose hinges swing freely"
+            else:
+                continue
+            others.setdefault(place, []).append(self._name("actuator", i))
+        for place, names in others.items():
+            self.notes.dropped(f"actuators {place}: {some(names)}")
+
+    def _write_limit(self, joint: int, effort: float | None) -> None:
+        """Write the <limit> of a joint; ``effort`` is the largest force of its actuators."""
+        m, name = self.m, self._name("joint", joint)
+        element = next(e for e in self.out.urdf.findall("joint") if e.get("name") == name)
+        if m.jnt_actfrclimited[joint]:
+            largest = self._largest(m.jnt_actfrcrange[joint], f"joint {name!r}")
+            effort = largest if effort is None else min(effort, largest)
+        limit = element.find("limit")
+        if limit is None:
+            limit = ElementTree.SubElement(element, "limit")
+        # URDF requires effort and velocity; 0 means no limit.
+        limit.set("effort", repr(effort) if effort is not None and np.isfinite(effort) else "0")
+        limit.set("velocity", "0")
+        if element.get("type") == "prismatic" and limit.get("lower") is None:
+            limit.set("lower", f"{-FAR:g}")
+            limit.set("upper", f"{FAR:g}")
+            self.notes.guessed(f"limits of {name!r}, which slides without end: {FAR:g} m to either side")
 
     def _is_servo(self, actuator: int) -> bool:
-        """Whether an actuator is a position drive."""
+        """Return whether an actuator is a position drive."""
         affine = int(self.m.actuator_biastype[actuator]) == int(self.mj.mjtBias.mjBIAS_AFFINE)
         return affine and float(self.m.actuator_biasprm[actuator, 1]) < 0.0
 
     def _effort(self, actuator: int, gear: float) -> float:
-        """Return the largest force [N.m or N] of an actuator on its joint; inf of one without a limit."""
+        """Return the largest force of an actuator on its joint [N.m or N]; inf without a limit."""
         m, name = self.m, f"actuator {self._name('actuator', actuator)!r}"
-        most = np.inf
+        largest = np.inf
         if m.actuator_forcelimited[actuator]:
-            most = self._largest(m.actuator_forcerange[actuator], name)
+            largest = self._largest(m.actuator_forcerange[actuator], name)
         is_motor = int(m.actuator_biastype[actuator]) == int(self.mj.mjtBias.mjBIAS_NONE)
         if is_motor and m.actuator_ctrllimited[actuator]:
             gain = abs(float(m.actuator_gainprm[actuator, 0]))
-            most = min(most, gain * self._largest(m.actuator_ctrlrange[actuator], name))
-        return gear * most
+            largest = min(largest, gain * self._largest(m.actuator_ctrlrange[actuator], name))
+        return gear * largest
 
     def _largest(self, limits: Array, name: str) -> float:
-        """Return the larger of two limits; robot.yaml has one for both signs."""
+        """Return the larger of two absolute limits; robot.yaml has a single limit for both signs."""
         low, high = (abs(float(value)) for value in limits)
         if low != high:
             self.notes.dropped(
@@ -580,14 +585,14 @@ class _Reading:
             self.notes.found(f"{len(names)} closed chains: {some(names)}; they are `loops` in robot.yaml")
 
     def _ends(self, i: int, weld: bool) -> list[tuple[int, pin.SE3]] | None:
-        """Return the two bodies that an equality holds together, and where in each; None of another body."""
+        """Return the two bodies that an equality connects, and the pose in each; None if a body is not of the robot."""
         m = self.m
         first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
         if int(m.eq_objtype[i]) == int(self.mj.mjtObj.mjOBJ_SITE):
             places = [_pose(m.site_pos[s], m.site_quat[s]) for s in (first, second)]
             first, second = (int(m.site_bodyid[s]) for s in (first, second))
         elif weld:
-            # anchor in body 2, then the pose of body 2 in body 1.
+            # eq_data contains the anchor in body 2, then the pose of body 2 in body 1.
             relative = _pose(m.eq_data[i, 3:6], m.eq_data[i, 6:10])
             anchor = _shift(m.eq_data[i, 0:3])
             places = [relative * anchor, anchor]
@@ -612,7 +617,7 @@ class _Reading:
             self.out.attitudes[name] = pin.rpy.rpyToMatrix(0.0, 0.0, -float(yaw)) @ base
 
     def _world(self) -> None:
-        """Take gravity, and report all other forces of the world on the robot."""
+        """Read gravity, and note all other forces of the world on the robot."""
         m = self.m
         x, y, z = (float(value) for value in m.opt.gravity)
         if m.opt.disableflags & int(self.mj.mjtDisableBit.mjDSBL_GRAVITY):
@@ -622,30 +627,32 @@ class _Reading:
         self.out.gravity = float(np.hypot(np.hypot(x, y), z))
         if m.opt.density or m.opt.viscosity:
             self.notes.dropped("density and viscosity of the medium")
-        lifted = [self._name("body", body) for body in self.bodies if m.body_gravcomp[body]]
-        if lifted:
-            self.notes.dropped(f"gravcomp of {some(lifted)}: all bodies have their weight")
+        compensated = [self._name("body", body) for body in self.bodies if m.body_gravcomp[body]]
+        if compensated:
+            self.notes.dropped(f"gravcomp of {some(compensated)}: all bodies have their weight")
 
     def _left_out(self) -> None:
         m = self.m
         base = [j for j in self.base_joints if int(m.jnt_type[j]) in self._simple] + [
             j for j in self.base_joints if int(m.jnt_type[j]) == int(self.mj.mjtJoint.mjJNT_FREE)
         ]
-        held = [
+        affected = [
             self._name("joint", j)
             for j in base
             if any(values[int(m.jnt_dofadr[j])] for values in (m.dof_armature, m.dof_damping, m.dof_frictionloss))
         ]
-        if held:
-            self.notes.dropped(f"armature, damping and friction of the base's joints {some(held)}: it floats freely")
-        curved = [
+        if affected:
+            self.notes.dropped(
+                f"armature, damping and friction of the base's joints {some(affected)}: it floats freely"
+            )
+        nonlinear = [
             self._name("joint", j)
             for body in self.bodies
             for j in self._joints(body)
             if np.any(getattr(m, "dof_dampingpoly", np.zeros((m.nv, 1)))[int(m.jnt_dofadr[j])])
         ]
-        if curved:
-            self.notes.dropped(f"damping of higher order of joints {some(curved)}: the linear part acts")
+        if nonlinear:
+            self.notes.dropped(f"damping of higher order of joints {some(nonlinear)}: the linear part acts")
         if m.ntendon:
             self.notes.dropped(f"{m.ntendon} tendons: {some([self._name('tendon', i) for i in range(m.ntendon)])}")
         if m.nflex or m.nskin:
@@ -657,7 +664,7 @@ def _name_of_model(m: Any) -> str:
 
 
 def _hull_triangles(points: Array) -> Array | None:
-    """Return the triangles (T, 3, 3) of the hull of a mesh, outward; None of one without a volume."""
+    """Return the outward triangles (T, 3, 3) of a mesh's convex hull; None for a mesh without volume."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -672,7 +679,7 @@ def _hull_triangles(points: Array) -> Array | None:
 
 
 def stl(triangles: Array) -> bytes:
-    """Return triangles (T, 3, 3) as a binary STL."""
+    """Encode triangles (T, 3, 3) as a binary STL."""
     row = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("unused", "<u2")])
     rows = np.zeros(len(triangles), dtype=row)
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])

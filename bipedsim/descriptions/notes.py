@@ -1,4 +1,4 @@
-"""What an import has to say, kind by kind, for its report."""
+"""Collect the notes of an import by kind, for its report."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ TITLES = {
 
 @dataclass
 class Notes:
-    """Sentences by kind, each once, in the order in which they were said.
+    """Notes by kind, without duplicates, in the order in which they were added.
 
     Attributes:
-        said: Kind to its sentences.
+        said: Kind to its notes.
     """
 
     said: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in TITLES})
 
-    def _say(self, kind: str, text: str) -> None:
+    def _add(self, kind: str, text: str) -> None:
         if text not in self.said[kind]:
             self.said[kind].append(text)
 
     def found(self, text: str) -> None:
-        """Say what the description holds."""
-        self._say(FOUND, text)
+        """Add a property that the description contains."""
+        self._add(FOUND, text)
 
     def guessed(self, text: str) -> None:
-        """Say what it does not hold, what was taken instead, and why."""
-        self._say(GUESSED, text)
+        """Add a property that the description lacks, its estimate, and the reason for the value."""
+        self._add(GUESSED, text)
 
     def dropped(self, text: str) -> None:
-        """Say what it holds and the simulator does not simulate."""
-        self._say(DROPPED, text)
+        """Add a property of the description that is not simulated."""
+        self._add(DROPPED, text)
 
     def mended(self, text: str) -> None:
-        """Say what could not be, and what it is now."""
-        self._say(MENDED, text)
+        """Add an impossible value and its correction."""
+        self._add(MENDED, text)
 
     def differs(self, text: str) -> None:
-        """Say in what two descriptions of the robot disagree."""
-        self._say(DIFFERS, text)
+        """Add a difference between two descriptions of the robot."""
+        self._add(DIFFERS, text)
 
     def doubts(self, text: str) -> None:
-        """Say what is odd, or does not work."""
-        self._say(DOUBTS, text)
+        """Add an implausible property or a problem."""
+        self._add(DOUBTS, text)

@@ -1,4 +1,4 @@
-"""Finding and reading descriptions: URDF, xacro, MJCF, and folders of packages."""
+"""Find and read descriptions: URDF, xacro, MJCF, and folders of description packages."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from bipedsim.errors import ConfigError, some
 from bipedsim.model import DESCRIPTIONS, check_numbers, mesh_path
 
 NOT_ROBOTS = re.compile(r"scene|terrain|hand|gripper|arm(?!.*leg)|package\.xml|gazebo|transmission|visual")
-"""Names of files in a description package that are seldom the whole robot."""
+"""Names of files in a description package that usually do not contain the whole robot."""
 KNOWN = {"link", "joint", "material", "transmission", "gazebo", "mujoco", "sensor"}
-"""Elements of a URDF that the import reads, or that are for other programs."""
+"""URDF elements that the import reads or that are intended for other programs."""
 
 
 def read_description(file: Path, folder: Path) -> Description:
-    """Read a URDF, a xacro, an MJCF file, or the one of a folder that describes the robot.
+    """Read a URDF, xacro or MJCF file, or the main description file of a folder.
 
     Args:
         file: The file, or the folder of a description package.
-        folder: Where a URDF is to be written that is made of another format.
+        folder: Folder for the URDF that is converted from another format.
 
     Raises:
-        ConfigError: There is no such description, or it cannot be read.
+        ConfigError: The description does not exist, or cannot be read.
     """
     notes = Notes()
     if file.is_dir():
@@ -59,7 +59,7 @@ def _parsed(text: str, file: Path) -> ElementTree.Element:
 
 
 def _in_package(folder: Path, notes: Notes) -> Path:
-    """Return the file of a package that describes the whole robot: that with most joints; MJCF only without a URDF."""
+    """Return the file with the most joints in a package; MJCF is used only if there is no URDF."""
     ranked = []
     for path in sorted(folder.rglob("*")):
         name = path.name.lower()
@@ -75,14 +75,14 @@ def _in_package(folder: Path, notes: Notes) -> Path:
         raise ConfigError(f"{folder}: no .urdf, .urdf.xacro or MJCF .xml file in it; name the file")
     ranked.sort(reverse=True)
     chosen = ranked[0][-1]
-    others = [str(row[-1].relative_to(folder)) for row in ranked[1:]]
-    if others:
-        notes.guessed(f"file: {chosen.relative_to(folder)}, that with most joints; others there: {some(others)}")
+    remaining = [str(row[-1].relative_to(folder)) for row in ranked[1:]]
+    if remaining:
+        notes.guessed(f"file: {chosen.relative_to(folder)}, that with most joints; others there: {some(remaining)}")
     return chosen
 
 
 def _expanded(file: Path) -> ElementTree.Element:
-    """Return what the program xacro makes of a file."""
+    """Return the output of the program xacro for a file."""
     program = shutil.which("xacro")
     if program is None:
         raise ConfigError(
@@ -93,14 +93,14 @@ def _expanded(file: Path) -> ElementTree.Element:
         _index_packages(file.resolve(), Path(prefix))
         paths = os.pathsep.join(filter(None, (prefix, os.environ.get("AMENT_PREFIX_PATH"))))
         environment = {**os.environ, "AMENT_PREFIX_PATH": paths}
-        ran = subprocess.run([program, str(file)], capture_output=True, text=True, check=False, env=environment)
-    if ran.returncode:
-        raise ConfigError(f"{file}: xacro failed: {ran.stderr.strip()[-600:]}")
-    return _parsed(ran.stdout.replace(prefix + "/share/", "package://"), file)
+        process = subprocess.run([program, str(file)], capture_output=True, text=True, check=False, env=environment)
+    if process.returncode:
+        raise ConfigError(f"{file}: xacro failed: {process.stderr.strip()[-600:]}")
+    return _parsed(process.stdout.replace(prefix + "/share/", "package://"), file)
 
 
 def _index_packages(file: Path, prefix: Path) -> None:
-    """Make the packages around ``file`` ones that xacro's $(find ...) knows, whether they are installed or not."""
+    """Make the packages around ``file`` known to xacro's $(find ...), even if they are not installed."""
     index, share = prefix / "share" / "ament_index" / "resource_index" / "packages", prefix / "share"
     index.mkdir(parents=True)
     own = next((folder for folder in file.parents if (folder / "package.xml").is_file()), file.parent)
@@ -114,56 +114,58 @@ def _index_packages(file: Path, prefix: Path) -> None:
 
 def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool, notes: Notes) -> Description:
     name = plain(root.get("name") or source.stem)
-    found = Description(name, source, root, source.resolve(), made, notes)
+    description = Description(name, source, root, source.resolve(), made, notes)
     check_numbers(root, source)
-    _weld_followers(found)
-    _take_base(found)
+    _weld_followers(description)
+    _take_base(description)
     for joint in root.findall("joint"):
         dynamics = joint.find("dynamics")
         if dynamics is not None:
-            # An attribute that is left out is 0 in URDF; a reflected inertia it does not know.
-            for key, known in (("damping", found.damping), ("friction", found.friction)):
-                known[joint.get("name", "")] = float(dynamics.get(key) or 0.0)
+            # Missing attributes are 0 in URDF. URDF has no reflected inertia.
+            for key, values in (("damping", description.damping), ("friction", description.friction)):
+                values[joint.get("name", "")] = float(dynamics.get(key) or 0.0)
     extra = sorted({e.tag for e in root if isinstance(e.tag, str)} - KNOWN)
     if extra:
         notes.dropped(f"elements of the URDF that are not known: {some([f'<{tag}>' for tag in extra])}")
-    if found.made:
-        found.path = folder / f"{name}.urdf"
+    if description.made:
+        description.path = folder / f"{name}.urdf"
         for mesh in root.iter("mesh"):
             path = mesh_path(mesh.get("filename", ""), source.resolve())
             if path is not None:
                 mesh.set("filename", f"file://{path}")
-    return found
+    return description
 
 
-def _weld_followers(found: Description) -> None:
-    """Weld joints that copy another one: nothing drives them alone."""
-    joints = [joint for joint in found.urdf.findall("joint") if joint.get("type") != "fixed"]
+def _weld_followers(description: Description) -> None:
+    """Weld joints that mimic another joint, because they have no drive of their own."""
+    joints = [joint for joint in description.urdf.findall("joint") if joint.get("type") != "fixed"]
     followers = [joint for joint in joints if joint.find("mimic") is not None]
     for joint in followers:
         mimic = joint.find("mimic")
         assert mimic is not None
-        found.locked[joint.get("name", "")] = float(mimic.get("offset") or 0.0)
+        description.locked[joint.get("name", "")] = float(mimic.get("offset") or 0.0)
         joint.remove(mimic)
     if followers:
         names = [joint.get("name", "") for joint in followers]
-        found.notes.dropped(f"<mimic> of {some(names)}: couplings are not simulated; these joints are welded")
+        description.notes.dropped(f"<mimic> of {some(names)}: couplings are not simulated; these joints are welded")
 
 
-def _take_base(found: Description) -> None:
-    """Leave out a link of the world that the robot hangs on by a floating, planar or fixed joint."""
-    root = found.urdf
+def _take_base(description: Description) -> None:
+    """Remove a massless world link if a floating or planar joint connects the robot to it."""
+    root = description.urdf
     joints = root.findall("joint")
     children = {_end(joint, "child") for joint in joints}
-    tops = [link for link in root.findall("link") if link.get("name") not in children]
+    roots = [link for link in root.findall("link") if link.get("name") not in children]
     for joint in joints:
-        if len(tops) == 1 and _end(joint, "parent") == tops[0].get("name") and not _mass(tops[0]):
-            siblings = [other for other in joints if _end(other, "parent") == tops[0].get("name")]
+        if len(roots) == 1 and _end(joint, "parent") == roots[0].get("name") and not _mass(roots[0]):
+            siblings = [other for other in joints if _end(other, "parent") == roots[0].get("name")]
             if joint.get("type") in ("floating", "planar") and len(siblings) == 1:
                 root.remove(joint)
-                root.remove(tops[0])
-                found.made = True
-                found.notes.found(f"joint {joint.get('name')!r} lets the robot float; it is the root of robot.yaml")
+                root.remove(roots[0])
+                description.made = True
+                description.notes.found(
+                    f"joint {joint.get('name')!r} lets the robot float; it is the root of robot.yaml"
+                )
                 return
 
 

@@ -1,4 +1,4 @@
-"""A posture that stands: knees bent, soles flat, the CoM over them."""
+"""Find a standing posture: knees bent, soles flat, CoM above the soles."""
 
 from __future__ import annotations
 
@@ -7,76 +7,82 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.descriptions.legs import ALONG, Figure, Leg
+from bipedsim.descriptions.legs import ALONG, Leg, PosedRobot
 from bipedsim.descriptions.notes import Notes
 from bipedsim.model import Loop, LoopEquations, Sole, place_base, stand, stand_upright
 from bipedsim.numerics import Array, Indices
 
 REACH = (0.965, 0.985, 0.94, 0.995, 0.9)
-"""Distances from hip to ankle over that of a stretched leg, as they are tried; the first has 30 degrees in a knee."""
+"""Ratios of hip-ankle distance to leg length, in order of trial; the first bends a knee by 30 degrees."""
 ANGLES = 2001
-"""Angles of the knee that are looked at."""
+"""Number of knee angles to evaluate."""
 INSIDE = 1e-6
-"""Distance [rad] from its limits at which a search begins."""
+"""Distance from the joint limits at which a search starts [rad]."""
 LEVEL = 0.01
-"""Tilt [rad] of a trunk that is upright."""
+"""Tilt below which a trunk counts as upright [rad]."""
 SHUT = 1e-9
-"""Distance [m] below which a loop is closed."""
+"""Position error below which a loop is closed [m]."""
 BACKWARD = 0.02
-"""Share of the leg that a knee which bends backwards counts as off."""
+"""Penalty for a knee that bends backward, as a fraction of the leg length."""
 AMID = (0.5, 0.75, 1.0, 0.25)
-"""Shares of the way from where the description has the joints to the middle of their limits, as they are tried."""
+"""Fractions of the way from the description's joint angles to the middle of their limits, in order of trial."""
 
 
-def bent(figure: Figure, legs: Sequence[Leg], soles: Sequence[Sole], ahead: Array, share: float) -> Array | None:
-    """Return the configuration (nq,) with both knees bent so that hip and ankle are ``share`` of the leg apart.
+def bend_knees(
+    posed: PosedRobot, legs: Sequence[Leg], soles: Sequence[Sole], ahead: Array, share: float
+) -> Array | None:
+    """Return the configuration (nq,) with knees bent so that hip and ankle are ``share`` of the leg length apart.
 
-    The joints across the robot are hip, knee and ankle: the first, the one nearest to the middle, and the last. Of a
-    leg with two of them the end is the middle of the sole. The knee goes ahead where its limits let it. The hip turns
-    the ankle below it, the ankle the foot to where it was.
+    Pitch joints of a leg are the first one (hip), the last one (ankle), and the one closest to the middle (knee). If
+    there are only two, the leg ends at the middle of the sole. The knee bends forward if its limits allow it. The hip
+    keeps the ankle below it, and the ankle keeps the orientation of the foot.
 
     Args:
-        figure: The robot, upright.
+        posed: The robot, upright.
         legs: Its legs.
-        soles: Of the legs.
-        ahead: (3,) in the world.
-        share: Of the length of the stretched leg.
+        soles: Soles of the legs.
+        ahead: (3,) forward direction in the world.
+        share: Distance as a fraction of the length of the stretched leg.
 
     Returns:
-        None where a leg has fewer such joints.
+        None if a leg has fewer than two pitch joints.
     """
-    model = figure.model
+    model = posed.model
     across = np.cross([0.0, 0.0, 1.0], ahead)
-    q = figure.q.copy()
+    q = posed.q.copy()
     for leg, sole in zip(legs, soles, strict=True):
-        pitch = [j for j in leg.joints if figure.turns(j) and abs(figure.axis(j) @ across) > ALONG]
+        pitch = [j for j in leg.joints if posed.is_hinge(j) and abs(posed.axis(j) @ across) > ALONG]
         if len(pitch) < 2:
             return None
-        places = {j: figure.places[j].translation for j in pitch}
+        positions = {j: posed.placements[j].translation for j in pitch}
         hip, ankle = pitch[0], pitch[-1] if len(pitch) > 2 else 0
         middle = sole.placement_joint_sole.act(np.append(sole.centre, 0.0))
-        end = places[ankle] if ankle else figure.places[sole.joint_id].act(middle)
+        end = positions[ankle] if ankle else posed.placements[sole.joint_id].act(middle)
         knees = pitch[1:-1] if ankle else pitch[1:]
-        knee = max(knees, key=lambda j: min(np.linalg.norm(places[j] - places[hip]), np.linalg.norm(end - places[j])))
-        sign = {j: float(np.sign(figure.axis(j) @ across)) for j in (hip, knee, *([ankle] if ankle else []))}
+        knee = max(
+            knees, key=lambda j: min(np.linalg.norm(positions[j] - positions[hip]), np.linalg.norm(end - positions[j]))
+        )
+        sign = {j: float(np.sign(posed.axis(j) @ across)) for j in (hip, knee, *([ankle] if ankle else []))}
         i = {j: int(model.joints[j].idx_q) for j in sign}
         plane = np.vstack([ahead, [0.0, 0.0, 1.0]])
-        thigh, shank = plane @ (places[knee] - places[hip]), plane @ (end - places[knee])
-        wanted = share * (np.linalg.norm(thigh) + np.linalg.norm(shank))
-        now = q[i[knee]]
-        low = max(model.lowerPositionLimit[i[knee]], now - np.pi)
-        high = min(model.upperPositionLimit[i[knee]], now + np.pi)
+        thigh, shank = plane @ (positions[knee] - positions[hip]), plane @ (end - positions[knee])
+        distance = share * (np.linalg.norm(thigh) + np.linalg.norm(shank))
+        current = q[i[knee]]
+        low = max(model.lowerPositionLimit[i[knee]], current - np.pi)
+        high = min(model.upperPositionLimit[i[knee]], current + np.pi)
         angles = np.linspace(low, high, ANGLES)
-        turned = sign[knee] * (angles - now)
-        way = thigh + np.column_stack([np.cos(turned), np.sin(turned)]) @ np.array([shank, [shank[1], -shank[0]]])
-        forward = thigh[0] * way[:, 1] - thigh[1] * way[:, 0] < 0.0
-        miss = np.abs(np.linalg.norm(way, axis=1) - wanted) + np.where(forward, 0.0, BACKWARD * wanted)
-        best = int(np.argmin(miss))
-        lean = float(np.arctan2(way[best, 0], -way[best, 1]))
+        rotation = sign[knee] * (angles - current)
+        hip_to_end = thigh + np.column_stack([np.cos(rotation), np.sin(rotation)]) @ np.array(
+            [shank, [shank[1], -shank[0]]]
+        )
+        forward = thigh[0] * hip_to_end[:, 1] - thigh[1] * hip_to_end[:, 0] < 0.0
+        error = np.abs(np.linalg.norm(hip_to_end, axis=1) - distance) + np.where(forward, 0.0, BACKWARD * distance)
+        best = int(np.argmin(error))
+        tilt = float(np.arctan2(hip_to_end[best, 0], -hip_to_end[best, 1]))
         q[i[knee]] = angles[best]
-        q[i[hip]] += sign[hip] * lean
+        q[i[hip]] += sign[hip] * tilt
         if ankle:
-            q[i[ankle]] -= sign[ankle] * (lean + turned[best])
+            q[i[ankle]] -= sign[ankle] * (tilt + rotation[best])
     return np.clip(q, *_limits(model))
 
 
@@ -87,7 +93,7 @@ def _limits(model: pin.Model) -> tuple[Array, Array]:
 
 
 def standing_posture(
-    figure: Figure,
+    posed: PosedRobot,
     soles: Sequence[Sole],
     legs: Sequence[Leg],
     ahead: Array,
@@ -96,84 +102,83 @@ def standing_posture(
     passive: Sequence[str],
     notes: Notes,
 ) -> Array | None:
-    """Return the configuration (nq,) in which a robot stands, or None.
+    """Return the configuration (nq,) of a standing robot, or None.
 
-    On flat feet that is one in which the loader finds it standing. On points and blades the base is upright and the CoM
-    over their middle, if that can be; the normals of these soles say nothing.
+    With flat feet, the loader accepts this configuration as standing. With point and line feet, whose normals are
+    undefined, the base is upright and the CoM is above their middle if possible.
 
     Args:
-        figure: The robot where the search begins.
+        posed: The robot in the initial configuration of the search.
         soles, legs: Its feet.
-        ahead: (3,) in the world.
-        loops: What closes chains.
-        given: Whether the figure is a posture of the description, which is tried first.
+        ahead: (3,) forward direction in the world.
+        loops: Closed kinematic chains.
+        given: Whether the initial configuration is a posture of the description, which is tried first.
         passive: Joints without a drive.
-        notes: Takes what was guessed.
+        notes: Receives the assumptions.
     """
-    model = figure.model
+    model = posed.model
 
     flat = max(sole.n_vertices for sole in soles) > 2
 
-    def found_near(q: Array) -> Array | None:
+    def search_near(q: Array) -> Array | None:
         return stand(model, soles, q, loops) if flat else stand_upright(model, soles, q, loops, idle)
 
     idle = [int(model.joints[j].idx_v) for j in range(2, model.njoints) if model.names[j] in passive]
-    if given and (found := found_near(figure.q)) is not None:
-        return found
+    if given and (q_standing := search_near(posed.q)) is not None:
+        return q_standing
     for share in REACH:
-        q = bent(figure, legs, soles, ahead, share) if not loops else None
+        q = bend_knees(posed, legs, soles, ahead, share) if not loops else None
         if q is None:
             break
-        if (found := found_near(q)) is not None:
-            tilt = float(np.arccos(min(1.0, pin.Quaternion(found[3:7]).toRotationMatrix()[2, 2])))
+        if (q_standing := search_near(q)) is not None:
+            tilt = float(np.arccos(min(1.0, pin.Quaternion(q_standing[3:7]).toRotationMatrix()[2, 2])))
             trunk = "upright" if tilt < LEVEL else f"tilted by {np.degrees(tilt):.2g} degrees"
             notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, trunk {trunk}")
-            return found
-    middle = _middle(figure.q, model)
+            return q_standing
+    middle = _middle(posed.q, model)
     for share in (0.0, 1.0) if flat else (0.0, *AMID):
-        q = figure.q + share * (middle - figure.q)
-        if (found := found_near(_closed(model, loops, q, idle) if loops else q)) is not None:
+        q = posed.q + share * (middle - posed.q)
+        if (q_standing := search_near(_closed(model, loops, q, idle) if loops else q)) is not None:
             where = {0.0: "where the description has them", 1.0: "amid their limits"}.get(
                 share, f"{share:.0%} of the way from where the description has them to the middle of their limits"
             )
             notes.guessed(f"posture: the joints {where}, as near as loops and soles let them be; no knees were bent")
-            return found
-    return None if flat else place_base(model, soles, _closed(model, loops, figure.q, idle) if loops else figure.q)
+            return q_standing
+    return None if flat else place_base(model, soles, _closed(model, loops, posed.q, idle) if loops else posed.q)
 
 
 def _closed(model: pin.Model, loops: Sequence[Loop], q: Array, idle: Sequence[int]) -> Array:
-    """Return the configuration (nq,) near ``q`` within the limits whose loops are closed, as well as they can be.
+    """Return a configuration (nq,) near ``q`` within the limits that closes the loops as well as possible.
 
-    Joints without a drive (``idle``, columns of the velocity) go where loops put them; all joints where that does not
-    close them.
+    The joints without a drive (``idle``, velocity indices) move first. If they cannot close the loops, all joints move.
     """
     from scipy.optimize import least_squares
 
     equations = LoopEquations(model, loops)
     lower, upper = _limits(model)
-    whole = q.copy()
+    solution_q = q.copy()
     for columns in (np.array(idle, dtype=np.intp), np.arange(6, model.nv, dtype=np.intp)):
         moved = columns + 1
 
         def error(angles: Array, moved: Indices = moved) -> Array:
-            whole[moved] = angles
-            return equations.at(whole)[0]
+            solution_q[moved] = angles
+            return equations.at(solution_q)[0]
 
         def rate(angles: Array, moved: Indices = moved, columns: Indices = columns) -> Array:
-            whole[moved] = angles
-            return equations.at(whole)[1][:, columns]
+            solution_q[moved] = angles
+            return equations.at(solution_q)[1][:, columns]
 
         low, high = lower[moved], upper[moved]
         inside = np.clip(q[moved], low + INSIDE, high - INSIDE)
-        found = least_squares(error, inside, rate, bounds=(low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15)
-        whole[moved] = found.x
-        if np.abs(found.fun).max() < SHUT:
+        solution = least_squares(error, inside, rate, bounds=(low, high), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        solution_q[moved] = solution.x
+        if np.abs(solution.fun).max() < SHUT:
             break
-    return whole
+    return solution_q
 
 
 def _middle(q: Array, model: pin.Model) -> Array:
-    """Return ``q`` with all joints in the middle of their limits, if they have any."""
+    """Return ``q`` with all limited joints in the middle of their limits."""
     lower, upper = _limits(model)
     middle = q.copy()
     limited = np.isfinite(lower) & np.isfinite(upper)

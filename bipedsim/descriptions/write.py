@@ -1,4 +1,4 @@
-"""robot.yaml and report.md as texts that people read and go on with."""
+"""Write robot.yaml and report.md in a readable format."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _COMMENTS = {
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists, and mappings of lists such as placements, on one line; other mappings with a line for each key."""
+    """Writes lists, and mappings of lists such as placements, on one line; other mappings with one line per key."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write what is the same twice."""
+        """Repeat equal values instead of using YAML aliases."""
         return True
 
 
@@ -49,14 +49,18 @@ _Dumper.add_representer(list, _sequence)
 _Dumper.add_representer(dict, _mapping)
 
 
-def yaml_text(config: Mapping[str, Any], found: Description | None) -> str:
-    """Return robot.yaml.
+def yaml_text(config: Mapping[str, Any], description: Description | None) -> str:
+    """Return the text of robot.yaml.
 
     Args:
-        config: Its keys.
-        found: The description that they are from, for the first line.
+        config: Keys of robot.yaml.
+        description: The imported description, for the first line.
     """
-    lines = [f"# Written by `bipedsim import {found.source}`; docs/robots.md says what the keys mean."] if found else []
+    lines = (
+        [f"# Written by `bipedsim import {description.source}`; docs/robots.md says what the keys mean."]
+        if description
+        else []
+    )
     for key, value in config.items():
         if key in _COMMENTS:
             lines.append(f"# {_COMMENTS[key]}")
@@ -66,17 +70,17 @@ def yaml_text(config: Mapping[str, Any], found: Description | None) -> str:
 
 
 def _grouped(value: Any) -> Any:
-    """Return one entry in place of several joints with the same value: of both sides, or of all."""
+    """Merge joints with equal values into one entry: a pattern for both sides."""
     if not isinstance(value, Mapping):
         return value
     if len(value) < 2 or not all(isinstance(v, float) for v in value.values()):
         return {key: _grouped(v) for key, v in value.items()}
     grouped: dict[str, float] = {}
     for key, number in value.items():
-        other = _SIDE.sub(lambda side: "right" if side[0] == "left" else "left", key, count=1)
-        both = _SIDE.sub("(left|right)", key, count=1)
-        if other != key and value.get(other) == number:
-            grouped[both] = number
+        mirrored = _SIDE.sub(lambda side: "right" if side[0] == "left" else "left", key, count=1)
+        pattern = _SIDE.sub("(left|right)", key, count=1)
+        if mirrored != key and value.get(mirrored) == number:
+            grouped[pattern] = number
         else:
             grouped[key] = number
     return grouped
@@ -86,7 +90,7 @@ _SIDE = re.compile("left|right")
 
 
 def figures_text(robot: Robot) -> str:
-    """Return mass, joints, feet and height of a robot in a sentence."""
+    """Return a sentence with mass, joints, feet and height of a robot."""
     text = f"{robot.mass:.2f} kg, {robot.nu} driven joints, {len(robot.soles)} feet"
     if robot.soles and robot.free_flyer and np.isfinite(robot.com_height):
         text += f"; the CoM stands {robot.com_height:.3f} m above the soles"
@@ -94,30 +98,30 @@ def figures_text(robot: Robot) -> str:
 
 
 def short_text(notes: Notes, robot: Robot | None) -> str:
-    """Return what a reader must know of an import at once: all that is not as the description has it."""
+    """Return the summary of an import: all deviations from the description."""
     lines = [figures_text(robot)] if robot is not None else []
     for kind in (DOUBTS, MENDED, DROPPED, DIFFERS, GUESSED):
-        said = notes.said[kind]
-        if said:
-            lines += [f"{TITLES[kind]}:", *(f"- {text}" for text in said)]
+        texts = notes.said[kind]
+        if texts:
+            lines += [f"{TITLES[kind]}:", *(f"- {text}" for text in texts)]
     if notes.said[FOUND]:
         lines.append(f"{len(notes.said[FOUND])} found, in addition to tables: see report.md")
     return "\n".join(lines).strip() + "\n"
 
 
-def report_text(found: Description, robot: Robot | None, tables: list[str]) -> str:
+def report_text(description: Description, robot: Robot | None, tables: list[str]) -> str:
     """Return the report of an import.
 
     Args:
-        found: The description.
-        robot: As it was read back, if it was.
-        tables: Lines of Markdown to put behind it.
+        description: The description.
+        robot: The loaded robot, or None.
+        tables: Markdown lines to append.
     """
-    lines = [f"# Import of {found.name}", "", f"From {found.source}.", ""]
+    lines = [f"# Import of {description.name}", "", f"From {description.source}.", ""]
     if robot is not None:
         lines += [figures_text(robot), ""]
     for kind, title in TITLES.items():
-        said = found.notes.said[kind]
-        if said:
-            lines += [f"## {title}", "", *(f"- {text}" for text in said), ""]
+        texts = description.notes.said[kind]
+        if texts:
+            lines += [f"## {title}", "", *(f"- {text}" for text in texts), ""]
     return "\n".join([*lines, *tables]).rstrip("\n") + "\n"
