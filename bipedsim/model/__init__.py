@@ -1,4 +1,4 @@
-"""What a robot is: robot.yaml and URDF read into a pinocchio model, soles, drives, and a posture that stands."""
+"""Load a robot from robot.yaml and URDF: pinocchio model, soles, drives and standing posture."""
 
 import lazy_loader
 

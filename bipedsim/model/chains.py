@@ -1,4 +1,4 @@
-"""Joints without a drive in closed chains: where the driven ones put them, and what they pass on."""
+"""Compute the undriven joints of closed chains from the driven ones, and transfer their torques."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from bipedsim.model.robot import Robot, passive_columns
 from bipedsim.numerics import Array
 
 ACCURATE = 1e-9
-"""Error of the loops [m or rad] at which the joints without a drive are known well enough."""
+"""Loop error below which the undriven joints are known accurately enough [m or rad]."""
 STEPS = 8
-"""Most iterations of Newton's method in a tick; from one tick to the next, one is enough."""
+"""Maximum Newton iterations per tick; one is enough between consecutive ticks."""
 AHEAD = 0.1
-"""Largest change of a joint [rad] that is looked ahead; far from where they are known, rates say little."""
+"""Largest joint change that is extrapolated [rad]; the rates are inaccurate for larger changes."""
 DEPENDENT = 1e-10
-"""Singular values below this share of the largest one belong to coordinates that loops hold more than once."""
+"""Ratio to the largest singular value below which a constraint is redundant."""
 
 
 class Chains:
-    """Follows the joints of a robot that no encoder measures, from tick to tick.
+    """Track the joints without an encoder from tick to tick.
 
     Args:
         robot: A robot with loops.
 
     Attributes:
         joint_names: Joints without a drive.
-        determined: Whether the loops say where all of them are.
-        angles, rates: (p,) of these joints [rad], [rad/s], as :meth:`follow` has found them last.
+        determined: Whether the loops determine the positions of all of them.
+        angles, rates: (p,) of these joints from the last call of :meth:`follow` [rad], [rad/s].
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -52,24 +52,24 @@ class Chains:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew, from the standing posture."""
+        """Restart from the standing posture."""
         self.angles[:], self.rates[:] = self._nominal, 0.0
         self._driven_rows[:] = 0.0
 
     def follow(self, driven: Array, driven_rates: Array) -> None:
-        """Fill :attr:`angles` and :attr:`rates` of the other joints from the driven ones, (nu,) each.
+        """Update :attr:`angles` and :attr:`rates` from the driven joints, (nu,) each.
 
-        Where the loops cannot be closed, as noise may have it, the joints are as near to it as they get; where a
-        measurement is missing, all are NaN until the next one.
+        If noise prevents closing the loops, the joints come as close as possible. If a measurement is missing, all
+        values are NaN until the next call.
         """
         if not (np.isfinite(driven).all() and np.isfinite(driven_rates).all()):
             self.angles[:] = self.rates[:] = np.nan
             return
         q = self._q
         if np.isfinite(self.angles).all():
-            # Where they were, and where what the drives have moved since takes them.
-            moved = self._inverse @ (self._driven_rows @ (driven - q[self._driven_q]))
-            q[self._positions] = self.angles - moved * (np.abs(moved).max() < AHEAD)
+            # The initial guess is the last position, extrapolated by the change of the driven joints since then.
+            change = self._inverse @ (self._driven_rows @ (driven - q[self._driven_q]))
+            q[self._positions] = self.angles - change * (np.abs(change).max() < AHEAD)
         else:
             q[self._positions] = self._nominal
         q[self._driven_q] = driven
@@ -84,16 +84,16 @@ class Chains:
         self.rates[:] = -self._inverse @ (self._driven_rows @ driven_rates)
 
     def fill(self, q: Array, v: Array) -> None:
-        """Write what was found into (q, v), (nq,) and (nv,)."""
+        """Write the undriven joints into (q, v), (nq,) and (nv,)."""
         q[self._positions], v[self._columns] = self.angles, self.rates
 
     def carry(self, torque: Array) -> None:
-        """Have the drives carry what ``torque`` (nv,) asks of the other joints, by the loops, in place."""
+        """Transfer the torques of the undriven joints in ``torque`` (nv,) to the drives through the loops, in place."""
         torque[self._driven] -= self._driven_rows.T @ (self._inverse.T @ torque[self._columns])
         torque[self._columns] = 0.0
 
     def _inverted(self, rows: Array) -> Array:
-        # Where a chain is stretched, a matrix that is square has no inverse, either.
+        # The square matrix of a stretched chain is singular.
         if self._square:
             with suppress(np.linalg.LinAlgError):
                 return np.asarray(np.linalg.inv(rows), dtype=np.float64)

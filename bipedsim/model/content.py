@@ -1,4 +1,4 @@
-"""Files that a robot is made of, and their digests."""
+"""Compute digests of the files that define a robot."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MESH = re.compile(rb"""<mesh\b[^>]*?\bfilename=["']([^"']+)["']""")
 
 
 def robot_content(name_or_path: str | Path) -> dict[str, str]:
-    """Return the digests of all files of a robot on which its motion depends, by their names in these files.
+    """Return the digests of all files that influence the motion of a robot, by file name in robot.yaml or the URDF.
 
     Args:
-        name_or_path: As :func:`bipedsim.model.load_robot` takes it.
+        name_or_path: A robot for :func:`bipedsim.model.load_robot`.
 
     Raises:
-        ConfigError: There is no such robot, robot.yaml cannot be read, or its URDF is not there.
+        ConfigError: The robot or its URDF does not exist, or robot.yaml cannot be read.
     """
     source = robot_file(name_or_path).absolute()
     files = _described(source, digest_of(source))
@@ -34,7 +34,7 @@ def robot_content(name_or_path: str | Path) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _described(source: Path, _digest: str) -> dict[str, Path]:
-    """Return the files that a robot.yaml names; they are looked for once while it stays as it is."""
+    """Return the files that a robot.yaml names; the result is cached until its content changes."""
     config = read_robot_config(source)
     loops = {config.loops_from: source.parent / config.loops_from} if config.loops_from else {}
     return {_URDF: urdf_path(config.urdf, source), **loops}
@@ -42,11 +42,11 @@ def _described(source: Path, _digest: str) -> dict[str, Path]:
 
 @lru_cache(maxsize=64)
 def _meshes(urdf: Path, _digest: str) -> dict[str, Path]:
-    """Return the meshes with which the links of a URDF collide; those that are not there are left out."""
-    found = {}
+    """Return the existing meshes of a URDF's collision geometry."""
+    meshes = {}
     for collision in _COLLISION.findall(urdf.read_bytes()):
         for name in map(bytes.decode, _MESH.findall(collision)):
             path = mesh_path(name, urdf)
             if path is not None:
-                found[name] = path
-    return found
+                meshes[name] = path
+    return meshes

@@ -1,4 +1,4 @@
-"""Hardware as users name it: a preset or parameters, checked against a robot, and the robot that has them."""
+"""Read hardware parameters from a preset or a mapping, check them, and apply them to a robot."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from bipedsim.model.robot import Robot
 
 
 def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams:
-    """Return the hardware that ``spec`` means for ``robot``.
+    """Return the hardware parameters that ``spec`` defines for ``robot``.
 
     Args:
-        spec: Name of a preset; or parameters, over those of the preset that their key ``preset`` names, else of the
-            ideal one: as a mapping, as text in YAML's braces, or as the path of a YAML file.
-        robot: Its robot.yaml adds to the presets.
+        spec: Name of a preset, or parameters that override the preset in their key ``preset`` (default: ideal).
+            Parameters are a mapping, YAML text in braces, or the path of a YAML file.
+        robot: The robot; its robot.yaml can extend the presets.
 
     Raises:
-        UnknownNameError: No such preset, parameter or joint.
+        UnknownNameError: The preset, a parameter or a joint does not exist.
         ConfigError: A value is wrong.
     """
     where = "hardware"
@@ -40,28 +40,28 @@ def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams
         elif text.endswith((".yaml", ".yml")):
             where, spec = text, read_yaml(Path(text))
     if not isinstance(spec, Mapping):
-        others = "{preset: NAME, PARAMETER: VALUE}, or the path of a YAML file"
-        raise UnknownNameError("hardware", str(spec), PRESETS, otherwise=others)
-    given = dict(spec)
-    preset = given.pop("preset", IDEAL)
+        alternatives = "{preset: NAME, PARAMETER: VALUE}, or the path of a YAML file"
+        raise UnknownNameError("hardware", str(spec), PRESETS, otherwise=alternatives)
+    parameters = dict(spec)
+    preset = parameters.pop("preset", IDEAL)
     if not isinstance(preset, str) or preset not in PRESETS:
         raise UnknownNameError("preset", str(preset), PRESETS, where)
-    values = {**PRESETS[preset], **robot.hardware.get(preset, {}), **given}
+    values = {**PRESETS[preset], **robot.hardware.get(preset, {}), **parameters}
     return _checked(values, robot.joint_names, where)
 
 
 def check_presets(
     presets: Mapping[str, Mapping[str, Any]], joints: Sequence[str], where: str
 ) -> dict[str, dict[str, Any]]:
-    """Return the key ``hardware`` of a robot.yaml, checked.
+    """Check and return the key ``hardware`` of a robot.yaml.
 
     Args:
-        presets: Preset to the parameters that this robot changes in it.
+        presets: Preset to the parameters that this robot changes.
         joints: Actuated joints.
         where: File and key, for messages.
 
     Raises:
-        UnknownNameError, ConfigError: As :func:`read_hardware`.
+        UnknownNameError, ConfigError: As for :func:`read_hardware`.
     """
     for name, values in presets.items():
         if name not in PRESETS:
@@ -80,12 +80,12 @@ def _checked(values: Mapping[str, Any], joints: Sequence[str], where: str) -> Ha
 
 
 def differs(params: HardwareParams, part: type) -> bool:
-    """Return whether any parameter of ``part``, a base of :class:`HardwareParams`, is not the ideal one."""
+    """Return whether any parameter of ``part``, a base class of :class:`HardwareParams`, is not ideal."""
     return any(getattr(params, f.name) != f.default for f in dataclasses.fields(part))
 
 
 def perturbed(robot: Robot, params: PlantParams) -> Robot:
-    """Return ``robot`` with its masses as ``params`` have them; itself if they change nothing."""
+    """Return ``robot`` with the mass changes of ``params``; the same object if there are none."""
     if params.mass_scale != 1.0:
         robot = robot.with_mass_scale(params.mass_scale)
     if any(params.com_shift):

@@ -1,4 +1,4 @@
-"""Inertia: whether a rigid body can have it, and the nearest one that a body can have."""
+"""Check whether a rigid body can have an inertia, and find the nearest possible one."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import numpy as np
 from bipedsim.numerics import Array
 
 SMALLEST_RADIUS = 1e-5
-"""Radius of gyration [m] below which a link counts as a point mass, whose exported inertia is rounding noise."""
+"""Radius of gyration below which a link is a point mass, whose exported inertia is rounding noise [m]."""
 LARGEST_BODY = 1e12
-"""Mass [kg] and inertia [kg.m^2] beyond which a body is a slip of the hand, and arithmetic ends."""
+"""Mass [kg] and inertia [kg.m^2] above which a body is an input error."""
 TOLERANCE = 1e-3
-"""Slack of the triangle inequality, relative to the trace: CAD exports round to three or four digits."""
+"""Tolerance of the triangle inequality relative to the trace; CAD exports round to three or four digits."""
 FLATTEST = 1e-3
-"""Of a mended body: its least second moment of mass over the sum of the three."""
+"""Smallest second moment of mass of a corrected body, as a fraction of the sum of all three."""
 
 
 def inertia_problem(mass: float, inertia: Array) -> str:
-    """Return why ``inertia`` (3, 3) about the CoM is not that of a rigid body of ``mass`` [kg], or an empty string."""
+    """Return why ``inertia`` (3, 3) about the CoM is impossible for a body of ``mass`` [kg], or an empty string."""
     if not (mass <= LARGEST_BODY and np.abs(inertia).max() <= LARGEST_BODY):
         return f"mass {mass:.4g} kg or inertia up to {np.abs(inertia).max():.4g} kg.m^2 is beyond {LARGEST_BODY:g}"
     moments = np.linalg.eigvalsh(inertia)
@@ -33,12 +33,12 @@ def inertia_problem(mass: float, inertia: Array) -> str:
 
 
 def nearest_inertia(inertia: Array) -> Array:
-    """Return the inertia (3, 3) [kg.m^2] nearest to ``inertia`` that a rigid body can have.
+    """Return the inertia (3, 3) [kg.m^2] of a rigid body that is nearest to ``inertia``.
 
-    A body can have I if and only if S = tr(I)/2 - I, its second moments of mass, is positive semidefinite (Wensing,
-    Kim and Slotine, IEEE RA-L 2018). The nearest one in the Frobenius norm has the principal axes of I. Its second
-    moments s minimise |s - s0|^2 + (sum of s - s0)^2, which is |I - I0|^2 as I = tr(S) - S. Each is at least
-    ``FLATTEST`` of the sum, so that the body has an extent.
+    A body can have I if and only if its second moments of mass, S = tr(I)/2 - I, are positive semidefinite (Wensing,
+    Kim and Slotine, IEEE RA-L 2018). The nearest inertia in the Frobenius norm has the principal axes of I. Its second
+    moments s minimise |s - s0|^2 + (sum of s - s0)^2, which equals |I - I0|^2 because I = tr(S) - S. Each is at least
+    ``FLATTEST`` of the sum, so that the body has an extent in all directions.
 
     Args:
         inertia: (3, 3) symmetric, about the CoM.
@@ -47,8 +47,8 @@ def nearest_inertia(inertia: Array) -> Array:
 
     moments, axes = np.linalg.eigh(inertia)
     second = 0.5 * moments.sum() - moments
-    least = FLATTEST * float(np.abs(second).sum())
+    minimum = FLATTEST * float(np.abs(second).sum())
     rows = np.vstack([np.eye(3), np.ones(3)])
-    beyond, _ = nnls(rows, rows @ (second - least))
-    second = beyond + least
+    excess, _ = nnls(rows, rows @ (second - minimum))
+    second = excess + minimum
     return np.asarray((axes * (second.sum() - second)) @ axes.T)

@@ -1,4 +1,4 @@
-"""robot.yaml + URDF -> Robot: joints, limits, feet, IMU and the standing posture, each with its checks."""
+"""Load a robot from robot.yaml and URDF: joints, limits, feet, IMU and standing posture, with checks."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ T = TypeVar("T")
 
 
 class RobotReader:
-    """The steps from a robot.yaml to the parts of a Robot; they share the file that messages name.
+    """Reads the parts of a Robot from a robot.yaml, step by step.
 
     Args:
-        source: The robot.yaml.
+        source: The robot.yaml; all messages name it.
 
     Attributes:
         config: Its keys.
-        warnings: What was odd but usable, gathered by the steps.
-        passive: Movable joints without a drive, known once the model is read.
+        warnings: Warnings of all steps.
+        passive: Movable joints without a drive; set by :meth:`read_model`.
     """
 
     def __init__(self, source: Path) -> None:
@@ -48,25 +48,25 @@ class RobotReader:
         self.passive: tuple[str, ...] = ()
 
     def read_model(self) -> tuple[pin.Model, tuple[str, ...], Path, str]:
-        """Return the model without locked joints, the actuated joints in order, the URDF file and its text."""
+        """Return the model without locked joints, the actuated joints in order, and the URDF's path and text."""
         path = urdf_path(self.config.urdf, self.source)
         overrides = {key: self._covers(key) for key in ("effort_limit", "velocity_limit", "position_limit")}
-        given = {link: vars(inertia) for link, inertia in self.config.inertia.items()}
+        inertias = {link: vars(inertia) for link, inertia in self.config.inertia.items()}
         mend = self.config.inertia_check == MEND
-        model, xml, odd = read_urdf(path, self.config.root == "free_flyer", overrides, given, mend)
-        self.warnings += odd
+        model, xml, warnings = read_urdf(path, self.config.root == "free_flyer", overrides, inertias, mend)
+        self.warnings += warnings
         model, joints = self._reduced(model)
         model.gravity.linear = np.array([0.0, 0.0, -self.config.gravity])
         self._check_bodies(model)
         return model, joints, path, xml
 
     def read_foot(self, model: pin.Model, name: str, foot: FootConfig) -> tuple[Sole, pin.SE3]:
-        """Return the sole of one foot and the frame of its ankle sensor in the joint that carries it."""
+        """Return the sole of a foot, and the frame of its ankle sensor relative to the joint that moves it."""
         sole = self._sole(model, name, foot)
         return sole, self._ankle(model, sole, foot.ankle_frame)
 
     def _covers(self, key: str) -> Callable[[str], bool]:
-        """Return whether a joint can do without a limit in the URDF: robot.yaml has one, or no drive turns it."""
+        """Return a function that tells whether a joint needs no limit in the URDF: it is in robot.yaml or undriven."""
         values, locked, passive = getattr(self.config, key), self.config.locked, self.config.passive
 
         def covers(joint: str) -> bool:
@@ -79,7 +79,7 @@ class RobotReader:
         return covers
 
     def _reduced(self, model: pin.Model) -> tuple[pin.Model, tuple[str, ...]]:
-        """Weld the locked joints and return the actuated ones in their order."""
+        """Weld the locked joints; return the reduced model and the actuated joints in order."""
         config, source = self.config, self.source
         first = 2 if has_free_flyer(model) else 1
         movable = list(model.names)[first:]
@@ -91,14 +91,14 @@ class RobotReader:
         if joints is None:
             joints = [n for n in movable if n not in angles and n not in passive] if others is None else []
         joints = self._listed("joints", joints, movable, {"locked": angles, "passive": passive})
-        left = [n for n in movable if n not in joints and n not in angles and n not in passive]
-        if left and others is None:
+        remaining = [n for n in movable if n not in joints and n not in angles and n not in passive]
+        if remaining and others is None:
             raise ConfigError(
-                f"{source}: joints {', '.join(left)} are neither in joints nor in passive nor in locked; "
+                f"{source}: joints {', '.join(remaining)} are neither in joints nor in passive nor in locked; "
                 "name them, or add `others: 0.0` to locked"
             )
         self.passive = tuple(passive)
-        angles |= dict.fromkeys(left, others or 0.0)
+        angles |= dict.fromkeys(remaining, others or 0.0)
         for name in movable:
             joint = model.joints[model.getJointId(name)]
             if joint.nq != 1:
@@ -110,29 +110,29 @@ class RobotReader:
         return model, tuple(joints)
 
     def _listed(
-        self, key: str, names: list[str], movable: list[str], others: Mapping[str, Container[str]]
+        self, key: str, names: list[str], movable: list[str], other_keys: Mapping[str, Container[str]]
     ) -> list[str]:
-        """Return the joints that ``key`` lists: each movable, named once, and in none of the ``others`` keys."""
+        """Check the joints in ``key``: each is movable, listed once, and not in ``other_keys``."""
         for joint in names:
             if joint not in movable:
                 raise UnknownNameError("joint", joint, movable, f"{self.source}: {key}")
             if names.count(joint) > 1:
                 raise ConfigError(f"{self.source}: {key}: {joint!r} appears {names.count(joint)} times")
-            for other, taken in others.items():
-                if joint in taken:
+            for other, members in other_keys.items():
+                if joint in members:
                     raise ConfigError(f"{self.source}: joint {joint!r} is both in {key} and in {other}")
         return names
 
     def _check_bodies(self, model: pin.Model) -> None:
         faults: list[ConfigError] = []
-        carried = [body.mass for body in model.inertias]
+        mass_beyond = [body.mass for body in model.inertias]
         for i in range(model.njoints - 1, 0, -1):
-            carried[model.parents[i]] += carried[i]
+            mass_beyond[model.parents[i]] += mass_beyond[i]
         for i in range(1, model.njoints):
             body = model.inertias[i]
-            # Between crossing joints, or those of a planar base, there may be nothing; whether all of it can move is
-            # seen in M.
-            if body.mass == 0.0 and (model.names[i] in self.passive or carried[i] > 0.0):
+            # Bodies between crossing joints or of a planar base may be massless. The check of the mass matrix detects
+            # motions without inertia.
+            if body.mass == 0.0 and (model.names[i] in self.passive or mass_beyond[i] > 0.0):
                 continue
             links = [f.name for f in model.frames if f.parentJoint == i and f.type == pin.BODY]
             where = (
@@ -151,19 +151,19 @@ class RobotReader:
         faults: list[ConfigError] = []
         effort, velocity = model.upperEffortLimit.copy(), model.upperVelocityLimit.copy()
         for key, limits in (("effort_limit", effort), ("velocity_limit", velocity)):
-            given = numbers_per_joint(getattr(config, key), joints, f"{source}: {key}", low=0.0)
+            values = numbers_per_joint(getattr(config, key), joints, f"{source}: {key}", low=0.0)
             for joint, i in zip(joints, idx_v, strict=True):
-                limits[i] = given.get(joint, limits[i])
+                limits[i] = values.get(joint, limits[i])
                 if not 0.0 < limits[i] < 1e300:
                     text = f"{source}: joint {joint!r} has {key} {limits[i]:g}; a positive one is needed: "
                     faults.append(ConfigError(f"{text}write `{key}: {{{joint}: ...}}`"))
         model.upperEffortLimit, model.lowerEffortLimit = effort, -effort
         model.upperVelocityLimit, model.lowerVelocityLimit = velocity, -velocity
         lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
-        given_ranges = per_joint(config.position_limit, joints, f"{source}: position_limit")
+        ranges = per_joint(config.position_limit, joints, f"{source}: position_limit")
         for joint, i in zip(joints, idx_q, strict=True):
-            if joint in given_ranges:
-                lower[i], upper[i] = given_ranges[joint]
+            if joint in ranges:
+                lower[i], upper[i] = ranges[joint]
             if not lower[i] < upper[i]:
                 text = f"[{lower[i]:g}, {upper[i]:g}]; lower must be below upper"
                 faults.append(ConfigError(f"{source}: joint {joint!r} has position limits {text}"))
@@ -178,8 +178,10 @@ class RobotReader:
             armature[idx_v[joints.index(joint)]] = value
         model.armature = armature
         if joints and not armature[idx_v].all():
-            none = [j for j, i in zip(joints, idx_v, strict=True) if armature[i] == 0.0]
-            self.warnings.append(f"{source}: no reflected rotor inertia (key armature) for {', '.join(none)}")
+            without_armature = [j for j, i in zip(joints, idx_v, strict=True) if armature[i] == 0.0]
+            self.warnings.append(
+                f"{source}: no reflected rotor inertia (key armature) for {', '.join(without_armature)}"
+            )
 
     def damping(self, model: pin.Model, joints: tuple[str, ...]) -> Array:
         movable = (*joints, *self.passive)
@@ -249,8 +251,8 @@ class RobotReader:
         return frame.name, int(frame.parentJoint), frame.placement
 
     def loops(self, model: pin.Model) -> tuple[Loop, ...]:
-        """Return what closes chains, with all that is wrong with it in one error."""
-        found, faults = [], []
+        """Return the closed chains; a single error lists all problems."""
+        loops, faults = [], []
         for name, loop in self.config.loops.items():
             frames = []
             for key in ("frame1", "frame2"):
@@ -268,42 +270,42 @@ class RobotReader:
                         f"{model.names[first.parentJoint]!r}; a loop is between two bodies"
                     )
                 )
-            places = first.placement * loop.placement1.transform(), second.placement * loop.placement2.transform()
-            found.append(Loop(name, loop.type, (int(first.parentJoint), int(second.parentJoint)), places))
+            placements = first.placement * loop.placement1.transform(), second.placement * loop.placement2.transform()
+            loops.append(Loop(name, loop.type, (int(first.parentJoint), int(second.parentJoint)), placements))
         if self.config.loops_from:
             path = self.source.parent / self.config.loops_from
             try:
-                others, left_out = read_equality(path, model, lambda body, where: self._frame(model, body, where))
+                mjcf_loops, left_out = read_equality(path, model, lambda body, where: self._frame(model, body, where))
             except ConfigError as error:
                 faults.append(error)
             else:
                 self.warnings += left_out
-                twice = sorted({loop.name for loop in others} & set(self.config.loops))
-                if twice:
-                    faults.append(ConfigError(f"{self.source}: loops and {path} both have {', '.join(twice)}"))
-                found += others
+                duplicates = sorted({loop.name for loop in mjcf_loops} & set(self.config.loops))
+                if duplicates:
+                    faults.append(ConfigError(f"{self.source}: loops and {path} both have {', '.join(duplicates)}"))
+                loops += mjcf_loops
         together(faults)
-        return tuple(found)
+        return tuple(loops)
 
     def _closed(self, model: pin.Model, loops: tuple[Loop, ...], q: Array, idx_v: Indices) -> Array:
-        """Return ``q`` with its loops closed by the joints without a drive."""
+        """Return ``q`` with its loops closed by the undriven joints."""
         equations = LoopEquations(model, loops)
         columns = passive_columns(model, idx_v)
-        found, done = close(equations, model, q, columns)
-        if not done:
+        closed_q, converged = close(equations, model, q, columns)
+        if not converged:
             raise ConfigError(
-                f"{self.source}: posture: {open_loops(equations, loops, found)} by the passive joints "
+                f"{self.source}: posture: {open_loops(equations, loops, closed_q)} by the passive joints "
                 f"({', '.join(self.passive) or 'none'}) from there; give the angles that close them, or mend the frames"
             )
         lower, upper = model.lowerPositionLimit, model.upperPositionLimit
         for joint in self.passive:
             i = model.joints[model.getJointId(joint)].idx_q
-            if not lower[i] - ROUNDED <= found[i] <= upper[i] + ROUNDED:
+            if not lower[i] - ROUNDED <= closed_q[i] <= upper[i] + ROUNDED:
                 raise ConfigError(
-                    f"{self.source}: posture: loops put {joint} at {found[i]:g} rad, outside its limits "
+                    f"{self.source}: posture: loops put {joint} at {closed_q[i]:g} rad, outside its limits "
                     f"[{lower[i]:g}, {upper[i]:g}]; give angles that keep it within"
                 )
-        return found
+        return closed_q
 
     def nominal(
         self,
@@ -317,11 +319,11 @@ class RobotReader:
         q = pin.neutral(model)
         lower, upper = model.lowerPositionLimit, model.upperPositionLimit
         movable = (*joints, *self.passive)
-        given = numbers_per_joint(self.config.posture, movable, f"{self.source}: posture")
+        angles = numbers_per_joint(self.config.posture, movable, f"{self.source}: posture")
         for joint in movable:
             i = model.joints[model.getJointId(joint)].idx_q
-            q[i] = given.get(joint, min(max(0.0, lower[i]), upper[i]))
-            # Where loops put a passive joint is seen when they are closed.
+            q[i] = angles.get(joint, min(max(0.0, lower[i]), upper[i]))
+            # The positions of passive joints in loops are checked after the loops are closed.
             if not lower[i] <= q[i] <= upper[i] and not (loops and joint in self.passive):
                 raise ConfigError(
                     f"{self.source}: posture.{joint} = {q[i]:g} rad is outside the limits [{lower[i]:g}, {upper[i]:g}]"
@@ -343,9 +345,9 @@ class RobotReader:
                 f"{self.source}: posture: no posture near it has flat soles and the centre of mass over the support; "
                 "bend the knees, and check the sole placements"
             )
-        moved = np.abs(standing[idx_q] - q[idx_q])
-        if moved.max() > 0.3:
-            worst = int(np.argmax(moved))
+        difference = np.abs(standing[idx_q] - q[idx_q])
+        if difference.max() > 0.3:
+            worst = int(np.argmax(difference))
             self.warnings.append(
                 f"{self.source}: posture: standing needs {joints[worst]} = {standing[idx_q[worst]]:.3f} rad "
                 f"instead of {q[idx_q[worst]]:.3f}"
@@ -353,24 +355,24 @@ class RobotReader:
         return standing
 
     def postures(self, joints: tuple[str, ...]) -> dict[str, dict[str, float]]:
-        """Return the postures by name, each joint to its angle [rad], with all that is wrong with them in one error."""
-        movable, faults, found = (*joints, *self.passive), [], {}
+        """Return name of a posture to joint angles [rad]; a single error lists all problems."""
+        movable, faults, postures = (*joints, *self.passive), [], {}
         for name, angles in self.config.postures.items():
             try:
-                found[name] = numbers_per_joint(angles, movable, f"{self.source}: postures.{name}")
+                postures[name] = numbers_per_joint(angles, movable, f"{self.source}: postures.{name}")
             except ConfigError as error:
                 faults.append(error)
         together(faults)
-        return found
+        return postures
 
     def bodies(self, model: pin.Model) -> dict[str, list[ShapeConfig]]:
-        """Return the shapes of links that are not those of the URDF."""
+        """Return the shapes of links that do not use those of the URDF."""
         for link in self.config.bodies:
             self._check_link(model, link, "bodies")
         return {link: list(shapes) for link, shapes in self.config.bodies.items()}
 
     def self_collision(self, model: pin.Model) -> tuple[tuple[str, str], ...]:
-        """Return the pairs of links that touch each other."""
+        """Return the pairs of links that can touch each other."""
         pairs = []
         for pair in self.config.self_collision:
             if len(pair) != 2 or pair[0] == pair[1]:
@@ -382,7 +384,7 @@ class RobotReader:
         return tuple(pairs)
 
     def _check_link(self, model: pin.Model, link: str, key: str) -> int:
-        """Return the joint that carries a link."""
+        """Return the joint that moves a link."""
         if not model.existFrame(link, pin.FrameType.BODY):
             bodies = [f.name for f in model.frames if f.type == pin.BODY]
             raise UnknownNameError("link", link, bodies, f"{self.source}: {key}")
@@ -407,42 +409,42 @@ def _matches(pattern: Any, joint: str) -> bool:
 
 
 @dataclass
-class Part(Generic[T]):
-    """What a step of reading has returned, or nothing where it has failed."""
+class StepResult(Generic[T]):
+    """Result of a reading step, or nothing if the step failed."""
 
-    found: T | None = None
+    result: T | None = None
 
     @property
     def value(self) -> T:
-        """What it has returned."""
-        return cast(T, self.found)
+        """The result; valid only if no step has failed."""
+        return cast(T, self.result)
 
 
-class Gathered:
-    """Runs steps that do not need each other, and keeps what is wrong in each.
+class StepRunner:
+    """Runs independent steps and collects their errors.
 
     Attributes:
-        faults: What the steps have raised.
+        faults: Errors of the steps.
     """
 
     def __init__(self) -> None:
         self.faults: list[ConfigError] = []
 
-    def of(self, step: Callable[[], T]) -> Part[T]:
-        """Run a step."""
+    def run(self, step: Callable[[], T]) -> StepResult[T]:
+        """Run a step and collect its error."""
         try:
-            return Part(step())
+            return StepResult(step())
         except ConfigError as fault:
             self.faults.append(fault)
-            return Part()
+            return StepResult()
 
 
 def load_robot(name_or_path: str | Path) -> Robot:
-    """Load a robot by its name in the table, or from a robot.yaml (or the folder of one).
+    """Load a robot by its name, or from a robot.yaml or its folder.
 
     Raises:
-        UnknownNameError: No such robot, joint or frame; the message lists the choices.
-        ConfigError: Anything else that is wrong with robot.yaml or its URDF, with file, key and value.
+        UnknownNameError: The robot, a joint or a frame does not exist; the message lists the choices.
+        ConfigError: Anything else in robot.yaml or its URDF is wrong; the message has file, key and value.
     """
     if str(name_or_path).lower().endswith(DESCRIPTIONS):
         raise ConfigError(
@@ -456,25 +458,25 @@ def load_robot(name_or_path: str | Path) -> Robot:
     ids = [model.getJointId(n) for n in joints]
     idx_q = np.array([model.joints[i].idx_q for i in ids], dtype=np.intp)
     idx_v = np.array([model.joints[i].idx_v for i in ids], dtype=np.intp)
-    # All that is wrong with any of it in one error.
-    parts = Gathered()
-    parts.of(lambda: reader.set_limits(model, joints, idx_q, idx_v))
-    damping = parts.of(lambda: reader.damping(model, joints))
-    feet = [parts.of(partial(reader.read_foot, model, name, foot)) for name, foot in config.feet.items()]
-    imu = parts.of(lambda: reader.imu(model))
-    found_loops = parts.of(lambda: reader.loops(model))
-    bodies = parts.of(lambda: reader.bodies(model))
-    pairs = parts.of(lambda: reader.self_collision(model))
-    postures = parts.of(lambda: reader.postures(joints))
-    presets = parts.of(lambda: check_presets(config.hardware, joints, f"{source}: hardware"))
+    # All steps run before an error is raised, so that the error lists all problems.
+    steps = StepRunner()
+    steps.run(lambda: reader.set_limits(model, joints, idx_q, idx_v))
+    damping = steps.run(lambda: reader.damping(model, joints))
+    feet = [steps.run(partial(reader.read_foot, model, name, foot)) for name, foot in config.feet.items()]
+    imu = steps.run(lambda: reader.imu(model))
+    loop_result = steps.run(lambda: reader.loops(model))
+    bodies = steps.run(lambda: reader.bodies(model))
+    pairs = steps.run(lambda: reader.self_collision(model))
+    postures = steps.run(lambda: reader.postures(joints))
+    presets = steps.run(lambda: check_presets(config.hardware, joints, f"{source}: hardware"))
     stiffness, drive_damping = (
-        parts.of(partial(numbers_per_joint, getattr(config, key), joints, f"{source}: {key}"))
+        steps.run(partial(numbers_per_joint, getattr(config, key), joints, f"{source}: {key}"))
         for key in ("drive_stiffness", "drive_damping")
     )
-    together(parts.faults)
+    together(steps.faults)
     soles = tuple(foot.value[0] for foot in feet)
     imu_frame, imu_joint, imu_placement = imu.value
-    loops = found_loops.value
+    loops = loop_result.value
     q_nominal = reader.nominal(model, soles, joints, idx_q, idx_v, loops)
     reader.check_mass_matrix(model, q_nominal)
     return Robot(

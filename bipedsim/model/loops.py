@@ -1,4 +1,4 @@
-"""Closed chains: places of two bodies that stay together, beside the tree of joints."""
+"""Model closed kinematic chains: frames of two bodies that coincide, in addition to the tree of joints."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import pinocchio as pin
 from bipedsim.numerics import Array, Indices
 
 CONNECT, WELD = "connect", "weld"
-"""Kinds of loops, in the words of MJCF: a ball joint holds three coordinates, a weld six."""
+"""Kinds of loops as in MJCF: ``connect`` constrains three coordinates, ``weld`` six."""
 CLOSED = 1e-12
-"""Largest error [m or rad] of a loop that is closed."""
+"""Largest error of a closed loop [m or rad]."""
 MAX_ITERATIONS = 100
 LONGEST_STEP = 0.3
-"""Most that a joint turns in one iteration [rad]."""
+"""Maximum joint rotation per iteration [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """Two frames, one on either of two bodies, whose origins are one point, and of a weld whose axes are the same.
+    """Two frames on different bodies with coinciding origins; for a weld, their axes also coincide.
 
     Attributes:
         name: From robot.yaml.
         kind: ``connect`` or ``weld``.
-        joints: pinocchio joints that carry the bodies, 0 for the world.
-        placements: Each frame in the frame of its joint. Forces and errors are along the axes of the first one.
+        joints: pinocchio joints that move the bodies, 0 for the world.
+        placements: Each frame in the frame of its joint. Forces and errors are along the axes of the first frame.
     """
 
     name: str
@@ -37,16 +37,16 @@ class Loop:
 
     @property
     def size(self) -> int:
-        """How many coordinates it holds."""
+        """Number of constrained coordinates."""
         return 6 if self.kind == WELD else 3
 
 
 class LoopEquations:
-    """Errors of the loops of a model, and their Jacobian by pinocchio's constraint models.
+    """Errors of the loops of a model and their Jacobian, with pinocchio's constraint models.
 
     Args:
         model: The model.
-        loops: At least one.
+        loops: One or more loops.
     """
 
     def __init__(self, model: pin.Model, loops: Sequence[Loop]) -> None:
@@ -56,24 +56,28 @@ class LoopEquations:
         self._models, self._datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
         for loop in loops:
             kind = pin.ContactType.CONTACT_6D if loop.kind == WELD else pin.ContactType.CONTACT_3D
-            (first, second), (place, other) = loop.joints, loop.placements
-            constraint = pin.RigidConstraintModel(kind, model, first, place, second, other, pin.LOCAL)
+            (first, second), (first_placement, second_placement) = loop.joints, loop.placements
+            constraint = pin.RigidConstraintModel(
+                kind, model, first, first_placement, second, second_placement, pin.LOCAL
+            )
             self._models.append(constraint)
             self._datas.append(constraint.createData())
 
     def at(self, q: Array) -> tuple[Array, Array]:
-        """Return the errors (m,) [m, rad] at ``q`` (nq,) and their Jacobian (m, nv), exact where they are zero.
+        """Return the errors (m,) [m, rad] at ``q`` (nq,) and their Jacobian (m, nv), which is exact at zero error.
 
-        Of each loop the second frame as the first one sees it: its place, and of a weld its turn.
+        The error of a loop is the position of the second frame in the first one, and for a weld also its rotation.
         """
         pin.computeJointJacobians(self._model, self._data, q)
         errors = []
         for loop, constraint, data in zip(self._loops, self._models, self._datas, strict=True):
             constraint.calc(self._model, self._data, data)
-            place, other = (self._data.oMi[j] * m for j, m in zip(loop.joints, loop.placements, strict=True))
-            apart = place.actInv(other)
-            errors += [apart.translation] if loop.kind == CONNECT else [apart.translation, pin.log3(apart.rotation)]
-        # pinocchio's is that of the first frame against the second one.
+            first_pose, second_pose = (self._data.oMi[j] * m for j, m in zip(loop.joints, loop.placements, strict=True))
+            relative = first_pose.actInv(second_pose)
+            errors += (
+                [relative.translation] if loop.kind == CONNECT else [relative.translation, pin.log3(relative.rotation)]
+            )
+        # pinocchio's Jacobian is that of the first frame relative to the second one, hence the sign.
         return np.concatenate(errors), -pin.getConstraintsJacobian(self._model, self._data, self._models, self._datas)
 
     def gaps(self, q: Array) -> Array:
@@ -84,15 +88,15 @@ class LoopEquations:
 
 
 def close(equations: LoopEquations, model: pin.Model, q: Array, columns: Indices) -> tuple[Array, bool]:
-    """Return the configuration near ``q`` (nq,) whose loops are closed, or nearly so, and whether they are.
+    """Close the loops near ``q`` (nq,); return the configuration and whether the search has converged.
 
-    By Newton's method, with the least change in each iteration; coordinates that are held more than once are met once.
+    Newton's method with the smallest change in each iteration. Redundant constraints are allowed.
 
     Args:
-        equations: Of the loops.
+        equations: Equations of the loops.
         model: The model.
-        q: (nq,) where the search starts.
-        columns: Indices of the velocities that may change.
+        q: (nq,) initial configuration.
+        columns: Velocity indices that may change.
     """
     step = np.zeros(model.nv)
     for _ in range(MAX_ITERATIONS):
@@ -100,6 +104,6 @@ def close(equations: LoopEquations, model: pin.Model, q: Array, columns: Indices
         if np.abs(error).max() < CLOSED:
             return q, True
         step[columns] = np.linalg.lstsq(jacobian[:, columns], -error, rcond=1e-10)[0]
-        longest = float(np.abs(step).max())
-        q = pin.integrate(model, q, step * min(1.0, LONGEST_STEP / max(longest, CLOSED)))
+        largest = float(np.abs(step).max())
+        q = pin.integrate(model, q, step * min(1.0, LONGEST_STEP / max(largest, CLOSED)))
     return q, False

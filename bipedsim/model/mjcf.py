@@ -1,4 +1,4 @@
-"""Loops of an MJCF file: ``connect`` and ``weld`` of its ``equality``, between bodies that a URDF has as links."""
+"""Read closed chains from MJCF: ``connect`` and ``weld`` in ``equality`` between bodies that are links in the URDF."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from bipedsim.numerics import Array
 
 WORLD = "world"
 FindFrame = Callable[[str, str], pin.Frame]
-"""Frame of a link by its name, and where that stands, for messages."""
+"""Function from the name of a link, and the location for messages, to its frame."""
 
 
 def read_equality(path: Path, model: pin.Model, find: FindFrame) -> tuple[list[Loop], list[str]]:
-    """Return the loops of an MJCF file, and in words what of its ``equality`` is left out.
+    """Return the loops of an MJCF file, and notes on the parts of ``equality`` that are left out.
 
-    A connect says where its point is in the first body; where that is in the second one follows, as in MuJoCo, from
-    how they are when all joints are at 0. So does the pose of a weld that has no ``relpose``.
+    A connect defines its point in the first body. As in MuJoCo, the point in the second body follows from the
+    configuration with all joints at 0. The same holds for the pose of a weld without ``relpose``.
 
     Args:
-        path: The file; files that it includes are not read.
-        model: What the URDF holds, with the joints of MJCF at the same zeros.
+        path: The file; included files are not read.
+        model: Model from the URDF, whose joints have the same zeros as in MJCF.
         find: Finds a link.
 
     Raises:
-        ConfigError: It cannot be read, or something in it is wrong: all of it, by element.
+        ConfigError: The file cannot be read or has errors; the message lists all of them by element.
     """
     try:
         root = ElementTree.fromstring(read_text(path).encode())
@@ -70,26 +70,26 @@ def _loop(element: ElementTree.Element, name: str, where: str, data: pin.Data, f
         raise ConfigError(f"{where} is between sites, which a URDF has not: give body1, body2 and anchor")
     if not element.get("body1"):
         raise ConfigError(f"{where} has no body1")
-    one, other = _body(element.get("body1", ""), where, find), _body(element.get("body2", WORLD), where, find)
-    if one[0] == other[0]:
+    first, second = _body(element.get("body1", ""), where, find), _body(element.get("body2", WORLD), where, find)
+    if first[0] == second[0]:
         raise ConfigError(f"{where}: both bodies move with the same joint; a loop is between two bodies")
-    poses = [data.oMi[joint] * placement for joint, placement in (one, other)]
-    apart = poses[1].actInv(poses[0])
+    poses = [data.oMi[joint] * placement for joint, placement in (first, second)]
+    relative = poses[1].actInv(poses[0])
     if element.tag == CONNECT:
         point = pin.SE3(np.eye(3), _numbers(element, "anchor", 3, where))
-        places = one[1] * point, other[1] * apart * point
+        placements = first[1] * point, second[1] * relative * point
     else:
         pose = _numbers(element, "relpose", 7, where) if element.get("relpose") else np.zeros(7)
         length = float(np.linalg.norm(pose[3:]))
         x, y, z = pose[:3]
         w, i, j, k = pose[3:] / (length or 1.0)
-        held = pin.XYZQUATToSE3(np.array([x, y, z, i, j, k, w])) if length else apart.inverse()
-        places = one[1] * held, other[1]
-    return Loop(name, element.tag, (one[0], other[0]), places)
+        weld_pose = pin.XYZQUATToSE3(np.array([x, y, z, i, j, k, w])) if length else relative.inverse()
+        placements = first[1] * weld_pose, second[1]
+    return Loop(name, element.tag, (first[0], second[0]), placements)
 
 
 def _body(name: str, where: str, find: FindFrame) -> tuple[int, pin.SE3]:
-    """Return the joint that carries a body, and the body's frame in it."""
+    """Return the joint that moves a body, and the body's frame relative to this joint."""
     if name == WORLD:
         return 0, pin.SE3.Identity()
     frame = find(name, where)

@@ -1,4 +1,4 @@
-"""The robots that can be named."""
+"""Find robots by name."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bipedsim.config import Files
 ROBOTS = Files(
     "robot", "bipedsim.robots", Path(__file__).parents[1] / "robots", "*/robot.yaml", lambda path: path.parent.name
 )
-"""Name to robot.yaml: a new robot is a new folder."""
+"""Name to robot.yaml; every folder with a robot.yaml is a robot."""
 DESCRIPTIONS = (".urdf", ".xacro", ".xml", ".mjcf")
-"""Suffixes of what `bipedsim import` makes a robot.yaml of."""
+"""Suffixes of files that `bipedsim import` converts to a robot.yaml."""
 
 
 def robot_file(name_or_path: str | Path) -> Path:
-    """Return the robot.yaml of a name, or of the path of a file or of its folder.
+    """Return the robot.yaml for a robot's name, or for the path of a file or folder.
 
     Raises:
-        UnknownNameError: No such name; the message lists the names.
+        UnknownNameError: The name is unknown; the message lists the names.
     """
     source = ROBOTS.find(name_or_path, "the path of a robot.yaml")
     return source / "robot.yaml" if os.path.isdir(source) else source

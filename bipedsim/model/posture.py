@@ -1,4 +1,4 @@
-"""Standing on flat ground: the base pose for given joints, and the joints that make standing possible."""
+"""Compute standing configurations on flat ground: base pose for given joints, and suitable joint angles."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bipedsim.model.sole import Sole
 from bipedsim.numerics import Array
 
 Residual = Callable[[Array], tuple[Array, Array]]
-"""Configuration (nq,) to equalities (m,) and their Jacobian (m, nv)."""
+"""Function from a configuration (nq,) to equality residuals (m,) and their Jacobian (m, nv)."""
 
 CLOSED = 1e-12
-"""Largest residual [m or rad] of a solved posture."""
+"""Largest residual of a solved posture [m or rad]."""
 TILT_WEIGHT = 100.0
-"""Tilting the trunk by an angle costs as much as ten times that angle in a joint: people bend the ankles first."""
+"""Cost of the trunk's squared tilt relative to a squared joint angle, so that the ankles bend first."""
 IDLE_WEIGHT = 1e-3
-"""What an angle of a joint without a drive costs of what it costs in one with."""
+"""Cost of the squared angle of an undriven joint relative to a driven one."""
 NEAREST = 1e-7
-"""Last step [rad] of the search for the nearest of the solved postures; it closes in linearly."""
+"""Last step of the search for the nearest posture [rad]; it converges linearly."""
 MAX_ITERATIONS = 100
 WHOLE_STEPS = 25
-"""Iterations with whole steps; from then on half of them, which ends the swinging to and fro of postures far away."""
+"""Number of iterations with full steps; later steps are halved, which stops oscillations far from the solution."""
 
 
 def sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> list[pin.SE3]:
@@ -35,11 +35,11 @@ def sole_placements(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: 
 
 
 def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
-    """Return ``q`` with the free-flyer base moved so that the sole vertices lie on z = 0, in the least-squares sense.
+    """Return ``q`` with the free-flyer base moved so that the sole vertices are on z = 0 by least squares.
 
-    The plane of least squared distances to all vertices becomes the ground, the mean heading of the soles becomes +x
-    and the mean of the sole centres the origin. One point leaves the attitude to the sole's normal, points on one line
-    leave the roll to it. A ball touches a radius below its vertex, along the normal that is looked for.
+    The best-fit plane of all vertices becomes the ground, the mean heading of the soles becomes +x, and the mean of the
+    sole centres becomes the origin. With a single point, the sole's normal defines the attitude; with points on one
+    line, it defines the roll. The contact point of a ball is one radius below its vertex along the ground normal.
     """
     data = model.createData()
     q = q.copy()
@@ -54,7 +54,7 @@ def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     z = up / np.linalg.norm(up)
     for _ in range(MAX_ITERATIONS):
         before, z = z, _normal(vertices - radii * z, up)
-        # Balls of different sizes turn the plane, by the square of what it was off.
+        # Balls of different sizes change the plane, but only by the square of its previous error.
         if np.abs(z - before).max() < CLOSED:
             break
     points = vertices - radii * z
@@ -69,7 +69,7 @@ def place_base(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
 
 
 def _normal(points: Array, up: Array) -> Array:
-    """Return the unit normal (3,) of the plane of least squares through ``points`` (n, 3), on the side of ``up``."""
+    """Return the unit normal (3,) of the best-fit plane of ``points`` (n, 3), on the side of ``up``."""
     spread, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=True)[1:]
     extent = np.append(spread, np.zeros(3))
     if extent[1] > 1e-9:
@@ -90,8 +90,8 @@ def _sole_rows(model: pin.Model, data: pin.Data, sole: Sole) -> tuple[pin.SE3, A
     return m, centre, jacobian[:3] - pin.skew(centre - joint.translation) @ jacobian[3:], jacobian[3:]
 
 
-def _flat(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> tuple[Array, Array]:
-    """Height and tilt of each sole, then the CoM over the support centre, with their Jacobian in the tangent space."""
+def _standing_residual(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> tuple[Array, Array]:
+    """Return height and tilt of each sole and the CoM offset from the support centre, with their Jacobian (m, nv)."""
     pin.computeJointJacobians(model, data, q)
     offset = pin.centerOfMass(model, data, q)[:2].copy()
     j_offset = pin.jacobianCenterOfMass(model, data, q)[:2].copy()
@@ -103,7 +103,7 @@ def _flat(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> 
         j_offset -= linear[:2] / len(soles)
         values.append(centre[2] - sole.radius)
         rows.append(linear[2])
-        # A polygon is level along two directions, a blade along one, a point along none.
+        # The tilt of a polygon has two directions, that of a line foot one, and that of a point foot none.
         span = np.linalg.svd(sole.vertices - sole.centre)[2][: min(sole.n_vertices - 1, 2)]
         for direction in span:
             axis = m.rotation[:, :2] @ direction
@@ -112,12 +112,12 @@ def _flat(model: pin.Model, data: pin.Data, soles: Sequence[Sole], q: Array) -> 
     return np.concatenate([values, offset]), np.vstack([*rows, j_offset])
 
 
-def _fixed(
+def _target_residual(
     model: pin.Model, data: pin.Data, soles: Sequence[Sole], targets: Sequence[pin.SE3], com: Array, q: Array
 ) -> tuple[Array, Array]:
-    """Displacement of each sole from its target and of the CoM from ``com``, with their Jacobian (m, nv).
+    """Return the displacements of soles and CoM from their targets, with their Jacobian (m, nv).
 
-    A blade may roll about its line, and a point turn as it likes.
+    A line foot may roll about its line, and a point foot may have any orientation.
     """
     pin.computeJointJacobians(model, data, q)
     values = [pin.centerOfMass(model, data, q) - com]
@@ -128,12 +128,12 @@ def _fixed(
         rows += [linear]
         if sole.n_vertices == 1:
             continue
-        turned = pin.log3(m.rotation @ target.rotation.T)
+        rotation_error = pin.log3(m.rotation @ target.rotation.T)
         if sole.n_vertices == 2:
             x, y = sole.vertices[1] - sole.vertices[0]
-            across = np.array([[-y, x, 0.0], [0.0, 0.0, np.hypot(x, y)]]) / np.hypot(x, y) @ target.rotation.T
-            turned, angular = across @ turned, across @ angular
-        values += [turned]
+            constrained_axes = np.array([[-y, x, 0.0], [0.0, 0.0, np.hypot(x, y)]]) / np.hypot(x, y) @ target.rotation.T
+            rotation_error, angular = constrained_axes @ rotation_error, constrained_axes @ angular
+        values += [rotation_error]
         rows += [angular]
     return np.concatenate(values), np.vstack(rows)
 
@@ -141,11 +141,11 @@ def _fixed(
 def _nearest(
     model: pin.Model, wanted: Array, start: Array, residual: Residual, idle: Sequence[int] = ()
 ) -> Array | None:
-    """Return the configuration nearest to ``wanted`` with zero ``residual`` and joints in their limits, or None.
+    """Return the configuration nearest to ``wanted`` with zero ``residual`` and joints within their limits, or None.
 
-    Minimises the squared joint angles from ``wanted`` and the tilt of the base from where ``wanted`` has it, by Newton
-    steps on the KKT system from ``start``; joints that leave their limits are pinned there one after the other. The
-    angles of ``idle`` joints, by their columns of the velocity, count next to nothing.
+    The cost is the sum of squared joint angles relative to ``wanted`` and of the squared tilt of the base. Newton steps
+    on the KKT system start from ``start``. Joints that leave their limits are fixed there one by one. The joints in
+    ``idle`` (velocity indices) have a very small cost.
     """
     base, nv = 6, model.nv
     lower, upper = model.lowerPositionLimit[7:], model.upperPositionLimit[7:]
@@ -161,14 +161,14 @@ def _nearest(
                 value = np.append(value, [q[7 + i] - target for i, target in pinned.items()])
                 jacobian = np.vstack([jacobian, np.eye(nv)[[base + i for i in pinned]]])
             tilt = pin.log3(attitude.T @ pin.XYZQUATToSE3(q[:7]).rotation)
-            away = np.concatenate([np.zeros(3), tilt, q[7:] - wanted[7:]])
+            deviation = np.concatenate([np.zeros(3), tilt, q[7:] - wanted[7:]])
             m = len(value)
             kkt = np.block([[weight, jacobian.T], [jacobian, np.zeros((m, m))]])
-            step = np.linalg.lstsq(kkt, -np.concatenate([weight @ away, value]), rcond=1e-13)[0][:nv]
-            longest = float(np.abs(step).max())
+            step = np.linalg.lstsq(kkt, -np.concatenate([weight @ deviation, value]), rcond=1e-13)[0][:nv]
+            largest = float(np.abs(step).max())
             share = 1.0 if iteration < WHOLE_STEPS else 0.5
-            q = pin.integrate(model, q, step * min(share, 0.3 / max(longest, 1e-12)))
-            if longest < NEAREST and np.abs(value).max() < CLOSED:
+            q = pin.integrate(model, q, step * min(share, 0.3 / max(largest, 1e-12)))
+            if largest < NEAREST and np.abs(value).max() < CLOSED:
                 break
         else:
             return None
@@ -181,36 +181,36 @@ def _nearest(
 
 
 def stand(model: pin.Model, soles: Sequence[Sole], q: Array, loops: Sequence[Loop] = ()) -> Array | None:
-    """Return the standing posture nearest to ``q``: soles flat on z = 0, CoM over their centre, joints in their limits.
+    """Return the nearest standing posture: soles flat on z = 0, CoM above their centre, joints within their limits.
 
     Args:
         model, soles, loops: The robot.
-        q: (nq,) with its loops closed.
+        q: (nq,) initial configuration with closed loops.
 
     Returns:
-        The configuration (nq,), or None where there is no such posture near ``q``.
+        The configuration (nq,), or None if there is no such posture near ``q``.
     """
     data = model.createData()
     start = place_base(model, soles, q)
-    standing = _nearest(model, start, start, _with_loops(model, loops, partial(_flat, model, data, soles)))
+    standing = _nearest(model, start, start, _with_loops(model, loops, partial(_standing_residual, model, data, soles)))
     return None if standing is None else place_base(model, soles, standing)
 
 
 def stand_upright(
     model: pin.Model, soles: Sequence[Sole], q: Array, loops: Sequence[Loop] = (), idle: Sequence[int] = ()
 ) -> Array | None:
-    """Return the posture nearest to ``q`` with the base upright, points and blades on z = 0 and the CoM over them.
+    """Return the nearest posture with an upright base, point or line feet on z = 0, and the CoM above them.
 
-    :func:`stand` takes the attitude of the base from the normals of the soles, which mean nothing on points, and on
-    blades only along their lines. Here the base stays as it is, and the joints make the soles reach the ground.
+    :func:`stand` derives the attitude of the base from the normals of the soles. These are undefined for point feet,
+    and for line feet about their lines. Here the base stays upright, and the joints move the soles to the ground.
 
     Args:
         model, soles, loops: The robot.
-        q: (nq,) with its loops closed.
-        idle: Columns of the velocity of joints without a drive, which go where loops put them.
+        q: (nq,) initial configuration with closed loops.
+        idle: Velocity indices of the undriven joints, which follow from the loops.
 
     Returns:
-        The configuration (nq,), or None where there is no such posture near ``q``.
+        The configuration (nq,), or None if there is no such posture near ``q``.
     """
     data = model.createData()
     start = q.copy()
@@ -218,11 +218,11 @@ def stand_upright(
     placements = sole_placements(model, data, soles, start)
     centres = [m.act(np.append(s.centre, -s.radius)) for m, s in zip(placements, soles, strict=True)]
     start[:3] = -np.mean(centres, axis=0)
-    flat = partial(_flat, model, data, soles)
+    flat = partial(_standing_residual, model, data, soles)
 
     def residual(q: Array) -> tuple[Array, Array]:
         value, jacobian = flat(q)
-        # Upwards in the axes of the base, which turns below it.
+        # (x, y, z) is the vertical in the axes of the base; the base may tilt during the search.
         x, y, z = pin.XYZQUATToSE3(q[:7]).rotation[2]
         rows = np.zeros((2, model.nv))
         rows[:, 3:6] = [[0.0, -z, y], [z, 0.0, -x]]
@@ -232,33 +232,33 @@ def stand_upright(
 
 
 def _with_loops(model: pin.Model, loops: Sequence[Loop], residual: Residual) -> Residual:
-    """Return ``residual`` with the errors of the loops, if there are any."""
+    """Add the errors of the loops to ``residual``, if there are loops."""
     if not loops:
         return residual
     equations = LoopEquations(model, loops)
 
     def closed(q: Array) -> tuple[Array, Array]:
-        (value, jacobian), (open_by, rows) = residual(q), equations.at(q)
-        return np.concatenate([value, open_by]), np.vstack([jacobian, rows])
+        (value, jacobian), (loop_error, rows) = residual(q), equations.at(q)
+        return np.concatenate([value, loop_error]), np.vstack([jacobian, rows])
 
     return closed
 
 
-def _without_pitching(
+def _with_zero_pitch(
     model: pin.Model, data: pin.Data, before: Array, residual: Residual, q: Array
 ) -> tuple[Array, Array]:
-    """Add to ``residual`` the angular momentum about the y axis through the CoM of going from ``before`` to ``q``.
+    """Add the angular momentum about the CoM's y axis between ``before`` and ``q`` to ``residual``.
 
-    Over the moment of inertia of the whole robot, so that it is the angle [rad] that the robot would turn.
+    It is divided by the moment of inertia of the whole robot, which gives the resulting pitch angle [rad].
     """
     value, jacobian = residual(q)
     halfway = pin.interpolate(model, before, q, 0.5)
     momentum = pin.computeCentroidalMap(model, data, halfway)[4]
     pin.ccrba(model, data, halfway, np.zeros(model.nv))
     momentum = momentum / data.Ig.inertia[1, 1]
-    # The derivative of the difference is the identity but for the square of the step.
-    turned = momentum @ pin.difference(model, before, q)
-    return np.append(value, turned), np.vstack([jacobian, momentum])
+    # The derivative of the difference is the identity, up to second order in the step.
+    pitch = momentum @ pin.difference(model, before, q)
+    return np.append(value, pitch), np.vstack([jacobian, momentum])
 
 
 def reach(
@@ -270,28 +270,28 @@ def reach(
     no_pitching: bool = False,
     loops: Sequence[Loop] = (),
 ) -> list[Array]:
-    """Return postures with the CoM and the soles where they are wanted, one after the other along a path.
+    """Return postures along a path of CoM positions and sole poses.
 
     Args:
         model, soles: The robot.
-        q: (nq,) where the first posture starts from; all postures stay near it.
-        com: (n, 3) CoM in the world [m], beginning near that of ``q``.
-        feet: n times the pose of every sole in the world.
-        no_pitching: Whether the path has no angular momentum about the y axis, so that a robot in flight moves along
-            it without turning.
-        loops: Of the robot, which stay closed.
+        q: (nq,) initial configuration; all postures stay near it.
+        com: (n, 3) CoM in the world [m], starting near that of ``q``.
+        feet: n lists with the pose of every sole in the world.
+        no_pitching: Require zero angular momentum about the y axis along the path, so that an airborne robot can follow
+            it without rotating.
+        loops: Closed kinematic chains of the robot.
 
     Returns:
-        The configurations (nq,); fewer than n where the robot cannot follow further.
+        The configurations (nq,); fewer than n if the robot cannot follow the whole path.
     """
     data = model.createData()
-    found: list[Array] = []
-    for wanted, placements in zip(com, feet, strict=True):
-        residual = _with_loops(model, loops, partial(_fixed, model, data, soles, placements, wanted))
+    postures: list[Array] = []
+    for com_target, placements in zip(com, feet, strict=True):
+        residual = _with_loops(model, loops, partial(_target_residual, model, data, soles, placements, com_target))
         if no_pitching:
-            residual = partial(_without_pitching, model, model.createData(), found[-1] if found else q, residual)
-        posture = _nearest(model, q, found[-1] if found else q, residual)
+            residual = partial(_with_zero_pitch, model, model.createData(), postures[-1] if postures else q, residual)
+        posture = _nearest(model, q, postures[-1] if postures else q, residual)
         if posture is None:
             break
-        found.append(posture)
-    return found
+        postures.append(posture)
+    return postures

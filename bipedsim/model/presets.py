@@ -1,6 +1,6 @@
-"""What a robot's drives, stops, sensors and masses may be like beside the ideal ones: parameters, and presets of them.
+"""Define parameters and presets for real hardware: drives, joint limits, sensors and masses.
 
-:mod:`bipedsim.sim.actuators` and :mod:`bipedsim.sim.noise` do what these parameters say; see docs/hardware.md.
+:mod:`bipedsim.sim.actuators` and :mod:`bipedsim.sim.noise` implement the parameters; see docs/hardware.md.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bipedsim.config import Vector, param
 
 @dataclass(frozen=True)
 class ActuatorParams:
-    """What the drives do to a command; friction is one number, or per joint as in robot.yaml.
+    """Effects of the drives on a command; friction is one number or per joint, as in robot.yaml.
 
-    Reflected inertia is none of these: ``armature`` of robot.yaml is in the model, whatever the hardware.
+    Reflected inertia is not a parameter: ``armature`` of robot.yaml is in the model for any hardware.
     """
 
     clip_effort: bool = param(False, "clip commands to the effort limits; the ideal drive trusts its caller to do so")
@@ -42,9 +42,9 @@ class ActuatorParams:
 
 @dataclass(frozen=True)
 class NoiseParams:
-    """What the sensors do to a measurement.
+    """Effects of the sensors on a measurement.
 
-    Noise is white and Gaussian; a bias is drawn at reset, uniform between plus and minus the largest, and stays.
+    Noise is white and Gaussian. A bias is drawn uniformly from its symmetric range at reset and stays constant.
     """
 
     encoder_resolution: float = param(0.0, "joint positions are whole multiples of it", unit="rad", low=0.0, high=1.0)
@@ -70,7 +70,7 @@ class NoiseParams:
 
 @dataclass(frozen=True)
 class PlantParams:
-    """How the machine differs from the robot that its controller knows."""
+    """Differences between the simulated robot and the model in its controller."""
 
     mass_scale: float = param(1.0, "factor on the mass and inertia of every link", low=0.1, high=10.0)
     com_shift: Vector = param(
@@ -80,7 +80,7 @@ class PlantParams:
 
 @dataclass(frozen=True)
 class StopParams:
-    """What happens where a joint comes to its position limit."""
+    """Behaviour of a joint at its position limit."""
 
     joint_stops: bool = param(True, "whether joints stop at their position limits, or turn on beyond them")
     stop_restitution: float = param(0.0, "Newton's e of an impact at a stop", low=0.0, high=1.0)
@@ -88,7 +88,7 @@ class StopParams:
 
 @dataclass(frozen=True)
 class BodyParams:
-    """What happens where a body other than a sole comes to the ground."""
+    """Contact of bodies other than soles with the ground."""
 
     body_contact: bool = param(True, "whether all bodies with a shape touch the ground, or the soles alone")
     body_friction: float = param(
@@ -99,10 +99,10 @@ class BodyParams:
 
 @dataclass(frozen=True)
 class HardwareParams(ActuatorParams, NoiseParams, PlantParams, StopParams, BodyParams):
-    """All parameters of the hardware; the defaults are the ideal one, which adds nothing to the simulation."""
+    """All hardware parameters; the defaults are ideal hardware without any effect on the simulation."""
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the parameters."""
+        """Yield inconsistencies between the parameters."""
         if self.no_load_speed and not self.no_load_speed > self.corner_speed:
             yield (
                 f"no_load_speed = {self.no_load_speed} must be above corner_speed = {self.corner_speed}, "
@@ -112,7 +112,8 @@ class HardwareParams(ActuatorParams, NoiseParams, PlantParams, StopParams, BodyP
 
 IDEAL, REALISTIC = "ideal", "realistic"
 
-# Noise as in walking experiments with torque-controlled humanoids; half of their 2 ms of delay on either way.
+# Noise is as in walking experiments with torque-controlled humanoids. Their delay of 2 ms is split equally between
+# commands and measurements.
 PRESETS: dict[str, dict[str, Any]] = {
     IDEAL: {},
     REALISTIC: {
@@ -136,4 +137,4 @@ PRESETS: dict[str, dict[str, Any]] = {
         "measurement_delay": 1e-3,
     },
 }
-"""Preset to the parameters that differ from their defaults; ``hardware`` of robot.yaml adds to them."""
+"""Preset to the parameters that differ from their defaults; ``hardware`` of robot.yaml extends them."""

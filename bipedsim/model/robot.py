@@ -1,4 +1,4 @@
-"""What a robot is to the physics and to every controller, and what follows from it alone."""
+"""Define the robot for the physics and all controllers, and quantities that follow from it."""
 
 from __future__ import annotations
 
@@ -23,58 +23,58 @@ from bipedsim.model.sole import Sole
 from bipedsim.numerics import Array, Indices
 
 ROUNDED = 1e-6
-"""How far open [m or rad] a loop may be where a robot begins: postures are rounded."""
+"""Tolerated error of a loop in the initial configuration [m or rad], because postures are rounded."""
 
 
 def has_free_flyer(model: pin.Model) -> bool:
-    """Whether the first joint of ``model`` is a free flyer."""
+    """Return whether the first joint of ``model`` is a free flyer."""
     return model.njoints > 1 and model.joints[1].nq == 7
 
 
 def passive_columns(model: pin.Model, idx_v: Indices) -> Indices:
-    """Return the velocity indices of the joints without a drive, a free flyer aside."""
+    """Return the velocity indices of the joints without a drive, except for a free flyer."""
     return np.setdiff1d(np.arange(6 if has_free_flyer(model) else 0, model.nv), idx_v)
 
 
 def drivers(model: pin.Model, joint_names: Sequence[str]) -> Indices:
-    """Return for each joint of ``model`` which of ``joint_names`` moves its body, counted from 1; 0 where none does."""
-    found = np.zeros(model.njoints, dtype=np.intp)
+    """Return, for each joint of ``model``, the number (from 1) of the joint in ``joint_names`` that moves it, or 0."""
+    driver_of = np.zeros(model.njoints, dtype=np.intp)
     numbers = {model.getJointId(name): j + 1 for j, name in enumerate(joint_names)}
     for i in range(1, model.njoints):
-        found[i] = numbers.get(i, found[model.parents[i]])
-    return found
+        driver_of[i] = numbers.get(i, driver_of[model.parents[i]])
+    return driver_of
 
 
 @dataclass(frozen=True, eq=False)
 class Robot:
-    """A robot: what the physics and every controller need to know of it.
+    """Robot with all data that the physics and the controllers need.
 
     Attributes:
         name, description: From robot.yaml.
         urdf_path, urdf_xml: The URDF file and its text.
         source: The robot.yaml.
-        model: pinocchio model with reflected inertia in ``model.armature``; locked joints are welded. Free-flyer root,
-            or none.
+        model: pinocchio model with reflected inertia in ``model.armature`` and welded locked joints. The root is a free
+            flyer or fixed.
         joint_names: Actuated joints, in the order of commands.
         idx_q, idx_v: (nu,) indices of the actuated joints in q and v.
         effort_limit, velocity_limit, position_lower, position_upper: (nu,) [N.m], [rad/s], [rad].
         joint_damping: (nv,) viscous friction [N.m.s/rad]; 0 for the base.
         soles: One per foot.
-        ankle_joint_ids: pinocchio joint that carries each foot.
+        ankle_joint_ids: pinocchio joint that moves each foot.
         placement_joint_ankle: Frame of each ankle force-torque sensor in the frame of that joint.
-        imu_joint_id, placement_joint_imu, imu_frame: The IMU.
-        q_nominal: (nq,) standing: soles flat on z = 0, CoM over the centre of the support.
+        imu_joint_id, placement_joint_imu, imu_frame: Joint, placement and frame of the IMU.
+        q_nominal: (nq,) standing configuration: soles flat on z = 0, CoM above the centre of the support.
         posture: (nu,) the actuated joints of ``q_nominal`` [rad].
-        postures: Other postures by name: joint, or a regular expression, to its angle [rad].
+        postures: Name of another posture to angles [rad] by joint name or regular expression.
         controllers: Controller name to this robot's parameters.
-        hardware: Preset of the hardware to this robot's parameters.
-        bodies: Link to its shapes, where they are not those of the URDF. self_collision: Pairs of links that touch each
-            other.
-        drive_stiffness, drive_damping: Joint to a gain of its drive [N.m/rad], [N.m.s/rad], where robot.yaml has one;
+        hardware: Hardware preset to this robot's parameters.
+        bodies: Link to its shapes, for links that do not use those of the URDF.
+        self_collision: Pairs of links that can touch each other.
+        drive_stiffness, drive_damping: Joint to a gain of its drive [N.m/rad], [N.m.s/rad], if robot.yaml defines it;
             see :func:`bipedsim.model.drive_gains`.
-        sources: Where the numbers of robot.yaml were published.
-        warnings: What was odd but usable.
-        loops: What closes chains of joints beside the tree.
+        sources: Publications of the numbers in robot.yaml.
+        warnings: Warnings from loading.
+        loops: Closed kinematic chains, which the tree of joints does not contain.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Robot:
     loops: tuple[Loop, ...] = ()
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """Return the HTML table that notebooks display."""
         sides = [f"{sole.name} ({sole.n_vertices} corners)" for sole in self.soles]
         rows = {
             "mass": f"{self.mass:.4g} kg",
@@ -129,17 +129,17 @@ class Robot:
 
     @property
     def free_flyer(self) -> bool:
-        """Whether the root link floats."""
+        """Whether the root link has a floating base."""
         return has_free_flyer(self.model)
 
     @cached_property
     def shapes(self) -> Shapes:
-        """What its links are like from outside; read when it is first asked for."""
+        """Shapes of the links, loaded on first access."""
         return read_shapes(self.model, self.urdf_xml, self.urdf_path, self.bodies)
 
     @cached_property
     def content(self) -> Mapping[str, str]:
-        """Digests of the files that it was read from, by name; empty for a robot that was made without files."""
+        """Digests of the source files by name; empty for a robot that was created without files."""
         try:
             return robot_content(self.source)
         except (ConfigError, OSError):
@@ -157,27 +157,27 @@ class Robot:
 
     @cached_property
     def com_height(self) -> float:
-        """Height of the CoM over the ground as the robot stands [m]."""
+        """Height of the CoM above the ground in the standing configuration [m]."""
         return float(pin.centerOfMass(self.model, self.model.createData(), self.q_nominal)[2])
 
     def with_inertia(self, joint_id: int, inertia: pin.Inertia) -> Robot:
-        """Return this robot with another inertia on the body of a joint; ``q_nominal`` stays as it is."""
+        """Return a copy with another inertia for the body of a joint; ``q_nominal`` is unchanged."""
         model = pin.Model(self.model)
         model.inertias[joint_id] = inertia
         return replace(self, model=model)
 
     def with_mass_scale(self, scale: float) -> Robot:
-        """Return this robot with all masses and inertias times ``scale``, rotors aside; ``q_nominal`` stays."""
+        """Return a copy with scaled masses and inertias, except for rotors; ``q_nominal`` is unchanged."""
         model = pin.Model(self.model)
         for i, body in enumerate(self.model.inertias):
             model.inertias[i] = pin.Inertia(scale * body.mass, body.lever, scale * body.inertia)
         return replace(self, model=model)
 
     def with_com_shift(self, shift: ArrayLike) -> Robot:
-        """Return this robot with its whole CoM shifted by ``shift`` (3,) [m] along the axes of its trunk.
+        """Return a copy with the total CoM shifted by ``shift`` (3,) [m] along the axes of the trunk.
 
-        The trunk's own CoM takes all of it: it moves by ``shift`` times the robot's mass over the trunk's. The trunk is
-        the first body with a mass; ``q_nominal`` stays as it is.
+        Only the CoM of the trunk, the first body with a mass, moves. Its shift is ``shift`` times the ratio of total
+        mass to trunk mass. ``q_nominal`` is unchanged.
         """
         inertias = self.model.inertias
         trunk = next(i for i in range(1, self.model.njoints) if inertias[i].mass > 0.0)
@@ -186,12 +186,12 @@ class Robot:
         return self.with_inertia(trunk, pin.Inertia(body.mass, lever, body.inertia))
 
     def settle(self, posture: ArrayLike) -> Array:
-        """Return q (nq,) with the joints at ``posture`` (nu,) and all sole vertices at z = 0 by least squares.
+        """Return q (nq,) for joints at ``posture`` (nu,), with all sole vertices at z = 0 by least squares.
 
-        Joints without a drive are where loops put them, else at 0.
+        Joints without a drive follow from the loops, or are at 0.
 
         Raises:
-            ConfigError: With the joints there, no loop can be closed.
+            ConfigError: A loop cannot be closed with these joint angles.
         """
         q = self.q_nominal.copy() if self.loops else pin.neutral(self.model)
         q[self.idx_q] = np.asarray(posture, dtype=np.float64)
@@ -200,22 +200,24 @@ class Robot:
         return place_base(self.model, self.soles, q) if self.free_flyer and self.soles else q
 
     def closed(self, q: ArrayLike) -> Array:
-        """Return ``q`` (nq,) with the joints that have no drive turned so that all loops are closed.
+        """Return ``q`` (nq,) with the undriven joints moved so that all loops are closed.
 
         Raises:
-            ConfigError: Newton's method finds no such place from there; the message names the loops.
+            ConfigError: Newton's method does not converge from ``q``; the message names the loops.
         """
         start = np.asarray(q, dtype=np.float64)
         if not self.loops:
             return start.copy()
         equations = LoopEquations(self.model, self.loops)
-        found, done = close(equations, self.model, start, passive_columns(self.model, self.idx_v))
-        if not done:
-            raise ConfigError(f"{self.name}: {open_loops(equations, self.loops, found)} with the joints where they are")
-        return found
+        closed_q, converged = close(equations, self.model, start, passive_columns(self.model, self.idx_v))
+        if not converged:
+            raise ConfigError(
+                f"{self.name}: {open_loops(equations, self.loops, closed_q)} with the joints where they are"
+            )
+        return closed_q
 
     def check_closed(self, q: Array) -> None:
-        """Raise ConfigError where a loop is open at ``q`` (nq,) by more than rounding of a posture."""
+        """Raise ConfigError if a loop is open at ``q`` (nq,) by more than the rounding of a posture."""
         if not self.loops:
             return
         gaps = LoopEquations(self.model, self.loops).gaps(q)
@@ -228,10 +230,10 @@ class Robot:
 
 
 def open_loops(equations: LoopEquations, loops: Sequence[Loop], q: Array) -> str:
-    """Return which loops are open at ``q`` (nq,), and by how much, in words."""
+    """Return a message with the loops that are open at ``q`` (nq,) and their errors."""
     gaps = equations.gaps(q)
-    said = [f"{loop.name} by {gap:.3g} m or rad" for loop, gap in zip(loops, gaps, strict=True) if gap > CLOSED]
-    return f"loop {', '.join(said)} cannot be closed"
+    open_by = [f"{loop.name} by {gap:.3g} m or rad" for loop, gap in zip(loops, gaps, strict=True) if gap > CLOSED]
+    return f"loop {', '.join(open_by)} cannot be closed"
 
 
 def constrained_inverse(model: pin.Model, loops: Sequence[Loop], q: Array) -> Array:
@@ -241,30 +243,30 @@ def constrained_inverse(model: pin.Model, loops: Sequence[Loop], q: Array) -> Ar
     inverse: Array = np.linalg.inv(np.triu(data.M) + np.triu(data.M, 1).T)
     if loops:
         rows = LoopEquations(model, loops).at(q)[1]
-        across = rows @ inverse
-        inverse -= across.T @ np.linalg.pinv(across @ rows.T, 1e-12, hermitian=True) @ across
+        projected = rows @ inverse
+        inverse -= projected.T @ np.linalg.pinv(projected @ rows.T, 1e-12, hermitian=True) @ projected
     return inverse
 
 
 def inverse_inertia(robot: Robot) -> Array:
-    """Return the actuated part (nu, nu) of M^-1 [1/(kg.m^2)] at the nominal posture, the base free."""
+    """Return the actuated part (nu, nu) of M^-1 [1/(kg.m^2)] in the nominal configuration with a free base."""
     inverse = constrained_inverse(robot.model, robot.loops, robot.q_nominal)
     return inverse[np.ix_(robot.idx_v, robot.idx_v)]
 
 
 def stability_ratio(robot: Robot, kd: ArrayLike, h: float) -> Array:
-    """Return kd h / I_eff (nu,) of an explicit damping gain ``kd`` [N.m.s/rad] held over ``h`` [s].
+    """Return kd h / I_eff (nu,) for an explicit damping gain ``kd`` [N.m.s/rad] held for ``h`` [s].
 
-    I_eff = 1 / (M^-1)_ii at the nominal posture with the base free, which is the least inertia the joint can show.
-    Above 1 the joint overshoots within a step, above 2 it diverges.
+    I_eff = 1 / (M^-1)_ii in the nominal configuration with a free base is the smallest inertia of the joint. Above 1
+    the joint overshoots within a step; above 2 it diverges.
     """
     return np.asarray(kd, dtype=np.float64) * h * np.diag(inverse_inertia(robot))
 
 
 def standing_torque(robot: Robot) -> Array:
-    """Return the joint torques (nu,) [N.m] that hold the nominal posture with the least contact wrenches.
+    """Return the joint torques (nu,) [N.m] that hold the nominal configuration with the smallest contact wrenches.
 
-    The wrenches carry what no drive can: the base, and passive joints, as far as ground and loops reach them.
+    The wrenches support the undriven coordinates (base and passive joints), as far as ground and loops act on them.
     """
     model = robot.model
     data = model.createData()

@@ -1,4 +1,4 @@
-"""robot.yaml: its keys, and where its URDF is."""
+"""Define the keys of robot.yaml, and find its URDF."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from bipedsim.model.loops import CONNECT, WELD
 
 PACKAGE = "example-robot-data"
 STRICT, MEND = "strict", "mend"
-"""What becomes of an inertia that no rigid body can have: the robot is refused, or the inertia mended."""
+"""Handling of an inertia that is impossible for a rigid body: refuse the robot, or correct the inertia."""
 PerJoint = float | Mapping[str, float]
-"""One number for all joints, or joint name or regular expression to number."""
+"""One number for all joints, or a mapping from joint name or regular expression to number."""
 
 
 @dataclass(frozen=True)
 class PlacementConfig:
-    """Where a frame is in another one."""
+    """Placement of a frame in another one."""
 
     xyz: Vector = param((0.0, 0.0, 0.0), "its origin", unit="m")
     rpy: Vector = param((0.0, 0.0, 0.0), "its axes by roll, pitch, yaw", unit="rad")
 
     def transform(self) -> pin.SE3:
-        """Return the placement."""
+        """Return the placement as a transformation."""
         return pin.SE3(pin.rpy.rpyToMatrix(np.array(self.rpy)), np.array(self.xyz))
 
 
 @dataclass(frozen=True)
 class FootConfig:
-    """One entry of ``feet``."""
+    """Entry of ``feet``."""
 
     frame: str = param("", "URDF link or frame that the sole is placed in", required=True)
     vertices: Polygon = param((), "sole polygon, a list of [x, y] in the sole frame", unit="m", required=True)
@@ -61,7 +61,7 @@ class FootConfig:
     )
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield inconsistencies between the keys."""
         if self.friction_dynamic > self.friction_static:
             yield (
                 f"friction_dynamic = {self.friction_dynamic} is above friction_static = {self.friction_static}; "
@@ -71,7 +71,7 @@ class FootConfig:
 
 @dataclass(frozen=True)
 class LoopConfig:
-    """One entry of ``loops``: two frames on different bodies that stay together."""
+    """Entry of ``loops``: two frames on different bodies that coincide."""
 
     type: str = param(
         CONNECT, "connect: the origins are one point; weld: the axes are the same too", choices=(CONNECT, WELD)
@@ -84,7 +84,7 @@ class LoopConfig:
 
 @dataclass(frozen=True)
 class ShapeConfig:
-    """One shape of a link, in the list of its key under ``bodies``."""
+    """Shape of a link: an entry in the link's list under ``bodies``."""
 
     kind: str = param("", "what it is", choices=("sphere", "capsule", "cylinder", "box"), required=True)
     radius: float = param(0.0, "of sphere, capsule or cylinder", unit="m", low=0.0, high=100.0)
@@ -93,7 +93,7 @@ class ShapeConfig:
     placement: PlacementConfig = param(PlacementConfig(), "its middle in the link: {xyz: [m], rpy: [rad]}")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield inconsistencies between the keys."""
         if self.kind == "box":
             if not min(self.size) > 0.0:
                 yield f"size = {list(self.size)} m of a box must be positive"
@@ -105,7 +105,7 @@ class ShapeConfig:
 
 @dataclass(frozen=True)
 class InertiaConfig:
-    """One entry of ``inertia``: about the CoM, in the axes of the link's <inertial>."""
+    """Entry of ``inertia``: about the CoM, in the axes of the link's <inertial>."""
 
     ixx: float = param(0.0, "moment about x", unit="kg.m^2", required=True)
     ixy: float = param(0.0, "product of x and y, as in the URDF", unit="kg.m^2")
@@ -124,7 +124,7 @@ class ImuConfig:
 
 @dataclass(frozen=True)
 class RobotConfig:
-    """robot.yaml. Values per joint are given by joint name or regular expression; later lines win."""
+    """Keys of robot.yaml. Values per joint use joint names or regular expressions; the last match is used."""
 
     name: str = param("", "name of the robot", required=True)
     description: str = param("", "one line about the robot")
@@ -184,7 +184,7 @@ class RobotConfig:
     sources: Mapping[str, Any] = param({}, "where armature, soles and limits were published")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield inconsistencies between the keys."""
         for name in self.feet:
             if not re.fullmatch(r"[A-Za-z]\w*", name):
                 yield (
@@ -194,16 +194,16 @@ class RobotConfig:
 
 
 def read_robot_config(path: Path) -> RobotConfig:
-    """Read and check the keys of ``path``; joints and frames are checked once the URDF is known.
+    """Read and check the keys of ``path``; joints and frames are checked later with the URDF.
 
     Raises:
-        ConfigError: File or key is missing, unknown, or of the wrong type.
+        ConfigError: The file or a key is missing, or a key is unknown or of the wrong type.
     """
     return from_file(RobotConfig, path)
 
 
 def _prefixes() -> Iterable[Path]:
-    """Folders that may hold share/example-robot-data: pip's cmeel prefix, a ROS install, the interpreter's own."""
+    """Yield folders that may contain share/example-robot-data: pip's cmeel prefix, ROS, and the Python prefix."""
     for entry in sys.path:
         yield Path(entry) / "cmeel.prefix"
     for variable in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
@@ -214,10 +214,10 @@ def _prefixes() -> Iterable[Path]:
 
 
 def urdf_path(text: str, source: Path) -> Path:
-    """Return the file that the key ``urdf`` of ``source`` means.
+    """Return the file that the key ``urdf`` of ``source`` refers to.
 
     Raises:
-        ConfigError: The file or its package is not there.
+        ConfigError: The file or its package does not exist.
     """
     if not text.startswith("package:"):
         path = source.parent / text

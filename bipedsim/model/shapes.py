@@ -1,4 +1,4 @@
-"""What bodies are like from outside: spheres, capsules, cylinders, boxes and hulls, from the URDF's <collision>."""
+"""Read the shapes of bodies from the URDF's <collision>: spheres, capsules, cylinders, boxes and hulls."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from bipedsim.model.schema import ShapeConfig
 from bipedsim.numerics import Array
 
 COARSE = 1e-3
-"""A hull is reduced until no vertex that was left out is farther outside of it [m]."""
+"""Largest distance of omitted vertices to a reduced hull [m]."""
 MOST_VERTICES = 32
-"""Vertices of a hull at most."""
+"""Maximum number of vertices of a reduced hull."""
 THIN = 1e-3
-"""A hull that is nowhere thicker [m] has no inside that could be told from its outside."""
+"""Thickness below which a hull has no distinguishable inside [m]."""
 OPEN = 1e-3
-"""Share of its surface that a closed mesh may lack: single precision, and cracks that nobody sees."""
+"""Tolerated missing surface of a closed mesh, as a fraction; covers single precision and invisible cracks."""
 NAMED = 3
-"""Open meshes that a message names."""
+"""Maximum number of open meshes in a message."""
 HALF_DIRECTIONS = 120
-"""Over half a sphere: in so many directions, and against them, the vertices of a mesh are compared."""
+"""Number of directions over half a sphere; the vertices of a mesh are compared along and against each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A shape of a body of the robot: points, each with a ball or a ring around it.
 
-    A sphere is a point with a ball around it, a capsule two of them; the ends of a cylinder are two rings; boxes and
-    hulls are their vertices.
+    A sphere is one point with a ball, and a capsule two of them. The ends of a cylinder are two rings. Boxes and hulls
+    are their vertices.
 
     Attributes:
         name: Link of the URDF.
-        joint_id: Joint that carries it.
+        joint_id: Joint that moves the link.
         kind: sphere, capsule, cylinder, box or hull.
         points: (P, 3) in the frame of the joint [m].
-        radius: Of the ball around every point [m].
-        ring: Radius of the circle around every point [m], at right angles to ``axis`` (3,), a unit vector.
+        radius: Radius of the ball around every point [m].
+        ring: Radius of the circle around every point [m], perpendicular to ``axis`` (3,), a unit vector.
     """
 
     name: str
@@ -62,17 +62,18 @@ _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z i
 
 
 class Shapes(NamedTuple):
-    """The shapes of a robot, and what was left out of it or is odd, by name."""
+    """The shapes of a robot, and warnings about shapes that are missing or implausible."""
 
     shapes: tuple[Shape, ...]
     warnings: tuple[str, ...]
 
 
 def lowest_point(pose: pin.SE3, point: Array, radius: Array | float, ring: Array | float, axis: Array) -> Array:
-    """Return where points (..., 3) of a body, with the ball and the ring around each, are lowest in the world [m].
+    """Return the lowest point in the world [m] of the ball and ring around each point (..., 3) of a body.
 
     Args:
-        pose: Of the joint that carries the body. point, radius, ring, axis: See :class:`Shape`; for each point or all.
+        pose: Pose of the joint that moves the body.
+        point, radius, ring, axis: See :class:`Shape`; for each point or for all.
     """
     down = -pose.rotation[2]
     across = down - axis * (axis @ down)[..., None]
@@ -86,25 +87,25 @@ def read_shapes(
     model: pin.Model,
     urdf_xml: str,
     urdf_path: Path,
-    given: Mapping[str, Sequence[ShapeConfig]] | None = None,
+    overrides: Mapping[str, Sequence[ShapeConfig]] | None = None,
     tag: str = "collision",
     whole: bool = False,
 ) -> Shapes:
-    """Return the shapes of all links that a joint of ``model`` moves.
+    """Return the shapes of all links that the joints of ``model`` move.
 
     Args:
-        model: May have fewer joints than the file: links that were welded go with their body.
-        urdf_xml, urdf_path: The URDF's text, and its file, beside which meshes are looked for.
-        given: Link to its shapes, instead of those of the file.
-        tag: Which shapes of the file, ``collision`` or ``visual``.
-        whole: Keep all vertices of the hulls of meshes; else those that span them to ``COARSE``.
+        model: May have fewer joints than the file; welded links belong to the body they are welded to.
+        urdf_xml, urdf_path: Text and path of the URDF; meshes are searched relative to the path.
+        overrides: Link to its shapes, instead of those of the file.
+        tag: Kind of shapes in the file, ``collision`` or ``visual``.
+        whole: Keep all vertices of the hulls of meshes; otherwise reduce the hulls to an accuracy of ``COARSE``.
 
     Raises:
-        ConfigError: Sizes of shapes that touch are no positive numbers, all of them by link.
+        ConfigError: Sizes of collision shapes are not positive numbers; the message lists all of them by link.
     """
     shapes: list[Shape] = []
-    odd: list[str] = []
-    opened: list[str] = []
+    warnings: list[str] = []
+    open_meshes: list[str] = []
     faults: list[ConfigError] = []
     for link in ElementTree.fromstring(urdf_xml.encode()).findall("link"):
         name = link.get("name", "")
@@ -113,67 +114,65 @@ def read_shapes(
         frame = model.frames[model.getFrameId(name, pin.FrameType.BODY)]
         if frame.parentJoint == 0:
             continue
-        if given is not None and name in given:
-            shapes += [_given(name, frame, shape) for shape in given[name]]
+        if overrides is not None and name in overrides:
+            shapes += [_configured(name, frame, shape) for shape in overrides[name]]
             continue
         for element in link.findall(tag):
             where = f"{urdf_path}: link {name!r}: <{tag}>"
             geometry = element.find("geometry")
-            made = None
+            content = None
             try:
                 placement = frame.placement * _origin(element, where)
                 if geometry is not None and len(geometry):
-                    made = _made(geometry[0], urdf_path, where, odd, opened, whole)
+                    content = _read_shape(geometry[0], urdf_path, where, warnings, open_meshes, whole)
             except ConfigError as fault:
-                # A shape that is only seen touches nothing.
+                # An invalid visual shape is only a warning, because it has no contacts.
                 if tag != "visual":
                     faults.append(fault)
-                odd.append(f"{fault}; it is left out")
-            if made is None:
+                warnings.append(f"{fault}; it is left out")
+            if content is None:
                 continue
-            shapes.append(_placed(name, int(frame.parentJoint), placement, made))
+            shapes.append(_in_joint_frame(name, int(frame.parentJoint), placement, content))
     together(faults)
-    if opened:
-        odd.append(
+    if open_meshes:
+        warnings.append(
             f"{urdf_path}: meshes of <collision> are open, or their triangles are turned one against the other: "
-            f"{some(list(dict.fromkeys(opened)), NAMED)}; their hulls are taken all the same"
+            f"{some(list(dict.fromkeys(open_meshes)), NAMED)}; their hulls are taken all the same"
         )
-    return Shapes(tuple(shapes), tuple(odd))
+    return Shapes(tuple(shapes), tuple(warnings))
 
 
-_Made = tuple[str, Array, float, float]
+_ShapeContent = tuple[str, Array, float, float]
 
 
-def _placed(name: str, joint_id: int, placement: pin.SE3, made: _Made) -> Shape:
-    kind, points, radius, ring = made
+def _in_joint_frame(name: str, joint_id: int, placement: pin.SE3, content: _ShapeContent) -> Shape:
+    kind, points, radius, ring = content
     points = points @ placement.rotation.T + placement.translation
     return Shape(name, joint_id, kind, points, radius, ring, placement.rotation[:, 2].copy())
 
 
-def _given(name: str, frame: pin.Frame, shape: ShapeConfig) -> Shape:
-    """Return a shape of robot.yaml."""
+def _configured(name: str, frame: pin.Frame, shape: ShapeConfig) -> Shape:
+    """Return a shape that is defined in robot.yaml."""
     ends = np.array([[0.0, 0.0, 0.5], [0.0, 0.0, -0.5]]) * shape.length
-    made: _Made = "sphere", np.zeros((1, 3)), shape.radius, 0.0
+    content: _ShapeContent = "sphere", np.zeros((1, 3)), shape.radius, 0.0
     if shape.kind == "capsule":
-        made = shape.kind, ends, shape.radius, 0.0
+        content = shape.kind, ends, shape.radius, 0.0
     elif shape.kind == "cylinder":
-        made = shape.kind, ends, 0.0, shape.radius
+        content = shape.kind, ends, 0.0, shape.radius
     elif shape.kind == "box":
-        made = shape.kind, 0.5 * _CORNERS * np.array(shape.size), 0.0, 0.0
-    return _placed(name, int(frame.parentJoint), frame.placement * shape.placement.transform(), made)
+        content = shape.kind, 0.5 * _CORNERS * np.array(shape.size), 0.0, 0.0
+    return _in_joint_frame(name, int(frame.parentJoint), frame.placement * shape.placement.transform(), content)
 
 
-def _made(
-    element: ElementTree.Element, urdf_path: Path, where: str, odd: list[str], opened: list[str], whole: bool
-) -> _Made | None:
-    """Return kind, points, radius and ring of the shape ``element``; None of one that cannot touch, which ``odd`` says.
+def _read_shape(
+    element: ElementTree.Element, urdf_path: Path, where: str, warnings: list[str], open_meshes: list[str], whole: bool
+) -> _ShapeContent | None:
+    """Return kind, points, radius and ring of the shape ``element`` in its own frame, whose axis is z.
 
-    Meshes that are not closed are added to ``opened``.
-
-    Points are in the frame of the shape, whose axis is z.
+    Returns None for a shape that cannot touch, with a warning. Meshes that are not closed are added to ``open_meshes``.
     """
     if element.tag == "sphere":
-        # One of radius 0 marks a point that touches, in files for engines that know points.
+        # Files for engines with contact points mark such a point with a sphere of radius 0.
         radius = 0.0 if element.get("radius", "").strip("0.") == "" else _size(element, "radius", where)
         return "sphere", np.zeros((1, 3)), radius, 0.0
     if element.tag in ("cylinder", "capsule"):
@@ -181,7 +180,7 @@ def _made(
         ends = np.array([[0.0, 0.0, half], [0.0, 0.0, -half]])
         return ("capsule", ends, radius, 0.0) if element.tag == "capsule" else ("cylinder", ends, 0.0, radius)
     if element.tag == "box":
-        size = _three(element.get("size"), where, "size")
+        size = _vector(element.get("size"), where, "size")
         if not (size > 0.0).all():
             raise ConfigError(f"{where}: size = {size.tolist()} m must be positive")
         return "box", 0.5 * _CORNERS * size, 0.0, 0.0
@@ -189,27 +188,27 @@ def _made(
         name = element.get("filename", "")
         path = mesh_path(name, urdf_path)
         if path is None:
-            odd.append(f"{where}: no file {name!r}: the link touches nothing; give it a shape under `bodies`")
+            warnings.append(f"{where}: no file {name!r}: the link touches nothing; give it a shape under `bodies`")
             return None
-        scale = _three(element.get("scale", "1 1 1"), where, "scale")
+        scale = _vector(element.get("scale", "1 1 1"), where, "scale")
         points, problem, closed = _hull(path, tuple(scale), path.stat().st_mtime_ns, whole)
         if not closed:
-            opened.append(path.name)
+            open_meshes.append(path.name)
         if problem:
-            odd.append(f"{where}: {path.name}: {problem}")
+            warnings.append(f"{where}: {path.name}: {problem}")
         return None if points is None else ("hull", points, 0.0, 0.0)
-    odd.append(f"{where}: <{element.tag}> is no shape that is known; the link touches nothing with it")
+    warnings.append(f"{where}: <{element.tag}> is no shape that is known; the link touches nothing with it")
     return None
 
 
 def _size(element: ElementTree.Element, key: str, where: str) -> float:
-    value = _three(f"{element.get(key)} 0 0", where, key)[0]
+    value = _vector(f"{element.get(key)} 0 0", where, key)[0]
     if not value > 0.0:
         raise ConfigError(f"{where}: <{element.tag}> {key} = {value} m must be positive")
     return float(value)
 
 
-def _three(text: str | None, where: str, key: str) -> Array:
+def _vector(text: str | None, where: str, key: str) -> Array:
     try:
         values = np.array([float(word) for word in (text or "").split()])
     except ValueError:
@@ -223,12 +222,12 @@ def _origin(collision: ElementTree.Element, where: str) -> pin.SE3:
     origin = collision.find("origin")
     if origin is None:
         return pin.SE3.Identity()
-    xyz, rpy = (_three(origin.get(key, "0 0 0"), where, key) for key in ("xyz", "rpy"))
+    xyz, rpy = (_vector(origin.get(key, "0 0 0"), where, key) for key in ("xyz", "rpy"))
     return pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
 
 
 def mesh_path(name: str, urdf_path: Path) -> Path | None:
-    """Return the file that a URDF names, in its package or beside itself."""
+    """Return the mesh file with this name in a URDF, from its package or next to the URDF."""
     scheme, _, rest = name.partition("://")
     if scheme not in ("package", "file") or not rest:
         rest = name
@@ -238,32 +237,32 @@ def mesh_path(name: str, urdf_path: Path) -> Path | None:
     for prefix in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
         if prefix:
             roots.append(Path(prefix))
-    # A package may lie in a folder of another name, as a clone does.
+    # The folder of a package may have another name than the package, for example in a clone.
     inside = rest.partition("/")[2] if scheme == "package" else ""
     names = [rest, inside] if inside else [rest]
     return next((path for name in names for root in roots if (path := root / name).is_file()), None)
 
 
 def located(urdf_xml: str, urdf_path: Path) -> str:
-    """Return a URDF that names meshes that are found as ``file://``, for programs that know no package of theirs."""
+    """Replace the mesh names in a URDF by ``file://`` paths, for programs that do not find the packages."""
 
-    def place(found: re.Match[str]) -> str:
-        path = mesh_path(found[2], urdf_path)
-        return found[0] if path is None else f"{found[1]}file://{path.resolve()}{found[3]}"
+    def replacement(match: re.Match[str]) -> str:
+        path = mesh_path(match[2], urdf_path)
+        return match[0] if path is None else f"{match[1]}file://{path.resolve()}{match[3]}"
 
-    return re.sub(r"""(<mesh\b[^>]*?\bfilename=["'])([^"']+)(["'])""", place, urdf_xml)
+    return re.sub(r"""(<mesh\b[^>]*?\bfilename=["'])([^"']+)(["'])""", replacement, urdf_xml)
 
 
 @lru_cache(maxsize=1024)
 def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tuple[Array | None, str, bool]:
-    """Return the vertices (P, 3) of the hull of a mesh [m], what is odd about it, and whether it is closed.
+    """Return the vertices (P, 3) of the hull of a mesh [m], a warning, and whether the mesh is closed.
 
-    The hull is reduced, or ``whole``.
+    The hull is reduced unless ``whole``.
 
     Args:
-        path: Of a format that :func:`mesh_triangles` reads.
-        scale: Of x, y, z.
-        changed: When the file did, so that a new one is read.
+        path: File in a format that :func:`mesh_triangles` reads.
+        scale: Scale of x, y, z.
+        changed: Modification time of the file, so that a new version is read again.
     """
     try:
         corners = mesh_triangles(path) * scale
@@ -271,35 +270,35 @@ def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tu
         return None, f"cannot be read ({error}); the link touches nothing with it", True
     vertices = corners.reshape(-1, 3)
     if len(vertices) < 4 or not np.isfinite(vertices).all():
-        said = f"has {len(vertices)} vertices, or some that are not finite; the link touches nothing with it"
-        return None, said, True
-    # Single precision and rows that lie in memory: half a million vertices in a tenth of a second.
-    along = _DIRECTIONS.astype(np.float32) @ vertices.T.astype(np.float32)
-    least, most = along.argmin(axis=1), along.argmax(axis=1)
-    width = float(np.einsum("ij,ij->i", _DIRECTIONS, vertices[most] - vertices[least]).min())
-    odd = f"is only {width:.2g} m thick" if width < THIN else ""
+        message = f"has {len(vertices)} vertices, or some that are not finite; the link touches nothing with it"
+        return None, message, True
+    # Single precision and contiguous rows allow half a million vertices in a tenth of a second.
+    projections = _DIRECTIONS.astype(np.float32) @ vertices.T.astype(np.float32)
+    lowest, highest = projections.argmin(axis=1), projections.argmax(axis=1)
+    width = float(np.einsum("ij,ij->i", _DIRECTIONS, vertices[highest] - vertices[lowest]).min())
+    warning = f"is only {width:.2g} m thick" if width < THIN else ""
     closed = _is_closed(corners)
-    if whole and not odd:
+    if whole and not warning:
         from scipy.spatial import ConvexHull
 
-        return vertices[ConvexHull(vertices).vertices], odd, closed
-    return _reduced(vertices[np.unique([least, most])]), odd, closed
+        return vertices[ConvexHull(vertices).vertices], warning, closed
+    return _reduced(vertices[np.unique([lowest, highest])]), warning, closed
 
 
 def _is_closed(corners: Array) -> bool:
-    """Whether triangles (T, 3, 3) bound a volume V: then the sum of their areas dA is 0, and that of r dA^T is V 1."""
+    """Return whether triangles (T, 3, 3) bound a volume V: the sum of areas dA is then 0, and that of r dA^T is V 1."""
     a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
     areas = 0.5 * np.cross(b - a, c - a)
     middle = (a + b + c) / 3.0
     middle -= middle.mean(axis=0)
     moment = middle.T @ areas
     area, size = float(np.linalg.norm(areas, axis=1).sum()), float(np.ptp(middle, axis=0).max())
-    off = np.abs(moment - np.trace(moment) / 3.0 * np.eye(3)).max()
-    return bool(np.linalg.norm(areas.sum(axis=0)) <= OPEN * area and off <= OPEN * area * size)
+    deviation = np.abs(moment - np.trace(moment) / 3.0 * np.eye(3)).max()
+    return bool(np.linalg.norm(areas.sum(axis=0)) <= OPEN * area and deviation <= OPEN * area * size)
 
 
 def _directions() -> Array:
-    """Return the axes, and directions evenly over half a sphere by the golden angle."""
+    """Return the axes, and directions that are evenly distributed over half a sphere by the golden angle."""
     i = np.arange(HALF_DIRECTIONS) + 0.5
     z, turn = i / HALF_DIRECTIONS, np.pi * (1.0 + np.sqrt(5.0)) * i
     level = np.sqrt(1.0 - z * z)
@@ -310,13 +309,14 @@ _DIRECTIONS = _directions()
 
 
 def mesh_triangles(path: Path) -> Array:
-    """Return the triangles (T, 3, 3) of all meshes in a file; a binary STL is read a hundred times as fast as others.
+    """Return the triangles (T, 3, 3) of all meshes in a file; binary STL is a hundred times faster than other formats.
 
-    Collada is in metres, by its own unit; its ``up_axis`` is not followed, as in RViz and Gazebo. Other formats have
-    no unit.
+    Collada files are in metres according to their unit; their ``up_axis`` is ignored, as in RViz and Gazebo. Other
+    formats have no unit.
 
     Raises:
-        OSError: The file cannot be read. ValueError: It is no mesh of a format that is known.
+        OSError: The file cannot be read.
+        ValueError: The file is not a mesh of a supported format.
     """
     suffix = path.suffix.lower()
     if suffix == ".stl":
@@ -333,7 +333,7 @@ def mesh_triangles(path: Path) -> Array:
         mesh = trimesh.load_mesh(str(path), process=False, skip_materials=True)
     except OSError:
         raise
-    except Exception as error:  # readers of many formats, each with errors of its own
+    except Exception as error:  # the readers of many formats have their own errors
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if not len(mesh.faces):
         raise ValueError("no triangles in it")
@@ -344,55 +344,55 @@ def _collada(path: Path) -> Any:
     import collada
 
     try:
-        # Broken materials and textures do not matter here.
+        # Errors in materials and textures are irrelevant.
         document = collada.Collada(str(path), ignore=[collada.common.DaeError])
     except OSError:
         raise
     except Exception as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
-    read = {geometry.id for geometry in document.geometries}
-    named = {element.get("id") for element in document.xmlnode.iter() if str(element.tag).endswith("}geometry")}
-    if named - read:
-        raise ValueError(f"geometry {some(sorted(map(repr, named - read)))}: {document.errors[0]}")
+    loaded = {geometry.id for geometry in document.geometries}
+    defined = {element.get("id") for element in document.xmlnode.iter() if str(element.tag).endswith("}geometry")}
+    if defined - loaded:
+        raise ValueError(f"geometry {some(sorted(map(repr, defined - loaded)))}: {document.errors[0]}")
     return document
 
 
 def _collada_triangles(path: Path) -> Array:
-    """Return the triangles (T, 3, 3) [m] of all geometry in the scene of a Collada file."""
+    """Return the triangles (T, 3, 3) of all geometry in the scene of a Collada file [m]."""
     document = _collada(path)
-    found = []
+    triangles = []
     for kind in ("geometry", "controller"):
         for bound in document.scene.objects(kind) if document.scene is not None else ():
             for primitive in bound.primitives():
                 if hasattr(primitive, "triangleset"):
                     primitive = primitive.triangleset()
                 if getattr(primitive, "vertex", None) is None or np.shape(primitive.vertex_index)[1:] != (3,):
-                    continue  # lines, and what has no positions
-                found.append(primitive.vertex[primitive.vertex_index])
-    if not found:
+                    continue  # lines, and primitives without positions
+                triangles.append(primitive.vertex[primitive.vertex_index])
+    if not triangles:
         raise ValueError("no triangles in its scene")
-    return np.concatenate(found).astype(np.float64) * (document.assetInfo.unitmeter or 1.0)
+    return np.concatenate(triangles).astype(np.float64) * (document.assetInfo.unitmeter or 1.0)
 
 
 def collada_up_axis(path: Path) -> str:
-    """Return which axis of a Collada file points up: ``X``, ``Y`` or ``Z``.
+    """Return the upward axis of a Collada file: ``X``, ``Y`` or ``Z``.
 
     Raises:
-        OSError, ValueError: As :func:`mesh_triangles`.
+        OSError, ValueError: As for :func:`mesh_triangles`.
     """
     return str(_collada(path).assetInfo.upaxis or "Y_UP")[0]
 
 
 def _reduced(vertices: Array) -> Array:
-    """Return those of the vertices (P, 3) of a hull that span it to ``COARSE``, ``MOST_VERTICES`` at most."""
-    along = vertices @ np.vstack([_DIRECTIONS, -_DIRECTIONS]).T
+    """Return at most ``MOST_VERTICES`` of a hull's vertices (P, 3) that approximate it to ``COARSE``."""
+    projections = vertices @ np.vstack([_DIRECTIONS, -_DIRECTIONS]).T
     axes = [0, 1, 2, len(_DIRECTIONS), len(_DIRECTIONS) + 1, len(_DIRECTIONS) + 2]
-    chosen = list(dict.fromkeys(int(k) for k in along[:, axes].argmax(axis=0)))
-    farthest = along.max(axis=0)
-    while len(chosen) < min(MOST_VERTICES, len(vertices)):
-        lacking = farthest - along[chosen].max(axis=0)
-        worst = int(lacking.argmax())
-        if lacking[worst] <= COARSE:
+    selected = list(dict.fromkeys(int(k) for k in projections[:, axes].argmax(axis=0)))
+    farthest = projections.max(axis=0)
+    while len(selected) < min(MOST_VERTICES, len(vertices)):
+        missing = farthest - projections[selected].max(axis=0)
+        worst = int(missing.argmax())
+        if missing[worst] <= COARSE:
             break
-        chosen.append(int(along[:, worst].argmax()))
-    return np.ascontiguousarray(vertices[sorted(chosen)])
+        selected.append(int(projections[:, worst].argmax()))
+    return np.ascontiguousarray(vertices[sorted(selected)])

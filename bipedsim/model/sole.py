@@ -1,4 +1,4 @@
-"""Sole: the convex polygon of a foot that may touch the ground."""
+"""Define the sole of a foot: the convex polygon that can touch the ground."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers
 
 SHORTEST_EDGE = 1e-4
-"""Edges [m] below this are a mistake in the data, not a sole."""
+"""Length below which an edge is an error in the data [m]."""
 MOST_VERTICES = 64
-"""A disc of 64 corners is one to 0.12 % of its radius."""
+"""Maximum number of vertices; 64 corners approximate a disc to 0.12 % of its radius."""
 CONTAINS_TOLERANCE = 1e-9
-"""Width [m] of the boundary that still counts as inside."""
+"""Width of the boundary that still counts as inside [m]."""
 
 
 def checked_polygon(vertices: Any, where: str) -> Array:
     """Return ``vertices`` as a strictly convex counter-clockwise polygon.
 
-    A clockwise polygon is turned round and keeps its vertex 0: both orders name the same sole. Everything else that is
-    no strictly convex polygon is refused, because contact modes are numbered by vertex and a repaired polygon would
-    number them anew.
+    A clockwise polygon is reversed and keeps its vertex 0, because both orders describe the same sole. All other
+    polygons that are not strictly convex are refused: contact modes are numbered by vertex, and a repair would change
+    the numbers.
 
     Args:
-        vertices: (N, 2) in the sole frame [m]; N = 1 is a point foot, N = 2 a blade.
+        vertices: (N, 2) in the sole frame [m]; N = 1 is a point foot, N = 2 a line foot.
         where: File and key, for messages.
 
     Raises:
-        ConfigError: Wrong shape, not finite, an edge shorter than 0.1 mm, collinear or self-intersecting vertices, not
-            convex.
+        ConfigError: Wrong shape, not finite, an edge shorter than 0.1 mm, collinear or self-intersecting vertices, or
+            not convex.
     """
     try:
         points = np.array(vertices, dtype=np.float64)
@@ -89,20 +89,20 @@ class Sole:
 
     Attributes:
         name: Name of the foot, such as ``"left"``.
-        frame: URDF frame that the sole frame is placed in.
-        joint_id: pinocchio index of the joint that carries the foot.
-        placement_joint_sole: Sole frame in the frame of that joint; z is the normal pointing up into the foot.
-        vertices: (N, 2) [m] in the sole frame, strictly convex, counter-clockwise seen from +z. N = 1 is a point, N = 2
-            a blade.
+        frame: URDF frame in which the sole frame is placed.
+        joint_id: pinocchio index of the joint that moves the foot.
+        placement_joint_sole: Sole frame in the frame of that joint; z is the normal and points up into the foot.
+        vertices: (N, 2) in the sole frame [m], strictly convex, counter-clockwise seen from +z. N = 1 is a point foot,
+            N = 2 a line foot.
         friction_static: Coulomb coefficient while sticking.
-        friction_dynamic: Coulomb coefficient while sliding, not above ``friction_static``.
-        radius: Of a ball around the only vertex [m], 0 for none: it touches a radius below the vertex along the normal
-            of the ground, and so it rolls.
-        passes_ground: What stands for the knee that a straight leg has not: a foot that has lifted meets no ground
-            until it comes down at least this far [m] in front of all other feet, along its own x axis; 0 for a foot
-            that meets the ground wherever it is.
-        load_cell: Whether the sensor of the foot is a load cell in the sole, with all mass above it, and not at the
-            joint that carries the foot.
+        friction_dynamic: Coulomb coefficient while sliding, at most ``friction_static``.
+        radius: Radius of a ball around the only vertex [m], 0 for none. The contact point is one radius from the vertex
+            along the ground normal, so the ball rolls.
+        passes_ground: Replaces the knee of a straight leg. A lifted foot ignores the ground until it comes down at
+            least this far in front of all other feet along its own x axis [m]. 0 for a foot that always meets the
+            ground.
+        load_cell: Whether the foot's sensor is a load cell in the sole, with all mass above it, instead of a sensor at
+            the joint that moves the foot.
     """
 
     name: str
@@ -134,13 +134,13 @@ class Sole:
         return flat @ placement.rotation.T + placement.translation
 
     def margin(self, cop: ArrayLike) -> Any:
-        """Signed distance [m] from ``cop`` to the boundary, positive inside; of a point or a blade at most 0.
+        """Return the signed distance from ``cop`` to the boundary [m], positive inside; at most 0 for N < 3.
 
         Args:
             cop: (..., 2) centre of pressure in the sole frame [m]; NaN gives NaN.
 
         Returns:
-            float for one point, else an array of shape (...).
+            A float for one point, else an array of shape (...).
         """
         p = np.asarray(cop, dtype=np.float64)
         start = self.vertices
@@ -151,20 +151,20 @@ class Sole:
         gap = offset - along[..., None] * edge
         distance = np.sqrt(np.einsum("...ij,...ij->...i", gap, gap)).min(axis=-1)
         if self.n_vertices > 2:
-            left_of = edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0]
-            distance = np.where((left_of >= 0.0).all(axis=-1), distance, -distance)
+            side = edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0]
+            distance = np.where((side >= 0.0).all(axis=-1), distance, -distance)
         else:
             distance = -distance
         return float(distance) if p.ndim == 1 else distance
 
     def contains(self, cop: ArrayLike) -> Any:
-        """Whether ``cop`` (..., 2) [m] in the sole frame is in the polygon or within 1 nm of it; NaN is not."""
+        """Return whether ``cop`` (..., 2) [m] in the sole frame is inside the polygon or within 1 nm; False for NaN."""
         inside = np.asarray(self.margin(cop)) >= -CONTAINS_TOLERANCE
         return bool(inside) if inside.ndim == 0 else inside
 
 
 def padded_vertices(soles: Sequence[Sole], capacity: int = 1) -> tuple[Array, Integers]:
-    """Return all sole polygons as one array (K, N, 2) [m], N >= ``capacity``, and how many vertices each has (K,)."""
+    """Return all sole polygons in one array (K, N, 2) [m], N >= ``capacity``, and the vertex counts (K,)."""
     counts = np.array([len(sole.vertices) for sole in soles], dtype=np.int64)
     vertices = np.zeros((len(soles), max(capacity, *counts), 2))
     for k, sole in enumerate(soles):

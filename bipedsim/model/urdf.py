@@ -1,4 +1,4 @@
-"""URDF text -> pinocchio model, with every defect said in words before C++ meets it."""
+"""Read URDF text into a pinocchio model; errors are reported in plain text before pinocchio's C++ parser fails."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "plan
 MOVABLE = ("revolute", "prismatic")
 INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _LINK = "\x1flink"
-TURNS = "continuous"
-"""A revolute joint without limits of its position."""
+CONTINUOUS = "continuous"
+"""Type of a revolute joint without position limits."""
 
-MOVES = (*MOVABLE, TURNS)
-"""Types of joints that move along or about their axis."""
+MOVES = (*MOVABLE, CONTINUOUS)
+"""Types of joints that move along or about an axis."""
 NUMBERS = {
     "mass": ("value",),
     "inertia": INERTIA_KEYS,
@@ -34,18 +34,18 @@ NUMBERS = {
     "dynamics": ("damping", "friction"),
     "mimic": ("multiplier", "offset"),
 }
-"""Attributes of elements of links and joints that are numbers."""
+"""Element of a link or joint to its numeric attributes."""
 VECTORS = {"origin": ("xyz", "rpy"), "axis": ("xyz",)}
-"""Attributes that are three numbers."""
+"""Element to its attributes of three numbers."""
 SHORTEST_AXIS = 1e-9
-"""Length below which an axis has no direction."""
+"""Length below which the direction of an axis is undefined."""
 
 
 def check_numbers(root: ElementTree.Element, path: Path) -> None:
-    """Check that all numbers of links and joints are finite numbers, and that axes have a direction.
+    """Check that all numbers of links and joints are finite, and that axes have a direction.
 
     Raises:
-        ConfigError: All that is wrong, by link or joint.
+        ConfigError: Some numbers are invalid; the message lists all of them by link or joint.
     """
     faults: list[ConfigError] = []
     owners = [(link, link.findall("inertial/*")) for link in root.findall("link")]
@@ -65,12 +65,14 @@ def check_numbers(root: ElementTree.Element, path: Path) -> None:
                 except ValueError:
                     values = np.full(3, np.nan)
                 if values.shape != (3,) or not np.isfinite(values).all():
-                    said = f"{where}: <{element.tag}> {key} = {text!r} must be three finite numbers"
+                    message = f"{where}: <{element.tag}> {key} = {text!r} must be three finite numbers"
                 elif element.tag == "axis" and owner.get("type") in MOVES and np.linalg.norm(values) < SHORTEST_AXIS:
-                    said = f"{where}: <axis> xyz = {text!r} has no direction, so that nothing moves; give a unit vector"
+                    message = (
+                        f"{where}: <axis> xyz = {text!r} has no direction, so that nothing moves; give a unit vector"
+                    )
                 else:
                     continue
-                faults.append(ConfigError(said))
+                faults.append(ConfigError(message))
     together(faults)
 
 
@@ -98,9 +100,9 @@ def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
 
 
 def _check_inertial(link: ElementTree.Element, path: Path, mend: bool) -> list[str]:
-    """Return what is odd about one link; it matters only if the body it is welded into is impossible too.
+    """Return warnings about one link; they matter only if the body that it is welded to is also impossible.
 
-    Where it is to be mended, an impossible inertia becomes the nearest possible one in place.
+    With ``mend``, an impossible inertia is replaced in place by the nearest possible one.
     """
     inertial = link.find("inertial")
     if inertial is None:
@@ -125,7 +127,7 @@ def _check_inertial(link: ElementTree.Element, path: Path, mend: bool) -> list[s
 
 
 def inertia_matrix(values: Mapping[str, float]) -> Array:
-    """Return the inertia (3, 3) of its elements ``ixx`` to ``izz``."""
+    """Return the inertia (3, 3) from its elements ``ixx`` to ``izz``."""
     xx, xy, xz, yy, yz, zz = (values[key] for key in INERTIA_KEYS)
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -136,7 +138,7 @@ def inertia_values(inertia: Array) -> dict[str, float]:
 
 
 def _replace_inertias(root: ElementTree.Element, inertias: Mapping[str, Mapping[str, float]], path: Path) -> None:
-    """Give links other inertias than those of the file."""
+    """Replace the inertias of links in the file."""
     links = {link.get("name", ""): link for link in root.findall("link")}
     for name, values in inertias.items():
         if name not in links:
@@ -175,7 +177,7 @@ def _check_joint(
                 )
             limit.set(key, "0")
         _float(limit, key, where)
-    if kind == TURNS:
+    if kind == CONTINUOUS:
         return
     for key in ("lower", "upper"):
         if limit.get(key) is not None:
@@ -189,7 +191,7 @@ def _check_joint(
 
 @contextmanager
 def _captured_stderr() -> Iterator[list[str]]:
-    """Collect what C++ prints to file descriptor 2, so that it can be part of an error message."""
+    """Collect the output of C++ on file descriptor 2 for error messages."""
     lines: list[str] = []
     sys.stderr.flush()
     saved = os.dup(2)
@@ -212,20 +214,21 @@ def read_urdf(
     inertias: Mapping[str, Mapping[str, float]] | None = None,
     mend: bool = False,
 ) -> tuple[pin.Model, str, list[str]]:
-    """Read ``path`` into a model with every joint of the file.
+    """Read ``path`` into a model with all joints of the file.
 
     Args:
         path: The URDF file; meshes are not read.
         free_flyer: Whether the root link floats or is welded to the world.
-        overrides: ``effort_limit``, ``velocity_limit`` and ``position_limit``: whether robot.yaml has that of a joint.
-        inertias: Link to ``ixx`` ... ``izz`` instead of those of the file.
-        mend: Whether the inertia of a link that no body can have becomes the nearest possible one.
+        overrides: Key ``effort_limit``, ``velocity_limit`` or ``position_limit`` to a function that returns whether
+            robot.yaml defines this limit for a joint.
+        inertias: Link to ``ixx`` ... ``izz``, instead of those of the file.
+        mend: Whether to replace an impossible inertia of a link by the nearest possible one.
 
     Returns:
-        The model, the text of the file, and what is odd about single links.
+        The model, the text of the file, and warnings about single links.
 
     Raises:
-        ConfigError: What is wrong with the file, by link or joint.
+        ConfigError: The file has errors; the message lists them by link or joint.
     """
     text = read_text(path)
     try:
@@ -237,7 +240,7 @@ def read_urdf(
     links = _names(root, "link", path)
     _names(root, "joint", path)
     _replace_inertias(root, inertias or {}, path)
-    odd, endless = [], []
+    warnings, continuous = [], []
     faults: list[ConfigError] = []
     try:
         check_numbers(root, path)
@@ -245,7 +248,7 @@ def read_urdf(
         faults.append(fault)
     for link in root.findall("link"):
         try:
-            odd += _check_inertial(link, path, mend)
+            warnings += _check_inertial(link, path, mend)
         except ConfigError as fault:
             faults.append(fault)
     for joint in root.findall("joint"):
@@ -253,10 +256,10 @@ def read_urdf(
             _check_joint(joint, links, overrides, path)
         except ConfigError as fault:
             faults.append(fault)
-        if joint.get("type") == TURNS:
-            # As one angle without limits: pinocchio would have its sine and cosine.
+        if joint.get("type") == CONTINUOUS:
+            # A revolute joint without limits has one coordinate; pinocchio's continuous joint has a sine and a cosine.
             joint.set("type", "revolute")
-            endless.append(joint.get("name", ""))
+            continuous.append(joint.get("name", ""))
     together(faults)
     xml = ElementTree.tostring(root, encoding="unicode")
     with _captured_stderr() as printed:
@@ -269,26 +272,26 @@ def read_urdf(
     if failure is not None:
         raise ConfigError(f"{path}: not a valid URDF: {'; '.join(printed) or failure}") from failure
     lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
-    for name in endless:
+    for name in continuous:
         i = model.joints[model.getJointId(name)].idx_q
         lower[i], upper[i] = -np.inf, np.inf
     model.lowerPositionLimit, model.upperPositionLimit = lower, upper
-    return model, text, odd
+    return model, text, warnings
 
 
 def welded(model: pin.Model, angles: Mapping[str, float]) -> pin.Model:
-    """Return ``model`` with joints of one angle welded at theirs [rad].
+    """Return ``model`` with some one-coordinate joints welded.
 
     Args:
-        model: As read.
-        angles: Joint name to its angle.
+        model: Model from :func:`read_urdf`.
+        angles: Joint name to its angle [rad].
     """
     if not angles:
         return model
     q = pin.neutral(model)
     for name, angle in angles.items():
         q[model.joints[model.getJointId(name)].idx_q] = angle
-    # pinocchio looks for frames by name alone, and links may have the names of joints.
+    # pinocchio searches frames by name only, and links may have the same names as joints.
     clashing = [frame for frame in model.frames if frame.type == pin.BODY and model.existJointName(frame.name)]
     for frame in clashing:
         frame.name += _LINK
