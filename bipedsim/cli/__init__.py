@@ -1,4 +1,4 @@
-"""The command ``bipedsim``."""
+"""Implement the command ``bipedsim``."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""``bipedsim animate``."""
+"""Draw the moving robot of a run: ``bipedsim animate``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bipedsim.cli.options import add_recorded, add_span, output_beside
 from bipedsim.cli.waiting import waiting
 
 AROUND = 1.0
-"""What is read before and behind what is shown [s]."""
+"""Additional time to read before and after the shown span [s]."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read and draw."""
+    """Read a run and draw the animation."""
     from bipedsim.analysis import load_run
     from bipedsim.ground import get_ground
     from bipedsim.model import load_robot
@@ -44,11 +44,11 @@ def main(args: argparse.Namespace) -> int:
 
     output = output_beside(args.recording, args.output, ".gif")
     check_output(output, args.fps)
-    # The first and the last frame may show a row just outside.
-    around = [None if t is None else t + more for t, more in ((args.start, -AROUND), (args.stop, AROUND))]
+    # The first and the last frame may show a row just outside the span.
+    extended_span = [None if t is None else t + margin for t, margin in ((args.start, -AROUND), (args.stop, AROUND))]
     with waiting(f"drawing {output}"):
         frames = animate(
-            load_run(args.recording, -1, *around),
+            load_run(args.recording, -1, *extended_span),
             output,
             robot=load_robot(args.robot) if args.robot else None,
             ground=get_ground(args.ground) if args.ground else None,

@@ -1,4 +1,4 @@
-"""What a command is to the command line."""
+"""Define the entry of a command in the table of commands."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what ``bipedsim --help`` says of it, and the module that is imported when it is named.
+    """Command of ``bipedsim``: its texts for ``--help``, and the module that is imported when it is used.
 
-    The module of this object itself is imported at every start of ``bipedsim``: it should import nothing else.
+    The module that contains this object is imported at every start of ``bipedsim``. It should import nothing else.
 
     Attributes:
-        help: One line, for the list of commands.
-        description: What it does, for its own help.
-        module: Has ``add_arguments(parser)``, which declares its options, and ``main(args)``, which returns the exit
-            code; a :class:`~bipedsim.errors.BipedSimError` becomes one line and the exit code of wrong input. It may
-            have ``INSTEAD``, option to a text: what to do in place of options that other commands have.
+        help: One line for the list of commands.
+        description: Description for the help of the command.
+        module: Module with ``add_arguments(parser)``, which declares the options, and ``main(args)``, which returns the
+            exit code. A :class:`~bipedsim.errors.BipedSimError` becomes one line and the exit code of wrong input. The
+            module may have ``INSTEAD``: an option of other commands to a text that names the alternative.
     """
 
     help: str

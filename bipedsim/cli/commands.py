@@ -1,4 +1,4 @@
-"""The table of commands, and the parser that loads one of them when it is named."""
+"""Define the table of commands, and the parser that imports a command on demand."""
 
 from __future__ import annotations
 
@@ -115,13 +115,13 @@ COMMANDS = Table(
         ),
     },
 )
-"""Name to :class:`Command`: those of other packages are entry points."""
+"""Name to :class:`Command`; other packages add commands by entry points."""
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of the command line and of each command; says which of the choices was probably meant.
+    """Parser of the command line and of each command; suggests the choice that was probably intended.
 
-    What is no number is answered with one, and without the usage of all options.
+    For an invalid number, it suggests a valid one and does not print the usage of all options.
     """
 
     def error(self, message: str) -> NoReturn:
@@ -131,26 +131,26 @@ class Parser(argparse.ArgumentParser):
             option, kind, text = number[1].rpartition("/")[2], number[2], number[3]
             example = number_in(text)
             example = example.partition(".")[0] if kind == "int" else example
-            given = f"{option} {example}" if option.startswith("-") else example
-            what = "whole number" if kind == "int" else "number"
+            example_usage = f"{option} {example}" if option.startswith("-") else example
+            kind_name = "whole number" if kind == "int" else "number"
             self.exit(
                 EXIT_USAGE,
-                f"{self.prog}: error: {option}: {shown(text)} is no {what}; give it without a unit, for example "
-                f"{given} (what it means: {self.prog} --help)\n",
+                f"{self.prog}: error: {option}: {shown(text)} is no {kind_name}; give it without a unit, for example "
+                f"{example_usage} (what it means: {self.prog} --help)\n",
             )
-        wrong = re.search(r"invalid choice: '([^']*)'(?= \(choose from (.*)\))", message)
-        meant = wrong and closest(wrong[1], re.findall(r"[\w.-]+", wrong[2]))
-        if wrong and meant:
-            message = f"{message[: wrong.end()]}; did you mean {meant!r}?{message[wrong.end() :]}"
+        invalid = re.search(r"invalid choice: '([^']*)'(?= \(choose from (.*)\))", message)
+        suggestion = invalid and closest(invalid[1], re.findall(r"[\w.-]+", invalid[2]))
+        if invalid and suggestion:
+            message = f"{message[: invalid.end()]}; did you mean {suggestion!r}?{message[invalid.end() :]}"
         super().error(message)
 
 
 class CommandParser(Parser):
-    """The parser of one command, which imports it when there is something to parse.
+    """Parser of one command, which imports the command when it parses arguments.
 
     Args:
-        command: The command, or what is wrong with its entry point.
-        options: Of the parser.
+        command: The command, or the error of its entry point.
+        options: Options of :class:`argparse.ArgumentParser`.
     """
 
     def __init__(self, *, command: Command | ConfigError, **options: Any) -> None:
@@ -170,32 +170,32 @@ class CommandParser(Parser):
             self._instead = getattr(module, "INSTEAD", {})
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            # Here, where usage and options are those of the command.
-            wrong = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
-            message, hint = f"unrecognized arguments: {' '.join(unknown)}", self._hint(wrong) if wrong else ""
+            # Errors are reported here, where usage and options are those of the command.
+            option = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
+            message, hint = f"unrecognized arguments: {' '.join(unknown)}", self._hint(option) if option else ""
             if not hint:
                 self.error(message)
             self.exit(EXIT_USAGE, f"{self.prog}: error: {message}; {hint} (all options: {self.prog} --help)\n")
         return parsed, unknown
 
     def _hint(self, option: str) -> str:
-        """Return what to do instead of an option that the command has not, or an empty string."""
+        """Return a hint for an option that the command does not have, or an empty string."""
         if option in self._instead:
             return self._instead[option]
-        having = [f"`bipedsim {name}`" for name, parser in _parsers() if option in parser._option_string_actions]
-        if having:
-            more = f" and {len(having) - _NAMED} more commands" if len(having) > _NAMED else ""
-            return f"{option} is an option of {', '.join(having[:_NAMED])}{more}"
-        meant = closest(option, self._option_string_actions)
-        return f"did you mean {meant}?" if meant else ""
+        commands = [f"`bipedsim {name}`" for name, parser in _parsers() if option in parser._option_string_actions]
+        if commands:
+            more = f" and {len(commands) - _NAMED} more commands" if len(commands) > _NAMED else ""
+            return f"{option} is an option of {', '.join(commands[:_NAMED])}{more}"
+        suggestion = closest(option, self._option_string_actions)
+        return f"did you mean {suggestion}?" if suggestion else ""
 
 
 _NAMED = 4
-"""How many commands are named that have an option which another one has not."""
+"""Maximum number of commands that a hint lists for an option."""
 
 
 def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield each command that can be imported with a parser of its options."""
+    """Yield each importable command with a parser of its options."""
     for name in COMMANDS:
         parser = argparse.ArgumentParser(add_help=False)
         with suppress(ConfigError, ImportError):
@@ -207,7 +207,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
     Raises:
-        ConfigError: Two packages have a command of the same name.
+        ConfigError: Two packages have a command with the same name.
     """
     parser = Parser(
         prog="bipedsim",
@@ -219,7 +219,7 @@ def make_parser() -> argparse.ArgumentParser:
         try:
             command = COMMANDS[name]
         except ConfigError as error:
-            # A broken package must not take the other commands with it.
+            # A broken package must not disable the other commands.
             commands.add_parser(name, command=error, help="not available: its package cannot be imported")
         else:
             commands.add_parser(name, command=command, help=command.help, description=command.description)

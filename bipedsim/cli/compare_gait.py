@@ -1,4 +1,4 @@
-"""``bipedsim compare-gait``."""
+"""Compare gaits of robots and persons: ``bipedsim compare-gait``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read, draw and print."""
+    """Read, draw and print the gaits."""
     from bipedsim.analysis import gait_summary, gait_table
     from bipedsim.config import to_json
     from bipedsim.view import plot_gaits
@@ -63,14 +63,14 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _gait(args: argparse.Namespace, path: Path, name: str) -> Gait:
-    """Return the walk in a file: of a run without force plates that of ideal ones, one per foot."""
+    """Return the gait in a file; a run without force plates gets an ideal one for each foot."""
     from bipedsim.analysis import filtered, find_gait, ideal_plates, load_plates, load_run
     from bipedsim.recording.lab import LAB_SUFFIXES
 
-    ahead, weight, said = "", float("nan"), tuple[str, ...]()
+    ahead, weight, notes = "", float("nan"), tuple[str, ...]()
     if path.suffix.lower() in LAB_SUFFIXES:
-        found = load_plates(path)
-        plates, said = list(found.plates.values()), tuple(f"{name}: {note}" for note in found.notes)
+        data = load_plates(path)
+        plates, notes = list(data.plates.values()), tuple(f"{name}: {note}" for note in data.notes)
         ahead, weight = args.ahead or "", args.weight if args.weight is not None else weight
     else:
         run = load_run(path)
@@ -78,4 +78,4 @@ def _gait(args: argparse.Namespace, path: Path, name: str) -> Gait:
     if args.filter is not None:
         plates = [filtered(plate, args.filter) for plate in plates]
     gait = find_gait(name, plates, weight, ahead, args.threshold)
-    return replace(gait, notes=(*said, *gait.notes))
+    return replace(gait, notes=(*notes, *gait.notes))

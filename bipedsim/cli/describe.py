@@ -1,4 +1,4 @@
-"""``bipedsim describe``."""
+"""Describe a robot: ``bipedsim describe``."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Describe and draw; the exit code says whether the robot loads."""
+    """Describe and draw a robot; the exit code tells whether it loads."""
     from bipedsim.descriptions import describe
 
     with waiting(f"reading {args.robot}", not args.json):
-        found = describe(args.robot)
+        description = describe(args.robot)
     if args.json:
-        print(to_json({"robot": args.robot, "loads": found.robot is not None, "doubts": list(found.doubts)}))
-    elif found.robot is None:
-        print(f"{args.robot} does not load:\n" + "\n".join(f"- {text}" for text in found.doubts))
+        print(
+            to_json({"robot": args.robot, "loads": description.robot is not None, "doubts": list(description.doubts)})
+        )
+    elif description.robot is None:
+        print(f"{args.robot} does not load:\n" + "\n".join(f"- {text}" for text in description.doubts))
     else:
-        print(found.text, end="")
-    if args.plot and found.robot is not None:
+        print(description.text, end="")
+    if args.plot and description.robot is not None:
         from bipedsim.view import draw_robot
 
-        draw_robot(found.robot, args.plot)
+        draw_robot(description.robot, args.plot)
         if not args.json:
             print(f"\nwrote {args.plot}")
-    return EXIT_OK if found.robot is not None else EXIT_FAILED
+    return EXIT_OK if description.robot is not None else EXIT_FAILED

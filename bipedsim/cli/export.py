@@ -1,4 +1,4 @@
-"""``bipedsim export``."""
+"""Export recordings to other formats: ``bipedsim export``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ TRIALS = ("c3d", "mot", "sto", "trc")
 SUFFIXES = {"columns": ".csv", **{name: f".{name}" for name in (*TABLES, *TRIALS)}}
 FRAMES = ("world", "plate", "sole")
 FORMATS = Table("format of a run", "bipedsim.formats", {})
-"""Name, which is the suffix of its files, to ``write(recording, robot, path)`` of another package; it returns notes."""
+"""Name, also the suffix of the files, to the function ``write(recording, robot, path)`` of another package. It returns
+notes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,35 +49,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Write what was asked for, and say which files."""
+    """Write the requested format and print the file names."""
     suffixes = SUFFIXES | {name: f".{name}" for name in FORMATS}
     if args.format is None:
-        # The table of columns was there first: a .csv is one.
-        named = {suffix: name for name, suffix in suffixes.items() if suffix != SUFFIXES["columns"]}
+        # The suffix .csv stands for the older format `columns`.
+        name_of = {suffix: name for name, suffix in suffixes.items() if suffix != SUFFIXES["columns"]}
         suffix = args.output.suffix.lower() if args.output else ""
-        # Of a recording more is said below.
-        if suffix not in ("", ".npz", SUFFIXES["columns"], *named):
+        # The message for the suffix .npz is raised below.
+        if suffix not in ("", ".npz", SUFFIXES["columns"], *name_of):
             known = ", ".join(sorted({*suffixes.values()}))
             raise ConfigError(f"-o {args.output}: {suffix} is none of {known}; name one of them, or give a --format")
-        args.format = named.get(suffix, "columns")
+        args.format = name_of.get(suffix, "columns")
     output = output_beside(args.recording, args.output, suffixes[args.format])
     if args.frame is not None and args.format not in TABLES:
-        as_it_was = args.format in ("columns", *FORMATS)
-        own = "holds what was recorded, as it was" if as_it_was else "has axes of its own"
-        raise ConfigError(f"--frame {args.frame}: --format {args.format} {own}; frames are for {', '.join(TABLES)}")
+        unchanged = args.format in ("columns", *FORMATS)
+        content = "holds what was recorded, as it was" if unchanged else "has axes of its own"
+        raise ConfigError(f"--frame {args.frame}: --format {args.format} {content}; frames are for {', '.join(TABLES)}")
     if args.filter is not None and args.format in ("columns", "trc", *FORMATS):
         raise ConfigError(f"--filter: --format {args.format} is not filtered; filters are for forces")
     if args.format in FORMATS:
-        written = _other(args, output)
+        files = _export_plugin_format(args, output)
     else:
-        written = _columns(args, output) if args.format == "columns" else _lab(args, output)
-    for path in written:
+        files = _export_columns(args, output) if args.format == "columns" else _export_lab_format(args, output)
+    for path in files:
         print(f"wrote {path}")
     return 0
 
 
-def _columns(args: argparse.Namespace, output: Path) -> list[Path]:
-    """Read twice, as what there is must be known before the first row is written, and hold a part of it at a time."""
+def _export_columns(args: argparse.Namespace, output: Path) -> list[Path]:
+    """Export all columns. The first pass finds non-empty columns; both passes read the recording in parts."""
     from bipedsim.analysis import gather
     from bipedsim.recording import CsvColumns, CsvTable
 
@@ -86,8 +87,8 @@ def _columns(args: argparse.Namespace, output: Path) -> list[Path]:
     return [output]
 
 
-def _other(args: argparse.Namespace, output: Path) -> list[Path]:
-    """Write a format of another package."""
+def _export_plugin_format(args: argparse.Namespace, output: Path) -> list[Path]:
+    """Export to a format of another package."""
     from bipedsim.analysis import load_run
 
     recording = load_run(args.recording, -1, args.start, args.stop)
@@ -96,8 +97,8 @@ def _other(args: argparse.Namespace, output: Path) -> list[Path]:
     return [output]
 
 
-def _lab(args: argparse.Namespace, output: Path) -> list[Path]:
-    """Write a format of laboratories."""
+def _export_lab_format(args: argparse.Namespace, output: Path) -> list[Path]:
+    """Export to a laboratory format."""
     from bipedsim.analysis import filter_text, lab_table, load_run, run_trial
     from bipedsim.recording.lab import write_c3d, write_csv, write_mat, write_parquet, write_trc
 
@@ -109,7 +110,7 @@ def _lab(args: argparse.Namespace, output: Path) -> list[Path]:
         return [output]
     trial = run_trial(recording, robot, args.filter, args.filter_order)
     notes = [note for note in trial.notes if note not in recording.notes]
-    written = [output]
+    files = [output]
     about = {"robot": recording.robot, "filter": filter_text(args.filter, args.filter_order)}
     if args.format == "c3d":
         notes += write_c3d(trial, output, about)
@@ -117,16 +118,16 @@ def _lab(args: argparse.Namespace, output: Path) -> list[Path]:
         write_trc(trial.markers, output)
         notes = []
     else:
-        written += _opensim(output, trial, recording, robot, about)
+        files += _opensim(output, trial, recording, robot, about)
     for note in notes:
         print(f"note: {note}")
-    return written
+    return files
 
 
 def _opensim(
     output: Path, trial: LabTrial, recording: Recording, robot: Robot | None, about: dict[str, str]
 ) -> list[Path]:
-    """Write ground forces, and beside them coordinates and external loads where they are known."""
+    """Write ground forces, coordinates and, if known, external loads."""
     from bipedsim.analysis import coordinates
     from bipedsim.recording.lab import loads_xml, one_clock, write_forces, write_storage, write_text
 
@@ -140,7 +141,7 @@ def _opensim(
         print(f"note: {note}")
     if robot is None or recording.force_plates:
         return [motion]
-    # Whose foot was on a real plate nobody knows; ideal ones are a foot's.
+    # The foot on a real plate is unknown; an ideal plate belongs to a foot.
     loads = output.with_name(f"{output.stem}_loads.xml")
     bodies = {sole.name: robot.model.names[sole.joint_id] for sole in robot.soles}
     write_text(loads, loads_xml(output, bodies))
@@ -148,7 +149,7 @@ def _opensim(
 
 
 def _robot(args: argparse.Namespace, recording: Recording) -> Robot | None:
-    """Return what ran; None, which a line says, where it is not known here."""
+    """Return the recorded robot; print a note and return None if it is unknown."""
     from bipedsim.analysis import robot_of
     from bipedsim.model import load_robot
 

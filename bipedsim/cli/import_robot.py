@@ -1,4 +1,4 @@
-"""``bipedsim import``."""
+"""Import a robot description: ``bipedsim import``."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Import, write and tell; the exit code says whether the robot loads."""
+    """Import a description and print the summary; the exit code tells whether the robot loads."""
     from bipedsim.descriptions import import_robot
 
     started = time.perf_counter()
     with waiting(f"reading {args.file}"):
-        made = import_robot(args.file, args.output, args.compare, args.replace)
-    print(made.short, end="")
-    if made.robot is not None:
+        imported = import_robot(args.file, args.output, args.compare, args.replace)
+    print(imported.short, end="")
+    if imported.robot is not None:
         from bipedsim.view import draw_robot
 
-        draw_robot(made.robot, made.folder / "robot.png")
-    print(f"wrote {made.folder} in {time.perf_counter() - started:.1f} s")
-    if made.robot is None:
+        draw_robot(imported.robot, imported.folder / "robot.png")
+    print(f"wrote {imported.folder} in {time.perf_counter() - started:.1f} s")
+    if imported.robot is None:
         return EXIT_FAILED
-    file = shlex.quote(str(made.folder / "robot.yaml"))
+    file = shlex.quote(str(imported.folder / "robot.yaml"))
     command = f"bipedsim run --robot {file}"
-    if made.stands:
+    if imported.stands:
         print(command)
-    elif made.robot.free_flyer and made.robot.nu:
+    elif imported.robot.free_flyer and imported.robot.nu:
         print("it cannot stand by itself on points or blades: a gantry holds it until a controller of yours does")
         print(f"{command} --gantry hang")
     else:

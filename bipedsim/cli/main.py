@@ -1,7 +1,7 @@
-"""The entry of the command ``bipedsim``: errors and Ctrl-C become one line and an exit code.
+"""Entry point of the command ``bipedsim``; errors and Ctrl-C become one line and an exit code.
 
-Nothing but what is part of Python's program is imported before :func:`main` is on the way, so that Ctrl-C has an answer
-during the imports, too.
+The module imports only modules that Python loads anyway before :func:`main` runs. Ctrl-C therefore also works during
+the other imports.
 """
 
 from __future__ import annotations
@@ -16,57 +16,57 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-# What a command holds at its end goes with the process; to look through it for garbage takes 0.3 s.
+# The process frees the memory of a command at its end. A garbage collection before would take 0.3 s.
 atexit.register(gc.freeze)
 
 REPEAT = 0.5
-"""Time [s] after which an interrupt that nobody answered is raised again."""
-SAME_WISH = 1.0
-"""Time [s] within which further interrupts are the same wish: ``timeout -s INT`` sends two, fingers do, too."""
+"""Time after which an unanswered interrupt is raised again [s]."""
+SAME_INTERRUPT = 1.0
+"""Time within which further signals count as the same interrupt [s]; ``timeout -s INT`` sends two signals."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code, one of those in :mod:`bipedsim.errors`."""
-    wishes = 0
+    """Run the command line and return its exit code, which :mod:`bipedsim.errors` defines."""
+    interrupts = 0
     latest = 0.0
 
     def interrupt(number: int, _frame: object) -> None:
-        nonlocal wishes, latest
-        # Callbacks of compiled code swallow exceptions: it is raised again until it gets through.
+        nonlocal interrupts, latest
+        # Callbacks of compiled code swallow exceptions, so the interrupt is raised again until it gets through.
         signal.setitimer(signal.ITIMER_REAL, REPEAT)
-        # Who answers it is left alone, with errors that are met and handled meanwhile, unless the user asks again.
-        answered, handled = 0, sys.exc_info()[1]
-        while handled is not None:
-            # Its descendants, such as RunInterruptedError, are part of an answer.
-            answered += type(handled) is KeyboardInterrupt
-            handled = handled.__context__
+        # A handler that is already running is not interrupted again, unless the user repeats the interrupt.
+        answered, exception = 0, sys.exc_info()[1]
+        while exception is not None:
+            # Subclasses such as RunInterruptedError are part of the handling and do not count.
+            answered += type(exception) is KeyboardInterrupt
+            exception = exception.__context__
         now = time.monotonic()
-        # Who asks again because nothing has happened yet wishes nothing new.
-        if number != signal.SIGALRM and answered >= wishes and (not wishes or now - latest > SAME_WISH):
-            wishes, latest = wishes + 1, now
-        if answered < wishes:
+        # A repeated Ctrl-C counts as a new interrupt only after the previous one has been handled.
+        if number != signal.SIGALRM and answered >= interrupts and (not interrupts or now - latest > SAME_INTERRUPT):
+            interrupts, latest = interrupts + 1, now
+        if answered < interrupts:
             raise KeyboardInterrupt
 
-    usual = sys.unraisablehook
+    usual_hook = sys.unraisablehook
 
     def unless_interrupted(unraisable: Any) -> None:
-        # Raised in a destructor or callback, as many modules have while they load: it is raised again.
+        # An interrupt in a destructor or callback is not printed, because the timer raises it again.
         if unraisable.exc_type is not KeyboardInterrupt:
-            usual(unraisable)
+            usual_hook(unraisable)
 
     try:
         import signal
 
         sys.unraisablehook = unless_interrupted
-        # What ends a job of a batch system, or a command under `timeout`, keeps as much as Ctrl-C does.
-        heard = signal.SIGINT, signal.SIGTERM, signal.SIGALRM
-        before = {number: signal.signal(number, interrupt) for number in heard}
+        # SIGTERM of a batch system or of `timeout` saves as much data as Ctrl-C.
+        signals = signal.SIGINT, signal.SIGTERM, signal.SIGALRM
+        previous_handlers = {number: signal.signal(number, interrupt) for number in signals}
         try:
-            return _answer(argv)
+            return _run_command(argv)
         finally:
-            sys.unraisablehook = usual
+            sys.unraisablehook = usual_hook
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-            for number, handler in before.items():
+            for number, handler in previous_handlers.items():
                 signal.signal(number, handler)
     except BrokenPipeError:
         from bipedsim.errors import EXIT_OK
@@ -74,8 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return EXIT_OK
     except (KeyboardInterrupt, Exception) as error:
-        # Extension modules make an ImportError of an interrupt while they load.
-        if not (wishes or isinstance(error, KeyboardInterrupt)):
+        # Extension modules convert an interrupt during their import to an ImportError.
+        if not (interrupts or isinstance(error, KeyboardInterrupt)):
             raise
         from bipedsim.errors import EXIT_INTERRUPTED
 
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
 
 
-def _answer(argv: Sequence[str] | None) -> int:
+def _run_command(argv: Sequence[str] | None) -> int:
     import warnings
 
     from bipedsim.cli.commands import make_parser
@@ -100,23 +100,23 @@ def _answer(argv: Sequence[str] | None) -> int:
     )
 
     command = "bipedsim"
-    told: set[str] = set()
+    reported: set[str] = set()
     incomplete: list[str] = []
 
-    def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    def report_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if not issubclass(category, (IncompleteWarning, ChangedWarning)):
-            usual(message, category, *where, **more)
-        elif str(message) not in told:
-            told.add(str(message))
+            usual_showwarning(message, category, *where, **more)
+        elif str(message) not in reported:
+            reported.add(str(message))
             incomplete.extend([str(message)] * issubclass(category, IncompleteWarning))
             print(f"{command}: {message}", file=sys.stderr)
 
     try:
         with warnings.catch_warnings():
-            usual = warnings.showwarning
+            usual_showwarning = warnings.showwarning
             warnings.simplefilter("always", IncompleteWarning)
             warnings.simplefilter("always", ChangedWarning)
-            warnings.showwarning = tell
+            warnings.showwarning = report_warning
             args = make_parser().parse_args(argv)
             give_bars_room()
             command = f"bipedsim {args.command}"
@@ -127,22 +127,22 @@ def _answer(argv: Sequence[str] | None) -> int:
             return EXIT_FAILED
         return EXIT_INCOMPLETE if incomplete or isinstance(error, DamagedError) else EXIT_USAGE
     except Exception as error:
-        code = _told(error, command)
+        code = _report_foreign_error(error, command)
         if code is None:
             raise
         return code
 
 
-def _told(error: Exception, command: str) -> int | None:
-    """Tell of an error that is no fault of bipedsim; return the exit code, or None if it may be one."""
+def _report_foreign_error(error: Exception, command: str) -> int | None:
+    """Report an error that bipedsim has not caused; return the exit code, or None if bipedsim may be the cause."""
     from bipedsim.control import controller_traceback, raising_controller
     from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, shown
 
     if raised := controller_traceback(error):
-        who = raising_controller(error)
-        print(f"{command}: what the controller {who} raised, from its own code on:\n{raised}", file=sys.stderr, end="")
+        name = raising_controller(error)
+        print(f"{command}: what the controller {name} raised, from its own code on:\n{raised}", file=sys.stderr, end="")
         return EXIT_FAILED
-    # A file that was named and cannot be used, whoever met it.
+    # Any command can meet a file that was named and cannot be used.
     if isinstance(error, OSError) and error.filename is not None and not isinstance(error, BrokenPipeError):
         print(f"{command}: error: {shown(str(error.filename))[1:-1]}: {error.strerror}", file=sys.stderr)
         return EXIT_USAGE

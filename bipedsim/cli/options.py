@@ -1,4 +1,4 @@
-"""Options that several commands share; those of a run come from the declaration of a run."""
+"""Declare options that several commands share; options of a run follow from the declaration of a run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _EXAMPLES = {
     "--contact-set": ("gamma=0.2", "docs/contact_models.md"),
     "--interface-set": ("domain=1", "docs/unitree.md"),
 }
-"""One of each, and where the others are."""
+"""Option to an example and the documentation page."""
 OF_CONTACT = ("contact_model", "contact_params")
-"""Those fields of a run that say what contact is."""
+"""Fields of a run that define the contact model."""
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
-    """Return ``["kp=100", "mode=squat"]`` as a mapping; values are read as YAML scalars.
+    """Convert ``["kp=100", "mode=squat"]`` to a mapping; values are YAML scalars.
 
     Raises:
-        ConfigError: A pair has no ``=`` or no name before it.
+        ConfigError: A pair has no ``=``, no name, or an invalid value.
     """
     result: dict[str, Any] = {}
     for pair in pairs:
@@ -47,43 +47,43 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
 
 
 def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
-    """Return where to write, which is beside the recording by default and never the recording itself.
+    """Return the output path: next to the recording by default, and never the recording itself.
 
     Raises:
-        ConfigError: The output has the name of a recording.
+        ConfigError: The output has the name or the suffix of a recording.
     """
     if output is None:
-        # The name of "." and ".." is that of the folder; that of "/" is empty.
-        whole = recording if recording.name.strip(".") else Path(os.path.realpath(recording))
-        name = whole.stem if os.path.isfile(whole) else whole.name
-        output = whole.with_name(name + suffix) if name else whole / f"run{suffix}"
-    protected = {".npz", ".mcap", ".yaml"} - {suffix}  # who writes bags overwrites none
+        # For "." and "..", the folder's real name is used; the name of "/" is empty.
+        folder_or_file = recording if recording.name.strip(".") else Path(os.path.realpath(recording))
+        name = folder_or_file.stem if os.path.isfile(folder_or_file) else folder_or_file.name
+        output = folder_or_file.with_name(name + suffix) if name else folder_or_file / f"run{suffix}"
+    protected = {".npz", ".mcap", ".yaml"} - {suffix}  # writers of bags do not overwrite
     if output.suffix in protected or os.path.realpath(output) == os.path.realpath(recording):
         raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
     return output
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """Return short names of runs that tell them apart.
+    """Return short names that distinguish runs.
 
     Raises:
         ConfigError: A run is named twice.
     """
-    whole = [os.path.realpath(path) for path in paths]
-    if len(set(whole)) < len(whole):
+    real_paths = [os.path.realpath(path) for path in paths]
+    if len(set(real_paths)) < len(real_paths):
         raise ConfigError("the same recording is named twice: it differs from itself in nothing")
-    names = [Path(path).stem if os.path.isfile(path) else Path(path).name for path in whole]
+    names = [Path(path).stem if os.path.isfile(path) else Path(path).name for path in real_paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
 def named_with(others: Sequence[Path]) -> str:
-    """Return what the name of a file ends in, before its suffix, that shows a run with these others over it."""
+    """Return the end of a file name, before its suffix, for a figure that also shows the runs ``others``."""
     names = "_".join(name.strip(os.sep).replace(os.sep, "_") for name in names_of(others))
     return f"_with_{names}" if others else ""
 
 
 def program() -> str:
-    """Return what was typed to start this program: ``bipedsim``, or its path where the shell would not find it."""
+    """Return the command that started this program: ``bipedsim``, or its path if it is not on the PATH."""
     path = sys.argv[0]
     if Path(path).name != "bipedsim" or shutil.which("bipedsim") == os.path.abspath(path):
         return "bipedsim"
@@ -91,22 +91,22 @@ def program() -> str:
 
 
 def option_name(name: str) -> str:
-    """Return the option that a parameter of this name is."""
+    """Return the command-line option for a parameter."""
     return _PAIRS.get(name, f"--{name.replace('_', '-')}")
 
 
 def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, default: Any = None, said: str = "") -> None:
     """Declare the option for one field of a dataclass of parameters.
 
-    Lists take several values, mappings several options NAME=VALUE; --no-NAME switches off what is true by
-    default, whose meaning begins with a verb.
+    Lists accept several values, and mappings several options NAME=VALUE. --no-NAME switches off a parameter that is
+    true by default; its description begins with a verb.
 
     Args:
-        parser: Of the command.
-        cls: The dataclass, its fields declared by :func:`bipedsim.config.param`.
-        name: The field.
-        default: What the option is where it is not given; the field's default if None.
-        said: What to say of the default.
+        parser: Parser of the command.
+        cls: The dataclass; :func:`bipedsim.config.param` declares its fields.
+        name: Name of the field.
+        default: Default value of the option; the field's default if None.
+        said: Text for the default.
     """
     field = cls.__dataclass_fields__[name]
     if name in _PAIRS:
@@ -117,15 +117,15 @@ def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, defau
         return
     kind = get_type_hints(cls)[name]
     default = field.default if default is None else default
-    several = " ".join(default) if isinstance(default, tuple) else default
-    # argparse takes % for itself.
-    text = help_of(field, said or (str(several) if several is not None else "what the scenario says"))
+    default_text = " ".join(default) if isinstance(default, tuple) else default
+    # argparse interprets % in help texts.
+    text = help_of(field, said or (str(default_text) if default_text is not None else "what the scenario says"))
     text = text.replace("%", "%%")
     if kind is bool:
         option = option_name(f"no_{name}")
         parser.add_argument(option, dest=name, action="store_false", help=f"do not {meaning_of(field)}")
         return
-    kind = next(one for one in (int, float, str) if one in (kind, *get_args(kind)))
+    kind = next(candidate for candidate in (int, float, str) if candidate in (kind, *get_args(kind)))
     parser.add_argument(
         option_name(name),
         type=kind,
@@ -142,29 +142,29 @@ def add_run_option(parser: argparse.ArgumentParser, name: str, default: Any = No
 
 
 def add_run_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
-    """Declare an option for each field of a run but those in ``without``; :func:`run_config` reads them."""
+    """Declare an option for each field of a run except ``without``; :func:`run_config` reads them."""
     for name in _FIELDS:
         if name not in without:
             add_run_option(parser, name, said="one per control tick" if name == "physics_dt" else "")
 
 
 def add_fail_on_fall(parser: argparse.ArgumentParser) -> None:
-    """Declare the option of commands that a script may ask whether the robot is on its feet."""
+    """Declare the option with which a script detects a fall by the exit code."""
     text = f"end with exit code {EXIT_FELL} if the robot fell, or its controller was stopped"
     parser.add_argument("--fail-on-fall", action="store_true", help=text)
 
 
 def add_span(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of commands that hold all rows of a recording: which part of it they read.
+    """Declare the options for the time span that a command reads from a recording.
 
-    The values are ``start`` and ``stop``, as :func:`bipedsim.load_run` takes them.
+    The values are ``start`` and ``stop``, as for :func:`bipedsim.load_run`.
     """
     parser.add_argument("--from", dest="start", type=float, metavar="T", help="begin [s] (default: that of the run)")
     parser.add_argument("--to", dest="stop", type=float, metavar="T", help="end [s] (default: that of the run)")
 
 
 def add_recorded(parser: argparse.ArgumentParser, ground: bool = True) -> None:
-    """Declare the options of commands that need robot and ``ground`` of a recording: which, where it does not say."""
+    """Declare the options for robot and ``ground`` of a recording that does not name them."""
     parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
     if ground:
         text = "name or path of a ground YAML (default: what the recording says, else flat)"
@@ -177,7 +177,7 @@ def fell_or_stopped(summary: Mapping[str, Any]) -> bool:
 
 
 def code_of(summary: Mapping[str, Any], fail_on_fall: bool) -> int:
-    """Return the exit code of a run by what became of robot and controller: a torque that is not finite has failed."""
+    """Return the exit code of a run from the state of robot and controller; a non-finite torque is a failure."""
     from bipedsim.control import failed
 
     if fail_on_fall and fell_or_stopped(summary):
@@ -186,7 +186,7 @@ def code_of(summary: Mapping[str, Any], fail_on_fall: bool) -> int:
 
 
 def run_config(args: argparse.Namespace, without: Collection[str] = ()) -> RunConfig:
-    """Return the run that the options of :func:`add_run_options` describe; what is ``without`` keeps its default.
+    """Return the run that the options of :func:`add_run_options` define; fields in ``without`` keep their default.
 
     Raises:
         ConfigError: A value is wrong.

@@ -1,4 +1,4 @@
-"""``bipedsim plates``."""
+"""Plot force plates of a run, or test a plate: ``bipedsim plates``."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read, draw and print.
+    """Read and plot a run, or test a plate on a grid, and print the statistics.
 
     Raises:
-        ConfigError: Neither a run nor a plate was named, or both.
+        ConfigError: Neither a run nor a plate was named, or both were.
     """
     if (args.grid is None) == (args.recording is None):
         raise ConfigError("plates: name a run, or give --grid a force plate")
@@ -60,22 +60,22 @@ def _run(args: argparse.Namespace) -> int:
     from bipedsim.view import plot_plates
 
     output = output_beside(args.recording, args.output, "_plates.png")
-    found = load_plates(args.recording, args.start, args.stop)
-    plates = dict(found.plates)
+    data = load_plates(args.recording, args.start, args.stop)
+    plates = dict(data.plates)
     if args.filter is not None:
-        plates = {name: filtered(one, args.filter) for name, one in plates.items()}
-    figures = plate_figures(plates, found.weight, args.threshold)
-    stood = stood_still(plates, args.threshold)
-    if not isinstance(stood, str):
-        figures["sway"] = sway_figures(*stood)
+        plates = {name: filtered(plate, args.filter) for name, plate in plates.items()}
+    figures = plate_figures(plates, data.weight, args.threshold)
+    standing = stood_still(plates, args.threshold)
+    if not isinstance(standing, str):
+        figures["sway"] = sway_figures(*standing)
     with waiting(f"drawing {output}"):
-        plot_plates(plates, output, found.recording, args.threshold, str(args.recording))
-    for note in found.notes:
+        plot_plates(plates, output, data.recording, args.threshold, str(args.recording))
+    for note in data.notes:
         print(f"note: {note}", file=sys.stderr if args.json else sys.stdout)
     if args.json:
         print(to_json(figures))
     else:
-        sway = [f"no figures of sway: {stood}"] if isinstance(stood, str) else sway_lines(figures.pop("sway"))
+        sway = [f"no figures of sway: {standing}"] if isinstance(standing, str) else sway_lines(figures.pop("sway"))
         print("\n".join([*plate_table(figures), *sway, f"wrote {output}"]))
     return 0
 
@@ -84,6 +84,6 @@ def _grid(args: argparse.Namespace) -> int:
     from bipedsim.analysis import grid_lines, grid_test, read_plate
     from bipedsim.config import to_json
 
-    done = grid_test(read_plate(args.grid), cutoff=args.filter)
-    print(to_json(done.figures()) if args.json else "\n".join(grid_lines(done)))
+    test = grid_test(read_plate(args.grid), cutoff=args.filter)
+    print(to_json(test.figures()) if args.json else "\n".join(grid_lines(test)))
     return 0

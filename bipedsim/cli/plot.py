@@ -1,4 +1,4 @@
-"""``bipedsim plot``."""
+"""Plot recordings: ``bipedsim plot``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read and draw."""
+    """Read recordings and plot them."""
     from bipedsim.view import USUAL_PANELS, panel_names, plot
 
     first, *others = args.recording
@@ -60,33 +60,33 @@ def main(args: argparse.Namespace) -> int:
     if others:
         return _compare(args, output)
     with waiting(f"drawing {output}"):
-        # All of them, where somebody asks for them by name.
+        # Constant readouts are drawn only if the user names the panel.
         named = args.panels is not USUAL_PANELS and "readouts" in ",".join(args.panels).split(",")
-        lacking = plot(_read(first, args, panels), output, panels, constants=named)
-    # Of the usual ones most runs lack some.
-    for name, why in lacking.items() if args.panels is not USUAL_PANELS else ():
+        missing = plot(_read(first, args, panels), output, panels, constants=named)
+    # Most runs lack some of the default panels, which needs no message.
+    for name, why in missing.items() if args.panels is not USUAL_PANELS else ():
         print(f"bipedsim plot: without {name}: {why}", file=sys.stderr)
     print(f"wrote {output}")
     return 0
 
 
 def _suffix(args: argparse.Namespace, others: Sequence[Path]) -> str:
-    """Return what the name of a picture beside the recording ends in.
+    """Return the suffix of the default output name.
 
     Raises:
-        ConfigError: ``--format`` and ``--output`` say different things.
+        ConfigError: ``--format`` and ``--output`` contradict each other.
     """
     kind = args.format or "png"
     if args.format and args.output is not None and args.output.suffix != f".{kind}":
         raise ConfigError(f"--output {args.output} is no .{kind}: leave --format {kind} out, or give another name")
     if others:
         return f"{named_with(others)}.{kind}"
-    # RUN.html is the page of the moving robot.
+    # RUN.html is reserved for the HTML player of the run.
     return "_plot.html" if kind == "html" else f".{kind}"
 
 
 def _read(path: Path, args: argparse.Namespace, panels: Sequence[str]) -> Recording:
-    """Return the rows that a picture of these panels needs."""
+    """Return the rows that a plot of these panels needs."""
     from bipedsim.analysis import gather
     from bipedsim.view import Thinned, columns_of
 
@@ -94,7 +94,7 @@ def _read(path: Path, args: argparse.Namespace, panels: Sequence[str]) -> Record
 
 
 def _compare(args: argparse.Namespace, output: Path) -> int:
-    """Draw runs over each other, and print in what they differ."""
+    """Plot runs in the same axes and print the differences."""
     from bipedsim.analysis import RunSummary, gather
     from bipedsim.view import overlay, panel_names
 

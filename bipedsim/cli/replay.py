@@ -1,4 +1,4 @@
-"""``bipedsim replay``."""
+"""Simulate a recorded run again: ``bipedsim replay``."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Simulate again and print what differs.
+    """Simulate a run or a step again and print the differences.
 
     Raises:
-        BipedSimError: The file holds neither a run with its commands nor a step.
+        BipedSimError: The file contains neither a run with its commands nor a step.
     """
     from bipedsim.runs import is_step
 
@@ -51,37 +51,37 @@ def _run(args: argparse.Namespace) -> int:
     )
     recording = load_recording(args.recording)
     if not recording.run:
-        # A simulated run is compared as it was recorded: what damage left out of it stays out.
+        # Data that damage removed from a simulated run are not restored, so that only recorded data are compared.
         recording = completed(recording)
-    done = rerun(recording, changes)
-    what_if = changes != Changes() or not recording.run
-    ticks = len(done.simulated)
-    short = f"{ticks} of {done.ticks} ticks were repeated" if ticks < done.ticks else ""
+    repetition = rerun(recording, changes)
+    changed = changes != Changes() or not recording.run
+    ticks = len(repetition.simulated)
+    incomplete = f"{ticks} of {repetition.ticks} ticks were repeated" if ticks < repetition.ticks else ""
     if args.output:
-        done.simulated.save(args.output)
+        repetition.simulated.save(args.output)
     if args.plot:
         from bipedsim.view import plot_rerun
 
-        plot_rerun(done, args.plot)
-    code = EXIT_FAILED if not what_if and done.first is not None else EXIT_INCOMPLETE if short else EXIT_OK
+        plot_rerun(repetition, args.plot)
+    code = EXIT_FAILED if not changed and repetition.first is not None else EXIT_INCOMPLETE if incomplete else EXIT_OK
     if args.json:
-        first = None if done.first is None else vars(done.first)
-        figures = {"ticks": ticks, "of_ticks": done.ticks, "first_difference": first}
-        print(to_json({**figures, "errors": done.errors, "notes": done.notes}))
+        first = None if repetition.first is None else vars(repetition.first)
+        figures = {"ticks": ticks, "of_ticks": repetition.ticks, "first_difference": first}
+        print(to_json({**figures, "errors": repetition.errors, "notes": repetition.notes}))
         return code
-    for note in done.notes:
+    for note in repetition.notes:
         print(f"note: {note}")
-    if done.first is None:
-        begin = f"{short}: " if short else f"{ticks} ticks simulated again: "
-        print(f"{begin}every bit of {len(done.compared)} columns is the same")
+    if repetition.first is None:
+        begin = f"{incomplete}: " if incomplete else f"{ticks} ticks simulated again: "
+        print(f"{begin}every bit of {len(repetition.compared)} columns is the same")
         return code
-    print(f"{ticks} ticks simulated again; first difference at {done.first}")
+    print(f"{ticks} ticks simulated again; first difference at {repetition.first}")
     print(f"\n{'largest differences':44} {'max':>12} {'rms':>12}")
-    ranked = sorted(done.errors.items(), key=lambda item: -item[1]["rms"])
+    ranked = sorted(repetition.errors.items(), key=lambda item: -item[1]["rms"])
     for name, error in [(name, error) for name, error in ranked if error["max"] > 0.0][:_MOST]:
         print(f"{name:44} {error['max']:12.4g} {error['rms']:12.4g}")
-    if short:
-        print(short)
+    if incomplete:
+        print(incomplete)
     return code
 
 
@@ -91,20 +91,24 @@ def _step(args: argparse.Namespace) -> int:
     from bipedsim.config import to_json
     from bipedsim.runs import replay_step
 
-    done: Any = replay_step(args.recording)
+    steps: Any = replay_step(args.recording)
     if args.json:
-        more = ("fastest", "modes", *(("objects",) if done[0].objects else ()))
-        print(to_json({one.model: {**one.figures, **{name: getattr(one, name) for name in more}} for one in done}))
+        extra_keys = ("fastest", "modes", *(("objects",) if steps[0].objects else ()))
+        print(
+            to_json(
+                {step.model: {**step.figures, **{name: getattr(step, name) for name in extra_keys}} for step in steps}
+            )
+        )
         return 0
     print(f"{'':20} {'contact work':>14} {'largest |v|':>12} {'normal force':>13}  modes")
-    if done[0].without:
-        print(f"note: taken again without the free objects of the run ({', '.join(done[0].without)})")
-    for one in done:
-        work = one.figures["contact_work_J"]["worst"]
-        modes = " + ".join(one.modes) + (" (unresolved)" if one.unresolved else "")
-        modes += "".join(f", {name} {np.linalg.norm(twist[:3]):.4g} m/s" for name, twist in one.objects.items())
-        modes += f", other bodies {one.bodies[2]:.4g} N" if one.bodies.any() else ""
-        print(f"{one.model:20} {work:12.4g} J {one.fastest:12.4g} {one.force.sum():11.4g} N  {modes}")
-        for said in one.violated:
-            print(f"    {said}")
+    if steps[0].without:
+        print(f"note: taken again without the free objects of the run ({', '.join(steps[0].without)})")
+    for step in steps:
+        work = step.figures["contact_work_J"]["worst"]
+        modes = " + ".join(step.modes) + (" (unresolved)" if step.unresolved else "")
+        modes += "".join(f", {name} {np.linalg.norm(twist[:3]):.4g} m/s" for name, twist in step.objects.items())
+        modes += f", other bodies {step.bodies[2]:.4g} N" if step.bodies.any() else ""
+        print(f"{step.model:20} {work:12.4g} J {step.fastest:12.4g} {step.force.sum():11.4g} N  {modes}")
+        for violation in step.violated:
+            print(f"    {violation}")
     return 0

@@ -1,4 +1,4 @@
-"""``bipedsim report``."""
+"""Write an HTML report of runs: ``bipedsim report``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read and write."""
+    """Read the runs and write the report."""
     from bipedsim.analysis import load_run
     from bipedsim.view import report, report_runs
 
@@ -61,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _view(recording: Path, output: Path) -> Path:
-    """Return where the page that plays a run is, which a report links to: beside the report."""
+    """Return the path of the HTML player next to the report, which links to it."""
     view = output.with_name(output_beside(recording, None, ".html").name)
     return view if view != output else output.with_name(f"{output.stem}_view.html")
 

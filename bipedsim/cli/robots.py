@@ -1,4 +1,4 @@
-"""``bipedsim robots``."""
+"""List the robots: ``bipedsim robots``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print what there is of each robot: those of the package, then the bodies that other packages add."""
+    """Print the data of each robot: those of bipedsim, then those of other packages."""
     from bipedsim.model import ROBOTS
 
     rows = [_row(name) for name in ROBOTS]

@@ -1,4 +1,4 @@
-"""``bipedsim run``."""
+"""Simulate a run: ``bipedsim run``."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run, write and print; what was simulated before Ctrl-C, or an error of the controller, is written, too.
+    """Run, write and print. The data up to an interrupt or a controller error are also written.
 
     Raises:
         BipedSimError: An argument is wrong, or the simulation diverged.
-        Exception: Whatever the controller raised.
+        Exception: Any exception of the controller.
     """
     settings = run_config(args)
     loading = f"loading {settings.robot}"
@@ -84,54 +84,56 @@ def main(args: argparse.Namespace) -> int:
             "`bipedsim export` makes a table of it, and `bipedsim up --record FOLDER` records a bag"
         )
     if args.animate:
-        # Not after minutes of simulation.
+        # This check comes before the simulation, which may take minutes.
         check_output(args.animate)
 
     view = _open_view(args) if args.view else None
 
-    left: list[str] = []
+    unwritten: list[str] = []
 
     def begin_to_write() -> None:
-        left[:] = [_SUMMARY, *(str(path) for path in (args.output, args.plot, args.animate) if path)]
+        unwritten[:] = [_SUMMARY, *(str(path) for path in (args.output, args.plot, args.animate) if path)]
 
     def write_partial(recording: Recording, summary: dict[str, Any]) -> None:
         begin_to_write()
         try:
-            _write_run(args, settings, recording, summary, left)
+            _write_run(args, settings, recording, summary, unwritten)
         except BipedSimError as error:
-            # The error that ended the run is the one that the command ends with.
+            # The command ends with the error that ended the run, not with this one.
             print(f"bipedsim run: error: {error}", file=sys.stderr)
         why = f"ended by an error at t = {recording.t[-1]:.3f} s"
         print(f"bipedsim run: {why}; the figures and files are of what was simulated until then", file=sys.stderr)
 
     def interrupted(t: float) -> None:
         begin_to_write()
-        # Summary and pictures take seconds, in which nobody should wonder whether Ctrl-C was heard.
-        comes = f"now {'come' if left[1:] else 'comes'} {_listed(left)} of what was simulated until then"
-        print(f"bipedsim run: interrupted at t = {t:.3f} s; {comes}", file=sys.stderr, flush=True)
+        # Summary and figures take seconds, so the user gets an immediate answer to Ctrl-C.
+        announcement = (
+            f"now {'come' if unwritten[1:] else 'comes'} {_listed(unwritten)} of what was simulated until then"
+        )
+        print(f"bipedsim run: interrupted at t = {t:.3f} s; {announcement}", file=sys.stderr, flush=True)
 
     try:
         try:
-            # The bar of the run takes its place.
+            # The progress bar of the run replaces this message.
             with waiting(loading, not args.json):
                 recording, summary = run(
                     settings,
                     progress=not args.json and sys.stderr.isatty(),
                     observer=view,
-                    log=lambda said: print(f"bipedsim run: {said}", file=sys.stderr),
+                    log=lambda message: print(f"bipedsim run: {message}", file=sys.stderr),
                     step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
                     partial=write_partial,
                     vertex_forces=args.vertex_forces,
                     interrupted=interrupted,
                 )
         except RunInterruptedError as stopped:
-            _write_run(args, settings, stopped.recording, stopped.summary, left)
+            _write_run(args, settings, stopped.recording, stopped.summary, unwritten)
             raise
         begin_to_write()
-        _write_run(args, settings, recording, summary, left)
+        _write_run(args, settings, recording, summary, unwritten)
     except KeyboardInterrupt:
-        if left:
-            is_missing = f"{_listed(left)} {'are' if left[1:] else 'is'} missing"
+        if unwritten:
+            is_missing = f"{_listed(unwritten)} {'are' if unwritten[1:] else 'is'} missing"
             print(f"bipedsim run: interrupted before all was written: {is_missing}", file=sys.stderr, flush=True)
         raise
     if view is not None:
@@ -142,7 +144,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _open_view(args: argparse.Namespace) -> RunView:
-    """Return what shows the run on a page, which opens once the robot is there."""
+    """Return the live view of the run, which opens once the robot is loaded."""
     from bipedsim.view.page import PATIENCE, Page, RunView
 
     def opened(page: Page) -> None:
@@ -156,42 +158,42 @@ def _open_view(args: argparse.Namespace) -> RunView:
     return RunView(args.real_time_factor, opened=opened)
 
 
-def _listed(things: Sequence[str]) -> str:
-    """Return things for a sentence."""
-    *others, last = things
+def _listed(items: Sequence[str]) -> str:
+    """Return items as a list for a sentence."""
+    *others, last = items
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def _write_run(
-    args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any], left: list[str]
+    args: argparse.Namespace, settings: RunConfig, recording: Recording, summary: dict[str, Any], unwritten: list[str]
 ) -> None:
-    """Print the summary of a run, and write the files that it was asked for; what is done is taken from ``left``."""
+    """Print the summary of a run and write the requested files; finished items are removed from ``unwritten``."""
     from bipedsim.analysis import lifts, summary_lines
     from bipedsim.runs import SETTLE
 
-    unwritten: RecordingError | None = None
+    save_error: RecordingError | None = None
     if args.output:
         try:
             recording.save(args.output)
         except RecordingError as error:
-            unwritten = error
-        left.remove(str(args.output))
-    # Before anything is drawn, which may be interrupted.
+            save_error = error
+        unwritten.remove(str(args.output))
+    # The summary is printed before the figures, whose drawing may be interrupted.
     if args.json:
         print(to_json(summary, indent=None), flush=True)
     else:
-        # How far the feet of a robot that steps are from where they began says nothing.
+        # The drift of the feet is meaningless for a robot that makes steps.
         steps = lifts(recording, SETTLE)
         print("\n".join(summary_lines(summary, hidden=("foot_drift_m",) if steps else ())), flush=True)
-        if args.output and unwritten is None:
+        if args.output and save_error is None:
             print(f"wrote {args.output}", flush=True)
-    left.remove(_SUMMARY)
+    unwritten.remove(_SUMMARY)
     if args.plot:
         with waiting(f"drawing {args.plot}", not args.json):
             from bipedsim.view import plot
 
             plot(recording, args.plot)
-        left.remove(str(args.plot))
+        unwritten.remove(str(args.plot))
         if not args.json:
             print(f"wrote {args.plot}", flush=True)
     if args.animate:
@@ -199,12 +201,12 @@ def _write_run(
 
         with waiting(f"drawing {args.animate}", not args.json):
             animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
-        left.remove(str(args.animate))
+        unwritten.remove(str(args.animate))
         if not args.json:
             print(f"wrote {args.animate}", flush=True)
-    if unwritten is not None:
+    if save_error is not None:
         lost = "its figures are above, the run itself is lost: make room, or name another place, and repeat"
         raise RecordingError(f"{unwritten}; {lost}") from unwritten
     if fell_or_stopped(summary) and not (args.json or args.view):
-        again = "" if args.output else "the same with --output run.npz, then "
-        print(f"to see how: {again}{program()} view {shlex.quote(str(args.output or 'run.npz'))}", flush=True)
+        prefix = "" if args.output else "the same with --output run.npz, then "
+        print(f"to see how: {prefix}{program()} view {shlex.quote(str(args.output or 'run.npz'))}", flush=True)

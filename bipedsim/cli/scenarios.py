@@ -1,4 +1,4 @@
-"""``bipedsim scenarios``."""
+"""List the scenarios: ``bipedsim scenarios``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the command: there are none."""
+    """Declare no options; the command has none."""
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print name, controller and description of each."""
+    """Print name, controller and description of each scenario."""
     from bipedsim.runs import SCENARIOS
 
     for name, scenario in SCENARIOS.items():

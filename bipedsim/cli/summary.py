@@ -1,4 +1,4 @@
-"""``bipedsim summary``."""
+"""Print the summary of a recording: ``bipedsim summary``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read and print."""
+    """Read a recording and print its summary."""
     from bipedsim.analysis import RunSummary, gather, summary_lines
     from bipedsim.config import to_json
 

@@ -1,4 +1,4 @@
-"""``bipedsim view``."""
+"""View a recording in the browser: ``bipedsim view``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bipedsim.errors import ConfigError
 from bipedsim.view.page import PageParams
 
 LIVE = Table("view of what is up", "bipedsim.live", {})
-"""Name to the :class:`Command` of another package that shows what is up, with options of its own, which its module
-refuses beside a recorded run (``refuse_recorded(args)``)."""
+"""Name to the :class:`Command` of another package that shows the running robot. Its module has further options, and
+refuses them for a recorded run (``refuse_recorded(args)``)."""
 
 INSTEAD = {"--output": "--html FILE writes the page"}
 
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Show a run until Ctrl-C, or write it; without one, what is up."""
+    """Show a run until Ctrl-C, or write it to a file; without a run, show the running robot."""
     if args.recording is None:
         return _show_live(args)
     from bipedsim.ground import get_ground
@@ -73,8 +73,8 @@ def main(args: argparse.Namespace) -> int:
         print(f"note: {note}", file=sys.stderr)
     if args.html is not None:
         with waiting(f"writing {args.html}"):
-            done = write_html(shown, args.html, progress=sys.stderr.isatty())
-        print(f"wrote {args.html}: {done}")
+            outcome = write_html(shown, args.html, progress=sys.stderr.isatty())
+        print(f"wrote {args.html}: {outcome}")
         return 0
     with waiting("opening the page"):
         page, replay = open_replay(shown, args.host, args.port, args.speed)
@@ -96,7 +96,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _show_live(args: argparse.Namespace) -> int:
-    """Hand over to whoever can show what is up."""
+    """Run the first live view that a package provides."""
     if args.html is not None:
         raise ConfigError("--html writes a recorded run: name it, as in bipedsim view runs/first --html first.html")
     if args.start is not None or args.stop is not None or args.speed != 1.0:

@@ -1,4 +1,4 @@
-"""What a terminal shows while somebody waits."""
+"""Show messages on a terminal during long operations."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _ERASE = "\x1b[2K"
 
 @contextmanager
 def waiting(what: str, shown: bool = True) -> Iterator[None]:
-    """Say in a line of stderr what takes its time, and take the line away at the end; nothing where nobody looks.
+    """Show a message on stderr while the context is active; do nothing if stderr is not a terminal.
 
-    Progress bars and messages within the context are written over it.
+    Progress bars and messages within the context overwrite it.
 
     Args:
-        what: What is done, such as ``"drawing forces.png"``.
-        shown: False says nothing on a terminal either.
+        what: Description of the operation, such as ``"drawing forces.png"``.
+        shown: False suppresses the message on a terminal, too.
     """
     if not (shown and sys.stderr.isatty()):
         yield
@@ -31,9 +31,9 @@ def waiting(what: str, shown: bool = True) -> Iterator[None]:
 
 
 def give_bars_room() -> None:
-    """Let tqdm draw on a terminal that does not say how wide it is, where its bars would be empty.
+    """Make tqdm draw bars on a terminal that does not report its width; they would be empty otherwise.
 
-    To be called before tqdm is imported.
+    This function must be called before tqdm is imported.
     """
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns

@@ -1,4 +1,4 @@
-"""``bipedsim warmup``: compiles kernels into the cache, in parallel processes."""
+"""Compile kernels into the cache in parallel processes: ``bipedsim warmup``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bipedsim.runs import WorkerPool
 from bipedsim.sim import Simulator
 
 HARDWARE = ("hardware", "realistic")
-"""Two names of the kernels of drives and noise."""
-# The other controllers of the table compile nothing of their own, or are made for walkers of their own.
+"""Names for the kernels of drives and noise."""
+# All other controllers compile nothing of their own, or need special walkers.
 _COMPILED = ("zmp", "posture")
 
 
@@ -26,7 +26,7 @@ def _choices() -> list[str]:
 
 
 def _compile(name: str) -> str:
-    """Compile what ``name`` needs by using it once, and return what it is."""
+    """Compile the kernels of ``name`` by using it once, and return its description."""
     robot = load_robot("biped14")
     if name in HARDWARE:
         Simulator(robot, hardware="realistic").warm_up()
@@ -45,23 +45,23 @@ def _compile(name: str) -> str:
 
 
 def warm_up(names: Sequence[str] = ()) -> Iterator[tuple[int, int, str]]:
-    """Yield how many parts are ready, how many there are, and which one became ready.
+    """Yield number of ready parts, number of all parts, and the part that became ready.
 
     Args:
         names: Contact models, controllers, ``hardware`` or ``realistic``; all by default.
 
     Raises:
-        UnknownNameError: A name is none of them; the message lists them.
+        UnknownNameError: A name is unknown; the message lists the names.
     """
     for name in names:
         if name not in _choices():
             raise UnknownNameError("contact model, controller or hardware", name, _choices())
-    wanted = list(dict.fromkeys(names or [*_COMPILED, *CONTACT_MODELS, HARDWARE[0]]))
-    # What several of them need is compiled by one while others wait: more processes than cores keep all cores busy.
-    with WorkerPool(min(3 * len(os.sched_getaffinity(0)), len(wanted))) as pool:
-        jobs = [pool.submit(_compile, name) for name in wanted]
+    parts = list(dict.fromkeys(names or [*_COMPILED, *CONTACT_MODELS, HARDWARE[0]]))
+    # Processes wait for kernels that another one is compiling. More processes than cores keep all cores busy.
+    with WorkerPool(min(3 * len(os.sched_getaffinity(0)), len(parts))) as pool:
+        jobs = [pool.submit(_compile, name) for name in parts]
         for done, job in enumerate(as_completed(jobs), start=1):
-            yield done, len(wanted), job.result()
+            yield done, len(parts), job.result()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Compile, and say how far it is."""
-    for done, total, what in warm_up(args.names):
-        print(f"[{done}/{total}] {what}: kernels ready", flush=True)
+    """Compile kernels and print the progress."""
+    for done, total, part in warm_up(args.names):
+        print(f"[{done}/{total}] {part}: kernels ready", flush=True)
     return 0

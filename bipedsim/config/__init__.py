@@ -1,4 +1,4 @@
-"""Parameters: declared once as dataclass fields, read from YAML, the command line and ROS."""
+"""Declare parameters once as dataclass fields; read them from YAML, the command line and ROS."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Digests of code and files, so that a result knows the content of all that it came from."""
+"""Compute digests of code and files, so that a result records everything that it depends on."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 OWN = "bipedsim"
-"""Name under which the code of the simulator counts as one."""
+"""Name of the digest for the simulator's own code."""
 _APART = ("cli", "gym", "view", "robots")
-"""Packages of it on which no run depends, and robots, of which each counts by itself."""
+"""Packages that no run depends on, and the robots, which have digests of their own."""
 _LIBRARIES = ("numpy", "scipy", "numba", "pin")
-"""Distributions whose versions change the bits of a run."""
+"""Distributions whose versions influence the bits of a run."""
 
 
 def digest_of(path: Path) -> str:
@@ -42,21 +42,21 @@ def _digest(path: str, *_state: int) -> str:
 
 @cache
 def package_digest(folder: Path, without: tuple[str, ...] = ()) -> str:
-    """Return one digest of all Python and YAML files below ``folder``, except those in its folders ``without``.
+    """Return one digest of all Python and YAML files below ``folder``, except for its subfolders ``without``.
 
-    They are read once in a process: later edits do not change what the process runs.
+    The result is cached, because edits do not change code that the process has loaded.
     """
     total = hashlib.sha256()
     for path in sorted(path for pattern in ("*.py", "*.yaml") for path in folder.rglob(pattern)):
-        place = path.relative_to(folder)
-        if place.parts[0] not in without:
-            total.update(f"{place.as_posix()}\0{digest_of(path)}\n".encode())
+        relative = path.relative_to(folder)
+        if relative.parts[0] not in without:
+            total.update(f"{relative.as_posix()}\0{digest_of(path)}\n".encode())
     return total.hexdigest()
 
 
 @cache
 def own_content() -> Mapping[str, str]:
-    """Return what every run depends on: digest of the simulator, versions of its libraries and of Python, processor."""
+    """Return the dependencies of every run: simulator digest, versions of libraries and Python, and processor."""
     return {
         OWN: package_digest(Path(__file__).parents[1], _APART),
         **{name: importlib.metadata.version(name) for name in _LIBRARIES},
@@ -68,18 +68,17 @@ def own_content() -> Mapping[str, str]:
 def code_content(module: str) -> dict[str, str]:
     """Return the digests of a module and of all modules that it imports, by name.
 
-    Imports are followed through the source, so that those within functions count, too. Not followed are the standard
-    library and the simulator (see :func:`own_content`). An installed package counts by its version, unless ``module``
-    is in it. Modules that a name in a variable stands for are not found.
+    Imports are followed in the source, so imports within functions count. The standard library and the simulator (see
+    :func:`own_content`) are not followed. An installed package is represented by its version, unless ``module`` is part
+    of it. Imports by computed names are not found.
 
-    A module that this process has loaded counts as it was when it was first asked for: later edits of its file do not
-    change what the process runs.
+    A loaded module keeps the digest of the first call, because later edits of its file do not change the process.
     """
-    found: dict[str, str] = {}
-    waiting, seen = [module], {OWN}
-    home = module.partition(".")[0]
-    while waiting:
-        name = waiting.pop()
+    digests: dict[str, str] = {}
+    pending, seen = [module], {OWN}
+    own_package = module.partition(".")[0]
+    while pending:
+        name = pending.pop()
         top = name.partition(".")[0]
         if name in seen or top == OWN or top in sys.stdlib_module_names:
             continue
@@ -87,51 +86,51 @@ def code_content(module: str) -> dict[str, str]:
         spec = _spec(name)
         if spec is None:
             continue
-        if top != home and _is_installed(spec):
-            found[top] = _version(top)
+        if top != own_package and _is_installed(spec):
+            digests[top] = _version(top)
             continue
-        waiting += _parents(name)
+        pending += _parents(name)
         for path in _files(spec):
             with suppress(OSError):
                 key = name if path.suffix != ".pyi" else f"{name} (.pyi)"
-                found[key] = _loaded(name, path)
-                waiting += _imports(str(path), digest_of(path), name, spec.submodule_search_locations is not None)
-    return found
+                digests[key] = _digest_as_loaded(name, path)
+                pending += _imports(str(path), digest_of(path), name, spec.submodule_search_locations is not None)
+    return digests
 
 
-def changes(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return what differs between two contents, in words: ``mine has changed``, ``numpy: 2.1.0 was 2.0.2``."""
-    said = []
-    for name in sorted({*was, *now}):
-        before, after = was.get(name), now.get(name)
+def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """Return the differences between two contents as text: ``mine has changed``, ``numpy 2.0.2 is 2.1.0 now``."""
+    differences = []
+    for name in sorted({*old, *new}):
+        before, after = old.get(name), new.get(name)
         if before == after:
             continue
         if before is None:
-            said.append(f"{name} is new")
+            differences.append(f"{name} is new")
         elif after is None:
-            said.append(f"{name} is gone")
+            differences.append(f"{name} is gone")
         elif len(before) == len(after) == 64:
-            said.append(f"{name} has changed")
+            differences.append(f"{name} has changed")
         else:
-            said.append(f"{name} {before} is {after} now")
-    return said
+            differences.append(f"{name} {before} is {after} now")
+    return differences
 
 
 _first: dict[str, tuple[object, str]] = {}
-"""Each file of a module: the module that was loaded, if it was, and the digest when it was first asked for."""
+"""File of a module to the loaded module (or None) and the digest at the first call."""
 
 
-def _loaded(name: str, path: Path) -> str:
+def _digest_as_loaded(name: str, path: Path) -> str:
     module, now = sys.modules.get(name), digest_of(path)
     before, first = _first.get(str(path), (None, now))
-    # A module that has been loaded anew, or not at all, is what its file is now.
+    # A module that was reloaded or is not loaded has the digest of its present file.
     digest = first if module is not None and before in (None, module) else now
     _first[str(path)] = module, digest
     return digest
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Return where a module is, without importing the packages around it; None if it is not there."""
+    """Return the spec of a module without importing its parent packages; None if it does not exist."""
     loaded = getattr(sys.modules.get(name), "__spec__", None)
     if isinstance(loaded, ModuleSpec):
         return loaded
@@ -140,16 +139,16 @@ def _spec(name: str) -> ModuleSpec | None:
         with suppress(ImportError, ValueError):
             return importlib.util.find_spec(name)
         return None
-    above = _spec(parent)
-    if above is None or above.submodule_search_locations is None:
+    parent_spec = _spec(parent)
+    if parent_spec is None or parent_spec.submodule_search_locations is None:
         return None
     with suppress(ImportError, ValueError):
-        return PathFinder.find_spec(name, list(above.submodule_search_locations))
+        return PathFinder.find_spec(name, list(parent_spec.submodule_search_locations))
     return None
 
 
 def _files(spec: ModuleSpec) -> Iterator[Path]:
-    """Yield the file of a module, and its stub: what a package loads lazily is named there alone."""
+    """Yield the file of a module and its stub, which names the modules that a package loads lazily."""
     if spec.origin is None or not os.path.isfile(spec.origin):
         return
     path = Path(spec.origin)
@@ -166,25 +165,25 @@ def _parents(name: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _imports(path: str, _digest: str, name: str, package: bool) -> tuple[str, ...]:
-    """Return the names that the source of a module imports, absolute; what is no module among them is not found."""
+    """Return the absolute names that the source of a module imports; some may be attributes instead of modules."""
     if not path.endswith((".py", ".pyi")):
         return ()
     try:
         tree = ast.parse(Path(path).read_bytes())
     except (SyntaxError, ValueError):
         return ()
-    found: list[str] = []
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
-                around = name.split(".") if package else name.split(".")[:-1]
-                around = around[: len(around) - node.level + 1]
-                base = ".".join([*around, *([base] if base else [])])
-            found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    return tuple(one for one in dict.fromkeys(found) if one)
+                package_parts = name.split(".") if package else name.split(".")[:-1]
+                package_parts = package_parts[: len(package_parts) - node.level + 1]
+                base = ".".join([*package_parts, *([base] if base else [])])
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return tuple(name for name in dict.fromkeys(names) if name)
 
 
 @cache
@@ -194,10 +193,10 @@ def _site() -> tuple[str, ...]:
 
 
 def _is_installed(spec: ModuleSpec) -> bool:
-    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
-    if not places or places[0] in ("built-in", "frozen"):
+    locations = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    if not locations or locations[0] in ("built-in", "frozen"):
         return True
-    return any(os.path.realpath(place).startswith(_site()) for place in places if place)
+    return any(os.path.realpath(location).startswith(_site()) for location in locations if location)
 
 
 def _version(top: str) -> str:

@@ -1,7 +1,7 @@
-"""Parameters as fields of frozen dataclasses: each is declared once, with its unit, range, choices and meaning.
+"""Declare parameters as fields of frozen dataclasses, with unit, range, choices and description.
 
-YAML files, the command line, launch arguments and ROS parameters are read from these declarations by
-:mod:`bipedsim.config.read`, and described from them.
+:mod:`bipedsim.config.read` reads YAML files, command-line options, launch arguments and ROS parameters with these
+declarations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from bipedsim.errors import ConfigError, shown
 
 Vector = tuple[float, float, float]
-"""Three numbers, in files a list."""
+"""Three numbers; a list in files."""
 Polygon = tuple[tuple[float, float], ...]
 """Points [x, y]."""
 
@@ -35,14 +35,14 @@ def param(
     """Declare a field of a dataclass as a parameter.
 
     Args:
-        default: What holds where nothing is given.
-        doc: What it means, in one line.
-        unit: Of the value, or of each number in it.
+        default: Default value.
+        doc: Description in one line.
+        unit: Unit of the value, or of each number in it.
         low, high: Inclusive range of the value, or of each number in it.
-        choices: What a text may be; or ``module:TABLE`` whose keys these are, imported when they are needed.
-        names: ``module:TABLE`` whose keys a text may be beside others, such as paths.
-        required: Whether it must be given.
-        path: Whether a text with ``/`` or the suffix of a YAML file is a path from the folder of the file that says it.
+        choices: Allowed texts, or ``module:TABLE`` with these texts as keys, imported on demand.
+        names: ``module:TABLE`` with names as keys that are allowed in addition to other texts, such as paths.
+        required: Whether a value is required.
+        path: Whether a text with ``/`` or the suffix of a YAML file is a path relative to the file that contains it.
     """
     metadata = {
         "doc": doc,
@@ -66,10 +66,10 @@ def like(cls: type[Any], name: str, default: Any = _SAME, doc: str = "") -> Any:
     """Return the parameter ``name`` of another dataclass as a field, with its unit, range and choices.
 
     Args:
-        cls: Where the parameter is declared.
-        name: Its name there.
-        default: What holds here where nothing is given, if that differs.
-        doc: What it means here, if there is more to say.
+        cls: Dataclass that declares the parameter.
+        name: Name in this dataclass.
+        default: Default value, if it differs.
+        doc: Description, if it differs.
     """
     field = cls.__dataclass_fields__[name]
     metadata = {**field.metadata, **({"doc": doc} if doc else {})}
@@ -78,34 +78,34 @@ def like(cls: type[Any], name: str, default: Any = _SAME, doc: str = "") -> Any:
     return dataclasses.field(default=field.default if default is _SAME else default, metadata=metadata)
 
 
-def part_of(kind: type[Any], whole: Any, **given: Any) -> Any:
-    """Return a ``kind``, a dataclass or named tuple, of the fields of ``whole`` by its names, or those ``given``."""
+def part_of(kind: type[Any], whole: Any, **overrides: Any) -> Any:
+    """Build a ``kind``, a dataclass or named tuple, from the equally named fields of ``whole`` and ``overrides``."""
     names = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
-    return kind(**{name: given[name] if name in given else getattr(whole, name) for name in names})
+    return kind(**{name: overrides[name] if name in overrides else getattr(whole, name) for name in names})
 
 
 def without_prefix(values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return parameters by their own names: NAME.kp, as ROS calls that of the controller NAME, is kp.
+    """Remove the prefix NAME. that ROS parameters of a controller or contact model have.
 
     Args:
-        values: What was given.
-        name: Of controller or contact model, ``package.module:Class`` too.
+        values: Parameters with or without the prefix.
+        name: Name of the controller or contact model, also as ``package.module:Class``.
     """
     prefix = f"{name.rpartition(':')[2]}."
     return {key.removeprefix(prefix): value for key, value in values.items()}
 
 
 def choices_of(field: dataclasses.Field[Any], key: str = "choices") -> tuple[str, ...]:
-    """Return what a text may be (``key="choices"``), or the names that it may be beside others (``"names"``)."""
-    given = field.metadata.get(key, ())
-    if not isinstance(given, str):
-        return tuple(given)
-    module, _, table = given.partition(":")
-    return tuple(getattr(importlib.import_module(module), table)) if given else ()
+    """Return the allowed texts (``key="choices"``), or the names allowed in addition to other texts (``"names"``)."""
+    options = field.metadata.get(key, ())
+    if not isinstance(options, str):
+        return tuple(options)
+    module, _, table = options.partition(":")
+    return tuple(getattr(importlib.import_module(module), table)) if options else ()
 
 
 def meaning_of(field: dataclasses.Field[Any]) -> str:
-    """Return what a parameter means in a line: its names, its meaning and its unit."""
+    """Return a line with names, description and unit of a parameter."""
     meta = field.metadata
     names = choices_of(field, "names")
     text = f"{', '.join(names)}, or {meta['doc']}" if names else str(meta.get("doc", ""))
@@ -113,11 +113,11 @@ def meaning_of(field: dataclasses.Field[Any]) -> str:
 
 
 def help_of(field: dataclasses.Field[Any], default: str | None = None) -> str:
-    """Return meaning, choices and default of a parameter in a line.
+    """Return a line with description, choices and default of a parameter.
 
     Args:
         field: The parameter.
-        default: What to say of its default instead of the value; nothing if it is empty.
+        default: Text for the default instead of its value; empty for no text.
     """
     choices = choices_of(field)
     text = meaning_of(field) + (f" ({', '.join(choices)})" if choices else "")
@@ -126,14 +126,14 @@ def help_of(field: dataclasses.Field[Any], default: str | None = None) -> str:
 
 
 def checked_seed(seed: Any, name: str = "seed") -> int:
-    """Return a seed of random numbers as an integer.
+    """Check a random seed and return it as an integer.
 
     Args:
-        seed: An integer of at least 0, one of NumPy too.
-        name: What the message calls it.
+        seed: An integer of at least 0, also of a NumPy type.
+        name: Name of the seed in the message.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: The seed is invalid.
     """
     try:
         number = -1 if isinstance(seed, bool) else operator.index(seed)

@@ -1,4 +1,4 @@
-"""Small tables for notebooks."""
+"""Format small HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 
 def facts(title: str, rows: Mapping[str, str]) -> str:
-    """Return a table of names and what is to say of each, as HTML; what is empty is left out."""
+    """Return an HTML table of names and texts; empty texts are left out."""
     cells = (
         f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(text)}</td></tr>"
         for name, text in rows.items()

@@ -1,4 +1,4 @@
-"""What is printed or written as JSON."""
+"""Convert values to JSON text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def to_json(value: Any, indent: int | None = 2) -> str:
-    """Return plain values as JSON; what is not finite, which JSON cannot say, as null.
+    """Convert plain values to JSON; infinite and NaN values become null.
 
     >>> to_json({"a": float("inf"), "b": [1, (2.5, float("nan"))]}, indent=None)
     '{"a": null, "b": [1, [2.5, null]]}'

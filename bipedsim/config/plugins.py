@@ -1,8 +1,8 @@
-"""Tables that other packages add to: an entry point of theirs is a row, and nothing of bipedsim is touched.
+"""Provide tables that other packages extend by entry points, without changes to bipedsim.
 
-Groups: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``, ``bipedsim.live``,
-``bipedsim.formats``, ``bipedsim.topics``, ``bipedsim.interfaces`` (an object each), and ``bipedsim.robots``,
-``bipedsim.grounds``, ``bipedsim.scenarios`` (a package each, whose folder is listed).
+Groups of single objects: ``bipedsim.contact_models``, ``bipedsim.controllers``, ``bipedsim.commands``,
+``bipedsim.live``, ``bipedsim.formats``, ``bipedsim.topics``, ``bipedsim.interfaces``. Groups of packages with files:
+``bipedsim.robots``, ``bipedsim.grounds``, ``bipedsim.scenarios``.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bipedsim.errors import ConfigError, UnknownNameError
 
 @cache
 def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return the entry points whose groups are ours, by group; reading the metadata of all packages takes a while."""
-    found = entry_points()
-    return {group: tuple(sorted(set(found.select(group=group)))) for group in _GROUPS}
+    """Return the entry points of bipedsim's groups, by group; cached, because reading all metadata is slow."""
+    all_entry_points = entry_points()
+    return {group: tuple(sorted(set(all_entry_points.select(group=group)))) for group in _GROUPS}
 
 
 _GROUPS = tuple(
@@ -37,12 +37,12 @@ _GROUPS = tuple(
 
 
 class Table(Mapping[str, Any]):
-    """Names and what they stand for: our own rows, then those of other packages; each is imported when it is asked for.
+    """Mapping from names to objects of bipedsim and of other packages, which are imported on access.
 
     Args:
-        kind: What a row is, for messages.
-        group: Group of entry points that adds rows.
-        own: Name to ``module:attribute``, or to a row that costs nothing itself.
+        kind: Kind of the entries, for messages.
+        group: Group of entry points that adds entries.
+        own: Name to ``module:attribute``, or to an object that needs no import.
     """
 
     def __init__(self, kind: str, group: str, own: Mapping[str, Any]) -> None:
@@ -50,42 +50,42 @@ class Table(Mapping[str, Any]):
         self._group = group
         self._own = own
 
-    def _places(self) -> dict[str, Any]:
-        places = dict(self._own)
+    def _targets(self) -> dict[str, Any]:
+        targets = dict(self._own)
         for entry in _entries().get(self._group, ()):
-            if places.setdefault(entry.name, entry.value) != entry.value:
+            if targets.setdefault(entry.name, entry.value) != entry.value:
                 raise ConfigError(
-                    f"two packages call their {self.kind} {entry.name!r}: {places[entry.name]} and "
+                    f"two packages call their {self.kind} {entry.name!r}: {targets[entry.name]} and "
                     f"{entry.value}; uninstall one, or rename its entry point in {self._group}"
                 )
-        return places
+        return targets
 
     def __getitem__(self, name: str) -> Any:
-        place = self._places()[name]
-        if not isinstance(place, str):
-            return place
-        module, _, attribute = place.partition(":")
+        target = self._targets()[name]
+        if not isinstance(target, str):
+            return target
+        module, _, attribute = target.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError) as error:
-            raise ConfigError(f"{self.kind} {name!r} is {place}, which cannot be imported ({error})") from error
+            raise ConfigError(f"{self.kind} {name!r} is {target}, which cannot be imported ({error})") from error
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places())
+        return iter(self._targets())
 
     def __len__(self) -> int:
-        return len(self._places())
+        return len(self._targets())
 
 
 class Files(Mapping[str, Path]):
-    """Names and files: those of a folder of ours, then those in the packages that other distributions name.
+    """Mapping from names to files in a folder of bipedsim and in other packages.
 
     Args:
-        kind: What a file holds, for messages.
-        group: Group of entry points, each the name of a package, that adds folders.
-        folder: Our own.
-        pattern: Which files of a folder count, such as ``*.yaml`` or ``*/robot.yaml``.
-        name: From the file to its name.
+        kind: Kind of the files, for messages.
+        group: Group of entry points that name packages with further files.
+        folder: Folder of bipedsim's own files.
+        pattern: Pattern of the files in a folder, such as ``*.yaml`` or ``*/robot.yaml``.
+        name: Function from a file to its name.
     """
 
     def __init__(self, kind: str, group: str, folder: Path, pattern: str, name: Callable[[Path], str]) -> None:
@@ -104,29 +104,29 @@ class Files(Mapping[str, Path]):
             for folder in spec.submodule_search_locations:
                 yield entry.value, Path(folder)
 
-    def _found(self) -> dict[str, tuple[str, Path]]:
-        """Return package and file by name; the package of our own is empty."""
-        found: dict[str, tuple[str, Path]] = {}
+    def _files_by_name(self) -> dict[str, tuple[str, Path]]:
+        """Return name to package and file; the package of bipedsim's own files is empty."""
+        files: dict[str, tuple[str, Path]] = {}
         for package, folder in self._folders():
             for path in sorted(folder.glob(self._pattern)):
                 name = self._name(path)
-                if name in found:
+                if name in files:
                     raise ConfigError(
-                        f"two files are the {self.kind} {name!r}: {found[name][1]} and {path}; uninstall the package "
+                        f"two files are the {self.kind} {name!r}: {files[name][1]} and {path}; uninstall the package "
                         "of one, or rename its file"
                     )
-                found[name] = package, path
-        return found
+                files[name] = package, path
+        return files
 
     def find(self, name_or_path: str | Path, otherwise: str = "the path of a YAML file") -> Path:
-        """Return the file of a name, or a path as it is.
+        """Return the file of a name; a path is returned unchanged.
 
         Args:
-            name_or_path: A text is a path if it has a ``/`` or the suffix of a YAML file, or is the folder of a file.
-            otherwise: What may be given beside a name, for the message.
+            name_or_path: A text is a path if it contains ``/``, has the suffix of a YAML file, or is a file's folder.
+            otherwise: Alternative to a name, for the message.
 
         Raises:
-            UnknownNameError: No such name; the message lists the names.
+            UnknownNameError: The name is unknown; the message lists the names.
         """
         text = str(name_or_path)
         if text in self:
@@ -136,12 +136,12 @@ class Files(Mapping[str, Path]):
         raise UnknownNameError(self.kind, text, self, otherwise=otherwise)
 
     def kept(self, name_or_path: str | Path) -> str:
-        """Return the text by which another process finds the same file: its name, or its path from the root.
+        """Return a text with which another process finds the same file: its name or its absolute path.
 
-        What was installed elsewhere still has its name there.
+        The name is preferred, because it is also valid for another installation.
 
         Args:
-            name_or_path: As :meth:`find` takes it, or what that returned.
+            name_or_path: Argument or result of :meth:`find`.
         """
         text = str(name_or_path)
         if text in self:
@@ -151,14 +151,14 @@ class Files(Mapping[str, Path]):
         return name if name in self and os.path.realpath(self[name]) == str(path) else str(path)
 
     def package(self, name: str) -> str:
-        """Return which package adds ``name``, an empty text for our own."""
-        return self._found()[name][0]
+        """Return the package that adds ``name``; empty for bipedsim."""
+        return self._files_by_name()[name][0]
 
     def __getitem__(self, name: str) -> Path:
-        return self._found()[name][1]
+        return self._files_by_name()[name][1]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found())
+        return iter(self._files_by_name())
 
     def __len__(self) -> int:
-        return len(self._found())
+        return len(self._files_by_name())

@@ -1,9 +1,13 @@
-"""Values from outside to dataclasses of parameters: names, types and ranges are checked, and all faults told at once.
+"""Convert external values to dataclasses of parameters; all errors in names, types and ranges are reported at once.
 
-Every message has one format, ``FILE: key.sub[2] = value must ...``. The type of a field says what its value must be:
-a number, a text, ``T | None``, ``tuple[T, ...]`` or ``list[T]`` (a list), ``tuple[float, float, float]`` (that many
-numbers), ``dict[str, T]`` or ``Mapping[str, T]``, another dataclass, or one of several of these. A dataclass may have a
-method ``problems()`` that yields what is wrong between its fields.
+Every message has the format ``FILE: key.sub[2] = value must ...``. The type of a field defines its valid values:
+
+* a number, a text, another dataclass, or ``T | None``;
+* ``tuple[T, ...]`` or ``list[T]`` for a list, ``tuple[float, float, float]`` for that many numbers;
+* ``dict[str, T]`` or ``Mapping[str, T]``;
+* a union of these.
+
+A dataclass may have a method ``problems()`` that yields inconsistencies between its fields.
 """
 
 from __future__ import annotations
@@ -32,81 +36,81 @@ _SCALARS = {float: "a finite number", int: "a whole number", bool: "true or fals
 _PLURALS = {float: "numbers", int: "whole numbers", bool: "true or false", str: "texts"}
 _COUNTS = {2: "two", 3: "three", 4: "four", 6: "six"}
 _SPELT = {True: ("y", "yes", "on", "true"), False: ("n", "no", "off", "false")}
-"""Texts that YAML 1.1 or ROS take for true and false where nobody quotes them."""
+"""Unquoted texts that YAML 1.1 or ROS convert to true or false."""
 _WRONG: Any = object()
 LONGEST = 32 << 20
-"""Bytes that no file of parameters has."""
+"""Maximum size of a parameter file [bytes]."""
 FAULTS = 50
-"""Faults that one message names."""
+"""Maximum number of errors in a message."""
 MOST, DEEPEST, LARGEST = 300_000, 40, 10**300
-"""Values in it, lists in lists, and the largest whole number."""
+"""Maximum number of values in a file, nesting depth of lists, and largest integer."""
 KEPT = 64 << 10
-"""Characters of the longest text whose meaning is kept: a file that is read again and again is understood once."""
+"""Maximum length of a text whose value is cached, so that a file that is read repeatedly is parsed once."""
 
 
 def together(faults: Sequence[ConfigError]) -> None:
-    """Raise what was found wrong, if anything was: one fault as it is, several as one error with a line for each.
+    """Raise all collected errors: a single one unchanged, several as one error with a line for each.
 
     Raises:
-        ConfigError: There are faults.
+        ConfigError: There are errors.
     """
     if len(faults) == 1:
         raise faults[0]
     if faults:
-        left = [f"and {len(faults) - FAULTS} more"] * (len(faults) > FAULTS)
-        raise ConfigError("\n  ".join([f"{len(faults)} things are wrong:", *map(str, faults[:FAULTS]), *left]))
+        rest = [f"and {len(faults) - FAULTS} more"] * (len(faults) > FAULTS)
+        raise ConfigError("\n  ".join([f"{len(faults)} things are wrong:", *map(str, faults[:FAULTS]), *rest]))
 
 
 def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str, folder: Path | None = None) -> T:
     """Build the dataclass ``cls`` from ``values``, checking names, types and ranges.
 
     Args:
-        cls: A dataclass whose fields were declared with :func:`bipedsim.config.param`.
+        cls: A dataclass whose fields are declared with :func:`bipedsim.config.param`.
         values: Field name to value; missing fields keep their default.
-        where: File or argument that the values came from, for messages.
-        folder: From where relative paths in the values count.
+        where: File or argument that contains the values, for messages.
+        folder: Base folder of relative paths in the values.
 
     Raises:
-        ConfigError: A value has the wrong type or is out of range, or several things are wrong.
-        UnknownNameError: A key is no field of ``cls``; the message lists the fields.
+        ConfigError: A value has the wrong type or is out of range, or there are several errors.
+        UnknownNameError: A key is not a field of ``cls``; the message lists the fields.
     """
     if values is not None and not isinstance(values, Mapping):
         raise ConfigError(f"{where}: expected a mapping of {cls.__name__} parameters, got {shown(values)}")
-    reading = _Reading(where, folder)
-    result = reading.build(cls, values or {}, "")
-    together(reading.faults)
+    reader = _ConfigReader(where, folder)
+    result = reader.build(cls, values or {}, "")
+    together(reader.faults)
     return result
 
 
 def from_file(cls: type[T], path: Path) -> T:
-    """Build the dataclass ``cls`` from a YAML file; paths in it count from its folder.
+    """Build the dataclass ``cls`` from a YAML file; paths in it are relative to its folder.
 
     Raises:
-        ConfigError: As :func:`read_yaml` and :func:`from_mapping`.
+        ConfigError: As for :func:`read_yaml` and :func:`from_mapping`.
     """
     return from_mapping(cls, read_yaml(path), str(path), path.parent)
 
 
 def check(config: Any, where: str) -> None:
-    """Check a dataclass that a caller has filled as :func:`from_mapping` does one that it fills.
+    """Check a dataclass that the caller has filled, with the rules of :func:`from_mapping`.
 
     Raises:
-        ConfigError: As :func:`from_mapping`.
+        ConfigError: As for :func:`from_mapping`.
     """
     values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    # What nobody gave is the default, whatever its type.
-    given = {f.name: values[f.name] for f in dataclasses.fields(config) if values[f.name] is not None}
-    from_mapping(type(config), given, where)
+    # None stands for the default, for any type of field.
+    assigned = {f.name: values[f.name] for f in dataclasses.fields(config) if values[f.name] is not None}
+    from_mapping(type(config), assigned, where)
 
 
 @cache
 def _hints(cls: Any) -> dict[str, Any]:
-    """Return the types of the fields of a dataclass; they are evaluated anew at every question else."""
+    """Return the types of the fields of a dataclass; cached, because they are evaluated at every call."""
     return get_type_hints(cls)
 
 
-class _Reading:
-    """One source while it is read; what is wrong in it is gathered in ``faults``."""
+class _ConfigReader:
+    """Reader of one source that collects all errors in ``faults``."""
 
     def __init__(self, source: str, folder: Path | None) -> None:
         self.faults: list[ConfigError] = []
@@ -121,60 +125,62 @@ class _Reading:
         return _WRONG
 
     def build(self, cls: type[Any], values: Mapping[str, Any], key: str) -> Any:
-        """Return ``cls`` filled, or a mark where something is wrong."""
+        """Return a filled ``cls``, or ``_WRONG`` if there are errors."""
         before = len(self.faults)
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         hints = _hints(cls)  # type: ignore[arg-type]
-        given: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for name, value in values.items():
             if name not in fields:
                 self.faults.append(UnknownNameError("parameter", str(name), fields, self._at(key)))
             elif not (value is None and _may_be_left_empty(hints[name])):
-                given[name] = self.value(value, hints[name], f"{key}.{name}" if key else name, fields[name])
+                arguments[name] = self.value(value, hints[name], f"{key}.{name}" if key else name, fields[name])
         for name, field in fields.items():
             if field.metadata.get("required") and values.get(name) in (None, "", [], {}):
                 self.faults.append(ConfigError(f"{self._at(key)}: key {name!r} is missing"))
         if len(self.faults) > before:
             return _WRONG
-        result = cls(**given)
+        result = cls(**arguments)
         for problem in getattr(result, "problems", tuple)():
             self.faults.append(ConfigError(f"{self._at(key)}: {problem}"))
         return result
 
     def value(self, value: Any, kind: Any, key: str, field: dataclasses.Field[Any]) -> Any:
-        """Return ``value`` as ``kind``, or a mark where it is none."""
+        """Return ``value`` converted to ``kind``, or ``_WRONG`` if it is invalid."""
         kinds = _alternatives(kind)
         if any(map(dataclasses.is_dataclass, kinds)):
-            # What a caller filled is looked at, too.
+            # A dataclass that a caller has filled is also checked.
             value = vars(value) if dataclasses.is_dataclass(value) else {} if value is None else value
         if value is None and types.NoneType in kinds:
             return None
-        kinds = tuple(one for one in kinds if one is not types.NoneType)
+        kinds = tuple(candidate for candidate in kinds if candidate is not types.NoneType)
         if isinstance(value, bool) and str in kinds and bool not in kinds:
-            meant = [name for name in choices_of(field) if name.lower() in _SPELT[value]]
-            if len(meant) != 1:
-                what, word = " or ".join(map(_described, kinds)), _SPELT[value][0]
-                spelt = f"{', '.join(_SPELT[value])} say {str(value).lower()} where they are not quoted"
-                return self._fault(key, value, f"must be {what}; {spelt}: '{word}' in a file, \"'{word}'\" in a shell")
-            value = meant[0]
-        one = next((one for one in kinds if _fits(value, one)), kinds[0])
-        origin, arguments = get_origin(one) or one, get_args(one)
-        if not _fits(value, one):
+            matching = [name for name in choices_of(field) if name.lower() in _SPELT[value]]
+            if len(matching) != 1:
+                expected, word = " or ".join(map(_described, kinds)), _SPELT[value][0]
+                explanation = f"{', '.join(_SPELT[value])} say {str(value).lower()} where they are not quoted"
+                return self._fault(
+                    key, value, f"must be {expected}; {explanation}: '{word}' in a file, \"'{word}'\" in a shell"
+                )
+            value = matching[0]
+        candidate = next((candidate for candidate in kinds if _fits(value, candidate)), kinds[0])
+        origin, arguments = get_origin(candidate) or candidate, get_args(candidate)
+        if not _fits(value, candidate):
             quoted = f"; in quotes it is one: '{value}' in a file, \"'{value}'\" in a shell"
-            said = quoted if str in kinds and isinstance(value, (int, float)) else ""
-            return self._fault(key, value, f"must be {' or '.join(map(_described, kinds))}{said}")
+            hint = quoted if str in kinds and isinstance(value, (int, float)) else ""
+            return self._fault(key, value, f"must be {' or '.join(map(_described, kinds))}{hint}")
         if dataclasses.is_dataclass(origin):
-            return self.build(one, value, key)
+            return self.build(candidate, value, key)
         if _is_mapping(origin):
             entry = arguments[1] if arguments else Any
             return {str(k): self.value(v, entry, f"{key}.{k}", field) for k, v in value.items()}
         if origin in (tuple, list, Sequence):
             entries = _entries(arguments, len(value))
             if len(entries) != len(value):
-                return self._fault(key, value, f"must be {_described(one)}")
+                return self._fault(key, value, f"must be {_described(candidate)}")
             pairs = enumerate(zip(value, entries, strict=True))
-            found = [self.value(v, entry, f"{key}[{i}]", field) for i, (v, entry) in pairs]
-            return found if origin is list else tuple(found)
+            items = [self.value(v, entry, f"{key}[{i}]", field) for i, (v, entry) in pairs]
+            return items if origin is list else tuple(items)
         return self._scalar(value, origin, key, field)
 
     def _scalar(self, value: Any, kind: Any, key: str, field: dataclasses.Field[Any]) -> Any:
@@ -188,16 +194,16 @@ class _Reading:
                 parent, _, name = key.rpartition(".")
                 self.faults.append(UnknownNameError(name, value, choices_of(field), self._at(parent)))
                 return _WRONG
-            named = self._folder is None or not meta.get("path")
-            return value if named else from_folder(value, self._folder)
+            keep_text = self._folder is None or not meta.get("path")
+            return value if keep_text else from_folder(value, self._folder)
         low, high = meta.get("low"), meta.get("high")
         unit = f" {meta['unit']}" if meta.get("unit") else ""
         numeric = kind in (float, int)
-        for bound, wrong, text in (
+        for bound, violated, text in (
             (low, numeric and low is not None and value < low, "below its minimum"),
             (high, numeric and high is not None and value > high, "above its maximum"),
         ):
-            if wrong:
+            if violated:
                 self.faults.append(ConfigError(f"{self._at(key)} = {value}{unit} is {text} {bound}{unit}"))
                 return _WRONG
         return value
@@ -208,8 +214,11 @@ def _is_mapping(kind: Any) -> bool:
 
 
 def _may_be_left_empty(kind: Any) -> bool:
-    """Whether a key with nothing behind it, such as ``feet:``, counts as not given."""
-    return any(_is_mapping(get_origin(one) or one) or get_origin(one) in (tuple, list) for one in _alternatives(kind))
+    """Return whether a key without a value, such as ``feet:``, counts as missing."""
+    return any(
+        _is_mapping(get_origin(alternative) or alternative) or get_origin(alternative) in (tuple, list)
+        for alternative in _alternatives(kind)
+    )
 
 
 def _alternatives(kind: Any) -> tuple[Any, ...]:
@@ -217,7 +226,7 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether ``value`` has the shape of ``kind``; what is in it is looked at later."""
+    """Return whether ``value`` has the outer type of ``kind``; its content is checked later."""
     origin = get_origin(kind) or kind
     if dataclasses.is_dataclass(origin) or _is_mapping(origin):
         return isinstance(value, Mapping)
@@ -229,7 +238,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _is_finite(value: float) -> bool:
-    # A whole number can be larger than any other.
+    # Python integers can be larger than any float.
     return abs(value) <= sys.float_info.max
 
 
@@ -252,7 +261,7 @@ def _described(kind: Any) -> str:
 
 
 def _of(joint: str, kind: Any) -> str:
-    """Return what the entries of a list or mapping are, as words behind its name."""
+    """Describe the entries of a list or mapping, as a suffix to its name."""
     origin = get_origin(kind) or kind
     if origin in _SCALARS:
         return joint + _PLURALS[origin]
@@ -262,12 +271,12 @@ def _of(joint: str, kind: Any) -> str:
 
 
 def from_folder(text: str, folder: Path | None) -> str:
-    """Return a name as it is, and the path of a file from ``folder``."""
+    """Resolve the path of a file relative to ``folder``; a name is returned unchanged."""
     return os.path.realpath(folder / text) if folder is not None and is_path(text) else text
 
 
 def is_path(text: str) -> bool:
-    """Whether a text that may be a name or the path of a YAML file is a path."""
+    """Return whether a text is the path of a YAML file and not a name."""
     return "/" in text or text.endswith((".yaml", ".yml"))
 
 
@@ -275,7 +284,7 @@ def number(value: Any, where: str) -> float:
     """Return ``value`` as a finite float.
 
     Raises:
-        ConfigError: It is no finite number.
+        ConfigError: The value is not a finite number.
     """
     if not _fits(value, float) or not _is_finite(value):
         raise ConfigError(f"{where} = {shown(value)} must be {_SCALARS[float]}")
@@ -283,22 +292,22 @@ def number(value: Any, where: str) -> float:
 
 
 def per_joint(values: Any, names: Sequence[str], where: str) -> dict[str, Any]:
-    """Spread ``{joint name or regular expression: value}`` over the joints; later entries win.
+    """Expand ``{joint name or regular expression: value}`` to the joints; the last matching entry is used.
 
     Args:
-        values: The mapping, or one value for every joint, or None for nothing.
-        names: Joints that may be named.
+        values: The mapping, one value for every joint, or None for nothing.
+        names: Valid joint names.
         where: File and key, for messages.
 
     Raises:
         UnknownNameError: A key matches no joint; the message lists the joints.
-        ConfigError: A key is no valid regular expression, or several keys are wrong.
+        ConfigError: A key is not a valid regular expression, or several keys are wrong.
     """
     if values is None:
         return {}
     if not isinstance(values, Mapping):
         return dict.fromkeys(names, values)
-    found: dict[str, Any] = {}
+    value_of: dict[str, Any] = {}
     faults: list[ConfigError] = []
     for pattern, value in values.items():
         try:
@@ -309,22 +318,22 @@ def per_joint(values: Any, names: Sequence[str], where: str) -> dict[str, Any]:
             continue
         if not matches:
             faults.append(UnknownNameError("joint", str(pattern), names, where))
-        found.update(dict.fromkeys(matches, value))
+        value_of.update(dict.fromkeys(matches, value))
     together(faults)
-    return found
+    return value_of
 
 
 def numbers_per_joint(values: Any, names: Sequence[str], where: str, low: float = -math.inf) -> dict[str, float]:
-    """Like :func:`per_joint`, for finite numbers that are at least ``low``."""
-    found = {n: number(v, f"{where}.{n}") for n, v in per_joint(values, names, where).items()}
-    for name, value in found.items():
+    """Expand values as :func:`per_joint` does, and check that they are finite numbers of at least ``low``."""
+    numbers = {n: number(v, f"{where}.{n}") for n, v in per_joint(values, names, where).items()}
+    for name, value in numbers.items():
         if value < low:
             raise ConfigError(f"{where}.{name} = {value} is below its minimum {low}")
-    return found
+    return numbers
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key given twice, where plain YAML would keep the last one, and takes 1e-3 for a number."""
+    """Loader that refuses duplicate keys, where plain YAML keeps the last one, and reads 1e-3 as a number."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -336,14 +345,14 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-# YAML 1.1 takes 1e-3 and 1.5e3 for texts: it wants 1.0e-3 and 1.5e+3.
+# YAML 1.1 reads 1e-3 and 1.5e3 as texts, because it requires 1.0e-3 and 1.5e+3.
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$"), list("-+.0123456789")
 )
 
 
 class _DumpLoader(_Loader):
-    """Reads what Python programs dump of their own objects, as plain lists, mappings and texts; makes no object."""
+    """Loader that reads dumped Python objects as plain lists, mappings and texts, without creating objects."""
 
 
 def _plain(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
@@ -358,14 +367,14 @@ _DumpLoader.add_multi_constructor("tag:yaml.org,2002:python/", _plain)
 
 
 def yaml_value(text: str, dumped: bool = False) -> Any:
-    """Return what a text means in YAML.
+    """Parse a YAML text.
 
     Args:
         text: The text.
-        dumped: Whether a program may have dumped objects of its own, which are read as lists, mappings and texts.
+        dumped: Allow objects that a program has dumped; they are read as lists, mappings and texts.
 
     Raises:
-        yaml.YAMLError: It means nothing, or nothing of a size that a file of parameters has.
+        yaml.YAMLError: The text is invalid, or its value is too large for a parameter file.
     """
     return copy.deepcopy(_known_value(text, dumped) if len(text) <= KEPT else _value(text, dumped))
 
@@ -376,43 +385,47 @@ def _value(text: str, dumped: bool) -> Any:
     except RecursionError as error:
         raise yaml.YAMLError("brackets in brackets go too deep") from error
     except (ValueError, OverflowError) as error:
-        # Dates of no calendar and numbers of thousands of digits.
+        # Invalid dates and numbers of thousands of digits raise these errors.
         raise yaml.YAMLError(str(error)) from error
     _check_size(value)
     return value
 
 
-# A text is read in pure Python, which takes most of the time that a robot takes to load.
+# The YAML parser is pure Python and takes most of the time for loading a robot.
 _known_value = lru_cache(maxsize=64)(_value)
 
 
 def _check_size(value: Any) -> None:
-    """Refuse what holds itself, or what anchors in anchors make endless: no message could show it."""
-    left, depth, count = [value], 0, 0
-    while left:
-        depth, count = depth + 1, count + len(left)
+    """Refuse values that contain themselves or that nested anchors make too large for a message."""
+    pending, depth, count = [value], 0, 0
+    while pending:
+        depth, count = depth + 1, count + len(pending)
         if depth > DEEPEST or count > MOST:
             raise yaml.YAMLError(f"it holds itself, more than {MOST} values, or lists in lists {DEEPEST} deep")
-        for one in left:
-            if isinstance(one, int) and abs(one) > LARGEST:
-                raise yaml.YAMLError(f"a whole number of {one.bit_length()} bits is too large")
-        inner = (one.values() if isinstance(one, dict) else one for one in left if isinstance(one, (dict, list, tuple)))
-        left = list(itertools.islice(itertools.chain.from_iterable(inner), MOST + 1))
+        for item in pending:
+            if isinstance(item, int) and abs(item) > LARGEST:
+                raise yaml.YAMLError(f"a whole number of {item.bit_length()} bits is too large")
+        inner = (
+            item.values() if isinstance(item, dict) else item
+            for item in pending
+            if isinstance(item, (dict, list, tuple))
+        )
+        pending = list(itertools.islice(itertools.chain.from_iterable(inner), MOST + 1))
 
 
 def read_text(path: Path) -> str:
     """Return the text of a file.
 
     Raises:
-        ConfigError: It is missing, is no file of text in UTF-8, or far too large.
+        ConfigError: The file is missing, is not text in UTF-8, or is far too large.
     """
     try:
-        # Whoever names a pipe that nobody writes to must not wait for ever.
+        # Non-blocking mode prevents waiting for a pipe without a writer.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             os.set_blocking(file.fileno(), True)
             raw = file.read(LONGEST + 1)
     except (OSError, ValueError) as error:
-        # The name of a file can be none: too long, or with a zero in it.
+        # A file name can be invalid: too long, or with a NUL character.
         raise ConfigError(f"{shown(str(path))[1:-1]}: cannot be read ({getattr(error, 'strerror', error)})") from error
     if len(raw) > LONGEST:
         raise ConfigError(f"{path}: larger than {LONGEST >> 20} MiB, which no such file is")
@@ -423,10 +436,10 @@ def read_text(path: Path) -> str:
 
 
 def read_yaml(path: Path, dumped: bool = False) -> dict[str, Any]:
-    """Read a YAML mapping from ``path``; ``dumped`` as :func:`yaml_value` has it.
+    """Read a YAML mapping from ``path``; ``dumped`` is as for :func:`yaml_value`.
 
     Raises:
-        ConfigError: The file is missing, is no YAML in UTF-8, gives a key twice, or holds no mapping.
+        ConfigError: The file is missing, is not YAML in UTF-8, has a duplicate key, or is not a mapping.
     """
     try:
         data = yaml_value(read_text(path), dumped)

@@ -1,4 +1,4 @@
-"""What a run is, declared once: the command line, launch arguments and nodes take their parameters from here."""
+"""Declare the parameters of a run for the command line, launch arguments and nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bipedsim.config.fields import param
 
 @dataclass(frozen=True)
 class RunConfig:
-    """A run; where a field is None, the scenario decides."""
+    """Parameters of a run. The scenario defines fields that are None."""
 
     robot: str = param("biped14", "path of a robot.yaml (docs/robots.md)", names="bipedsim.model:ROBOTS", path=True)
     controller: str | None = param(None, "package.module:Class of your own", names="bipedsim.control:CONTROLLERS")
@@ -53,6 +53,6 @@ class RunConfig:
     contact_params: Mapping[str, Any] = param({}, "parameters of the contact model that differ from its defaults")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the fields."""
+        """Yield inconsistencies between the fields."""
         if self.duration == 0.0:
             yield "duration = 0.0 s must be above 0"

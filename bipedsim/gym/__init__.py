@@ -1,7 +1,7 @@
-"""A Gymnasium environment of any robot: positions of the joints in, what a robot measures out.
+"""Provide a Gymnasium environment for any robot, with joint positions as actions and sensor data as observations.
 
-Importing it makes ``gymnasium.make("bipedsim/Biped-v0")`` known; ``gymnasium.make("bipedsim.gym:bipedsim/Biped-v0")``
-does both.
+Importing the module registers ``gymnasium.make("bipedsim/Biped-v0")``;
+``gymnasium.make("bipedsim.gym:bipedsim/Biped-v0")`` does both.
 """
 
 import lazy_loader

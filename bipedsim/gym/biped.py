@@ -1,7 +1,7 @@
-"""The environment: a robot whose drives keep what the agent wants, on a ground, at 50 Hz.
+"""Define the Gymnasium environment: a robot with position-controlled joints on a ground, at 50 Hz.
 
-Needs the extra ``gym``. Actions and observations are those of policies that walk on robots: set points about the
-standing posture, and nothing that only a simulator knows.
+It needs the extra ``gym``. Actions and observations are those of walking policies on real robots: joint targets
+relative to the standing posture, and only measured quantities.
 """
 
 from __future__ import annotations
@@ -38,46 +38,52 @@ Numbers = NDArray[np.float32]
 
 
 class BipedEnv(Env[Numbers, Numbers]):
-    """A biped that is to go at a velocity, or to stand at zero.
+    """Biped with the task to walk at a commanded velocity, or to stand at zero velocity.
 
-    **Action** (nu,), in [-1, 1]: ``posture + action_scale * action`` is where the drives take the joints [rad], with
-    their own gains (:func:`bipedsim.model.drive_gains`) about the torques of standing. Zeros ask for the
-    standing posture: biped14 stays there, a robot with softer ankles than m g h, such as g1, has to be balanced.
+    **Action** (nu,), in [-1, 1]: the drives move the joints to ``posture + action_scale * action`` [rad]. They use
+    their own gains (:func:`bipedsim.model.drive_gains`) and the torques of standing as feedforward. Zeros command the
+    standing posture. biped14 stays there. A robot with ankles less stiff than m g h, such as g1, needs balance control.
 
-    **Observation**, float32, in this order; ``layout`` has the slices by name: ``angular_velocity`` (3,) of the IMU
-    [rad/s]; ``up`` (3,), the vertical in axes of the IMU; ``command`` (3,), wanted velocity ahead and to the left [m/s]
-    and turning rate [rad/s]; ``joint_position`` (nu,) less the posture [rad]; ``joint_velocity`` (nu,) [rad/s];
-    ``action`` (nu,), the last one.
+    **Observation**, float32, in this order; ``layout`` has the slices by name:
 
-    **Reward**: the sum of :meth:`rewards`, which a subclass may have otherwise; the terms are in ``info``.
+    * ``angular_velocity`` (3,) of the IMU [rad/s];
+    * ``up`` (3,), the vertical in axes of the IMU;
+    * ``command`` (3,), commanded velocity forward and to the left [m/s] and turning rate [rad/s];
+    * ``joint_position`` (nu,) relative to the posture [rad];
+    * ``joint_velocity`` (nu,) [rad/s];
+    * ``action`` (nu,), the last one.
 
-    An episode ends (``terminated``) with a fall, as :func:`bipedsim.analysis.fall_time` has it, or where the simulation
-    diverges: then all terms of the reward are 0, the observation is the last one, and ``info`` has ``diverged``.
+    **Reward**: the sum of :meth:`rewards`, which a subclass may override; the terms are in ``info``.
 
-    It may be copied and pickled, also in an episode: the copy goes on with the same bits.
+    An episode ends (``terminated``) with a fall, as defined by :func:`bipedsim.analysis.fall_time`, or if the
+    simulation diverges. After a divergence all terms of the reward are 0, the observation is the last one, and ``info``
+    has ``diverged``.
+
+    The environment can be copied and pickled during an episode; the copy continues with the same bits.
 
     Args:
-        robot: Name or path of a robot that floats.
+        robot: Name or path of a robot with a floating base.
         ground: Name or path of a ground.
         contact_model: Name of the contact model.
         hardware: Preset or parameters, see docs/hardware.md.
-        control_dt: Time of a step [s]. physics_dt: Step of the simulation [s].
-        action_scale: See above [rad].
-        command: Wanted velocity (vx, vy, wz), the same in each episode; by default drawn within ``command_range`` at
-            every reset.
-        command_range: Largest magnitudes of what is drawn.
-        start_noise: Standard deviation of joint positions [rad] and ten times of velocities [rad/s] at the start.
-        posture: Where episodes begin and actions are counted from: a posture of robot.yaml, or the path of a file of
-            joints and angles; standing by default.
-        render_mode: None; there is no other. A policy that was learnt is looked at as a controller of a run.
+        control_dt: Time of a step [s].
+        physics_dt: Step of the simulation [s].
+        action_scale: Joint displacement for an action of 1 [rad].
+        command: Commanded velocity (vx, vy, wz) in all episodes; by default drawn within ``command_range`` at every
+            reset.
+        command_range: Largest magnitudes of a drawn command.
+        start_noise: Standard deviation of the initial joint positions [rad]; ten times as much for velocities [rad/s].
+        posture: Initial posture and zero of the actions: a posture of robot.yaml, or the path of a file with joints and
+            angles; standing by default.
+        render_mode: Must be None. To see a learned policy, run it as a controller.
 
     Attributes:
-        sim: The simulator: ground truth for rewards is in it.
+        sim: The simulator, with the ground truth for rewards.
         layout: Name to its slice of the observation.
-        command: The velocity that is wanted (3,).
+        command: The commanded velocity (3,).
 
     Raises:
-        ConfigError: Something of this is wrong.
+        ConfigError: An argument is wrong.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
@@ -97,7 +103,7 @@ class BipedEnv(Env[Numbers, Numbers]):
         posture: str = "",
         render_mode: str | None = None,
     ) -> None:
-        together([ConfigError(f) for f in _faults(action_scale, start_noise, command, command_range)])
+        together([ConfigError(f) for f in _argument_errors(action_scale, start_noise, command, command_range)])
         if render_mode is not None:
             raise ConfigError(f"render_mode = {render_mode!r}: there is none; record a run and look at that")
         self.render_mode = None
@@ -115,7 +121,7 @@ class BipedEnv(Env[Numbers, Numbers]):
         self.command: Array = np.zeros(3)
         kp, kd = drive_gains(self.robot, physics_dt)
         self._stand = standing_torque(self.robot)
-        self._asked = Command(self._stand, self.robot.posture.copy(), None, kp, kd)
+        self._drive_command = Command(self._stand, self.robot.posture.copy(), None, kp, kd)
         parts = {"angular_velocity": 3, "up": 3, "command": 3} | dict.fromkeys(
             ("joint_position", "joint_velocity", "action"), nu
         )
@@ -124,7 +130,7 @@ class BipedEnv(Env[Numbers, Numbers]):
         self._values = np.zeros(int(ends[-1]), dtype=np.float32)
         self.action_space = Box(-1.0, 1.0, (nu,), np.float32)
         largest = np.full(self._values.shape, np.inf, dtype=np.float32)
-        # What follows from sensors and options has no bounds; a direction and the clipped action do.
+        # Sensor data and commands are unbounded; a direction and the clipped action are bounded.
         largest[self.layout["up"]] = largest[self.layout["action"]] = 1.0
         self.observation_space = Box(-largest, largest, dtype=np.float32)
         self._data = self.robot.model.createData()
@@ -135,38 +141,38 @@ class BipedEnv(Env[Numbers, Numbers]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Numbers, dict[str, Any]]:
-        """Begin an episode near the standing posture.
+        """Start an episode near the standing posture.
 
         Args:
-            seed: Of start, command and noise of the hardware, of this and all later episodes.
-            options: ``command`` (3,), or ``q`` (nq,) and ``v`` (nv,) to begin with.
+            seed: Seed of initial state, command and hardware noise, for this and all later episodes.
+            options: ``command`` (3,), or initial ``q`` (nq,) and ``v`` (nv,).
 
         Raises:
-            ConfigError: An option is none, the seed is no integer of at least 0, or the start is not possible; nothing
-                has changed.
+            ConfigError: An option is unknown, the seed is not an integer of at least 0, or the initial state is
+                impossible. The environment is then unchanged.
         """
         options = options or {}
         unknown = sorted(options.keys() - {"command", "q", "v"})
         if unknown:
             raise ConfigError(f"options: unknown {', '.join(unknown)}; there are command, q and v")
-        given = options.get("command", self._given_command)
-        together([ConfigError(f) for f in _not_three("options: command", given)] if given is not None else [])
+        command = options.get("command", self._given_command)
+        together([ConfigError(f) for f in _velocity_errors("options: command", command)] if command is not None else [])
         robot = self.robot
         random = deepcopy(self.np_random) if seed is None else np_random(checked_seed(seed))[0]
-        drawn = random.uniform(-self._range, self._range)
+        drawn_command = random.uniform(-self._range, self._range)
         q, v = self._start(random)
-        begun = int(random.integers(2**31))
-        observation = self.sim.reset(options.get("q", q), options.get("v", v), seed=begun)
+        simulation_seed = int(random.integers(2**31))
+        observation = self.sim.reset(options.get("q", q), options.get("v", v), seed=simulation_seed)
         super().reset(seed=seed)
         self.np_random.bit_generator.state = random.bit_generator.state
-        self.command = np.array(drawn if given is None else given, dtype=np.float64)
+        self.command = np.array(drawn_command if command is None else command, dtype=np.float64)
         self.action = np.zeros(robot.nu)
         vertical, self._height = self._pose()
         self._upright = vertical
         return self._observe(observation), {}
 
     def _start(self, random: np.random.Generator) -> tuple[Array, Array]:
-        """Return a posture (nq,) near the standing one whose lowest vertex is on the ground, and velocities (nv,)."""
+        """Return a posture (nq,) near standing with the lowest vertex on the ground, and velocities (nv,)."""
         robot = self.robot
         q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
         angles = robot.posture + self._noise * random.normal(size=robot.nu)
@@ -180,22 +186,22 @@ class BipedEnv(Env[Numbers, Numbers]):
         return self.sim.ground.place(q), v
 
     def step(self, action: Numbers) -> tuple[Numbers, float, bool, bool, dict[str, Any]]:
-        """Have the drives keep what ``action`` (nu,) wants for one step.
+        """Command the joint targets of ``action`` (nu,) for one step.
 
         Raises:
-            ConfigError: It has another shape, or is not finite; nothing has changed.
+            ConfigError: The action has another shape or is not finite; the environment is then unchanged.
         """
-        asked = np.asarray(action, dtype=np.float64)
-        if asked.shape != self.action_space.shape:
-            raise ConfigError(f"action has shape {asked.shape}, expected {self.action_space.shape}")
-        if not np.isfinite(asked).all():
-            raise ConfigError(f"action = {asked.tolist()} is not finite")
-        self.action = np.clip(asked, -1.0, 1.0)
-        assert self._asked.position is not None
-        self._asked.position[:] = self.robot.posture + self.action_scale * self.action
+        values = np.asarray(action, dtype=np.float64)
+        if values.shape != self.action_space.shape:
+            raise ConfigError(f"action has shape {values.shape}, expected {self.action_space.shape}")
+        if not np.isfinite(values).all():
+            raise ConfigError(f"action = {values.tolist()} is not finite")
+        self.action = np.clip(values, -1.0, 1.0)
+        assert self._drive_command.position is not None
+        self._drive_command.position[:] = self.robot.posture + self.action_scale * self.action
         diverged = ""
         try:
-            self._observe(self.sim.step(self._asked))
+            self._observe(self.sim.step(self._drive_command))
         except DivergenceError as error:
             diverged = str(error)
         fallen = bool(diverged) or self.fallen()
@@ -206,39 +212,41 @@ class BipedEnv(Env[Numbers, Numbers]):
         return self._values.copy(), float(sum(terms.values())), fallen, False, info
 
     def rewards(self) -> dict[str, float]:
-        """Return the terms of the reward after a step; each lies between 0 and the weight that it has here.
+        """Return the terms of the reward after a step; each is between 0 and its weight.
 
-        ``going``: how near the base's velocity in its heading frame is to the command; ``turning``: the same of its
-        turning rate; ``upright``: of its attitude; ``effort``, at most 0: mean square of torques over their limits.
+        * ``going`` compares the base velocity in its heading frame with the command.
+        * ``turning`` compares the turning rate with the command.
+        * ``upright`` compares the attitude with the initial one.
+        * ``effort``, at most 0, is the mean square of torque divided by limit.
         """
         rotation = pin.Quaternion(self.sim.q[3:7]).toRotationMatrix()
         velocity = rotation @ self.sim.v[:3]
         yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
         ahead = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.zeros(3)).actInv(velocity)[:2]
         turning = float((rotation @ self.sim.v[3:6])[2])
-        lean = float(self._upright @ self._pose()[0])
+        uprightness = float(self._upright @ self._pose()[0])
         effort = float(np.mean((self.sim.effort / self.robot.effort_limit) ** 2))
         return {
             "going": 1.0 * float(np.exp(-np.sum((ahead - self.command[:2]) ** 2) / 0.25)),
             "turning": 0.5 * float(np.exp(-((turning - self.command[2]) ** 2) / 0.25)),
-            "upright": 0.5 * max(lean, 0.0),
+            "upright": 0.5 * max(uprightness, 0.0),
             "effort": -0.1 * effort,
         }
 
     def fallen(self) -> bool:
-        """Return whether the robot has fallen, as :func:`bipedsim.analysis.fall_time` has it."""
+        """Return whether the robot has fallen, as defined by :func:`bipedsim.analysis.fall_time`."""
         vertical, height = self._pose()
         return bool(has_fallen(float(self._upright @ vertical), height, self._height))
 
     def _pose(self) -> tuple[Array, float]:
-        """Return the vertical (3,) in axes of the base, and the height of the CoM over the lowest sole [m]."""
+        """Return the vertical (3,) in axes of the base, and the height of the CoM above the lowest sole [m]."""
         robot, q = self.robot, self.sim.q
         com = pin.centerOfMass(robot.model, self._data, q)
         lowest = min(pose.translation[2] for pose in sole_placements(robot.model, self._data, robot.soles, q))
         return pin.Quaternion(q[3:7]).toRotationMatrix()[2].copy(), float(com[2] - lowest)
 
     def _observe(self, observation: Any) -> Numbers:
-        """Fill and return the observation."""
+        """Update and return the observation."""
         parts = {
             "angular_velocity": observation.imu_angular_velocity,
             "up": pin.Quaternion(observation.imu_orientation).toRotationMatrix()[2],
@@ -252,27 +260,27 @@ class BipedEnv(Env[Numbers, Numbers]):
         return self._values.copy()
 
 
-def _faults(action_scale: Any, start_noise: Any, command: Any, command_range: Any) -> Iterator[str]:
-    """Yield what is wrong with the numbers that an environment is made with."""
+def _argument_errors(action_scale: Any, start_noise: Any, command: Any, command_range: Any) -> Iterator[str]:
+    """Yield errors in the numeric arguments of an environment."""
     if not (_is_number(action_scale) and action_scale > 0.0):
         yield f"action_scale = {action_scale!r} must be a positive number [rad]"
     if not (_is_number(start_noise) and start_noise >= 0.0):
         yield f"start_noise = {start_noise!r} must be a number of at least 0 [rad]"
     if command is not None:
-        yield from _not_three("command", command)
-    yield from _not_three("command_range", command_range, least=0.0)
+        yield from _velocity_errors("command", command)
+    yield from _velocity_errors("command_range", command_range, minimum=0.0)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
 
 
-def _not_three(name: str, given: Any, least: float = -math.inf) -> Iterator[str]:
-    """Yield what is wrong with a velocity, or its bounds."""
-    numbers = list(given) if np.iterable(given) and not isinstance(given, str) else []
-    if len(numbers) != 3 or not all(_is_number(value) and value >= least for value in numbers):
-        low = "" if least < 0.0 else f" of at least {least:g}"
-        yield f"{name} = {given!r} must be three numbers{low}: ahead and to the left [m/s], and turning [rad/s]"
+def _velocity_errors(name: str, velocity: Any, minimum: float = -math.inf) -> Iterator[str]:
+    """Yield errors in a velocity or its bounds."""
+    numbers = list(velocity) if np.iterable(velocity) and not isinstance(velocity, str) else []
+    if len(numbers) != 3 or not all(_is_number(value) and value >= minimum for value in numbers):
+        low = "" if minimum < 0.0 else f" of at least {minimum:g}"
+        yield f"{name} = {velocity!r} must be three numbers{low}: ahead and to the left [m/s], and turning [rad/s]"
 
 
 def _corners(vertices: Array) -> Array:

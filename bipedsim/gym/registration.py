@@ -1,4 +1,4 @@
-"""Makes the environment known to Gymnasium; nothing of the simulator is loaded before one is made."""
+"""Register the environment with Gymnasium; the simulator is imported only when an environment is created."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ except ModuleNotFoundError as error:
 
 ID = "bipedsim/Biped-v0"
 EPISODE_STEPS = 1000
-"""Steps of an episode as it is registered: 20 s."""
+"""Steps of an episode in the registered environment: 20 s."""
 
 register(ID, entry_point="bipedsim.gym:BipedEnv", max_episode_steps=EPISODE_STEPS)
