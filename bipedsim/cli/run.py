@@ -206,7 +206,7 @@ def _write_run(
             print(f"wrote {args.animate}", flush=True)
     if save_error is not None:
         lost = "its figures are above, the run itself is lost: make room, or name another place, and repeat"
-        raise RecordingError(f"{unwritten}; {lost}") from unwritten
+        raise RecordingError(f"{save_error}; {lost}") from save_error
     if fell_or_stopped(summary) and not (args.json or args.view):
         prefix = "" if args.output else "the same with --output run.npz, then "
         print(f"to see how: {prefix}{program()} view {shlex.quote(str(args.output or 'run.npz'))}", flush=True)

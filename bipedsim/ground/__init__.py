@@ -1,4 +1,4 @@
-"""What the feet stand on: planes with a region and a friction each, from code or from YAML (docs/ground.md)."""
+"""Define the ground: planes with a region and friction each, from code or from YAML (docs/ground.md)."""
 
 import lazy_loader
 

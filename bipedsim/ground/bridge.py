@@ -1,19 +1,22 @@
-"""Where a sole rests on several planes at once: the face of the roof over what is under it that it lies on.
+"""Find the face on which a sole rests if it touches several planes at once.
 
-Seen along the normal of the sole, what is under it is a height over (x, y) of the sole frame, and a rigid flat sole
-touches no more of it than its concave majorant, a roof: the upper convex hull of the corners of all parts of patches
-under the sole. A sole that rests on the ground rests on a face of this roof, or on an edge or a corner of a face. A
-face of one plane is that plane (:func:`bipedsim.ground.support.support_polygon`). A face that spans from one plane to
-another, from the heel on the floor to the edge of the tile under the toes, is a plane of its own: the one that the
-sole has where it lies on the face, so that an edge of a patch pushes along the normal of the sole.
+The ground under the sole, seen along the sole's normal, is a height over (x, y) of the sole frame. A rigid flat sole
+touches only the concave majorant of this height, a roof. The roof is the upper convex hull of the corners of all patch
+parts under the sole. A sole on the ground rests on a face of the roof, or on an edge or a corner of a face.
 
-Planes z = -g_a + s . (x - x_a) through the corner a with the least gap g_a are above the ground where
-s . (x_i - x_a) + g_i - g_a >= 0 for every corner i: a convex polygon of slopes s. Its vertices are the faces that
-have the corner a. The sole itself has s = 0, so that the vertex nearest to 0 is the face that it lies on or turns to.
-Gaps are those at the end of the step, at the velocity that it begins with: a corner that would land within the step is
-one of the face that the contact model is given, and so it does land.
+A face in one plane is this plane (:func:`bipedsim.ground.support.support_polygon`). A face may also span from one plane
+to another, for example from the heel on the floor to the edge of a tile under the toes. It is then a plane of its own,
+parallel to the resting sole, so that an edge of a patch pushes along the normal of the sole.
 
-Compiled, without allocation; arguments are those of :mod:`bipedsim.ground.support`.
+Let a be the corner with the smallest gap g_a, and z = -g_a + s . (x - x_a) a plane through a. It is above the ground
+if s . (x_i - x_a) + g_i - g_a >= 0 for every corner i. This is a convex polygon of slopes s, and its vertices are the
+faces at corner a. The sole itself has s = 0. The vertex nearest to 0 is therefore the face on which the sole rests, or
+onto which it rotates.
+
+Gaps are those at the end of the step, for the velocity at its start. A corner that would touch down within the step is
+then part of the face for the contact model, and does touch down.
+
+The kernels allocate no memory; their arguments are those of :mod:`bipedsim.ground.support`.
 """
 
 from __future__ import annotations
@@ -37,32 +40,32 @@ from bipedsim.ground.support import (
 from bipedsim.numerics import MERGE, Array, convex_hull, copy_points, cut, kernel, simplify, start_as
 
 NEAR = 0.02
-"""A foot farther than this [m] above the ground does not lie on anything yet."""
+"""Height of a foot above which it does not rest on any face [m]."""
 SOON = 1e-3
-"""Ways [m] that corners may make in a step, and so planes that may be met in it."""
+"""Displacement of corners within a step [m], which defines the planes that may be met in it."""
 FLUSH = 1e-5
-"""Corners this near [m] to a face belong to it."""
+"""Distance from a face within which a corner belongs to it [m]."""
 KEPT = 2e-5
-"""A face stays the plane that it was while its corners are no farther from that [m]: a foot that sticks keeps it."""
+"""Distance of all corners from a face within which the face keeps its plane [m], so that a sticking foot keeps it."""
 STEEPEST_FACE = 0.7
-"""Slope beside the sole beyond which no face is looked for."""
+"""Largest slope of a face relative to the sole."""
 SAME_SLOPE = 2e-3
-"""Faces whose slopes differ by less are the same one."""
+"""Difference of slopes below which two faces are the same."""
 LEFT = 1e-4
-"""A sole still lies on a face of several planes while corners of two of them are no farther from it [m]."""
+"""Distance of corners of two planes from a sole within which the sole still rests on both [m]."""
 PRESENT = 1e-4
-"""A face stays the one while no other is nearer to the sole by more than this slope."""
+"""Slope by which another face must be nearer to the sole before it replaces the present one."""
 
 
 @kernel
 def may_bridge(R: Array, patch: int, width: float, ground: GroundArrays, work: SupportWork) -> bool:
-    """Return whether another plane than that of ``patch`` may touch first, or as well.
+    """Return whether a plane other than that of ``patch`` may be touched first or at the same time.
 
-    A face with a corner that is ``work.apart`` lower than the first one is steeper than that over the width of the
-    sole: it is not looked for while the plane that was met first is nearer to the sole.
+    A face with a corner lower by ``work.apart`` than the first one is steeper than this difference divided by the width
+    of the sole. It is irrelevant while the plane that is met first is closer to the sole.
 
     Args:
-        width: Largest distance of two vertices of the sole [m].
+        width: Largest distance between two vertices of the sole [m].
     """
     if work.clearance[0] > NEAR:
         return False
@@ -87,58 +90,58 @@ def bridge(
     work: SupportWork,
     out: Array,
 ) -> tuple[int, int, int]:
-    """Find the face that a sole lies on or turns to; return (patch, another patch of the face, vertices in ``out``).
+    """Find the face on which a sole rests or rotates; return (patch, second patch, vertices in ``out``).
 
     Args:
-        present, second: The patches of the last step, -1 for none: a sole may have sunk into them.
+        present, second: The patches of the last step, -1 for none; the sole may have sunk into them.
         normal: (3,) normal of the plane of the last step, in the world.
-        out: As in :func:`bipedsim.ground.support.support_polygon`: the corners of the face.
+        out: As in :func:`bipedsim.ground.support.support_polygon`; receives the corners of the face.
 
     Returns:
-        The patch under the centre of the sole that gives the friction, one of another plane, and the number of vertices
-        of the face. Where it does not touch several planes the second is -1 and nothing is in ``out``; the first is -1
-        too where there is no face at all. The plane of a face is in ``work.face``.
+        The patch under the centre of the sole, which defines the friction; a patch of another plane; and the number of
+        vertices of the face. If the sole touches only one plane, the second patch is -1 and ``out`` is empty. If there
+        is no face, the first patch is also -1. The plane of a face is in ``work.face``.
     """
     total = _corners(R, p, vertices, n, present, second, ground, work)
     if total < 3:
         return -1, -1, 0
-    low = 0
+    lowest_corner = 0
     for i in range(total):
-        if work.corner[i, 2] < work.corner[low, 2]:
-            low = i
-    slopes = _slopes(total, low, work)
-    # The slope of the present plane, in the sole frame.
+        if work.corner[i, 2] < work.corner[lowest_corner, 2]:
+            lowest_corner = i
+    slopes = _slopes(total, lowest_corner, work)
+    # (nx, ny, nz) is the normal of the present plane in the sole frame.
     nx = R[0, 0] * normal[0] + R[1, 0] * normal[1] + R[2, 0] * normal[2]
     ny = R[0, 1] * normal[0] + R[1, 1] * normal[1] + R[2, 1] * normal[2]
     nz = R[0, 2] * normal[0] + R[1, 2] * normal[1] + R[2, 2] * normal[2]
     for _ in range(slopes):
         nearest = -1
-        least = np.inf
+        smallest = np.inf
         for i in range(slopes):
             sx, sy = work.slope[i]
             steepness = np.hypot(sx, sy)
             if present >= 0 and np.hypot(sx * nz + nx, sy * nz + ny) < SAME_SLOPE:
                 steepness -= PRESENT
-            if max(abs(sx), abs(sy)) < STEEPEST_FACE - MERGE and steepness < least:
-                least = steepness
+            if max(abs(sx), abs(sy)) < STEEPEST_FACE - MERGE and steepness < smallest:
+                smallest = steepness
                 nearest = i
         if nearest < 0:
             return -1, -1, 0
-        count = _face(total, low, work.slope[nearest, 0], work.slope[nearest, 1], work)
+        count = _face(total, lowest_corner, work.slope[nearest, 0], work.slope[nearest, 1], work)
         if count > 2:
             return _choose(R, p, vertices, n, present, second, total, count, ground, work, out)
-        # Three corners in line are no face.
+        # Three corners on a line are not a face.
         work.slope[nearest, 0] = STEEPEST_FACE
     return -1, -1, 0
 
 
 @kernel
 def face_axes(R: Array, p: Array, first: Array, face: Array, axes: Array, origin: Array) -> None:
-    """Fill the axes (3, 3), as columns, and a point (3,) in the world of the plane of ``face``.
+    """Fill the axes (3, 3), as columns, and a point (3,) of the plane of ``face`` in the world.
 
     Args:
-        first: (3,) direction in the world [-] whose part along the plane is the first axis.
-        face: (3,) slopes along (x, y) of the sole and gap at its origin [m].
+        first: (3,) world direction [-]; its component in the plane is the first axis.
+        face: (3,) slopes along (x, y) of the sole and gap at the sole's origin [m].
     """
     size = np.sqrt(1.0 + face[0] * face[0] + face[1] * face[1])
     along = 0.0
@@ -161,7 +164,7 @@ def face_axes(R: Array, p: Array, first: Array, face: Array, axes: Array, origin
 
 @kernel
 def still_lies_on(R: Array, p: Array, axes: Array, origin: Array, work: SupportWork) -> bool:
-    """Return whether the corners of the face that was found last lie on the plane of ``axes`` and ``origin``."""
+    """Return whether the corners of the last face are still on the plane of ``axes`` and ``origin``."""
     for i in range(work.corners[0]):
         if work.member[i]:
             height = 0.0
@@ -242,9 +245,9 @@ def _slopes(total: int, low: int, work: SupportWork) -> int:
 
 @kernel
 def _face(total: int, low: int, sx: float, sy: float, work: SupportWork) -> int:
-    """Fill ``work.member``, the face itself in ``work.face`` and its polygon in ``work.bridge``; return its size.
+    """Fill ``work.member``, the face in ``work.face`` and its polygon in ``work.bridge``; return its vertex count.
 
-    The face is the plane of least squares through its corners.
+    The face is the best-fit plane of its corners (least squares).
     """
     x0, y0, g0 = work.corner[low]
     count = 0
@@ -280,7 +283,7 @@ def _face(total: int, low: int, sx: float, sy: float, work: SupportWork) -> int:
     work.face[0] = -(yy * xg - xy * yg) / determinant
     work.face[1] = -(xx * yg - xy * xg) / determinant
     work.face[2] = mg + work.face[0] * mx + work.face[1] * my
-    # Where it is now.
+    # The face is converted from the end of the step to the present time.
     work.face[0] += work.ahead[0]
     work.face[1] += work.ahead[1]
     work.face[2] -= work.ahead[2]
@@ -301,7 +304,7 @@ def _choose(
     work: SupportWork,
     out: Array,
 ) -> tuple[int, int, int]:
-    """Return what :func:`bridge` does, for the face that was found."""
+    """Return the result of :func:`bridge` for the face that was found."""
     plane = -1
     closest = np.inf
     for i in range(total):
@@ -321,7 +324,7 @@ def _choose(
         staying = staying or (work.member[i] and work.owner[i] == present)
     under = -1
     nearest = -1
-    most = -np.inf
+    largest_margin = -np.inf
     highest = np.inf
     last = -1
     for i in range(total):
@@ -335,9 +338,9 @@ def _choose(
         if margin >= 0.0 and height <= highest:
             under = patch
             highest = height
-        elif margin > most:
+        elif margin > largest_margin:
             nearest = patch
-            most = margin
+            largest_margin = margin
     patch = under if under >= 0 else nearest
     for i in range(total):
         if work.member[i] and ground.plane[work.owner[i]] != ground.plane[patch]:

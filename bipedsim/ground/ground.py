@@ -1,4 +1,4 @@
-"""Ground: the patches that the feet may stand on, and what they are as arrays for the compiled kernels."""
+"""Define the ground as patches for the feet, and convert them to arrays for the compiled kernels."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from bipedsim.numerics import Array, Integers
 from bipedsim.plates import PlateConfig
 
 COPLANAR = 1e-6
-"""Patches whose normals [rad] and heights [m] differ by less lie in one plane."""
+"""Tolerance of normals [rad] and heights [m] for patches in one plane."""
 STEEPEST = 1e-6
-"""A patch whose normal has less of world z than this is a wall: it is nowhere in the plan view."""
+"""Smallest z of the unit normal; steeper patches are walls, which the plan view does not contain."""
 
 
 class GroundArrays(NamedTuple):
-    """P patches for the kernels, all arrays contiguous; V is the largest number of region vertices, at least 1.
+    """Contiguous arrays of P patches for kernels; V is the largest number of region vertices, at least 1.
 
     Attributes:
         rotation: (P, 3, 3) patch axes t1, t2, n as columns, in world axes.
         point: (P, 3) origins of the patch axes in the world [m].
         region: (P, V, 2) counter-clockwise polygons in patch axes [m].
-        counts: (P,) how many of the V vertices a region has; 0 is the whole plane.
-        plane: (P,) the first patch of the same plane: use its axes, and a foot that crosses from one patch of a plane
-            to the next keeps them.
-        mu_static, mu_dynamic: (P,) friction coefficients, NaN where the sole's count; both are NaN or neither.
-        circle: (P, 3) centre and radius of a circle around each region, in patch axes [m]; without a region the radius
-            is infinite. plane_circle: (P, 3) the same around all regions of one plane, in the axes of its first patch.
+        counts: (P,) number of vertices of each region; 0 is the whole plane.
+        plane: (P,) first patch in the same plane. Kernels use its axes, so a foot keeps its axes when it moves between
+            patches of a plane.
+        mu_static, mu_dynamic: (P,) friction coefficients; NaN for both if the sole's apply.
+        circle: (P, 3) centre and radius of a circle around each region, in patch axes [m]; the radius is infinite
+            without a region.
+        plane_circle: (P, 3) likewise around all regions of one plane, in the axes of its first patch.
     """
 
     rotation: Array
@@ -50,12 +51,12 @@ class GroundArrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What the feet stand on; where patches of one plane overlap, the later one lies on top.
+    """Ground for the feet; where patches of one plane overlap, the later one is used.
 
     Attributes:
-        patches: At least one.
-        source: File that it was read from, for messages; empty if none.
-        force_plates: Those that lie in it.
+        patches: One or more patches.
+        source: File of the ground, for messages; may be empty.
+        force_plates: Force plates in the ground.
     """
 
     patches: tuple[Patch, ...]
@@ -110,9 +111,9 @@ class Ground:
             rise, run: Height and depth of a step [m].
             steps: Number of treads.
             width: Width of the treads, centred on y = 0 [m].
-            start: Where the first riser stands [m].
-            landing: How much deeper the last tread is [m].
-            friction: As in :class:`Patch`, of floor and treads.
+            start: Position of the first riser along x [m].
+            landing: Additional depth of the last tread [m].
+            friction: As in :class:`Patch`, for floor and treads.
 
         Raises:
             ConfigError: A length is not positive and finite, or there are no steps.
@@ -153,7 +154,9 @@ class Ground:
             counts=np.array(sizes, dtype=np.int64),
             plane=np.array(plane, dtype=np.int64),
             circle=np.array([_circle(patch, [patch]) for patch in self.patches]),
-            plane_circle=np.array([_circle(patch, own) for patch, own in zip(self.patches, members, strict=True)]),
+            plane_circle=np.array(
+                [_circle(patch, same_plane) for patch, same_plane in zip(self.patches, members, strict=True)]
+            ),
             mu_static=np.array([_or_nan(patch.friction_static) for patch in self.patches]),
             mu_dynamic=np.array([_or_nan(patch.friction_dynamic) for patch in self.patches]),
         )
@@ -168,10 +171,10 @@ class Ground:
         return i
 
     def height(self, x: ArrayLike, y: ArrayLike) -> Any:
-        """Return the height [m] of the highest patch in the plan view at (x, y) [m] in the world, NaN over nothing.
+        """Return the height of the highest patch at (x, y) [m] in the world; NaN where there is none [m].
 
         Returns:
-            float for one point, else an array of the shape that x and y broadcast to.
+            A float for one point, else an array with the broadcast shape of x and y.
         """
         heights = self._heights(x, y)
         with np.errstate(invalid="ignore"):
@@ -179,7 +182,7 @@ class Ground:
         return float(highest) if highest.ndim == 0 else highest
 
     def _heights(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Return the height of every patch (P, ...) over (x, y), NaN outside its region."""
+        """Return the height of every patch (P, ...) at (x, y); NaN outside its region."""
         xs, ys = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
         result = np.full((len(self.patches), *xs.shape), np.nan)
         for i, patch in enumerate(self.patches):
@@ -192,24 +195,24 @@ class Ground:
         return result
 
     def depth(self, points_world: ArrayLike, underside: float) -> Array:
-        """Return how deep points are in the ground [m], negative above it, -inf where no patch is below.
+        """Return the depth of points in the ground [m]; negative above it, -inf where there is no patch.
 
         Args:
             points_world: (..., 3) [m].
-            underside: Points deeper than this below a bounded patch are under it, not in it [m].
+            underside: Depth below a bounded patch from which a point is under it, not in it [m].
         """
         points = np.asarray(points_world, dtype=np.float64)
         deepest = np.full(points.shape[:-1], -np.inf)
         for patch in self.patches:
             local = (points - patch.point_world) @ patch.rotation_world_patch
-            counts = patch.contains(local[..., :2])
+            above = patch.contains(local[..., :2])
             if patch.region is not None:
-                counts = counts & (local[..., 2] >= -underside)
-            deepest = np.where(counts, np.maximum(deepest, -local[..., 2]), deepest)
+                above = above & (local[..., 2] >= -underside)
+            deepest = np.where(above, np.maximum(deepest, -local[..., 2]), deepest)
         return deepest
 
     def pose_on(self, x: float, y: float, yaw: float = 0.0) -> pin.SE3:
-        """Return the frame on the ground at (x, y) [m]: z along the normal, x looking along the heading ``yaw`` [rad].
+        """Return a frame on the ground at (x, y) [m]: z along the normal, x along the heading ``yaw`` [rad].
 
         Raises:
             ConfigError: There is no ground at (x, y).
@@ -227,18 +230,18 @@ class Ground:
         return pin.SE3(axes, np.array([float(x), float(y), heights[i]]))
 
     def place(self, q: ArrayLike, x: float = 0.0, y: float = 0.0, yaw: float = 0.0) -> Array:
-        """Return the configuration ``q`` (nq,) of a robot that stands on z = 0, moved onto the ground at (x, y) [m].
+        """Move the configuration ``q`` (nq,) of a robot on z = 0 to the ground at (x, y) [m].
 
         Args:
             q: Free-flyer configuration, base position and quaternion x y z w first.
-            x, y, yaw: Where the world's origin and x axis go, see :meth:`pose_on`.
+            x, y, yaw: New position and heading of the world's origin and x axis, see :meth:`pose_on`.
 
         Raises:
             ConfigError: There is no ground at (x, y).
         """
         placed = np.array(q, dtype=np.float64)
         pose = self.pose_on(x, y, yaw)
-        # On the floor at the origin every bit of q stays.
+        # The identity pose must not change any bit of q.
         if not pose.isIdentity(0.0):
             placed[:7] = pin.SE3ToXYZQUAT(pose * pin.XYZQUATToSE3(placed[:7]))
         return placed
@@ -248,7 +251,7 @@ class Ground:
 
 
 def _circle(axes: Patch, patches: Sequence[Patch]) -> Array:
-    """Return centre and radius (3,) [m] of a circle around the regions of ``patches``, in the axes of one of them."""
+    """Return centre and radius (3,) [m] of a circle around the regions of ``patches``, in the axes ``axes``."""
     if not patches or any(patch.region is None for patch in patches):
         return np.array([0.0, 0.0, np.inf])
     corners = np.vstack(
@@ -260,7 +263,7 @@ def _circle(axes: Patch, patches: Sequence[Patch]) -> Array:
         ]
     )
     centre = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
-    # A little wider, for what rounding does.
+    # The radius includes a margin for rounding.
     return np.append(centre, np.linalg.norm(corners - centre, axis=1).max() + COPLANAR)
 
 

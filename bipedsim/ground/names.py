@@ -1,4 +1,4 @@
-"""The grounds that can be named."""
+"""Find grounds by name."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from pathlib import Path
 from bipedsim.config import Files
 
 GROUNDS = Files("ground", "bipedsim.grounds", Path(__file__).parent, "*.yaml", lambda path: path.stem)
-"""Name to ground file: a new ground is a new file."""
+"""Name to ground file; every YAML file in the folder is a ground."""

@@ -1,4 +1,4 @@
-"""Patch: a piece of a plane, its contact axes (t1, t2, n) with the normal last, and its friction."""
+"""Define a patch: part of a plane with contact axes (t1, t2, n), normal last, and friction."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from bipedsim.model import checked_polygon
 from bipedsim.numerics import Array, Flags
 
 ORTHONORMAL = 1e-9
-"""Largest entry of R^T R - 1 that still counts as rounding."""
+"""Largest entry of R^T R - 1 that counts as rounding."""
 FRICTION_MAX = 10.0
-"""Coefficients above this are a mistake, as in robot.yaml."""
+"""Largest plausible friction coefficient, as in robot.yaml."""
 
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """A piece of a plane in the world.
+    """Part of a plane in the world.
 
     Attributes:
         point_world: (3,) origin of the patch axes, a point of the plane [m].
         rotation_world_patch: (3, 3), columns t1, t2, n of the patch in world axes; n points out of the ground.
         region: (P, 2) strictly convex polygon in (t1, t2) [m], counter-clockwise; None is the whole plane.
-        friction_static: Coulomb coefficient of sticking feet on this patch, instead of the sole's; None leaves the
+        friction_static: Coulomb coefficient of sticking feet on this patch, instead of the sole's; None uses the
             sole's.
-        friction_dynamic: The same of sliding feet, at most ``friction_static``, and equal to it where only that is
-            given.
-        name: For messages and plots.
+        friction_dynamic: Coulomb coefficient of sliding feet, at most ``friction_static``, which is also its default.
+        name: Name for messages and plots.
 
     Raises:
-        ConfigError: Something above does not hold.
+        ConfigError: A value does not meet these conditions.
     """
 
     point_world: Array = field(default_factory=lambda: np.zeros(3))
@@ -77,7 +76,7 @@ class Patch:
         return self.rotation_world_patch[:, 2]
 
     def contains(self, xy: ArrayLike) -> Flags:
-        """Whether points (..., 2) of the patch axes [m] lie in the region, its border included."""
+        """Return whether points (..., 2) in patch axes [m] are in the region or on its border."""
         p = np.asarray(xy, dtype=np.float64)
         if self.region is None:
             return np.asarray(np.isfinite(p).all(axis=-1))
@@ -98,7 +97,7 @@ def _numbers(values: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
 
 
 def _friction(static: float | None, dynamic: float | None, where: str) -> tuple[float | None, float | None]:
-    """Return both coefficients or neither: half of the sole's pair and half of the patch's belong to no surface."""
+    """Check and return both coefficients, or None for both; the sole and the patch are never mixed."""
     for key, value in (("friction_static", static), ("friction_dynamic", dynamic)):
         if value is not None and not (math.isfinite(value) and 0.0 <= value <= FRICTION_MAX):
             raise ConfigError(f"{where}: {key} = {value} must be in [0, {FRICTION_MAX:g}]")
@@ -117,7 +116,7 @@ def _friction(static: float | None, dynamic: float | None, where: str) -> tuple[
 
 
 def axes_of_normal(normal: ArrayLike) -> Array:
-    """Return the (3, 3) axes t1, t2, n of a plane whose t1 looks along world x, or along y where n does along x.
+    """Return the axes t1, t2, n (3, 3) of a plane; t1 points along world x, or along y if n is along x.
 
     Args:
         normal: (3,) in world axes, of any length but zero.

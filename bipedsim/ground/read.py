@@ -1,4 +1,4 @@
-"""Ground files: what users write, and the patches that follow."""
+"""Read ground files and convert them to patches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bipedsim.plates import PlateConfig, check_plates
 
 
 @dataclass(frozen=True)
-class _Part:
+class _GroundPart:
     make: ClassVar[Callable[..., Ground]]
     friction_static: float | None = param(None, "Coulomb friction while sticking, instead of the sole's")
     friction_dynamic: float | None = param(None, "the same while sliding; default friction_static")
@@ -34,8 +34,8 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class PatchConfig(_Part):
-    """One entry of ``patches``."""
+class PatchConfig(_GroundPart):
+    """Entry of ``patches``."""
 
     name: str = param("", "name of the patch, for messages and plots")
     point: Vector = param((0.0, 0.0, 0.0), "a point of the plane in the world, the origin of `region`", unit="m")
@@ -46,12 +46,12 @@ class PatchConfig(_Part):
     )
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield inconsistencies between the keys."""
         if self.normal is not None and self.rpy is not None:
             yield f"normal = {list(self.normal)} and rpy = {list(self.rpy)}: give one of them"
 
     def numbered(self, i: int) -> tuple[Patch, ...]:
-        """Return the patch, which is number ``i`` of its list."""
+        """Return the patch, with the default name ``patch i``."""
         if self.rpy is not None:
             axes = pin.rpy.rpyToMatrix(*self.rpy)
         else:
@@ -62,7 +62,7 @@ class PatchConfig(_Part):
 
 
 @dataclass(frozen=True)
-class FlatConfig(_Part):
+class FlatConfig(_GroundPart):
     """``flat``: a horizontal plane."""
 
     make = Ground.flat
@@ -70,7 +70,7 @@ class FlatConfig(_Part):
 
 
 @dataclass(frozen=True)
-class SlopeConfig(_Part):
+class SlopeConfig(_GroundPart):
     """``slope``: a plane through the origin."""
 
     angle_deg: float = param(5.0, "how steep it rises", unit="deg", low=-89.0, high=89.0)
@@ -84,7 +84,7 @@ class SlopeConfig(_Part):
 
 
 @dataclass(frozen=True)
-class StairsConfig(_Part):
+class StairsConfig(_GroundPart):
     """``stairs``: a floor and treads that climb along world x."""
 
     make = Ground.stairs
@@ -97,8 +97,8 @@ class StairsConfig(_Part):
 
 
 @dataclass(frozen=True)
-class TilesConfig(_Part):
-    """``tiles``: a floor, and tiles at random heights above it."""
+class TilesConfig(_GroundPart):
+    """``tiles``: a floor and tiles at random heights above it."""
 
     height: float = param(0.02, "the highest that a tile may be above the floor", unit="m")
     size: float = param(0.5, "edge of a tile", unit="m")
@@ -118,7 +118,7 @@ class TilesConfig(_Part):
 
 @dataclass(frozen=True)
 class GroundConfig:
-    """A ground file. In this order they lie over each other where they share a plane: ``patches`` last, on top."""
+    """Ground file. Where its parts overlap in one plane, the later key is used; ``patches`` is the last one."""
 
     flat: FlatConfig | None = param(None, "a horizontal plane")
     slope: SlopeConfig | None = param(None, "a plane that rises")
@@ -128,7 +128,7 @@ class GroundConfig:
     force_plates: tuple[PlateConfig, ...] = param((), "force plates in it (docs/force_plates.md)")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong with the file as a whole."""
+        """Yield errors in the file as a whole."""
         yield from check_plates(self.force_plates)
         if self.patches == ():
             yield "patches = [] must be a list of patches, at least one"
@@ -141,22 +141,22 @@ def read_ground(path: Path) -> Ground:
     """Read a ground file.
 
     Raises:
-        ConfigError: The file is missing or wrong; the message holds file, key and value.
-        UnknownNameError: An unknown key; the message lists the keys.
+        ConfigError: The file is missing or wrong; the message has file, key and value.
+        UnknownNameError: A key is unknown; the message lists the keys.
     """
     return _built(from_file(GroundConfig, path), str(path))
 
 
 def make_ground(values: Mapping[str, Any], where: str, folder: Path | None = None) -> Ground:
-    """Return the ground that a mapping with the keys of a ground file describes.
+    """Build a ground from a mapping with the keys of a ground file.
 
     Args:
         values: The mapping.
-        where: File and key that it came from, for messages and as the name of the ground.
-        folder: From where paths in it count.
+        where: File and key of the mapping, for messages and as the name of the ground.
+        folder: Base folder of relative paths.
 
     Raises:
-        ConfigError, UnknownNameError: As :func:`read_ground`.
+        ConfigError, UnknownNameError: As for :func:`read_ground`.
     """
     return _built(from_mapping(GroundConfig, values, where, folder), where)
 
@@ -180,10 +180,10 @@ def _built(config: GroundConfig, where: str) -> Ground:
 
 
 def get_ground(name_or_path: str | Path) -> Ground:
-    """Return a ground by its name, or from a ground file.
+    """Return a ground by name, or from a ground file.
 
     Raises:
-        UnknownNameError: No such name; the message lists the names.
+        UnknownNameError: The name is unknown; the message lists the names.
         ConfigError: The file is missing or wrong.
     """
     return read_ground(GROUNDS.find(name_or_path))

@@ -1,13 +1,17 @@
-"""Where a foot can stand: the patch that it meets first, and the part of its sole that is above the ground.
+"""Find the patch that a foot meets first, and the part of its sole above the ground.
 
-A patch seen along its normal is a set of half-planes of the sole's own plane, whatever the tilt between the two: the
-coordinates of a sole point in the patch axes are affine in (x, y) of the sole frame. All clipping happens there, and
-nothing is ever mapped back.
+The coordinates of a sole point in patch axes are affine in (x, y) of the sole frame, for any tilt between the two. A
+patch seen along its normal is therefore a set of half-planes in the sole plane. All clipping is done there, so nothing
+is mapped back.
 
-Compiled, without allocation: results and work arrays are arguments, the latter made once by :func:`make_work`. ``R`` is
-(3, 3) and ``p`` (3,) [m], the pose of the sole in the world; ``vertices`` is (N, 2), of which the first ``n`` are the
-sole polygon, counter-clockwise in the sole frame [m]; ``ground`` is :class:`bipedsim.ground.GroundArrays`; a patch is
-its index, -1 is none.
+The kernels allocate no memory: results and work arrays are arguments. :func:`make_work` creates the work arrays. Common
+arguments are:
+
+* ``R`` (3, 3) and ``p`` (3,) [m]: pose of the sole in the world.
+* ``vertices`` (N, 2): its first ``n`` entries are the sole polygon, counter-clockwise in the sole frame [m].
+* ``ground``: :class:`bipedsim.ground.GroundArrays`.
+
+A patch is given by its index; -1 is none.
 """
 
 from __future__ import annotations
@@ -35,29 +39,33 @@ from bipedsim.numerics import (
 )
 
 TIE = 1e-5
-"""A foot stays on the plane that it is on while no other is met earlier by more than this [m]."""
+"""A foot stays on its plane unless it meets another one earlier by more than this [m]."""
 BORDER = 1e-3
-"""A foot changes from patch to patch of one plane when its centre is this far [m] over the border."""
+"""Distance of the foot's centre beyond a border at which the foot changes to the next patch of the plane [m]."""
 UNDERSIDE = 0.005
-"""A foot deeper than this [m] below a patch with a region is under it or beside it: the patch does not lift it."""
+"""Depth below a bounded patch from which a foot is under it or next to it, without contact [m]."""
 SUNK = 0.03
-"""The same for the patch of the last step, which the foot came to from above: soft ground gives way and is not lost."""
+"""The same depth for the patch of the last step [m]; it is larger, because soft ground gives way."""
 CARRY = 1e-4
-"""Vertices and edges nearer than this [m] in two support polygons are the same one."""
+"""Distance below which vertices and edges of two support polygons are the same [m]."""
 
 
 class SupportWork(NamedTuple):
     """Work arrays of one foot; see :func:`make_work`.
 
     Attributes:
-        affine, part, spare, hull, distance: Of the sole above one patch, and of several patches in one plane.
-        clearance: (1,) of the plane that was met first [m], by :func:`choose_patch`. apart: (1,) no other plane is
-            nearer than by this much more [m]. width: (1,) largest distance of two vertices of the sole [m].
-        corner, owner, member: Corners (x, y, gap along the sole's normal) [m] of all parts under the sole, the patch
-            of each, and whether it is one of the face (:mod:`bipedsim.ground.bridge`). corners: (1,) how many.
-        slope, cut_slope, slack: Slopes of planes above the ground. bridge, hull_spare: Polygon of a face.
-        ahead: (3,) what gaps grow by within the step along (x, y) [-], and at the origin of the sole [m].
-        face: Its slopes along (x, y) of the sole and its gap at the origin of that [m].
+        affine, part, spare, hull, distance: For the sole above one patch, and above several patches in one plane.
+        clearance: (1,) clearance of the plane that is met first [m], set by :func:`choose_patch`.
+        apart: (1,) difference to the clearance of the next plane [m].
+        width: (1,) largest distance between two vertices of the sole [m].
+        corner: Corners (x, y, gap along the sole's normal) [m] of all parts under the sole.
+        owner: Patch of each corner.
+        member: Whether a corner belongs to the face (:mod:`bipedsim.ground.bridge`).
+        corners: (1,) number of corners.
+        slope, cut_slope, slack: Slopes of planes above the ground.
+        bridge, hull_spare: Polygon of a face.
+        ahead: (3,) growth of the gaps within the step along (x, y) [-], and at the origin of the sole [m].
+        face: Slopes of the face along (x, y) of the sole, and its gap at the sole's origin [m].
     """
 
     affine: Annotated[Array, 3, 3]
@@ -82,7 +90,7 @@ class SupportWork(NamedTuple):
 
 
 def polygon_capacity(ground: GroundArrays, n_max: int) -> int:
-    """Return how many vertices a support polygon can have, for soles of at most ``n_max``: the size of ``out``."""
+    """Return the largest number of support polygon vertices for soles of up to ``n_max``; the size of ``out``."""
     return n_max if not ground.counts.any() else n_max + int(ground.counts.max())
 
 
@@ -90,29 +98,30 @@ def make_work(ground: GroundArrays, n_max: int) -> SupportWork:
     """Return work arrays for soles of at most ``n_max`` vertices."""
     corners = n_max * len(ground.counts) + int(ground.counts.sum())
     sizes = {"M": 2 * (n_max + int(ground.counts.max())) + 2, "C": corners, "S": corners + 6}
-    # Over a single plane without end nothing is looked at, and nothing else is near.
+    # A single infinite plane is never examined, and no other plane is near.
     return zeros_of(SupportWork, sizes)._replace(apart=np.full(1, np.inf))
 
 
 @kernel
 def choose_patch(R, p, vertices, n, radius, present, ground, work):
-    """Return the patch that a foot stands on or would meet first, -1 over nothing.
+    """Return the patch that a foot stands on or meets first; -1 if there is none.
 
-    The plane with the least clearance under the part of the sole above it wins; the present one wins ties. Of several
-    patches in that plane, the one under the centre of the sole gives its friction; the later lies on top.
+    The plane with the smallest clearance to the part of the sole above it is chosen. The present plane has priority for
+    equal clearances. If the plane has several patches, the one under the centre of the sole defines the friction; for
+    overlapping patches it is the later one.
 
     Args:
-        radius: Of a ball around the only vertex [m], 0 for none. A ball meets the plane of a patch below its centre,
-            and never the edge of one.
-        present: The answer of the last step, in the air too, and -1 at the start.
+        radius: Radius of a ball around the only vertex [m], 0 for none. A ball meets the plane of a patch below its
+            centre, and never the edge of a patch.
+        present: Result of the last step, also for an airborne foot; -1 at the start.
     """
     patches = ground.counts.shape[0]
     if patches == 1 and ground.counts[0] == 0:
         return 0
     plane = -1
     best = np.inf
-    # Lowest of all planes over which the sole may be, and of the others, for whoever asks what else is near; of what is
-    # not looked at, no higher.
+    # `low` is the lowest clearance of all planes that may be under the sole, and `next_low` that of the other planes.
+    # Planes that are not examined in detail have a lower bound.
     first = -1
     low = np.inf
     next_low = np.inf
@@ -125,7 +134,7 @@ def choose_patch(R, p, vertices, n, radius, present, ground, work):
         bonus = TIE if stays else 0.0
         clearance = lowest(vertices, n, work.affine) - radius
         if plane >= 0 and clearance - bonus > best:
-            first, low, next_low = _rank(first, low, next_low, ground.plane[i], clearance)
+            first, low, next_low = _update_two_lowest(first, low, next_low, ground.plane[i], clearance)
             continue
         count, _ = part_above(vertices, n, i, ground, work)
         if count == 0:
@@ -133,7 +142,7 @@ def choose_patch(R, p, vertices, n, radius, present, ground, work):
         clearance = lowest(work.part, count, work.affine) - radius
         if ground.counts[i] > 0 and clearance < -(SUNK if stays else UNDERSIDE):
             continue
-        first, low, next_low = _rank(first, low, next_low, ground.plane[i], clearance)
+        first, low, next_low = _update_two_lowest(first, low, next_low, ground.plane[i], clearance)
         if clearance - bonus < best:
             best = clearance - bonus
             plane = ground.plane[i]
@@ -146,11 +155,12 @@ def choose_patch(R, p, vertices, n, radius, present, ground, work):
 
 @kernel
 def is_beside(R, p, circle, x, y, z, reach):
-    """Return whether nothing within ``reach`` [m] of a point of the world is over or under a region.
+    """Return whether a region is neither over nor under any point within ``reach`` [m] of a world point.
 
     Args:
-        R, p: (3, 3), (3,) axes of the patch. circle: (3,) around its region, in these; see :class:`GroundArrays`.
-        x, y, z: Point [m].
+        R, p: (3, 3), (3,) axes and origin of the patch.
+        circle: (3,) circle around its region in these axes; see :class:`GroundArrays`.
+        x, y, z: World point [m].
     """
     dx, dy, dz = x - p[0], y - p[1], z - p[2]
     u = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz - circle[0]
@@ -161,7 +171,7 @@ def is_beside(R, p, circle, x, y, z, reach):
 
 @kernel
 def reach_of(vertices, n):
-    """Return how far from its origin a sole reaches [m]."""
+    """Return the largest distance of a vertex from the origin of a sole [m]."""
     far = 0.0
     for k in range(n):
         far = max(far, vertices[k, 0] * vertices[k, 0] + vertices[k, 1] * vertices[k, 1])
@@ -169,8 +179,8 @@ def reach_of(vertices, n):
 
 
 @kernel
-def _rank(first, low, next_low, plane, clearance):
-    """Return the plane with the least clearance, that clearance, and the least of all other planes, with one more."""
+def _update_two_lowest(first, low, next_low, plane, clearance):
+    """Add a plane; return the plane with the lowest clearance, this clearance, and the lowest of all other planes."""
     if plane == first:
         return first, min(low, clearance), next_low
     if clearance < low:
@@ -180,7 +190,7 @@ def _rank(first, low, next_low, plane, clearance):
 
 @kernel
 def centre(vertices, n):
-    """Return the mean (x, y) [m] of the vertices of a sole, whose patch gives the friction."""
+    """Return the mean (x, y) [m] of the vertices of a sole; the patch under it defines the friction."""
     x = 0.0
     y = 0.0
     for k in range(n):
@@ -191,10 +201,11 @@ def centre(vertices, n):
 
 @kernel
 def border_margin(patch, x, y, present, staying, ground, affine):
-    """Return how far the sole point (x, y) is inside ``patch`` [m], past ``BORDER`` where it is not that of before.
+    """Return the distance of the sole point (x, y) inside ``patch`` [m], with a hysteresis of ``BORDER``.
 
     Args:
-        present: The patch of the last step. staying: Whether that is still to be had.
+        present: The patch of the last step.
+        staying: Whether the patch of the last step is still available.
         patch, x, y, ground, affine: As in :func:`margin_inside`.
     """
     margin = margin_inside(patch, x, y, ground, affine)
@@ -205,12 +216,12 @@ def border_margin(patch, x, y, present, staying, ground, affine):
 
 @kernel
 def under_centre(R, p, vertices, n, present, plane, ground, work):
-    """Return the patch of ``plane`` under the centre of the sole, or the nearest one that carries some of the sole."""
+    """Return the patch of ``plane`` under the sole's centre, or else the nearest one under a part of the sole."""
     x, y = centre(vertices, n)
     staying = present >= 0 and ground.plane[present] == plane
     under = -1
     nearest = -1
-    most = -np.inf
+    largest_margin = -np.inf
     reach = reach_of(vertices, n)
     for i in range(plane, ground.counts.shape[0]):
         if ground.plane[i] != plane:
@@ -221,20 +232,21 @@ def under_centre(R, p, vertices, n, present, plane, ground, work):
         margin = border_margin(i, x, y, present, staying, ground, work.affine)
         if margin >= 0.0:
             under = i
-        elif margin > most and part_above(vertices, n, i, ground, work)[0] > 0:
+        elif margin > largest_margin and part_above(vertices, n, i, ground, work)[0] > 0:
             nearest = i
-            most = margin
+            largest_margin = margin
     return under if under >= 0 else nearest
 
 
 @kernel
 def surface(ground, x, y):
-    """Return the height [m] of the highest patch over (x, y) [m] of the world, and which one; NaN and -1 over nothing.
+    """Return the height [m] of the highest patch at (x, y) [m] in the world, and the patch; NaN and -1 for none.
 
-    The later one where patches of one plane overlap. :meth:`bipedsim.ground.Ground.height` for kernels.
+    The later patch is used where patches of one plane overlap. This is :meth:`bipedsim.ground.Ground.height` for
+    kernels.
     """
     highest = np.nan
-    found = -1
+    patch = -1
     for i in range(ground.counts.shape[0]):
         R = ground.rotation[i]
         if R[2, 2] < STEEPEST:
@@ -243,7 +255,7 @@ def surface(ground, x, y):
         dy = y - ground.point[i, 1]
         dz = -(R[0, 2] * dx + R[1, 2] * dy) / R[2, 2]
         z = ground.point[i, 2] + dz
-        if found >= 0 and z < highest:
+        if patch >= 0 and z < highest:
             continue
         u = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz
         v = R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz
@@ -256,13 +268,13 @@ def surface(ground, x, y):
                 break
         if inside:
             highest = z
-            found = i
-    return highest, found
+            patch = i
+    return highest, patch
 
 
 @kernel
 def patch_friction(mu_static, mu_dynamic, patch, ground):
-    """Return (static, dynamic) friction of a foot on ``patch``: the patch's own, or the sole's where it has none."""
+    """Return (static, dynamic) friction of a foot on ``patch``: the patch's own, or the sole's if it has none."""
     if patch < 0 or np.isnan(ground.mu_static[patch]):
         return mu_static, mu_dynamic
     return ground.mu_static[patch], ground.mu_dynamic[patch]
@@ -270,15 +282,15 @@ def patch_friction(mu_static, mu_dynamic, patch, ground):
 
 @kernel
 def support_polygon(R, p, vertices, n, patch, ground, work, out):
-    """Fill ``out`` with the part of the sole that the ground can carry and return its number of vertices.
+    """Fill ``out`` with the part of the sole that the ground can support and return its number of vertices.
 
-    That is the sole above the region of ``patch``; where further patches lie in the same plane, it is the convex hull
-    of the parts above all of them: what a rigid sole presses on. A sole that lies above a region as a whole comes out
-    bit by bit, in its own order.
+    This is the part above the region of ``patch``. If further patches are in the same plane, it is the convex hull of
+    the parts above all of them, because the sole is rigid. A sole completely above a region is returned unchanged, to
+    the bit and in its own order.
 
     Args:
-        out: (capacity, 2) result in the sole frame [m], counter-clockwise, strictly convex; 1 vertex for point soles, 2
-            for blades, no vertex where nothing overlaps. Capacity by :func:`polygon_capacity`.
+        out: (capacity, 2) result in the sole frame [m], counter-clockwise, strictly convex; 1 vertex for point feet, 2
+            for line feet, none without overlap. The capacity is :func:`polygon_capacity`.
     """
     if patch < 0:
         return 0
@@ -288,7 +300,7 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
     count = 0
     parts = 0
     reach = reach_of(vertices, n)
-    # The patch itself first: nearly always it carries the whole sole.
+    # The patch itself comes first, because it nearly always supports the whole sole.
     for k in range(-1, ground.counts.shape[0]):
         i = patch if k < 0 else k
         if k == patch or ground.plane[i] != plane:
@@ -316,7 +328,7 @@ def support_polygon(R, p, vertices, n, patch, ground, work, out):
 
 @kernel
 def same_polygon(a, n_a, b, n_b):
-    """Return whether two polygons, (>= n_a, 2) and (>= n_b, 2) [m], are the same to rounding, vertex by vertex."""
+    """Return whether two polygons, (>= n_a, 2) and (>= n_b, 2) [m], are equal up to rounding, vertex by vertex."""
     if n_a != n_b:
         return False
     largest = 0.0
@@ -327,7 +339,7 @@ def same_polygon(a, n_a, b, n_b):
 
 @kernel
 def carry_vertices(old, n_old, new, n_new, origin):
-    """Fill ``origin`` (>= n_new,) with the vertex of ``old`` that each of ``new`` continues, -1 for a new place."""
+    """Fill ``origin`` (>= n_new,) with the vertex of ``old`` that each of ``new`` continues; -1 for a new one."""
     for j in range(n_new):
         origin[j] = -1
         closest = CARRY
@@ -340,7 +352,7 @@ def carry_vertices(old, n_old, new, n_new, origin):
 
 @kernel
 def place(R, p, patch, ground, affine):
-    """Fill ``affine`` (3, 3): the sole point (x, y) lies at affine @ (x, y, 1) in the axes of ``patch`` [m]."""
+    """Fill ``affine`` (3, 3); affine @ (x, y, 1) is the sole point (x, y) in the axes of ``patch`` [m]."""
     for a in range(3):
         affine[a, 0] = 0.0
         affine[a, 1] = 0.0
@@ -354,16 +366,16 @@ def place(R, p, patch, ground, affine):
 
 @kernel
 def lowest(points, count, affine):
-    """Return the least height of ``points`` (>= count, 2) of the sole above the patch of ``affine`` [m]."""
-    least = np.inf
+    """Return the lowest height of ``points`` (>= count, 2) of the sole above the patch of ``affine`` [m]."""
+    minimum = np.inf
     for i in range(count):
-        least = min(least, affine[2, 0] * points[i, 0] + affine[2, 1] * points[i, 1] + affine[2, 2])
-    return least
+        minimum = min(minimum, affine[2, 0] * points[i, 0] + affine[2, 1] * points[i, 1] + affine[2, 2])
+    return minimum
 
 
 @kernel
 def _inward(patch, edge, ground, affine):
-    """Return (gx, gy, g): gx x + gy y + g is how far the sole point (x, y) is inside of one edge of a region [m]."""
+    """Return (gx, gy, g); gx x + gy y + g is the distance of sole point (x, y) inside an edge of a region [m]."""
     start = ground.region[patch, edge]
     end = ground.region[patch, edge + 1 if edge + 1 < ground.counts[patch] else 0]
     ex = end[0] - start[0]
@@ -380,7 +392,7 @@ def _inward(patch, edge, ground, affine):
 
 @kernel
 def margin_inside(patch, x, y, ground, affine):
-    """Return how far the sole point (x, y) is inside the region of ``patch`` [m]; negative outside."""
+    """Return the distance of the sole point (x, y) inside the region of ``patch`` [m]; negative outside."""
     margin = np.inf
     for edge in range(ground.counts[patch]):
         gx, gy, g = _inward(patch, edge, ground, affine)
@@ -390,9 +402,9 @@ def margin_inside(patch, x, y, ground, affine):
 
 @kernel
 def part_above(vertices, n, patch, ground, work):
-    """Fill ``work.part`` with the sole above one patch; return its number of vertices and whether it is all of it.
+    """Fill ``work.part`` with the sole above one patch; return its number of vertices and whether it is complete.
 
-    ``work.affine`` belongs to this patch. What is thinner than ``MERGE`` is nothing.
+    ``work.affine`` must belong to this patch. Parts thinner than ``MERGE`` are ignored.
     """
     count = copy_points(vertices, n, work.part)
     whole = True

@@ -1,4 +1,4 @@
-"""Ground of tiles at random heights and tilts."""
+"""Create a ground of tiles at random heights and tilts."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def tiles(
     tilt: float = 0.0,
     **friction: float | None,
 ) -> Ground:
-    """Return the floor z = 0 and square tiles on it, each at a height drawn evenly from 0 to ``height``.
+    """Return the floor z = 0 with square tiles on it, at uniformly distributed heights from 0 to ``height``.
 
     Args:
-        height: The highest that a tile may be [m].
+        height: Largest height of a tile [m].
         size: Edge of a tile [m].
-        columns, rows: How many tiles along world x and y; the rows are centred on y = 0.
-        start: Where the first column begins [m].
-        seed: The same one gives the same tiles.
-        tilt: Each tile leans by an angle drawn evenly from 0 to it [rad], towards a heading of its own; its centre
-            keeps its height. Where it leans below the floor, the floor is what is met.
-        friction: As in :class:`Patch`, of floor and tiles.
+        columns, rows: Number of tiles along world x and y; the rows are centred on y = 0.
+        start: Position of the first column along x [m].
+        seed: Seed of the random numbers; equal seeds give equal tiles.
+        tilt: Largest tilt of a tile [rad]. Tilts are uniformly distributed, in random directions, and do not change the
+            height of a tile's centre. Parts of tiles below the floor have no effect.
+        friction: As in :class:`Patch`, for floor and tiles.
 
     Raises:
-        ConfigError: A length is not positive and finite, ``tilt`` not from 0 to below pi/4, there are no tiles, or the
-            seed is no integer of at least 0.
+        ConfigError: A length is not positive and finite, ``tilt`` is not in [0, pi/4), there are no tiles, or the seed
+            is not an integer of at least 0.
     """
     for name, value in (("height", height), ("size", size)):
         if not (math.isfinite(value) and value > 0.0):
@@ -49,7 +49,7 @@ def tiles(
         raise ConfigError(f"tiles: tilt = {math.degrees(tilt):g} degrees must be from 0 to below 45")
     rng = np.random.default_rng(checked_seed(seed, "tiles: seed"))
     heights = rng.uniform(0.0, height, (columns, rows))
-    leans, headings = rng.uniform(0.0, tilt, (columns, rows)), rng.uniform(-math.pi, math.pi, (columns, rows))
+    tilts, headings = rng.uniform(0.0, tilt, (columns, rows)), rng.uniform(-math.pi, math.pi, (columns, rows))
     corners = size * np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     patches = [Patch(name="floor", **friction)]  # type: ignore[arg-type]
     for i in range(columns):
@@ -57,15 +57,15 @@ def tiles(
             point = np.array([start + i * size, (j - 0.5 * rows) * size, heights[i, j]])
             axes, region = np.eye(3), corners
             if tilt > 0.0:
-                # A square in the plan view is a parallelogram in its own plane: tiles side by side leave no gap.
-                axes = _leaning(leans[i, j], headings[i, j])
+                # A tile is a square in the plan view and a parallelogram in its plane, so adjacent tiles have no gap.
+                axes = _tilted_axes(tilts[i, j], headings[i, j])
                 point = point + np.array([0.5 * size, 0.5 * size, 0.0])
                 region = np.asarray(np.linalg.solve(axes[:2, :2], (corners - 0.5 * size).T).T, dtype=np.float64)
             patches.append(Patch(point, axes, region, name=f"tile {i} {j}", **friction))
     return Ground(tuple(patches))
 
 
-def _leaning(angle: float, heading: float) -> Array:
-    """Return axes (3, 3) of a plane that rises by ``angle`` towards ``heading`` [rad], turned about a level line."""
+def _tilted_axes(angle: float, heading: float) -> Array:
+    """Return axes (3, 3) of a plane that rises by ``angle`` towards ``heading`` [rad]."""
     across = np.array([np.sin(heading), -np.cos(heading), 0.0])
     return np.asarray(pin.exp3(angle * across))

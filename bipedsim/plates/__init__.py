@@ -1,4 +1,4 @@
-"""Force plates of a laboratory: what their amplifiers give, and what follows from it."""
+"""Model force plates of a laboratory: amplifier signals and quantities derived from them."""
 
 import lazy_loader
 

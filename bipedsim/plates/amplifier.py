@@ -1,4 +1,4 @@
-"""The plates of a run as their amplifiers see them: state, noise and samples, tick by tick."""
+"""Simulate the amplifiers of a run's force plates: state, noise and samples, tick by tick."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from bipedsim.plates.signals import THRESHOLD
 from bipedsim.plates.surfaces import Surfaces
 
 DAMPING = 0.02
-"""Share of the critical damping of a plate of which it is not known: mounted plates ring."""
+"""Default damping ratio of a plate; mounted plates have little damping."""
 _STATE = ("state", "taken", "steps", "drift", "clipped", "out", "new", "normal")
 
 
 class Amplifiers:
-    """Plates, and what their amplifiers have sampled.
+    """Amplifiers of force plates and their samples.
 
-    All random numbers follow from the seed and the number of resets since it was set, and from the place of a plate in
-    its list: the same seed gives the same bits.
+    The random numbers depend only on the seed, on the number of resets since it was set, and on the index of the plate.
+    The same seed gives the same bits.
 
     Args:
-        configs: Plates, at least one.
+        configs: One or more plates.
         physics_dt: Length of a physics step [s].
-        control_dt: Of a tick, for which samples are kept [s].
-        widest: Vertices of a foot at most.
+        control_dt: Length of a tick, for which samples are stored [s].
+        widest: Largest number of vertices of a foot.
 
     Attributes:
-        configs: As they were given, with all that their models say.
-        geometries: Where they are.
-        chain: For kernels, which fill ``chain.surfaces`` in each step and then ask for :func:`chain.advance`.
+        configs: The plates, completed with the data of their models.
+        geometries: Geometry of each plate.
+        chain: Arrays for kernels, which fill ``chain.surfaces`` in each step and then call :func:`chain.advance`.
     """
 
     def __init__(self, configs: Sequence[PlateConfig], physics_dt: float, control_dt: float, widest: int) -> None:
@@ -75,7 +75,7 @@ class Amplifiers:
         self._rows = [self.chain.out[p, :, : 1 + n] for p, n in enumerate(self.chain.channels)]
 
     def _fill(self, p: int) -> None:
-        """Fill what is fixed of plate ``p``."""
+        """Fill the constant arrays of plate ``p``."""
         c, config, geometry = self.chain, self.configs[p], self.geometries[p]
         n = len(geometry.channel_names)
         c.cross[p] = np.eye(6) if config.cross_talk is None else np.array(config.cross_talk)
@@ -96,43 +96,43 @@ class Amplifiers:
             c.like[p, a] = next(b for b in range(a + 1) if np.array_equal(c.flow[p, b], A))
 
     def reset(self, seed: int, draw: int) -> None:
-        """Begin anew at t = 0, with the noise of the ``draw``-th reset since ``seed`` was set.
+        """Restart at t = 0 with the noise of the ``draw``-th reset since ``seed`` was set.
 
         Raises:
-            ConfigError: The seed is no integer of at least 0; nothing has changed.
+            ConfigError: The seed is not an integer of at least 0; nothing is changed.
         """
         seed = checked_seed(seed)
         c = self.chain
         for name in _STATE:
             getattr(c, name)[...] = 0
         c.surfaces.fallbacks[0] = 0
-        # Sensors draw from the same seed, with a key of one number.
+        # The sensors use the same seed with a spawn key of one number.
         sequence = np.random.SeedSequence(seed, spawn_key=(draw, 1))
         self._generator = np.random.Generator(np.random.Philox(sequence))
         c.drift[...] = self._generator.uniform(-1.0, 1.0, c.drift.shape) * self._largest_drift
 
     def begin(self) -> None:
-        """Begin a tick: forget the samples of the last one."""
+        """Start a tick and discard the samples of the last one."""
         begin_tick(self._boxed)
         if self._noisy:
             self._generator.standard_normal(out=self.chain.normal)
 
     def samples(self, p: int) -> Array:
-        """Return time and channels (n, 1 + c) of the samples of the last tick of plate ``p``; live."""
+        """Return time and channels (n, 1 + c) of plate ``p`` in the last tick, as a view."""
         return self._rows[p][: self.chain.new[p]]
 
     @property
     def clipped(self) -> tuple[int, ...]:
-        """How many values of each plate were beyond the range of its amplifier since reset."""
+        """Number of values of each plate beyond the range of its amplifier since the reset."""
         return tuple(self.chain.clipped.tolist())
 
     def state(self) -> dict[str, Any]:
-        """Return a copy of all that the next samples depend on, and of the last ones."""
+        """Return a copy of everything that the next samples depend on, and of the last samples."""
         arrays = {name: getattr(self.chain, name).copy() for name in _STATE}
         return {"arrays": arrays, "generator": self._generator.bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go back to what :meth:`state` returned."""
+        """Restore the result of :meth:`state`."""
         for name, values in state["arrays"].items():
             getattr(self.chain, name)[...] = values
         self._generator = np.random.Generator(np.random.Philox(0))
@@ -140,11 +140,12 @@ class Amplifiers:
 
 
 def _axis(frequency: float, damping: float, cutoff: float | None) -> tuple[Array, int]:
-    """Return the matrix (5, 5) of an axis, its states and then the force, and which state is read.
+    """Return the matrix (5, 5) of an axis for its states and the force, and the index of the output state.
 
     Args:
-        frequency: Natural frequency [Hz], infinity of a rigid plate. damping: Share of the critical one.
-        cutoff: Of the low-pass [Hz]; None without.
+        frequency: Natural frequency [Hz]; infinite for a rigid plate.
+        damping: Damping ratio.
+        cutoff: Cut-off frequency of the low-pass [Hz]; None without filter.
     """
     A = np.zeros((5, 5))
     source = 4
@@ -158,7 +159,7 @@ def _axis(frequency: float, damping: float, cutoff: float | None) -> tuple[Array
 
 
 def _oscillator(A: Array, at: int, source: int, omega: float, damping: float) -> None:
-    """Fill the rows of two states from ``at`` on, driven by the state ``source``."""
+    """Fill the rows of the two states at index ``at``, driven by the state ``source``."""
     A[at, at + 1] = 1.0
     A[at + 1, at] = -omega * omega
     A[at + 1, at + 1] = -2.0 * damping * omega

@@ -1,14 +1,13 @@
-"""From the force on a plate to the samples of its amplifier: the plate's own vibration, filter, sampling, converter.
+"""Compute amplifier samples from the force on a plate: vibration of the plate, filter, sampling and converter.
 
-Each axis of a mounted plate is an oscillator, y'' + 2 z w y' + w^2 y = w^2 u, whose deflection is what transducers
-measure of a force u; a filter before the converter is a Butterworth low-pass of second order behind it. Both are
-linear: over a physics step, in which u is constant but for what comes at one moment, they are solved exactly, whatever
-the length of the step. An impact J at one moment adds w^2 J to y'; through a plate of natural frequency w and damping z
-its peak is
+Each axis of a mounted plate is an oscillator, y'' + 2 z w y' + w^2 y = w^2 u. The transducers measure its deflection y
+under the force u. The filter before the converter is a Butterworth low-pass of second order. Both are linear. The force
+is constant within a physics step, apart from impacts. The equations are therefore solved exactly for any step length.
+An impact J adds w^2 J to y'. Its peak at a plate with natural frequency w and damping z is
 
     J w exp(-z / sqrt(1 - z^2) acos z)
 
-and does not depend on the step; at a rigid plate it is J over the step.
+and does not depend on the step. At a rigid plate, the peak is J divided by the step.
 """
 
 from __future__ import annotations
@@ -21,35 +20,47 @@ from bipedsim.numerics import Array, Integers, entry, kernel
 from bipedsim.plates.surfaces import Surfaces
 
 STATES = 4
-"""Of an axis: deflection and its rate, output of the filter and its rate."""
+"""States of an axis: deflection and its rate, output of the filter and its rate."""
 TERMS, NORM = 16, 0.25
-"""Of the series of the exponential, and what its argument is halved to."""
+"""Number of terms in the series of the exponential, and norm to which its argument is halved."""
 MOST_HALVINGS = 1100
-"""A finite number is no larger."""
+"""Maximum number of halvings, which is sufficient for any finite number."""
 ALIGNED = 1e-9
-"""A sample this near to the end of a step, as a share of it, is at its end."""
+"""Tolerance, as a fraction of a step, within which a sample is at the end of the step."""
 
 
 class Chain(NamedTuple):
-    """P plates of C channels at most, S samples in a step at most.
+    """Arrays of P plates with at most C channels each and at most S samples per tick.
 
     Attributes:
-        surfaces: What acts on them. h: Step [s].
-        flow: (P, 6, 5, 5) A of x' = A x, x the states and the force. whole: (P, 6, 5, 5) its exponential over a step.
-            like: (P, 6) the first axis of the plate that moves the same way. rigid: (P, 6) 1 where nothing moves.
-            read: (P, 6) which state is read.
-        state: (P, 6, 5). period: (P,) between samples [s]. taken: (P,) samples since reset.
-        steps: (1,) physics steps since reset.
-        cross: (P, 6, 6) what is read of a wrench. gains: (P, C, 6) channels of that. channels: (P,) how many each plate
-            has. gives_cop: (P,) 1 of type 1.
-        limit, quantum: (P, C) range and step of the converter. noise: (P, C) deviation of a sample. drift: (P, C) per
-            second, as drawn.
-        offset: (P, 3) from the transducers to the centre of the surface. threshold: Force of type 1 without a CoP [N].
-        normal: (P, S, C) standard normal numbers, filled before each tick.
-        out: (P, S, 1 + C) time and channels of the samples of a tick. new: (P,) how many there are.
-        clipped: (P,) values beyond the range since reset.
-        when: (1,) share of the step after which what comes at one moment does.
-        E, F, G: (5, 5) work. x: (5,) work. wrench: (6,) work.
+        surfaces: Surfaces and the forces on them.
+        h: Step [s].
+        flow: (P, 6, 5, 5) A of x' = A x, where x contains the states and the force.
+        whole: (P, 6, 5, 5) exponential of A over a step.
+        like: (P, 6) first axis of the plate with the same dynamics.
+        rigid: (P, 6) 1 for a rigid axis without filter.
+        read: (P, 6) index of the state that is the output.
+        state: (P, 6, 5) states and force.
+        period: (P,) time between samples [s].
+        taken: (P,) number of samples since the reset.
+        steps: (1,) physics steps since the reset.
+        cross: (P, 6, 6) cross-talk: matrix from the wrench to the measured wrench.
+        gains: (P, C, 6) matrix from the measured wrench to the channels.
+        channels: (P,) number of channels of each plate.
+        gives_cop: (P,) 1 for plates of type 1.
+        limit, quantum: (P, C) range and resolution of the converter.
+        noise: (P, C) standard deviation of a sample.
+        drift: (P, C) drift per second, drawn at the reset.
+        offset: (P, 3) from the transducers to the centre of the surface.
+        threshold: Normal force below which a plate of type 1 has no CoP [N].
+        normal: (P, S, C) standard normal random numbers, filled before each tick.
+        out: (P, S, 1 + C) time and channels of the samples in a tick.
+        new: (P,) number of samples in the tick.
+        clipped: (P,) values beyond the range since the reset.
+        when: (1,) time of impacts within the step, as a fraction of the step.
+        E, F, G: (5, 5) work arrays.
+        x: (5,) work array.
+        wrench: (6,) work array.
     """
 
     surfaces: Surfaces
@@ -97,7 +108,7 @@ def _product(A, B, out):
 
 @kernel
 def exponential(A: Array, t: float, out: Array, power: Array, work: Array) -> None:
-    """Fill ``out`` (5, 5) with exp(A t), by its series and squaring; all arrays are (5, 5)."""
+    """Fill ``out`` (5, 5) with exp(A t) by series and squaring; all arrays are (5, 5)."""
     largest = 0.0
     for i in range(5):
         row = 0.0
@@ -126,8 +137,8 @@ def exponential(A: Array, t: float, out: Array, power: Array, work: Array) -> No
 
 
 @kernel
-def _move(c, x, E):
-    """Let the states (5,) go on by the exponential E."""
+def _propagate(c, x, E):
+    """Propagate the states (5,) with the exponential E."""
     for i in range(5):
         total = 0.0
         for k in range(5):
@@ -138,8 +149,8 @@ def _move(c, x, E):
 
 
 @kernel
-def _go_on(c, p, after):
-    """Let all axes of plate ``p`` go on by ``after`` [s] in which the force is constant."""
+def _advance_plate(c, p, after):
+    """Advance all axes of plate ``p`` by ``after`` [s] with constant force."""
     if not after > 0.0:
         return
     whole = after >= c.h * (1.0 - ALIGNED)
@@ -148,17 +159,17 @@ def _go_on(c, p, after):
         if c.rigid[p, a]:
             continue
         if whole:
-            _move(c, c.state[p, a], c.whole[p, a])
+            _propagate(c, c.state[p, a], c.whole[p, a])
             continue
         if c.like[p, a] != last:
             last = c.like[p, a]
             exponential(c.flow[p, last], after, c.E, c.F, c.G)
-        _move(c, c.state[p, a], c.E)
+        _propagate(c, c.state[p, a], c.E)
 
 
 @kernel
-def _strike(c, p):
-    """Let what comes at one moment act on plate ``p``: as much as the force would in a second."""
+def _apply_impact(c, p):
+    """Apply the impacts on plate ``p``; the effect equals that of the force during one second."""
     for a in range(6):
         if not c.rigid[p, a]:
             for i in range(STATES):
@@ -191,16 +202,16 @@ def _sample(c, p, t):
         step = c.quantum[p, k]
         if step > 0.0:
             total = np.rint(total / step) * step
-            # The converter's numbers end one below its range.
+            # The largest number of the converter is one resolution below its range.
             total = min(total, c.limit[p, k] - step)
         row[1 + k] = total
     if c.gives_cop[p]:
-        _as_cop(c, p, row)
+        _convert_to_cop(c, p, row)
 
 
 @kernel
-def _as_cop(c, p, row):
-    """Turn moments at the transducers into the CoP on the surface and the free moment."""
+def _convert_to_cop(c, p, row):
+    """Convert the moments at the transducers to the CoP on the surface and the free moment."""
     fx, fy, fz = row[1], row[2], row[3]
     s = c.offset[p]
     mx = row[4] - (s[1] * fz - s[2] * fy)
@@ -216,7 +227,7 @@ def _as_cop(c, p, row):
 
 @entry
 def begin_tick(boxed: Any) -> None:
-    """Forget the samples of the last tick."""
+    """Discard the samples of the last tick."""
     c = boxed.arrays
     for p in range(c.new.shape[0]):
         c.new[p] = 0
@@ -224,46 +235,46 @@ def begin_tick(boxed: Any) -> None:
 
 @kernel
 def advance(c: Chain) -> None:
-    """Let all plates go on by a physics step under what acts on them, and take the samples that are due in it."""
+    """Advance all plates by a physics step with the forces on them, and take the samples that are due."""
     s = c.surfaces
     t0 = c.steps[0] * c.h
     for p in range(c.new.shape[0]):
-        strikes = False
+        has_impact = False
         for a in range(6):
-            strikes = strikes or s.at_once[p, a] != 0.0
+            has_impact = has_impact or s.at_once[p, a] != 0.0
         for a in range(6):
-            # A rigid plate shows what came at once as part of the mean.
+            # A rigid plate measures impacts as part of the mean force.
             soft = 0.0 if c.rigid[p, a] else s.at_once[p, a]
             u = (s.load[p, a] - soft) / c.h
             c.state[p, a, STATES] = u
             if c.rigid[p, a]:
                 c.state[p, a, 0] = c.state[p, a, 2] = u
             elif c.steps[0] == 0:
-                # Whoever stands there has stood there before.
+                # The initial load is assumed to be static.
                 c.state[p, a, 0] = c.state[p, a, 2] = u
                 c.state[p, a, 1] = c.state[p, a, 3] = 0.0
         if c.steps[0] == 0:
             _sample(c, p, 0.0)
             c.taken[p] = 1
         at = 0.0
-        strike = c.when[0] * c.h if strikes else np.inf
+        impact_time = c.when[0] * c.h if has_impact else np.inf
         for _ in range(c.out.shape[1] + 1):
             due = c.taken[p] * c.period[p] - t0
             if due > c.h * (1.0 + ALIGNED):
                 break
             due = min(due, c.h)
-            if strike < due:
-                _go_on(c, p, strike - at)
-                _strike(c, p)
-                at, strike = strike, np.inf
-            _go_on(c, p, due - at)
+            if impact_time < due:
+                _advance_plate(c, p, impact_time - at)
+                _apply_impact(c, p)
+                at, impact_time = impact_time, np.inf
+            _advance_plate(c, p, due - at)
             at = due
             _sample(c, p, c.taken[p] * c.period[p])
             c.taken[p] += 1
-        if strike < np.inf:
-            _go_on(c, p, strike - at)
-            _strike(c, p)
-            at = strike
+        if impact_time < np.inf:
+            _advance_plate(c, p, impact_time - at)
+            _apply_impact(c, p)
+            at = impact_time
         if at < c.h * (1.0 - ALIGNED):
-            _go_on(c, p, c.h - at)
+            _advance_plate(c, p, c.h - at)
     c.steps[0] += 1

@@ -1,4 +1,4 @@
-"""The models of force plates that can be named."""
+"""Find models of force plates by name."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from bipedsim.config import Files
 PLATES = Files(
     "force plate", "bipedsim.force_plates", Path(__file__).parent / "models", "*.yaml", lambda path: path.stem
 )
-"""Name to file of a model: a new one is a new file."""
+"""Name to model file; every YAML file in the folder is a model."""

@@ -1,4 +1,4 @@
-"""The pressure under a foot of which only the wrench is known, and its integrals over the surface of a plate."""
+"""Compute the pressure under a foot from its wrench, and integrals of the pressure over the surface of a plate."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from bipedsim.numerics import kernel
 from bipedsim.plates.surfaces import REACH, Surfaces, local
 
 LEVEL = 1e-3
-"""Sine of the angle between a plate and the ground that it lies in, at most."""
+"""Maximum sine of the angle between a plate and the ground plane under the foot."""
 ROUNDS = 60
-"""Of the search for the pressure, at most; some four do, and near an edge more, of which each leaves two thirds."""
+"""Maximum number of iterations for the pressure. About four suffice; near an edge, each reduces the area to 2/3."""
 SETTLED = 1e-11
-"""Relative change of the pressure and of its slopes that ends the search."""
+"""Relative change of the pressure and of its slopes that ends the iteration."""
 LEAST_AREA = 1e-12
-"""Area [m^2] that is none."""
+"""Area below which a polygon is empty [m^2]."""
 
 
 @kernel
 def find_pressure(s: Surfaces, n: int) -> int:
-    """Fill the pressure at the points of the ``polygon`` so that its resultant is 1 at (0, 0); return its points then.
+    """Fill the pressure at the points of ``polygon`` for a resultant of 1 at (0, 0); return the number of points.
 
-    Newton's method on the part where it is positive: a linear function with the right resultant over that part, and the
-    part where that function is positive, until it stays the same. The polygon becomes that part; 0 is returned where
-    there is none, as the resultant lies outside.
+    Newton's method repeats two steps until the region is constant. The first finds the linear function with the right
+    resultant over the region. The second reduces the region to the part where this function is positive. The polygon
+    becomes this region. The result is 0 if there is none, because the resultant is outside.
     """
     for i in range(n):
         for a in range(3):
@@ -44,7 +44,7 @@ def find_pressure(s: Surfaces, n: int) -> int:
         for i in range(n):
             s.spare[i, 2] = a + b * s.spare[i, 0] + c * s.spare[i, 1]
         m = _keep_positive(s.spare, n, s.polygon)
-        # Near an edge the slopes are large, and so is their rounding.
+        # Slopes are large near an edge, and so are their rounding errors.
         slope = abs(b) + abs(c)
         if step > 0 and abs(a - a0) <= SETTLED * abs(a) and abs(b - b0) + abs(c - c0) <= SETTLED * slope:
             return m
@@ -54,7 +54,7 @@ def find_pressure(s: Surfaces, n: int) -> int:
 
 @kernel
 def _solve3(M):
-    """Solve three equations (3, 4) in place by elimination with pivots; return whether they can be."""
+    """Solve three equations (3, 4) in place by elimination with pivoting; return False for a singular matrix."""
     for i in range(3):
         best = i
         for r in range(i + 1, 3):
@@ -76,7 +76,7 @@ def _solve3(M):
 
 @kernel
 def _moments(points, n):
-    """Return area, first and second moments of a polygon, counter-clockwise, from a fan of triangles."""
+    """Return area, first and second moments of a counter-clockwise polygon from a fan of triangles."""
     area = sx = sy = sxx = sxy = syy = 0.0
     for i in range(1, n - 1):
         x0, y0 = points[0, 0], points[0, 1]
@@ -96,7 +96,7 @@ def _moments(points, n):
 
 @kernel
 def _keep_positive(points, n, out):
-    """Fill ``out`` with the part of a polygon, or a line, whose third number is not negative; return its points."""
+    """Fill ``out`` with the part of a polygon or line with non-negative third number; return the number of points."""
     m = 0
     for i in range(n if n > 2 else n - 1):
         j = i + 1 if i + 1 < n else 0
@@ -110,7 +110,7 @@ def _keep_positive(points, n, out):
 
 @kernel
 def _edge(points, i, j, di, dj, out, m):
-    """Add to ``out`` what an edge of a polygon brings to its part where the distance ``d`` is not negative."""
+    """Add the points of an edge to ``out`` where the distance ``d`` is not negative; return the number of points."""
     if di >= 0.0:
         for a in range(3):
             out[m, a] = points[i, a]
@@ -125,9 +125,9 @@ def _edge(points, i, j, di, dj, out, m):
 
 @kernel
 def line_pressure(s):
-    """Fill the pressure along the line between the two points of the ``polygon`` whose resultant is 1 at (0, 0).
+    """Fill the pressure along the line between the two points of ``polygon`` for a resultant of 1 at (0, 0).
 
-    Return its points, 0 where the resultant is not on the line.
+    Return the number of points; 0 if the resultant is not on the line.
     """
     P = s.polygon
     ex, ey = P[1, 0] - P[0, 0], P[1, 1] - P[0, 1]
@@ -135,7 +135,7 @@ def line_pressure(s):
     if length == 0.0:
         return 0
     ex, ey = ex / length, ey / length
-    # The resultant from the first end.
+    # c is the distance of the resultant from the first end.
     c = -(P[0, 0] * ex + P[0, 1] * ey)
     if not 0.0 < c < length:
         return 0
@@ -159,7 +159,7 @@ def line_pressure(s):
 
 @kernel
 def clip_by_plate(s, f, p, n, cx, cy, height):
-    """Fill ``piece`` with the part of the ``polygon`` that is on plate ``p``; return its points."""
+    """Fill ``piece`` with the part of ``polygon`` on plate ``p``; return the number of points."""
     A, R = s.axes[p], f.axes
     if abs(A[0, 2] * R[0, 2] + A[1, 2] * R[1, 2] + A[2, 2] * R[2, 2]) < 1.0 - LEVEL * LEVEL:
         return 0
@@ -182,10 +182,10 @@ def clip_by_plate(s, f, p, n, cx, cy, height):
             s.piece[i, a] = s.polygon[i, a]
     for side in range(4):
         sign = 1.0 if side % 2 == 0 else -1.0
-        across = side < 2
-        d0 = s.half[p, 0 if across else 1] - sign * (u0 if across else v0)
-        dx = -sign * (ux if across else vx)
-        dy = -sign * (uy if across else vy)
+        along_x = side < 2
+        d0 = s.half[p, 0 if along_x else 1] - sign * (u0 if along_x else v0)
+        dx = -sign * (ux if along_x else vx)
+        dy = -sign * (uy if along_x else vy)
         for i in range(m):
             for a in range(3):
                 s.spare[i, a] = s.piece[i, a]
@@ -207,10 +207,10 @@ def clip_by_plate(s, f, p, n, cx, cy, height):
 
 @kernel
 def integrate(s, points, n, into):
-    """Fill share and moments of entry ``into`` with integrals of the pressure over polygon or line; return the last.
+    """Fill share and moments of entry ``into`` with pressure integrals over a polygon or line; return the polar moment.
 
-    Over a triangle of area A, of functions linear in place with sums F, G, H over its corners, the integral of f g is
-    A / 12 (F G + sum f g), and that of f g h is A / 60 (F G H + F sum g h + G sum f h + H sum f g + 2 sum f g h).
+    Let f, g, h be linear functions with sums F, G, H over the corners of a triangle of area A. The integral of f g is
+    A / 12 (F G + sum f g). That of f g h is A / 60 (F G H + F sum g h + G sum f h + H sum f g + 2 sum f g h).
     """
     w = mx = my = polar = 0.0
     if n == 2:

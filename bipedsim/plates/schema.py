@@ -1,4 +1,4 @@
-"""Force plates as users write them: in scenario and ground files, in files of models, in parameters of nodes."""
+"""Define the keys of force plates in scenario, ground and model files and in node parameters."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bipedsim.plates.names import PLATES
 from bipedsim.plates.signals import CHANNELS, PlateGeometry
 
 MOST = 32
-"""Plates of a run at most."""
+"""Maximum number of plates in a run."""
 BITS = 32
-"""Of an analog-to-digital converter at most."""
+"""Maximum resolution of an analog-to-digital converter [bits]."""
 OVERLAP = 1e-6
-"""Plates may reach over each other by so much [m]: positions are rounded."""
+"""Tolerated overlap of plates [m], because positions are rounded."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 PerChannel = float | tuple[float, ...]
 """One number for all channels or axes, or one for each."""
@@ -32,7 +32,7 @@ PerChannel = float | tuple[float, ...]
 
 @dataclass(frozen=True)
 class PlateModel:
-    """What a kind of plate is like; what is not given is ideal."""
+    """Properties of a type of plate; missing ones are ideal."""
 
     size: tuple[float, float] | None = param(None, "[x, y] along its axes", unit="m", low=1e-3, high=100.0)
     thickness: float | None = param(
@@ -88,12 +88,12 @@ class PlateModel:
 
     @property
     def count(self) -> int:
-        """How many channels it has."""
+        """Number of channels."""
         calibration = self.calibration or ()
         return len(calibration[0]) if self.type == 4 and calibration else len(CHANNELS[self.type or 2])
 
     def faults(self) -> Iterator[str]:
-        """Yield what is wrong between the keys of a model that is complete."""
+        """Yield inconsistencies between the keys of a complete model."""
         if self.size is None:
             yield "key 'size' is missing, here or in the model"
         if self.type == 3 and self.half_base is None:
@@ -113,10 +113,10 @@ class PlateModel:
                 return
             if np.linalg.matrix_rank(np.array(rows)) < 6:
                 yield f"{key} is singular: no wrench can be told from it"
-        wanted = {"natural_frequency": 6, "damping": 6, "range": self.count, "noise": self.count, "drift": self.count}
+        sizes = {"natural_frequency": 6, "damping": 6, "range": self.count, "noise": self.count, "drift": self.count}
         if self.type == 1:
-            wanted |= {"range": 6, "noise": 6, "drift": 6}
-        for key, count in wanted.items():
+            sizes |= {"range": 6, "noise": 6, "drift": 6}
+        for key, count in sizes.items():
             value = getattr(self, key)
             if isinstance(value, tuple) and len(value) != count:
                 yield f"{key} has {len(value)} numbers; it must be one, or {count}"
@@ -131,7 +131,7 @@ _MODEL = tuple(field.name for field in dataclasses.fields(PlateModel))
 
 @dataclass(frozen=True)
 class ModelFile(PlateModel):
-    """The file of a model."""
+    """Model file."""
 
     description: str = param("", "one line", required=True)
     source: str = param("", "where its figures are from", required=True)
@@ -139,7 +139,7 @@ class ModelFile(PlateModel):
 
 @dataclass(frozen=True)
 class PlateConfig(PlateModel):
-    """A force plate: an entry of ``force_plates``."""
+    """Force plate: an entry of ``force_plates``."""
 
     name: str = param("", "its name, for topics and files: lower-case letters, digits and _", required=True)
     model: str = param(
@@ -155,7 +155,7 @@ class PlateConfig(PlateModel):
     )
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield inconsistencies between the keys."""
         if self.name and not _NAME.fullmatch(self.name):
             yield f"name = {self.name!r} must be lower-case letters, digits and _, and begin with a letter"
         if self.yaw is not None and self.rpy is not None:
@@ -166,30 +166,30 @@ class PlateConfig(PlateModel):
             yield f"model: {error}"
 
     def complete(self) -> PlateConfig:
-        """Return it with all that its model says.
+        """Return the plate, completed with the data of its model.
 
         Raises:
-            ConfigError: The model is none.
+            ConfigError: The model does not exist or is invalid.
         """
-        given = {name: getattr(self, name) for name in _MODEL}
+        values = {name: getattr(self, name) for name in _MODEL}
         model = vars(_model(self.model)) if self.model else dict.fromkeys(_MODEL)
-        kind = given["type"] if given["type"] is not None else model["type"]
-        # Figures of its channels are those of its own type.
-        other = model["type"] is not None and kind != model["type"]
-        left_out = ("range", "noise", "drift", "half_base", "calibration") if other else ()
+        kind = values["type"] if values["type"] is not None else model["type"]
+        # Channel data of the model are valid only for its own type.
+        type_differs = model["type"] is not None and kind != model["type"]
+        left_out = ("range", "noise", "drift", "half_base", "calibration") if type_differs else ()
         merged: dict[str, Any] = {
             name: value if value is not None else None if name in left_out else model[name]
-            for name, value in given.items()
+            for name, value in values.items()
         }
         return dataclasses.replace(self, **merged)
 
     @property
     def rotation(self) -> Array:
-        """(3, 3) axes of the surface in the world as columns, z out of it."""
+        """(3, 3) axes of the surface in the world as columns, with z out of the surface."""
         return np.asarray(pin.rpy.rpyToMatrix(*(self.rpy or (0.0, 0.0, self.yaw or 0.0))))
 
     def geometry(self) -> PlateGeometry:
-        """Return where a plate that is :meth:`complete` is, and its channels; its own z looks down, as makers do it."""
+        """Return the geometry of a :meth:`complete` plate; its z axis points down, as with manufacturers."""
         assert self.size is not None
         x, y = 0.5 * self.size[0], 0.5 * self.size[1]
         axes = self.rotation * np.array([1.0, -1.0, -1.0])
@@ -205,9 +205,9 @@ class PlateConfig(PlateModel):
         )
 
     def text(self) -> str:
-        """Return what :func:`parse_plates` reads, to the bit, whatever becomes of its model's file."""
-        whole = dataclasses.replace(self.complete(), model="")
-        values = {field.name: getattr(whole, field.name) for field in dataclasses.fields(whole)}
+        """Return a text for :func:`parse_plates` that reproduces the plate exactly, without its model's file."""
+        complete = dataclasses.replace(self.complete(), model="")
+        values = {field.name: getattr(complete, field.name) for field in dataclasses.fields(complete)}
         return json.dumps({key: value for key, value in values.items() if value is not None and value != ""})
 
 
@@ -216,86 +216,86 @@ def _model(name_or_path: str) -> ModelFile:
 
 
 def describe_model(name_or_path: str | Path) -> ModelFile:
-    """Return a model by its name or from its file.
+    """Return a model by name or from a file.
 
     Raises:
-        UnknownNameError: No such name; the message lists the names.
+        UnknownNameError: The name is unknown; the message lists the names.
         ConfigError: The file is missing or wrong.
     """
     return _model(str(name_or_path))
 
 
 def check_plates(plates: Sequence[PlateConfig]) -> Iterator[str]:
-    """Yield what is wrong between ``plates``: names, their number, and where they lie in each other."""
+    """Yield inconsistencies between ``plates``: duplicate names, too many plates, and overlaps."""
     seen: set[str] = set()
-    for one in plates:
-        if one.name in seen:
-            yield f"force_plates: the name {one.name!r} is given twice"
-        seen.add(one.name)
+    for plate in plates:
+        if plate.name in seen:
+            yield f"force_plates: the name {plate.name!r} is given twice"
+        seen.add(plate.name)
     if len(plates) > MOST:
         yield f"force_plates: {len(plates)} are more than {MOST}, the most there are"
     try:
-        whole = [one.complete() for one in plates]
+        complete = [plate.complete() for plate in plates]
     except (ConfigError, UnknownNameError):
         return  # Each says so itself.
-    known = [one.geometry() for one in whole if one.size is not None and not list(one.faults())]
-    for i, here in enumerate(known):
-        for other in known[:i]:
-            if _overlap(here, other):
-                yield f"force_plates: {other.name!r} and {here.name!r} lie over each other; a force has one plate"
+    geometries = [plate.geometry() for plate in complete if plate.size is not None and not list(plate.faults())]
+    for i, second in enumerate(geometries):
+        for first in geometries[:i]:
+            if _overlap(second, first):
+                yield f"force_plates: {first.name!r} and {second.name!r} lie over each other; a force has one plate"
 
 
-def _overlap(one: PlateGeometry, other: PlateGeometry) -> bool:
-    """Return whether two rectangles of one plane overlap (the theorem of separating axes)."""
-    if abs(float(one.normal @ (other.centre - one.centre))) > 1e-2 or float(one.normal @ other.normal) < 0.9:
+def _overlap(first: PlateGeometry, second: PlateGeometry) -> bool:
+    """Return whether two rectangles in one plane overlap (separating axis theorem)."""
+    if abs(float(first.normal @ (second.centre - first.centre))) > 1e-2 or float(first.normal @ second.normal) < 0.9:
         return False
-    for geometry in (one, other):
+    for geometry in (first, second):
         for axis in geometry.rotation.T[:2]:
-            a, b = one.corners @ axis, other.corners @ axis
+            a, b = first.corners @ axis, second.corners @ axis
             if a.max() < b.min() + OVERLAP or b.max() < a.min() + OVERLAP:
                 return False
     return True
 
 
 def parse_plates(texts: Sequence[str]) -> tuple[PlateConfig, ...]:
-    """Read force plates from texts in JSON with the keys of a scenario file.
+    """Read force plates from JSON texts with the keys of a scenario file.
 
     Raises:
-        ConfigError: A text is no such thing, or a value is wrong; all faults at once.
+        ConfigError: A text is not JSON, or values are wrong; the message lists all errors.
     """
-    found: list[PlateConfig] = []
+    plates: list[PlateConfig] = []
     faults: list[ConfigError] = []
     for i, text in enumerate(texts):
         try:
-            found.append(from_mapping(PlateConfig, json.loads(text), f"force_plates[{i}]"))
+            plates.append(from_mapping(PlateConfig, json.loads(text), f"force_plates[{i}]"))
         except json.JSONDecodeError as error:
             faults.append(ConfigError(f"force_plates[{i}] = {text!r} is not JSON ({error.msg} at {error.pos})"))
         except ConfigError as error:
             faults.append(error)
-    faults += [ConfigError(problem) for problem in check_plates(found)]
+    faults += [ConfigError(problem) for problem in check_plates(plates)]
     together(faults)
-    return tuple(found)
+    return tuple(plates)
 
 
 def per_channel(value: PerChannel | None, count: int, otherwise: float) -> Array:
-    """Return one number for each of ``count`` channels or axes."""
+    """Return an array with one number for each of ``count`` channels or axes."""
     return np.broadcast_to(np.array(otherwise if value is None else value, dtype=np.float64), count).copy()
 
 
 def as_json(geometry: PlateGeometry) -> dict[str, Any]:
-    """Return a geometry as JSON can hold it to the bit; see :func:`from_json`."""
+    """Return a geometry as values for JSON, without loss; see :func:`from_json`."""
     values = {field.name: getattr(geometry, field.name) for field in dataclasses.fields(geometry)}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def from_json(values: Mapping[str, Any]) -> PlateGeometry:
-    """Return the geometry that :func:`as_json` gave.
+    """Return the geometry from the result of :func:`as_json`.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: The values are invalid.
     """
     try:
-        given = {**values, "channel_names": tuple(values["channel_names"])}
-        return PlateGeometry(**given)
+        values = {**values, "channel_names": tuple(values["channel_names"])}
+        return PlateGeometry(**values)
     except (TypeError, KeyError, ValueError) as error:
         raise ConfigError(f"no description of a force plate ({type(error).__name__}: {error})") from error

@@ -1,13 +1,13 @@
-"""What a force plate's amplifier gives, and what follows from it: force, moment, centre of pressure, free moment.
+"""Define force-plate signals and quantities derived from them: force, moment, centre of pressure, free moment.
 
-Plates, corners and channels are those of C3D files (c3d.org, *FORCE_PLATFORM*). The plate's own axes follow from its
-corners, which come in the order (+x, +y), (-x, +y), (-x, -y), (+x, -y): the makers let z look into the floor. Channels
-are along these axes; the origin of moments is that of the transducers, below the surface.
+Plates, corners and channels follow C3D files (c3d.org, *FORCE_PLATFORM*). The corners are in the order (+x, +y),
+(-x, +y), (-x, -y), (+x, -y) and define the plate's axes; manufacturers let z point into the floor. Channels are along
+these axes. Moments refer to the origin of the transducers, below the surface.
 
-**Signs.** Every method returns the *reaction*, of the plate on the person, unless it is asked for ``on="plate"``, the
-load of the person on the plate, which is minus that. A person who stands has a reaction that looks up: positive in the
-world's z, negative in that of a plate whose z looks down. ``PlateGeometry.channels_on`` says which of the two the
-channels themselves hold; in C3D files it is the reaction.
+**Signs.** Every method returns the *reaction* of the plate on the person by default. ``on="plate"`` gives the load of
+the person on the plate, which is the opposite. The reaction on a standing person points up: it is positive along the
+world's z and negative along a plate's z that points down. ``PlateGeometry.channels_on`` states the sign of the channels
+themselves; in C3D files they are the reaction.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ CHANNELS = {
     3: ("Fx12", "Fx34", "Fy14", "Fy23", "Fz1", "Fz2", "Fz3", "Fz4"),
     4: ("Fx", "Fy", "Fz", "Mx", "My", "Mz"),
 }
-"""Type of a plate to its channels: type 1 gives the CoP and the free moment; type 2 the wrench; type 3 the forces of
-four transducers, horizontal ones in pairs; type 4 what a calibration matrix makes the wrench of."""
+"""Type of a plate to its channels. Type 1 gives CoP and free moment, type 2 the wrench. Type 3 gives the forces of four
+transducers, the horizontal ones in pairs. Type 4 needs a calibration matrix from channels to wrench."""
 THRESHOLD = 20.0
-"""Normal force [N] up to which no CoP is given: usual in laboratories, and what ezc3d and others use."""
+"""Normal force up to which the CoP is undefined [N]; ezc3d and other programs use the same value."""
 WALL = 0.1
-"""Share of the world's z in the normal of a plate that is in a wall, at most."""
+"""Largest absolute z of the unit normal for a plate in a wall."""
 SQUARE = 1e-3
-"""How far corners may be from a rectangle, as a share of its size: they are measured."""
+"""Tolerated deviation of measured corners from a rectangle, as a fraction of its size."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlateGeometry:
-    """Where a plate is and what its channels mean.
+    """Position of a plate and meaning of its channels.
 
     Attributes:
-        name: For messages and pictures.
+        name: Name for messages and figures.
         corners: (4, 3) of the surface in the world [m], in the order (+x, +y), (-x, +y), (-x, -y), (+x, -y) of the
             plate's axes.
         kind: Type of C3D, 1, 2, 3 or 4 (:data:`CHANNELS`).
-        rate: Samples per second [Hz].
-        offset: (3,) from the transducers' origin to the centre of the surface, in plate axes [m]: C3D's ORIGIN of types
-            2 and 4; z is negative where the plate's z looks down.
+        rate: Sample rate [Hz].
+        offset: (3,) from the transducers' origin to the centre of the surface in plate axes [m], the ORIGIN of C3D for
+            types 2 and 4; z is negative if the plate's z points down.
         half_base: (2,) half the distances a along x and b along y between the transducers of type 3 [m].
-        calibration: (6, c) of type 4: what makes the wrench [N, N.m] at the transducers' origin of its channels.
-        channel_names: c names, those of :data:`CHANNELS` by default.
-        channels_on: Whom the force in the channels acts on: "person", as in C3D, or "plate".
+        calibration: (6, c) matrix of type 4 from channels to the wrench at the transducers' origin [N, N.m].
+        channel_names: c names, by default those of :data:`CHANNELS`.
+        channels_on: Body that the force in the channels acts on: "person", as in C3D, or "plate".
 
     Raises:
-        ConfigError: Something above does not hold.
+        ConfigError: A value does not meet these conditions.
     """
 
     name: str
@@ -89,9 +89,9 @@ class PlateGeometry:
         self._check_corners(where)
         if self.kind == 3 and not (self.half_base > 0.0).all():
             raise ConfigError(f"{where}: type 3 needs half_base, half the distances of its transducers, above 0")
-        usual = CHANNELS[self.kind]
-        count = self.calibration.shape[1] if self.kind == 4 else len(usual)
-        names = tuple(self.channel_names) or (usual if count == 6 or self.kind == 3 else _numbered(count))
+        default_names = CHANNELS[self.kind]
+        count = self.calibration.shape[1] if self.kind == 4 else len(default_names)
+        names = tuple(self.channel_names) or (default_names if count == 6 or self.kind == 3 else _numbered(count))
         if len(names) != count:
             raise ConfigError(f"{where}: {len(names)} channel_names = {list(names)} for {count} channels")
         object.__setattr__(self, "channel_names", names)
@@ -116,7 +116,7 @@ class PlateGeometry:
 
     @property
     def centre(self) -> Array:
-        """(3,) of the surface in the world [m]."""
+        """(3,) centre of the surface in the world [m]."""
         return np.asarray(self.corners.mean(axis=0))
 
     @property
@@ -131,17 +131,17 @@ class PlateGeometry:
 
     @property
     def up(self) -> float:
-        """1 where the plate's z looks out of its surface, -1 where it looks into the plate.
+        """1 if the plate's z points out of its surface, -1 if it points into the plate.
 
-        Floors look up in the world; of a plate in a wall (steeper than 84 degrees) the surface is where the transducers
-        are not.
+        Floors face up in the world. The surface of a plate in a wall (steeper than 84 degrees) is opposite to the
+        transducers.
         """
         upward = float(self.rotation[2, 2])
         return float(np.sign(upward if abs(upward) > WALL else self.offset[2]) or 1.0)
 
     @property
     def normal(self) -> Array:
-        """(3,) normal out of the surface in world axes: what carries the person."""
+        """(3,) normal out of the surface in world axes."""
         return self.up * self.rotation[:, 2]
 
     @property
@@ -151,15 +151,15 @@ class PlateGeometry:
 
     @property
     def transducer_origin(self) -> Array:
-        """(3,) where the channels' moments are about, in the world [m]."""
+        """(3,) origin of the transducers in the world [m], to which the channels' moments refer."""
         return np.asarray(self.centre - self.rotation @ self.offset)
 
     @property
     def matrix(self) -> Array:
-        """(6, c) that makes the wrench at the transducers' origin, in plate axes, of the channels of types 2, 3 and 4.
+        """(6, c) matrix from the channels of types 2, 3 and 4 to the wrench at the transducers' origin in plate axes.
 
         Raises:
-            ConfigError: Type 1, whose channels are no linear function of the wrench.
+            ConfigError: The plate is of type 1, with channels that are not linear in the wrench.
         """
         if self.kind == 1:
             raise ConfigError(f"force plate {self.name!r}: type 1 gives a centre of pressure, which no matrix does")
@@ -181,11 +181,11 @@ class PlateGeometry:
 
     @property
     def gains(self) -> Array:
-        """(c, 6) that makes channels of the wrench, of types 2, 3 and 4."""
+        """(c, 6) matrix from the wrench to the channels of types 2, 3 and 4."""
         return np.asarray(np.linalg.pinv(self.matrix))
 
     def wrench(self, channels: Array) -> Array:
-        """Return the reaction (n, 6) [N, N.m] at the transducers' origin in plate axes, of channels (n, c)."""
+        """Return the reaction (n, 6) [N, N.m] at the transducers' origin in plate axes for channels (n, c)."""
         values = np.asarray(channels, dtype=np.float64)
         if self.kind == 1:
             force = values[:, :3]
@@ -198,11 +198,10 @@ class PlateGeometry:
         return wrench if self.channels_on == "person" else -wrench
 
     def channels(self, wrench: Array) -> Array:
-        """Return the channels (n, c) of reactions (n, 6) at the transducers' origin in plate axes.
+        """Return the channels (n, c) for reactions (n, 6) at the transducers' origin in plate axes.
 
-        Of type 3 and other plates with more than six channels it is the smallest solution: that of a rigid plate on
-        springs that are alike. The CoP of type 1 is 0 where there is no more normal force than ``THRESHOLD``, so that
-        its moments there are lost.
+        With more than six channels, the result is the solution of smallest norm: that of a rigid plate on equal
+        springs. The CoP of type 1 is 0 for normal forces up to ``THRESHOLD``, so the moments are lost there.
         """
         values = np.asarray(wrench, dtype=np.float64)
         values = values if self.channels_on == "person" else -values
@@ -210,23 +209,23 @@ class PlateGeometry:
             return np.asarray(values @ self.gains.T)
         force = values[:, :3]
         moment = values[:, 3:] - np.cross(self.offset, force)
-        cop, twist = _cop(force, moment, THRESHOLD)
-        none = np.isnan(twist)
-        cop[none], twist[none] = 0.0, moment[none, 2]
-        return np.column_stack([force, cop, twist])
+        cop, free_moment = _cop(force, moment, THRESHOLD)
+        no_cop = np.isnan(free_moment)
+        cop[no_cop], free_moment[no_cop] = 0.0, moment[no_cop, 2]
+        return np.column_stack([force, cop, free_moment])
 
 
 @dataclass(frozen=True, eq=False)
 class PlateSignals:
-    """What a plate's amplifier gave.
+    """Samples of a plate's amplifier.
 
     Attributes:
         t: (n,) times of the samples [s].
-        geometry: Of the plate.
-        channels: (n, c) as in :attr:`PlateGeometry.channel_names`: [N], [N.m], of type 1 [m] for Px, Py; of type 4 what
-            its calibration is for.
-        clipped: Values that were beyond the amplifier's range, over all channels.
-        note: What to say of them in a picture; empty if nothing.
+        geometry: Geometry of the plate.
+        channels: (n, c) as in :attr:`PlateGeometry.channel_names`: [N], [N.m], for Px and Py of type 1 [m], for type 4
+            the unit of its calibration.
+        clipped: Number of values beyond the amplifier's range, over all channels.
+        note: Remark for figures; may be empty.
 
     Raises:
         ConfigError: The shapes do not fit.
@@ -239,11 +238,11 @@ class PlateSignals:
     note: str = ""
 
     def __post_init__(self) -> None:
-        wanted = (len(self.t), len(self.geometry.channel_names))
-        if self.channels.shape != wanted:
+        expected_shape = (len(self.t), len(self.geometry.channel_names))
+        if self.channels.shape != expected_shape:
             raise ConfigError(
-                f"force plate {self.geometry.name!r}: channels have shape {self.channels.shape}; it must be {wanted}, "
-                f"for {', '.join(self.geometry.channel_names)}"
+                f"force plate {self.geometry.name!r}: channels have shape {self.channels.shape}; it must be "
+                f"{expected_shape}, for {', '.join(self.geometry.channel_names)}"
             )
 
     def __len__(self) -> int:
@@ -253,8 +252,8 @@ class PlateSignals:
         """Return force [N] and moment at the transducers' origin [N.m], (n, 6)."""
         wrench = self.geometry.wrench(self.channels)
         if axes == "world":
-            turn = self.geometry.rotation.T
-            wrench = np.hstack([wrench[:, :3] @ turn, wrench[:, 3:] @ turn])
+            rotation = self.geometry.rotation.T
+            wrench = np.hstack([wrench[:, :3] @ rotation, wrench[:, 3:] @ rotation])
         return wrench if on == "person" else -wrench
 
     def force(self, axes: Axes = "world", on: On = "person") -> Array:
@@ -266,24 +265,24 @@ class PlateSignals:
         return self.wrench(axes, on)[:, 3:]
 
     def moment_about(self, point_world: Array, on: On = "person") -> Array:
-        """Return the moment (n, 3) about a point (3,) or points (n, 3) of the world [m], in world axes [N.m]."""
+        """Return the moment (n, 3) about a world point (3,) or points (n, 3) [m], in world axes [N.m]."""
         wrench = self.wrench("world", on)
         arm = self.geometry.transducer_origin - np.asarray(point_world, dtype=np.float64)
         return np.asarray(wrench[:, 3:] + np.cross(np.broadcast_to(arm, (len(wrench), 3)), wrench[:, :3]))
 
     def normal_force(self) -> Array:
-        """Return the reaction out of the surface (n,) [N]: positive where somebody stands on it."""
+        """Return the reaction out of the surface (n,) [N]; it is positive under load."""
         return np.asarray(self.geometry.up * self.geometry.wrench(self.channels)[:, 2])
 
     def loaded(self, threshold: float = THRESHOLD) -> Flags:
-        """Return which samples (n,) have more normal force than ``threshold`` [N]."""
+        """Return which samples (n,) have a normal force above ``threshold`` [N]."""
         return np.asarray(self.normal_force() > threshold)
 
     def cop(self, threshold: float = THRESHOLD, axes: Axes = "world") -> Array:
-        """Return the centre of pressure on the surface [m], NaN up to ``threshold`` [N] of normal force.
+        """Return the centre of pressure on the surface [m]; NaN for normal forces up to ``threshold`` [N].
 
         Returns:
-            (n, 3) in the world, or (n, 2) in the plate's axes from the centre of its surface.
+            (n, 3) in the world, or (n, 2) in the plate's axes relative to the centre of its surface.
         """
         cop = self._at_surface(threshold)[0]
         if axes == "plate":
@@ -291,9 +290,9 @@ class PlateSignals:
         return np.asarray(self.geometry.centre + cop @ self.geometry.rotation[:, :2].T)
 
     def free_moment(self, threshold: float = THRESHOLD, axes: Axes = "world", on: On = "person") -> Array:
-        """Return the free moment Tz (n,) [N.m] through the CoP, NaN up to ``threshold`` [N] of normal force.
+        """Return the free moment Tz (n,) [N.m] through the CoP; NaN for normal forces up to ``threshold`` [N].
 
-        About the normal out of the surface, or, with ``axes="plate"``, about the plate's z.
+        The axis is the normal out of the surface, or the plate's z with ``axes="plate"``.
         """
         moment = self._at_surface(threshold)[1]
         moment = moment if axes == "plate" else self.geometry.up * moment
@@ -307,10 +306,10 @@ class PlateSignals:
 
 
 def _cop(force: Array, moment: Array, threshold: float, up: float = 0.0) -> tuple[Array, Array]:
-    """Return the CoP (n, 2) [m] and the moment (n,) [N.m] about z through it, of forces and moments at z = 0.
+    """Return the CoP (n, 2) [m] and the moment (n,) [N.m] about z through it, for forces and moments at z = 0.
 
-    Where no moment lies in the plane: x = -M_y / F_z, y = M_x / F_z. NaN up to ``threshold`` [N] of normal force along
-    ``up``; with 0 for that, of either sign.
+    The moment at the CoP has no component in the plane: x = -M_y / F_z, y = M_x / F_z. The result is NaN for normal
+    forces along ``up`` of at most ``threshold`` [N]; ``up`` = 0 accepts both signs.
     """
     normal = force[:, 2] * up if up else np.abs(force[:, 2])
     z = np.where(normal > threshold, force[:, 2], np.nan)

@@ -1,4 +1,4 @@
-"""The surfaces of force plates, and forces at points, which belong to the plate they are on or to the floor."""
+"""Assign forces at points to the force plate under the point, or to the floor."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from typing import Annotated, NamedTuple
 from bipedsim.numerics import Array, Integers, kernel
 
 REACH = 0.01
-"""A point this far [m] above or below the surface of a plate is on it: grounds give way, and balls roll on a point."""
+"""Tolerated height of a point above or below the surface of a plate [m]; covers soft ground and rolling balls."""
 
 
 class Surfaces(NamedTuple):
-    """P plates, and what acts on them in a step; a polygon has W points at most.
+    """Surfaces of P plates and the forces on them in a step; W is the largest number of polygon points.
 
     Attributes:
-        axes: (P, 3, 3) axes of the plates' transducers as columns, in the world. centre: (P, 3) of their surfaces [m].
-            half: (P, 2) half their sizes [m]. origin: (P, 3) of the transducers [m].
-        load: (P + 1, 6) impulse over the step [N.s], [N.m.s]: on who stands there, about the transducers' origin in the
-            plate's axes; of the floor, the last one, about the world's origin in world axes.
-        at_once: (P, 6) the part of it that acts at one moment, as of an impact.
-        share: (P + 1,) of the foot that is being looked at. moment: (P + 1, 3) first moments [m], and the polar one
-            [m^2], of that share about the centre of pressure.
-        polygon, piece, spare: (W, 3) points x, y [m] and the pressure there.
-        system: (3, 4) work. fallbacks: (1,) feet whose pressure was not found, so that the force was put at the CoP.
+        axes: (P, 3, 3) axes of the plates' transducers as columns, in the world.
+        centre: (P, 3) centres of the surfaces [m].
+        half: (P, 2) half the sizes [m].
+        origin: (P, 3) origins of the transducers [m].
+        load: (P + 1, 6) impulse on the person over the step [N.s], [N.m.s], about the transducers' origin in the
+            plate's axes. The last entry is the floor, about the world's origin in world axes.
+        at_once: (P, 6) part of the load that is an impact.
+        share: (P + 1,) fractions of the normal force of the current foot.
+        moment: (P + 1, 3) first moments [m] and polar moment [m^2] of these fractions about the centre of pressure.
+        polygon, piece, spare: (W, 3) points x, y [m] and their pressure.
+        system: (3, 4) work array.
+        fallbacks: (1,) number of feet without a pressure solution, with the force applied at the CoP.
     """
 
     axes: Annotated[Array, "P", 3, 3]
@@ -42,7 +45,7 @@ class Surfaces(NamedTuple):
 
 @kernel
 def clear(s: Surfaces) -> None:
-    """Begin a step, in which nothing acts yet."""
+    """Reset the forces at the start of a step."""
     for p in range(s.load.shape[0]):
         for a in range(6):
             s.load[p, a] = 0.0
@@ -53,7 +56,7 @@ def clear(s: Surfaces) -> None:
 
 @kernel
 def local(s: Surfaces, p: int, x: float, y: float, z: float):
-    """Return a point of the world in the axes of plate ``p``, from the centre of its surface."""
+    """Return a world point in the axes of plate ``p``, relative to the centre of its surface."""
     dx = x - s.centre[p, 0]
     dy = y - s.centre[p, 1]
     dz = z - s.centre[p, 2]
@@ -67,7 +70,7 @@ def local(s: Surfaces, p: int, x: float, y: float, z: float):
 
 @kernel
 def plate_at(s: Surfaces, x: float, y: float, z: float) -> int:
-    """Return the plate that a point of the world is on, the first of those that share a border; -1 for the floor."""
+    """Return the plate that contains a world point, the first one at a common border; -1 for the floor."""
     for p in range(s.centre.shape[0]):
         u, v, w = local(s, p, x, y, z)
         if abs(u) <= s.half[p, 0] and abs(v) <= s.half[p, 1] and abs(w) <= REACH:
@@ -90,7 +93,7 @@ def add_force(
     mz: float,
     at_once: float,
 ) -> None:
-    """Add an impulse and its moment about (x, y, z), all in the world, to plate ``p``, or to the floor if it is -1."""
+    """Add an impulse and its moment about (x, y, z), in world axes, to plate ``p``, or to the floor if ``p`` is -1."""
     if p < 0:
         last = s.load[s.centre.shape[0]]
         last[0] += fx
@@ -118,7 +121,7 @@ def add_force(
 
 @kernel
 def add_point(s: Surfaces, point: Array, axes: Array, impulse: Array, sign: float) -> None:
-    """Add a force at a point (3,) of the world, ``sign`` times an impulse (3,) along the columns of ``axes``."""
+    """Add a force at a world point (3,): ``sign`` times an impulse (3,) along the columns of ``axes``."""
     f0, f1, f2 = sign * impulse[0], sign * impulse[1], sign * impulse[2]
     fx = axes[0, 0] * f0 + axes[0, 1] * f1 + axes[0, 2] * f2
     fy = axes[1, 0] * f0 + axes[1, 1] * f1 + axes[1, 2] * f2

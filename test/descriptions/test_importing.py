@@ -414,7 +414,7 @@ def test_a_sole_lacks_little_of_its_outline_and_says_how_much(points: list[tuple
     hull = ConvexHull(found.vertices)
     assert len(hull.vertices) == len(found.vertices) <= 16
     outside = float((flat @ hull.equations[:, :2].T + hull.equations[:, 2]).max())
-    assert outside == pytest.approx(found.lacks, abs=1e-9)
+    assert outside == pytest.approx(found.cut_off, abs=1e-9)
     whole = ConvexHull(np.round(flat, 5))
     assert outside < 1e-3 or len(whole.vertices) > 16
     inside = found.vertices @ whole.equations[:, :2].T + whole.equations[:, 2]
