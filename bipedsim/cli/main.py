@@ -21,7 +21,7 @@ atexit.register(gc.freeze)
 
 REPEAT = 0.5
 """Time after which an unanswered interrupt is raised again [s]."""
-SAME_INTERRUPT = 1.0
+SAME_WISH = 1.0
 """Time within which further signals count as the same interrupt [s]; ``timeout -s INT`` sends two signals."""
 
 
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             exception = exception.__context__
         now = time.monotonic()
         # A repeated Ctrl-C counts as a new interrupt only after the previous one has been handled.
-        if number != signal.SIGALRM and answered >= interrupts and (not interrupts or now - latest > SAME_INTERRUPT):
+        if number != signal.SIGALRM and answered >= interrupts and (not interrupts or now - latest > SAME_WISH):
             interrupts, latest = interrupts + 1, now
         if answered < interrupts:
             raise KeyboardInterrupt

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy  # whose parts it imports when they are first named
+import scipy  # it imports its submodules on first access
 
 from bipedsim.config import checked_seed
 from bipedsim.numerics import Array, box, zeros_of
