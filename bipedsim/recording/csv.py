@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.errors import RecordingError
+from bipedsim.recording.files import writing
 from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS
 
@@ -83,20 +83,16 @@ class CsvTable:
             blocks.append(rows.objects.get(name, np.full((n, len(OBJECT_COMPONENTS)), np.nan)))
         line = ",".join(formats) + "\n"
         begins = self._rows == 0
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("w" if begins else "a", newline="", encoding="utf-8") as file:
-                if begins:
-                    csv.writer(file).writerow(names)
-                for start in range(0, n, step):
-                    # A float table is exact for its integers: modes and bit masks stay below 2^53.
-                    table = np.hstack([block[start : start + step].astype(np.float64) for block in blocks])
-                    file.write("".join([line % tuple(row) for row in table.tolist()]).replace("nan", ""))
-                    self._rows += len(table)
-                    if self._progress:
-                        self._report()
-        except OSError as error:
-            raise RecordingError(f"{self._path}: cannot be written ({error.strerror})") from error
+        with writing(self._path), self._path.open("w" if begins else "a", newline="", encoding="utf-8") as file:
+            if begins:
+                csv.writer(file).writerow(names)
+            for start in range(0, n, step):
+                # A float table is exact for its integers: modes and bit masks stay below 2^53.
+                table = np.hstack([block[start : start + step].astype(np.float64) for block in blocks])
+                file.write("".join([line % tuple(row) for row in table.tolist()]).replace("nan", ""))
+                self._rows += len(table)
+                if self._progress:
+                    self._report()
 
     def _report(self) -> None:
         done, total = self._rows, self._columns.rows

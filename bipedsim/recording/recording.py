@@ -18,6 +18,7 @@ from bipedsim.config import facts
 from bipedsim.errors import DamagedError, RecordingError, warn_incomplete
 from bipedsim.numerics import Array, Flags, copy_rows, ready
 from bipedsim.plates import PlateSignals
+from bipedsim.recording.files import writing
 from bipedsim.recording.force_plates import ARRAY, PlateRows, from_arrays, joined_signals, samples_of_rows, to_arrays
 from bipedsim.recording.plan import without_plan
 from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS, RecordedColumns
@@ -223,8 +224,7 @@ class Recording(RecordedColumns):
         arrays |= {f"{_OBJECT}{name}": states for name, states in self.objects.items()}
         arrays |= {f"{_VERTEX_FORCES}{foot}": forces for foot, forces in self.vertex_forces.items()}
         arrays |= samples
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path):
             # A temporary file keeps an earlier run of this name intact if the disk is full.
             temporary = path.with_name(f".{path.name}.{os.getpid()}")
             try:
@@ -234,8 +234,6 @@ class Recording(RecordedColumns):
                 temporary.replace(path)
             finally:
                 temporary.unlink(missing_ok=True)
-        except OSError as error:
-            raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
 
     class Builder:
         """Collect a headless run row by row into arrays that double when they are full.

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
+from bipedsim.recording.files import writing
 from bipedsim.recording.lab.c3d_format import BLOCK, INTEL, KEY, LAST
 from bipedsim.recording.lab.trial import LabTrial, Markers
 
@@ -78,11 +79,8 @@ def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None
     groups["BIPEDSIM"] = {_parameter_name(name): _wrapped(text) for name, text in about_texts.items() if text}
     groups["MANUFACTURER"] = {"COMPANY": ["bipedsim"], "SOFTWARE": ["bipedsim export"]}
     data = _encoded(path, {name: rows for name, rows in groups.items() if rows}, points, analogs, ratio)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
         path.write_bytes(data)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror or error})") from error
     return tuple(notes)
 
 

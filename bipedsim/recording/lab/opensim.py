@@ -18,6 +18,7 @@ import numpy as np
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals
+from bipedsim.recording.files import writing
 from bipedsim.recording.lab.cells import complete_samples, note_uneven_times, numbers, read_lines
 from bipedsim.recording.lab.trial import Y_UP, LabTrial, Markers, length_unit
 
@@ -99,21 +100,16 @@ def write_text(path: Path | str, text: str) -> None:
     Raises:
         RecordingError: The file cannot be written.
     """
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+    path = Path(path)
+    with writing(path):
+        path.write_text(text, encoding="utf-8")
 
 
 def _write(path: Path, lines: Sequence[str], values: Array) -> None:
     """Write lines and a tab-separated table."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.write("\n".join(lines) + "\n")
-            np.savetxt(file, values, fmt="%.12g", delimiter="\t")
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+    with writing(path), path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write("\n".join(lines) + "\n")
+        np.savetxt(file, values, fmt="%.12g", delimiter="\t")
 
 
 def read_storage(path: Path | str) -> Storage:
@@ -239,15 +235,11 @@ def write_trc(markers: Markers, path: Path | str) -> None:
         "",
     ]
     values = (1000.0 * markers.positions @ Y_UP.T).reshape(n, -1)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.write("\n".join(lines) + "\n")
-            for k, (t, row) in enumerate(zip(markers.t, values, strict=True), 1):
-                cells = ["" if math.isnan(value) else f"{value:.9g}" for value in row]
-                file.write("\t".join([str(k), f"{t:.9g}", *cells]) + "\n")
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+    with writing(path), path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write("\n".join(lines) + "\n")
+        for k, (t, row) in enumerate(zip(markers.t, values, strict=True), 1):
+            cells = ["" if math.isnan(value) else f"{value:.9g}" for value in row]
+            file.write("\t".join([str(k), f"{t:.9g}", *cells]) + "\n")
 
 
 def read_forces(path: Path | str) -> LabTrial:

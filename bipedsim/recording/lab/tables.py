@@ -13,6 +13,7 @@ import scipy
 
 from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim.numerics import Array
+from bipedsim.recording.files import writing
 
 LONGEST = 63
 """Maximum length of a MATLAB name in ASCII characters."""
@@ -46,16 +47,12 @@ def write_csv(table: Table, path: Path | str) -> None:
     path = Path(path)
     values = np.column_stack(list(table.columns.values()))
     line = ",".join(["%.12g"] * values.shape[1]) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            file.writelines(f"# {key}: {text}\n" for key, text in table.about.items())
-            csv.writer(file, lineterminator="\n").writerow(table.headers())
-            for start in range(0, len(values), 2000):
-                rows = values[start : start + 2000].tolist()
-                file.write("".join([line % tuple(row) for row in rows]).replace("nan", ""))
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+    with writing(path), path.open("w", newline="", encoding="utf-8") as file:
+        file.writelines(f"# {key}: {text}\n" for key, text in table.about.items())
+        csv.writer(file, lineterminator="\n").writerow(table.headers())
+        for start in range(0, len(values), 2000):
+            rows = values[start : start + 2000].tolist()
+            file.write("".join([line % tuple(row) for row in rows]).replace("nan", ""))
 
 
 def write_parquet(table: Table, path: Path | str) -> None:
@@ -95,11 +92,8 @@ def write_mat(table: Table, path: Path | str) -> None:
     data = {names[name]: values[:, None] for name, values in table.columns.items()}
     units = {names[name]: table.units[name] for name in table.columns}
     about = {_matlab_name(key): text for key, text in table.about.items()}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
         scipy.io.savemat(path, {"data": data, "units": units, "about": about}, long_field_names=True)
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def _matlab_name(name: str) -> str:

@@ -1,0 +1,23 @@
+"""Write files with an error message that names the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bipedsim.errors import RecordingError
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Create the folder of a file, and report errors of the code that writes the file.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written ({error.strerror or error})") from error
