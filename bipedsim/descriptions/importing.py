@@ -188,7 +188,7 @@ class _RobotYamlBuilder:
         self._note_missing_meshes(shapes.warnings)
         visual, visual_warnings = read_shapes(model, xml, description.path, tag="visual", whole=True)
         self._note_visual_shapes(visual_warnings)
-        start, given = self._start(model)
+        start, has_posture = self._start(model)
         posed = PosedRobot.of(model, start, shapes.shapes, visual)
         legs, ahead = find_legs(posed, notes)
         toes = [model.names[toe] for leg in legs for toe in leg.toes]
@@ -198,7 +198,7 @@ class _RobotYamlBuilder:
             model = self._weld_locked(model)
             shapes = read_shapes(model, xml, description.path, whole=True)
             visual = read_shapes(model, xml, description.path, tag="visual", whole=True).shapes
-            start, given = self._start(model)
+            start, has_posture = self._start(model)
             posed = PosedRobot.of(model, start, shapes.shapes, visual)
             legs, ahead = find_legs(posed, notes)
         if description.passive:
@@ -224,7 +224,7 @@ class _RobotYamlBuilder:
                 config[key] = values
         config["hardware"] = {"realistic": {"coulomb_friction": drives.coulomb_friction}}
         self._postures(config, model)
-        self._stand(config, legs, ahead, given)
+        self._stand(config, legs, ahead, has_posture)
         self._mirrors(posed, ahead)
         return config, self.lines
 
@@ -394,7 +394,7 @@ class _RobotYamlBuilder:
         if "postures" in config:
             self.notes.found(f"postures: {some(list(config['postures']))}; --posture NAME starts there")
 
-    def _stand(self, config: dict[str, Any], legs: list[Leg], ahead: Array, given: bool) -> None:
+    def _stand(self, config: dict[str, Any], legs: list[Leg], ahead: Array, has_posture: bool) -> None:
         """Add the standing posture, and parameters of zmp for the robot's size."""
         path = self.work / "draft.yaml"
         path.write_text(yaml_text(config, None), encoding="utf-8")
@@ -412,7 +412,7 @@ class _RobotYamlBuilder:
         if not soles:
             return
         posed = PosedRobot.of(model, self._start(model)[0])
-        q = standing_posture(posed, soles, legs, ahead, loops, given, reader.passive, self.notes)
+        q = standing_posture(posed, soles, legs, ahead, loops, has_posture, reader.passive, self.notes)
         if q is None:
             self.notes.doubts(
                 "posture: none was found in which the soles are flat and the CoM is over them; give one in robot.yaml "
@@ -420,7 +420,7 @@ class _RobotYamlBuilder:
             )
             return
         flat = [sole for sole in soles if sole.n_vertices > 2]
-        self._compare_posture(model, q, given)
+        self._compare_posture(model, q, has_posture)
         # The loader refines the standing posture of flat feet, but not that of point and line feet.
         digits = 3 if flat else 6
         low, high = model.lowerPositionLimit, model.upperPositionLimit
@@ -452,9 +452,9 @@ class _RobotYamlBuilder:
                 + ", ".join(f"{key} {value:g}" for key, value in params.items())
             )
 
-    def _compare_posture(self, model: pin.Model, q: Array, given: bool) -> None:
+    def _compare_posture(self, model: pin.Model, q: Array, has_posture: bool) -> None:
         """Note the difference between the standing configuration (nq,) and its keyframe."""
-        if not given:
+        if not has_posture:
             if self.description.postures:
                 self.notes.guessed(
                     f"posture: none of the keyframes {some(list(self.description.postures))} is called as those are in "
@@ -462,10 +462,10 @@ class _RobotYamlBuilder:
                 )
             return
         key = self._standing_key()
-        wanted = self.description.postures[key]
+        target_angles = self.description.postures[key]
         differences = {
             name: float(q[model.joints[model.getJointId(name)].idx_q]) - angle
-            for name, angle in wanted.items()
+            for name, angle in target_angles.items()
             if model.existJointName(name)
         }
         worst = max(differences, key=lambda name: abs(differences[name]), default="")

@@ -52,7 +52,7 @@ class PlateRows:
 
 
 def samples_of_rows(plates: Mapping[str, PlateSignals], t: Array, rows: Any) -> dict[str, PlateSignals]:
-    """Return the samples that belong to the selected rows: from the row before the first one up to the last one.
+    """Return the samples that belong to the selected rows, which begin after the row before the first of them.
 
     Args:
         plates: All samples.
@@ -63,15 +63,15 @@ def samples_of_rows(plates: Mapping[str, PlateSignals], t: Array, rows: Any) -> 
         return {}
     chosen = np.arange(len(t))[rows]
     if not len(chosen):
-        return {name: _select(one, slice(0)) for name, one in plates.items()}
+        return {name: _select(plate, slice(0)) for name, plate in plates.items()}
     first, last = int(chosen.min()), int(chosen.max())
     begin = t[first - 1] if first > 0 else -np.inf
     end = t[last] if last + 1 < len(t) else np.inf
     # Stamps are in nanoseconds. A sample with the same time as a row belongs to this row.
     selected = {}
-    for name, one in plates.items():
-        i, j = np.searchsorted(one.t, [begin + 1e-9, end + 1e-9], side="left")
-        selected[name] = _select(one, slice(int(i), int(j)))
+    for name, plate in plates.items():
+        i, j = np.searchsorted(plate.t, [begin + 1e-9, end + 1e-9], side="left")
+        selected[name] = _select(plate, slice(int(i), int(j)))
     return selected
 
 
@@ -85,8 +85,8 @@ def joined_signals(parts: Sequence[Mapping[str, PlateSignals]]) -> dict[str, Pla
     for name in dict.fromkeys(name for part in parts for name in part):
         same_plate = [part[name] for part in parts if name in part]
         t, channels = (
-            np.concatenate([one.t for one in same_plate]),
-            np.concatenate([one.channels for one in same_plate]),
+            np.concatenate([plate.t for plate in same_plate]),
+            np.concatenate([plate.channels for plate in same_plate]),
         )
         joined[name] = replace(same_plate[-1], t=t, channels=channels)
     return joined
@@ -94,8 +94,10 @@ def joined_signals(parts: Sequence[Mapping[str, PlateSignals]]) -> dict[str, Pla
 
 def to_arrays(plates: Mapping[str, PlateSignals]) -> tuple[list[dict[str, Any]], dict[str, Array]]:
     """Return the header entries of the plates and their arrays by name, with time and channels in columns."""
-    headers = [{"geometry": as_json(one.geometry), "clipped": one.clipped, "note": one.note} for one in plates.values()]
-    return headers, {f"{ARRAY}{name}": np.column_stack([one.t, one.channels]) for name, one in plates.items()}
+    headers = [
+        {"geometry": as_json(plate.geometry), "clipped": plate.clipped, "note": plate.note} for plate in plates.values()
+    ]
+    return headers, {f"{ARRAY}{name}": np.column_stack([plate.t, plate.channels]) for name, plate in plates.items()}
 
 
 def from_arrays(headers: Sequence[Mapping[str, Any]], arrays: Mapping[str, Array]) -> dict[str, PlateSignals]:

@@ -29,10 +29,10 @@ def load_recording(
     if not _is_npz(path):
         return recording_from_bag(path, segment, start, stop)
     run = load_npz(path)
-    here = between(run.t, start, stop)
-    if len(run) and not here.any():
+    in_range = between(run.t, start, stop)
+    if len(run) and not in_range.any():
         raise nothing_between(start, stop, str(path), run.t[0], run.t[-1])
-    return run if here.all() else run.rows(here)
+    return run if in_range.all() else run.rows(in_range)
 
 
 def read_blocks(

@@ -550,9 +550,9 @@ class BagRows:
             else next((candidate for candidate in self._robot.soles if candidate.name == foot), None)
         )
         n = (len(decoder.labels) - 1) // 3 if sole is None else sole.n_vertices
-        wanted = vertex_labels(n)
-        if decoder.labels != wanted or table.values[_LABELLED].shape[1] != len(wanted):
-            why = f"they name {', '.join(decoder.labels) or 'nothing'}, and not {', '.join(wanted)}"
+        expected_labels = vertex_labels(n)
+        if decoder.labels != expected_labels or table.values[_LABELLED].shape[1] != len(expected_labels):
+            why = f"they name {', '.join(decoder.labels) or 'nothing'}, and not {', '.join(expected_labels)}"
             self._unfit[topic] = self._counts[topic] - decoder.failed - decoder.strangers
             self._unfit_reason[topic] = why
             return
@@ -892,10 +892,10 @@ def _put_column(
         if column.per == "joint":
             parts = ((target[:, k], (joint,)) for k, joint in enumerate(joints))
         for part, owner in parts:
-            wanted = column.labels_of(owner)
+            column_labels = column.labels_of(owner)
             # A joint that is not in the message stays empty, such as one moved by a closed kinematic chain.
-            if at.keys() >= set(wanted):
-                unfit |= _put_numbers(part, rows, values[:, [at[label] for label in wanted]])
+            if at.keys() >= set(column_labels):
+                unfit |= _put_numbers(part, rows, values[:, [at[label] for label in column_labels]])
     elif values is not None and not (column.per == "joint" and values.shape[1] != np.prod(target.shape[1:])):
         unfit |= _put_numbers(target, rows, values[:, : int(np.prod(target.shape[1:]))])
     return int(unfit.sum())

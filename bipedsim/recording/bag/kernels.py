@@ -89,7 +89,7 @@ def read_alike(
         done: (n,) messages to skip; set to True for messages that were read.
         out: (n, k) the words.
     """
-    found = 0
+    n_read = 0
     for i in range(len(start)):
         if done[i] or size[i] != length:
             continue
@@ -106,5 +106,5 @@ def read_alike(
                 out[i, k] = _turned(out[i, k]) if numbers[k] >= 0 else _NAN
             out[i, 0] = out[i, 0] << 32 | (out[i, 0] >> 32 & 0xFFFFFFFF)
         done[i] = True
-        found += 1
-    return found
+        n_read += 1
+    return n_read

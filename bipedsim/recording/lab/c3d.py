@@ -342,11 +342,11 @@ def _typed(where: str, value: Any) -> bytes:
         kind, shape, raw = -1, (width, len(texts)), b"".join(text.ljust(width) for text in texts)
     else:
         array = np.asarray(value)
-        whole = array.dtype.kind in "iu"
-        if whole and array.size and not 0 <= array.min() <= array.max() <= LAST:
+        is_integer = array.dtype.kind in "iu"
+        if is_integer and array.size and not 0 <= array.min() <= array.max() <= LAST:
             raise ConfigError(f"{where}: {array.max()} does not fit a word of 16 bits, from 0 to {LAST}")
-        kind, shape = (2, array.shape) if whole else (4, array.shape)
-        raw = array.astype("<u2" if whole else "<f4").tobytes(order="F")
+        kind, shape = (2, array.shape) if is_integer else (4, array.shape)
+        raw = array.astype("<u2" if is_integer else "<f4").tobytes(order="F")
     body = bytes([kind % 256, len(shape), *shape]) + raw + b"\0"
     if len(body) > MOST_BYTES:
         raise ConfigError(

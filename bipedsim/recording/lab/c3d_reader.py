@@ -150,11 +150,11 @@ def _plate(
     parameters, analogs, where = content.parameters, content.analogs, f"force plate {i + 1}"
     if kind not in CHANNELS:
         raise RecordingError(f"{where}: its type is {kind}; known are {', '.join(map(str, CHANNELS))}")
-    wanted = CHANNELS[kind]
-    numbers = places[: len(wanted)]
-    if len(numbers) < len(wanted) or (numbers < 1).any() or (numbers > analogs.shape[1]).any():
+    expected = CHANNELS[kind]
+    numbers = places[: len(expected)]
+    if len(numbers) < len(expected) or (numbers < 1).any() or (numbers > analogs.shape[1]).any():
         raise RecordingError(
-            f"{where}: type {kind} needs the channels {', '.join(wanted)}; FORCE_PLATFORM:CHANNEL gives "
+            f"{where}: type {kind} needs the channels {', '.join(expected)}; FORCE_PLATFORM:CHANNEL gives "
             f"{numbers.tolist()} of {analogs.shape[1]} analog channels: "
             f"{', '.join(parameters.texts('ANALOG', 'LABELS')[:16])}"
         )

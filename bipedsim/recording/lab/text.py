@@ -47,8 +47,8 @@ def read_text(path: Path | str) -> LabTrial:
     units = {name.partition("[")[0].lower(): name.partition("[")[2].rstrip("]") for name in names}
     t = columns.get("time", columns.get("t"))
     feet = [name[: -len("GRF_X")] for name in names if name.endswith("GRF_X") and name != "GRF_X"]
-    wanted = [f"{kind}{axis}" for kind in "fm" for axis in "xyz"]
-    if t is None or len(t) < 2 or not (np.diff(t) > 0.0).all() or not (feet or set(wanted) <= set(columns)):
+    wrench_columns = [f"{kind}{axis}" for kind in "fm" for axis in "xyz"]
+    if t is None or len(t) < 2 or not (np.diff(t) > 0.0).all() or not (feet or set(wrench_columns) <= set(columns)):
         raise RecordingError(
             f"{path}: no force plates: looked for a column Time that rises and for Fx[N] ... Mz[Nm], or LGRF_X ... "
             f"LCOP_Z; found {len(rows)} rows of {', '.join(names[:24])}"
