@@ -52,7 +52,7 @@ class PlateRows:
 
 
 def samples_of_rows(plates: Mapping[str, PlateSignals], t: Array, rows: Any) -> dict[str, PlateSignals]:
-    """Return the samples that belong to the selected rows, which begin after the row before the first of them.
+    """Return the samples of the selected rows: after the row that precedes the first one, up to the last one.
 
     Args:
         plates: All samples.
