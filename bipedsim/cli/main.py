@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             answered += type(exception) is KeyboardInterrupt
             exception = exception.__context__
         now = time.monotonic()
-        # A repeated Ctrl-C counts as a new interrupt only after the previous one has been handled.
+        # A repeated Ctrl-C counts as a new interrupt only if the previous one is already being handled.
         if number != signal.SIGALRM and answered >= interrupts and (not interrupts or now - latest > SAME_WISH):
             interrupts, latest = interrupts + 1, now
         if answered < interrupts:

@@ -273,7 +273,7 @@ class _MjcfImport:
         m, name = self.m, self._name("body", body)
         joints, root = self._joints(body), body == self.bodies[0]
         if root:
-            joints = self._base(joints)
+            self._mark_base_joints(joints)
         pose = _pose(m.body_pos[body], m.body_quat[body])
         parent = int(m.body_parentid[body])
         if not root:
@@ -301,8 +301,8 @@ class _MjcfImport:
             self.anchor[body] = np.zeros(3)
         self._link(body, name)
 
-    def _base(self, joints: list[int]) -> list[int]:
-        """Mark all joints of the root body as parts of the floating base, and return the remaining ones (none)."""
+    def _mark_base_joints(self, joints: list[int]) -> None:
+        """Mark all joints of the root body as parts of the floating base, and note the change."""
         kinds = [int(self.m.jnt_type[j]) for j in joints]
         slide, free = int(self.mj.mjtJoint.mjJNT_SLIDE), int(self.mj.mjtJoint.mjJNT_FREE)
         if free in kinds:
@@ -317,7 +317,6 @@ class _MjcfImport:
             self.base_joints = set(joints)
         else:
             self.notes.guessed("root: free_flyer; the file holds the base in the world, and a biped walks")
-        return []
 
     def _steps(self, joints: list[int]) -> list[tuple[int, str, Array, str]]:
         """Return joint, kind, axis and name of the URDF joints that replace those of one body."""

@@ -96,8 +96,8 @@ class Sole:
             N = 2 a line foot.
         friction_static: Coulomb coefficient while sticking.
         friction_dynamic: Coulomb coefficient while sliding, at most ``friction_static``.
-        radius: Radius of a ball around the only vertex [m], 0 for none. The contact point is one radius from the vertex
-            along the ground normal, so the ball rolls.
+        radius: Radius of a ball around the only vertex [m], 0 for none. The contact point is one radius below the
+            vertex along the ground normal, so the ball rolls.
         passes_ground: Replaces the knee of a straight leg. A lifted foot ignores the ground until it comes down at
             least this far in front of all other feet along its own x axis [m]. 0 for a foot that always meets the
             ground.

@@ -10,7 +10,7 @@ from bipedsim.plates.surfaces import REACH, Surfaces, local
 LEVEL = 1e-3
 """Maximum sine of the angle between a plate and the ground plane under the foot."""
 ROUNDS = 60
-"""Maximum number of iterations for the pressure. About four suffice; near an edge, each reduces the area to 2/3."""
+"""Maximum number of iterations for the pressure. About four suffice; near an edge, each leaves 2/3 of the region."""
 SETTLED = 1e-11
 """Relative change of the pressure and of its slopes that ends the iteration."""
 LEAST_AREA = 1e-12

@@ -18,7 +18,7 @@ class Surfaces(NamedTuple):
         centre: (P, 3) centres of the surfaces [m].
         half: (P, 2) half the sizes [m].
         origin: (P, 3) origins of the transducers [m].
-        load: (P + 1, 6) impulse on the person over the step [N.s], [N.m.s], about the transducers' origin in the
+        load: (P + 1, 6) impulse on the standing body over the step [N.s], [N.m.s], about the transducers' origin in the
             plate's axes. The last entry is the floor, about the world's origin in world axes.
         at_once: (P, 6) part of the load that is an impact.
         share: (P + 1,) fractions of the normal force of the current foot.
