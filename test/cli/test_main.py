@@ -297,7 +297,7 @@ def test_ctrl_c_in_a_destructor_is_not_shown(monkeypatch: pytest.MonkeyPatch) ->
         return 0
 
     shown: list[object] = []
-    monkeypatch.setattr("bipedsim.cli.main._answer", answer)
+    monkeypatch.setattr("bipedsim.cli.main._run_command", answer)
     monkeypatch.setattr(sys, "unraisablehook", shown.append)
     assert main([]) == 0
     assert not shown
