@@ -1,1 +1,1 @@
-"""The ROS 2 nodes of bipedsim: a thin layer that turns observations into messages and messages into commands."""
+"""ROS 2 nodes of bipedsim, which convert observations to messages and messages to commands."""

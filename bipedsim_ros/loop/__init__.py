@@ -1,4 +1,4 @@
-"""The loops between topics and simulator or controller, in real time or in lock step."""
+"""Run the loops between topics and simulator or controller, in real time or in lock step."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Commands as they reach the drives: sound or dropped, clipped, and replaced when they stay away.
+"""Select the command that the drives execute: validate, clip, and replace it after a timeout.
 
-They come on several topics, one for each kind: torques, impedances, positions. The newest message counts, whichever its
-kind, as if a controller manager had switched; every change of the kind is told.
+Commands arrive on several topics, one for each kind: torques, impedances, positions, trajectories. The newest message
+is valid regardless of its kind, as if a controller manager had switched. Every change of the kind is logged.
 """
 
 from __future__ import annotations
@@ -26,36 +26,38 @@ _ACTS = {
     "hold": "the last one is held",
     "stiff": "the joints are held where they are",
 }
-# Changes between commands and silence that are told one by one, and silences that are kept.
-_TOLD, _KEPT = 20, 100
+# Maximum number of logged changes (kind of command, silences), and maximum number of stored silences.
+_MAX_LOGGED, _MAX_SILENCES = 20, 100
 
 
 class Commands:
-    """The last sound command, and what the joints do once it is older than ``command_timeout``.
+    """Holds the last valid command, and replaces it once it is older than ``command_timeout``.
 
-    Impedances and positions are kept by the drives themselves until then, trajectories for ever.
+    Until then the drives hold impedances and positions themselves. Trajectories have no timeout. The modes are:
 
-    * ``hold``: the last command, for ever; * ``zero``: no torque; * ``damping``: torque against the joint velocity;
-    * ``stiff``: a spring and a damper to where the joints were when the timeout began.
+    * ``hold``: the last command, without limit;
+    * ``zero``: no torque;
+    * ``damping``: torque against the joint velocity;
+    * ``stiff``: a spring and a damper to the joint positions at the beginning of the timeout.
 
-    Gains are shares of each joint's effort limit, so that they fit a robot of any size: damping reaches the limit at
-    the velocity limit, stiffness at 1 / ``timeout_stiffness`` radian.
+    The gains scale with each joint's effort limit, so they suit a robot of any size. Damping reaches the limit at the
+    velocity limit, stiffness at a deflection of 1 / ``timeout_stiffness`` radian.
 
     Args:
-        robot: Whose drives they are for.
+        robot: Robot whose drives execute the commands.
         params: Timeout, mode and gains.
-        warn: Called with what is wrong: a message that was dropped, commands that stop, and that they are back.
+        warn: Called with a warning: a dropped message, the beginning of a silence, its end.
         clock: Wall time [s].
 
     Attributes:
-        followed: The topic of the last sound message.
-        received: Sound messages so far.
-        clipped: Those of them that asked for more than the effort limits.
-        drops: The others, by kind.
-        timeouts: How often the timeout began.
-        timed_out: Whether the joints run on the timeout mode now.
-        silences: Begin and end [s] of the first stretches without commands: from the last one before to the next.
-        silent_since: When the last command came [s], if the next one is overdue; else None.
+        followed: Topic of the last valid message.
+        received: Number of valid messages.
+        clipped: Number of valid messages that exceeded the effort limits.
+        drops: Counts of invalid messages by kind.
+        timeouts: Number of timeouts.
+        timed_out: Whether the timeout mode is active.
+        silences: Begin and end [s] of the first silences, each from the last command to the next one.
+        silent_since: Time of the last command [s] if the next one is overdue; else None.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Commands:
         self._setpoint[LIMIT] = self._limit
         self._waypoints: Waypoints | None = None
         self._trajectory: Trajectory | None = None
-        self._goes_on = False
+        self._continues_setpoint = False
         self._gains = np.array(drive_gains(robot, params.physics_dt))
         self.followed = topics.COMMANDS
         self._out = np.zeros(robot.nu)
@@ -86,7 +88,7 @@ class Commands:
         self._excess = np.zeros(robot.nu)
         self._t_last: float | None = None
         self._t = 0.0
-        self._heard_at = 0.0
+        self._received_at = 0.0
         self._changes = 0
         self.received = self.clipped = self.timeouts = 0
         self.timed_out = False
@@ -95,7 +97,7 @@ class Commands:
         self.configure(params)
 
     def configure(self, params: SimParams) -> None:
-        """Take timeout, mode and gains from ``params``; they may change at any time."""
+        """Apply timeout, mode and gains of ``params``; they may change at any time."""
         self._timeout = params.command_timeout
         self._mode = params.timeout_mode
         self._kd = params.timeout_damping * joint_damping(self._robot)
@@ -103,11 +105,11 @@ class Commands:
 
     @property
     def started(self) -> bool:
-        """Whether a sound command has come since :meth:`clear`."""
+        """Whether a valid command has arrived since :meth:`clear`."""
         return self._t_last is not None
 
     def clear(self) -> None:
-        """Forget the last command, as after a reset; the counts stay."""
+        """Discard the last command, as after a reset; the counts remain."""
         self._end_silence(self._t)
         self._tau[:] = self._setpoint[:LIMIT] = 0.0
         self._waypoints = self._trajectory = None
@@ -117,7 +119,7 @@ class Commands:
         self.timed_out = False
 
     def accept(self, data: bytes, t: float, topic: Topic = topics.COMMANDS) -> bool:
-        """Take a serialised message that came at simulated time ``t`` [s], or drop it, count it and say why."""
+        """Accept a serialised message that arrived at simulated time ``t`` [s]; drop, count and log an invalid one."""
         fault = self._read(data, topic)
         if fault is not None:
             self.drops.add(fault.kind, f"{topic.name} dropped: {fault.text}")
@@ -127,7 +129,9 @@ class Commands:
             if topic is not topics.TRAJECTORY:
                 self._trajectory = None
             if self.started:
-                self._tell(f"the drives follow {topic.name} from t = {t:.3f} s on, and no more {self.followed.name}")
+                self._log_change(
+                    f"the drives follow {topic.name} from t = {t:.3f} s on, and no more {self.followed.name}"
+                )
             self.followed = topic
         if topic is topics.COMMANDS:
             np.abs(self._tau, out=self._excess)
@@ -136,60 +140,60 @@ class Commands:
                 self._clip()
         since = self.silent_since
         if since is not None:
-            wall = self._clock() - self._heard_at
+            wall = self._clock() - self._received_at
             simulated = t - since
-            # Where time is not real, both are of interest.
+            # If the simulation is not in real time, the message reports both durations.
             both = f" ({wall:.3g} s of wall time)" if abs(wall - simulated) > 0.1 * wall else ""
-            self._tell(f"commands again at t = {t:.3f} s, after {simulated:.3g} s{both}")
+            self._log_change(f"commands again at t = {t:.3f} s, after {simulated:.3g} s{both}")
             self._end_silence(t)
         self._t_last = t
-        self._heard_at = self._clock()
+        self._received_at = self._clock()
         return True
 
     def _read(self, data: bytes, topic: Topic) -> Fault | None:
-        """Read a message of a kind into its place, or return what is wrong with it."""
+        """Read a message of any kind; return its fault if it is invalid."""
         if topic is topics.COMMANDS:
             return self._torques.read(data, self._tau)
         if topic is topics.IMPEDANCE:
             return self._impedances.read(data, self._setpoint)
         if topic is topics.TRAJECTORY:
-            found = read_trajectory(data, self._robot.joint_names)
-            if isinstance(found, Fault):
-                return found
-            sent = self.followed is topics.POSITIONS or self._trajectory is not None
-            self._goes_on = sent and not self.timed_out
-            self._waypoints = found
+            waypoints = read_trajectory(data, self._robot.joint_names)
+            if isinstance(waypoints, Fault):
+                return waypoints
+            has_setpoint = self.followed is topics.POSITIONS or self._trajectory is not None
+            self._continues_setpoint = has_setpoint and not self.timed_out
+            self._waypoints = waypoints
             return None
         fault = self._positions.read(data, self._excess)
         if fault is None:
-            self._go_to(self._excess)
+            self._set_position(self._excess)
         return fault
 
-    def _go_to(self, position: Array, velocity: Array | float = 0.0) -> None:
-        """Have the drives go to a position (nu,) [rad] with their own gains."""
+    def _set_position(self, position: Array, velocity: Array | float = 0.0) -> None:
+        """Make the drives hold a position (nu,) [rad] and velocity [rad/s] with their own gains."""
         self._setpoint[:LIMIT] = 0.0
         self._setpoint[POSITION], self._setpoint[VELOCITY] = position, velocity
         self._setpoint[STIFFNESS:LIMIT] = self._gains
 
-    def _go_on(self, observation: Observation, t: float) -> None:
-        """Follow the trajectory; a new one begins where the drives were sent last, or else where the joints are."""
+    def _follow_trajectory(self, observation: Observation, t: float) -> None:
+        """Update the setpoint from the trajectory; a new one begins at the last setpoint, or else at the joint state."""
         if self._waypoints is not None:
             position, velocity = observation.joint_position, observation.joint_velocity
-            if self._goes_on:
+            if self._continues_setpoint:
                 position, velocity = self._setpoint[POSITION], self._setpoint[VELOCITY]
             self._trajectory = Trajectory(self._waypoints, t, position, velocity)
             self._waypoints = None
         if self._trajectory is not None:
             self._trajectory.go(t)
-            self._go_to(self._trajectory.position, self._trajectory.velocity)
+            self._set_position(self._trajectory.position, self._trajectory.velocity)
 
     @property
     def kept(self) -> bool:
-        """Whether the drives keep the last command by themselves, so that none is expected at every tick."""
+        """Whether the drives hold the last command themselves, so that a command need not arrive at every tick."""
         return self.followed is not topics.COMMANDS
 
     def miss(self, waited: float) -> None:
-        """Note that in lock step no command came for the last state, within ``waited`` [s] of wall time."""
+        """Record that no command answered the last lock-step state within ``waited`` [s] of wall time."""
         if self._t_last is not None and self.silent_since is None:
             self._fall_silent(
                 f"no command within {waited:g} s for the state after t = {self._t:.3f} s: the last one is used again, "
@@ -198,8 +202,8 @@ class Commands:
 
     @property
     def silent_wall(self) -> float:
-        """How long no command has come, in wall time [s]; 0 unless the next one is overdue."""
-        return 0.0 if self.silent_since is None else self._clock() - self._heard_at
+        """Wall time since the last command [s]; 0 unless the next one is overdue."""
+        return 0.0 if self.silent_since is None else self._clock() - self._received_at
 
     def _clip(self) -> None:
         self.clipped += 1
@@ -212,28 +216,28 @@ class Commands:
 
     def _fall_silent(self, text: str) -> None:
         self.silent_since = self._t_last
-        self._tell(text)
+        self._log_change(text)
 
     def _end_silence(self, t: float) -> None:
-        if self.silent_since is not None and len(self.silences) < _KEPT:
+        if self.silent_since is not None and len(self.silences) < _MAX_SILENCES:
             self.silences.append((self.silent_since, t))
         self.silent_since = None
 
-    def _tell(self, text: str) -> None:
+    def _log_change(self, text: str) -> None:
         self._changes += 1
-        if self._changes <= _TOLD:
-            last = "; further changes are only counted" if self._changes == _TOLD else ""
+        if self._changes <= _MAX_LOGGED:
+            last = "; further changes are only counted" if self._changes == _MAX_LOGGED else ""
             self._warn(f"{text}{last}")
 
     def command(self, observation: Observation, t: float) -> Array:
-        """Return what the drives are asked for in the tick that begins at ``t``; overwritten by the next call.
+        """Return the command for the tick that begins at ``t`` [s]; the next call overwrites it.
 
         Returns:
-            Torques (nu,) [N.m] within the effort limits, or what the drives follow (6, nu), rows as in ``SETPOINT``.
+            Torques (nu,) [N.m] within the effort limits, or setpoints of the drives (6, nu), rows as in ``SETPOINT``.
         """
         self._t = t
-        # Time is a sum of rounded steps: without the slack a timeout of n ticks would begin at n or n + 1 as rounding
-        # has it.
+        # Time is a sum of rounded steps. Without the tolerance, a timeout of n ticks would begin after n or n + 1 ticks,
+        # depending on rounding.
         late = self._t_last is not None and t - self._t_last > self._timeout + 1e-9
         late = late and self.followed is not topics.TRAJECTORY
         if late and not self.timed_out:
@@ -251,7 +255,7 @@ class Commands:
             np.subtract(spring, self._kd * observation.joint_velocity, out=self._out)
         elif self.kept and self.started:
             if self.followed is topics.TRAJECTORY:
-                self._go_on(observation, t)
+                self._follow_trajectory(observation, t)
             return self._setpoint
         else:
             self._out[:] = self._tau

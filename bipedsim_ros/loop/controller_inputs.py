@@ -1,4 +1,4 @@
-"""What steers a controller from outside: velocity commands on /cmd_vel, footsteps on /footsteps."""
+"""Pass external commands to a controller: velocities on /cmd_vel, footsteps on /footsteps."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.wire import FEET_FRAME, NS_PER_S, MessageError, Topic, TwistReader, parse, topics
 
-# How long a lock-step controller waits for a velocity command that is due.
+# Maximum time that a lock-step controller waits for a due velocity command.
 _PATIENCE_S = 5.0
 _POLL_S = 2e-5
-# How often commands are looked for at least: a look costs 20 us of a tick's 1000.
+# Maximum interval between two checks for commands: a check takes 20 us of a tick's 1000.
 _LOOK_NS = 10_000_000
 
 
 class ControllerInputs:
-    """The subscriptions that a controller has a method for, taken by the loop of the node.
+    """Subscribes to the commands for which a controller has a method; the loop of the node reads them.
 
-    With a ``period``, the commander is part of a lock-step loop: it publishes one command at the start and one each
-    time that the stamps of the joint states pass a multiple of the period, and each of them is waited for, so that it
-    acts on the same tick in every run.
+    With a ``period``, the commander is part of a lock-step loop. It publishes one command at the start, and one each
+    time that the stamps of the joint states pass a multiple of the period. The controller waits for each of them, so
+    every command acts on the same tick in every run.
 
     Args:
-        inbox: Makes the subscriptions.
-        guard: Hosts the controller.
-        timeout: Age, in time of the joint states, beyond which a velocity command counts as zero [s]; 0 is never.
-        period: See above [s]; 0 takes what has come.
-        first: Whether a first velocity is waited for without a period, too.
-        warn: Called with what is wrong with a message.
-        stopped: Whether the node is to end, which ends every wait.
+        inbox: Creates the subscriptions.
+        guard: Monitor that hosts the controller.
+        timeout: Age, in time of the joint states, beyond which a velocity command counts as zero [s]; 0 disables it.
+        period: Period of a lock-step commander [s]; 0 uses the commands that have arrived, without waiting.
+        first: Whether to wait for a first velocity command even without a period.
+        warn: Called with a warning about a message.
+        stopped: Returns whether the node must end, which ends every wait.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class ControllerInputs:
             self._footsteps = inbox.subscribe(topics.FOOTSTEPS)
         self._period_ns = round(period * NS_PER_S) if self._velocity is not None else 0
         self._first = self._velocity is not None and (first or self._period_ns > 0)
-        # Commands that are due are looked for when they are.
+        # The interval of checks divides the period, so that due commands are checked for on time.
         self._look_ns = math.gcd(self._period_ns, _LOOK_NS)
         self._twist = TwistReader()
         self.restart()
 
     def restart(self) -> None:
-        """Forget every command, as time begins anew."""
+        """Discard all commands, because time restarts."""
         self._received = 0
         self._newest: tuple[float, float, float] | None = None
         self._arrived_ns = 0
@@ -79,13 +79,14 @@ class ControllerInputs:
 
     @property
     def missing(self) -> str:
-        """The topic on which the first message is still waited for, or an empty text."""
+        """Topic whose first message has not arrived yet, or an empty text."""
         return topics.VELOCITY.name if self._first and not self._received else ""
 
     def take(self, t_ns: int) -> None:
-        """Take what has come by the joint states stamped ``t_ns`` [ns], and wait for what is due.
+        """Read the commands that have arrived by the joint states stamped ``t_ns`` [ns], and wait for due ones.
 
-        It looks a hundred times a second of the stamps, and whenever one comes again, as while a robot waits.
+        Commands are checked a hundred times per second of the stamps, and whenever a stamp is repeated, as while a
+        robot waits.
         """
         if t_ns != self._looked_ns and t_ns // self._look_ns == self._looked_ns // self._look_ns:
             return
@@ -97,13 +98,13 @@ class ControllerInputs:
                 self._wait_for(due, t_ns)
 
     def deliver(self, t_ns: int) -> None:
-        """Hand the controller the newest velocity and footsteps, if they were looked for."""
+        """Pass the newest velocity and footsteps to the controller, if :meth:`take` has checked for them."""
         if not self._looked:
             return
         self._looked = False
         if self._newest is not None:
             late = 0 < self._timeout_ns < t_ns - self._arrived_ns
-            # Nobody misses the repetition of a command to stand.
+            # A standing command need not be repeated, so its timeout is not worth a warning.
             if late != self._late and any(self._newest):
                 age = self._timeout_ns / NS_PER_S
                 silent = f"no message on {topics.VELOCITY.name} for {age:g} s: it counts as zero"
@@ -163,17 +164,17 @@ class ControllerInputs:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Messages that were dropped, by topic and what was wrong with them."""
+        """Number of dropped messages, by topic and kind of fault."""
         return self._drops.by_kind
 
 
 def footsteps(message: Path) -> Array:
-    """Return x, y [m] and yaw [rad] of each pose (n, 3); NaN where a quaternion is none."""
+    """Return x, y [m] and yaw [rad] of each pose (n, 3); the yaw is NaN for a quaternion that is not of unit length."""
     steps = np.empty((len(message.poses), 3))
     for step, stamped in zip(steps, message.poses, strict=True):
         position, q = stamped.pose.position, stamped.pose.orientation
         norm = q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w
-        turned = abs(norm - 1.0) < 1e-3
+        is_unit = abs(norm - 1.0) < 1e-3
         yaw = math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y * q.y + q.z * q.z))
-        step[:] = position.x, position.y, yaw if turned else math.nan
+        step[:] = position.x, position.y, yaw if is_unit else math.nan
     return steps

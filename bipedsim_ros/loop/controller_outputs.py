@@ -1,4 +1,4 @@
-"""What a controller tells besides its commands: its readouts, its estimate of the base, and that it has fallen."""
+"""Publish a controller's telemetry, its estimate of the base, and whether it has detected a fall."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from bipedsim_ros.wire import (
 )
 
 PERIOD_NS = 10_000_000
-"""Time of the joint states between two messages of a topic."""
+"""Minimum time of the joint states between two messages of a topic [ns]."""
 _SHOWN_NS = NS_PER_S // 30
-"""Time of the wall clock between two messages for viewers."""
+"""Minimum wall time between two messages for viewers [ns]."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class ControllerOutputs:
-    """The publishers of what the controller has, at 100 Hz in time of the joint states, and of falls.
+    """Publishes a controller's telemetry at 100 Hz in time of the joint states, and detected falls at once.
 
     Raises:
-        ConfigError: A readout has a name that no topic can have.
+        ConfigError: The name of a telemetry signal is not valid in a topic's name.
     """
 
     def __init__(self, node: Node, guard: Guard) -> None:
@@ -62,53 +62,53 @@ class ControllerOutputs:
             self._odometry = publisher(node, topics.ODOMETRY)
             self._odometry_writer = OdometryWriter(WORLD_FRAME, BASE_FRAME)
         self._fallen = publisher(node, topics.FALLEN)
-        self._told_fallen = False
+        self._published_fallen = False
         self._fallen.publish(Bool(data=False))
-        self._last_period = self._last_told = -1
+        self._last_period = self._last_published = -1
 
     def unheard(self, least: int) -> list[str]:
-        """Return the topics that have fewer listeners than ``least``."""
+        """Return the topics that have fewer than ``least`` reliable subscribers."""
         publishers = [readout for _, readout, _ in self._readouts]
         publishers += [self._plan.numbers] if self._plan is not None else []
         publishers += [self._fallen] + ([self._odometry] if self._odometry is not None else [])
         return [p.topic_name for p in publishers if listeners(self._node, p) < least]
 
     def publish(self, t_ns: int) -> None:
-        """Publish what there is after the update for the joint states stamped ``t_ns`` [ns]."""
+        """Publish the outputs after the controller's update for the joint states stamped ``t_ns`` [ns]."""
         guard = self._guard
-        if guard.fallen != self._told_fallen:
-            self._told_fallen = guard.fallen
+        if guard.fallen != self._published_fallen:
+            self._published_fallen = guard.fallen
             self._fallen.publish(Bool(data=guard.fallen))
         if self._shown is not None:
-            self._shown.tell(guard.readouts, t_ns)
+            self._shown.publish(guard.readouts, t_ns)
         period = t_ns // PERIOD_NS
         if period == self._last_period:
             return
         self._last_period = period
-        self._last_told = t_ns
-        self._tell(t_ns)
+        self._last_published = t_ns
+        self._publish_all(t_ns)
 
     def repeat(self, t_ns: int) -> None:
-        """Publish once more what was published for the joint states stamped ``t_ns`` [ns], if anything was."""
-        if t_ns == self._last_told:
-            self._tell(t_ns)
+        """Publish again the outputs for the joint states stamped ``t_ns`` [ns], if they were published before."""
+        if t_ns == self._last_published:
+            self._publish_all(t_ns)
 
-    def _tell(self, t_ns: int) -> None:
+    def _publish_all(self, t_ns: int) -> None:
         guard = self._guard
         for name, readout, writer in self._readouts:
             readout.publish(writer.write(guard.readouts[name]))
         if self._plan is not None:
-            self._plan.tell(guard.readouts, t_ns)
+            self._plan.publish(guard.readouts, t_ns)
         estimate = guard.estimate if self._odometry is not None else None
         if estimate is not None:
             self._odometry.publish(self._odometry_writer.write(estimate.q[:7], estimate.v[:6], t_ns))
 
 
-class _Together:
-    """All readouts of some names in one message.
+class _ReadoutBundle:
+    """Combines the telemetry signals of some names in one message.
 
     Args:
-        names: Of the readouts.
+        names: Names of the signals.
     """
 
     def __init__(self, names: list[str]) -> None:
@@ -117,71 +117,71 @@ class _Together:
         self._values = np.zeros(1 + len(names))
 
     def write(self, readouts: Mapping[str, float], t_ns: int) -> bytes:
-        """Return the message, serialised, of the time ``t_ns`` [ns]."""
+        """Return the serialised message for the time ``t_ns`` [ns]."""
         self._values[0] = t_ns / NS_PER_S
         self._values[1:] = [readouts[name] for name in self._names]
         return self._writer.write(self._values)
 
 
 class _ShownPublisher:
-    """What a viewer shows, as long as one listens: in one message, as each takes some of the tick.
+    """Publishes all telemetry in one message while a viewer subscribes, because each message takes time of the tick.
 
     Args:
         node: The node.
-        names: Of the readouts.
+        names: Names of the signals.
     """
 
     def __init__(self, node: Node, names: list[str]) -> None:
         self._publisher = publisher(node, topics.READOUTS_SHOWN)
-        self._together = _Together(names)
+        self._bundle = _ReadoutBundle(names)
         self._due = 0
 
-    def tell(self, readouts: Mapping[str, float], t_ns: int) -> None:
-        """Publish the readouts of the time ``t_ns`` [ns], unless it was done a short while ago."""
+    def publish(self, readouts: Mapping[str, float], t_ns: int) -> None:
+        """Publish the telemetry for the time ``t_ns`` [ns], unless the last message was too recent."""
         now = time.monotonic_ns()
         if now >= self._due and self._publisher.get_subscription_count():
             self._due = now + _SHOWN_NS
-            self._publisher.publish(self._together.write(readouts, t_ns))
+            self._publisher.publish(self._bundle.write(readouts, t_ns))
 
 
 class _PlanPublisher:
-    """What a controller shows of its plan, as long as somebody listens: all numbers, and footsteps for other viewers.
+    """Publishes a controller's plan while a node subscribes: all its numbers, and the footsteps for other viewers.
 
     Args:
         node: The node.
-        names: Of the readouts.
+        names: Names of the telemetry signals that belong to the plan.
 
     Attributes:
-        numbers: The publisher of the numbers.
+        numbers: Publisher of the numbers.
     """
 
     def __init__(self, node: Node, names: list[str]) -> None:
         self.numbers = publisher(node, topics.PLAN)
         self._footsteps = publisher(node, topics.PLANNED_STEPS)
-        self._together = _Together(names)
-        self._told: bytes | None = None
+        self._bundle = _ReadoutBundle(names)
+        self._published_steps: bytes | None = None
 
-    def tell(self, readouts: Mapping[str, float], t_ns: int) -> None:
-        """Publish the plan of the time ``t_ns`` [ns]."""
+    def publish(self, readouts: Mapping[str, float], t_ns: int) -> None:
+        """Publish the plan for the time ``t_ns`` [ns]."""
         if self.numbers.get_subscription_count():
-            self.numbers.publish(self._together.write(readouts, t_ns))
+            self.numbers.publish(self._bundle.write(readouts, t_ns))
         if self._footsteps.get_subscription_count():
             plan = plan_of(readouts)
             steps = np.zeros((0, 4)) if plan is None or plan.footsteps is None else plan.footsteps
-            if steps.tobytes() != self._told:
-                self._told = steps.tobytes()
+            if steps.tobytes() != self._published_steps:
+                self._published_steps = steps.tobytes()
                 self._footsteps.publish(path_of(np.nan_to_num(steps), t_ns))
 
 
 def path_of(steps: Array, t_ns: int) -> Path:
-    """Return a path of the poses ``steps`` (n, 4), x, y, z [m] and yaw [rad], in the world."""
+    """Return a path of the poses ``steps`` (n, 4): x, y, z [m] and yaw [rad], in the world frame."""
     path = Path()
     path.header.frame_id = topics.PLANNED_STEPS.frame
     path.header.stamp.sec, path.header.stamp.nanosec = divmod(t_ns, NS_PER_S)
     for x, y, z, yaw in steps.tolist():
         pose = PoseStamped(header=path.header)
-        place, turned = pose.pose.position, pose.pose.orientation
-        place.x, place.y, place.z = x, y, z
-        turned.z, turned.w = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
+        position, rotation = pose.pose.position, pose.pose.orientation
+        position.x, position.y, position.z = x, y, z
+        rotation.z, rotation.w = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
         path.poses.append(pose)
     return path

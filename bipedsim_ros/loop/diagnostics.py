@@ -1,4 +1,4 @@
-"""A status on /diagnostics (REP-107), as every node tells one of itself once a second."""
+"""Publish a node's status on /diagnostics (REP-107), as every node does once a second."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rclpy.node import Node
 def publish_status(
     node: Node, publisher: Any, name: str, level: bytes, message: str, values: Mapping[str, Any], hardware_id: str = ""
 ) -> None:
-    """Publish a status, stamped now, where somebody listens.
+    """Publish a status, stamped with the current time, if a node subscribes.
 
     Args:
-        node: Whose clock stamps it.
-        publisher: Of /diagnostics.
-        name: What it is of.
-        level, message: How it is, one of DiagnosticStatus' levels, and in words.
-        values: What was counted.
-        hardware_id: Robot that it is about.
+        node: Node whose clock stamps the message.
+        publisher: Publisher of /diagnostics.
+        name: Name of the status.
+        level, message: Level (a constant of DiagnosticStatus) and its explanation.
+        values: Counted values.
+        hardware_id: Robot that the status describes.
     """
     if not publisher.get_subscription_count():
         return

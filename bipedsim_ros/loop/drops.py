@@ -1,4 +1,4 @@
-"""Messages that were dropped: counted by kind, and told at the first of each kind and every few seconds after it."""
+"""Count dropped messages by kind, and log the first of each kind and then one every few seconds."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ _EVERY_S = 5.0
 
 
 class Drops:
-    """Counts of messages that were dropped.
+    """Counts dropped messages.
 
     Args:
-        tell: Called with a text; rclpy's own throttle goes by the line of the call, so that one kind would silence
-            another.
-        clock: Time [s] by which the rest of a kind is told now and then.
+        tell: Called with a text. rclpy's own throttle is per source line, so that one kind would suppress another.
+        clock: Time [s] for the interval between two texts of a kind.
 
     Attributes:
-        by_kind: How many, by what was wrong with them.
+        by_kind: Number of messages by kind of fault.
     """
 
     def __init__(self, tell: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -28,11 +27,11 @@ class Drops:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of all dropped messages."""
         return sum(self.by_kind.values())
 
     def add(self, kind: str, text: str) -> None:
-        """Count one message of a kind, and say ``text`` of it if it is the first or the others were long ago."""
+        """Count a message of a kind, and log ``text`` if it is the first or the last log of this kind is old."""
         count = self.by_kind[kind] = self.by_kind.get(kind, 0) + 1
         now = self._clock()
         if now >= self._quiet_until.get(kind, now):

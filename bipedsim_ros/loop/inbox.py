@@ -1,7 +1,7 @@
-"""Waiting for one subscription from a loop that owns its deadlines.
+"""Wait for messages in a loop with deadlines, and serve everything else in a thread.
 
-An executor looks at all entities of a node on every call; a wait set on the one subscription that matters answers in
-half the time. Everything else (services, parameters, slow topics) is served by an executor in a thread of its own.
+An executor checks all entities of a node on every call. A wait set with only the relevant subscriptions responds in
+half the time. An executor in a separate thread serves services, parameters and slow topics.
 """
 
 from __future__ import annotations
@@ -21,47 +21,47 @@ from bipedsim_ros.wire import Topic, message_class, relative, requested
 
 _AFTER_FAULT_S = 0.01
 _SWITCH_S = 1e-4
-"""How long the loop waits for Python while the thread beside it has it; by default 5 ms, some ticks."""
+"""Maximum time the loop waits for Python's interpreter lock while another thread holds it; the default is 5 ms."""
 
 
 class HandledByLoop(CallbackGroup):
-    """Keeps executors away from what a loop takes by itself."""
+    """Callback group that hides the loop's own subscriptions from executors."""
 
     def can_execute(self, entity: Any) -> bool:
-        """Refuse: the loop does it."""
+        """Refuse, because the loop reads the messages."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Refuse: the loop does it."""
+        """Refuse, because the loop reads the messages."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """Do nothing, as nothing was begun."""
+        """Do nothing, because nothing was begun."""
 
 
 def _taken_by_loop(_message: Any = None) -> None:
-    """Never called: the loop takes the messages of its subscriptions."""
+    """Serve as the required callback; never called, because the loop reads the messages."""
 
 
 class Inbox:
-    """Subscriptions to wait for, others that are only read, and a way to end the wait from another thread.
+    """Provides subscriptions that end a wait, others that are only read, and a wake-up from another thread.
 
     Args:
         node: The node.
-        topic: What :meth:`take` reads.
-        more: Further ones whose messages end a wait, too; :meth:`take_any` reads all.
+        topic: Topic that :meth:`take` reads.
+        more: Further topics whose messages end a wait; :meth:`take_any` reads all of them.
     """
 
     def __init__(self, node: Node, topic: Topic, *more: Topic) -> None:
         self._node = node
         self._group = HandledByLoop()
-        self._awaited = [(one, self.subscribe(one)) for one in (topic, *more)]
+        self._awaited = [(awaited, self.subscribe(awaited)) for awaited in (topic, *more)]
         self._subscription = self._awaited[0][1]
         self._guard = node.create_guard_condition(_taken_by_loop, callback_group=self._group)
         self._wait_set = rclpy_implementation.WaitSet(len(self._awaited), 1, 0, 0, 0, 0, node.context.handle)
 
     def subscribe(self, topic: Topic, foot: str = "") -> Any:
-        """Return a further subscription of the loop, to be read with :meth:`take_from`."""
+        """Return a further subscription of the loop; read it with :meth:`take_from`."""
         return self._node.create_subscription(
             message_class(topic.msgtype),
             relative(topic.of(foot)),
@@ -73,15 +73,15 @@ class Inbox:
 
     @property
     def topic(self) -> str:
-        """The resolved name of the topic that is waited for."""
+        """Resolved name of the first topic that ends a wait."""
         return str(self._subscription.topic_name)
 
     def publishers(self) -> int:
-        """Return how many publishers the subscriptions that are waited for are connected to."""
+        """Return the number of publishers to which the awaited subscriptions are connected."""
         return sum(subscription.get_publisher_count() for _, subscription in self._awaited)
 
     def wait(self, timeout_ns: int) -> bool:
-        """Block until a message comes, :meth:`wake` is called or the time is over; return whether one is there."""
+        """Block until a message arrives, :meth:`wake` is called, or the timeout; return whether a message is there."""
         wait_set = self._wait_set
         wait_set.clear_entities()
         for _, subscription in self._awaited:
@@ -91,11 +91,11 @@ class Inbox:
         return bool(wait_set.get_ready_entities("subscription"))
 
     def take(self) -> bytes | None:
-        """Return the next message, serialised, without blocking, or None."""
+        """Return the next serialised message, or None; never block."""
         return self.take_from(self._subscription)
 
     def take_any(self) -> tuple[Topic, bytes] | None:
-        """Return the next message of all that is waited for, serialised, with its topic; never block."""
+        """Return the next serialised message of all awaited topics with its topic, or None; never block."""
         for topic, subscription in self._awaited:
             data = self.take_from(subscription)
             if data is not None:
@@ -104,7 +104,7 @@ class Inbox:
 
     @staticmethod
     def take_from(subscription: Any) -> bytes | None:
-        """Return the next message of a subscription made by :meth:`subscribe`, serialised, or None; never block."""
+        """Return the next serialised message of a subscription from :meth:`subscribe`, or None; never block."""
         taken = subscription.handle.take_message(subscription.msg_type, True)
         return None if taken is None else taken[0]
 
@@ -114,7 +114,7 @@ class Inbox:
 
 
 class Background:
-    """Serves the services, parameters and slow topics of a node in a thread beside its loop."""
+    """Serves the services, parameters and slow topics of a node in a separate thread."""
 
     def __init__(self, node: Node) -> None:
         self._executor = SingleThreadedExecutor(context=node.context)
@@ -124,7 +124,7 @@ class Background:
         self._thread = threading.Thread(target=self._run, name="services", daemon=True)
 
     def start(self) -> None:
-        """Begin to serve."""
+        """Start the thread."""
         sys.setswitchinterval(_SWITCH_S)
         self._thread.start()
 
@@ -136,7 +136,7 @@ class Background:
             except ExternalShutdownException:
                 return
             except Exception as error:
-                # Whatever one message, service or file met: the others must be served.
+                # A failure in one message, service or file must not prevent service to the others.
                 kind = type(error).__name__
                 self._drops.add(kind, f"a message or service was not served: {kind}: {error}; the others still are")
                 self._stop.wait(_AFTER_FAULT_S)
@@ -146,7 +146,7 @@ class Background:
         self._executor.create_task(work)
 
     def stop(self) -> None:
-        """Finish what runs and end the thread."""
+        """Finish the current callback and end the thread."""
         self._stop.set()
         self._executor.wake()
         if self._thread.is_alive():

@@ -1,7 +1,7 @@
-"""A core that the loop of a node has for itself, as far as other nodes of this kind are concerned.
+"""Reserve a processor core for the loop of a node, with respect to other nodes of this project.
 
-Where cores are few the kernel moves threads that wake each other from one to the other, and what they need is in the
-cache of the other core: on two cores, a round trip took half as long again.
+With few cores, the kernel moves threads that wake each other between cores, so their data are in the cache of the other
+core. On two cores, a round trip then took half as long again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bipedsim.errors import ConfigError
 
 AUTO, ANY = "auto", "any"
 _MIDDLEWARE = "dds."
-"""How the names of the middleware's threads begin (Fast DDS)."""
+"""Prefix of the names of the middleware's threads (Fast DDS)."""
 
 
 def cores_of(text: str) -> frozenset[int]:
     """Return the cores that a parameter names; none for ``auto`` and ``any``.
 
     Raises:
-        ConfigError: It names none, or one that this process may not run on.
+        ConfigError: The text names no cores, or a core on which this process may not run.
     """
     if text in (AUTO, ANY):
         return frozenset()
@@ -44,7 +44,7 @@ def cores_of(text: str) -> frozenset[int]:
 
 
 def wrong_cores(text: str) -> Iterator[str]:
-    """Yield what is wrong with a parameter that names cores, if anything is."""
+    """Yield an error message if a parameter does not name valid cores."""
     try:
         cores_of(text)
     except ConfigError as error:
@@ -52,16 +52,16 @@ def wrong_cores(text: str) -> Iterator[str]:
 
 
 class OwnCore:
-    """Keeps the calling thread, and those that bring its messages, on some cores.
+    """Restricts the calling thread, and the middleware's threads that deliver its messages, to some cores.
 
-    Other threads of the process stay free, as a controller may have many.
+    Other threads of the process are not restricted, because a controller may have many.
 
     Args:
         wanted: ``auto`` for a core that no other node has taken, ``any``, or the numbers of cores.
-        claim: Name of the abstract socket that says that core ``{}`` is taken; the kernel forgets it with the process.
+        claim: Name of the abstract socket that marks core ``{}`` as taken; it disappears with the process.
 
     Raises:
-        ConfigError: As :func:`cores_of`.
+        ConfigError: See :func:`cores_of`.
     """
 
     def __init__(self, wanted: str, claim: str = "\0bipedsim-core-{}") -> None:
@@ -69,15 +69,15 @@ class OwnCore:
         self._cores = cores_of(wanted)
         self._permitted = _permitted()
         self._claim: socket.socket | None = None
-        self._held: set[int] = set()
+        self._restricted: set[int] = set()
         self._known: set[int] = set()
 
     def take(self, deadlines: bool) -> str:
-        """Stay there from now on; return what came of it, for the log, or an empty text.
+        """Restrict the threads from now on; return the result for the log, or an empty text.
 
         Args:
-            deadlines: Whether the loop has any. Then ``auto`` is for threads that go before others (SCHED_FIFO): one
-                that does not may wait for its core for milliseconds while the next is idle.
+            deadlines: Whether the loop has deadlines. In this case ``auto`` needs real-time priority (SCHED_FIFO):
+                without it, a thread may wait milliseconds for its core while another core is idle.
         """
         if self._wanted == ANY or len(self._permitted) < 2:
             return ""
@@ -95,32 +95,32 @@ class OwnCore:
                 name = Path(f"/proc/self/task/{thread}/comm").read_text()
                 if thread == loop or name.startswith(_MIDDLEWARE):
                     os.sched_setaffinity(thread, cores)
-                    self._held.add(thread)
+                    self._restricted.add(thread)
         return f"on {_named(cores)} (cpu_affinity = {self._wanted})"
 
     def let_go_of_others(self) -> str:
-        """Where threads have begun since :meth:`take`, which share its core, give all of them every core again.
+        """Release the threads to all cores if new threads share the core since :meth:`take`.
 
         Returns:
-            What was done, for the log, or an empty text.
+            The action taken, for the log, or an empty text.
         """
-        if not self._held or self._cores or not (new := _threads() - self._known):
+        if not self._restricted or self._cores or not (new := _threads() - self._known):
             return ""
-        for thread in self._held | new:
+        for thread in self._restricted | new:
             with suppress(ProcessLookupError):
                 os.sched_setaffinity(thread, self._permitted)
-        self._held.clear()
+        self._restricted.clear()
         self.release()
         return "threads have begun since the start: the loop has no core of its own any more, so that they find room"
 
     def release(self) -> None:
-        """Leave the core to other nodes; the threads stay where they are."""
+        """Release the claim on the core; the threads stay restricted to it."""
         if self._claim is not None:
             self._claim.close()
             self._claim = None
 
     def _claimed(self) -> frozenset[int]:
-        """Return a core that nobody had, and has it now, preferably the one that the kernel has chosen; or none."""
+        """Claim a free core, preferably the current one, and return it; empty if no core is free."""
         here = ctypes.CDLL(None).sched_getcpu()
         for core in sorted(self._permitted, key=lambda core: (core != here, core)):
             claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -135,7 +135,7 @@ class OwnCore:
 
 
 def _permitted() -> frozenset[int]:
-    """Return the cores that this process may run on; none where the system cannot say."""
+    """Return the cores on which this process may run; empty where the system cannot report them."""
     return frozenset(os.sched_getaffinity(0)) if sys.platform == "linux" else frozenset()
 
 

@@ -1,4 +1,4 @@
-"""Everything that sim_node publishes, and the order within a tick."""
+"""Publish everything that sim_node publishes, in a fixed order within a tick."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ from bipedsim_ros.wire import (
 )
 
 Make = Callable[..., Any]
-"""Makes a publisher of a topic, of a foot, and of a name among those that begin with the name of the row."""
+"""Creates a publisher of a topic, for a foot, or for a name that completes the topic's prefix."""
 _SHOWN_NS = NS_PER_S // 60
-"""Time of the wall clock between two messages for viewers: a page needs no more, and each takes some of the tick."""
+"""Minimum wall time between two messages for viewers: a page needs no more, and each message takes time of the tick."""
 _SHOWN_LATE_NS, _SHOWN_LAST_NS = NS_PER_S // 5, NS_PER_S
-"""How long viewers wait for a tick that has time to spare; and for one that has just enough, before they take it from
-one that has not: where a loop fills its ticks, each message that it is made to send may cost it a command."""
+"""Time that viewers wait for a tick with spare time; and for one with just enough time, before a message is published
+regardless. If the loop has no spare time, each such message may delay a command."""
 
 _LOOK_S = 0.2
-"""How long to wait for acknowledgements before looking for subscribers that have died [s]."""
+"""Time to wait for acknowledgements before checking for dead subscribers [s]."""
 
 
-class _Told:
-    """A topic whose messages are made while somebody listens: later they can be had by nobody.
+class _OnDemandPublisher:
+    """Serialises and publishes the messages of a topic only while a node subscribes.
 
     Args:
-        publisher: Of the topic, which keeps nothing for those who come late.
-        write: Returns a message, serialised.
-        name: Of the topic, where a viewer is shown it.
+        publisher: Publisher of the topic; it must not be latched.
+        write: Returns a serialised message.
+        name: Name of the topic for viewers.
 
     Attributes:
-        heard: Returns how many subscriptions there are.
+        heard: Returns the number of subscriptions.
     """
 
     def __init__(self, publisher: Any, write: Callable[..., bytes], name: str = "") -> None:
@@ -63,33 +63,33 @@ class _Told:
         self.heard = publisher.get_subscription_count
 
     def publish(self, *values: Any) -> None:
-        """Publish what ``write(*values)`` returns."""
+        """Publish the message ``write(*values)``."""
         self._newest = None
         if self.heard():
             self._newest = self._write(*values)
             self._publisher.publish(self._newest)
 
     def part(self, *values: Any) -> tuple[str, bytes]:
-        """Return name and message for who is shown it."""
+        """Return name and message for viewers."""
         return self._name, self._write(*values)
 
     def newest(self, *values: Any) -> tuple[str, bytes]:
-        """Return the same; of what is published at every tick it is made already, if somebody listens."""
+        """Return name and message for viewers; reuse the message that was published in this tick, if any."""
         return self.part(*values) if self._newest is None else (self._name, self._newest)
 
 
 class SensorPublishers:
-    """What a robot measures: IMU, ankle wrenches, then joint states, which are what a controller waits for."""
+    """Publishes the measurements: IMU, ankle wrenches, and last the joint states, for which a controller waits."""
 
     def __init__(self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher) -> None:
         frame = topics.IMU.frame_of(imu=robot.imu_frame)
         chains = Chains(robot) if robot.loops else None
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
-        self._imu = _Told(make(node, topics.IMU), conversions.ImuWriter(frame).write)
+        self._imu = _OnDemandPublisher(make(node, topics.IMU), conversions.ImuWriter(frame).write)
         self._joint_states = make(node, topics.JOINT_STATES)
         self._newest = b""
         self._ankles = [
-            _Told(
+            _OnDemandPublisher(
                 make(node, topics.ANKLE_WRENCH, sole.name),
                 conversions.WrenchWriter(topics.ANKLE_WRENCH.frame_of(sole.name), ft_sign).write,
             )
@@ -97,20 +97,20 @@ class SensorPublishers:
         ]
 
     def subscribers(self) -> int:
-        """Return how many subscriptions the joint states have."""
+        """Return the number of subscriptions to the joint states."""
         return int(self._joint_states.get_subscription_count())
 
     def publish(self, observation: Observation, t_ns: int) -> int:
-        """Publish one observation; return the time on the monotonic clock [ns] at which the joint states left."""
+        """Publish an observation; return the time of the monotonic clock [ns] before the joint states are sent."""
         self._publish_imu(observation, t_ns)
         self._publish_ankles(observation, t_ns)
         return self._publish_joints(observation, t_ns)
 
     def publish_faulty(self, observation: Observation, faults: FaultSchedule) -> int:
-        """Publish what comes through, with the stamps of when it was measured; return what :meth:`publish` does."""
-        ways = {IMU: self._publish_imu, ANKLES: self._publish_ankles, JOINTS: self._publish_joints}
+        """Publish the measurements that pass the faults, with their own stamps; return as :meth:`publish`."""
+        publishers = {IMU: self._publish_imu, ANKLES: self._publish_ankles, JOINTS: self._publish_joints}
         out_ns = time.monotonic_ns()
-        for sensor, publish in ways.items():
+        for sensor, publish in publishers.items():
             if faults.sent[sensor]:
                 out_ns = publish(observation, round(faults.stamp[sensor] * NS_PER_S)) or out_ns
         return out_ns
@@ -129,20 +129,22 @@ class SensorPublishers:
         return out_ns
 
     def parts(self) -> Iterator[tuple[str, bytes]]:
-        """Yield what a viewer is shown, as it was published last: sensors may fail."""
+        """Yield the joint states for viewers as last published, because sensors may fail."""
         if self._newest:
             yield topics.JOINT_STATES.name, self._newest
 
 
 class _FootPublishers:
-    """What only the ground knows about one foot."""
+    """Publishes the contact quantities of one foot that only a simulator has."""
 
     def __init__(self, node: Node, name: str, make: Make) -> None:
         wrench, cop = topics.SOLE_WRENCH, topics.SOLE_COP
         wrench_writer, contact = conversions.WrenchWriter(wrench.frame_of(name)), topics.CONTACT
-        self._wrench = _Told(make(node, wrench, name), wrench_writer.write, wrench.of(name))
-        self._cop = _Told(make(node, cop, name), conversions.PointWriter(cop.frame_of(name)).write)
-        self._contact = _Told(make(node, contact, name), conversions.ContactWriter().write, contact.of(name))
+        self._wrench = _OnDemandPublisher(make(node, wrench, name), wrench_writer.write, wrench.of(name))
+        self._cop = _OnDemandPublisher(make(node, cop, name), conversions.PointWriter(cop.frame_of(name)).write)
+        self._contact = _OnDemandPublisher(
+            make(node, contact, name), conversions.ContactWriter().write, contact.of(name)
+        )
         self._mode = publisher(node, topics.CONTACT_MODE, name)
         self._last_mode: tuple[int, bool, int] | None = None
 
@@ -157,48 +159,50 @@ class _FootPublishers:
             self._mode.publish(String(data=mode_name(mode, sliding, n)))
 
     def parts(self, contact: ContactResult, k: int, t: float, t_ns: int) -> Iterator[tuple[str, bytes]]:
-        """Yield what a viewer is shown of foot ``k``."""
+        """Yield the messages about foot ``k`` for viewers."""
         yield self._wrench.newest(contact.wrench[k], t_ns)
         yield self._contact.newest(contact, k, t)
 
 
 class _VertexPublisher:
-    """The forces at the vertices of one sole."""
+    """Publishes the forces at the vertices of one sole."""
 
     def __init__(self, node: Node, sole: Sole, make: Make) -> None:
         labels = schema.vertex_labels(sole.n_vertices)
-        self._topic = _Told(make(node, topics.VERTEX_FORCES, sole.name), conversions.NumbersWriter(labels).write)
+        self._topic = _OnDemandPublisher(
+            make(node, topics.VERTEX_FORCES, sole.name), conversions.NumbersWriter(labels).write
+        )
         self.heard = self._topic.heard
 
     def publish(self, forces: Array, t: float) -> None:
-        """Publish forces (N, 3) [N] of the time ``t`` [s]."""
+        """Publish forces (N, 3) [N] for the time ``t`` [s]."""
         self._topic.publish(np.append(t, forces))
 
 
-class _Sporadic:
-    """A topic of ground truth that is published while there is something in it, and once more when that ends."""
+class _SporadicPublisher:
+    """Publishes a topic of ground truth while it has values, and once more after they end."""
 
     def __init__(self, node: Node, topic: topics.Topic, robot: Robot, make: Make) -> None:
         self._writer = conversions.ColumnsWriter(topic, robot.joint_names)
-        self._topic = _Told(make(node, topic), self._writer.write, topic.name)
+        self._topic = _OnDemandPublisher(make(node, topic), self._writer.write, topic.name)
         self.heard = self._topic.heard
-        self._said = False
+        self._had_values = False
 
     def publish(self, truth: GroundTruth, t: float) -> None:
-        """Publish it where there is a reason."""
-        says = self._writer.says_something(truth)
-        if says or self._said:
-            self._said = says
+        """Publish the topic if it has values now or had values at the last call."""
+        has_values = self._writer.says_something(truth)
+        if has_values or self._had_values:
+            self._had_values = has_values
             self._topic.publish(truth, t)
 
     def parts(self, truth: GroundTruth, t: float) -> Iterator[tuple[str, bytes]]:
-        """Yield what a viewer is shown, where there is anything in it."""
+        """Yield the message for viewers, if it has values."""
         if self._writer.says_something(truth):
             yield self._topic.part(truth, t)
 
 
 class _PlatePublishers:
-    """What one force plate gives: every sample, and wrench, CoP and free moment of the newest one."""
+    """Publishes every sample of one force plate, and wrench, CoP and free moment of the newest sample."""
 
     def __init__(self, node: Node, geometry: PlateGeometry, make: Make) -> None:
         name = geometry.name
@@ -206,16 +210,18 @@ class _PlatePublishers:
         signals = conversions.NumbersWriter(("t", *geometry.channel_names, schema.CLIPPED))
         wrench = conversions.WrenchWriter(topics.PLATE_WRENCH.frame)
         cop = conversions.PointWriter(topics.PLATE_COP.frame)
-        self._signals = _Told(make(node, topics.PLATE_SIGNALS, name=name), signals.write)
-        self._wrench = _Told(make(node, topics.PLATE_WRENCH, name=name), wrench.write)
-        self._cop = _Told(make(node, topics.PLATE_COP, name=name), cop.write)
-        self._free_moment = _Told(make(node, topics.PLATE_FREE_MOMENT, name=name), conversions.NumberWriter().write)
-        # Said once, and kept for who comes late.
-        self._said = publisher(node, topics.PLATE_GEOMETRY, name=name)
-        self._said.publish(String(data=json.dumps(as_json(geometry))))
+        self._signals = _OnDemandPublisher(make(node, topics.PLATE_SIGNALS, name=name), signals.write)
+        self._wrench = _OnDemandPublisher(make(node, topics.PLATE_WRENCH, name=name), wrench.write)
+        self._cop = _OnDemandPublisher(make(node, topics.PLATE_COP, name=name), cop.write)
+        self._free_moment = _OnDemandPublisher(
+            make(node, topics.PLATE_FREE_MOMENT, name=name), conversions.NumberWriter().write
+        )
+        # The geometry is published once on a latched topic. The attribute keeps its publisher alive.
+        self._geometry_publisher = publisher(node, topics.PLATE_GEOMETRY, name=name)
+        self._geometry_publisher.publish(String(data=json.dumps(as_json(geometry))))
 
     def publish(self, samples: Array, clipped: int) -> None:
-        """Publish the samples (n, 1 + c) of a tick."""
+        """Publish the samples (n, 1 + c) of a tick, each a time [s] and c channels."""
         if not len(samples):
             return
         for sample in samples:
@@ -229,7 +235,7 @@ class _PlatePublishers:
 
 
 class GroundPublishers:
-    """What no robot measures: sole wrenches, CoP, contact, ground truth; and the clock at the end of the tick."""
+    """Publishes sole wrenches, CoP, contact and ground truth, which a robot cannot measure, and the clock last."""
 
     def __init__(
         self,
@@ -242,10 +248,10 @@ class GroundPublishers:
         vertices: VertexForces | None = None,
     ) -> None:
         self._vertices = vertices
-        self._of_vertices = [_VertexPublisher(node, sole, make) for sole in robot.soles if vertices is not None]
+        self._vertex_publishers = [_VertexPublisher(node, sole, make) for sole in robot.soles if vertices is not None]
         self._plates = [_PlatePublishers(node, geometry, make) for geometry in plates]
         self._objects = [
-            _Told(
+            _OnDemandPublisher(
                 make(node, topics.OBJECTS, name=name),
                 conversions.OdometryWriter(WORLD_FRAME, name).write,
                 topics.OBJECTS.of("", name),
@@ -255,23 +261,24 @@ class GroundPublishers:
         self._feet = [_FootPublishers(node, sole.name, make) for sole in robot.soles]
         efforts = conversions.EffortWriter(robot.joint_names, topics.APPLIED.frame)
         setpoints = conversions.ColumnsWriter(topics.SETPOINTS, robot.joint_names)
-        self._applied = _Told(make(node, topics.APPLIED), efforts.write, topics.APPLIED.name)
-        self._setpoints = _Told(make(node, topics.SETPOINTS), setpoints.write)
-        self._bodies = _Sporadic(node, topics.BODY_CONTACTS, robot, make)
+        self._applied = _OnDemandPublisher(make(node, topics.APPLIED), efforts.write, topics.APPLIED.name)
+        self._setpoints = _OnDemandPublisher(make(node, topics.SETPOINTS), setpoints.write)
+        self._bodies = _SporadicPublisher(node, topics.BODY_CONTACTS, robot, make)
         sporadic = (topics.JOINT_STOPS, *((topics.GANTRY,) if gantry else ()))
-        self._sporadic = [self._bodies, *(_Sporadic(node, topic, robot, make) for topic in sporadic)]
-        self._cop = _Told(make(node, topics.COP), conversions.PointWriter(topics.COP.frame).write)
-        self._clock = _Told(publisher(node, topics.CLOCK), conversions.ClockWriter().write)
-        self._odometry: _Told | None = None
+        self._sporadic = [self._bodies, *(_SporadicPublisher(node, topic, robot, make) for topic in sporadic)]
+        self._cop = _OnDemandPublisher(make(node, topics.COP), conversions.PointWriter(topics.COP.frame).write)
+        self._clock = _OnDemandPublisher(publisher(node, topics.CLOCK), conversions.ClockWriter().write)
+        self._odometry: _OnDemandPublisher | None = None
         if robot.free_flyer:
             writer = conversions.OdometryWriter(WORLD_FRAME, BASE_FRAME)
-            self._odometry = _Told(make(node, topics.GROUND_TRUTH), writer.write, topics.GROUND_TRUTH.name)
-        told = (self._cop, *self._of_vertices, *self._sporadic, *(() if self._odometry is None else (self._odometry,)))
-        self._truth_heard = [one.heard for one in told]
+            self._odometry = _OnDemandPublisher(make(node, topics.GROUND_TRUTH), writer.write, topics.GROUND_TRUTH.name)
+        odometry = () if self._odometry is None else (self._odometry,)
+        of_truth = (self._cop, *self._vertex_publishers, *self._sporadic, *odometry)
+        self._truth_heard = [topic.heard for topic in of_truth]
         self._truth: GroundTruth | None = None
 
     def publish(self, sim: Simulator, t_ns: int) -> None:
-        """Publish what the ground did over the last step."""
+        """Publish the contact forces and the ground truth of the last step."""
         contact, t = sim.contact, sim.t
         for k, foot in enumerate(self._feet):
             foot.publish(contact, k, t, t_ns)
@@ -283,8 +290,9 @@ class GroundPublishers:
             self._truth = truth = sim.ground_truth()
             self._cop.publish(truth.cop_world, t_ns)
             if self._vertices is not None:
-                for one, forces in zip(self._of_vertices, self._vertices.read(truth.pose_world_sole), strict=True):
-                    one.publish(forces, t)
+                vertex_forces = self._vertices.read(truth.pose_world_sole)
+                for vertex_publisher, forces in zip(self._vertex_publishers, vertex_forces, strict=True):
+                    vertex_publisher.publish(forces, t)
             for sporadic in self._sporadic:
                 sporadic.publish(truth, t)
             if self._odometry is not None:
@@ -299,11 +307,11 @@ class GroundPublishers:
         self.publish_clock(t_ns)
 
     def publish_clock(self, t_ns: int) -> None:
-        """Publish the time alone."""
+        """Publish only the time."""
         self._clock.publish(t_ns)
 
     def parts(self, sim: Simulator, t_ns: int) -> Iterator[tuple[str, bytes]]:
-        """Yield what a viewer is shown of it."""
+        """Yield the messages for viewers."""
         for k, foot in enumerate(self._feet):
             yield from foot.parts(sim.contact, k, sim.t, t_ns)
         yield self._applied.newest(sim.command.tau_joint, t_ns)
@@ -321,11 +329,11 @@ class Publishers:
 
     Args:
         node: The node.
-        sim: What is published of.
+        sim: Simulator whose state is published.
         ft_sign, tf_rate: See :class:`bipedsim_ros.loop.SimParams`.
-        go_on: Given, nothing of a tick is lost to a reliable subscriber that is slow: see
+        go_on: If given, no message of a tick is lost to a slow reliable subscriber: see
             :class:`bipedsim_ros.wire.PatientPublisher`.
-        vertices: Given, forces at vertices are published too.
+        vertices: If given, the forces at the vertices are published too.
     """
 
     def __init__(
@@ -345,7 +353,7 @@ class Publishers:
             return PatientPublisher(node, topic, foot, go_on, name)
 
         make: Make = publisher if go_on is None else patient
-        others = set(node.publishers)
+        existing = set(node.publishers)
         self._sensors = SensorPublishers(node, sim.robot, ft_sign, make)
         objects = () if sim.objects is None else sim.objects.names
         plates = () if sim.force_plates is None else sim.force_plates.amplifiers.geometries
@@ -353,7 +361,7 @@ class Publishers:
         self._description = publisher(node, topics.ROBOT_DESCRIPTION)
         self._run = publisher(node, topics.RUN)
         self._description.publish(String(data=located(sim.robot.urdf_xml, sim.robot.urdf_path)))
-        self._recordable = [one for one in node.publishers if one not in others]
+        self._recordable = [created for created in node.publishers if created not in existing]
         self._transforms = make_transforms(node, sim.robot, tf_rate)
         self._shown, self._bundle = publisher(node, topics.SHOWN), BundleWriter()
         self._show_at = 0
@@ -363,69 +371,70 @@ class Publishers:
         return round(self._sim.t * NS_PER_S)
 
     def subscribers(self) -> int:
-        """Return how many subscriptions the joint states have."""
+        """Return the number of subscriptions to the joint states."""
         return self._sensors.subscribers()
 
     @property
     def names(self) -> list[str]:
-        """The topics that a recorder takes, as they are resolved."""
-        return [one.topic_name for one in self._recordable]
+        """Resolved names of the topics that a recorder records."""
+        return [recordable.topic_name for recordable in self._recordable]
 
     def unheard(self) -> list[str]:
-        """Return the topics to which nobody listens, those of tf aside."""
-        return [one.topic_name for one in self._recordable if not listeners(self._node, one)]
+        """Return the topics without a reliable subscriber, except /tf and /tf_static."""
+        return [recordable.topic_name for recordable in self._recordable if not listeners(self._node, recordable)]
 
     def drain(self, seconds: float, look: Callable[[], object]) -> bool:
-        """Wait until every reliable subscriber has what was published, ``seconds`` at most; return whether all have.
+        """Wait until every reliable subscriber has acknowledged all messages; return whether all have.
 
-        A publisher that goes takes with it what a busy recorder has not fetched yet.
+        A publisher that is destroyed discards the messages that a busy recorder has not received yet.
 
         Args:
-            look: Called now and then while it waits, as :meth:`bipedsim_ros.wire.Departures.look`: a dead subscriber
-                acknowledges nothing.
+            seconds: Maximum time to wait [s].
+            look: Called repeatedly during the wait, such as :meth:`bipedsim_ros.wire.Departures.look`: a dead
+                subscriber acknowledges nothing.
         """
         deadline = time.monotonic() + seconds
-        left = list(self._recordable)
-        while left:
+        pending = list(self._recordable)
+        while pending:
             wait = min(_LOOK_S, deadline - time.monotonic())
             if wait < 0.0:
                 return False
-            if left[-1].wait_for_all_acked(Duration(nanoseconds=round(wait * NS_PER_S))):
-                left.pop()
+            if pending[-1].wait_for_all_acked(Duration(nanoseconds=round(wait * NS_PER_S))):
+                pending.pop()
             else:
                 look()
         return True
 
     def publish_sensors(self, observation: Observation) -> int:
-        """Publish what the robot measures, the controller's trigger last; return when that left [ns]."""
+        """Publish the measurements, the joint states last; return the time at which those were sent [ns]."""
         return self._sensors.publish(observation, self._t_ns())
 
     def publish_faulty_sensors(self, observation: Observation, faults: FaultSchedule) -> int:
-        """Publish what ``faults`` let through of what the robot measures; return when the last of it left [ns]."""
+        """Publish the measurements that pass ``faults``; return the time at which the last was sent [ns]."""
         return self._sensors.publish_faulty(observation, faults)
 
-    def publish_run(self, said: dict[str, Any]) -> None:
-        """Publish what it takes to simulate the run again, or what happened in it."""
-        self._run.publish(String(data=json.dumps(said)))
+    def publish_run(self, entry: dict[str, Any]) -> None:
+        """Publish the settings needed to simulate the run again, or an event of the run."""
+        self._run.publish(String(data=json.dumps(entry)))
 
     def publish_ground(self) -> None:
-        """Publish all the rest, /clock last."""
+        """Publish everything except the measurements, /clock last."""
         t_ns = self._t_ns()
         if self._transforms is not None:
             self._transforms.publish(self._sim, t_ns)
         self._ground.publish(self._sim, t_ns)
 
     def publish_clock(self) -> None:
-        """Publish /clock alone, as during a pause; a viewer is shown the state again, as it may have come since."""
+        """Publish only /clock, as during a pause. Viewers get the state again, because they may have just started."""
         self._ground.publish_clock(self._t_ns())
         self.show()
 
     def show(self, left_ns: float = math.inf) -> None:
-        """Publish what viewers show, where one listens and has not had it for a while.
+        """Publish the state for viewers, if one subscribes and the last message is old enough.
 
         Args:
-            left_ns: Until the tick has to end [ns]. Where it is less than this takes, viewers wait for another tick,
-                1 s at most: nobody's command is to come late because somebody looks.
+            left_ns: Remaining time of the tick [ns]. If it is less than this call needs, viewers wait for another tick,
+                at most 1 s, because a viewer must not delay a command.
         """
         now = time.monotonic_ns()
         if now < self._show_at or not self._shown.get_subscription_count():

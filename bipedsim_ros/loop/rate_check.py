@@ -1,7 +1,7 @@
-"""Whether this machine steps fast enough for the rate: found out at the start, before a controller relies on it.
+"""Check at the start whether this machine steps fast enough for the rate, before a controller relies on it.
 
-A tick of n physics steps takes n times one of them, and once the sensors. Both are measured apart, so that the answer
-can name a rate and a physics step that this machine does keep.
+The time of a tick is that of its n physics steps plus once that of the sensors. Both are measured separately, so that
+the message can name a rate and a physics step that this machine can sustain.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from bipedsim.model import standing_torque
 from bipedsim.sim import Simulator, whole_ratio
 
 USABLE = 0.7
-"""Share of a tick that the step may take; topics and commands need the rest."""
+"""Maximum fraction of a tick for the step; topics and commands need the rest."""
 COMFORTABLE = 0.4
-"""Above this share a controller that takes its time answers after the deadline: a warning."""
+"""Fraction of a tick above which a slow controller may miss the deadline; the check warns above it."""
 TOPICS = 1e-4
-"""What a tick's messages take with nobody listening [s], measured on two cores of a virtual machine."""
+"""Time of a tick's messages without subscribers [s], measured on two cores of a virtual machine."""
 
 _HIGH = 0.95
-# The static torques of a posture do not balance it: after so much simulated time [s] the robot is put back.
-_STRETCH = 0.1
+# The static torques of a posture do not balance it, so the robot is put back after this simulated time [s].
+_RESTORE_S = 0.1
 _TICKS = 300
 _BUDGET_NS = 300_000_000
-# Whole rates [Hz] whose period is whole microseconds, so that it can be typed, within the range of rate and physics_dt.
+# Whole rates [Hz] with a period of whole microseconds, which can be typed, within the range of rate and physics_dt.
 _RATES = tuple(rate for rate in range(20_000, 9, -1) if 1_000_000 % rate == 0)
 
 
 @dataclass(frozen=True)
 class StepCost:
-    """What a tick costs.
+    """Computing time of a tick.
 
     Attributes:
-        tick: Median over the ticks [s].
-        high: What 95 % of the ticks do not exceed [s].
+        tick: Median of all ticks [s].
+        high: 95 % quantile of all ticks [s].
         physics: Median of a physics step [s].
-        sensors: Median of what comes after the last physics step of a tick [s].
-        substeps: Physics steps of a tick.
+        sensors: Median of the time after the last physics step of a tick [s].
+        substeps: Physics steps per tick.
     """
 
     tick: float
@@ -53,7 +53,7 @@ class StepCost:
 
     @classmethod
     def of(cls, physics_ns: Sequence[int], sensors_ns: Sequence[int], substeps: int) -> StepCost:
-        """Return the cost from the times of the physics steps of each tick together, and of its sensors [ns]."""
+        """Return the cost from the time of all physics steps of each tick, and of its sensors [ns]."""
         physics, sensors = np.array(physics_ns) * 1e-9, np.array(sensors_ns) * 1e-9
         return cls(
             tick=float(np.median(physics + sensors)),
@@ -64,14 +64,14 @@ class StepCost:
         )
 
     def of_tick(self, substeps: int) -> float:
-        """Return what a tick of ``substeps`` physics steps would take [s]."""
+        """Return the estimated time of a tick with ``substeps`` physics steps [s]."""
         return substeps * self.physics + self.sensors
 
 
 def measure(sim: Simulator, clock_ns: Callable[[], int] = time.perf_counter_ns) -> StepCost | None:
-    """Return what a tick costs while the robot stands, None if it does not get through one; the state is unchanged.
+    """Return the cost of a tick while the robot stands; None if the simulation diverges in the first tick.
 
-    Takes 0.3 s at most, or one tick where that is longer.
+    The state is unchanged. The measurement takes at most 0.3 s, or one tick if that is longer.
     """
     robot = sim.robot
     torque = np.clip(standing_torque(robot), -robot.effort_limit, robot.effort_limit)
@@ -88,14 +88,14 @@ def measure(sim: Simulator, clock_ns: Callable[[], int] = time.perf_counter_ns) 
     end = clock_ns() + _BUDGET_NS
     try:
         while len(physics) < _TICKS and (clock_ns() < end or not physics):
-            if sim.t - t >= _STRETCH:
+            if sim.t - t >= _RESTORE_S:
                 sim.restore(before)
             begin = clock_ns()
             sim.step(torque)
             sensors.append(clock_ns() - stepped)
             physics.append(stepped - begin)
     except DivergenceError:
-        # The run will say so in its own words, if it comes to that.
+        # The run itself reports a divergence if it occurs there.
         pass
     finally:
         sim.on_physics_step = listener
@@ -104,31 +104,35 @@ def measure(sim: Simulator, clock_ns: Callable[[], int] = time.perf_counter_ns) 
 
 
 def judge(cost: StepCost, contact_model: str, robot: str, rate: float, factor: float = 1.0) -> str:
-    """Return a warning about ``rate`` [Hz], empty if there is nothing to warn of.
+    """Return a warning about ``rate`` [Hz], or an empty text.
 
-    With a ``factor``, a second of the wall clock has so many simulated ones.
+    Args:
+        cost: Measured cost of a tick.
+        contact_model, robot: Names for the message.
+        rate: Ticks per simulated second [Hz].
+        factor: Simulated seconds per second of wall time.
 
     Raises:
-        ConfigError: The step takes more than ``USABLE`` of a tick; the message names the ways out.
+        ConfigError: The step takes more than ``USABLE`` of a tick; the message names remedies.
     """
     period = 1.0 / (rate * factor)
     faster = f" and real_time_factor = {factor:g}" if factor != 1.0 else ""
-    found = (
+    measured = (
         f"contact model {contact_model!r} takes {_us(cost.tick)} for a step of robot {robot!r} on this machine "
         f"(median; 95 % of them at most {_us(cost.high)}), and a tick at rate = {rate:g} Hz{faster} has {_us(period)}"
     )
     if cost.tick > USABLE * period:
-        ways = [*_ways_to_step_less(cost, rate, factor), "clock:=lock_step, which waits for every step"]
+        remedies = [*_ways_to_step_less(cost, rate, factor), "clock:=lock_step, which waits for every step"]
         others = ", ".join(name for name in CONTACT_MODELS if name != contact_model)
-        ways += [f"another contact_model ({others})", "rate_check:=warn to start nevertheless"]
-        raise ConfigError(f"{found}, of which it may take {USABLE:.0%}. Ways out: {'; '.join(ways)}")
+        remedies += [f"another contact_model ({others})", "rate_check:=warn to start nevertheless"]
+        raise ConfigError(f"{measured}, of which it may take {USABLE:.0%}. Ways out: {'; '.join(remedies)}")
     if cost.tick > COMFORTABLE * period or max(cost.tick + TOPICS, cost.high) > period:
-        return f"{found}: commands may come too late; see missed_commands and overruns in /diagnostics"
+        return f"{measured}: commands may come too late; see missed_commands and overruns in /diagnostics"
     return ""
 
 
 def _ways_to_step_less(cost: StepCost, rate: float, factor: float) -> list[str]:
-    """Return the arguments of sim_node under which the step would fit, best first; none if nothing helps."""
+    """Return arguments of sim_node with which the step would fit into a tick, best first."""
     ways = []
     if factor > 1.0 and _fits(cost.tick, rate):
         ways.append("real_time_factor:=1.0")
@@ -146,7 +150,7 @@ def _fits(tick: float, rate: float) -> bool:
 
 
 def _typed(seconds: float) -> str:
-    """Return a period so that it can be typed: YAML takes 5e-05 for a text."""
+    """Return a period in positional notation, because YAML reads 5e-05 as a text."""
     return str(np.format_float_positional(seconds, precision=12, fractional=False, trim="-"))
 
 

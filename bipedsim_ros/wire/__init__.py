@@ -1,4 +1,4 @@
-"""Topics: names, types, QoS, frames, and messages to and from arrays."""
+"""Define the topics (names, types, QoS, frames) and convert messages to and from arrays."""
 
 import lazy_loader
 

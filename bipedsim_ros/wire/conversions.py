@@ -1,4 +1,4 @@
-"""Observations to serialised messages and back; see :mod:`bipedsim_ros.wire.wire` for why they are serialised."""
+"""Convert observations to serialised messages and back; :mod:`bipedsim_ros.wire.wire` explains the format."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _IMU = (
 
 
 class JointStateWriter:
-    """JointState messages from observations; positions [rad], velocities [rad/s], efforts [N.m].
+    """Writes JointState messages from observations: positions [rad], velocities [rad/s], efforts [N.m].
 
     Args:
-        joint_names: Joints that are measured.
-        frame_id: Of the header.
-        chains: Finds the joints that follow them in closed chains, which come last, with an effort of 0.
+        joint_names: Measured joints.
+        frame_id: Frame of the header.
+        chains: Computes the dependent joints of closed kinematic chains. They come last, with an effort of 0.
     """
 
     def __init__(self, joint_names: Sequence[str], frame_id: str, chains: Chains | None = None) -> None:
@@ -72,7 +72,7 @@ class JointStateWriter:
 
 
 class EffortWriter:
-    """JointState messages that hold torques [N.m] alone."""
+    """Writes JointState messages that contain only torques [N.m]."""
 
     def __init__(self, joint_names: Sequence[str], frame_id: str) -> None:
         message = JointState(name=list(joint_names), effort=_zeros(len(joint_names)))
@@ -86,13 +86,13 @@ class EffortWriter:
 
 
 class JointStateReader:
-    """Reads JointState messages by joint name into an observation, as users of ros2_control must.
+    """Reads JointState messages into an observation and matches the joints by name.
 
-    What a message does not carry is NaN.
+    ros2_control does not guarantee an order of the joints. Values that a message lacks become NaN.
 
     Attributes:
-        missing: The joints that the last message did not hold at all.
-        t_ns: Its stamp [ns].
+        missing: Joints that the last message did not name.
+        t_ns: Stamp of the last message [ns].
     """
 
     def __init__(self, joint_names: Sequence[str]) -> None:
@@ -108,18 +108,18 @@ class JointStateReader:
     def _match(self, layout: Layout) -> None:
         names = [name.partition(b"\0")[0].decode("utf-8", "replace") for name in layout.texts["name"]]
         index = {name: i for i, name in enumerate(names)}
-        found = [(i, index[name]) for i, name in enumerate(self._joint_names) if name in index]
+        matches = [(i, index[name]) for i, name in enumerate(self._joint_names) if name in index]
         self._matched = layout
         self._names = len(names)
-        self._target = np.array([target for target, _ in found], dtype=np.intp)
-        self._source = np.array([source for _, source in found], dtype=np.intp)
+        self._target = np.array([target for target, _ in matches], dtype=np.intp)
+        self._source = np.array([source for _, source in matches], dtype=np.intp)
         self.missing = tuple(name for name in self._joint_names if name not in index)
 
     def read(self, data: bytes, observation: Observation) -> None:
-        """Copy the joints that the serialised message names into ``observation``; every other entry becomes NaN.
+        """Copy the joints of a serialised message into ``observation``; every other entry becomes NaN.
 
         Raises:
-            MessageError: It cannot be read; the observation is as it was.
+            MessageError: The message cannot be read; the observation is unchanged.
         """
         fields = self._wire.read(data)
         layout = self._wire.layout
@@ -138,7 +138,7 @@ class JointStateReader:
 
 
 class WrenchWriter:
-    """WrenchStamped messages; ``sign`` = -1 turns the ground's wrench on the foot into the foot's on the ground."""
+    """Writes WrenchStamped messages, times ``sign``; -1 gives the wrench of the foot on the ground."""
 
     def __init__(self, frame_id: str, sign: float = 1.0) -> None:
         message = WrenchStamped()
@@ -147,13 +147,13 @@ class WrenchWriter:
         self._sign = sign
 
     def write(self, wrench: Array, t_ns: int) -> bytes:
-        """Return the message for a wrench (6,), force [N] then torque [N.m] in the frame of the header."""
+        """Return the message for a wrench (6,): force [N], torque [N.m], in the frame of the header."""
         np.multiply(wrench, self._sign, out=self._wire.groups[0])
         return self._wire.data(t_ns)
 
 
 class WrenchReader:
-    """Reads WrenchStamped messages, times ``sign``."""
+    """Reads WrenchStamped messages and multiplies them by ``sign``."""
 
     def __init__(self, sign: float = 1.0) -> None:
         self._wire = WireReader(WrenchStamped, ("wrench",))
@@ -165,7 +165,7 @@ class WrenchReader:
 
 
 class ImuWriter:
-    """Imu messages (REP-145: specific force, +g along the upward axis at rest)."""
+    """Writes Imu messages (REP-145: specific force, +g along the upward axis at rest)."""
 
     def __init__(self, frame_id: str) -> None:
         message = Imu()
@@ -184,7 +184,7 @@ class ImuWriter:
 class ImuReader:
     """Reads Imu messages.
 
-    A message whose ``orientation_covariance[0]`` is -1 carries no orientation (sensor_msgs/Imu): it becomes NaN.
+    The orientation becomes NaN if ``orientation_covariance[0]`` is -1, which means no orientation (sensor_msgs/Imu).
     """
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class ImuReader:
 
 
 class PointWriter:
-    """PointStamped messages; NaN coordinates say that there is no such point, as for a foot in the air."""
+    """Writes PointStamped messages; NaN coordinates mean that the point does not exist, as for a foot in the air."""
 
     def __init__(self, frame_id: str) -> None:
         message = PointStamped()
@@ -213,7 +213,7 @@ class PointWriter:
 
 
 class OdometryWriter:
-    """Odometry messages with the pose and twist of the base, true or estimated."""
+    """Writes Odometry messages with the true or estimated pose and twist of the base."""
 
     def __init__(self, frame_id: str, child_frame_id: str) -> None:
         message = Odometry(child_frame_id=child_frame_id)
@@ -221,8 +221,12 @@ class OdometryWriter:
         self._wire = WireWriter(message, ("pose.pose", "twist.twist"))
 
     def write(self, pose: Array, twist: Array, t_ns: int) -> bytes:
-        """Return the message for a pose (7,), position [m] then quaternion x y z w, and a twist (6,), linear [m/s] then
-        angular in the child frame.
+        """Return the message for a pose (7,) and a twist (6,).
+
+        Args:
+            pose: Position [m], then quaternion x y z w.
+            twist: Linear [m/s], then angular velocity [rad/s], in the child frame.
+            t_ns: Stamp [ns].
         """
         self._wire.groups[0][:] = pose
         self._wire.groups[1][:] = twist
@@ -230,7 +234,7 @@ class OdometryWriter:
 
 
 class ContactWriter:
-    """Float64MultiArray messages with the columns of the topic of contacts; the layout's label names the numbers."""
+    """Writes Float64MultiArray messages with the columns of the contact topic; the layout's label names the values."""
 
     def __init__(self) -> None:
         n = len(CONTACT_FIELDS)
@@ -240,7 +244,7 @@ class ContactWriter:
         numbers = self._wire.groups[0]
         at = {label: i for i, label in enumerate(CONTACT_FIELDS)}
         self._t = numbers[at["t"] : at["t"] + 1]
-        # The numbers of a column lie side by side.
+        # The values of one column are contiguous.
         self._places = [
             (column.source.partition(".")[2], numbers[at[column.labels[0]] : at[column.labels[-1]] + 1])
             for column in CONTACT.columns
@@ -255,11 +259,11 @@ class ContactWriter:
 
 
 class ColumnsWriter:
-    """Float64MultiArray messages with the time and the columns of a topic; the layout's label names the numbers.
+    """Writes Float64MultiArray messages with the time and the columns of a topic; the layout's label names the values.
 
     Args:
         topic: The topic.
-        joint_names: Of the robot.
+        joint_names: Joints of the robot.
     """
 
     def __init__(self, topic: Topic, joint_names: Sequence[str]) -> None:
@@ -271,7 +275,7 @@ class ColumnsWriter:
         self._sources = [column.source.partition(".")[2] for column in topic.columns]
 
     def says_something(self, source: Any) -> bool:
-        """Return whether there is anything in what has the columns as attributes: all is NaN while there is not."""
+        """Return whether ``source``, which has the columns as attributes, contains values and not only NaN."""
         first = getattr(source, self._sources[0])
         return bool(first.size and not np.isnan(first.flat[0]))
 
@@ -284,7 +288,7 @@ class ColumnsWriter:
 
 
 class NumbersWriter:
-    """Float64MultiArray messages of numbers that the layout's label names."""
+    """Writes Float64MultiArray messages of values that the layout's label names."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         n = len(labels)
@@ -293,13 +297,13 @@ class NumbersWriter:
         self._wire = WireWriter(message, ("data",))
 
     def write(self, numbers: Array) -> bytes:
-        """Return the message for the numbers, one for each label."""
+        """Return the message for ``numbers``, one for each label."""
         self._wire.groups[0][:] = numbers
         return self._wire.data(0)
 
 
 class ClockWriter:
-    """Clock messages."""
+    """Writes Clock messages."""
 
     def __init__(self) -> None:
         self._wire = WireWriter(Clock(), ())
@@ -310,7 +314,7 @@ class ClockWriter:
 
 
 class NumberWriter:
-    """Float64 messages."""
+    """Writes Float64 messages."""
 
     def __init__(self) -> None:
         self._wire = WireWriter(Float64(), ("data",))
@@ -322,24 +326,24 @@ class NumberWriter:
 
 
 class TwistWriter:
-    """Twist messages of what a robot on the ground can do."""
+    """Writes Twist messages with the planar velocity of a robot on the ground."""
 
     def __init__(self) -> None:
         self._wire = WireWriter(Twist(), ("",))
 
     def write(self, velocity: tuple[float, float, float]) -> bytes:
-        """Return the message for a velocity ahead and to the left [m/s] and a turning rate [rad/s]."""
+        """Return the message for forward and leftward velocity [m/s] and yaw rate [rad/s]."""
         self._wire.groups[0][[0, 1, 5]] = velocity
         return self._wire.data(0)
 
 
 class TwistReader:
-    """Reads Twist messages as what a robot on the ground can do."""
+    """Reads the planar velocity of a robot on the ground from Twist messages."""
 
     def __init__(self) -> None:
         self._wire = WireReader(Twist, ("",))
 
     def read(self, data: bytes) -> tuple[float, float, float]:
-        """Return the velocity ahead and to the left [m/s] and the turning rate [rad/s] of a serialised message."""
+        """Return forward and leftward velocity [m/s] and yaw rate [rad/s] of a serialised message."""
         vx, vy, _, _, _, wz = self._wire.read(data)[0].tolist()
         return vx, vy, wz

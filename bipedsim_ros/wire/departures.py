@@ -1,11 +1,11 @@
-"""Report to Fast DDS that a process of this machine has died, instead of after the lease of its participant (20 s).
+"""Report the death of a local process to Fast DDS at once, instead of after its participant's lease (20 s).
 
-A participant that ends takes its leave: it disposes of itself on the discovery topic (DDSI-RTPS 8.5.3.2). A killed one
-cannot. Until its lease ends, a reliable publisher keeps what the dead subscriber has not acknowledged. With
-``keep_all`` it then stops. :class:`Departures` sends that message in its place, to this process alone.
+A participant that ends normally disposes of itself on the discovery topic (DDSI-RTPS 8.5.3.2). A killed participant
+cannot. Until its lease ends, a reliable publisher stores the samples that the dead subscriber has not acknowledged.
+With ``keep_all`` the publisher then blocks. :class:`Departures` sends the missing message, to this process only.
 
-Only a process that was seen alive is reported, through a file descriptor of that process. The number in a GUID alone
-proves nothing: a container may have process numbers of its own.
+A process is reported only if it was seen alive, through a file descriptor of that process. The process number in a GUID
+alone proves nothing, because a container may have its own process numbers.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from pathlib import Path
 from rclpy.node import Node
 
 _PREFIX = 12
-"""Bytes of a GUID that name the participant. Fast DDS: vendor (2), host (2), process (2), random (2), participant."""
+"""Length of the participant's part of a GUID [bytes]: vendor (2), host (2), process (2), random (2), participant (4)."""
 _VENDOR = bytes((1, 15))
 _LIBRARY = re.compile(r"/lib(fastrtps|fastdds)[^/]*\.so")
 _PIDS = range(0, 1 << 22, 1 << 16)
-"""What may be added to the 16 bits of a process number that a GUID has: Linux counts up to 2**22."""
+"""Possible offsets between the 16-bit process number in a GUID and the real one; Linux counts up to 2**22."""
 _ANY_SEQUENCE = (1 << 31) - 1
-"""Sequence number of the message, which must be above that of all others of the participant."""
+"""Sequence number of the message; it must exceed all others of the participant."""
 
 
 class Departures:
     """Watches the processes that subscribe or publish to some topics.
 
     Args:
-        node: Its own participant is told.
-        names: The topics.
+        node: Node whose participant receives the reports.
+        names: Names of the topics.
     """
 
     def __init__(self, node: Node, names: Iterable[str]) -> None:
@@ -49,7 +49,7 @@ class Departures:
         self._lock = threading.Lock()
 
     def look(self) -> int:
-        """Report the processes that have died, and look for new ones; return how many have died."""
+        """Report the processes that have died and find new ones; return the number of dead processes."""
         with self._lock:
             gone = self._gone()
             for participant in gone:
@@ -66,10 +66,10 @@ class Departures:
             self._alive.clear()
 
     def _participants(self) -> Iterator[bytes]:
-        """Yield the participants on the topics."""
+        """Yield the participants on the watched topics."""
         for name in self._names:
-            found = self._node.get_subscriptions_info_by_topic(name)
-            for info in (*found, *self._node.get_publishers_info_by_topic(name)):
+            subscriptions = self._node.get_subscriptions_info_by_topic(name)
+            for info in (*subscriptions, *self._node.get_publishers_info_by_topic(name)):
                 yield bytes(info.endpoint_gid)[:_PREFIX]
 
     def _gone(self) -> list[bytes]:
@@ -84,27 +84,27 @@ class Departures:
         return gone
 
     def _learn(self, participant: bytes) -> None:
-        """Watch a participant's process, where it is one of this machine that can be identified."""
+        """Watch the process of a participant if it is a local process that can be identified."""
         if participant in self._known:
             return
         self._known.add(participant)
         number = int.from_bytes(participant[4:6], "little")
         if participant[:2] != _VENDOR or participant[2:4] != self._host or not hasattr(os, "pidfd_open"):
             return
-        found = [pid for pid in (number + more for more in _PIDS) if pid != os.getpid() and _takes_part(pid)]
-        if len(found) == 1:
-            # It may end at this very moment.
+        candidates = [pid for pid in (number + more for more in _PIDS) if pid != os.getpid() and _takes_part(pid)]
+        if len(candidates) == 1:
+            # The process may end at this moment.
             with suppress(OSError):
-                self._alive[os.pidfd_open(found[0])] = participant
+                self._alive[os.pidfd_open(candidates[0])] = participant
 
 
 def _is_ours(participant: bytes) -> bool:
-    """Whether a participant is one of this process."""
+    """Return whether a participant belongs to this process."""
     return participant[:2] == _VENDOR and participant[4:6] == (os.getpid() & 0xFFFF).to_bytes(2, "little")
 
 
 def _takes_part(pid: int) -> bool:
-    """Whether a process uses Fast DDS; false where that cannot be seen."""
+    """Return whether a process has loaded Fast DDS; false if its memory map cannot be read."""
     try:
         return _LIBRARY.search(Path(f"/proc/{pid}/maps").read_text()) is not None
     except OSError:
@@ -116,18 +116,18 @@ def own_ports() -> set[int]:
     own = set()
     for link in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
-            if found := re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link)):
-                own.add(found[1])
+            if match := re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link)):
+                own.add(match[1])
     rows = (line.split() for line in Path("/proc/self/net/udp").read_text().splitlines()[1:])
     return {int(row[1].partition(":")[2], 16) for row in rows if row[9] in own}
 
 
 def _leave(participant: bytes) -> bytes:
-    """Return the message by which a participant leaves: DATA without payload, disposed and unregistered."""
+    """Return the message with which a participant leaves: DATA without payload, disposed and unregistered."""
     key = struct.pack("<HH", 0x70, 16) + participant + b"\0\0\1\xc1"  # PID_KEY_HASH: its GUID
     status = struct.pack("<HH", 0x71, 4) + b"\0\0\0\3"  # PID_STATUS_INFO
     end = struct.pack("<HH", 1, 0)  # PID_SENTINEL
-    entities = b"\0\1\0\xc7\0\1\0\xc2"  # reader and writer of the discovery of participants
+    entities = b"\0\1\0\xc7\0\1\0\xc2"  # reader and writer of participant discovery
     data = struct.pack("<HH", 0, 16) + entities + struct.pack("<iI", 0, _ANY_SEQUENCE) + key + status + end
     return b"RTPS\2\3" + _VENDOR + participant + struct.pack("<BBH", 0x15, 0b11, len(data)) + data
 

@@ -1,4 +1,4 @@
-"""Which ROS domains of this machine somebody takes part in: who does listens on ports that follow from the domain."""
+"""Find the ROS domains in use on this machine, by the UDP ports on which their participants listen."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bipedsim.errors import BipedSimError
 from bipedsim_ros.wire.network import CHOOSING, DISCOVERY_RANGE, network_environment
 
 FIRST, LAST = 1, 101
-"""Domains whose ports lie below the ephemeral ones of Linux, but for 0, which is everybody's."""
+"""Domains whose ports are below Linux's ephemeral ports. Domain 0 is excluded because it is everybody's default."""
 STANDARD_BASE = 7400
-"""Lowest port of domain 0, by the standard (DDSI-RTPS 9.6.1.1)."""
-# Participants of one domain take the first that are free; who runs more than these has not left all of them.
+"""Lowest port of domain 0 according to the standard (DDSI-RTPS 9.6.1.1)."""
+# Participants of a domain take the lowest free ports, so checking the first few is enough.
 _PARTICIPANTS = 12
 
 
 def ports(domain: int, base: int = STANDARD_BASE) -> list[int]:
-    """Return the ports on which the first participants of a domain listen: those of multicast, then two for each."""
+    """Return the ports of the first participants of a domain: two multicast ports, then two for each participant."""
     first = base + 250 * domain
     return [first, first + 1, *range(first + 10, first + 10 + 2 * _PARTICIPANTS)]
 
@@ -36,46 +36,46 @@ def _bindable(port: int) -> bool:
 
 
 def in_use(domain: int, base: int = STANDARD_BASE) -> bool:
-    """Whether any program of any user takes part in a domain: it listens on one of its ports."""
+    """Return whether any program of any user takes part in a domain, that is, listens on one of its ports."""
     return not all(map(_bindable, ports(domain, base)))
 
 
 def participants(domain: int) -> int:
-    """Return how many processes of this machine take part in a domain, as far as they use the ports of the standard."""
+    """Return how many local processes take part in a domain and use the standard's ports."""
     return sum(not _bindable(port) for port in ports(domain)[2::2])
 
 
 def free_domain(beside: int) -> int:
-    """Return the next domain after ``beside`` of which nobody on this machine is; the next one if there is none."""
+    """Return the next unused domain after ``beside``, or simply the next one if all are in use."""
     others = [FIRST + (beside + k) % LAST for k in range(LAST)]
     return next((domain for domain in others if domain != beside and not in_use(domain)), others[0])
 
 
 def surely_empty(domain: int, env: Mapping[str, str]) -> bool:
-    """Whether nodes in the environment ``env`` meet nobody: they see this machine alone, and nobody is there."""
+    """Return whether nodes in the environment ``env`` meet no others: they see only this machine, and it is empty."""
     ours = network_environment("localhost", {})
     if any(env.get(name) for name in CHOOSING if name not in ours) or "zenoh" in env.get("RMW_IMPLEMENTATION", ""):
         return False
-    # Profiles that somebody chose do not change the ports, as a rule.
+    # A user's own profiles do not usually change the ports.
     return env.get(DISCOVERY_RANGE) == ours[DISCOVERY_RANGE] and not in_use(domain)
 
 
 class ClaimedDomain:
-    """A domain of one's own until :meth:`release`, or until the process ends, however it does.
+    """Reserves a domain until :meth:`release`, or until the process ends for any reason.
 
-    The claim is the name of an abstract Unix socket. It exists once on a machine, or in a container with a network of
-    its own, which is as far as packets to localhost go; it needs no folder that all users may write to, and leaves
-    none behind. One on whose ports anybody listens is left out.
+    The claim is the name of an abstract Unix socket. The name is unique on a machine, or in a container with its own
+    network. This matches the reach of packets to localhost. The socket needs no writable folder and leaves no file.
+    Domains on whose ports a program already listens are skipped.
 
     Args:
-        first: Where to begin to look.
-        bases: Lowest ports of domain 0, as the nodes that may be met have them.
+        first: First domain to try.
+        bases: Lowest ports of domain 0 that other nodes may use.
 
     Attributes:
-        id: Of the domain.
+        id: Number of the domain.
 
     Raises:
-        BipedSimError: All are in use.
+        BipedSimError: All domains are in use.
     """
 
     def __init__(self, first: int | None = None, bases: Sequence[int] = (STANDARD_BASE,)) -> None:
@@ -98,5 +98,5 @@ class ClaimedDomain:
         raise BipedSimError(f"all ROS domains from {FIRST} to {LAST} of this machine are in use: end some ROS programs")
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the domain for other processes."""
         self._claim.close()

@@ -1,4 +1,4 @@
-"""Publishers and subscriptions: the topics of the table in the words of rclpy, and what a graph offers in ours."""
+"""Create publishers and subscriptions from the table of topics, and convert QoS between rclpy and rosbag2."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bipedsim.recording.bag import Qos
 from bipedsim_ros.wire.message_definitions import definition_of, type_hash_of
 from bipedsim_ros.wire.topics import Topic
 
-# Deeper than anything that arrives while the recorder is kept from running for a second.
+# The queue covers everything that arrives while the recorder gets no processor time for a second.
 _RECORDER_DEPTH = 5000
 
 
 def profile(qos: Qos) -> QoSProfile:
-    """Return a quality of service as rclpy takes it."""
+    """Return the rclpy profile of a quality of service."""
     return QoSProfile(
         depth=qos.depth,
         history=HistoryPolicy[qos.history.upper()],
@@ -32,7 +32,7 @@ def profile(qos: Qos) -> QoSProfile:
 
 
 def qos_words(profile: QoSProfile) -> Qos:
-    """Return a profile in the words of rosbag2."""
+    """Return the quality of service of an rclpy profile, in the terms of rosbag2."""
     names = (profile.reliability.name, profile.durability.name, profile.history.name)
     reliability, durability, history = (name.lower() for name in names)
     return Qos(reliability, durability, history, profile.depth, profile.liveliness.name.lower())
@@ -42,7 +42,7 @@ def message_class(msgtype: str) -> Any:
     """Return the Python class of a message type.
 
     Raises:
-        ConfigError: It cannot be imported.
+        ConfigError: The type cannot be imported.
     """
     package, kind, name = msgtype.split("/")
     try:
@@ -52,21 +52,22 @@ def message_class(msgtype: str) -> Any:
 
 
 def relative(name: str) -> str:
-    """Return the name of a topic in the namespace of the node that uses it: ``/cop`` is /r1/cop for a node in /r1."""
+    """Return a topic's name relative to the node's namespace: ``/cop`` becomes /r1/cop for a node in /r1."""
     return name.removeprefix("/")
 
 
 def publisher(node: Node, topic: Topic, foot: str = "", name: str = "") -> Any:
-    """Return a publisher of a topic: of ``foot``, or of ``name`` where several things have their own."""
+    """Return a publisher of a topic, for ``foot`` or ``name`` if the topic exists once per foot or per thing."""
     return node.create_publisher(message_class(topic.msgtype), relative(topic.of(foot, name)), profile(topic.offered))
 
 
 class PatientPublisher:
-    """A publisher that keeps what a reliable subscriber has not taken, and waits when that is too much.
+    """Publishes without loss: it stores unacknowledged messages, and blocks while its queue is full.
 
     Args:
         node, topic, foot, name: See :func:`publisher`.
-        go_on: Asked while it waits, about ten times a second, with the name of the topic; if false, the message goes.
+        go_on: Called about ten times a second while the publisher blocks, with the name of the topic. If it returns
+            false, the message is discarded.
     """
 
     def __init__(self, node: Node, topic: Topic, foot: str, go_on: Callable[[str], bool], name: str = "") -> None:
@@ -76,55 +77,55 @@ class PatientPublisher:
         self.get_subscription_count = self._publisher.get_subscription_count
 
     def publish(self, message: Any) -> None:
-        """Publish a message, as soon as there is room for it."""
+        """Publish a message as soon as the queue has space."""
         while True:
             try:
                 self._publisher.publish(message)
                 return
             except RCLError:
-                # It has waited for 0.1 s, and says no more of the reason.
+                # rclpy has blocked for 0.1 s. The error does not report the reason.
                 if not self._go_on(self._publisher.topic_name):
                     return
 
 
 def requested(topic: Topic) -> QoSProfile:
-    """Return what our subscription to a topic asks for."""
+    """Return the profile that this project's subscription to a topic requests."""
     if topic.requested is None:
         raise ConfigError(f"the table of topics does not say how {topic.name} is subscribed to")
     return profile(topic.requested)
 
 
 def listeners(node: Node, publisher: Any) -> int:
-    """Return how many subscriptions ask a publisher of the node for all the reliability that it offers.
+    """Return how many subscriptions request the full reliability that a publisher of the node offers.
 
-    Who asks for less looks on, as a viewer does: he must not be taken for the recorder that somebody waits for.
+    A subscription with less reliability is a viewer. It must not be counted as the recorder for which a node waits.
     """
     if not publisher.get_subscription_count():
         return 0
     offered = publisher.qos_profile.reliability
-    found = node.get_subscriptions_info_by_topic(publisher.topic_name)
-    return sum(info.qos_profile.reliability == offered for info in found)
+    subscriptions = node.get_subscriptions_info_by_topic(publisher.topic_name)
+    return sum(info.qos_profile.reliability == offered for info in subscriptions)
 
 
 def recorder_profile(qos: Qos) -> QoSProfile:
-    """Return what a recorder asks of publishers that grant ``qos``: all, so that what is full takes no more.
+    """Return the recorder's profile for publishers that offer ``qos``: keep all messages of a reliable publisher.
 
-    What is not taken is not acknowledged, and a simulator whose time is its own waits for that.
+    A full recorder queue then leaves messages unacknowledged, and a simulator without a real-time clock waits.
     """
     history = "keep_all" if qos.reliability == "reliable" else "keep_last"
     return profile(replace(qos, history=history, depth=_RECORDER_DEPTH))
 
 
 def offered_qos(node: Node, name: str) -> Qos | None:
-    """Return the strongest quality of service that every present publisher of a topic in the node's namespace grants.
+    """Return the strongest quality of service that all present publishers of a topic in the node's namespace offer.
 
-    None without publishers.
+    The result is None if there are no publishers.
     """
-    found = [qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(relative(name))]
-    if not found:
+    offers = [qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(relative(name))]
+    if not offers:
         return None
-    best_effort = any(qos.reliability == "best_effort" for qos in found)
-    latched = not best_effort and all(qos.durability == "transient_local" for qos in found)
+    best_effort = any(qos.reliability == "best_effort" for qos in offers)
+    latched = not best_effort and all(qos.durability == "transient_local" for qos in offers)
     return Qos(
         reliability="best_effort" if best_effort else "reliable",
         durability="transient_local" if latched else "volatile",
@@ -132,6 +133,6 @@ def offered_qos(node: Node, name: str) -> Qos | None:
 
 
 def described(node: Node, name: str, msgtype: str) -> bag.Topic:
-    """Return a topic of the node's namespace as a bag describes it, with the profiles of its present publishers."""
+    """Return a bag's description of a topic in the node's namespace, with the profiles of its present publishers."""
     profiles = tuple(qos_words(info.qos_profile) for info in node.get_publishers_info_by_topic(relative(name)))
     return bag.Topic(name, msgtype, definition_of(msgtype), type_hash_of(msgtype), profiles)

@@ -1,4 +1,4 @@
-"""The frames of a robot: which moves in the world, which never move, and which joints move; without ROS."""
+"""Derive a robot's tf frames from its URDF: moving frames, static frames and joints. Does not need ROS."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ Frame = tuple[str, str, list[float]]
 
 
 def moving_frame(robot: Robot) -> str:
-    """Return the frame whose pose is on /tf: base_link, unless the URDF hangs that below another root link."""
+    """Return the frame whose pose is on /tf: base_link, or the URDF's root link above it."""
     known = {frame.name for frame in robot.model.frames}
     return BASE_FRAME if BASE_FRAME not in known else _bodies(robot)[1].name
 
 
 def static_frames(robot: Robot) -> list[Frame]:
-    """Return the frames that the messages use and the URDF lacks, and the links behind joints that are locked.
+    """Return the frames that messages use and the URDF lacks, and the child links of locked joints.
 
-    robot_state_publisher moves a joint by /joint_states, where locked ones are not.
+    robot_state_publisher cannot place the latter, because /joint_states does not contain locked joints.
     """
     return [*_missing_frames(robot), *_locked_links(robot)]
 
 
 def _bodies(robot: Robot) -> dict[int, pin.Frame]:
-    """Return the first link that each joint moves, by the joint's number."""
-    found: dict[int, pin.Frame] = {}
+    """Return the first link that each joint moves, by the index of the joint."""
+    bodies: dict[int, pin.Frame] = {}
     for frame in robot.model.frames:
         if frame.type == pin.FrameType.BODY:
-            found.setdefault(frame.parentJoint, frame)
-    return found
+            bodies.setdefault(frame.parentJoint, frame)
+    return bodies
 
 
 def _missing_frames(robot: Robot) -> list[Frame]:
@@ -48,7 +48,7 @@ def _missing_frames(robot: Robot) -> list[Frame]:
             continue
         body = body_of[joint]
         if name == BASE_FRAME:
-            # odom -> base_link is the parent of the URDF's tree, so its root link hangs below and not above.
+            # odom -> base_link is the parent of the URDF's tree, so the root link must be a child of base_link.
             result.append((BASE_FRAME, body.name, pin.SE3ToXYZQUAT(body.placement).tolist()))
         else:
             result.append((body.name, name, pin.SE3ToXYZQUAT(body.placement.actInv(placement)).tolist()))
@@ -62,7 +62,7 @@ def _locked_links(robot: Robot) -> list[Frame]:
         ends = [tag.get("link", "") for tag in (joint.find("parent"), joint.find("child")) if tag is not None]
         names = [joint.get("name", "")]
         if (mimic := joint.find("mimic")) is not None:
-            # It follows another one, which is where to look.
+            # A mimic joint is locked if the joint that it follows is locked.
             names.append(mimic.get("joint", ""))
         locked = joint.get("type") not in ("fixed", "floating") and not any(map(model.existJointName, names))
         if locked and all(end in links for end in ends):
@@ -73,26 +73,28 @@ def _locked_links(robot: Robot) -> list[Frame]:
 
 
 def jointed_links(robot: Robot) -> tuple[list[tuple[str, str]], list[Frame]]:
-    """Return what robot_state_publisher makes of the URDF: parent and child links of joints that turn, and frames of
-    fixed ones.
+    """Return the transforms that robot_state_publisher derives from the URDF.
+
+    Returns:
+        Parent and child links of the moving joints, and the frames of the fixed joints.
     """
     links = {frame.name: frame for frame in robot.model.frames if frame.type == pin.FrameType.BODY}
-    held = {child for _, child, _ in _locked_links(robot)}
-    turning, fixed = [], []
+    locked = {child for _, child, _ in _locked_links(robot)}
+    moving, fixed = [], []
     for joint in ElementTree.fromstring(robot.urdf_xml).findall("joint"):
         parent, child = (tag.get("link", "") if tag is not None else "" for tag in map(joint.find, ("parent", "child")))
-        if joint.get("type") == "floating" or child in held or not {parent, child} <= links.keys():
+        if joint.get("type") == "floating" or child in locked or not {parent, child} <= links.keys():
             continue
         if joint.get("type") == "fixed":
             pose = links[parent].placement.actInv(links[child].placement)
             fixed.append((parent, child, pin.SE3ToXYZQUAT(pose).tolist()))
         else:
-            turning.append((parent, child))
-    return turning, fixed
+            moving.append((parent, child))
+    return moving, fixed
 
 
 def root_link(robot: Robot) -> str:
-    """Return the link that no joint of the URDF moves."""
+    """Return the root link of the URDF, which is no joint's child."""
     tree = ElementTree.fromstring(robot.urdf_xml)
     children = {tag.get("link", "") for tag in tree.iterfind("joint/child")}
     return next(tag.get("name", "") for tag in tree.findall("link") if tag.get("name", "") not in children)

@@ -1,7 +1,7 @@
-"""Commands of joints to serialised messages and back: torques, positions, and impedances.
+"""Convert joint commands (torques, positions, impedances) to serialised messages and back.
 
-All are Float64MultiArray in the order of the robot's joints, as ros2_control's forward_command_controller takes them.
-What no drive should get is refused, with the kind by which it is counted and the way out.
+All are Float64MultiArray in the order of the robot's joints, as in ros2_control's forward_command_controller. Invalid
+commands are refused, with the kind under which they are counted and a remedy.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from bipedsim.sim import LIMIT, SETPOINT, Command
 from bipedsim_ros.wire.wire import Layout, MessageError, WireReader, WireWriter, parse
 
 BLOCKS = SETPOINT[:LIMIT]
-"""Names of the blocks of an impedance, in the order in which our own messages hold them."""
+"""Names of the blocks of an impedance command, in the order that this project's own messages use."""
 _AT_LEAST_ZERO = ("stiffness", "damping")
 _UNITS = dict(zip(BLOCKS, ("rad", "rad/s", "N.m", "N.m/rad", "N.m.s/rad"), strict=True))
 
 
 class Fault(NamedTuple):
-    """Why a message was dropped: the kind, by which it is counted, and what is wrong in words, with the way out."""
+    """Reason why a message was dropped: the kind under which it is counted, and a text with the remedy."""
 
     kind: str
     text: str
 
 
 class CommandWriter:
-    """Messages of joint torques [N.m], as ros2_control's effort controllers take them."""
+    """Writes messages of joint torques [N.m] for ros2_control's effort controllers."""
 
     def __init__(self, n: int) -> None:
         message = Float64MultiArray(data=array.array("d", bytes(8 * n)))
@@ -44,7 +44,7 @@ class CommandWriter:
 
 
 class ImpedanceWriter:
-    """Messages of impedances: five blocks, which the label of the layout's first dimension names."""
+    """Writes impedance commands of five blocks, named by the label of the layout's first dimension."""
 
     def __init__(self, n: int) -> None:
         message = Float64MultiArray(data=array.array("d", bytes(8 * n * len(BLOCKS))))
@@ -56,40 +56,40 @@ class ImpedanceWriter:
         self._unbounded = np.full(n, np.inf)
 
     def write(self, command: Command, order: Indices | slice = slice(None)) -> bytes:
-        """Return the message for an impedance, with its joints in ``order``."""
+        """Return the message for an impedance command, with its joints in ``order``."""
         self._wire.groups[0][:] = command.packed(self._unbounded)[:LIMIT, order].ravel()
         return self._wire.data(0)
 
 
 class CommandReader:
-    """Reads one number for each joint, torques or positions, and refuses what no drive should get."""
+    """Reads one value per joint (torques or positions) and refuses invalid values."""
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._joint_names = tuple(joint_names)
         self._wire = WireReader(Float64MultiArray, ("data",))
 
     def read(self, data: bytes, values: Array) -> Fault | None:
-        """Copy a serialised command into ``values`` (nu,) if it is sound.
+        """Copy a serialised command into ``values`` (nu,) if it is valid.
 
         Returns:
-            None, or what is wrong with the message; then ``values`` is left as it was.
+            None, or the fault of the message; in this case ``values`` is unchanged.
         """
         names = self._joint_names
         try:
-            given = self._wire.read(data)[0]
+            received = self._wire.read(data)[0]
         except MessageError as error:
             return Fault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
-        if len(given) != len(names):
+        if len(received) != len(names):
             listed = ", ".join(names)
-            return Fault("size", f"it has {len(given)} values, expected {len(names)} ({listed}), one for each joint")
-        if not is_finite(given):
-            return _not_finite([f"{names[i]} = {given[i]}" for i in np.flatnonzero(~np.isfinite(given))])
-        values[:] = given
+            return Fault("size", f"it has {len(received)} values, expected {len(names)} ({listed}), one for each joint")
+        if not is_finite(received):
+            return _not_finite([f"{names[i]} = {received[i]}" for i in np.flatnonzero(~np.isfinite(received))])
+        values[:] = received
         return None
 
 
 class ImpedanceReader:
-    """Reads impedances by the names of their blocks, and refuses what no drive should get."""
+    """Reads impedance commands by the names of their blocks and refuses invalid values."""
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._joint_names = tuple(joint_names)
@@ -99,30 +99,30 @@ class ImpedanceReader:
         self._rows: list[int] = []
 
     def read(self, data: bytes, setpoint: Array) -> Fault | None:
-        """Copy a serialised command into ``setpoint`` (6, nu), rows as in ``SETPOINT``, if it is sound.
+        """Copy a serialised command into ``setpoint`` (6, nu), rows as in ``SETPOINT``, if it is valid.
 
-        The row of limits is left as it was; blocks that the message lacks are zero.
+        The row of limits does not change. Blocks that the message lacks become zero.
 
         Returns:
-            None, or what is wrong with the message; then ``setpoint`` is left as it was.
+            None, or the fault of the message; in this case ``setpoint`` is unchanged.
         """
         names, n = self._joint_names, len(self._joint_names)
         try:
-            given = self._wire.read(data)[0]
+            received = self._wire.read(data)[0]
             if self._wire.layout is not self._layout:
                 fault = self._learn(data)
                 if fault is not None:
                     return fault
         except MessageError as error:
             return Fault("unreadable", f"{error}; send std_msgs/msg/Float64MultiArray")
-        if len(given) != n * len(self._names):
+        if len(received) != n * len(self._names):
             return Fault(
                 "size",
-                f"it has {len(given)} values, expected {len(self._names)} blocks ({', '.join(self._names)}) of {n}, "
+                f"it has {len(received)} values, expected {len(self._names)} blocks ({', '.join(self._names)}) of {n}, "
                 f"one for each joint ({', '.join(names)})",
             )
-        blocks = given.reshape(len(self._names), n)
-        if not is_finite(given):
+        blocks = received.reshape(len(self._names), n)
+        if not is_finite(received):
             bad = np.argwhere(~np.isfinite(blocks))
             return _not_finite([f"{self._names[i]} of {names[j]} = {blocks[i, j]}" for i, j in bad])
         for name, block in zip(self._names, blocks, strict=True):
@@ -134,16 +134,16 @@ class ImpedanceReader:
         return None
 
     def _learn(self, data: bytes) -> Fault | None:
-        """Take the names of the blocks from the layout of a message; return what is wrong with them."""
+        """Take the names of the blocks from the layout of a message; return the fault if they are invalid."""
         dims = parse(data, Float64MultiArray).layout.dim
-        # Who leaves the layout empty sends all of them.
+        # A message with an empty layout contains all blocks.
         names = tuple(name.strip() for name in dims[0].label.split(",")) if dims and dims[0].label else BLOCKS
         unknown = [name for name in names if name not in BLOCKS]
         if unknown or len(set(names)) < len(names):
-            what = f"no block is called {', '.join(map(repr, unknown))}" if unknown else "a block is there twice"
+            problem = f"no block is called {', '.join(map(repr, unknown))}" if unknown else "a block is there twice"
             return Fault(
                 "layout",
-                f"{what}: the label of the layout's first dimension is {dims[0].label!r}, and names some of "
+                f"{problem}: the label of the layout's first dimension is {dims[0].label!r}, and names some of "
                 f"{', '.join(BLOCKS)}, separated by commas",
             )
         if "stiffness" in names and "position" not in names:

@@ -1,7 +1,7 @@
-"""Ports of shared memory that a killed process has left: whoever opens one waits for its listeners, who are no more.
+"""Remove shared-memory ports left by killed processes; opening one waits for listeners that no longer exist.
 
-Fast DDS takes such a port for dead where its lock file is still there, and else waits for one
-second, in which a simulator that wants to send does not tick.
+Fast DDS recognises such a port as dead if its lock file still exists. Otherwise it waits for one second, during which
+a simulator that publishes does not tick.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 
 FOLDER = Path("/dev/shm")
 LEFT_PORTS = "removed {} ports of shared memory that killed processes had left (docs/network.md)"
-"""What to say where there were some."""
+"""Log message for removed ports."""
 _PORT = re.compile(r"(fastrtps|fastdds)_port\d+")
 _AGE_S = 10.0
-"""What is younger may be about to be locked by the process that has just made it."""
+"""Minimum age of a port to be removed [s]: a younger port may not have been locked yet by its creator."""
 
 
 def _is_held(lock: Path) -> bool:
-    """Return whether a process holds a lock file, as each that listens at a port does until it ends."""
+    """Return whether a process holds a lock file; each process that listens at a port does so until it ends."""
     try:
         with lock.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,10 +32,10 @@ def _is_held(lock: Path) -> bool:
 
 
 def remove_left_ports(folder: Path = FOLDER) -> list[str]:
-    """Remove the ports at which nobody listens any more, as ``fastdds shm clean`` does, and return their names.
+    """Remove ports without listeners, as ``fastdds shm clean`` does, and return their names.
 
     Args:
-        folder: Where shared memory is; what cannot be removed, being somebody else's, stays.
+        folder: Folder of the shared memory. Files that cannot be removed, such as another user's, remain.
     """
     removed = []
     for port in sorted(folder.glob("fast*_port*")):

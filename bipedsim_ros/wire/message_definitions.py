@@ -1,4 +1,4 @@
-"""Text and type hash of message types: ``rosbags`` knows the standard ones, others are read from their packages."""
+"""Provide definition and type hash of message types, from ``rosbags`` or from the package of the type."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bipedsim.errors import ConfigError
 
 @functools.cache
 def _store() -> Any:
-    """Return the types of the ROS distribution at hand, of Jazzy where none is sourced, as from wheels."""
+    """Return the types of the sourced ROS distribution; of Jazzy if none is sourced, as with wheels."""
     distribution = f"ros2_{os.environ.get('ROS_DISTRO', '')}"
     known = distribution in {store.value for store in Stores}
     return get_typestore(Stores(distribution) if known else Stores.ROS2_JAZZY)
 
 
 def _nested(description: Any) -> Iterator[str]:
-    """Yield the message type in the description of a field, if it is one or a sequence of one."""
+    """Yield the message type in a field's description, if the field is a message or a sequence of messages."""
     kind, content = description
     if kind == Nodetype.NAME:
         yield content
@@ -34,7 +34,7 @@ def _nested(description: Any) -> Iterator[str]:
 
 @functools.cache
 def _require(msgtype: str) -> None:
-    """Have the store know a type and all that is nested in it."""
+    """Register a type and all types nested in it with the store."""
     store = _store()
     if msgtype not in store.fielddefs:
         if msgtype.count("/") != 2:
@@ -53,20 +53,20 @@ def _require(msgtype: str) -> None:
 
 
 def definition_of(msgtype: str) -> str:
-    """Return the definition as rosbag2 stores it: the type's own text, then each nested type once under a ruler.
+    """Return a type's definition as rosbag2 stores it: its own text, then each nested type once under a ruler.
 
     Raises:
-        ConfigError: The type, or one nested in it, is not installed; or holds a wide string, which rosbags cannot read.
+        ConfigError: A type is not installed, or contains a wide string, which rosbags cannot read.
     """
     _require(msgtype)
     return str(_store().generate_msgdef(msgtype, ros_version=2)[0])
 
 
 def type_hash_of(msgtype: str) -> str:
-    """Return the RIHS01 hash.
+    """Return the RIHS01 hash of a type.
 
     Raises:
-        ConfigError: As :func:`definition_of`.
+        ConfigError: See :func:`definition_of`.
     """
     _require(msgtype)
     return str(_store().hash_rihs01(msgtype))

@@ -1,8 +1,8 @@
-"""The table of topics: name, type, quality of service and frame of each, who publishes it, what a recording keeps.
+"""Define the table of topics: name, type, QoS, frame and publisher of each, and whether the recorder subscribes.
 
-Publishers, subscriptions, the recorder, ``bipedsim check-robot`` and the table in docs/ros_interface.md read it.
-Another package adds a row by an entry point of the group ``bipedsim.topics``, ``payload = my_package.topics:PAYLOAD``,
-which is a :class:`Topic`: it is recorded with all others. Nothing here needs ROS.
+Publishers, subscriptions, the recorder, ``bipedsim check-robot`` and the table in docs/ros_interface.md use it. A
+third-party package adds a :class:`Topic` by an entry point of the group ``bipedsim.topics``, such as
+``payload = my_package.topics:PAYLOAD``. The recorder then records it with all others. This module does not need ROS.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from bipedsim.recording.bag import Qos
 WORLD_FRAME = "odom"
 BASE_FRAME = "base_link"
 FEET_FRAME = "feet"
-"""Midway between the feet as they stand, level, x ahead: footsteps are given in it."""
+"""Frame of footsteps: midway between the standing feet, level, x forward."""
 _SOLE, _ANKLE, _IMU = "{side}_sole", "{side}_ankle", "{imu}"
 _SIDES = {"left": "l", "right": "r"}
 
 STATE = Qos(depth=1000)
-"""Deep enough that a recorder which gets no processor for a second at 1 kHz loses nothing."""
+"""Deep enough that a recorder without processor time for a second at 1 kHz loses nothing."""
 LATCHED = Qos(durability="transient_local", depth=1)
 CHANGES = Qos(durability="transient_local", depth=STATE.depth)
-"""As deep, and kept for who comes late: what is only sent when it changes."""
+"""For topics that are published only on change: as deep as ``STATE``, and latched for late subscribers."""
 HISTORY = Qos(durability="transient_local", depth=1000)
-"""All that was said so far, for who comes late too."""
+"""The complete history of a topic, also for late subscribers."""
 NEWEST = Qos(depth=1)
-"""What a controller reads: the newest message, but not one lost, so that a lock-step simulator never waits in vain."""
+"""For a controller's subscriptions: the newest message, reliably, so that a lock-step simulator never waits in vain."""
 NEWEST_OF_ANY = Qos(reliability="best_effort", depth=1)
-"""The newest of what others publish, reliable or not: a best-effort subscription takes both."""
+"""The newest message of a third-party publisher; a best-effort subscription accepts reliable publishers too."""
 STEERING = Qos(depth=10)
-"""What is sent by hand or by a schedule: few messages, of which the last one counts, but all are seen."""
+"""For commands by hand or from a schedule: few messages, of which the last is valid, but all are received."""
 
 HAS_TF = importlib.util.find_spec("tf2_msgs") is not None
-"""Whether the type of /tf is installed: without it there is none, and the recorder could not take it either."""
+"""Whether the message type of /tf is installed. Without it, /tf is neither published nor recorded."""
 
 ROBOT, SIMULATOR, CONTROLLER, USER, NODES = "robot or simulator", "simulator", "controller", "user", "every node"
 
@@ -58,7 +58,7 @@ def ankle_frame(foot: str) -> str:
 
 
 def incompatible(offered: Qos, requested: Qos) -> str:
-    """Return why a subscription that requests one gets nothing from a publisher that offers the other; empty if not."""
+    """Return why a subscription with ``requested`` receives nothing from a publisher with ``offered``; else empty."""
     reasons = []
     if offered.reliability == "best_effort" and requested.reliability == "reliable":
         reasons.append("reliability: best_effort is offered, reliable requested")
@@ -69,21 +69,21 @@ def incompatible(offered: Qos, requested: Qos) -> str:
 
 @dataclass(frozen=True)
 class Topic:
-    """A row of the table.
+    """Entry of the table of topics.
 
     Attributes:
-        name: With ``{foot}`` where each foot has one of its own, or ``{plate}`` where each force plate has. A name that
-            ends in "/" begins those of several topics of this type.
+        name: Name, with ``{foot}`` if each foot has its own topic, or ``{plate}`` if each force plate has. A name that
+            ends in "/" is the common prefix of several topics of this type.
         msgtype: Type, such as ``sensor_msgs/msg/Imu``.
-        by: Who publishes it: ``ROBOT`` what a robot measures, ``SIMULATOR`` what only a simulator knows,
-            ``CONTROLLER``, ``USER`` whoever steers or pushes, or ``NODES``.
-        holds: What is in it.
-        offered: Quality of service of our publisher.
-        requested: The same of our subscription, where a node other than the recorder takes it.
+        by: Publisher: ``ROBOT`` for measurements of a robot, ``SIMULATOR`` for data that only a simulator has,
+            ``CONTROLLER``, ``USER`` for steering and pushing, or ``NODES``.
+        holds: Content, as in the documentation.
+        offered: Quality of service of this project's publisher.
+        requested: Quality of service of this project's subscription, if a node other than the recorder subscribes.
         frame: ``frame_id`` of the header, with ``{side}`` for l, r or the name of a foot, and ``{imu}`` for the frame
-            of the IMU; and, after a comma, ``child_frame_id``.
+            of the IMU. ``child_frame_id`` follows after a comma.
         recorded: Whether the recorder subscribes to it.
-        sporadic: Whether it is only published while there is something to say.
+        sporadic: Whether it is published only at times.
     """
 
     name: str
@@ -98,44 +98,44 @@ class Topic:
 
     @property
     def per_foot(self) -> bool:
-        """Whether each foot has a topic of its own."""
+        """Whether each foot has its own topic."""
         return "{foot}" in self.name
 
     @property
     def is_prefix(self) -> bool:
-        """Whether there are several topics, whose names begin with :attr:`prefix`, and nobody knows how many."""
+        """Whether the entry stands for an unknown number of topics, whose names begin with :attr:`prefix`."""
         return self.name.endswith("/") or "{plate}" in self.name
 
     @property
     def prefix(self) -> str:
-        """What the names of such topics begin with."""
+        """Common prefix of the names of such topics."""
         return self.name.partition("{plate}")[0]
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of a recording that it carries."""
+        """Recorded columns that the topic carries."""
         return columns_on(self.name)
 
     @property
     def expected(self) -> bool:
-        """Whether it is published by itself as long as a robot or simulator runs."""
+        """Whether it is published continually as long as a robot or simulator runs."""
         return self.by in (ROBOT, SIMULATOR) and not self.sporadic and not self.is_prefix
 
     @property
     def recorder_qos(self) -> Qos:
-        """What a recorder asks for at first: of what others may publish, what our own node asks for."""
+        """QoS that a recorder requests at first: our subscription's for third-party publishers, else the offered one."""
         return self.offered if self.requested is None or self.by in (ROBOT, CONTROLLER) else self.requested
 
     def of(self, foot: str, name: str = "") -> str:
-        """Return its name for a foot, and for one of several things of which each has its own."""
+        """Return the topic's name for a foot, or for the thing called ``name`` if each has its own topic."""
         return self.name.format(foot=foot, plate=name) + (name if self.name.endswith("/") else "")
 
     def frame_of(self, foot: str = "", imu: str = "") -> str:
-        """Return its ``frame_id`` for a foot, or for a robot whose IMU has the frame ``imu``."""
+        """Return the topic's ``frame_id`` for a foot, or for a robot whose IMU has the frame ``imu``."""
         return _in_frame(self.frame, foot, imu)
 
     def names(self, feet: Sequence[str]) -> Iterator[str]:
-        """Yield the names for a robot with these feet."""
+        """Yield the topic's names for a robot with these feet."""
         yield from map(self.of, feet) if self.per_foot else (self.name,)
 
 
@@ -284,7 +284,7 @@ DIAGNOSTICS = Topic(
     "once a second: loop, commands, contact, what became of the robot, physics",
 )
 CONTROLLER_STATUS = "bipedsim: controller"
-"""Name of the status in which controller_node tells there of itself."""
+"""Name of the status in which controller_node reports its own state on /diagnostics."""
 COMMANDS = Topic(
     "/effort_controller/commands",
     _NUMBERS,
@@ -322,11 +322,11 @@ TRAJECTORY = Topic(
     sporadic=True,
 )
 COMMAND_KINDS = (COMMANDS, IMPEDANCE, POSITIONS, TRAJECTORY)
-"""The topics on which a simulated robot takes commands."""
+"""Topics on which a simulated robot accepts commands."""
 
 
 def either(rows: Sequence[Topic]) -> str:
-    """Return the names of topics of which one is enough, in words."""
+    """Return the names of topics of which one suffices, joined by commas and 'or'."""
     return f"{', '.join(row.name for row in rows[:-1])} or {rows[-1].name}"
 
 
@@ -446,7 +446,7 @@ _OWN = {name.lower(): f"{__name__}:{name}" for name, row in tuple(globals().item
 
 
 class _Topics(Table):
-    """Rows that are what they should be."""
+    """Table that checks the type of its entries."""
 
     def __getitem__(self, name: str) -> Topic:
         row = super().__getitem__(name)
@@ -456,9 +456,9 @@ class _Topics(Table):
 
 
 TOPICS = _Topics("topic", "bipedsim.topics", _OWN)
-"""All of them by name of the row, those of other packages too."""
+"""All topics by name of the entry, including those of third-party packages."""
 
 RESET, STEP, PAUSE = "~/reset", "~/step", "~/pause"
-"""Services of sim_node: back to t = 0, one tick, and whether time stands still."""
+"""Services of sim_node: reset to t = 0, advance by one tick, and pause or resume."""
 GANTRY_ACTION = "~/{action}"
 """Services of sim_node with a gantry, one for each of :data:`bipedsim.sim.GANTRY_ACTIONS`."""

@@ -1,4 +1,4 @@
-"""What trajectory tools send, as ros2_control's joint_trajectory_controller takes it: JointTrajectory."""
+"""Read JointTrajectory messages of trajectory tools, as ros2_control's joint_trajectory_controller accepts them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bipedsim_ros.wire.joint_commands import Fault
 from bipedsim_ros.wire.wire import NS_PER_S, MessageError, parse
 
 MOST_BYTES = 1 << 22
-"""What a message may have: two hours of a humanoid's waypoints, one a second."""
+"""Maximum size of a message [bytes]: two hours of a humanoid's waypoints, one per second."""
 
 
 class Waypoints(NamedTuple):
     """A trajectory of some of the joints.
 
     Attributes:
-        start: Time that waypoints count from [s]; None: from when the message came.
-        joints: (k,) their indices among the robot's.
-        t: (n,) times [s], rising.
+        start: Time to which the times of the waypoints are relative [s]; None for the arrival of the message.
+        joints: (k,) indices of the joints in the robot's order.
+        t: (n,) times [s], increasing.
         position: (n, k) [rad].
-        velocity, acceleration: (n, k) [rad/s], [rad/s^2]; None where not given.
+        velocity, acceleration: (n, k) [rad/s], [rad/s^2]; None if the message lacks them.
     """
 
     start: float | None
@@ -36,14 +36,17 @@ class Waypoints(NamedTuple):
 
 
 def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | Fault:
-    """Return the waypoints of a serialised message, or what is wrong with it, all at once."""
+    """Return the waypoints of a serialised message, or a fault that lists all errors in it."""
     try:
         message = parse(data, JointTrajectory, MOST_BYTES)
     except MessageError as error:
         return Fault("unreadable", f"{error}; send trajectory_msgs/msg/JointTrajectory")
     names, points = list(message.joint_names), list(message.points)
     wrong = [f"no joint is called {name!r}" for name in names if name not in joint_names]
-    wrong += [f"joint {name!r} is named twice" for name in sorted({one for one in names if names.count(one) > 1})]
+    wrong += [
+        f"joint {name!r} is named twice"
+        for name in sorted({repeated for repeated in names if names.count(repeated) > 1})
+    ]
     if not names and points:
         wrong.append("it names no joints")
     t = np.array([_seconds(point.time_from_start) for point in points])
@@ -67,23 +70,25 @@ def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | Faul
 
 
 def _seconds(time: object) -> float:
-    """Return a Time or Duration [s]."""
+    """Return a Time or Duration in seconds."""
     return float(time.sec + time.nanosec / NS_PER_S)  # type: ignore[attr-defined]
 
 
 def _column(points: Sequence[JointTrajectoryPoint], field: str, n: int, needed: bool) -> Array | None:
-    """Return a field of all points (points, n), or None if none of them has it.
+    """Return a field of all points (points, n), or None if no point has it.
 
     Raises:
-        ValueError: Some lack it, have another number of values, or one that is not finite.
+        ValueError: A point lacks the field, or has a wrong number of values or a value that is not finite.
     """
     rows = [getattr(point, field) for point in points]
     if not needed and not any(len(row) for row in rows):
         return None
-    odd = [i for i, row in enumerate(rows) if len(row) != n]
-    if odd:
-        raise ValueError(f"point {odd[0]} has {len(rows[odd[0]])} {field}, expected {n}, one for each joint it names")
-    found = np.array([list(row) for row in rows], dtype=np.float64).reshape(len(rows), n)
-    if not np.isfinite(found).all():
-        raise ValueError(f"point {int(np.argwhere(~np.isfinite(found))[0, 0])} has {field} that are not finite")
-    return found
+    wrong = [i for i, row in enumerate(rows) if len(row) != n]
+    if wrong:
+        raise ValueError(
+            f"point {wrong[0]} has {len(rows[wrong[0]])} {field}, expected {n}, one for each joint it names"
+        )
+    values = np.array([list(row) for row in rows], dtype=np.float64).reshape(len(rows), n)
+    if not np.isfinite(values).all():
+        raise ValueError(f"point {int(np.argwhere(~np.isfinite(values))[0, 0])} has {field} that are not finite")
+    return values

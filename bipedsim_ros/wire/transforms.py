@@ -1,4 +1,4 @@
-"""Transforms for RViz, where tf2_msgs is installed."""
+"""Publish transforms for RViz, where tf2_msgs is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_LINKS = (
     "ros-$ROS_DISTRO-robot-state-publisher)"
 )
 PATIENCE = 5
-"""Looks in a row at which nobody must publish links before that is told: robot_state_publisher may still start."""
+"""Successive checks without a publisher of links before the warning; robot_state_publisher may still be starting."""
 
 
 def make_transforms(node: Node, robot: Robot, rate: float) -> Transforms | None:
@@ -37,10 +37,10 @@ def make_transforms(node: Node, robot: Robot, rate: float) -> Transforms | None:
 
 
 class TransformsWatch:
-    """Says once what a listener to /tf does not find there; where nobody listens it concerns nobody.
+    """Warns once if /tf is incomplete and a node subscribes to it.
 
     Args:
-        node: Whose transforms they are.
+        node: Node that publishes the transforms.
     """
 
     def __init__(self, node: Node) -> None:
@@ -49,11 +49,11 @@ class TransformsWatch:
         self._told = False
 
     def look(self) -> str:
-        """Look about once a second; return what to say, or an empty text."""
+        """Check /tf, about once a second; return a warning or an empty text."""
         node, name = self._node, relative(topics.TF.name)
         if self._told or not node.count_subscribers(name):
             return ""
-        # A recorder takes what there is, and draws nothing.
+        # The recorder records /tf as it is, so an incomplete /tf is no problem for it.
         listeners = {info.node_name for info in node.get_subscriptions_info_by_topic(name)} - {"recorder_node"}
         lacking = listeners and (not topics.HAS_TF or node.count_publishers(name) < 2)
         self._looks = self._looks + 1 if lacking else 0
@@ -64,9 +64,9 @@ class TransformsWatch:
 
 
 class Transforms:
-    """odom -> base_link on /tf, and on /tf_static what robot_state_publisher cannot know.
+    """Publishes odom -> base_link on /tf, and the frames that robot_state_publisher cannot place on /tf_static.
 
-    Joints and fixed links are that node's: no transform comes from both.
+    robot_state_publisher publishes the joints and the fixed links, so no transform has two publishers.
     """
 
     def __init__(self, node: Node, robot: Robot, rate: float, message_type: type) -> None:
@@ -80,7 +80,7 @@ class Transforms:
         self._static.publish(message_type(transforms=[_transform(*frame) for frame in static_frames(robot)]))
 
     def publish(self, sim: Simulator, t_ns: int) -> None:
-        """Publish the base pose if a period has passed; a time that ran backwards starts anew."""
+        """Publish the base pose if a period has passed, or if time has jumped backwards."""
         t = sim.t
         if self._next - self._period <= t < self._next:
             return

@@ -1,13 +1,13 @@
-"""Serialised messages whose numbers are read and written in place.
+"""Read and write the numbers of serialised messages in place.
 
-Converting a JointState of 14 joints between Python and DDS costs 40 to 50 us a time, nearly all of it spent on names
-that never change; moving its bytes costs 5 to 9 us (docs/ros_interface.md). So the places of the numbers are found
-once, and from then on numpy writes and reads them there. rclpy publishes bytes and hands out raw messages by its public
-interface.
+Conversion of a JointState of 14 joints between Python and DDS takes 40 to 50 us. Nearly all of this time is spent on
+names that never change. Copying its bytes takes 5 to 9 us (docs/ros_interface.md). This module therefore computes the
+offsets of the numbers once; then numpy writes and reads them in place. rclpy's public interface publishes and receives
+serialised messages.
 
-The places follow from the type and the rules of plain CDR (OMG DDS-XTypes 1.3, 7.4.1), in either byte order; tests hold
-them against what rclpy reads of the same bytes, sound or not. The bytes that pad strings mean nothing: they hold
-whatever was in the sender's memory. Nothing is parsed before its size is judged.
+The offsets follow from the message type and the rules of plain CDR (OMG DDS-XTypes 1.3, 7.4.1), in either byte order.
+Tests compare them with rclpy's own parser for valid and invalid messages. The padding bytes after strings are arbitrary
+memory of the sender and are ignored. The size of a message is checked before it is parsed.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from bipedsim.numerics import Array
 from bipedsim_ros.wire.endpoints import message_class
 
 NS_PER_S = 1_000_000_000
-_HEADER = 4  # bytes of encapsulation before the first field, from which alignment counts
-_ORDERS = {b"\0\0": ">", b"\0\1": "<"}  # of plain CDR, by the first two of them
+_HEADER = 4  # bytes of encapsulation before the first field; alignment is relative to its end
+_ORDERS = {b"\0\0": ">", b"\0\1": "<"}  # byte order of plain CDR, by the first two bytes
 _SIZES = {"boolean": 1, "octet": 1, "char": 1} | {f"{sign}int{8 * n}": n for sign in ("", "u") for n in (1, 2, 4, 8)}
 _SIZES |= {"float": 4}
 MOST_TEXT = 65_536
-"""Bytes of names and other texts beyond which a message is refused: a robot of 500 joints needs half of it."""
+"""Maximum size of all names and texts in a message [bytes]; a robot of 500 joints needs half of it."""
 
 
 class MessageError(BipedSimError):
-    """A message that cannot be read; the text says why."""
+    """Error for a message that cannot be read; the text gives the reason."""
 
 
 def parse(data: bytes, kind: type, most: int = MOST_TEXT) -> Any:
-    """Return a serialised message, of ``most`` bytes, as an object.
+    """Return a serialised message of at most ``most`` bytes as an object.
 
     Raises:
-        MessageError: It is too large, or no such message.
+        MessageError: The message is too large or not of this type.
     """
     if len(data) > most:
         raise MessageError(f"it has {len(data)} bytes, at most {most} are read")
@@ -56,7 +56,7 @@ def parse(data: bytes, kind: type, most: int = MOST_TEXT) -> Any:
 
 @cache
 def _fields(kind: type, path: str = "") -> tuple[tuple[str, str, Any], ...]:
-    """Return what lies in a message in turn, each with its path: those of a message in it are its own."""
+    """Return the fields of a message type in order, with their paths; nested messages are expanded."""
     return tuple(chain.from_iterable(_steps(of, f"{path}.{name}".lstrip(".")) for name, of in _types(kind)))
 
 
@@ -65,7 +65,7 @@ def _types(kind: Any) -> Iterable[tuple[str, str]]:
 
 
 def _steps(kind: str, path: str) -> Iterator[tuple[str, str, Any]]:
-    """Yield the steps that take a field of a type: time, numbers, list of numbers, text, list of others, other."""
+    """Yield the parse steps of a field: kind of step, path, and its size, count or nested steps."""
     fixed, listed = re.fullmatch(r"(.+)\[(\d+)\]", kind), re.fullmatch(r"sequence<(.+?)(, \d+)?>", kind)
     if listed and listed[1] == "double":
         yield "list of numbers", path, None
@@ -88,30 +88,30 @@ def _steps(kind: str, path: str) -> Iterator[tuple[str, str, Any]]:
 
 
 class Layout:
-    """Where things are in a serialised message.
+    """Offsets of the numbers and texts in a serialised message.
 
     Args:
-        kind: Its type.
-        data: It, in plain CDR.
-        groups: Paths of fields, such as ``"pose.pose"``; all the numbers below one lie side by side.
+        kind: Message type.
+        data: The message, in plain CDR.
+        groups: Paths of fields, such as ``"pose.pose"``; the numbers below a path must be contiguous.
 
     Attributes:
         groups: Offset and count of the numbers of each group.
-        numbers: Their type: float64 in the byte order of the message.
-        stamp: Offset and format of the first time in it, or None.
-        texts: The lists of texts by their path, as bytes.
-        gaps: The bytes between numbers and times: if these and the length agree, so does the layout.
-        matter: Which bytes of the gaps have a meaning.
+        numbers: Data type of the numbers: float64 in the byte order of the message.
+        stamp: Offset and format of the first time in the message, or None.
+        texts: Lists of texts by their path, as bytes.
+        gaps: Bytes between numbers and times. A message with equal gaps and length has the same layout.
+        matter: Indices of the bytes in the gaps that are not padding.
 
     Raises:
-        MessageError: It is no such message, or has more texts than anybody needs.
+        MessageError: The message is not of this type, or has too many texts.
     """
 
     def __init__(self, kind: type, data: bytes, groups: Sequence[str]) -> None:
         order = _ORDERS[data[:2]]
-        self._data, self._at, self._said = data, _HEADER, 0
+        self._data, self._at, self._text_size = data, _HEADER, 0
         self._u32 = struct.Struct(f"{order}I")
-        self._found: list[tuple[str, int, int]] = []
+        self._numbers: list[tuple[str, int, int]] = []
         self._meaning: list[range] = [range(2)]
         self._times: list[int] = []
         self.texts: dict[str, list[bytes]] = {}
@@ -119,7 +119,7 @@ class Layout:
         self._walk(_fields(kind))
         self.stamp = (self._times[0], struct.Struct(f"{order}iI")) if self._times else None
         self.groups = [self._group(path) for path in groups]
-        known = [(at, at + 8 * count) for _, at, count in self._found if count]
+        known = [(at, at + 8 * count) for _, at, count in self._numbers if count]
         known += [(at, at + 8) for at in self._times]
         edges = [0, *chain.from_iterable(sorted(known)), self._at]
         self.gaps = [slice(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=True) if end > begin]
@@ -127,24 +127,24 @@ class Layout:
         del self._data
 
     def _take(self, size: int, align: int, path: str) -> int:
-        """Return where the next ``size`` bytes begin."""
+        """Advance by ``size`` aligned bytes; return the offset at which they begin."""
         begin = self._at + (_HEADER - self._at) % align
         if begin + size > len(self._data):
             raise MessageError(f"it ends within {path or 'its first field'}, after {len(self._data)} bytes")
         self._at = begin + size
         return begin
 
-    def _mean(self, size: int, align: int, path: str) -> int:
-        """Return where the next ``size`` bytes begin, which have a meaning."""
-        self._said += size
-        if self._said > MOST_TEXT:
+    def _take_meaningful(self, size: int, align: int, path: str) -> int:
+        """Advance by ``size`` bytes that are not padding; return the offset at which they begin."""
+        self._text_size += size
+        if self._text_size > MOST_TEXT:
             raise MessageError(f"it has more than {MOST_TEXT} bytes of names and texts")
         begin = self._take(size, align, path)
         self._meaning.append(range(begin, begin + size))
         return begin
 
     def _count(self, path: str) -> int:
-        return int(self._u32.unpack_from(self._data, self._mean(4, 4, path))[0])
+        return int(self._u32.unpack_from(self._data, self._take_meaningful(4, 4, path))[0])
 
     def _walk(self, steps: Iterable[tuple[str, str, Any]]) -> None:
         for step, path, more in steps:
@@ -152,10 +152,10 @@ class Layout:
                 self._times.append(self._take(4, 4, path))
                 self._take(4, 4, path)
             elif step == "other":
-                self._mean(more, more, path)
+                self._take_meaningful(more, more, path)
             elif step == "text":
                 count = self._count(path)
-                begin = self._mean(count, 1, path)
+                begin = self._take_meaningful(count, 1, path)
                 if path in self.texts:
                     self.texts[path].append(self._data[begin : begin + count])
             elif step == "list":
@@ -164,11 +164,11 @@ class Layout:
                     self._walk(more)
             else:
                 count = self._count(path) if step == "list of numbers" else more
-                # What is empty is not aligned either.
-                self._found.append((path, self._take(8 * count, 8 if count else 1, path), count))
+                # An empty sequence has no alignment padding.
+                self._numbers.append((path, self._take(8 * count, 8 if count else 1, path), count))
 
     def _group(self, path: str) -> tuple[int, int]:
-        below = [(at, n) for name, at, n in self._found if name == path or not path or name.startswith(f"{path}.")]
+        below = [(at, n) for name, at, n in self._numbers if name == path or not path or name.startswith(f"{path}.")]
         offset, count = below[0][0], sum(n for _, n in below)
         if any(at + 8 * n != after for (at, n), (after, _) in pairwise(below)):
             raise ValueError(f"the numbers of {path!r} do not lie side by side")
@@ -176,14 +176,14 @@ class Layout:
 
 
 class WireWriter:
-    """A message to be published again and again with other numbers.
+    """Writes a message repeatedly with new numbers.
 
     Args:
-        message: Complete but for its numbers and stamp.
-        groups: Its numbers, by the paths of their fields.
+        message: The message, complete except for its numbers and stamp.
+        groups: Paths of the fields with the numbers.
 
     Attributes:
-        groups: Views of the numbers, one for each group; write into them.
+        groups: Views of the numbers, one for each group. Write into them.
     """
 
     def __init__(self, message: Any, groups: Sequence[str]) -> None:
@@ -202,14 +202,14 @@ class WireWriter:
 
 
 class WireReader:
-    """Reads the numbers of messages of one type; texts and lengths are looked at only when they change.
+    """Reads the numbers of messages of one type; texts and lengths are parsed only when they change.
 
     Args:
-        kind: The type.
-        groups: The numbers that are wanted, by the paths of their fields.
+        kind: Message type.
+        groups: Paths of the fields with the requested numbers.
 
     Attributes:
-        layout: That of the last message that could be read; the same object while nothing but numbers changes.
+        layout: Layout of the last readable message; it remains the same object while only numbers change.
     """
 
     def __init__(self, kind: type, groups: Sequence[str]) -> None:
@@ -222,10 +222,10 @@ class WireReader:
 
     @property
     def t_ns(self) -> int:
-        """The stamp of that message [ns].
+        """Stamp of the last readable message [ns].
 
         Raises:
-            ValueError: Its type has none, or nothing was read.
+            ValueError: The type has no stamp, or nothing has been read.
         """
         if self.layout is None or self.layout.stamp is None:
             raise ValueError(f"no stamp in {self._kind.__name__}")
@@ -235,9 +235,9 @@ class WireReader:
         """Return the numbers of a serialised message, one array for each group; they are views of ``data``.
 
         Raises:
-            MessageError: It cannot be read.
+            MessageError: The message cannot be read.
         """
-        # A loop, as a generator costs as much as all else here.
+        # A generator expression would take as long as the rest of this method.
         familiar = len(data) == len(self._last) and bool(self._last)
         for place, known in self._gaps:
             familiar = familiar and data[place] == known
@@ -249,16 +249,16 @@ class WireReader:
             offset, form = layout.stamp
             sec, nanosec = form.unpack_from(data, offset)
             if nanosec >= NS_PER_S:
-                # It could not be sent on: its seconds may be beyond what a stamp holds.
+                # Such a message could not be forwarded: the seconds may exceed the range of a stamp.
                 raise MessageError(f"its stamp has {nanosec} nanoseconds, and no second has {NS_PER_S}")
             self._t_ns = sec * NS_PER_S + nanosec
         return [_view(data, layout.numbers, *group) for group in layout.groups]
 
     def _look(self, data: bytes) -> bytes:
-        """Learn the layout of ``data``, unless it differs from the last message in bytes without a meaning alone.
+        """Compute the layout of ``data``, unless it differs from the last message only in padding.
 
         Returns:
-            The bytes to read: others, if the sender encodes in another way than plain CDR.
+            The bytes to read. They differ from ``data`` if the sender does not encode in plain CDR.
         """
         layout, known = self.layout, self._last
         if (
