@@ -176,7 +176,7 @@ class Commands:
         self._setpoint[STIFFNESS:LIMIT] = self._gains
 
     def _follow_trajectory(self, observation: Observation, t: float) -> None:
-        """Update the setpoint from the trajectory; a new one begins at the last setpoint, or else at the joint state."""
+        """Update the setpoint from the trajectory; a new one begins at the last setpoint or at the joint state."""
         if self._waypoints is not None:
             position, velocity = observation.joint_position, observation.joint_velocity
             if self._continues_setpoint:
@@ -236,8 +236,8 @@ class Commands:
             Torques (nu,) [N.m] within the effort limits, or setpoints of the drives (6, nu), rows as in ``SETPOINT``.
         """
         self._t = t
-        # Time is a sum of rounded steps. Without the tolerance, a timeout of n ticks would begin after n or n + 1 ticks,
-        # depending on rounding.
+        # Time is a sum of rounded steps. Without the tolerance, a timeout of n ticks would begin after n or n + 1
+        # ticks, depending on rounding.
         late = self._t_last is not None and t - self._t_last > self._timeout + 1e-9
         late = late and self.followed is not topics.TRAJECTORY
         if late and not self.timed_out:

@@ -1,6 +1,6 @@
-"""Real-time pacing without ROS: a rate keeper on absolute deadlines, and the histogram that judges it.
+"""Pace a loop in real time without ROS: a rate keeper on absolute deadlines, and a histogram of its delays.
 
-The clock and the sleep are injected, so that tests run on a clock of their own and never sleep.
+The clock and the sleep are injected, so that tests run on a simulated clock and never sleep.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 NS_PER_S = 1_000_000_000
 
-_BITS = 4  # buckets per octave = 2**_BITS, hence quantiles are right to 1/16 of their value
+_BITS = 4  # 2**_BITS buckets per octave, so quantiles are accurate to 1/16 of their value
 _OCTAVES = 48  # up to 2**48 ns, about three days
 
 
@@ -27,7 +27,7 @@ _PR_SET_TIMERSLACK = 29  # linux/prctl.h
 
 
 def sleep_on_time() -> None:
-    """Have the kernel end the sleeps and timed waits of the calling thread on time; by default it adds up to 50 us."""
+    """Disable the timer slack of the calling thread, by which the kernel extends sleeps and waits by up to 50 us."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
 
@@ -35,20 +35,21 @@ def sleep_on_time() -> None:
 _CPU_LATENCY = "/dev/cpu_dma_latency"  # linux, Documentation/power/pm_qos_interface.rst
 
 
-_SENDS_AGAIN = "dds.asyn"  # Fast-DDS
+_SENDS_AGAIN = "dds.asyn"  # prefix of Fast DDS's thread that resends lost messages
 _MOST_URGENT_NICE = -20
 
 
-_SLICE_NS = 100_000  # linux, kernel/sched/syscalls.c: the shortest that a thread may ask for
+_SLICE_NS = 100_000  # linux, kernel/sched/syscalls.c: the shortest slice that a thread may request
 _SET_ATTRIBUTES = {"x86_64": 314, "aarch64": 274}
-"""Number of the system call sched_setattr, which Python does not have, by machine."""
+"""Number of the system call sched_setattr by machine; Python does not provide the call."""
 
 
 def _run_in_short_slices() -> None:
-    """Have every thread of this process, and those it will start, get a core soon and for a short while each time.
+    """Give every present and future thread of this process a core soon, but for short slices.
 
-    Since Linux 6.12 a thread that runs, however nice, keeps its core from one that wakes up for the rest of its slice,
-    1 to 3 ms, unless the latter has a shorter one. Everybody may ask for that; older kernels do not hear it.
+    Since Linux 6.12, a running thread of any nice value may use the rest of its slice (1 to 3 ms) before a thread that
+    wakes up gets the core, unless the latter has a shorter slice. Any process may request this; older kernels ignore
+    the request.
     """
     call = _SET_ATTRIBUTES.get(os.uname().machine)
     if call is None:
@@ -63,16 +64,17 @@ def _run_in_short_slices() -> None:
 
 
 def run_urgently(priority: int) -> str:
-    """Have every thread of this process, and those it will start, go before others: SCHED_FIFO at ``priority``.
+    """Give every present and future thread of this process real-time priority: SCHED_FIFO at ``priority``.
 
-    Who has no right to that gets short slices in its place: its threads need not wait for the end of other's slices.
+    A process without the permission gets short slices instead, so its threads need not wait for other threads' slices.
 
-    The threads of the middleware must come along: they hand over what the loop waits for. One of them must not: that
-    which sends lost messages again tries without sleep for a lock that others hold. At their priority it kept them from
-    their core for minutes, at a lower one it is still before all programs; so it shares its core, as these do.
+    The middleware's threads need the priority too, because they deliver the messages for which the loop waits. One of
+    them must not have it: the thread that resends lost messages spins on a lock that the others hold. At their priority
+    it kept them from their core for minutes. At a lower real-time priority it would still precede all other programs.
+    It therefore runs without real-time priority, at the most urgent nice value.
 
     Returns:
-        What came of it, for the log.
+        The result, for the log.
     """
     if sys.platform != "linux":
         return "no real-time priority: only Linux has it"
@@ -102,21 +104,21 @@ def run_urgently(priority: int) -> str:
 
 
 def give_way() -> None:
-    """Have the calling thread go after those that share its real-time priority, if it has one, of any process."""
+    """Halve the calling thread's real-time priority, if it has one, so that threads of its old priority precede it."""
     if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_FIFO:
         half = max(os.sched_getparam(0).sched_priority // 2, os.sched_get_priority_min(os.SCHED_FIFO))
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(half))
 
 
 class StayAwake:
-    """Keeps idle cores from falling asleep while a loop runs, where the system permits it.
+    """Keeps idle cores from sleeping while a loop runs, where the system permits it.
 
-    A core that sleeps between two messages takes 50 to 100 us to answer on a virtual machine, and there are four such
-    waits in a round trip. As cyclictest does, this asks the kernel for a latency of zero while a file is open.
+    On a virtual machine, a core that sleeps between two messages takes 50 to 100 us to respond. A round trip contains
+    four such waits. Like cyclictest, this class requests a latency of zero from the kernel while a file is open.
 
     Args:
-        wanted: Whether to do anything at all.
-        device: That file.
+        wanted: Whether to do anything.
+        device: The file for the request.
     """
 
     def __init__(self, wanted: bool, device: str = _CPU_LATENCY) -> None:
@@ -125,7 +127,7 @@ class StayAwake:
         self._file: int | None = None
 
     def hold(self) -> None:
-        """Stay awake from now on."""
+        """Keep the cores awake from now on."""
         if not self._wanted:
             return
         self._wanted = False
@@ -133,11 +135,11 @@ class StayAwake:
             self._file = os.open(self._device, os.O_WRONLY)
             os.write(self._file, (0).to_bytes(4, sys.byteorder))
         except OSError:
-            # Not permitted, or no such thing here: cores sleep as everywhere.
+            # The request is not permitted or the device does not exist, so the cores sleep as usual.
             return
 
     def release(self) -> None:
-        """Let cores sleep."""
+        """Permit the cores to sleep."""
         if self._file is not None:
             os.close(self._file)
             self._file, self._wanted = None, True
@@ -146,8 +148,8 @@ class StayAwake:
 class Histogram:
     """Histogram of durations in nanoseconds, with a relative resolution of 6 % and constant memory.
 
-    Buckets are exact below 16 ns and then 16 to the octave; recording costs well under a microsecond, so that it can
-    stay in a loop at 1 kHz for days.
+    Buckets are exact below 16 ns; above, each octave has 16. Recording takes well under a microsecond, so a loop at
+    1 kHz can use it for days.
     """
 
     def __init__(self) -> None:
@@ -156,7 +158,7 @@ class Histogram:
         self.maximum_ns = 0
 
     def record(self, duration_ns: int) -> None:
-        """Count one duration [ns]; a negative one counts as zero."""
+        """Count a duration [ns]; a negative duration counts as zero."""
         duration_ns = max(duration_ns, 0)
         shift = duration_ns.bit_length() - _BITS - 1
         if shift < 0:
@@ -169,7 +171,7 @@ class Histogram:
             self.maximum_ns = duration_ns
 
     def quantile_us(self, fraction: float) -> float:
-        """Return the upper edge [us] of the bucket that holds the quantile ``fraction`` in [0, 1]; NaN when empty."""
+        """Return the upper edge [us] of the bucket that contains the quantile ``fraction`` in [0, 1]; NaN if empty."""
         if not self.count:
             return float("nan")
         return self._quantile_us(np.cumsum(self._counts), fraction)
@@ -181,7 +183,7 @@ class Histogram:
         return min(edge_ns, self.maximum_ns) / 1e3
 
     def summary_us(self) -> dict[str, float]:
-        """Return p50, p99, p999 and max [us]; NaN when nothing was recorded."""
+        """Return p50, p99, p999 and max [us]; NaN if nothing was recorded."""
         quantiles = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
         if not self.count:
             return dict.fromkeys((*quantiles, "max"), float("nan"))
@@ -190,7 +192,7 @@ class Histogram:
         return result | {"max": round(self.maximum_ns / 1e3, 1)}
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear all counts."""
         self._counts = [0] * len(self._counts)
         self.count = 0
         self.maximum_ns = 0
@@ -199,20 +201,20 @@ class Histogram:
 class RateKeeper:
     """Keeps a loop at a fixed rate on absolute deadlines of a monotonic clock.
 
-    Deadlines are ``start + k * period`` with k an integer, so that errors never add up. A late tick is followed by
-    ticks without pause until the loop has caught up; only a backlog longer than ``max_backlog_s`` (a suspended machine,
-    a debugger) is dropped, because replaying it would run the robot faster than its controller can follow.
+    Deadlines are ``start + k * period`` with an integer k, so that errors do not accumulate. After a late tick, the
+    loop runs without pause until it has caught up. Only a backlog longer than ``max_backlog_s`` (a suspended machine,
+    a debugger) is dropped, because catching up would run the robot faster than its controller can follow.
 
-    A sleep ends some microseconds late on a stock kernel, if the thread has called :func:`sleep_on_time`: the last
-    ``spin_s`` before a deadline are spent spinning. Longer is worse: the thread that receives the command may wait for
-    the core on which the loop spins.
+    On a stock kernel, a sleep ends some microseconds late even after :func:`sleep_on_time`. The loop therefore spins
+    for the last ``spin_s`` before a deadline. A longer spin is worse, because the thread that receives the command may
+    wait for the core on which the loop spins.
 
     Attributes:
-        deadline_ns: The next deadline on the clock [ns].
-        ticks: Deadlines that have passed.
-        overruns: Ticks whose work ended after the deadline.
-        dropped: Deadlines that were given up because the backlog was too long.
-        lateness: How late :meth:`wait` returned after each deadline.
+        deadline_ns: Next deadline on the clock [ns].
+        ticks: Number of past deadlines.
+        overruns: Number of ticks whose work ended after the deadline.
+        dropped: Number of deadlines dropped because of a long backlog.
+        lateness: Delay of the return of :meth:`wait` after each deadline.
     """
 
     def __init__(
@@ -239,18 +241,18 @@ class RateKeeper:
         self.start()
 
     def start(self) -> None:
-        """Put the next deadline one period from now; call it when the loop begins and after a pause."""
+        """Set the next deadline to one period from now; call it when the loop begins and after a pause."""
         self.deadline_ns = self._clock_ns() + self.period_ns
 
     def sleep_budget_ns(self) -> int:
-        """Return how long [ns] the caller may block before :meth:`wait` has to spin; negative when it is too late."""
+        """Return the time [ns] for which the caller may block before :meth:`wait` has to spin; negative if late."""
         return self.deadline_ns - self._spin_ns - self._clock_ns()
 
     def wait(self) -> bool:
-        """Block until the deadline, then move it on by one period.
+        """Block until the deadline, then advance it by one period.
 
         Returns:
-            Whether the deadline was met; False means that it had already passed at the call.
+            Whether the deadline was met. False means that it had passed before the call.
         """
         now = self._clock_ns()
         met = now <= self.deadline_ns
@@ -274,6 +276,6 @@ class RateKeeper:
         return met
 
     def clear_counts(self) -> None:
-        """Forget ticks, overruns, dropped deadlines and lateness."""
+        """Clear ticks, overruns, dropped deadlines and lateness."""
         self.ticks = self.overruns = self.dropped = 0
         self.lateness.clear()

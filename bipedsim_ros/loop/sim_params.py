@@ -17,7 +17,7 @@ TIMEOUT_MODES = ("damping", "zero", "hold", "stiff")
 
 
 def wrong_sign(ft_sign: float) -> Iterator[str]:
-    """Yield what is wrong with a parameter that is the sign of wrenches, if anything is."""
+    """Yield an error message if the sign of the wrenches is not 1 or -1."""
     if abs(ft_sign) != 1.0:
         yield f"ft_sign = {ft_sign} must be 1 or -1"
 
@@ -127,7 +127,7 @@ class SimParams:
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong with single fields, and between them."""
+        """Yield an error message for each invalid field or combination of fields."""
         if self.real_time_factor != 1.0 and self.clock != "real_time":
             yield (
                 f"real_time_factor = {self.real_time_factor:g} needs clock = 'real_time': with {self.clock!r} there "

@@ -1,4 +1,4 @@
-"""What sim_node counts, as JSON for a file and as diagnostics (REP-107) for ROS."""
+"""Collect the statistics of sim_node, and convert them to JSON and to diagnostics (REP-107)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bipedsim.analysis import OUTCOME, in_words, physics_text
 from bipedsim.config import to_json
 from bipedsim_ros.loop.realtime import Histogram
 
-# As long as diagnostic_aggregator takes a status for current by default.
+# Period for which diagnostic_aggregator considers a status current by default [s].
 _STALE_S = 5.0
 
 
@@ -24,25 +24,25 @@ class Statistics:
     """Counts since the node started; a reset of the simulation does not clear them.
 
     Attributes:
-        robot, contact_model, clock, rate_hz: What runs.
+        robot, contact_model, clock, rate_hz: Settings of the simulation.
         state: waiting, running, paused, diverged or finished.
         t: Simulated time [s].
-        ticks: Ticks simulated.
+        ticks: Simulated ticks.
         simulated_ns, wall_ns: Simulated and wall time while running [ns].
-        overruns, deadlines_dropped: Of the real-time clock.
-        missed_commands: Ticks that began without a new sound command, once a first one had come.
-        commands_received, commands_dropped_by_kind, commands_clipped, command_timeouts, silences, silent_since: As told
-            by the commands.
-        pushes_dropped_by_kind: Messages on /push that were refused, by what was wrong with them.
-        silent_wall_s: Wall time since the last command, if the next one is overdue.
-        faults, commands_lost: What fails on purpose, and commands that were lost by it.
-        state_changes, unresolved_steps: As counted by the contact model, over all resets.
-        round_trip: From the publication of the joint states to the command that answers them, in hand.
-        lateness: From a deadline to the start of its tick.
-        outcome: What has become of the robot since the last reset, see :class:`bipedsim.analysis.Verdict`, and under
-            ``physics`` what the monitors found, see :class:`bipedsim.sim.Monitors`.
-        warnings: What else a reader of the figures must know, such as another robot on the same topics.
-        error: Why the simulation stopped; empty if it did not.
+        overruns, deadlines_dropped: Counts of the real-time clock.
+        missed_commands: Ticks that began without a new valid command, after the first command.
+        commands_received, commands_dropped_by_kind, commands_clipped, command_timeouts, silences, silent_since: See
+            :class:`bipedsim_ros.loop.Commands`.
+        pushes_dropped_by_kind: Refused messages on /push, by kind of fault.
+        silent_wall_s: Wall time since the last command [s], if the next one is overdue.
+        faults, commands_lost: Injected faults, and the number of commands lost because of them.
+        state_changes, unresolved_steps: Counts of the contact model, over all resets.
+        round_trip: Time from the publication of the joint states to the receipt of the answering command.
+        lateness: Time from a deadline to the start of its tick.
+        outcome: Outcome since the last reset, see :class:`bipedsim.analysis.Verdict`, with the results of the physics
+            monitors under ``physics``, see :class:`bipedsim.sim.Monitors`.
+        warnings: Further warnings about the statistics, such as another robot on the same topics.
+        error: Reason why the simulation failed, or an empty text.
     """
 
     robot: str
@@ -77,11 +77,11 @@ class Statistics:
 
     @property
     def real_time_factor(self) -> float:
-        """Simulated over wall time while running; NaN before."""
+        """Simulated time divided by wall time while running; NaN before the start."""
         return self.simulated_ns / self.wall_ns if self.wall_ns else math.nan
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the statistics for JSON; what was not measured is None."""
+        """Return the statistics for JSON; values that were not measured are None."""
         return {
             "robot": self.robot,
             "contact_model": self.contact_model,
@@ -113,7 +113,7 @@ class Statistics:
         }
 
     def diagnostics(self, stamp: Time) -> DiagnosticArray:
-        """Return the statistics as a diagnostics message with one status per subject."""
+        """Return the statistics as a diagnostics message, with one status each for loop, commands, contact, etc."""
         values = self.as_dict()
         level, message = DiagnosticStatus.OK, self.state
         if self.pushes_dropped_by_kind:
@@ -132,24 +132,26 @@ class Statistics:
         contact = _status("bipedsim: contact", contact_level, contact_message, values, _CONTACT)
         fell = self.outcome.get("fell_at_s") is not None
         outcome_level = DiagnosticStatus.ERROR if fell else DiagnosticStatus.OK
-        said = self.outcome.get("verdict", "not started")
-        outcome = _status("bipedsim: robot", outcome_level, said, values, OUTCOME if self.outcome else ())
-        found = self.outcome.get("physics", {})
-        beyond = any(figure["steps_beyond"] for figure in found.values())
+        verdict = self.outcome.get("verdict", "not started")
+        outcome = _status("bipedsim: robot", outcome_level, verdict, values, OUTCOME if self.outcome else ())
+        monitored = self.outcome.get("physics", {})
+        beyond = any(figure["steps_beyond"] for figure in monitored.values())
         physics_level = DiagnosticStatus.WARN if beyond else DiagnosticStatus.OK
-        told = physics_text(found, self.unresolved_steps) if found else "not started"
-        physics = _status("bipedsim: physics", physics_level, told, values, ("physics",) if self.outcome else ())
+        physics_message = physics_text(monitored, self.unresolved_steps) if monitored else "not started"
+        physics = _status(
+            "bipedsim: physics", physics_level, physics_message, values, ("physics",) if self.outcome else ()
+        )
         result = DiagnosticArray(status=[loop, commands, contact, outcome, physics])
         result.header.stamp = stamp
         return result
 
     def _all_silences(self) -> list[list[float | None]]:
-        """Return begin and end [s] of each silence; one that lasts has no end."""
+        """Return begin and end [s] of each silence; the end of a present silence is None."""
         silences: list[list[float | None]] = [[round(t, 9) for t in silence] for silence in self.silences]
         return silences if self.silent_since is None else [*silences, [round(self.silent_since, 9), None]]
 
     def _judge_commands(self, dropped: int) -> tuple[bytes, str]:
-        """Return level and message of what became of the commands."""
+        """Return level and message of the status of the commands."""
         kinds = f"{dropped} commands were dropped ({in_words(self.commands_dropped_by_kind)})"
         if not self.commands_received:
             return DiagnosticStatus.STALE, f"no sound command yet: {kinds}" if dropped else "no command has come yet"
@@ -157,7 +159,7 @@ class Statistics:
             silent = max(self.silent_wall_s, self.t - self.silent_since)
             level = DiagnosticStatus.STALE if silent > _STALE_S else DiagnosticStatus.WARN
             return level, f"no command for {silent:.1f} s, since t = {self.silent_since:.3f} s"
-        # Every reset leaves some that answer what was before it.
+        # Every reset leaves some commands that answer states from before the reset; they are no fault.
         bad = dropped > self.commands_dropped_by_kind.get("stale", 0)
         return (DiagnosticStatus.WARN, kinds) if bad else (DiagnosticStatus.OK, "commands arrive")
 
@@ -195,7 +197,7 @@ def _status(name: str, level: bytes, message: str, values: dict[str, Any], keys:
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write ``values`` so that a reader sees the old file or the new one, and never half of one."""
+    """Write ``values`` atomically, so that a reader never sees a partial file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -1,4 +1,4 @@
-"""A trajectory between waypoints, as ros2_control's joint_trajectory_controller goes it."""
+"""Interpolate a trajectory between waypoints, as ros2_control's joint_trajectory_controller does."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from bipedsim_ros.wire import Waypoints
 
 
 class Trajectory:
-    """From where the joints are through the waypoints, and then at rest at the last one.
+    """Trajectory from the present joint state through the waypoints to rest at the last one.
 
-    Between points with positions alone it is linear, with velocities cubic, with accelerations quintic. Points that
-    are over when it begins are left out. Joints that the waypoints do not name stay.
+    Interpolation is linear between points with positions only, cubic with velocities and quintic with accelerations.
+    Points in the past are skipped. Joints that the waypoints do not name keep their position.
 
     Args:
         points: The waypoints.
-        now: When it begins [s].
-        position: (nu,) where the joints are [rad].
-        velocity: (nu,) how fast [rad/s].
+        now: Time at which the trajectory begins [s].
+        position: (nu,) joint positions at this time [rad].
+        velocity: (nu,) joint velocities at this time [rad/s].
     """
 
     def __init__(self, points: Waypoints, now: float, position: Array, velocity: Array) -> None:
@@ -33,17 +33,17 @@ class Trajectory:
         if len(t):
             self._last = points.position[-1]
         columns = [points.position, points.velocity, points.acceleration]
-        given = [column for column in columns if column is not None]
+        available = [column for column in columns if column is not None]
         begin = (position[self._joints], velocity[self._joints], np.zeros(len(self._joints)))
         self._path: _Hermite | None = None
         if ahead.any():
-            columns_ahead = [np.vstack([first, column[ahead]]) for first, column in zip(begin, given, strict=False)]
+            columns_ahead = [np.vstack([first, column[ahead]]) for first, column in zip(begin, available, strict=False)]
             self._path = _Hermite(np.array([now, *t[ahead]]), np.stack(columns_ahead))
         elif len(t):
             self.position[self._joints] = self._last
 
     def go(self, t: float) -> None:
-        """Fill :attr:`position` (nu,) [rad] and :attr:`velocity` (nu,) [rad/s] of the time ``t`` [s]."""
+        """Update :attr:`position` (nu,) [rad] and :attr:`velocity` (nu,) [rad/s] to the time ``t`` [s]."""
         if self._path is None:
             return
         if t < self._end:
@@ -55,25 +55,25 @@ class Trajectory:
 
 
 class _Hermite:
-    """Polynomials between knots with the derivatives that are given at both ends.
+    """Piecewise polynomials with given derivatives at both ends of each piece.
 
-    A node would take 0.4 s longer to start with those of scipy.interpolate.
+    Import of scipy.interpolate would delay the start of a node by 0.4 s.
 
     Args:
-        t: (n,) the knots [s], ascending.
-        values: (m, n, k) the first m derivatives of k functions there, from the value on.
+        t: (n,) knots [s], ascending.
+        values: (m, n, k) derivatives 0 to m - 1 of k functions at the knots.
     """
 
     def __init__(self, t: Array, values: Array) -> None:
         m = len(values)
         self._t = t
         self._length = np.diff(t)
-        # Per length of the piece: derivatives by s = (t - t_i) / length, over factorials.
+        # The derivatives are with respect to s = (t - t_i) / length of the piece, divided by factorials.
         order = np.arange(m)
         factorial = np.array([math.factorial(i) for i in range(2 * m)], dtype=float)
         scale = self._length ** order[:, None] / factorial[:m, None]
         begin, end = values[:, :-1] * scale[..., None], values[:, 1:] * scale[..., None]
-        # The i-th derivative of s^j at 1, over i!, is the binomial coefficient.
+        # The i-th derivative of s^j at s = 1, divided by i!, is the binomial coefficient.
         binomial = np.array([[float(math.comb(j, i)) for j in range(2 * m)] for i in range(m)])
         missing = end - np.tensordot(binomial[:, :m], begin, 1)
         rest = np.linalg.solve(binomial[:, m:], missing.reshape(m, -1)).reshape(missing.shape)
@@ -81,7 +81,7 @@ class _Hermite:
         self._powers = np.arange(2 * m)
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Return values and first derivatives (k,) at ``t`` [s], between the first knot and the last."""
+        """Return values and first derivatives (k,) at ``t`` [s], between the first and the last knot."""
         i = min(max(int(np.searchsorted(self._t, t, side="right")) - 1, 0), len(self._length) - 1)
         c, length = self._coefficients[:, i], self._length[i]
         powers = ((t - self._t[i]) / length) ** self._powers

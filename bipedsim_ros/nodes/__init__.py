@@ -1,4 +1,4 @@
-"""The nodes, and what all of them share."""
+"""Provide the ROS nodes and their shared code."""
 
 import lazy_loader
 

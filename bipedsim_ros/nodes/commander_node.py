@@ -1,11 +1,12 @@
-"""``commander_node``: velocity commands on a schedule, by the time of the robot, on /cmd_vel.
+"""Publish scheduled velocity commands on /cmd_vel (``commander_node``).
 
-Its clock is the stamps of /joint_states, so that a schedule means the same whether the robot is simulated in real time,
-faster, or real; stamps of a wall clock count from the first one. It publishes ten times a second of that time, as a
-hand on a joystick would: once at the first joint states after somebody listens, and then whenever their stamps pass a
-multiple of 0.1 s. In lock_step, controller_node waits for each of these messages (``cmd_vel_period``), and runs repeat
-to the bit. In between it sleeps: a process that wakes up a thousand times a second would take the core on which
-controllers wait for the same message.
+The stamps of /joint_states are the clock of the schedule. A schedule therefore has the same effect on a real robot and
+on a simulated one at any speed. Stamps of a wall clock are relative to the first stamp.
+
+The node publishes ten times per second of this time, as a joystick would: once at the first joint states after
+another node subscribes, and then whenever the stamps pass a multiple of 0.1 s. In lock_step, controller_node waits for
+each of these messages (``cmd_vel_period``), so runs are repeatable to the bit. The node sleeps in between, because a
+process that wakes up a thousand times a second would occupy the core on which controllers wait for the same message.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import JointStateReader, MessageError, TwistWriter, publisher, topics
 
 _LONGEST_WAIT_NS = 100_000_000
-# Sleeps are half of what is left until the next command at the most, as the pace of the robot may change.
+# A sleep lasts at most half of the time until the next command, because the speed of the simulation may change.
 _NAP_SHARE = 0.5
 _SHORTEST_NAP_S = 2e-3
 
@@ -49,7 +50,7 @@ class CommanderNode:
     """Publishes one schedule.
 
     Raises:
-        ConfigError: A parameter is wrong.
+        ConfigError: A parameter is invalid.
     """
 
     def __init__(self) -> None:
@@ -62,13 +63,13 @@ class CommanderNode:
         self._publisher = publisher(node, topics.VELOCITY)
         self._background = Background(node)
         self._reader = JointStateReader(())
-        self._nothing = Observation.zeros(0, 0)
+        self._no_joints = Observation.zeros(0, 0)
         self._writer = TwistWriter()
         self._drops = Drops(node.get_logger().warning)
         self._listeners = params.wait_for_listeners
         self._last_ns = -1
         self._begin_ns = 0
-        self._heard_at = 0
+        self._received_at = 0
         self._stop = False
         node.get_logger().info(f"{len(params.schedule)} velocities on {topics.VELOCITY.name}")
 
@@ -92,31 +93,31 @@ class CommanderNode:
         self._inbox.wake()
 
     def destroy_node(self) -> None:
-        """Release the node."""
+        """Destroy the ROS node."""
         self._node.destroy_node()
 
     def _on_joint_state(self, data: bytes) -> float:
-        """Publish what is due; return how long nothing more can be [s]."""
+        """Publish a due command; return the time for which no further command can be due [s]."""
         try:
-            self._reader.read(data, self._nothing)
+            self._reader.read(data, self._no_joints)
         except MessageError as error:
             self._drops.add("unreadable", f"message on {topics.JOINT_STATES.name} dropped: {error}")
             return 0.0
-        now, heard_at = self._reader.t_ns, time.monotonic_ns()
+        now, received_at = self._reader.t_ns, time.monotonic_ns()
         if now < self._last_ns or self._last_ns < 0:
             self._schedule.restart()
             self._begin_ns = now if now > WALL_CLOCK_NS else 0
             self._last_ns = now
-        passed, took = now - self._last_ns, heard_at - self._heard_at
-        self._last_ns, self._heard_at = now, heard_at
+        passed, took = now - self._last_ns, received_at - self._received_at
+        self._last_ns, self._received_at = now, received_at
         if self._publisher.get_subscription_count() < self._listeners:
             return 0.0
         since = now - self._begin_ns
         velocity = self._schedule.due(since)
         if velocity is not None:
             self._publisher.publish(self._writer.write(velocity))
-        left_ns = PERIOD_NS - since % PERIOD_NS
-        nap = _NAP_SHARE * 1e-9 * min(left_ns * took / passed, _LONGEST_WAIT_NS) if passed > 0 else 0.0
+        remaining_ns = PERIOD_NS - since % PERIOD_NS
+        nap = _NAP_SHARE * 1e-9 * min(remaining_ns * took / passed, _LONGEST_WAIT_NS) if passed > 0 else 0.0
         return nap if nap >= _SHORTEST_NAP_S else 0.0
 
 

@@ -1,9 +1,9 @@
-"""``controller_node``: runs any controller on the topics of a robot, and does not know whether the robot is simulated.
+"""Run any controller on the topics of a real or simulated robot (``controller_node``).
 
-It answers every message on /joint_states with one on /effort_controller/commands. An impedance goes to
-/impedance_controller/commands, and only when it is new, as the drives keep it. What it needs of a robot is its
-description (robot.yaml), never its simulation: a test says that nothing of ``bipedsim.sim.simulator`` or
-``bipedsim.contact`` is imported here.
+The node answers every message on /joint_states with a message on /effort_controller/commands. An impedance command goes
+to /impedance_controller/commands, and only when it is new, because the drives hold it. The node needs the robot's
+description (robot.yaml), but not its simulation: a test checks that it imports nothing from ``bipedsim.sim.simulator``
+and ``bipedsim.contact``.
 """
 
 from __future__ import annotations
@@ -61,20 +61,21 @@ from bipedsim_ros.wire import (
 
 _WARN_EVERY_S = 5.0
 _LONGEST_WAIT_NS = 100_000_000
-# Topics of one node may connect this long after each other, which is nothing to warn of.
+# Topics of one node may connect at intervals up to this, so a shorter wait is not worth a warning [s].
 _DISCOVERY_S = 2.0
 _LISTENERS_S = 10.0
 _BOTH_S = 1.0
-# A sensor that has said nothing for so long of the joint states, and joint states that have not come for so long [s].
+# Time of the joint states without a message after which a sensor counts as silent, and the same for the joint states in
+# wall time [s].
 _SENSOR_S = 0.5
 _STATES_S = 2.0
-# Before its first message a simulator may compile kernels; who waits longer is told now and then [s].
+# A simulator may compile kernels before its first message. A longer wait is logged repeatedly [s].
 _PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
 class ControllerNodeParams:
-    """Parameters of controller_node; those of the controller itself follow under its name."""
+    """Parameters of controller_node; the controller's own parameters follow under its name."""
 
     robot: str = like(RunConfig, "robot")
     controller: str = like(RunConfig, "controller", "posture")
@@ -135,16 +136,16 @@ class ControllerNodeParams:
     )
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong with single fields."""
+        """Yield an error message for each invalid field."""
         yield from wrong_sign(self.ft_sign)
         yield from wrong_cores(self.cpu_affinity)
 
 
 def command_order(robot: Robot, joints: Sequence[str]) -> Indices:
-    """Return the indices that bring torques in the robot's order into the order ``joints``.
+    """Return the indices that convert torques from the robot's order to the order ``joints``.
 
     Raises:
-        ConfigError: ``joints`` are not the robot's joints, each once.
+        ConfigError: ``joints`` does not contain each of the robot's joints once.
     """
     if not joints:
         return np.arange(robot.nu)
@@ -159,7 +160,7 @@ def command_order(robot: Robot, joints: Sequence[str]) -> Indices:
 
 @dataclass
 class _Sensor:
-    """A topic beside the joint states: how it is read, at which of these it spoke last, and whether it has stopped."""
+    """Sensor topic: its reader, the count of joint states at its last message, and whether it has stopped."""
 
     subscription: Any
     topic: str
@@ -172,7 +173,7 @@ class ControllerNode:
     """Hosts one controller.
 
     Raises:
-        ConfigError: A parameter is wrong.
+        ConfigError: A parameter is invalid.
     """
 
     def __init__(self) -> None:
@@ -219,7 +220,7 @@ class ControllerNode:
         )
         self._missing = {sensor.topic for sensor in self._sensors}
         self._drops = Drops(node.get_logger().warning)
-        # What it asks for, torques or impedances, is seen in its first command.
+        # The first command of the controller determines whether it commands torques or impedances.
         self._torques, self._impedances = publisher(node, topics.COMMANDS), publisher(node, topics.IMPEDANCE)
         self._commands = self._torques
         self._outputs = ControllerOutputs(node, self._guard)
@@ -230,8 +231,8 @@ class ControllerNode:
         self._states = 0
         self._states_at = 0.0
         self._states_silent = False
-        self._others = ""
-        self._heard = False
+        self._duplicates = ""
+        self._has_listeners = False
         self._stop = False
         self._waiting_since = 0.0
         self._silent_since = 0.0
@@ -246,11 +247,11 @@ class ControllerNode:
 
     def run(self) -> int:
         """Answer joint states until :meth:`stop`; return the exit code."""
-        said = [run_urgently(self._params.priority)] if self._params.priority else []
+        notes = [run_urgently(self._params.priority)] if self._params.priority else []
         self._background.start()
-        said.append(self._core.take(deadlines=not self._params.lock_step))
-        if told := "; ".join(filter(None, said)):
-            self._node.get_logger().info(told)
+        notes.append(self._core.take(deadlines=not self._params.lock_step))
+        if message := "; ".join(filter(None, notes)):
+            self._node.get_logger().info(message)
         gc.collect()
         gc.freeze()
         next_report = time.monotonic_ns() + NS_PER_S
@@ -266,31 +267,31 @@ class ControllerNode:
                     self._awake.release()
                 if time.monotonic_ns() >= next_report:
                     next_report += NS_PER_S
-                    # Messages, which would take half a tick of the loop.
+                    # The report sends messages, which would take half a tick of the loop.
                     self._background.submit(self._report)
         except Exception as error:
-            # What the controller raised ends the node; the bag and who started it are told first.
+            # An exception of the controller ends the node. It is reported to the bag and to the parent process first.
             if self._guard.fallen:
                 self._node.get_logger().error(f"{self._stop_text}; no more commands come")
                 self._outputs.publish(self._reader.t_ns)
-                self._tell_stop()
+                self._report_stop()
                 self._write_stop()
                 if isinstance(error, ConfigError):
-                    # Nothing is left to tell of it.
+                    # The error has been reported completely.
                     return EXIT_USAGE
             raise
         finally:
             self._background.stop()
-        spent = self._update_time.summary_us()
-        each = f", {spent['p50']} us each (p99 {spent['p99']} us)" if self._updates else ""
+        durations = self._update_time.summary_us()
+        each = f", {durations['p50']} us each (p99 {durations['p99']} us)" if self._updates else ""
         states = f"{self._skipped} joint states skipped" if self._states else "no joint states came"
         dropped = {**self._drops.by_kind, **self._inputs.dropped}
-        told = f"; messages dropped: {in_words(dropped)}" if dropped else ""
-        self._node.get_logger().info(f"{self._updates or 'no'} updates{each}; {states}{told}")
+        drops = f"; messages dropped: {in_words(dropped)}" if dropped else ""
+        self._node.get_logger().info(f"{self._updates or 'no'} updates{each}; {states}{drops}")
         return self._write_stop()
 
     def _write_stop(self) -> int:
-        """Leave word of a stop for who started this; return the exit code."""
+        """Write a stop of the controller to the statistics file for the parent process; return the exit code."""
         if self._params.stats_file and self._guard.fallen:
             path = Path(self._params.stats_file)
             try:
@@ -307,11 +308,11 @@ class ControllerNode:
         self._inbox.wake()
 
     def destroy_node(self) -> None:
-        """Release the node."""
+        """Destroy the ROS node."""
         self._node.destroy_node()
 
     def _take_sensors(self) -> None:
-        # The queues hold one message each.
+        # Each queue holds one message, so one read per sensor is enough.
         for sensor in self._sensors:
             data = self._inbox.take_from(sensor.subscription)
             if data is not None and self._read(sensor.topic, sensor.read, data):
@@ -320,7 +321,7 @@ class ControllerNode:
                 sensor.heard = self._states
 
     def _read(self, topic: str, read: Callable[[bytes], None], data: bytes) -> bool:
-        """Read a message; return whether it could be."""
+        """Read a message; return whether it is valid."""
         try:
             read(data)
         except MessageError as error:
@@ -329,12 +330,12 @@ class ControllerNode:
         return True
 
     def _skip(self, kind: str, text: str) -> None:
-        """Count a joint state that gets no command, and say why."""
+        """Count a joint state that gets no command, and log the reason."""
         self._skipped += 1
         self._drops.add(f"{topics.JOINT_STATES.name} {kind}", f"no command: {text}")
 
     def _ready(self, observation: Observation) -> bool:
-        """Whether the controller can be asked; warn if it cannot."""
+        """Return whether the controller can be updated; warn if it cannot."""
         wanted = self._missing if self._params.wait_for_sensors else ()
         if wanted or self._inputs.missing:
             missing = [*sorted(wanted), *filter(None, [self._inputs.missing])]
@@ -349,19 +350,19 @@ class ControllerNode:
             else:
                 self._skip("not_finite", f"{name} holds positions or velocities that are missing or not finite")
             return False
-        # The first commands are lost on a subscription that has not connected yet, and a lock-step simulator waits for
+        # A subscription that has not connected yet would lose the first commands, and a lock-step simulator waits for
         # them.
-        self._heard = self._heard or self._listened()
-        return self._heard
+        self._has_listeners = self._has_listeners or self._enough_listeners()
+        return self._has_listeners
 
-    def _listened(self) -> bool:
-        """Whether enough subscriptions are there; one that takes commands will do once patience is over."""
-        counts = [one.get_subscription_count() for one in (self._torques, self._impedances)]
+    def _enough_listeners(self) -> bool:
+        """Return whether enough nodes subscribe; after ``_LISTENERS_S``, one subscriber to the commands is enough."""
+        counts = [commands.get_subscription_count() for commands in (self._torques, self._impedances)]
         count, wanted = max(counts), self._params.wait_for_listeners
         self._silent_since = self._silent_since or time.monotonic()
         waited = time.monotonic() - self._silent_since
         unheard = self._outputs.unheard(wanted - 1)
-        # A robot may take one of the two kinds alone.
+        # A robot may accept only one of the two kinds of commands.
         if not unheard and (min(counts) >= wanted or (count >= wanted and waited > _BOTH_S)):
             return True
         if count == 0 or waited < _LISTENERS_S:
@@ -389,8 +390,8 @@ class ControllerNode:
         if not self._ready(observation):
             return
         if now == last:
-            # The same measurement again: its command was lost, or came from another state of the simulation; or it is
-            # the first one, repeated for who comes late, a recorder for one, who has not heard the readouts, either.
+            # A repeated measurement means that its command was lost or answered another state of the simulation. Or it
+            # is the first state, repeated for late subscribers such as a recorder, which missed the telemetry too.
             if self._command is not None:
                 self._outputs.repeat(now)
                 self._commands.publish(self._command)
@@ -405,7 +406,7 @@ class ControllerNode:
         elif not self._period_checked:
             self._check_period((now - last) / NS_PER_S)
         self._last_stamp = now
-        stood = not self._guard.fallen
+        was_running = not self._guard.fallen
         begin = time.monotonic_ns()
         self._inputs.deliver(now)
         command = self._guard.update(observation)
@@ -426,8 +427,8 @@ class ControllerNode:
             if self._guard.fresh or not command.closes_loop:
                 self._commands.publish(self._command)
             self._outputs.publish(now)
-        if stood and self._guard.fallen:
-            self._tell_stop()
+        if was_running and self._guard.fallen:
+            self._report_stop()
             self._node.get_logger().error(f"{self._stop_text}; the joints are damped until a reset")
 
     @property
@@ -436,12 +437,12 @@ class ControllerNode:
 
     @property
     def _stop_values(self) -> dict[str, Any]:
-        """When and why the controller was stopped, as summaries have it."""
+        """Time and reason of the controller's stop, in the form that summaries use."""
         return dict(zip(schema.STOPPED, (self._guard.fell_at, self._guard.reason), strict=True))
 
     @property
     def _ended(self) -> str:
-        """What became of a controller that the guard has taken over from: a robot may stand on that was left alone."""
+        """'stopped' if the controller failed, 'fallen' if the robot fell; after a failure the robot may still stand."""
         return "stopped" if failed(self._guard.reason) else "fallen"
 
     def _check_period(self, period: float) -> None:
@@ -453,14 +454,14 @@ class ControllerNode:
             )
 
     def _warn(self, text: str) -> None:
-        # rclpy's own throttle goes by the line of the call, so that one warning would silence another.
+        # rclpy's own throttle is per source line, so that one warning would suppress another.
         now = time.monotonic()
         if now >= self._warn_after.get(text, 0.0):
             self._warn_after[text] = now + _WARN_EVERY_S
             self._node.get_logger().warning(text)
 
-    def _told_silent(self, silent: bool, before: bool, stopped: str, again: str) -> bool:
-        """Return ``silent``, and say so where it was not so ``before``, or is so no more."""
+    def _log_silence(self, silent: bool, before: bool, stopped: str, again: str) -> bool:
+        """Return ``silent``, and log each change from ``before``."""
         log = self._node.get_logger()
         if silent and not before:
             log.warning(stopped)
@@ -468,19 +469,19 @@ class ControllerNode:
             log.info(again)
         return silent
 
-    def _stopped(self) -> list[str]:
-        """Return the sensors that have stopped; tell of them and of the joint states that they stop and come back."""
+    def _silent_sensors(self) -> list[str]:
+        """Return the silent sensors; log when sensors or joint states stop and when they resume."""
         for sensor in self._sensors:
-            for_states = self._states - sensor.heard
-            sensor.silent = self._told_silent(
+            states_since = self._states - sensor.heard
+            sensor.silent = self._log_silence(
                 0 <= sensor.heard < self._states - max(2.0, _SENSOR_S * self._params.rate),
                 sensor.silent,
-                f"nothing on {sensor.topic} for the last {for_states} joint states: the last message stands in; does "
+                f"nothing on {sensor.topic} for the last {states_since} joint states: the last message stands in; does "
                 "that sensor still run?",
                 f"messages on {sensor.topic} again",
             )
         topic, t = self._inbox.topic, self._observation.t
-        self._states_silent = self._told_silent(
+        self._states_silent = self._log_silence(
             bool(self._states) and time.monotonic() - self._states_at > _STATES_S,
             self._states_silent,
             f"no message on {topic} for {_STATES_S:g} s, after t = {t:.3f} s: the robot has stopped, or its simulation "
@@ -489,7 +490,7 @@ class ControllerNode:
         )
         return [sensor.topic for sensor in self._sensors if sensor.silent]
 
-    def _say_what_is_waited_for(self) -> None:
+    def _log_wait(self) -> None:
         topic, now = self._inbox.topic, time.monotonic()
         if not self._next_wait:
             nobody = "" if self._inbox.publishers() else f", which nobody publishes yet: {where_is_it(self._node)}"
@@ -501,26 +502,26 @@ class ControllerNode:
             if self._inbox.publishers():
                 self._node.get_logger().warning(f"{waited}, whose publisher is silent")
             elif (where := where_is_it(self._node)) == COMING:
-                # It publishes once it is ready, which is nothing to warn of.
+                # The simulator will publish when it is ready, which is not worth a warning.
                 self._node.get_logger().info(f"{waited}: {where}")
             else:
                 self._node.get_logger().warning(f"{waited}, which nobody publishes: {where}")
 
     def _report(self) -> None:
-        if told := self._core.let_go_of_others():
-            self._node.get_logger().info(told)
-        stopped = self._stopped()
+        if note := self._core.let_go_of_others():
+            self._node.get_logger().info(note)
+        stopped = self._silent_sensors()
         if not self._states and time.monotonic() - self._begun > DISCOVERY_S:
-            self._say_what_is_waited_for()
+            self._log_wait()
         level, message = DiagnosticStatus.OK, "running"
         if self._skipped:
             level, message = DiagnosticStatus.WARN, "some joint states were not answered"
-        found = duplicate_nodes(self._node, (topics.JOINT_STATES.name,))
-        if found:
-            if not self._others:
-                self._node.get_logger().warning(found)
-            self._others = found
-            level, message = DiagnosticStatus.WARN, found
+        duplicates = duplicate_nodes(self._node, (topics.JOINT_STATES.name,))
+        if duplicates:
+            if not self._duplicates:
+                self._node.get_logger().warning(duplicates)
+            self._duplicates = duplicates
+            level, message = DiagnosticStatus.WARN, duplicates
         if stopped:
             level, message = DiagnosticStatus.WARN, f"nothing comes any more on {', '.join(stopped)}"
         if self._states_silent:
@@ -528,12 +529,12 @@ class ControllerNode:
         if not self._updates:
             level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"
         if self._guard.fallen:
-            self._tell_stop()
+            self._report_stop()
         else:
             self._publish_status(level, message, {})
 
-    def _tell_stop(self) -> None:
-        """Say on /diagnostics that the controller is stopped; at once, too, as a reset may come within a second."""
+    def _report_stop(self) -> None:
+        """Report on /diagnostics that the controller is stopped, immediately, because a reset may follow at once."""
         self._publish_status(DiagnosticStatus.ERROR, f"{self._ended}: {self._guard.reason}", self._stop_values)
 
     def _publish_status(self, level: bytes, message: str, more: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""Whether a robot is alone in its ROS graph: two of them on one domain take each other's commands and states.
+"""Check for other robots in the ROS graph: two on one domain receive each other's commands and states.
 
-As a program it prints who is a robot in the graph, for a bring-up that is about to start another one.
+As a program, this module prints the robots in the graph, for a launch that is about to start another one.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from rclpy.node import Node
 
 from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, WHERE, participants, relative, topics
 
-# Participants that miss each other's first announcements meet at the next ones, which Fast DDS sends every 3 s.
+# Participants that miss each other's first announcements receive the next ones, which Fast DDS sends every 3 s.
 DISCOVERY_S = 3.5
-"""After how long a node knows who else is there [s]."""
+"""Time after which a node knows the other nodes [s]."""
 COMING = (
     "sim_node is up, and begins when its kernels are loaded: a simulator that starts for the first time compiles them, "
     "for 1 to 2 minutes, longer on a busy machine"
 )
-"""What to say where a simulator is about to begin."""
+"""Text for a simulator that is about to begin."""
 
 
 def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
-    """Return what is wrong where several nodes publish one of these topics, and the way out; else an empty text."""
+    """Return a warning with a remedy if several nodes publish one of these topics; else an empty text."""
     for topic in map(relative, names):
         if node.count_publishers(topic) > 1:
             nodes = sorted(info.node_name for info in node.get_publishers_info_by_topic(topic))
@@ -38,9 +38,9 @@ def duplicate_nodes(node: Node, names: Sequence[str]) -> str:
 
 
 def robots_beside(node: Node) -> list[str]:
-    """Return the nodes that are a robot in the namespace of ``node``, or are about to be one.
+    """Return the nodes that are, or are about to be, a robot in the namespace of ``node``.
 
-    They publish joint states, or are called sim_node.
+    These are the publishers of joint states and nodes called sim_node.
     """
     publishers = node.get_publishers_info_by_topic(relative(topics.JOINT_STATES.name))
     here = ("sim_node", node.get_namespace())
@@ -49,7 +49,7 @@ def robots_beside(node: Node) -> list[str]:
 
 
 def where_is_it(node: Node) -> str:
-    """Return what to say where no joint states come: how to find a robot, unless a simulator is about to be one."""
+    """Return advice for missing joint states: how to find a robot, or that a simulator is about to begin."""
     if "sim_node" in robots_beside(node):
         return COMING
     own = node.resolve_topic_name(relative(topics.JOINT_STATES.name))
@@ -62,19 +62,19 @@ def where_is_it(node: Node) -> str:
 
 
 def main() -> int:
-    """Print the robots in the ROS graph in a line, as soon as one is found; return 0."""
+    """Print the robots in the ROS graph in one line, as soon as one is found; return 0."""
     rclpy.init(args=["", *sys.argv[1:], "--ros-args", "--disable-external-lib-logs"])
     node = Node("bipedsim_up", enable_rosout=False, start_parameter_services=False)
     start = time.monotonic()
-    while not (found := robots_beside(node)) or UNNAMED in found:
-        there = participants(node.context.get_domain_id())
+    while not (robots := robots_beside(node)) or UNNAMED in robots:
+        count = participants(node.context.get_domain_id())
         waited = time.monotonic() - start
-        if waited > (NAMING_S if found else DISCOVERY_S):
+        if waited > (NAMING_S if robots else DISCOVERY_S):
             break
-        if there > 1 and len(node.get_node_names()) >= there and not found:
+        if count > 1 and len(node.get_node_names()) >= count and not robots:
             break
         time.sleep(0.02)
-    print(", ".join(found).replace(UNNAMED, NO_NAME))
+    print(", ".join(robots).replace(UNNAMED, NO_NAME))
     node.destroy_node()
     rclpy.try_shutdown()
     return 0

@@ -1,4 +1,4 @@
-"""How a terminal hands over keys; nothing here needs ROS."""
+"""Read single keys from a terminal. Does not need ROS."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bipedsim.errors import ConfigError
 
 
 class KeyTerminal:
-    """A terminal that hands over keys at once and does not echo them, within ``with``; as it was afterwards.
+    """Context manager that makes a terminal deliver keys at once and without echo, and then restores it.
 
-    Ctrl-Z gives it back, too, until the process goes on. Only a SIGKILL leaves it as it is: `stty sane` mends that.
+    Ctrl-Z restores it too, until the process continues. After SIGKILL it is not restored: `stty sane` fixes that.
 
     Raises:
-        ConfigError: The file is no terminal.
+        ConfigError: The file is not a terminal.
     """
 
     def __init__(self, fd: int) -> None:
@@ -36,7 +36,7 @@ class KeyTerminal:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        # Not after what is still to be printed: nobody may read it any more.
+        # TCSANOW does not wait for pending output, because the reader may no longer exist.
         termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
         signal.signal(signal.SIGTSTP, self._suspend_before)
 
@@ -47,10 +47,10 @@ class KeyTerminal:
         self.__enter__()
 
     def read(self, timeout: float) -> str:
-        """Return what was typed within ``timeout`` [s]; an empty text if nothing was.
+        """Return the keys typed within ``timeout`` [s]; an empty text if there are none.
 
         Raises:
-            EOFError: The terminal has gone.
+            EOFError: The terminal was closed.
         """
         if not select.select([self._fd], [], [], max(timeout, 0.0))[0]:
             return ""

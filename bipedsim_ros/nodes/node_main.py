@@ -1,4 +1,4 @@
-"""Starting and ending a node: signals, exit codes, and messages instead of tracebacks."""
+"""Start and end a node: signals, exit codes, and error messages instead of tracebacks."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from rclpy.signals import SignalHandlerOptions
 from bipedsim.control import controller_traceback, raising_controller
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, BipedSimError, ConfigError
 
-# What a node holds at its end goes with the process; to look through it for garbage takes 0.1 s.
+# The operating system frees the objects of a node that ends; a garbage collection would take 0.1 s.
 atexit.register(gc.freeze)
 
 
 class RunnableNode(Protocol):
-    """A node whose :meth:`run` blocks until :meth:`stop`."""
+    """Node whose :meth:`run` blocks until :meth:`stop`."""
 
     def run(self) -> int:
-        """Work; return the exit code."""
+        """Run the node; return the exit code."""
         ...
 
     def stop(self) -> None:
@@ -38,26 +38,26 @@ class RunnableNode(Protocol):
         ...
 
     def destroy_node(self) -> None:
-        """Release the node."""
+        """Destroy the ROS node."""
         ...
 
 
 def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None) -> int:
-    """Make a node and run it until it ends, or SIGINT or SIGTERM comes.
+    """Create a node and run it until it ends or receives SIGINT or SIGTERM.
 
     Returns:
-        What the node's ``run`` returned; 2 if a parameter or argument was wrong; 1 after any other error that bipedsim
-        knows.
+        Result of the node's ``run``; 2 if a parameter or argument is invalid; 1 after another error of bipedsim or of
+        the controller.
     """
     name = getattr(make, "__name__", "node")
     argv = sys.argv if args is None else ["", *args]
     _ensure_log_folder()
     try:
         rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
-        left = rclpy.utilities.remove_ros_args(list(argv))[1:]
-        if left:
+        unexpected = rclpy.utilities.remove_ros_args(list(argv))[1:]
+        if unexpected:
             raise ConfigError(
-                f"unexpected arguments {' '.join(left)}; parameters are given as --ros-args -p name:=value"
+                f"unexpected arguments {' '.join(unexpected)}; parameters are given as --ros-args -p name:=value"
             )
     except (ConfigError, RuntimeError) as error:
         # rclpy reports malformed --ros-args and parameter files as subclasses of RuntimeError.
@@ -70,15 +70,15 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         if node is not None:
             node.stop()
             return
-        # Compiling kernels may still take a while, and an exception would leave a half-made node whose destruction
-        # crashes now and then. The flush fails where the signal has interrupted a print.
+        # Compilation of kernels may take long. An exception would leave a partially constructed node, whose destruction
+        # sometimes crashes. The flush fails if the signal has interrupted a print.
         with contextlib.suppress(RuntimeError):
             sys.stdout.flush()
         os._exit(EXIT_OK)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
-    # What a library warns of belongs where everything else is told: on the terminal, in the log and on /rosout.
+    # Warnings of libraries go to the same places as all messages: the terminal, the log and /rosout.
     warnings.showwarning = lambda message, *_: _logger(node, name).warning(str(message))
     try:
         node = make()
@@ -92,13 +92,13 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
     except Exception as error:
         if not (raised := controller_traceback(error)):
             raise
-        who = f"what the controller {raising_controller(error)} raised"
-        _logger(node, name).debug(f"{who}, and what called it:\n{traceback.format_exc()}")
-        said = f"{who}, from its own code on (with what called it: log_level debug)"
-        print(f"{name}: {said}:\n{raised}", file=sys.stderr, end="")
+        culprit = f"what the controller {raising_controller(error)} raised"
+        _logger(node, name).debug(f"{culprit}, and what called it:\n{traceback.format_exc()}")
+        message = f"{culprit}, from its own code on (with what called it: log_level debug)"
+        print(f"{name}: {message}:\n{raised}", file=sys.stderr, end="")
         return EXIT_FAILED
     finally:
-        # A group and a launch file may both send SIGINT: the second one must not cut the clean-up short.
+        # A process group and a launch file may both send SIGINT: the second one must not interrupt the clean-up.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         if node is not None:
@@ -107,13 +107,13 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
 
 
 def _logger(node: Any, name: str) -> Any:
-    """Return the logger of a node, also while the node is made."""
+    """Return the logger of a node; also works while the node is constructed."""
     ours = getattr(node, "_node", None)
     return rclpy.logging.get_logger(name) if ours is None else ours.get_logger()
 
 
 def _ensure_log_folder() -> None:
-    """Send ROS's log files to the temporary folder where the home cannot hold them: rclpy does not start without."""
+    """Use a temporary folder for ROS's log files if the home directory is not writable; rclpy needs a log folder."""
     if "ROS_LOG_DIR" in os.environ or "ROS_HOME" in os.environ:
         return
     try:

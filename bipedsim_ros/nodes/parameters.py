@@ -1,7 +1,7 @@
-"""ROS parameters declared from dataclass fields: name, default, unit, range, choices and meaning are written once.
+"""Declare ROS parameters from dataclass fields, which define name, default, unit, range, choices and meaning.
 
-A node reads its parameters through :class:`Parameters`, which checks them with the rules that hold for YAML files and
-the command line and refuses what nobody declared: a misspelt parameter is an error and not a default.
+A node reads its parameters through :class:`Parameters`. It checks them with the same rules as YAML files and the
+command line, and refuses undeclared parameters: a misspelt name is an error and does not silently use a default.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LARGEST_INT = 2**63 - 1
 
 
 def descriptor_of(field: dataclasses.Field[Any], kind: Any, read_only: bool) -> ParameterDescriptor:
-    """Return the ROS descriptor of a dataclass field made by :func:`bipedsim.config.fields.param`."""
+    """Return the ROS descriptor of a dataclass field created by :func:`bipedsim.config.fields.param`."""
     meta = field.metadata
     result = ParameterDescriptor(name=field.name, description=meaning_of(field), read_only=read_only)
     choices = choices_of(field)
@@ -50,7 +50,7 @@ def descriptor_of(field: dataclasses.Field[Any], kind: Any, read_only: bool) -> 
 
 @dataclasses.dataclass
 class _Group(Generic[T]):
-    """One dataclass whose fields are parameters of the node, and who hears of its changes."""
+    """Dataclass whose fields are parameters of the node, and the listener for its changes."""
 
     cls: type[T]
     prefix: str
@@ -70,13 +70,13 @@ def _to_python(value: Any) -> Any:
 
 
 class Parameters:
-    """The parameters of one node.
+    """Parameters of one node.
 
     Args:
-        node: A node made with ``allow_undeclared_parameters=False`` and
-        ``automatically_declare_parameters_from_overrides=True``;
-            the latter is the public way to see every parameter that was given, known or not.
-        where: What messages call the source of the values, such as ``"parameters of sim_node"``.
+        node: Node created with ``allow_undeclared_parameters=False`` and
+            ``automatically_declare_parameters_from_overrides=True``. The latter is the public way to see every
+            parameter that the user has set, known or not.
+        where: Source of the values for messages, such as ``"parameters of sim_node"``.
     """
 
     def __init__(self, node: Node, where: str) -> None:
@@ -93,7 +93,7 @@ class Parameters:
         node.add_post_set_parameters_callback(self._after_set)
 
     def given(self, prefix: str) -> dict[str, Any]:
-        """Return the parameters under ``prefix`` that were given from outside, without the prefix."""
+        """Return the parameters under ``prefix`` that the user has set, without the prefix."""
         return {name[len(prefix) :]: value for name, value in self._given.items() if name.startswith(prefix)}
 
     def declare(
@@ -104,32 +104,33 @@ class Parameters:
         live: Collection[str] = (),
         listener: Callable[[T], None] | None = None,
     ) -> T:
-        """Declare every field of the dataclass ``cls`` and return it filled.
+        """Declare every field of the dataclass ``cls`` and return an instance with the values.
 
         Args:
-            cls: Fields are made by :func:`bipedsim.config.fields.param`. A mapping becomes one parameter per key.
-            prefix: Goes before every name, such as ``"posture."``.
+            cls: Dataclass with fields from :func:`bipedsim.config.fields.param`. A mapping becomes one parameter per
+                key.
+            prefix: Prefix of every name, such as ``"posture."``.
             defaults: Values that replace the defaults of ``cls``, such as those of a robot.
             live: Fields that may change while the node runs; the others are read-only.
-            listener: Is handed the new dataclass after a change.
+            listener: Called with the new dataclass after a change.
 
         Raises:
             ConfigError: A value has the wrong type or is out of range.
-            UnknownNameError: A default is no field of ``cls``.
+            UnknownNameError: A default is not a field of ``cls``.
         """
         hints = get_type_hints(cls)
         fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-        given: dict[str, Any] = {}
+        overrides: dict[str, Any] = {}
         for name, value in self.given(prefix).items():
             head, _, key = name.partition(".")
             if head in fields and not key and not _is_mapping(hints[head]):
-                given[head] = value
+                overrides[head] = value
             elif head in fields and key and _is_mapping(hints[head]):
-                given.setdefault(head, dict((defaults or {}).get(head) or {}))[key] = value
+                overrides.setdefault(head, dict((defaults or {}).get(head) or {}))[key] = value
             else:
                 continue
             self._unused.discard(prefix + name)
-        result = from_mapping(cls, {**(defaults or {}), **given}, self._where)
+        result = from_mapping(cls, {**(defaults or {}), **overrides}, self._where)
         group = _Group(cls, prefix, {name: getattr(result, name) for name in fields}, frozenset(live), listener)
         for name, value in group.values.items():
             self._declare_field(fields[name], hints[name], prefix, value, name not in group.live)
@@ -147,7 +148,7 @@ class Parameters:
             self._node.declare_parameter(prefix + field.name, _to_ros(value), descriptor, ignore_override=True)
 
     def refuse_unknown(self) -> None:
-        """Raise for the first parameter that was given and that nobody declared.
+        """Raise an error for the first parameter that was set but not declared.
 
         Raises:
             UnknownNameError: The message lists the parameters of the node.
@@ -157,7 +158,7 @@ class Parameters:
             raise UnknownNameError("parameter", name, sorted(known), self._where)
 
     def _on_set(self, changes: list[Parameter]) -> SetParametersResult:
-        """Check changes by the rules of the dataclass; others may refuse them after this."""
+        """Check changes with the rules of the dataclass; other callbacks may still refuse them."""
         try:
             self._updated(changes)
         except ConfigError as error:
@@ -165,27 +166,27 @@ class Parameters:
         return SetParametersResult(successful=True)
 
     def _after_set(self, changes: list[Parameter]) -> None:
-        """Apply changes that nobody has refused."""
+        """Apply changes that all callbacks have accepted."""
         for group, values in self._updated(changes):
             group.values = {name: getattr(values, name) for name in group.values}
             if group.listener is not None:
                 group.listener(values)
 
     def _updated(self, changes: list[Parameter]) -> list[tuple[_Group[Any], Any]]:
-        """Return the groups that changes concern, each with what it becomes.
+        """Return the affected groups, each with its new values.
 
         Raises:
-            ConfigError: A change breaks the rules of the dataclass.
+            ConfigError: A change violates the rules of the dataclass.
         """
         updated: list[tuple[_Group[Any], Any]] = []
         for group in self._groups:
-            mine = {}
+            changed = {}
             for parameter in changes:
                 name = parameter.name.removeprefix(group.prefix)
                 if parameter.name.startswith(group.prefix) and name in group.live:
-                    mine[name] = _to_python(parameter.value)
-            if mine:
-                updated.append((group, from_mapping(group.cls, {**group.values, **mine}, self._where)))
+                    changed[name] = _to_python(parameter.value)
+            if changed:
+                updated.append((group, from_mapping(group.cls, {**group.values, **changed}, self._where)))
         return updated
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from rclpy.node import Node
 
 _PREFIX = 12
-"""Length of the participant's part of a GUID [bytes]: vendor (2), host (2), process (2), random (2), participant (4)."""
+"""Bytes of the participant's part of a GUID: vendor (2), host (2), process (2), random (2), participant (4)."""
 _VENDOR = bytes((1, 15))
 _LIBRARY = re.compile(r"/lib(fastrtps|fastdds)[^/]*\.so")
 _PIDS = range(0, 1 << 22, 1 << 16)

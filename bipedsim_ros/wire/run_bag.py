@@ -198,8 +198,8 @@ def _controller_signals(r: Recording) -> Iterator[_TopicMessages]:
     for name, values in without_plan(r.readouts).items():
         rows = np.flatnonzero(np.isfinite(values))
         stamp = _stamps(r.t[rows])
-        data = Encoder(topics.READOUTS.msgtype, {}, ["data"]).write(stamp, values[rows])
-        yield _TopicMessages(topics.READOUTS, topics.READOUTS.of("", name), stamp, data)
+        messages = Encoder(topics.READOUTS.msgtype, {}, ["data"]).write(stamp, values[rows])
+        yield _TopicMessages(topics.READOUTS, topics.READOUTS.of("", name), stamp, messages)
     planned = {name: values for name, values in r.readouts.items() if name.startswith(PLANNED)}
     if not planned:
         return

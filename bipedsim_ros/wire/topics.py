@@ -123,7 +123,7 @@ class Topic:
 
     @property
     def recorder_qos(self) -> Qos:
-        """QoS that a recorder requests at first: our subscription's for third-party publishers, else the offered one."""
+        """QoS that a recorder requests at first: our subscription's for third-party publishers, else the offer."""
         return self.offered if self.requested is None or self.by in (ROBOT, CONTROLLER) else self.requested
 
     def of(self, foot: str, name: str = "") -> str:
