@@ -1,4 +1,4 @@
-"""Which processes a bring-up starts, with what parameters, and what it says at the end."""
+"""Define the processes of a launch and their parameters, run them and report the result."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Whether a bring-up would be the only robot in its ROS domain, found out before any of its nodes starts."""
+"""Check whether a launch would be the only robot in its ROS domain, before any of its nodes starts."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from contextlib import contextmanager
 from bipedsim.errors import ConfigError
 from bipedsim_ros.wire import free_domain, surely_empty
 
-# The other process looks for some seconds; the rest is for a busy machine.
+# The other process searches for some seconds; the rest is a margin for a busy machine.
 _PATIENCE_S = 30.0
 
 
 @contextmanager
 def looking_for_robots(env: Mapping[str, str], namespace: str = "") -> Iterator[Callable[[], None]]:
-    """Look in a process beside this one, if anybody may be there, while the context prepares the bring-up.
+    """Search for other robots in a separate process while the context prepares the launch, unless none is possible.
 
     Args:
         env: Environment of the nodes.
-        namespace: Of the nodes; robots in others do not matter.
+        namespace: Namespace of the nodes; robots in other namespaces are ignored.
 
     Yields:
-        A function that waits for what was seen, and raises :class:`ConfigError` where it was another robot.
+        A function that waits for the result, and raises :class:`ConfigError` if there is another robot.
     """
-    given = env.get("ROS_DOMAIN_ID") or "0"
-    # What is no domain is refused by the nodes.
-    if not given.isdecimal() or surely_empty(int(given), env):
+    domain = env.get("ROS_DOMAIN_ID") or "0"
+    # The nodes themselves refuse an invalid domain.
+    if not domain.isdecimal() or surely_empty(int(domain), env):
         yield lambda: None
         return
     command = [sys.executable, "-m", "bipedsim_ros.nodes.duplicate_nodes"]
@@ -38,24 +38,24 @@ def looking_for_robots(env: Mapping[str, str], namespace: str = "") -> Iterator[
 
         def refuse() -> None:
             try:
-                found = process.communicate(timeout=_PATIENCE_S)[0].strip()
+                robots = process.communicate(timeout=_PATIENCE_S)[0].strip()
             except subprocess.TimeoutExpired:
                 process.kill()
                 print(
-                    f"bipedsim up: {_PATIENCE_S:g} s were too short to see who else is in ROS domain {given}, this "
+                    f"bipedsim up: {_PATIENCE_S:g} s were too short to see who else is in ROS domain {domain}, this "
                     "machine is too busy; where another robot is there too, the nodes warn once they meet",
                     file=sys.stderr,
                 )
                 return
-            if found:
+            if robots:
                 raise ConfigError(
-                    f"another robot or simulation is in ROS domain {given} ({found}): end it, give this one a name of "
-                    "its own, such as --namespace r2, or choose another domain: "
-                    f"ROS_DOMAIN_ID={free_domain(int(given))} bipedsim up ..."
+                    f"another robot or simulation is in ROS domain {domain} ({robots}): end it, give this one a name "
+                    "of its own, such as --namespace r2, or choose another domain: "
+                    f"ROS_DOMAIN_ID={free_domain(int(domain))} bipedsim up ..."
                 )
 
         try:
             yield refuse
         finally:
-            # Whatever else is wrong with the bring-up is said at once.
+            # If the launch fails for another reason, the search must not delay the error.
             process.kill()

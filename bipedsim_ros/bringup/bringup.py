@@ -1,7 +1,7 @@
-"""What a bring-up starts, as data: nodes, their parameters and their order, from one table of arguments.
+"""Define the nodes of a launch, their parameters and their order as data, from one table of arguments.
 
-``launch/sim.launch.py`` and ``bipedsim up`` both read it, so that they cannot differ. Nothing here needs ROS; it only
-says what to start.
+``launch/sim.launch.py`` and ``bipedsim up`` both use this module, so that they start the same nodes. It does not need
+ROS.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from bipedsim_ros.wire import NetworkParams, topics
 
 NO_CONTROLLER = "none"
 INTERFACE_SET = "--interface-set"
-"""Option of ``bipedsim up`` for parameters of an interface's node."""
+"""Option of ``bipedsim up`` for parameters of a vendor bridge's node."""
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node")
 STATE_PUBLISHER = "robot_state_publisher"
-"""Name of the node that places the links on /tf, of its package and of the argument that asks for it."""
+"""Name of the node that publishes the links on /tf, of its package, and of the argument that requests it."""
 RVIZ = "rviz2"
-"""Name of the program, and of its package."""
+"""Name of the program and of its package."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Arguments of a bring-up. What is not given keeps the default of the node, or what ``params_file`` says."""
+    """Arguments of a launch. An argument that is not set keeps the default of the node or of ``params_file``."""
 
     robot: str = like(RunConfig, "robot")
     posture: str = like(RunConfig, "posture")
@@ -114,31 +114,31 @@ class Demo:
 
 DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, {"mode": "squat", "squat_delay": 3.0})
 
-# A recorder may be late, the loop may not: where cores are few and nobody has a real-time priority, it must not push
-# the controller aside. SCHED_IDLE would help the loop more, but loses messages as soon as anything else runs.
-_POLITE = ("nice", "-n", "10")
+# A recorder may be late, but the loop may not. With few cores and no real-time priority, the recorder must not preempt
+# the controller. SCHED_IDLE would help the loop more, but loses messages as soon as another program runs.
+_LOW_PRIORITY = ("nice", "-n", "10")
 _END_S = 5.0
-"""How long the recorder waits for the end of a simulator that was interrupted with it [s]: drained in 3 s at most."""
+"""Time that the recorder waits for the end of an interrupted simulator [s]; the simulator drains within 3 s."""
 _SIM = tuple(info.name for info in dataclasses.fields(SimParams) if info.name in Arguments.__dataclass_fields__)
 _CONTROLLER = ("robot", "rate", "controller", "priority")
 
 
 @dataclass(frozen=True)
 class NodeProcess:
-    """One node of a bring-up.
+    """One node of a launch.
 
     Attributes:
         executable: Name of the node's executable, such as ``"sim_node"``.
-        parameters: ROS parameters, which win over ``params_files``.
+        parameters: ROS parameters, which override ``params_files``.
         params_files: YAML files with ROS parameters.
-        ready: Beginning of the line of output that says that the node does its work; empty if nobody waits for it.
+        ready: Beginning of the output line that reports that the node is ready; empty if no other node waits for it.
         prefix: Command in front of the node's own.
-        namespace: Of the node, with a leading slash; empty for none.
-        optional: Whether the others go on when it ends.
-        package: Whose executable it is.
-        remappings: Names of topics in the code and those that they get.
-        log_level: Least severity of what it logs; empty for that of ROS.
-        arguments: Of the executable, before those of ROS.
+        namespace: Namespace of the node, with a leading slash; empty for none.
+        optional: Whether the other nodes continue when this one ends.
+        package: Package of the executable.
+        remappings: Pairs of topic names: in the code, and in the graph.
+        log_level: Minimum severity of logged messages; empty for the default of ROS.
+        arguments: Arguments of the executable, before those of ROS.
     """
 
     executable: str
@@ -156,12 +156,12 @@ class NodeProcess:
 
 @dataclass(frozen=True)
 class BringUp:
-    """A bring-up: checked arguments and the nodes that follow from them, in the order in which they start.
+    """A launch: checked arguments and the resulting nodes, in the order in which they start.
 
     Attributes:
         arguments: All arguments, defaults included.
-        nodes: The nodes; the first ones must be ready before the next ones start.
-        run_folder: Where the run is recorded; None if it is not.
+        nodes: The nodes; each must be ready before the next one starts.
+        run_folder: Folder of the recording; None without a recording.
     """
 
     arguments: Arguments
@@ -170,7 +170,37 @@ class BringUp:
 
 
 STOP_FILE = "controller.json"
-"""Where controller_node leaves when and why the controller was stopped, beside the statistics of sim_node."""
+"""File with time and reason of the controller's stop, which controller_node writes next to sim_node's statistics."""
+
+
+@dataclass(frozen=True)
+class _LaunchInputs:
+    """Checked inputs from which the nodes of a launch are derived.
+
+    Attributes:
+        given: Arguments set by the user, the vendor bridge or the scenario.
+        arguments: All arguments, defaults included.
+        scenario: The scenario, if any.
+        files: YAML files with ROS parameters.
+        run_folder: Folder of the recording, if any.
+        stats_file: File for the statistics of sim_node, if any.
+    """
+
+    given: Mapping[str, Any]
+    arguments: Arguments
+    scenario: Scenario | None
+    files: tuple[Path, ...]
+    run_folder: Path | None
+    stats_file: Path | None
+
+    def chosen(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return those of the named arguments that are set."""
+        return {name: self.given[name] for name in names if name in self.given}
+
+    @property
+    def walks(self) -> bool:
+        """Whether the scenario contains velocity commands."""
+        return self.scenario is not None and bool(self.scenario.velocity)
 
 
 def plan(
@@ -181,18 +211,18 @@ def plan(
     overwrite: bool = False,
     interface_params: Mapping[str, Any] | None = None,
 ) -> BringUp:
-    """Return what to start.
+    """Return the nodes to start and their parameters.
 
     Args:
-        given: Arguments that were given; the rest keeps its default.
-        controller_params: Parameters of the controller by their own name.
-        contact_params: Parameters of the contact model by their own name.
-        stats_file: Where sim_node leaves its statistics; controller_node has ``controller.json`` beside it.
-        overwrite: Whether whoever starts it makes room for the recording first.
-        interface_params: Parameters of the interface's node by their own name.
+        given: Arguments that the user has set; the others keep their defaults.
+        controller_params: Parameters of the controller by their own names.
+        contact_params: Parameters of the contact model by their own names.
+        stats_file: File for the statistics of sim_node; controller_node writes ``controller.json`` next to it.
+        overwrite: Whether the caller removes an earlier recording first.
+        interface_params: Parameters of the vendor bridge's node by their own names.
 
     Raises:
-        ConfigError: An argument is wrong, or the folder of the recording already holds a bag.
+        ConfigError: An argument is invalid, or the folder of the recording already contains a bag.
     """
     from_mapping(Arguments, given, "bring-up")
     scenario = get_scenario(given["scenario"]) if given.get("scenario") else None
@@ -206,100 +236,160 @@ def plan(
     if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
         find_controller(arguments.controller, (NO_CONTROLLER,))
     namespace = namespace_of(arguments.namespace)
-    run_folder = Path(arguments.record) if arguments.record else None
-    if run_folder is not None and (run_folder / "bag").exists() and not overwrite:
-        raise ConfigError(
-            f"record = {arguments.record!r}: it already holds a bag; choose another folder, or add --overwrite "
-            "(bipedsim up, bipedsim control)"
-        )
-    files: tuple[Path, ...] = ()
-    if arguments.params_file:
-        files = (Path(arguments.params_file),)
-        if not files[0].is_file():
-            raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
-        keys = (str(key).rpartition("/")[2] for key in read_yaml(files[0]))
-        refuse_misspelt("node", keys, node_names(), str(files[0]))
-        _check_reaches(files[0], namespace)
-    nodes = []
-    if run_folder is not None:
-        recording: dict[str, Any] = {"output": str(run_folder / "bag"), "robot": arguments.robot, **_ft_sign(files)}
-        if arguments.controller != NO_CONTROLLER:
-            recording["controller"] = arguments.controller
-        # `ros2 launch` interrupts all nodes together.
-        recording["await_end"] = _END_S
-        if arguments.clock == "real_time":
-            # After the loop, which may be late for nobody, but before everything else: what waits too long is lost.
-            recording["priority"] = arguments.priority // 2
-        nodes.append(NodeProcess("recorder_node", recording, files, ready="recording", prefix=_POLITE))
-    read_gantry(arguments.gantry)
-    sim = {name: given[name] for name in _SIM if name in given}
-    contact_params = without_prefix(contact_params or {}, arguments.contact_model)
-    sim |= {f"{arguments.contact_model}.{name}": value for name, value in contact_params.items()}
-    if scenario is not None:
-        sim = {"title": arguments.scenario, **_start_and_pushes(scenario, arguments.robot), **sim}
-        if scenario.faults:
-            sim["faults"] = f"[{', '.join(fault.text() for fault in for_run(scenario.faults, arguments.faults))}]"
-    if run_folder is not None:
-        # Nodes find each other in a second or so: without this the bag could begin after the run has.
-        sim["wait_for_recorder"] = True
-    if stats_file is not None:
-        sim["stats_file"] = str(stats_file)
-    nodes.append(NodeProcess("sim_node", sim, files))
+    run_folder = _run_folder(arguments, overwrite)
+    files = _params_files(arguments, namespace)
+    inputs = _LaunchInputs(given, arguments, scenario, files, run_folder, stats_file)
+    nodes = [_recorder(inputs)] if run_folder is not None else []
+    simulator = _simulator(inputs, contact_params)
+    nodes.append(simulator)
     if arguments.controller != NO_CONTROLLER:
-        prefix = arguments.controller.rpartition(":")[2]
-        controller = {name: given[name] for name in _CONTROLLER if name in given}
-        words = without_prefix(controller_params or {}, arguments.controller)
-        if scenario is not None:
-            words = {**controller_params_for(scenario, arguments.controller, arguments.scenario), **words}
-        own = {f"{prefix}.{name}": value for name, value in words.items()}
-        if scenario is not None and scenario.velocity:
-            _check_velocity(arguments.scenario, arguments.controller)
-            # Nodes find each other in a second or more: without this time could begin before the schedule does.
-            controller["wait_for_velocity"] = True
-            if arguments.clock == "lock_step":
-                controller["cmd_vel_period"] = 1e-9 * PERIOD_NS
-        if arguments.clock != "real_time":
-            controller["priority"] = 0
-        if arguments.clock == "lock_step":
-            controller["lock_step"] = True
-        if stats_file is not None:
-            controller["stats_file"] = str(stats_file.with_name(STOP_FILE))
-        if run_folder is not None:
-            controller["wait_for_listeners"] = 2
-        nodes.append(NodeProcess("controller_node", {**controller, **own}, files))
+        nodes.append(_controller(inputs, controller_params))
     elif controller_params:
         raise ConfigError(
             f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none"
         )
     if arguments.interface:
-        own = {name: given[name] for name in ("robot", "network") if name in given}
-        priority = arguments.priority if arguments.clock == "real_time" else 0
-        hung = {"gantry": sim["gantry"]} if sim.get("gantry") else {}
-        speaks = {**own, **hung, "priority": priority, **(interface_params or {})}
-        nodes.append(NodeProcess(get_interface(arguments.interface).executable, speaks, files))
-    if scenario is not None and scenario.velocity:
-        schedule = [step.text() for step in scenario.velocity]
-        commander: dict[str, Any] = {"schedule": schedule}
-        if run_folder is not None:
-            commander["wait_for_listeners"] = 2
-        nodes.append(NodeProcess("commander_node", commander, files))
+        nodes.append(_vendor_bridge(inputs, interface_params, simulator.parameters.get("gantry")))
+    if scenario is not None and inputs.walks:
+        nodes.append(_commander(inputs, scenario))
     if arguments.view:
         check_page()
         nodes.append(NodeProcess("view_node", {"browser": arguments.browser}, files, optional=True))
     if arguments.rviz:
         nodes.append(_rviz(namespace))
     if _wants_state_publisher(arguments):
-        nodes.append(_state_publisher(given.get("robot") or _said(files, "robot") or arguments.robot))
-    moved = _remappings(arguments.remap, namespace)
+        robot = given.get("robot") or _value_in_files(files, "robot") or arguments.robot
+        nodes.append(_state_publisher(robot))
+    remappings = _remappings(arguments.remap, namespace)
     log_level = str(given.get("log_level", ""))
     named = (
-        replace(node, namespace=namespace, remappings=(*moved, *node.remappings), log_level=log_level) for node in nodes
+        replace(node, namespace=namespace, remappings=(*remappings, *node.remappings), log_level=log_level)
+        for node in nodes
     )
     return BringUp(arguments, tuple(named), run_folder)
 
 
+def _params_files(arguments: Arguments, namespace: str) -> tuple[Path, ...]:
+    """Return the file with ROS parameters, if any.
+
+    Raises:
+        ConfigError: The file does not exist, names an unknown node, or is for another namespace.
+    """
+    if not arguments.params_file:
+        return ()
+    file = Path(arguments.params_file)
+    if not file.is_file():
+        raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
+    keys = (str(key).rpartition("/")[2] for key in read_yaml(file))
+    refuse_misspelt("node", keys, node_names(), str(file))
+    _check_reaches(file, namespace)
+    return (file,)
+
+
+def _run_folder(arguments: Arguments, overwrite: bool) -> Path | None:
+    """Return the folder of the recording, if any.
+
+    Raises:
+        ConfigError: It already contains a bag that must not be overwritten.
+    """
+    if not arguments.record:
+        return None
+    folder = Path(arguments.record)
+    if (folder / "bag").exists() and not overwrite:
+        raise ConfigError(
+            f"record = {arguments.record!r}: it already holds a bag; choose another folder, or add --overwrite "
+            "(bipedsim up, bipedsim control)"
+        )
+    return folder
+
+
+def _recorder(inputs: _LaunchInputs) -> NodeProcess:
+    """Return recorder_node, which every other node must wait for."""
+    assert inputs.run_folder is not None
+    arguments = inputs.arguments
+    parameters: dict[str, Any] = {"output": str(inputs.run_folder / "bag"), "robot": arguments.robot}
+    parameters |= _ft_sign(inputs.files)
+    if arguments.controller != NO_CONTROLLER:
+        parameters["controller"] = arguments.controller
+    # `ros2 launch` interrupts all nodes at the same time.
+    parameters["await_end"] = _END_S
+    if arguments.clock == "real_time":
+        # The recorder precedes all other programs, because a full queue loses messages, but not the loop.
+        parameters["priority"] = arguments.priority // 2
+    return NodeProcess("recorder_node", parameters, inputs.files, ready="recording", prefix=_LOW_PRIORITY)
+
+
+def _simulator(inputs: _LaunchInputs, contact_params: Mapping[str, Any] | None) -> NodeProcess:
+    """Return sim_node; ``contact_params`` are the parameters of the contact model by their own names."""
+    arguments, scenario = inputs.arguments, inputs.scenario
+    read_gantry(arguments.gantry)
+    parameters = inputs.chosen(_SIM)
+    contact_params = without_prefix(contact_params or {}, arguments.contact_model)
+    parameters |= {f"{arguments.contact_model}.{name}": value for name, value in contact_params.items()}
+    if scenario is not None:
+        parameters = {"title": arguments.scenario, **_start_and_pushes(scenario, arguments.robot), **parameters}
+        if scenario.faults:
+            faults = for_run(scenario.faults, arguments.faults)
+            parameters["faults"] = f"[{', '.join(fault.text() for fault in faults)}]"
+    if inputs.run_folder is not None:
+        # Discovery takes about a second. Without this parameter, the run could begin before the bag.
+        parameters["wait_for_recorder"] = True
+    if inputs.stats_file is not None:
+        parameters["stats_file"] = str(inputs.stats_file)
+    return NodeProcess("sim_node", parameters, inputs.files)
+
+
+def _controller(inputs: _LaunchInputs, controller_params: Mapping[str, Any] | None) -> NodeProcess:
+    """Return controller_node; ``controller_params`` are the parameters of the controller by their own names.
+
+    Raises:
+        ConfigError: The scenario contains velocity commands, and the controller accepts none.
+    """
+    arguments, scenario = inputs.arguments, inputs.scenario
+    parameters = inputs.chosen(_CONTROLLER)
+    own = without_prefix(controller_params or {}, arguments.controller)
+    if scenario is not None:
+        own = {**controller_params_for(scenario, arguments.controller, arguments.scenario), **own}
+    if inputs.walks:
+        _check_velocity(arguments.scenario, arguments.controller)
+        # Discovery takes a second or more. Without this parameter, the run could begin before the schedule.
+        parameters["wait_for_velocity"] = True
+        if arguments.clock == "lock_step":
+            parameters["cmd_vel_period"] = 1e-9 * PERIOD_NS
+    if arguments.clock != "real_time":
+        parameters["priority"] = 0
+    if arguments.clock == "lock_step":
+        parameters["lock_step"] = True
+    if inputs.stats_file is not None:
+        parameters["stats_file"] = str(inputs.stats_file.with_name(STOP_FILE))
+    if inputs.run_folder is not None:
+        parameters["wait_for_listeners"] = 2
+    prefix = arguments.controller.rpartition(":")[2]
+    parameters |= {f"{prefix}.{name}": value for name, value in own.items()}
+    return NodeProcess("controller_node", parameters, inputs.files)
+
+
+def _vendor_bridge(inputs: _LaunchInputs, interface_params: Mapping[str, Any] | None, gantry: Any) -> NodeProcess:
+    """Return the node of a vendor bridge; ``gantry`` is the gantry of sim_node, if any."""
+    arguments = inputs.arguments
+    parameters = inputs.chosen(("robot", "network"))
+    if gantry:
+        parameters["gantry"] = gantry
+    parameters["priority"] = arguments.priority if arguments.clock == "real_time" else 0
+    parameters |= interface_params or {}
+    return NodeProcess(get_interface(arguments.interface).executable, parameters, inputs.files)
+
+
+def _commander(inputs: _LaunchInputs, scenario: Scenario) -> NodeProcess:
+    """Return commander_node, which publishes the velocity commands of the scenario."""
+    parameters: dict[str, Any] = {"schedule": [step.text() for step in scenario.velocity]}
+    if inputs.run_folder is not None:
+        parameters["wait_for_listeners"] = 2
+    return NodeProcess("commander_node", parameters, inputs.files)
+
+
 def executable_of(package: str, name: str) -> Path | None:
-    """Return an executable of a ROS package where `ros2 run` finds it; None if it is not installed."""
+    """Return an executable of a ROS package as `ros2 run` finds it; None if it is not installed."""
     for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
         path = Path(prefix, "lib", package, name)
         known = Path(prefix, "share", "ament_index", "resource_index", "packages", package).is_file()
@@ -312,7 +402,7 @@ def _wants_state_publisher(arguments: Arguments) -> bool:
     """Return whether to start robot_state_publisher.
 
     Raises:
-        ConfigError: It is asked for, and not installed.
+        ConfigError: It is requested but not installed.
     """
     if arguments.robot_state_publisher == "off":
         return False
@@ -325,27 +415,33 @@ def _wants_state_publisher(arguments: Arguments) -> bool:
 
 
 def _state_publisher(robot: str) -> NodeProcess:
-    """Return robot_state_publisher as others start it, in simulated time, behind the loop.
+    """Return robot_state_publisher in simulated time, with low priority.
 
-    sim_node publishes the description and odom -> base_link, this node the joints: nothing comes twice. Its names are
-    absolute, so that each robot's go into its namespace by remapping.
+    sim_node publishes the description and odom -> base_link, and this node the joints, so no transform has two
+    publishers. Its topic names are absolute. Remappings move them into the namespace of each robot.
     """
     from bipedsim.model import load_robot, located
 
     loaded = load_robot(robot)
     urdf = located(loaded.urdf_xml, loaded.urdf_path)
     parameters = {"robot_description": urdf, "use_sim_time": True, "publish_frequency": 50.0}
-    moved = ((row.name, row.name.removeprefix("/")) for row in (topics.TF, topics.TF_STATIC, topics.CLOCK))
+    relative_names = ((row.name, row.name.removeprefix("/")) for row in (topics.TF, topics.TF_STATIC, topics.CLOCK))
     description = topics.ROBOT_DESCRIPTION.name.removeprefix("/")
     own = (description, f"~/{description}")
-    return NodeProcess(STATE_PUBLISHER, parameters, prefix=_POLITE, package=STATE_PUBLISHER, remappings=(*moved, own))
+    return NodeProcess(
+        STATE_PUBLISHER,
+        parameters,
+        prefix=_LOW_PRIORITY,
+        package=STATE_PUBLISHER,
+        remappings=(*relative_names, own),
+    )
 
 
 def _rviz(namespace: str) -> NodeProcess:
-    """Return RViz with our configuration, whose topics it takes from the namespace.
+    """Return RViz with this project's configuration, for the topics in the namespace.
 
     Raises:
-        ConfigError: It, or the configuration, is not installed.
+        ConfigError: RViz or the configuration is not installed.
     """
     if executable_of(RVIZ, RVIZ) is None:
         raise ConfigError(
@@ -354,27 +450,33 @@ def _rviz(namespace: str) -> NodeProcess:
         )
     prefixes = (*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix)
     shares = [Path(prefix, "share", "bipedsim") for prefix in prefixes if prefix]
-    # Of an editable install nothing is in the prefix: there the repository has it, beside the packages.
+    # An editable install has no files in the prefix; then the repository contains the configuration.
     places = [folder / "config" / "bipedsim.rviz" for folder in (*shares, Path(__file__).parents[2])]
     config = next((place for place in places if place.is_file()), None)
     if config is None:
         raise ConfigError(f"rviz = true: none of {', '.join(map(str, places))} is there: install bipedsim again")
-    # Names in the configuration are absolute, as everywhere in RViz.
-    found = dict.fromkeys(re.findall(r"Value: (/\S+)", config.read_text(encoding="utf-8")))
-    names = [*found, topics.TF.name, topics.TF_STATIC.name, topics.CLOCK.name] if namespace else []
-    moved = tuple((name, f"{namespace}{name}") for name in names)
+    # Topic names in an RViz configuration are absolute.
+    configured = dict.fromkeys(re.findall(r"Value: (/\S+)", config.read_text(encoding="utf-8")))
+    names = [*configured, topics.TF.name, topics.TF_STATIC.name, topics.CLOCK.name] if namespace else []
+    remappings = tuple((name, f"{namespace}{name}") for name in names)
     parameters = {"use_sim_time": True}
     arguments = ("-d", str(config))
     return NodeProcess(
-        RVIZ, parameters, prefix=_POLITE, package=RVIZ, optional=True, remappings=moved, arguments=arguments
+        RVIZ,
+        parameters,
+        prefix=_LOW_PRIORITY,
+        package=RVIZ,
+        optional=True,
+        remappings=remappings,
+        arguments=arguments,
     )
 
 
 def _remappings(text: str, namespace: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of a text FROM:=TO FROM:=TO.
+    """Return the pairs of names in a text FROM:=TO FROM:=TO.
 
     Raises:
-        ConfigError: A part of it is none, or names what no node in the namespace has: ROS says nothing of that.
+        ConfigError: A part is not a pair, or names a topic outside the namespace, which ROS would silently ignore.
     """
     pairs = [part.partition(":=") for part in text.replace(",", " ").split()]
     wrong = ["".join(pair) for pair in pairs if not all(pair)]
@@ -396,7 +498,7 @@ def namespace_of(given: str) -> str:
     """Return a namespace with its leading slash, or an empty text for none.
 
     Raises:
-        ConfigError: No node can have it.
+        ConfigError: The name is not a valid namespace.
     """
     bare = given.strip("/")
     if bare and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", bare, re.ASCII):
@@ -408,10 +510,10 @@ def namespace_of(given: str) -> str:
 
 
 def _check_reaches(path: Path, namespace: str) -> None:
-    """Refuse a file whose parameters no node in the namespace would take: ROS leaves them out without a word.
+    """Refuse a file whose parameters do not apply to any node in the namespace: ROS would silently ignore them.
 
     Raises:
-        ConfigError: A key names a node elsewhere.
+        ConfigError: A key names a node in another namespace.
     """
     for key in map(str, read_yaml(path)):
         if namespace and key.rpartition("/")[2] in node_names() and key.rpartition("/")[0] not in (namespace, "/**"):
@@ -423,12 +525,12 @@ def _check_reaches(path: Path, namespace: str) -> None:
 
 
 def _with_interface(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with what an interface decides: its programs control the robot, and no controller of ours.
+    """Return the arguments for a vendor bridge: external programs control the robot instead of a controller node.
 
-    Drives go on with the last command where a program falls silent, as they do when it is the only one they know.
+    The drives hold the last command when a program stops sending, as on a machine without a command timeout.
 
     Raises:
-        ConfigError: A controller or lock step was asked for, or the interface needs what is not installed.
+        ConfigError: A controller or lock step is requested, or the bridge needs software that is not installed.
     """
     get_interface(given["interface"])
     if given.get("controller", NO_CONTROLLER) != NO_CONTROLLER:
@@ -441,47 +543,47 @@ def _with_interface(given: Mapping[str, Any]) -> dict[str, Any]:
             f"interface = {given['interface']!r}: its programs go by a clock of their own, and do not answer each "
             "state as clock = 'lock_step' asks for: leave it out"
         )
-    kept = {} if given.get("params_file") else {"timeout_mode": "hold"}
-    return {**kept, **given, "controller": NO_CONTROLLER}
+    timeout = {} if given.get("params_file") else {"timeout_mode": "hold"}
+    return {**timeout, **given, "controller": NO_CONTROLLER}
 
 
 def node_names() -> tuple[str, ...]:
-    """Return the names of all nodes that a bring-up may have, those of interfaces too."""
+    """Return the names of all nodes that a launch may contain, including vendor bridges."""
     return (*NODES, *(INTERFACES[name].executable for name in INTERFACES))
 
 
 def _ft_sign(files: Sequence[Path]) -> dict[str, Any]:
-    """Return the sign of the ankle wrenches that parameter files give to a node, as a parameter of the recorder."""
-    found = _said(files, "ft_sign")
-    return {"ft_sign": float(found)} if isinstance(found, (int, float)) else {}
+    """Return the sign of the ankle wrenches in parameter files, as a parameter of the recorder."""
+    sign = _value_in_files(files, "ft_sign")
+    return {"ft_sign": float(sign)} if isinstance(sign, (int, float)) else {}
 
 
-def _said(files: Sequence[Path], name: str) -> Any:
-    """Return what parameter files say last of a parameter, to whichever node; None if they do not."""
-    found = None
+def _value_in_files(files: Sequence[Path], name: str) -> Any:
+    """Return the last value of a parameter in the files, for any node; None if they do not contain it."""
+    last = None
     for path in files:
         for node in read_yaml(path).values():
             parameters = node.get("ros__parameters") if isinstance(node, Mapping) else None
             if isinstance(parameters, Mapping):
-                found = parameters.get(name, found)
-    return found
+                last = parameters.get(name, last)
+    return last
 
 
 class _Quoting(yaml.SafeDumper):
-    """Quotes every text: ROS takes more of them for numbers and truth values than PyYAML knows, such as y."""
+    """YAML dumper that quotes every text, because ROS reads more texts as numbers or booleans than PyYAML (y)."""
 
 
 _Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
 
 
 def parameters_text(node: NodeProcess) -> str:
-    """Return the parameters of a node as a file for ``--params-file``."""
+    """Return the parameters of a node as the text of a file for ``--params-file``."""
     values = {"/**": {"ros__parameters": node.parameters}}
     return str(yaml.dump(values, Dumper=_Quoting, sort_keys=False, width=math.inf))
 
 
 def refuse_misspelt(kind: str, given: Iterable[str], known: Collection[str], where: str) -> None:
-    """Refuse what is nearly one of the ``known`` names; what is far from all of them may be meant for somebody else.
+    """Refuse names that resemble one of the ``known`` names; other unknown names may be meant for other programs.
 
     Raises:
         UnknownNameError: A name is misspelt.
@@ -492,22 +594,22 @@ def refuse_misspelt(kind: str, given: Iterable[str], known: Collection[str], whe
 
 
 def _defaults(scenario: Scenario) -> dict[str, Any]:
-    """Return the arguments that a scenario decides where they are not given, less what the nodes do by themselves."""
-    usual = {info.name: info.default for info in dataclasses.fields(Arguments)}
+    """Return the arguments that a scenario sets, except for those that equal the defaults."""
+    defaults = {info.name: info.default for info in dataclasses.fields(Arguments)}
     values = {name: getattr(scenario, name) for name in ("controller", "ground")}
     values["hardware"] = _text(scenario.hardware)
-    return {name: value for name, value in values.items() if value != usual[name]}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _text(hardware: str | Mapping[str, Any]) -> str:
-    """Return hardware as a parameter of a node can hold it."""
+    """Return hardware in a form that a node's parameter can contain."""
     if isinstance(hardware, str):
         return hardware
     return str(yaml.safe_dump(dict(hardware), default_flow_style=True, width=math.inf, sort_keys=False)).strip()
 
 
 def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
-    """Return the parameters of sim_node that say how a scenario starts, who pushes, and what lies about."""
+    """Return sim_node's parameters for the start of a scenario, its pushes, objects and force plates."""
     parameters: dict[str, Any] = {}
     if scenario.drop_height:
         parameters["drop_height"] = scenario.drop_height
@@ -515,9 +617,9 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
         gantry = read_gantry(scenario.gantry)
         parameters["gantry"] = "" if gantry is None else gantry.text()
     if scenario.objects:
-        parameters["objects"] = [one.text() for one in scenario.objects]
+        parameters["objects"] = [body.text() for body in scenario.objects]
     if scenario.force_plates:
-        parameters["force_plates"] = [one.text() for one in scenario.force_plates]
+        parameters["force_plates"] = [plate.text() for plate in scenario.force_plates]
     if scenario.pushes:
         from bipedsim.model import load_robot
 
@@ -527,7 +629,7 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
 
 
 def _check_velocity(scenario: str, controller: str) -> None:
-    """Refuse a walk under a controller that takes no velocity."""
+    """Refuse velocity commands for a controller that does not accept them."""
     if not hasattr(find_controller(controller)[1], "set_velocity"):
         raise ConfigError(no_velocity(scenario, controller))
 
@@ -536,19 +638,19 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def argument_help(name: str, with_default: bool = True) -> str:
-    """Return the help text of one argument: meaning, unit, choices and default."""
+    """Return the help text of an argument: meaning, unit, choices and default."""
     info = Arguments.__dataclass_fields__[name]
     return help_of(info, None if with_default and info.default not in ("", 0.0) else "")
 
 
 def argument_default(name: str) -> str:
-    """Return the default of one argument as a text."""
+    """Return the default of an argument as a text."""
     text = str(Arguments.__dataclass_fields__[name].default)
     return {str(value): word for word, value in _TRUTHS.items()}.get(text, text)
 
 
 def argument_metavar(name: str) -> str:
-    """Return what stands for the value of one argument: its unit, N of a whole number, FOLDER or FILE, or NAME."""
+    """Return the placeholder for the value of an argument: its unit, N for an integer, FOLDER, FILE or NAME."""
     info = Arguments.__dataclass_fields__[name]
     kinds = {"record": "FOLDER", "params_file": "FILE", "faults": "FAULTS", "remap": "FROM:=TO"}
     whole = get_type_hints(Arguments)[name] is int
@@ -556,7 +658,7 @@ def argument_metavar(name: str) -> str:
 
 
 def is_switch(name: str) -> bool:
-    """Return whether an argument is true or false."""
+    """Return whether an argument is boolean."""
     return get_type_hints(Arguments)[name] is bool
 
 
@@ -566,14 +668,14 @@ def argument_names() -> tuple[str, ...]:
 
 
 def from_text(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return launch arguments, which are text, with the type of their field; empty text counts as not given.
+    """Convert launch arguments from text to the types of their fields; an empty text counts as not set.
 
     Raises:
-        UnknownNameError: No such argument.
-        ConfigError: A number is none.
+        UnknownNameError: An argument does not exist.
+        ConfigError: A text is not a number.
     """
     hints = get_type_hints(Arguments)
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, text in texts.items():
         if name not in hints:
             raise UnknownNameError("argument", name, hints, "bring-up")
@@ -582,11 +684,11 @@ def from_text(texts: Mapping[str, str]) -> dict[str, Any]:
         if hints[name] is bool:
             if text.lower() not in _TRUTHS:
                 raise ConfigError(f"bring-up: {name} = {text!r} must be true or false")
-            given[name] = _TRUTHS[text.lower()]
+            values[name] = _TRUTHS[text.lower()]
             continue
         try:
-            given[name] = hints[name](text)
+            values[name] = hints[name](text)
         except ValueError as error:
             hint = f"without a unit, for example {number_in(text)}"
             raise ConfigError(f"bring-up: {name} = {text!r} must be a number, {hint}") from error
-    return given
+    return values

@@ -1,4 +1,4 @@
-"""What the nodes of a bring-up would refuse, found before any of them starts."""
+"""Check arguments that the nodes of a launch would refuse, before any of the nodes starts."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bipedsim_ros.interfaces import check_interface, get_interface
 
 
 def check_names(bringup: BringUp) -> None:
-    """Check what the nodes are told by name: robot, ground, hardware, faults, parameters of controller and contact.
+    """Check names and their parameters: robot, ground, hardware, faults, controller and contact model.
 
-    With a file of parameters, which may say another robot, the nodes do so alone.
+    With a parameter file, which may name another robot, only the nodes check them.
 
     Raises:
-        ConfigError: Something is wrong; all of it is told at once.
+        ConfigError: The message lists all errors at once.
     """
     if bringup.arguments.params_file:
         return
     arguments = bringup.arguments
     parameters = {node.executable: node.parameters for node in bringup.nodes}
     sim = parameters.get("sim_node")
-    # Nothing else can be judged without the robot.
+    # All other checks need the robot.
     robot = load_robot(arguments.robot)
     checks: list[Callable[[], object]] = []
     if sim is not None:
@@ -59,9 +59,9 @@ def _check_faults(sim: Mapping[str, Any], rate: float, robot: Robot) -> None:
 
 
 def _check_contact(sim: Mapping[str, Any], model: str) -> None:
-    given = _under(sim, f"{model}.")
-    if given:
-        contact_params(model, given)
+    parameters = _under(sim, f"{model}.")
+    if parameters:
+        contact_params(model, parameters)
 
 
 def _check_controller(node: Mapping[str, Any], controller: str, robot: Robot) -> None:
@@ -71,13 +71,13 @@ def _check_controller(node: Mapping[str, Any], controller: str, robot: Robot) ->
 
 def _under(parameters: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """Return the parameters of a node that begin with ``prefix``, without it; ``kp.l_knee`` is an entry of ``kp``."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in parameters.items():
         if not name.startswith(prefix):
             continue
         head, dot, entry = name.removeprefix(prefix).partition(".")
         if dot:
-            found[head] = {**found.get(head, {}), entry: value}
+            values[head] = {**values.get(head, {}), entry: value}
         else:
-            found[head] = value
-    return found
+            values[head] = value
+    return values

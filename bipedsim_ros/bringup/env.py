@@ -1,4 +1,4 @@
-"""``bipedsim env``: what another Python interpreter needs to take part in the ROS graph with the rclpy of this one."""
+"""Print the environment with which another Python interpreter can use this one's rclpy (``bipedsim env``)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bipedsim.errors import ConfigError
 from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.wire import add_network_option, network_environment
 
-# What decides whom a node meets: kept where it is set.
-_KEPT = ("ROS_DOMAIN_ID", "RMW_IMPLEMENTATION")
+# Variables that select the ROS graph; the user's values are kept.
+_GRAPH_VARIABLES = ("ROS_DOMAIN_ID", "RMW_IMPLEMENTATION")
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Give the arguments of ``bipedsim env`` to its parser."""
+    """Add the arguments of ``bipedsim env`` to its parser."""
     parser.add_argument(
         "--python", metavar="FILE", help="interpreter that is to use it: refused where rclpy is not for its version"
     )
@@ -29,10 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print ``export`` lines for ``eval``, and on stderr what to know of them; return 0.
+    """Print ``export`` lines for ``eval``, and notes on stderr; return 0.
 
     Raises:
-        ConfigError: rclpy is not installed, or not for the interpreter that was named.
+        ConfigError: rclpy is not installed, or not for the version of the given interpreter.
     """
     require_rclpy()
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -65,9 +65,9 @@ def version_of(python: str) -> str:
     """Return the version of an interpreter, such as ``"3.11"``.
 
     Raises:
-        ConfigError: It cannot be started.
+        ConfigError: The interpreter cannot be started.
     """
-    # With the libraries of this one it might not even start.
+    # With the libraries of this interpreter the other might not start.
     env = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
     try:
         done = subprocess.run([python, "-c", _VERSION], env=env, capture_output=True, text=True, check=True)
@@ -81,19 +81,19 @@ def variables(network: str, env: Mapping[str, str]) -> dict[str, str]:
 
     Args:
         network: See :func:`bipedsim_ros.wire.network_environment`.
-        env: The environment of this process, in which the libraries of ROS are found.
+        env: Environment of this process, with the paths of ROS's libraries.
     """
     site = packages()
-    # The loader reads LD_LIBRARY_PATH once, when a process starts: an interpreter cannot set it for itself.
+    # The loader reads LD_LIBRARY_PATH only when a process starts, so an interpreter cannot set it for itself.
     libraries = sorted(site.glob("ros_*.libs"))
     wheels = [str(path) for path in (Path(sys.prefix, "lib"), *libraries)] if libraries else []
     before = [part for part in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if part]
     paths = [part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
-    found = {
+    needed = {
         "PYTHONPATH": os.pathsep.join(dict.fromkeys([*paths, str(site)])),
         "LD_LIBRARY_PATH": os.pathsep.join(dict.fromkeys([*wheels, *before])),
         "AMENT_PREFIX_PATH": env.get("AMENT_PREFIX_PATH") or sys.prefix,
-        **{name: env[name] for name in _KEPT if env.get(name)},
+        **{name: env[name] for name in _GRAPH_VARIABLES if env.get(name)},
         **network_environment(network, env),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in needed.items() if value}

@@ -1,8 +1,8 @@
-"""A controller that is a node of anybody's, in any language: for runs without a bring-up, studies and scores.
+"""Use an external ROS node in any language as a controller: for runs without a launch, studies and scores.
 
     bipedsim score bipedsim_ros.bringup:ExternalNode --set 'command=ros2 run my_package walker' --robot talos
 
-The run publishes what the robot measures and waits for the answer, as a simulator in lock step does.
+The run publishes the measurements and waits for the command, like a simulator in lock step.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from bipedsim_ros.loop import wrong_sign
 from bipedsim_ros.wire import NS_PER_S, ClaimedDomain, topics
 
 _LOOK_NS = 100_000_000
-"""How long a wait goes on before it is seen whether the node still runs."""
+"""Interval between two checks whether the node still runs, during a wait [ns]."""
 _REPEAT_NS = 500_000_000
-"""The first state is repeated so often: the node may not hear it yet, or not be heard."""
+"""Interval at which the first state is repeated until both directions of the connection work [ns]."""
 _QUIET_NS = 200_000_000
-"""Answers to repeated states come within this."""
+"""Maximum delay of answers to repeated states [ns]."""
 _PATIENCE_S = 2.0
-"""How long a node may take to end once it is told to."""
+"""Time for the node to end after a signal [s]."""
 _LINES = 5
-"""Of the node's output that a message shows."""
+"""Number of lines of the node's output in an error message."""
 
 
 @dataclass(frozen=True)
 class ExternalNodeParams:
-    """How the node is started, and when it counts as silent."""
+    """Command that starts the node, and its timeouts."""
 
     command: str = param("", "words that start the node, as a shell takes them: 'python3 my_node.py'", required=True)
     decimation: int = param(1, "ticks for which one command stands: 20 for a node that works at 50 Hz", low=1)
@@ -53,22 +53,22 @@ class ExternalNodeParams:
     ft_sign: float = param(1.0, "-1 if the node takes foot wrenches as the foot exerts them on the ground")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong with single fields."""
+        """Yield an error message for each invalid field."""
         yield from wrong_sign(self.ft_sign)
 
 
 class ExternalNode:
-    """Publishes observations, waits for the command that answers each, and ends with the node that it started.
+    """Starts an external node, publishes observations to it and waits for the command that answers each.
 
-    Every instance has a ROS domain of this machine for itself, and starts the node anew at each :meth:`reset`.
+    Every instance has its own local ROS domain, and restarts the node at each :meth:`reset`.
 
     Args:
         robot: The robot.
-        params: How the node is started.
-        dt: Time from one tick to the next [s].
+        params: Command that starts the node, and timeouts.
+        dt: Period of a tick [s].
 
     Raises:
-        ConfigError: There is no ROS, or no command.
+        ConfigError: ROS is not installed, or there is no command.
     """
 
     Params = ExternalNodeParams
@@ -80,43 +80,43 @@ class ExternalNode:
             raise ConfigError("command: it starts no program; such as --set 'command=python3 my_node.py'")
         self._robot, self._params, self._dt = robot, params, dt
         self.decimation = params.decimation
-        self._link: _Link | None = None
+        self._connection: _NodeConnection | None = None
         self._end: weakref.finalize[Any, ExternalNode] | None = None
 
     def set_velocity(self, vx: float, vy: float, wz: float) -> None:
         """Publish a velocity command on /cmd_vel."""
-        assert self._link is not None
-        self._link.steer((vx, vy, wz))
+        assert self._connection is not None
+        self._connection.steer((vx, vy, wz))
 
     def reset(self, observation: Observation) -> None:
-        """Start the node, and wait until it takes part."""
+        """Start the node, and wait until it is connected."""
         if self._end is not None:
             self._end()
-        self._link = _Link(self._robot, self._params, self._words, self._dt)
-        self._end = weakref.finalize(self, self._link.close)
-        self._link.meet()
+        self._connection = _NodeConnection(self._robot, self._params, self._words, self._dt)
+        self._end = weakref.finalize(self, self._connection.close)
+        self._connection.meet()
 
     def update(self, observation: Observation) -> Command:
         """Return the node's answer to an observation.
 
         Raises:
-            BipedSimError: The node has ended, is silent, or sent what no drive can follow.
+            BipedSimError: The node has ended, does not answer, or has sent an invalid command.
         """
-        assert self._link is not None
-        found = self._link.ask(observation)
-        if found.ndim == 1:
-            return Command(found)
-        position, velocity, effort, stiffness, damping, _limit = found
+        assert self._connection is not None
+        values = self._connection.ask(observation)
+        if values.ndim == 1:
+            return Command(values)
+        position, velocity, effort, stiffness, damping, _limit = values
         return Command(effort, position, velocity, stiffness, damping)
 
 
-class _Link:
-    """The node's process, and our end of its topics."""
+class _NodeConnection:
+    """Process of the external node, and the topics to and from it."""
 
     def __init__(self, robot: Robot, params: ExternalNodeParams, words: list[str], dt: float) -> None:
         self._params = params
-        self._said = ""
-        self._wanted, self._steer_at = (0.0, 0.0, 0.0), 0
+        self._warning = ""
+        self._velocity_command, self._steer_at = (0.0, 0.0, 0.0), 0
         self._stack = ExitStack()
         self._domain = ClaimedDomain()
         self._stack.callback(self._domain.release)
@@ -156,36 +156,36 @@ class _Link:
         self._description = publisher(self._node, topics.ROBOT_DESCRIPTION)
         self._description.publish(String(data=robot.urdf_xml))
         self._inbox = Inbox(self._node, *topics.COMMAND_KINDS)
-        # Silence is judged here, by the wall clock.
+        # This class has its own timeout in wall time, so Commands needs none.
         settings = replace(SimParams(), physics_dt=dt, command_timeout=float("inf"))
-        self._commands = Commands(robot, settings, self._hear)
+        self._commands = Commands(robot, settings, self._store_warning)
 
-    def _hear(self, text: str) -> None:
-        self._said = text
+    def _store_warning(self, text: str) -> None:
+        self._warning = text
 
     def steer(self, velocity: tuple[float, float, float]) -> None:
-        """Have /cmd_vel say so from the next state on."""
-        self._wanted = velocity
+        """Publish this velocity on /cmd_vel from the next state on."""
+        self._velocity_command = velocity
 
     def meet(self) -> None:
-        """Wait until the node hears the joint states, and we its commands."""
+        """Wait until the node subscribes to the joint states and publishes commands."""
         end = time.monotonic() + self._params.start_timeout
         while not (self._sensors.subscribers() and self._inbox.publishers()):
             self._check_alive()
             if time.monotonic() > end:
-                lacks = [
+                missing = [
                     text
-                    for text, there in (
+                    for text, count in (
                         (f"subscribes to {topics.JOINT_STATES.name}", self._sensors.subscribers()),
                         (f"publishes on {topics.either(topics.COMMAND_KINDS)}", self._inbox.publishers()),
                     )
-                    if not there
+                    if not count
                 ]
-                self._fail(f"nobody {' or '.join(lacks)} after {self._params.start_timeout:g} s")
+                self._fail(f"nobody {' or '.join(missing)} after {self._params.start_timeout:g} s")
             time.sleep(0.01)
 
     def ask(self, observation: Observation) -> Array:
-        """Return what the drives are to do (nu,) or (6, nu), rows as in ``SETPOINT``, in answer to an observation."""
+        """Publish an observation; return the answer: torques (nu,), or setpoints (6, nu), rows as in ``SETPOINT``."""
         first = not self._commands.started
         end = time.monotonic_ns() + round(self._params.timeout * NS_PER_S)
         repeat = 0
@@ -206,21 +206,21 @@ class _Link:
     def _publish(self, observation: Observation) -> None:
         t_ns = round(observation.t * NS_PER_S)
         if t_ns >= self._steer_at:
-            # Before the state, so that who reads both in turn has what holds for it.
-            self._velocity.publish(self._velocity_writer.write(self._wanted))
+            # The velocity precedes the state, so that a node that reads both in order uses the current velocity.
+            self._velocity.publish(self._velocity_writer.write(self._velocity_command))
             self._steer_at = t_ns + PERIOD_NS
         self._clock.publish(self._clock_writer.write(t_ns))
         self._sensors.publish(observation, t_ns)
 
     def _take(self, t: float) -> bool:
-        """Take all commands that have come; return whether there were any."""
-        found = False
+        """Accept all commands that have arrived; return whether there were any."""
+        accepted = False
         while (message := self._inbox.take_any()) is not None:
             topic, data = message
             if not self._commands.accept(data, t, topic):
-                raise BipedSimError(self._said)
-            found = True
-        return found
+                raise BipedSimError(self._warning)
+            accepted = True
+        return accepted
 
     def _check_alive(self) -> None:
         code = self._process.poll()
@@ -229,11 +229,11 @@ class _Link:
 
     def _fail(self, text: str) -> None:
         lines = self._output.read_text(errors="replace").splitlines()[-_LINES:]
-        said = "".join(f"\n  {line}" for line in lines)
-        raise BipedSimError(f"node {self._params.command!r}: {text}" + (f"; it said last:{said}" if said else ""))
+        output = "".join(f"\n  {line}" for line in lines)
+        raise BipedSimError(f"node {self._params.command!r}: {text}" + (f"; it said last:{output}" if output else ""))
 
     def close(self) -> None:
-        """End the node and what it has started, and leave its domain."""
+        """End the node and its child processes, and release its domain."""
         for number in (signal.SIGINT, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
@@ -249,7 +249,7 @@ class _Link:
 
 @contextmanager
 def _as_environment(env: dict[str, str]) -> Iterator[None]:
-    """Have this process take part as its nodes do: ROS reads it from the environment alone, when it begins."""
+    """Apply an environment temporarily to this process, because ROS reads its settings only from the environment."""
     before = dict(os.environ)
     os.environ.update(env)
     try:

@@ -1,4 +1,4 @@
-"""A bring-up as actions of the launch package, for the files in ``launch/``."""
+"""Convert a launch to actions of the launch package, for the files in ``launch/``."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity, Su
 
 
 class NotGiven(Substitution):
-    """The default of an argument: shown as what the nodes take then, and handed over as nothing.
+    """Default of an argument: displayed as the default of the nodes, and passed on as an empty text.
 
-    What is not given is left to the scenario, the file of parameters and the nodes.
+    The value then comes from the scenario, the parameter file or the nodes.
     """
 
     def __init__(self, name: str) -> None:
@@ -39,20 +39,20 @@ class NotGiven(Substitution):
         self._name = name
 
     def describe(self) -> str:
-        """Return what `ros2 launch --show-args` says."""
+        """Return the text for `ros2 launch --show-args`."""
         return f"{argument_default(self._name)!r}"
 
     def perform(self, context: LaunchContext) -> str:
-        """Return the value that counts as not given."""
+        """Return the empty text, which counts as not set."""
         return ""
 
 
 def describe(names: Sequence[str], make: Callable[[dict[str, object]], BringUp]) -> LaunchDescription:
-    """Return the launch arguments ``names`` and what follows from them.
+    """Return a launch description with the arguments ``names`` and the resulting nodes.
 
     Args:
-        names: Arguments of a bring-up.
-        make: Returns the bring-up for the arguments that were given.
+        names: Arguments of a launch.
+        make: Returns the launch for the arguments that the user has set.
     """
 
     def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
@@ -67,7 +67,7 @@ def describe(names: Sequence[str], make: Callable[[dict[str, object]], BringUp])
 
 
 def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
-    """Return the nodes of a bring-up; a recorder comes first, and the others when it is ready."""
+    """Return the nodes of a launch; with a recorder, the others start when it is ready."""
     variables = network_environment(bringup.arguments.network, os.environ)
     nodes: list[LaunchDescriptionEntity] = [_node(node, variables) for node in bringup.nodes]
     notes: list[LaunchDescriptionEntity] = []
@@ -94,7 +94,7 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
 def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
     parameters = [str(path) for path in node.params_files]
     if node.parameters:
-        # launch_ros would write a file of its own, and leave it, in which y is no text.
+        # The temporary file of launch_ros would not be deleted, and a text such as y would not be quoted in it.
         with tempfile.NamedTemporaryFile("w", prefix=f"{node.executable}_", suffix=".yaml", delete=False) as file:
             file.write(parameters_text(node))
         atexit.register(Path(file.name).unlink, missing_ok=True)
@@ -110,11 +110,11 @@ def _node(node: NodeProcess, variables: dict[str, str]) -> Node:
         arguments=list(node.arguments),
         output="screen",
         additional_env=variables,
-        # Output is labelled with the first word of the command otherwise.
+        # By default, the first word of the command would be the label of the output.
         exec_name=node.executable,
         prefix=" ".join(node.prefix),
-        # Nothing of a bring-up makes sense without the rest, and the end of sim_node ends a run with a duration.
+        # No part of a launch is useful without the rest, and the end of sim_node ends a run with a duration.
         on_exit=None if node.optional else Shutdown(reason=f"{node.executable} has ended"),
-        # The recorder still has an index to write.
+        # The recorder needs time to write its index.
         sigterm_timeout="10",
     )

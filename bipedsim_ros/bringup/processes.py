@@ -1,4 +1,4 @@
-"""Processes of a bring-up: their output with a prefix, and an end that is orderly if it can be and certain if not."""
+"""Run the processes of a launch: prefix their output, and end them cleanly if possible, else by force."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bipedsim_ros.wire import network_environment
 
 _STARTER = "bipedsim_ros.nodes.start"
 
-# How long a node may take to finish after each signal: the recorder still has to write its index.
+# Time for a node to finish after each signal [s]; the recorder needs time to write its index.
 ESCALATION = ((signal.SIGINT, 10.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
 
 
 def require_rclpy() -> None:
-    """Say what to do where ROS is not there.
+    """Raise an error with instructions if ROS is not available.
 
     Raises:
         ConfigError: rclpy is not installed.
@@ -34,22 +34,22 @@ def require_rclpy() -> None:
 
 
 def environment(network: str) -> dict[str, str]:
-    """Return the environment for nodes: this one's, with who may take part and what ROS wheels forget to set."""
+    """Return the environment for nodes: that of this process, the network, and variables that ROS wheels do not set."""
     result = {**os.environ, **network_environment(network, os.environ)}
     result.setdefault("AMENT_PREFIX_PATH", sys.prefix)
     result["PYTHONUNBUFFERED"] = "1"
-    # Vectors of 30 numbers gain nothing from a second BLAS thread, which would take the controller's core.
+    # A second BLAS thread does not speed up vectors of 30 numbers, but would occupy the controller's core.
     result.setdefault("OMP_NUM_THREADS", "1")
     return result
 
 
 class Child:
-    """One running node.
+    """A running node.
 
     Args:
-        node: What to start.
-        params_file: Parameters of the node, which win over ``node.params_files``.
-        show: Called with each line of output, without its end; it runs in a thread.
+        node: The node to start.
+        params_file: Parameters of the node, which override ``node.params_files``.
+        show: Called in a thread with each line of output, without the line end.
         env: Environment of the process.
     """
 
@@ -72,10 +72,10 @@ class Child:
             command += ["--log-level", node.log_level]
         for path in (*node.params_files, params_file):
             command += ["--params-file", str(path)]
-        # A signal would end a Python that still starts in a fatal error: it waits until _STARTER has an answer.
+        # A signal during the start of Python would cause a fatal error. It is blocked until _STARTER handles it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, () if program else ENDING)
         try:
-            # A session of its own: Ctrl-C reaches the bring-up alone, which ends its nodes in order.
+            # The node has its own session. Ctrl-C therefore reaches only this process, which ends the nodes in order.
             self._process = subprocess.Popen(
                 command,
                 env={**env, PARENT: str(os.getpid())},
@@ -100,11 +100,11 @@ class Child:
                 self.ready.set()
 
     def poll(self) -> int | None:
-        """Return the exit code, or None while the node runs; minus the number of the signal that killed it."""
+        """Return the exit code, or None while the node runs; negative for the number of the signal that killed it."""
         return self._process.poll()
 
     def wait_ready(self, timeout: float) -> bool:
-        """Wait for the line that says that the node does its work; return False if it ended or is too slow."""
+        """Wait for the line that reports that the node is ready; return False if it has ended or is too slow."""
         if not self._ready_line:
             return True
         end = time.monotonic() + timeout
@@ -119,7 +119,7 @@ class Child:
             self._process.send_signal(number)
 
     def stop(self, hurry: Callable[[], bool]) -> int:
-        """End the node, ever less politely, and return its exit code; ``hurry`` says to skip the polite part."""
+        """End the node with increasingly strong signals; return its exit code. ``hurry`` requests SIGKILL at once."""
         for number, patience in ESCALATION:
             if self.poll() is not None:
                 break
@@ -135,7 +135,7 @@ class Child:
 
 
 def describe_exit(code: int) -> str:
-    """Return an exit code in words."""
+    """Describe an exit code in words."""
     if code >= 0:
         return f"exit code {code}"
     try:

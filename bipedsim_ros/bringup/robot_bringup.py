@@ -1,7 +1,7 @@
-"""``bipedsim control`` and ``launch/robot.launch.py``: controller and recorder for a robot that is already up.
+"""Start controller and recorder for a running robot (``bipedsim control`` and ``launch/robot.launch.py``).
 
-The nodes and their parameters are those of :func:`bipedsim_ros.bringup.plan`, without the simulator: a controller
-that ran on the simulator runs on the robot with the same arguments.
+The nodes and their parameters are those of :func:`bipedsim_ros.bringup.plan`, without the simulator. A controller
+therefore runs on the robot with the same arguments as on the simulator.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ ROBOT_ARGUMENTS = (
     *("robot", "clock", "rate", "controller", "scenario", "record"),
     *("view", "browser", "priority", "network", "namespace", "params_file", "log_level", "remap"),
 )
-"""Those arguments of a bring-up that mean something on a robot; ``clock`` is lock_step for one that waits."""
+"""Launch arguments that apply to a robot; ``clock`` is lock_step for a robot that waits for commands."""
 INSTEAD = dict.fromkeys(
     ("--output", "--plot", "--animate", "--json"),
     "--record FOLDER writes the run, FOLDER/bag, for `bipedsim plot`, `view`, `animate` and `summary`",
 )
-"""What to do in place of options of `bipedsim run`."""
+"""Replacements for options of `bipedsim run`."""
 _NODES = ("recorder_node", "controller_node", "commander_node", "view_node")
 
 
 def plan_robot(
     given: Mapping[str, Any], controller_params: Mapping[str, Any] | None = None, overwrite: bool = False
 ) -> BringUp:
-    """Return what to start beside a robot that is up.
+    """Return the nodes to start for a running robot.
 
     Args:
-        given: Arguments that were given, of :data:`ROBOT_ARGUMENTS`; the rest keeps its default.
-        controller_params: Parameters of the controller by their own name.
+        given: Arguments that the user has set, of :data:`ROBOT_ARGUMENTS`; the others keep their defaults.
+        controller_params: Parameters of the controller by their own names.
         overwrite: See :func:`bipedsim_ros.bringup.plan`.
 
     Raises:
-        ConfigError: An argument is wrong, the scenario needs a simulator, or there is nothing to start.
-        UnknownNameError: An argument is none of a robot.
+        ConfigError: An argument is invalid, the scenario needs a simulator, or there is nothing to start.
+        UnknownNameError: An argument does not apply to a robot.
     """
     for name in given:
         if name not in ROBOT_ARGUMENTS:
@@ -64,25 +64,25 @@ def plan_robot(
 
 
 def _beside_robot(node: NodeProcess) -> NodeProcess:
-    """Return a node of a bring-up as it is beside a robot, which goes on when the bring-up ends."""
+    """Return a node adapted to a robot, which does not end with the launch: the recorder must not wait for its end."""
     return replace(node, parameters={name: value for name, value in node.parameters.items() if name != "await_end"})
 
 
 def _check_scenario(name: str) -> None:
-    """Refuse a scenario that asks for more than a controller that is told something."""
-    scenario, usual = get_scenario(name), Scenario()
+    """Refuse a scenario with settings that need a simulator."""
+    scenario, defaults = get_scenario(name), Scenario()
     for key in ("ground", "hardware", "drop_height", "pushes", "gantry", "objects", "force_plates"):
-        if getattr(scenario, key) != getattr(usual, key):
+        if getattr(scenario, key) != getattr(defaults, key):
             raise ConfigError(f"scenario = {name!r} has {key}, which only a simulator can provide: use bipedsim up")
 
 
 def only_of_nodes(topics: set[str]) -> bool:
-    """Return whether these topics hold no word of a robot, only what the nodes beside it say of themselves."""
+    """Return whether the topics contain nothing from a robot, but only the nodes' reports about themselves."""
     return topics <= {ros_topics.DIAGNOSTICS.name, ros_topics.FALLEN.name}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Give the arguments of ``bipedsim control`` to its parser."""
+    """Add the arguments of ``bipedsim control`` to its parser."""
     add_options(parser, ROBOT_ARGUMENTS)
     add_run_option(parser, "controller_params")
     add_overwrite(parser)
@@ -92,7 +92,7 @@ def main(args: argparse.Namespace) -> int:
     """Run ``bipedsim control`` until a node ends or the user interrupts; return 0, or 1 or 2 if a node failed.
 
     Raises:
-        BipedSimError: An argument is wrong.
+        BipedSimError: An argument is invalid.
     """
     from bipedsim_ros.bringup.runner import discard_empty, outputs_replaced, run_bringup, say
 

@@ -1,4 +1,4 @@
-"""``bipedsim up``: a bring-up without the launch package, from the same plan as ``launch/sim.launch.py``."""
+"""Run a launch without the launch package (``bipedsim up``), from the same plan as ``launch/sim.launch.py``."""
 
 from __future__ import annotations
 
@@ -40,30 +40,30 @@ from bipedsim_ros.bringup.processes import Child, describe_exit, environment, re
 from bipedsim_ros.wire import LEFT_PORTS, THIS_MACHINE, network_environment, remove_left_ports, topics
 
 READY_TIMEOUT_S = 180.0
-# After which the user is told what is waited for.
+# Time after which the user is informed of a wait [s].
 _USUAL_START_S = 10.0
-# Beyond this share of ticks without a new command the user should know.
+# Fraction of ticks without a new command above which the user is warned.
 LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")
-# How much less urgent than the nodes it is to follow the bag; at the end the user waits for it.
+# Nice value of the thread that follows the bag, relative to the nodes.
 _NICE = 5
 _POLL_S = 0.1
-# Once the simulation has begun, its clock must move.
+# Maximum time without progress of the simulated time, after the simulation has begun [s].
 _STALL_S = 60.0
-# Before, simulator and controller may compile kernels, on a slow machine beside others.
+# The same before the beginning: simulator and controller may compile kernels, which is slow on a busy machine [s].
 _COMPILE_S = 600.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a bring-up ended.
+    """Result of a launch.
 
     Attributes:
-        exit_code: 0, 1 if a node failed, 2 if it refused its parameters, 130 if it was interrupted before its duration
-            or its nodes were killed because the user interrupted again.
-        statistics: What sim_node counted; empty if it left nothing.
-        failed: Which node failed or was killed, and how; empty if none was.
-        interrupted: Whether the user ended it, and its nodes ended in order.
+        exit_code: 0; 1 if a node failed; 2 if a node refused its parameters; 130 if the user interrupted the launch
+            before the end of its duration, or a second time, so that its nodes were killed.
+        statistics: Statistics of sim_node; empty if it wrote none.
+        failed: Description of the node that failed or was killed; empty if there is none.
+        interrupted: Whether the user ended the launch, and the nodes ended cleanly.
     """
 
     exit_code: int
@@ -73,7 +73,7 @@ class Outcome:
 
 
 class _Output:
-    """Lines and a progress bar that leave each other alone."""
+    """Prints lines without disturbing a progress bar."""
 
     def __init__(self, duration: float) -> None:
         self._bar: Any = None
@@ -99,7 +99,7 @@ class _Output:
 
 
 def say(text: str) -> None:
-    """Print beside a progress bar; where nobody reads any more, as behind ``| head -1``, go on in silence."""
+    """Print a line above the progress bar; if the reader of a pipe has ended, continue without output."""
     try:
         tqdm.write(text, file=sys.stdout)
         sys.stdout.flush()
@@ -111,10 +111,10 @@ def say(text: str) -> None:
 
 
 class Stall:
-    """Notices that simulated time stands although nobody has paused it.
+    """Detects that simulated time does not advance although the simulation is not paused.
 
     Args:
-        controlled: Whether the bring-up has a controller, whose kernels may have to be compiled first.
+        controlled: Whether the launch has a controller, whose kernels may have to be compiled first.
     """
 
     def __init__(self, controlled: bool) -> None:
@@ -123,7 +123,7 @@ class Stall:
         self._moved: float | None = None
 
     def look(self, statistics: Mapping[str, Any], now: float) -> str:
-        """Return what is wrong at the time ``now`` [s], or an empty string."""
+        """Return an error message at the time ``now`` [s], or an empty text."""
         t = float(statistics.get("duration_s") or -1.0)
         if t != self._last or statistics.get("state") == "paused" or self._moved is None:
             self._last, self._moved = t, now
@@ -132,16 +132,18 @@ class Stall:
         if now - self._moved <= patience:
             return ""
         state = statistics.get("state", "not there yet")
-        stood = f"simulated time has stood at {max(t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
+        stalled = f"simulated time has stood at {max(t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
         if state == "waiting":
-            return f"{stood}: no first command came; start what sends it within that time, or give --start immediately"
-        return f"{stood}: a node hangs; what each said last is above, and --log-level debug says more"
+            return (
+                f"{stalled}: no first command came; start what sends it within that time, or give --start immediately"
+            )
+        return f"{stalled}: a node hangs; what each said last is above, and --log-level debug says more"
 
 
 class _Interrupt:
-    """Counts the wishes that SIGINT and SIGTERM bring while a bring-up runs: the first ends it, the second at once.
+    """Counts user interrupts (SIGINT, SIGTERM) during a launch: the first ends it cleanly, the second kills the nodes.
 
-    What comes within ``SAME_WISH`` of the first signal of a wish is the same wish, also when the nodes have ended.
+    Signals within ``SAME_WISH`` of the first signal count as the same interrupt, even after the nodes have ended.
     """
 
     def __init__(self) -> None:
@@ -181,9 +183,9 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
     """Start the nodes, wait for the end, and end them in order: simulator, controller, recorder.
 
     Args:
-        bringup: What to start.
-        scratch: Folder for parameter files; holds ``sim.json``, the statistics, if the plan says so.
-        follower: Is started when the nodes are there, and told when they are gone.
+        bringup: The nodes to start.
+        scratch: Folder for parameter files; it also contains ``sim.json``, the statistics, if the plan requests it.
+        follower: Reader of the bag; started when the nodes run, and informed when they have ended.
     """
     output = _Output(bringup.arguments.duration)
     children: list[Child] = []
@@ -194,18 +196,8 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
     if removed := remove_left_ports():
         output.show(LEFT_PORTS.format(len(removed)))
     failed = ""
-    killed: list[str] = []
-    told = False
     statistics_file = scratch / "sim.json"
     with _Interrupt() as interrupt:
-
-        def hurry() -> bool:
-            nonlocal told
-            if interrupt.count > 1 and not told:
-                told = True
-                output.show(_at_once([child.name for child in _in_order(children) if child.poll() is None]))
-            return interrupt.count > 1
-
         try:
             for node in bringup.nodes:
                 params_file = scratch / f"{node.executable}.yaml"
@@ -220,48 +212,68 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
             if interrupt.count:
                 output.show("interrupted: the nodes end one after the other; interrupt again to kill them")
         finally:
-            for child in _in_order(children):
-                running = child.poll() is None
-                code = child.stop(hurry)
-                if running and interrupt.count > 1 and code == -signal.SIGKILL:
-                    killed.append(child.name)
-                elif running and code not in (0, -signal.SIGINT) and not (failed or child.optional):
-                    # One that still loads has no handler of its own for the signal that is to end it.
-                    failed = f"{child.name} did not end cleanly ({describe_exit(code)})"
+            failed, killed = _end_nodes(children, interrupt, output, failed)
             if follower is not None:
                 follower.finish()
             output.close()
     if killed:
         failed = failed or f"{', '.join(killed)} killed at the second interrupt"
-    statistics = _judged(_read_statistics(statistics_file), _read_statistics(scratch / STOP_FILE), failed)
+    statistics = _with_cause(_read_statistics(statistics_file), _read_statistics(scratch / STOP_FILE), failed)
     if killed:
         return Outcome(EXIT_INTERRUPTED, statistics, failed)
     if failed:
-        # Before the first tick a node has refused its parameters, and said why.
+        # A node that ends before the first tick has refused its parameters and printed the reason.
         refused = not statistics.get("ticks") and any(child.poll() == EXIT_USAGE for child in children)
         return Outcome(EXIT_USAGE if refused else EXIT_FAILED, statistics, failed)
-    # Without a duration an interrupt is the way to end a bring-up and no failure.
+    # Without a duration, an interrupt is the normal end of a launch and not a failure.
     cut_short = interrupt.count > 0 and bringup.arguments.duration > 0.0
     return Outcome(EXIT_INTERRUPTED if cut_short else 0, statistics, interrupted=interrupt.count > 0)
 
 
+def _end_nodes(children: Sequence[Child], interrupt: _Interrupt, output: _Output, failed: str) -> tuple[str, list[str]]:
+    """End the nodes in order.
+
+    Returns:
+        ``failed``, or else the first node that did not end cleanly; and the names of nodes killed by an interrupt.
+    """
+    killed: list[str] = []
+    announced = False
+
+    def hurry() -> bool:
+        nonlocal announced
+        if interrupt.count > 1 and not announced:
+            announced = True
+            output.show(_kill_message([child.name for child in _in_order(children) if child.poll() is None]))
+        return interrupt.count > 1
+
+    for child in _in_order(children):
+        running = child.poll() is None
+        code = child.stop(hurry)
+        if running and interrupt.count > 1 and code == -signal.SIGKILL:
+            killed.append(child.name)
+        elif running and code not in (0, -signal.SIGINT) and not (failed or child.optional):
+            # A node that is still loading has no handler for SIGINT yet, so -SIGINT is not a failure.
+            failed = f"{child.name} did not end cleanly ({describe_exit(code)})"
+    return failed, killed
+
+
 def _in_order(children: Sequence[Child]) -> list[Child]:
-    """Return nodes as they end: the simulator first, so that nobody sees a controller vanish; the recorder last."""
+    """Sort nodes in the order of their end: the simulator before the controller, and the recorder last."""
     return sorted(children, key=lambda child: {"sim_node": 0, "recorder_node": 2}.get(child.name, 1))
 
 
-def _at_once(names: Sequence[str]) -> str:
-    """Return what to say where the nodes that still run, of these names, are killed."""
+def _kill_message(names: Sequence[str]) -> str:
+    """Return the message for a second interrupt, which kills the nodes of these names."""
     lost = {
         "sim_node": "what it counted since it last wrote its figures, up to a second ago",
         "recorder_node": "the last 0.1 s of the recording and the index of the bag, which is readable without",
     }
-    loses = "; ".join(lost[name] for name in names if name in lost)
-    return f"interrupted again: {', '.join(names)} killed at once{'; lost: ' if loses else ''}{loses}"
+    losses = "; ".join(lost[name] for name in names if name in lost)
+    return f"interrupted again: {', '.join(names)} killed at once{'; lost: ' if losses else ''}{losses}"
 
 
 def _is_ready(child: Child, output: _Output) -> bool:
-    """Wait until a node does its work, and say so where that takes long; return whether it does."""
+    """Wait until a node is ready, with a message if that takes long; return whether it is ready."""
     if child.wait_ready(_USUAL_START_S):
         return True
     if child.poll() is None:
@@ -269,13 +281,13 @@ def _is_ready(child: Child, output: _Output) -> bool:
     return child.wait_ready(READY_TIMEOUT_S - _USUAL_START_S)
 
 
-def _judged(statistics: dict[str, Any], stop: Mapping[str, Any], failed: str) -> dict[str, Any]:
-    """Return the simulator's statistics with what it cannot know: why the controller stopped, or which node failed."""
+def _with_cause(statistics: dict[str, Any], stop: Mapping[str, Any], failed: str) -> dict[str, Any]:
+    """Add to sim_node's statistics why the controller stopped, or which node failed."""
     if statistics and stop:
         from bipedsim.analysis import with_stop
 
-        told = with_stop(statistics, stop["gave_up_at_s"], stop["gave_up_why"], statistics.get("faults") or ())
-        return {**told, **stop}
+        judged = with_stop(statistics, stop["gave_up_at_s"], stop["gave_up_why"], statistics.get("faults") or ())
+        return {**judged, **stop}
     if failed and statistics.get("verdict"):
         return {**statistics, "verdict": f"{statistics['verdict']}, but {failed}"}
     return statistics
@@ -284,21 +296,21 @@ def _judged(statistics: dict[str, Any], stop: Mapping[str, Any], failed: str) ->
 def _watch(
     children: Sequence[Child], interrupt: _Interrupt, statistics_file: Path, output: _Output, bringup: BringUp
 ) -> str:
-    """Wait until a node ends or the user interrupts; return what failed, or an empty string."""
+    """Wait until a node ends or the user interrupts; return the failure, or an empty text."""
     duration = bringup.arguments.duration
-    # Programs behind an interface are started by hand, and may take their time, too.
+    # The user starts programs for a vendor bridge by hand, so their commands may come as late as a controller's.
     interface = bringup.arguments.interface
     controlled = bool(interface) or any(node.executable == "controller_node" for node in bringup.nodes)
     stall = Stall(controlled)
-    gone: list[Child] = []
+    ended: list[Child] = []
     while not interrupt.count:
         for child in children:
             code = child.poll()
             if code is None:
                 continue
             if child.optional:
-                if child not in gone:
-                    gone.append(child)
+                if child not in ended:
+                    ended.append(child)
                     output.show(f"{child.name} has ended ({describe_exit(code)}); the run goes on without")
                 continue
             if child.name == "sim_node" and code == 0 and duration > 0.0:
@@ -312,15 +324,15 @@ def _watch(
             )
         statistics = _read_statistics(statistics_file)
         output.progress(float(statistics.get("duration_s") or 0.0))
-        wrong = stall.look(statistics, time.monotonic())
-        if duration > 0.0 and wrong:
-            return wrong
+        problem = stall.look(statistics, time.monotonic())
+        if duration > 0.0 and problem:
+            return problem
         time.sleep(_POLL_S)
     return ""
 
 
-class _Gathered:
-    """What is told and drawn of a run, gathered in one reading of its bag."""
+class _SummaryAndPlot:
+    """Collects the summary of a run and the thinned data for its plot in one pass over the bag."""
 
     def __init__(self) -> None:
         from bipedsim.analysis import RunSummary
@@ -335,36 +347,37 @@ class _Gathered:
 
 
 class Follower:
-    """Reads the bag of a run while it is recorded, beside the nodes and behind them, so that its figures are there when
-    it ends.
+    """Reads the bag of a run during the recording, with lower priority than the nodes.
+
+    The summary and the plot data are therefore available when the run ends.
 
     Args:
-        folder: Of the run.
+        folder: Folder of the run.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._ended = threading.Event()
-        self._gathered: _Gathered | None = None
+        self._gathered: _SummaryAndPlot | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._read, name="follows the bag", daemon=True)
 
     def start(self) -> None:
-        """Begin to read; the recorder has made the bag."""
+        """Begin to read; the recorder must have created the bag."""
         self._thread.start()
 
     def finish(self) -> None:
-        """Say that the bag has its end."""
+        """Report that the bag is complete."""
         self._ended.set()
 
     def leave(self) -> None:
-        """Wait until nothing is read any more: a program that ends while a thread of it compiles is aborted."""
+        """Wait for the end of the reading thread, because a program that ends while a thread compiles is aborted."""
         self.finish()
         if self._thread.ident is not None:
             self._thread.join()
 
-    def gathered(self) -> _Gathered:
-        """Return what was gathered, once the bag has its end; what was not followed is read now.
+    def gathered(self) -> _SummaryAndPlot:
+        """Return summary and plot data of the complete bag; read the bag now if it was not followed.
 
         Raises:
             RecordingError: The bag cannot be read.
@@ -383,15 +396,15 @@ class Follower:
 
         grows = None
         if threading.current_thread() is self._thread:
-            # On Linux a thread may be less urgent than its process.
+            # On Linux, a single thread may have a lower priority than its process.
             with suppress(OSError, AttributeError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
             grows = self._grows
         try:
             with announced("the summary", 5):
-                self._gathered = gather(self._folder, _Gathered, _Gathered().columns, grows)
+                self._gathered = gather(self._folder, _SummaryAndPlot, _SummaryAndPlot().columns, grows)
         except Exception as error:
-            # It is met again by who asks.
+            # gathered() raises the error again.
             self._error = error
 
     def _grows(self) -> bool:
@@ -401,8 +414,9 @@ class Follower:
 def summarise(
     bringup: BringUp, statistics: dict[str, Any], follower: Follower | None = None
 ) -> tuple[dict[str, Any], Recording | None]:
-    """Return the summary of a run, from the simulator's statistics and, if it was recorded, from the bag; and the rows
-    for its picture.
+    """Return the summary of a run and the data for its plot.
+
+    The summary combines sim_node's statistics with the bag, if the run was recorded.
 
     Raises:
         RecordingError: The bag cannot be read.
@@ -416,16 +430,16 @@ def summarise(
     if bringup.arguments.scenario:
         from bipedsim.runs import get_scenario
 
-        # The bag does not know.
+        # The bag does not contain the scenario's pushes.
         recording.pushes = get_scenario(bringup.arguments.scenario).push_times
     return with_statistics(gathered.summary.figures(), statistics), recording
 
 
 def run_arguments(args: argparse.Namespace) -> int:
-    """Run ``bipedsim up`` with its parsed arguments: bring up, then summary and picture.
+    """Run ``bipedsim up`` with its parsed arguments: launch, summary and plot.
 
     Raises:
-        BipedSimError: An argument is wrong, or the recording cannot be read.
+        BipedSimError: An argument is invalid, or the recording cannot be read.
     """
     from bipedsim.cli import code_of, key_values
 
@@ -446,7 +460,7 @@ def run_arguments(args: argparse.Namespace) -> int:
             check_names(bringup)
             refuse_others()
         if bringup.run_folder is not None:
-            # Absolute, because nodes may be started elsewhere one day.
+            # The path is absolute, so that it does not depend on the working directory of the nodes.
             bringup = replace(bringup, run_folder=bringup.run_folder.resolve())
         if not (bringup.arguments.duration or bringup.arguments.params_file):
             say("no --duration: this runs until Ctrl-C")
@@ -457,25 +471,19 @@ def run_arguments(args: argparse.Namespace) -> int:
                 conclude(bringup, outcome, follower)
             finally:
                 if outcome.failed and outcome.statistics.get("ticks"):
-                    # At the end, below the figures of a run that was cut short.
+                    # The failure is printed last, below the summary of the incomplete run.
                     print(f"bipedsim up: {outcome.failed}", file=sys.stderr)
     return outcome.exit_code or code_of(outcome.statistics, args.fail_on_fall)
 
 
 def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = None) -> None:
-    """Summarise and report what was simulated; leave nothing behind if nothing was."""
+    """Summarise and report the run; remove an empty recording if nothing was simulated."""
     statistics = outcome.statistics
     if not statistics.get("ticks"):
-        # The cause before what follows from it.
-        print(f"bipedsim up: {'; '.join(filter(None, (outcome.failed, _nothing(outcome))))}", file=sys.stderr)
-        if follower is not None:
-            follower.leave()
-        if bringup.run_folder is not None:
-            # What sim_node repeats while it holds t = 0 is nothing to keep; without statistics the bag must tell.
-            discard_empty(bringup.run_folder, lambda names: bool(statistics) or topics.JOINT_STATES.name not in names)
+        _report_nothing(bringup, outcome, follower)
         return
     if bringup.run_folder is not None:
-        # The rest of it, which takes seconds where the machine was too busy to follow.
+        # Reading the rest takes seconds if the machine was too busy to follow the bag.
         say(f"reading {bringup.run_folder / 'bag'}")
     try:
         result, recording = summarise(bringup, statistics, follower)
@@ -486,85 +494,118 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
         )
         raise
     except BipedSimError as error:
-        # What ended the run early explains what is missing from its recording.
+        # The failure that ended the run early also explains an incomplete recording.
         if outcome.exit_code == 0:
             raise
         print(f"bipedsim up: no summary: {error}", file=sys.stderr)
         return
     folder = bringup.run_folder
-    written = [] if folder is None else [folder / "bag"]
-    if folder is not None:
-        from bipedsim_ros.loop import write_json
-
-        # Before anything else, which may be interrupted.
-        try:
-            write_json(folder / "summary.json", result)
-            written.append(folder / "summary.json")
-        except OSError as error:
-            reason = f"{folder / 'summary.json'} cannot be written ({error.strerror})"
-            print(
-                f"bipedsim up: {reason}; make room, then `bipedsim summary {shlex.quote(str(folder))}` makes it",
-                file=sys.stderr,
-            )
+    written = [] if folder is None else [folder / "bag", *_write_summary(folder, result)]
     _report(result, late_matters=not outcome.failed)
     for path in written:
         say(f"wrote {path}")
     if folder is not None and recording is not None:
-        from bipedsim.view import plot
-
-        say(f"drawing {folder / 'forces.png'}")
-        try:
-            plot(recording, folder / "forces.png")
-        except KeyboardInterrupt:
-            print(f"bipedsim up: no picture: `bipedsim plot {shlex.quote(str(folder))}` draws it", file=sys.stderr)
-            raise
-        except BipedSimError as error:
-            if outcome.exit_code == 0:
-                raise
-            print(f"bipedsim up: no picture: {error}", file=sys.stderr)
-            return
-        say(f"wrote {folder / 'forces.png'}")
-        say(f"see it move: {program()} view {shlex.quote(os.path.relpath(folder))}")
+        _draw(folder, recording, must_succeed=outcome.exit_code == 0)
     elif fell_or_stopped(result):
         say(f"to see how: the same with --record FOLDER, then {program()} view FOLDER")
 
 
+def _report_nothing(bringup: BringUp, outcome: Outcome, follower: Follower | None) -> None:
+    """Print why nothing was simulated, and remove the empty recording."""
+    # The cause precedes its consequence.
+    print(f"bipedsim up: {'; '.join(filter(None, (outcome.failed, _nothing(outcome))))}", file=sys.stderr)
+    if follower is not None:
+        follower.leave()
+    if bringup.run_folder is not None:
+        # sim_node repeats the first state while it holds t = 0; such a bag is worthless. Without statistics, joint
+        # states in the bag are the only evidence of a simulation.
+        has_statistics = bool(outcome.statistics)
+        discard_empty(bringup.run_folder, lambda names: has_statistics or topics.JOINT_STATES.name not in names)
+
+
+def _write_summary(folder: Path, result: Mapping[str, Any]) -> list[Path]:
+    """Write summary.json; return its path, or nothing if it cannot be written.
+
+    The summary is written before everything else, because the rest may be interrupted.
+    """
+    from bipedsim_ros.loop import write_json
+
+    path = folder / "summary.json"
+    try:
+        write_json(path, dict(result))
+    except OSError as error:
+        reason = f"{path} cannot be written ({error.strerror})"
+        print(
+            f"bipedsim up: {reason}; make room, then `bipedsim summary {shlex.quote(str(folder))}` makes it",
+            file=sys.stderr,
+        )
+        return []
+    return [path]
+
+
+def _draw(folder: Path, recording: Recording, must_succeed: bool) -> None:
+    """Plot a run into its folder.
+
+    Args:
+        folder: Folder of the run.
+        recording: Data for the plot.
+        must_succeed: Whether to raise an error of the plot; else it is only printed.
+    """
+    from bipedsim.view import plot
+
+    path = folder / "forces.png"
+    say(f"drawing {path}")
+    try:
+        plot(recording, path)
+    except KeyboardInterrupt:
+        print(f"bipedsim up: no picture: `bipedsim plot {shlex.quote(str(folder))}` draws it", file=sys.stderr)
+        raise
+    except BipedSimError as error:
+        if must_succeed:
+            raise
+        print(f"bipedsim up: no picture: {error}", file=sys.stderr)
+        return
+    say(f"wrote {path}")
+    say(f"see it move: {program()} view {shlex.quote(os.path.relpath(folder))}")
+
+
 def _nothing(outcome: Outcome) -> str:
-    """Return what to say of a bring-up that has simulated nothing."""
+    """Return the message for a launch that has simulated nothing."""
     statistics = outcome.statistics
-    said = "interrupted before the first tick" if outcome.interrupted else "no tick was simulated"
+    reason = "interrupted before the first tick" if outcome.interrupted else "no tick was simulated"
     if statistics.get("gave_up_why"):
-        # Why no command came has been told.
-        return said
+        # outcome.failed already explains why no command came.
+        return reason
     if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
         dropped = statistics.get("commands_dropped_by_kind") or {}
-        came = "none came"
+        received = "none came"
         if dropped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
-            came = f"of the {sum(dropped.values())} that came none was sound ({kinds}): see the warnings above"
-        return f"{said}: t = 0 was held for the first command on {topics.either(topics.COMMAND_KINDS)}, and {came}"
+            received = f"of the {sum(dropped.values())} that came none was sound ({kinds}): see the warnings above"
+        waited_for = topics.either(topics.COMMAND_KINDS)
+        return f"{reason}: t = 0 was held for the first command on {waited_for}, and {received}"
     if not (statistics or outcome.interrupted):
         return "sim_node left no figures, so that there is nothing to summarise"
-    return f"{said}, so that there is nothing to summarise"
+    return f"{reason}, so that there is nothing to summarise"
 
 
 def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
-    """Remove the bag of a run that ended before it began, which would only stand in the way of the next one; say so.
+    """Remove and report the bag of a run that never began, because it would only obstruct the next run.
 
     Args:
-        folder: Of the run.
-        empty: Whether a bag with messages on these topics has nothing to keep.
+        folder: Folder of the run.
+        empty: Returns whether a bag with messages on these topics is worthless.
 
     Returns:
-        Whether it was removed.
+        Whether the bag was removed.
     """
     bag = folder / "bag"
     try:
-        topics = {topic for topic, count in message_counts(bag).items() if count}
+        recorded = {topic for topic, count in message_counts(bag).items() if count}
     except RecordingError:
-        # The recorder was ended before it made the bag, or left something that is none.
+        # The recorder ended before it created the bag, or left an unreadable file.
         return False
-    if not empty(topics):
+    if not empty(recorded):
         return False
     shutil.rmtree(bag)
     print(f"{bag}: nothing was recorded, so that it was removed", file=sys.stderr)
@@ -573,15 +614,15 @@ def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
 
 @contextmanager
 def outputs_replaced(folder: Path | None) -> Iterator[None]:
-    """Put aside what an earlier run left in ``folder``, and nothing else, until the new one has a bag.
+    """Move the outputs of an earlier run in ``folder`` aside until the new run has a bag.
 
-    If it gets none, because an argument was wrong or a node failed, the earlier run is put back. A folder that is not
-    there is made, and goes again if nothing was recorded.
+    If the new run gets no bag, because an argument is invalid or a node fails, the earlier outputs are restored. A
+    folder that does not exist is created, and removed again if nothing was recorded.
 
     Raises:
-        ConfigError: It cannot be made.
+        ConfigError: The folder cannot be created.
     """
-    ours = folder is not None and not folder.exists()
+    created = folder is not None and not folder.exists()
     if folder is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -592,8 +633,8 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
         try:
             yield
         finally:
-            # Only if it is empty: nothing was recorded.
-            if folder is not None and ours:
+            # rmdir succeeds only for an empty folder, that is, if nothing was recorded.
+            if folder is not None and created:
                 with suppress(OSError):
                     folder.rmdir()
         return
@@ -612,7 +653,7 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
 
 
 def _silence(silent: str, clock: str | None) -> str:
-    """Return what to say of times without commands, which are ``silent`` in words, under a clock."""
+    """Return the message for times without commands; ``silent`` describes them in words."""
     meanwhile = "command_timeout and timeout_mode for what the joints did meanwhile"
     if clock == "lock_step":
         return (
@@ -627,7 +668,7 @@ def _silence(silent: str, clock: str | None) -> str:
 
 
 def _lateness(result: Mapping[str, Any]) -> str:
-    """Return what to say of ticks that began more than a period late, or an empty string."""
+    """Return the message for ticks that began more than a period late, or an empty text."""
     late = (result.get("lateness_us") or {}).get("p99")
     period = 1e6 / result["rate_hz"]
     if late is None or late <= period:
@@ -651,7 +692,7 @@ def _report(result: dict[str, Any], late_matters: bool) -> None:
     if late_matters and (late := _lateness(result)):
         print(late, file=sys.stderr)
     share = missed_share(result, heard=True)
-    # In lock step what is missed is silence.
+    # In lock step, every missed command is already part of the message about silence.
     if late_matters and share > LATE_SHARE and result.get("clock") != "lock_step":
         trip = result["round_trip_us"] or {}
         took = " and ".join(f"{trip[key]:.0f} us ({key})" for key in ("p50", "p99") if trip.get(key) is not None)

@@ -1,4 +1,4 @@
-"""``bipedsim teleop``: the keyboard of a terminal steers a walk."""
+"""Steer a walking robot with the keyboard of a terminal (``bipedsim teleop``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bipedsim_ros.wire import add_network_option, network_environment, topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of ``bipedsim teleop``."""
+    """Add the options of ``bipedsim teleop`` to its parser."""
     parser.epilog = HELP
     for info in fields(TeleopParams):
         text = f"{info.metadata['doc']} (default: %(default)s)"
@@ -32,7 +32,7 @@ def main(args: argparse.Namespace) -> int:
     os.environ.update(network_environment(args.network, os.environ))
     from bipedsim_ros.nodes import teleop_node
 
-    given = ["--ros-args", "-r", f"{topics.VELOCITY.name}:={args.topic}"]
+    ros_arguments = ["--ros-args", "-r", f"{topics.VELOCITY.name}:={args.topic}"]
     for info in fields(TeleopParams):
-        given += ["-p", f"{info.name}:={float(getattr(args, info.name))!r}"]
-    return teleop_node.main(given)
+        ros_arguments += ["-p", f"{info.name}:={float(getattr(args, info.name))!r}"]
+    return teleop_node.main(ros_arguments)

@@ -1,16 +1,17 @@
-"""``recorder_node``: raw messages to a rosbag2 MCAP bag, without loss at 1 kHz on many topics, safe against SIGKILL.
+"""Record raw messages in a rosbag2 MCAP bag (``recorder_node``), without loss at 1 kHz, and readable after SIGKILL.
 
-Three decisions, each measured (docs/recording.md):
+The design has three properties, each of them measured (docs/recording.md):
 
-* The bag is written by the ``mcap`` package, flushed by the clock: the writer of ``rosbags`` flushes by size only, and
-  slow topics would lose many seconds at a SIGKILL. ``recording/bag/mcap.py`` keeps the file whole after every flush.
-* Messages are polled every few ms, not waited for. A recorder may be late, since DDS stamps each message when it
-  arrives; one pass over deep queues costs less than an executor's wake-up and callback per message.
-* What was lost is known, not guessed: DDS numbers the messages of a publisher, so a gap is a loss, and the first number
-  says how many were published before this subscription existed.
+* The ``mcap`` package writes the bag, which is flushed at fixed intervals. The writer of ``rosbags`` flushes by size
+  only, so a SIGKILL would lose many seconds of slow topics. ``recording/bag/mcap.py`` completes the file at every
+  flush.
+* The recorder polls the messages every few ms. It may be late, because DDS stamps each message on arrival. One pass
+  over deep queues costs less than an executor's wake-up and callback per message.
+* Lost messages are counted exactly. DDS numbers the messages of a publisher, so a gap is a loss. The first number
+  shows how many messages were published before this subscription existed.
 
-This thread takes and sorts; a second one compresses and writes; what waits between them is bounded. A full disk ends
-the recording with an error and leaves what was written readable.
+This thread takes and sorts the messages. A second thread compresses and writes them; the buffer in between is bounded.
+A full disk ends the recording with an error, and the data written so far remain readable.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from bipedsim_ros.wire import (
 GRAPH_PERIOD = 0.5
 DIAGNOSTICS_PERIOD = 1.0
 MATCH_PERIOD = 0.02
-# A message that DDS has stamped but not yet queued when a pass ends must still come before its successors.
+# A message may have been stamped but not queued when a pass ends. It must still precede its successors in the bag.
 HOLD_BACK_NS = 10_000_000
 
 
@@ -93,7 +94,7 @@ class RecorderParams:
     )
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong with single fields."""
+        """Yield an error message for each invalid field."""
         yield from wrong_sign(self.ft_sign)
 
 
@@ -107,13 +108,13 @@ def _feet_of(robot: str) -> list[str]:
 
 @dataclass
 class Counts:
-    """What happened to the messages; all but ``written`` count from the receiving thread."""
+    """Message counts; the receiving thread updates all of them except ``written``."""
 
     received: int = 0
     written: int = 0
-    dropped: int = 0  # no room in the buffer: the disk is too slow
-    lost: int = 0  # gaps in a publisher's numbers: never arrived, on a reliable topic
-    lost_best_effort: int = 0  # the same on a best-effort topic, where the publisher accepts it
+    dropped: int = 0  # discarded because the buffer was full: the disk is too slow
+    lost: int = 0  # gaps in a publisher's numbers on a reliable topic: never arrived
+    lost_best_effort: int = 0  # gaps on a best-effort topic, whose publisher accepts losses
     missed: int = 0  # published before this subscription was matched
 
     def __str__(self) -> str:
@@ -130,12 +131,12 @@ class _Subscription:
     subscription: Any
     channel: int = 0
     sequence: int = 0
-    last: int = 0  # when the newest message arrived [ns]
-    shared: bool = False  # by several publishers, whose numbers nobody can tell apart
+    last: int = 0  # arrival of the newest message [ns]
+    shared: bool = False  # whether several publishers send on the topic, so that their numbers cannot be distinguished
 
 
 class _Timeline:
-    """The date when it begins, and from then on the monotonic clock: a wall clock may be set while a bag is written."""
+    """Monotonic clock that starts at the date, because the wall clock may be set while a bag is written."""
 
     def __init__(self) -> None:
         self._begin = time.time_ns() - time.monotonic_ns()
@@ -145,12 +146,12 @@ class _Timeline:
         return self._begin + time.monotonic_ns()
 
     def moved(self) -> int:
-        """Return how far the wall clock is ahead of it [ns]."""
+        """Return the difference between the wall clock and this clock [ns]."""
         return time.time_ns() - self.now()
 
 
 class _DiskThread(threading.Thread):
-    """Compress and write chunks; what raises is kept for the main thread."""
+    """Compresses and writes chunks; an exception is stored for the main thread."""
 
     def __init__(self, bag: BagWriter, counts: Counts) -> None:
         super().__init__(name="bag-writer", daemon=True)
@@ -166,27 +167,27 @@ class _DiskThread(threading.Thread):
             try:
                 self._bag.write(chunk)
             except Exception as error:
-                # Whatever it is: a thread that dies takes the messages with it, and leaves the queue full.
+                # The thread must survive any exception: otherwise the queue would remain full and block the recorder.
                 self.error = error
             else:
                 self._counts.written += len(chunk.messages)
 
 
-# log time, number in order of taking (unique, so that sorting looks no further), source, publish time, sequence, data
+# Log time, order of receipt (unique, so that sorting never compares sources), source, publish time, sequence and data.
 _Arrived = tuple[int, int, _Subscription, int, int, bytes]
 
 
 class Recorder:
-    """Subscriptions of ``node`` on one side, a bag on the other.
+    """Records the subscriptions of ``node`` in a bag.
 
     Raises:
-        ConfigError: The output exists, or a topic or type makes no sense.
+        ConfigError: The output exists, or a topic or type is invalid.
     """
 
     def __init__(self, node: Node, params: RecorderParams) -> None:
         self.params = params
         self.counts = Counts()
-        self.absent: Counter[str] = Counter()  # lost or dropped, by topic
+        self.absent: Counter[str] = Counter()  # lost or dropped messages by topic
         self._node = node
         self._group = HandledByLoop()
         self._waiting_for_type: set[str] = set()
@@ -198,11 +199,11 @@ class Recorder:
         self._optional = {name for name, row in known.items() if not row.expected}
         wanted: dict[str, str] = {}
         for entry in params.topics:
-            name, *given = entry.split()
-            if not name.startswith("/") or len(given) > 1:
+            name, *types = entry.split()
+            if not name.startswith("/") or len(types) > 1:
                 raise ConfigError(f"topics: {entry!r} must be '/topic' or '/topic package/msg/Type'")
-            if given or name in known:
-                wanted[name] = given[0] if given else known[name].msgtype
+            if types or name in known:
+                wanted[name] = types[0] if types else known[name].msgtype
             else:
                 self._waiting_for_type.add(name)
         if not params.topics:
@@ -220,7 +221,7 @@ class Recorder:
         self._disk = _DiskThread(self.bag, self.counts)
         self._disk.start()
         self._timeline = _Timeline()
-        self._held: list[_Arrived] = []
+        self._held_back: list[_Arrived] = []
         self._last_log_time = 0
         self._first_at = 0.0
         self._flush_due = self._graph_due = 0.0
@@ -229,26 +230,26 @@ class Recorder:
 
     @property
     def n_topics(self) -> int:
-        """Number of topics asked for."""
+        """Number of requested topics."""
         return len(self._subscriptions) + len(self._waiting_for_type)
 
     @property
     def matched(self) -> bool:
-        """Whether every topic has a publisher, apart from those that wait for who pushes, steers or controls."""
-        waited_for = [s for name, s in self._subscriptions.items() if name not in self._optional]
-        return not self._waiting_for_type and all(s.handle.get_publisher_count() for s in waited_for)
+        """Whether every topic has a publisher, apart from sporadic topics and those of controllers and users."""
+        awaited = [s for name, s in self._subscriptions.items() if name not in self._optional]
+        return not self._waiting_for_type and all(s.handle.get_publisher_count() for s in awaited)
 
     @property
     def simulated(self) -> bool:
-        """Whether a simulator is up."""
+        """Whether a simulator is running."""
         return bool(self._node.count_publishers(relative(topics.RUN.name)))
 
     @property
     def shared(self) -> list[str]:
-        """Topics of one robot or one controller on which several nodes published."""
+        """Topics that belong to one robot or one controller, but on which several nodes published."""
         rows = [row for row in TOPICS.values() if row.expected or row in topics.COMMAND_KINDS]
-        alone = {name for row in rows for name in row.names(self._feet)}
-        return sorted(name for name, source in self._subscriptions.items() if source.shared and name in alone)
+        exclusive = {name for row in rows for name in row.names(self._feet)}
+        return sorted(name for name, source in self._subscriptions.items() if source.shared and name in exclusive)
 
     def _offered(self, name: str) -> Qos:
         return offered_qos(self._node, name) or Qos()
@@ -263,21 +264,21 @@ class Recorder:
         self._subscriptions[name] = _Subscription(name, msgtype, qos, cls, handle, subscription)
 
     def _look_at_graph(self) -> None:
-        """Subscribe to topics whose type has become known, and weaken a QoS that a publisher does not grant."""
+        """Subscribe to topics whose type is now known, and weaken QoS that a publisher does not offer."""
         if self._waiting_for_type or self._prefixes:
-            space = self._node.get_namespace().rstrip("/")
-            for seen, types in self._node.get_topic_names_and_types():
-                if not seen.startswith(f"{space}/"):
+            namespace = self._node.get_namespace().rstrip("/")
+            for resolved, types in self._node.get_topic_names_and_types():
+                if not resolved.startswith(f"{namespace}/"):
                     continue
-                # A bag holds the names that the robot has where it is alone.
-                name = seen.removeprefix(space)
-                shown = name.startswith(self._prefixes) and name not in self._subscriptions
-                if name in self._waiting_for_type or (shown and name not in self._unreadable):
+                # A bag contains names without the namespace, as if the robot were the only one.
+                name = resolved.removeprefix(namespace)
+                matches = name.startswith(self._prefixes) and name not in self._subscriptions
+                if name in self._waiting_for_type or (matches and name not in self._unreadable):
                     self._waiting_for_type.discard(name)
                     try:
                         self._subscribe(name, types[0], self._offered(name))
                     except ConfigError as error:
-                        # Whoever publishes it must not end the recording of everything else.
+                        # A faulty topic must not end the recording of the others.
                         self._unreadable.add(name)
                         self._node.get_logger().error(f"{name} is not recorded: {error}")
         for source in list(self._subscriptions.values()):
@@ -289,24 +290,24 @@ class Recorder:
                 self._subscribe(source.name, source.msgtype, offered)
 
     def _take(self, source: _Subscription) -> None:
-        take, cls, held = source.handle.take_message, source.message_class, self._held
+        take, cls, held_back = source.handle.take_message, source.message_class, self._held_back
         now, moved = self._timeline.now(), self._timeline.moved()
         while (taken := take(cls, True)) is not None:
             data, info = taken
-            # DDS stamps what arrives with the wall clock, which may have been set since.
+            # DDS stamps arrivals with the wall clock, which may have been set since then.
             received = info["received_timestamp"]
             arrived = min(received - moved, now) if received else now
-            # Who had to be sent again is taken in its turn, after others that had come before it.
+            # A resent message is taken in its original order, after later messages that arrived before it.
             log_time = source.last = max(arrived, source.last)
             sequence = info["publication_sequence_number"] or 0
             if sequence != source.sequence + 1:
                 self._count_gap(source, sequence)
             source.sequence = sequence
             self.counts.received += 1
-            held.append((log_time, self.counts.received, source, info["source_timestamp"], sequence, data))
+            held_back.append((log_time, self.counts.received, source, info["source_timestamp"], sequence, data))
 
     def _count_gap(self, source: _Subscription, sequence: int) -> None:
-        """Count what lies between two numbers of one publisher; smaller numbers mean a new publisher."""
+        """Count the gap between two numbers of one publisher; a smaller number means a new publisher."""
         source.shared = source.shared or source.handle.get_publisher_count() > 1
         if source.shared:
             return
@@ -319,12 +320,12 @@ class Recorder:
             self.absent[source.name] += sequence - source.sequence - 1
 
     def _move_to_bag(self, until: int) -> None:
-        """Give the bag what arrived before ``until``, in order, which readers without an index rely on."""
-        held = self._held
-        held.sort()
+        """Add the messages that arrived before ``until`` [ns] to the bag, in order, for readers without an index."""
+        held_back = self._held_back
+        held_back.sort()
         done = 0
         limit = self.params.max_buffer << 20
-        for log_time, _order, source, publish_time, sequence, data in held:
+        for log_time, _order, source, publish_time, sequence, data in held_back:
             if log_time > until:
                 break
             done += 1
@@ -336,20 +337,20 @@ class Recorder:
                 source.channel = self.bag.add_topic(described(self._node, source.name, source.msgtype))
             self._last_log_time = max(self._last_log_time, log_time)
             self.bag.add_message(source.channel, self._last_log_time, publish_time, data, sequence & 0xFFFFFFFF)
-        del held[:done]
+        del held_back[:done]
 
     def _flush(self) -> None:
-        """Hand the chunk to the writing thread; while that is busy, the chunk goes on growing."""
+        """Pass the chunk to the writing thread; while its queue is full, the chunk grows."""
         if not self._disk.chunks.full():
             chunk = self.bag.detach()
             if chunk is not None:
                 self._disk.chunks.put_nowait(chunk)
 
     def step(self) -> bool:
-        """Do one pass; return False when the recording is over.
+        """Execute one pass; return False at the end of the recording.
 
         Raises:
-            RecordingError: The disk refused to take more.
+            RecordingError: The disk cannot be written.
         """
         started, now = self._timeline.now(), time.monotonic()
         for source in self._subscriptions.values():
@@ -374,17 +375,17 @@ class Recorder:
         counts = self.counts
         bad = counts.dropped + counts.lost
         level = DiagnosticStatus.WARN if bad else DiagnosticStatus.OK
-        said = f"{bad} messages missing from the bag" if bad else "recording"
+        message = f"{bad} messages missing from the bag" if bad else "recording"
         matched = sum(bool(s.handle.get_publisher_count()) for s in self._subscriptions.values())
         values = {f.name: getattr(counts, f.name) for f in fields(counts)}
         values |= {"buffered_bytes": self.bag.pending_bytes, "topics": self.n_topics, "matched_topics": matched}
-        publish_status(self._node, self._publisher, "recorder", level, said, values)
+        publish_status(self._node, self._publisher, "recorder", level, message, values)
 
     def close(self) -> None:
-        """Take what has arrived, finish the bag and leave the counts in its metadata.
+        """Record the messages that have arrived, finish the bag and store the counts in its metadata.
 
         Raises:
-            RecordingError: The disk refused to take it.
+            RecordingError: The disk cannot be written.
         """
         for source in self._subscriptions.values():
             self._take(source)
@@ -415,7 +416,7 @@ class Recorder:
 
 
 class RecorderNode(Node):
-    """Recorder with the parameters and the life of a node; its services answer from a thread beside the recording."""
+    """ROS node of the recorder; a separate thread serves its services during the recording."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -428,29 +429,29 @@ class RecorderNode(Node):
         parameters.refuse_unknown()
         self._recorder = Recorder(self, params)
         self._background = Background(self)
-        # No Event: its lock would be held for ever by a signal that comes upon wait() or set().
+        # threading.Event is not used: a signal during wait() or set() would leave its lock acquired for ever.
         self._stop = False
 
     def run(self) -> int:
         """Record until :meth:`stop` and the end of the simulator, or ``max_duration``; return the exit code."""
         recorder = self._recorder
-        told_at = 0.0
+        stopped_at = 0.0
         if recorder.params.priority:
             run_urgently(recorder.params.priority)
         self._background.start()
-        # Who starts a recorder waits for this line before starting what is to be recorded, ...
+        # The parent process waits for this line before it starts the nodes to be recorded.
         print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
         match_due = 0.0
         try:
             while recorder.step():
                 if self._stop:
-                    told_at = told_at or time.monotonic()
-                    if time.monotonic() - told_at >= recorder.params.await_end or not recorder.simulated:
+                    stopped_at = stopped_at or time.monotonic()
+                    if time.monotonic() - stopped_at >= recorder.params.await_end or not recorder.simulated:
                         break
                 if time.monotonic() >= match_due:
                     match_due = time.monotonic() + MATCH_PERIOD
                     if recorder.matched:
-                        # ... and for this one before anything moves: discovery takes from milliseconds to seconds.
+                        # A parent process may wait for this line before the robot moves: discovery takes up to seconds.
                         print("matched all publishers", flush=True)
                         match_due = float("inf")
                 time.sleep(recorder.params.poll_period)
@@ -485,7 +486,7 @@ class RecorderNode(Node):
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Entry point of ``recorder_node``."""
+    """Run recorder_node; return 0, 1 after a failure, or 2 after bad parameters."""
     os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
     return run_node(RecorderNode, args)
 

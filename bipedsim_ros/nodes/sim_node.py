@@ -1,4 +1,4 @@
-"""``sim_node``: a simulated robot behind the topics of a real one (docs/ros_interface.md)."""
+"""Simulate a robot behind the topics of a real one (``sim_node``, docs/ros_interface.md)."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ LIVE = (
     *("command_timeout", "timeout_mode", "timeout_damping", "timeout_stiffness"),
     *("push_timeout", "real_time_factor"),
 )
-# How long a node that ends waits for subscribers that are behind; and in lock step, where nothing may be missing.
+# Time for which the node waits at its end for slow subscribers [s]; the second value holds in lock step.
 _DRAIN_S = (3.0, 30.0)
 
 
 class SimNode:
-    """Simulator, topics, services and parameters; :meth:`run` is the loop.
+    """Simulator node with topics, services and parameters; :meth:`run` contains the loop.
 
     Raises:
-        ConfigError: A parameter is wrong.
+        ConfigError: A parameter is invalid.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class SimNode:
         objects = parse_objects(params.objects)
         gantry = read_gantry(params.gantry)
         plates = parse_plates(params.force_plates)
-        bodies = {*(one.name for one in objects), *(frame.name for frame in robot.model.frames)}
+        bodies = {*(body.name for body in objects), *(frame.name for frame in robot.model.frames)}
         pushes = parse_pushes(params.pushes, sorted(bodies))
         faults = FaultSchedule(read_faults(params.faults), robot, 1.0 / params.rate, params.seed)
         compiled = f"the simulation of {robot.name}, as `bipedsim warmup` does ahead of time"
@@ -102,7 +102,7 @@ class SimNode:
                 gantry=gantry,
                 force_plates=plates,
             )
-            # Whether some have to be compiled first, they say themselves.
+            # The kernels themselves report if they must be compiled first.
             node.get_logger().info(f"loading the kernels of {params.contact_model}")
             sim.warm_up(loops=True)
             self._check_rate(sim)
@@ -118,10 +118,10 @@ class SimNode:
             self._publishers = Publishers(node, sim, params.ft_sign, params.tf_rate, patient, vertices)
             self._diagnostics = publisher(node, topics.DIAGNOSTICS)
             self._inbox = inbox = Inbox(node, *topics.COMMAND_KINDS)
-            # Only lock step waits for subscribers of all topics, and only real time has no time to look at them all.
+            # Only lock step waits for subscribers of all topics. In real time there is no time to check all of them.
             awaited = () if patient is None else self._publishers.names
-            alone = (topics.JOINT_STATES, *topics.COMMAND_KINDS)
-            self._departures = Departures(node, (*(relative(one.name) for one in alone), *awaited))
+            always = (topics.JOINT_STATES, *topics.COMMAND_KINDS)
+            self._departures = Departures(node, (*(relative(topic.name) for topic in always), *awaited))
             self.loop = SimLoop(
                 sim,
                 params,
@@ -135,11 +135,11 @@ class SimNode:
             )
         wanted = params.tf_rate > 0.0 and robot.free_flyer
         self._transforms = TransformsWatch(node) if wanted else None
-        self._held = self._unwritten = False
+        self._waits_logged = self._unwritten = False
         self._faults = Drops(node.get_logger().error)
         self._pushes = Drops(lambda text: node.get_logger().warning(f"message on {topics.PUSH.name} dropped: {text}"))
         self._push_frames = {BASE_FRAME: "", **{name: name for name in sorted(bodies)}}
-        # As bytes: what cannot be read would be dropped without a word.
+        # The messages are received as bytes, because rclpy would silently discard an unreadable message.
         push = relative(topics.PUSH.name)
         node.create_subscription(WrenchStamped, push, self._on_push, requested(topics.PUSH), raw=True)
         node.create_service(Trigger, topics.RESET, self._service(self.loop.reset))
@@ -158,15 +158,15 @@ class SimNode:
         )
 
     def run(self) -> int:
-        """Simulate until the duration is over or :meth:`stop` is called; return the exit code."""
-        # Without deadlines the loop never sleeps, and nothing else would run.
+        """Simulate until the end of the duration or :meth:`stop`; return the exit code."""
+        # Without deadlines the loop never sleeps, so that real-time priority would block all other programs.
         urgent = self._params.clock == "real_time" and self._params.priority > 0
-        said = [run_urgently(self._params.priority)] if urgent else []
+        notes = [run_urgently(self._params.priority)] if urgent else []
         self._background.start()
-        said.append(self._core.take(deadlines=self._params.clock == "real_time"))
-        if told := "; ".join(filter(None, said)):
-            self._node.get_logger().info(told)
-        # Everything that exists now stays: the collector need not walk it every few ticks.
+        notes.append(self._core.take(deadlines=self._params.clock == "real_time"))
+        if message := "; ".join(filter(None, notes)):
+            self._node.get_logger().info(message)
+        # All present objects live until the end, so the garbage collector need not visit them every few ticks.
         gc.collect()
         gc.freeze()
         try:
@@ -186,7 +186,7 @@ class SimNode:
         self.loop.stop()
 
     def destroy_node(self) -> None:
-        """Release the node."""
+        """Destroy the ROS node."""
         if self._standard_services is not None:
             self._standard_services.destroy()
         self._departures.close()
@@ -195,7 +195,7 @@ class SimNode:
     def _contact_params(self, parameters: Parameters) -> dict[str, Any]:
         """Declare the parameters of the contact model and return them.
 
-        A file may hold those of several models: given ones are checked, whichever model runs.
+        A file may contain parameters of several models. All of them are checked, whichever model is used.
         """
         used = self._params.contact_model
         others = [name for name in CONTACT_MODELS if name != used and parameters.given(f"{name}.")]
@@ -207,7 +207,7 @@ class SimNode:
         return dataclasses.asdict(parameters.declare(CONTACT_MODELS[used].Params, prefix=f"{used}."))
 
     def _check_rate(self, sim: Simulator) -> None:
-        """Refuse a rate in real time that the step cannot keep, or warn of it, as the parameter has it."""
+        """Refuse a real-time rate that the step cannot sustain, or only warn, depending on ``rate_check``."""
         params = self._params
         if params.clock != "real_time" or params.rate_check == "off":
             return
@@ -225,20 +225,20 @@ class SimNode:
             self._node.get_logger().warning(warning)
 
     def _each_second(self) -> None:
-        # Messages and a file, which would take a tick or two of the loop.
-        self._background.submit(self._tell)
+        # The report sends messages and writes a file, which would take a tick or two of the loop.
+        self._background.submit(self._check_and_report)
 
-    def _tell(self) -> None:
+    def _check_and_report(self) -> None:
         self._departures.look()
-        self._say_what_is_held()
+        self._log_wait()
         if self._transforms is not None and (lacking := self._transforms.look()):
             self._node.get_logger().info(lacking)
         if not self._statistics.warnings:
-            self._look_around()
+            self._check_duplicates()
         self._report()
 
     def _report(self) -> None:
-        """Publish the statistics, and write them where they are wanted."""
+        """Publish the statistics, and write them to the statistics file if there is one."""
         self._statistics.pushes_dropped_by_kind = dict(self._pushes.by_kind)
         if self._diagnostics.get_subscription_count():
             self._diagnostics.publish(self._statistics.diagnostics(self._node.get_clock().now().to_msg()))
@@ -253,23 +253,27 @@ class SimNode:
         else:
             self._unwritten = False
 
-    def _say_what_is_held(self) -> None:
-        """Tell once why nothing moves, where nobody is there who could send the first command."""
-        held = self._statistics.state == "waiting" and not self._inbox.publishers()
-        if held and not self._held:
+    def _log_wait(self) -> None:
+        """Log once that the simulation waits for a first command although no node publishes commands."""
+        waits = self._statistics.state == "waiting" and not self._inbox.publishers()
+        if waits and not self._waits_logged:
             listed = topics.either(topics.COMMAND_KINDS)
             self._node.get_logger().info(f"t = 0 is held until the first command on {listed}: nobody publishes yet")
-        self._held = held
+        self._waits_logged = waits
 
-    def _look_around(self) -> None:
-        """Warn once if this is not the only robot, or has two controllers."""
-        found = duplicate_nodes(self._node, (topics.JOINT_STATES.name, *(one.name for one in topics.COMMAND_KINDS)))
-        if found and not self._statistics.warnings:
-            self._statistics.warnings = (found,)
-            self._node.get_logger().error(found)
+    def _check_duplicates(self) -> None:
+        """Warn once of another robot on the same topics, or of a second controller."""
+        names = (topics.JOINT_STATES.name, *(topic.name for topic in topics.COMMAND_KINDS))
+        duplicates = duplicate_nodes(self._node, names)
+        if duplicates and not self._statistics.warnings:
+            self._statistics.warnings = (duplicates,)
+            self._node.get_logger().error(duplicates)
 
     def _waits_for(self, topic: str) -> bool:
-        """Whether to wait for a subscriber of ``topic`` that is behind, as lock step does: its time is its own."""
+        """Return whether to continue waiting for a slow subscriber of ``topic``; only lock step waits.
+
+        The wait ends when the node stops.
+        """
         if self._departures.look():
             return True
         self._node.get_logger().warning(

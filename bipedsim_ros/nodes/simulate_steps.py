@@ -1,4 +1,4 @@
-"""Many steps of a paused simulation as one task of an executor, which serves everybody else between them."""
+"""Simulate many steps of a paused simulation as one task of an executor that serves other callbacks in between."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ async def simulate_steps(
     cancelled: Callable[[], bool],
     executor: Any,
 ) -> int:
-    """Take steps, and return how many were taken: ``count``, or fewer if they were cancelled.
+    """Simulate steps; return how many were simulated: ``count``, or fewer after a cancellation.
 
     Args:
-        count: How many.
-        step: Takes one; what it raises ends them.
-        tell: Called after each with how many are taken and how many remain.
-        cancelled: Whether nobody wants the rest.
-        executor: Of rclpy, whose task this is.
+        count: Number of steps.
+        step: Simulates one step; its exceptions end the task.
+        tell: Called after each step with the numbers of completed and remaining steps.
+        cancelled: Returns whether the task is cancelled.
+        executor: rclpy's executor of this task.
     """
     for taken in range(count):
         if cancelled():
             return taken
         step()
         tell(taken + 1, count - taken - 1)
-        # Another task in the queue: without one, the executor would wait for an event before it comes back.
+        # With an empty queue, the executor would wait for an event before it continues this task.
         await executor.create_task(_nothing)
     return count

@@ -1,7 +1,7 @@
-"""The standard services and the action of simulators (simulation_interfaces), beside our own services, where that
-package is installed.
+"""Provide the standard services and the action for simulators (simulation_interfaces), if that package is installed.
 
-What is not among them says so in ``get_simulator_features``. The version of Jazzy (1.5) and the newest (2.1) both do.
+They exist in addition to sim_node's own services. ``get_simulator_features`` lists the supported features. The version
+of Jazzy (1.5) and the newest version (2.1) are supported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FEATURES = (
     *("SIMULATION_RESET", "SIMULATION_STATE_GETTING", "SIMULATION_STATE_SETTING", "SIMULATION_STATE_PAUSE"),
     *("STEP_SIMULATION_SINGLE", "STEP_SIMULATION_MULTIPLE", "STEP_SIMULATION_ACTION"),
 )
-"""What is offered, by the names of SimulatorFeatures."""
+"""Supported features, by the names of SimulatorFeatures."""
 CUSTOM_INFO = (
     "bipedsim: a reset takes time and state together; the robot's pose and twist can be set at t = 0; objects come "
     "from the scenario; docs/ros_interface.md"
@@ -39,14 +39,14 @@ _NO_SPAWNING = "entities come from the scenario (docs/objects.md): nothing is sp
 
 
 def offer(node: Node, sim: Simulator, loop: SimLoop) -> SimulationServices | None:
-    """Offer the services on a node; None where their package is not installed."""
+    """Create the services on a node; return None if their package is not installed."""
     if importlib.util.find_spec(PACKAGE) is None:
         return None
     return SimulationServices(node, sim, loop)
 
 
 class _RefusalError(Exception):
-    """A request that is answered with a code and a reason."""
+    """Request that is answered with an error code and a reason."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -54,12 +54,12 @@ class _RefusalError(Exception):
 
 
 class SimulationServices:
-    """The services; they are called in the thread beside the loop, and ask it for whatever concerns the simulation.
+    """Standard services; a separate thread serves them and delegates all access to the simulation to the loop.
 
     Args:
-        node: Whose namespace has the services: /get_entities, /r1/get_entities.
-        sim: What is simulated.
-        loop: Who steps it.
+        node: Node in whose namespace the services are: /get_entities, /r1/get_entities.
+        sim: The simulator.
+        loop: Loop that steps the simulator.
     """
 
     def __init__(self, node: Node, sim: Simulator, loop: SimLoop) -> None:
@@ -89,7 +89,7 @@ class SimulationServices:
         self._feedback, self._outcome = kind.Feedback, kind.Result
 
     def destroy(self) -> None:
-        """Release the action, which the node does not know of."""
+        """Destroy the action server, which the node does not manage."""
         self._action.destroy()
 
     def _create(self, name: str, serve: Callable[[Any, Any], Any]) -> None:
@@ -108,13 +108,13 @@ class SimulationServices:
         return answer
 
     def _ask(self, action: Callable[[], str], code: int | None = None) -> str:
-        """Have the loop do something and return what it says; refuse with ``code`` if it cannot."""
-        done, said = self._loop.ask(action)
+        """Execute an action in the loop and return its message; refuse with ``code`` if it fails."""
+        done, message = self._loop.ask(action)
         if not done:
-            raise _RefusalError(self._codes.RESULT_OPERATION_FAILED if code is None else code, said)
-        return said
+            raise _RefusalError(self._codes.RESULT_OPERATION_FAILED if code is None else code, message)
+        return message
 
-    # The simulation.
+    # Services for the simulation.
 
     def _get_simulator_features(self, _request: Any, response: Any) -> Any:
         known = self._messages.SimulatorFeatures
@@ -123,7 +123,7 @@ class SimulationServices:
         return response
 
     def _state(self) -> int:
-        """Return the state in the words of the standard; what waits for its first command is playing."""
+        """Return the state in the terms of the standard; a simulation that waits for its first command is playing."""
         state = self._loop.state
         if state == "paused" and not (self._stopped and self._sim.t == 0.0):
             return int(self._states.STATE_PAUSED)
@@ -163,14 +163,16 @@ class SimulationServices:
         outcome, steps = self._outcome(), goal.request.steps
         codes = self._codes
 
-        def tell(completed: int, remaining: int) -> None:
+        def publish_feedback(completed: int, remaining: int) -> None:
             goal.publish_feedback(self._feedback(completed_steps=completed, remaining_steps=remaining))
 
         def step() -> None:
             self._ask(self._loop.single_step)
 
         try:
-            taken = await simulate_steps(steps, step, tell, lambda: goal.is_cancel_requested, self._node.executor)
+            taken = await simulate_steps(
+                steps, step, publish_feedback, lambda: goal.is_cancel_requested, self._node.executor
+            )
         except _RefusalError as refusal:
             goal.abort()
             outcome.result.result, outcome.result.error_message = refusal.code, str(refusal)
@@ -194,7 +196,7 @@ class SimulationServices:
             )
         self._ask(self._reset_and_pause if self._loop.state == "paused" else self._loop.reset)
 
-    # What is in it.
+    # Services for the entities.
 
     def _names(self) -> tuple[str, ...]:
         objects = self._sim.objects
@@ -221,50 +223,50 @@ class SimulationServices:
             raise _RefusalError(
                 self._codes.RESULT_OPERATION_FAILED, f"{filters.filter!r} is no regular expression: {error}"
             ) from error
-        categories = {one.category for one in filters.categories}
+        categories = {accepted.category for accepted in filters.categories}
         for name in self._names():
             if pattern.search(name) and (not categories or self._category(name) in categories):
                 yield name
 
-    def _places(self) -> dict[str, Array]:
-        """Return pose and twist (13,) of every entity at one moment, the twist in its own axes."""
-        found: dict[str, Array] = {}
+    def _entity_states(self) -> dict[str, Array]:
+        """Return pose and twist (13,) of every entity at one time, the twist in the entity's axes, and the time `t`."""
+        states: dict[str, Array] = {}
 
-        def look() -> str:
+        def read() -> str:
             truth = self._sim.ground_truth()
-            found[self._robot] = np.concatenate([truth.pose_world_base, truth.twist_base])
+            states[self._robot] = np.concatenate([truth.pose_world_base, truth.twist_base])
             if self._sim.objects is not None:
-                found.update(zip(self._sim.objects.names, self._sim.objects.states(), strict=True))
-            found["t"] = np.array([self._sim.t])
+                states.update(zip(self._sim.objects.names, self._sim.objects.states(), strict=True))
+            states["t"] = np.array([self._sim.t])
             return ""
 
-        self._ask(look)
-        return found
+        self._ask(read)
+        return states
 
-    def _filled(self, state: Any, place: Array, t: float) -> Any:
+    def _filled(self, message: Any, state: Array, t: float) -> Any:
         seconds, rest = divmod(round(t * 1e9), 1_000_000_000)
-        state.header.stamp.sec, state.header.stamp.nanosec = seconds, rest
-        state.header.frame_id = WORLD_FRAME
-        rotation = pin.Quaternion(place[3:7]).matrix()
-        _fill(state.pose.position, place[:3])
-        _fill(state.pose.orientation, place[3:7])
-        _fill(state.twist.linear, rotation @ place[7:10])
-        _fill(state.twist.angular, rotation @ place[10:13])
-        return state
+        message.header.stamp.sec, message.header.stamp.nanosec = seconds, rest
+        message.header.frame_id = WORLD_FRAME
+        rotation = pin.Quaternion(state[3:7]).matrix()
+        _fill(message.pose.position, state[:3])
+        _fill(message.pose.orientation, state[3:7])
+        _fill(message.twist.linear, rotation @ state[7:10])
+        _fill(message.twist.angular, rotation @ state[10:13])
+        return message
 
     def _get_entities(self, request: Any, response: Any) -> None:
         response.entities = list(self._filtered(request.filters))
 
     def _get_entities_states(self, request: Any, response: Any) -> None:
         response.entities = list(self._filtered(request.filters))
-        places = self._places()
+        states = self._entity_states()
         kind = self._messages.EntityState
-        t = float(places["t"][0])
-        response.states = [self._filled(kind(), places[name], t) for name in response.entities]
+        t = float(states["t"][0])
+        response.states = [self._filled(kind(), states[name], t) for name in response.entities]
 
     def _get_entity_state(self, request: Any, response: Any) -> None:
-        name, places = self._named(request.entity), self._places()
-        self._filled(response.state, places[name], float(places["t"][0]))
+        name, states = self._named(request.entity), self._entity_states()
+        self._filled(response.state, states[name], float(states["t"][0]))
 
     def _get_entity_info(self, request: Any, response: Any) -> None:
         response.info.category.category = self._category(self._named(request.entity))
@@ -289,12 +291,12 @@ class SimulationServices:
             "pose": np.array([*_numbers(state.pose.position, "xyz"), *_numbers(state.pose.orientation, "xyzw")]),
             "twist": np.array([*_numbers(state.twist.linear, "xyz"), *_numbers(state.twist.angular, "xyz")]),
         }
-        # Older versions of the service have no flags and set all of it.
+        # Older versions of the service have no flags and always set both.
         wanted = {name: value for name, value in values.items() if getattr(request, f"set_{name}", True)}
         self._ask(lambda: self._begin(**wanted), type(response).INVALID_POSE)
 
     def _begin(self, pose: Array | None = None, twist: Array | None = None) -> str:
-        """Have the robot begin at a pose (7,) with a twist (6,) in the axes of the world; None is as it is."""
+        """Set the robot's initial pose (7,) and twist (6,), in world axes; None leaves the value unchanged."""
         sim = self._sim
         if not sim.robot.free_flyer:
             raise ConfigError(f"{self._robot} is fixed to the ground")

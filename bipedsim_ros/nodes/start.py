@@ -1,7 +1,7 @@
-"""Starting a node by its name, so that it can be ended before it has imported what it needs.
+"""Start a node by its name, so that it can be ended before it has imported its modules.
 
-``python -m bipedsim_ros.nodes.start sim_node``, and what ``ros2 run`` starts. Nothing heavy is imported before signals
-have an answer: an interrupt would leave a traceback, or an error of the extension module that it came upon.
+Use ``python -m bipedsim_ros.nodes.start sim_node``; ``ros2 run`` starts this module too. Signal handlers are installed
+before any large import: otherwise an interrupt would cause a traceback, or an error in an extension module.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import sys
 from pathlib import Path
 
 PARENT = "BIPEDSIM_PARENT"
-"""Variable with the process without which a node is to end: nobody else would end the nodes of a bring-up."""
+"""Variable with the id of the parent process; the node ends when this process ends."""
 ENDING = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end a node in order."""
+"""Signals that end a node cleanly."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main() -> int:
-    """Run the node that is named by the command, or by its first argument; return its exit code."""
+    """Run the node named by the command or by its first argument; return its exit code."""
     for number in ENDING:
         signal.signal(number, lambda _number, _frame: os._exit(0))
-    # What came while Python started is answered now, where whoever started this has held it back.
+    # The parent process may have blocked signals during the start of Python. They are handled now.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     if not end_with_parent():
         return 0
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def end_with_parent() -> bool:
-    """Have this process be interrupted when that of :data:`PARENT` ends; return False if it has ended already."""
+    """Make the kernel interrupt this process when the process in :data:`PARENT` ends; return False if it has ended."""
     parent = os.environ.get(PARENT)
     if not parent or sys.platform != "linux":
         return True
@@ -45,7 +45,7 @@ def end_with_parent() -> bool:
 
 
 def module_of(name: str) -> str:
-    """Return the module of a node, one of ours or that of an interface."""
+    """Return the module of a node of this package or of a vendor bridge."""
     if importlib.util.find_spec(f"bipedsim_ros.nodes.{name}") is not None:
         return f"bipedsim_ros.nodes.{name}"
     return str(importlib.import_module("bipedsim_ros.interfaces").node_module(name))

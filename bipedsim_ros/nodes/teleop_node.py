@@ -1,4 +1,4 @@
-"""``teleop_node`` and ``bipedsim teleop``: the keyboard of a terminal steers a walk on /cmd_vel.
+"""Steer a walking robot with the keyboard, on /cmd_vel (``teleop_node`` and ``bipedsim teleop``).
 
 Some keys are buttons of a vendor's remote control, on /remote.
 """
@@ -26,10 +26,10 @@ _GOODBYE = Duration(seconds=1)
 
 
 class TeleopNode:
-    """Publishes what the keyboard asks for, ten times a second.
+    """Publishes the velocity from the keyboard ten times per second.
 
     Raises:
-        ConfigError: A parameter is wrong, or there is no keyboard.
+        ConfigError: A parameter is invalid, or standard input is not a terminal.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class TeleopNode:
         self._stop = False
 
     def run(self) -> int:
-        """Steer until a key, a signal or the end of the terminal; leave the robot standing. Return the exit code."""
+        """Steer until a key, a signal or the end of the terminal; then stop the robot. Return the exit code."""
         for number in (signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, lambda _number, _frame: self.stop())
         print(f"{self._publisher.topic_name}: {HELP}")
@@ -55,8 +55,8 @@ class TeleopNode:
                 while not (self._stop or self._steering.ended):
                     self._publish(self._steering.velocity)
                     due = max(due + 1e-9 * PERIOD_NS, time.monotonic())
-                    while not self._stop and (left := due - time.monotonic()) > 0.0:
-                        self._steering.press(terminal.read(left))
+                    while not self._stop and (remaining := due - time.monotonic()) > 0.0:
+                        self._steering.press(terminal.read(remaining))
                         while self._steering.buttons:
                             self._remote.publish(String(data=self._steering.buttons.pop(0)))
                     self._show()
@@ -73,18 +73,18 @@ class TeleopNode:
         self._stop = True
 
     def destroy_node(self) -> None:
-        """Release the node."""
+        """Destroy the ROS node."""
         self._node.destroy_node()
 
     def _publish(self, velocity: PlanarVelocity) -> None:
         self._publisher.publish(self._writer.write(velocity))
 
     def _show(self) -> None:
-        alone = ""
+        note = ""
         if not self._publisher.get_subscription_count():
             finding = time.monotonic() < self._knows_at
-            alone = "   (looking for listeners)" if finding else "   (nobody listens)"
-        print(f"\r{self._steering.text()}{alone:26}", end="", flush=True)
+            note = "   (looking for listeners)" if finding else "   (nobody listens)"
+        print(f"\r{self._steering.text()}{note:26}", end="", flush=True)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -1,7 +1,9 @@
-"""``view_node`` and ``bipedsim view`` without a recording: a running robot on a page in the browser (docs/view.md).
+"""Show a running robot on a page in the browser (docs/view.md).
 
-It looks on: it takes the newest of what the robot and its simulator publish, best effort, as often as the page shows
-it, and nothing waits for it. What its user asks for goes by the services and topics that everybody has.
+``view_node`` does so, and ``bipedsim view`` without a recording.
+
+The node only observes: it reads the newest messages of the robot and its simulator with best effort, as often as the
+page is updated, and no other node waits for it. The controls of the page use the public services and topics.
 """
 
 from __future__ import annotations
@@ -28,17 +30,17 @@ from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 
 READY = "the page is at"
-"""What the line begins with that says where to look."""
+"""Beginning of the output line with the address of the page."""
 _REMINDER_S = 60.0
 _STANDS = "if time stands still, one step shows the robot"
 _PANEL_S = 0.25
 NICE = 10
-"""Nice value of the node: a page may be late, the loop that it shows may not."""
+"""Nice value of the node, because the page may be late but the simulator's loop may not."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
-    """A page, what it shows, the controls and the curves on it."""
+class _OpenPage:
+    """A page with its data, its controls and its curves."""
 
     page: Page
     readings: Readings
@@ -47,10 +49,10 @@ class _Shown:
 
 
 class ViewNode:
-    """One page, of whatever is up in the namespace of the node.
+    """Shows one page of the robot in the namespace of the node.
 
     Raises:
-        ConfigError: A parameter is wrong, or viser is not installed.
+        ConfigError: A parameter is invalid, or viser is not installed.
     """
 
     def __init__(self) -> None:
@@ -59,42 +61,42 @@ class ViewNode:
         self._params = params = parameters.declare(ViewParams)
         parameters.refuse_unknown()
         check_page()
-        # What is misspelt is told now, and not when a robot comes.
+        # A misspelt name is reported now, not when a robot appears.
         if params.robot:
             load_robot(params.robot)
         get_ground(params.ground)
         self._remote = Remote(node, self._answered)
-        self._presence = Presence(node, params.robot, params.ground, self._controller_robot, self._say)
+        self._presence = Presence(node, params.robot, params.ground, self._controller_robot, self._log)
         self._background = Background(node)
         self._found: Found | None = None
-        self._shown: _Shown | None = None
+        self._shown: _OpenPage | None = None
         self._settings: dict[str, str] = {}
         self._asked = False
-        self._there = self._gone = False
+        self._present = self._was_absent = False
         self._unseen = True
         self._opened = False
         self._stop = False
 
     def run(self) -> int:
-        """Show until :meth:`stop`; return the exit code."""
+        """Show the robot until :meth:`stop`; return the exit code."""
         self._background.start()
         period, due, panel_due = 1.0 / self._params.frame_rate, time.monotonic(), 0.0
         remind_at = due + DISCOVERY_S
         try:
             while not self._stop:
                 now = time.monotonic()
-                self._look_who_is_there()
+                self._update_presence()
                 if self._found is None:
-                    # Of one that is there, what lacks has been said.
+                    # If a robot is present, _presence has already reported what the page lacks.
                     if now >= remind_at and not self._presence.there:
                         remind_at = now + _REMINDER_S
                         topic = self._node.resolve_topic_name("joint_states")
-                        self._say(f"the page opens when there is a robot on {topic}: {where_is_it(self._node)}")
+                        self._log(f"the page opens when there is a robot on {topic}: {where_is_it(self._node)}")
                 elif self._shown is not None:
                     self._show(self._shown, now >= panel_due)
                     panel_due = now + _PANEL_S if now >= panel_due else panel_due
                 self._remote.look()
-                # A frame that is late is left out.
+                # A late frame is skipped.
                 due = max(due + period, time.monotonic())
                 time.sleep(max(0.0, due - time.monotonic()))
         finally:
@@ -108,10 +110,10 @@ class ViewNode:
         self._stop = True
 
     def destroy_node(self) -> None:
-        """Release the node."""
+        """Destroy the ROS node."""
         self._node.destroy_node()
 
-    def _say(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         self._node.get_logger().info(text)
 
     def _answered(self, answer: Answer) -> None:
@@ -119,25 +121,25 @@ class ViewNode:
             self._shown.panel.answered(answer)
 
     def _controller_robot(self) -> str:
-        """Return the robot that the controller runs, once it has said so."""
+        """Return the robot that the controller reports, or an empty text before it does."""
         if not self._asked:
             self._asked = self._remote.read(CONTROLLER, ("robot",), self._settings.update)
         return str(self._settings.get("robot", ""))
 
-    def _look_who_is_there(self) -> None:
-        """Bring the page up to what is there."""
+    def _update_presence(self) -> None:
+        """Open or update the page for the robot that is present."""
         found, before = self._presence.look(), self._found
-        if self._there != self._presence.there:
-            self._there = self._presence.there
+        if self._present != self._presence.there:
+            self._present = self._presence.there
             self._settings.clear()
             self._asked = False
-            # At first, what a simulator says of its run may be here before the graph shows its joint states.
-            if before is not None and self._there and self._gone:
-                self._say("it is back")
-            elif before is not None and not self._there:
-                self._gone = True
-                self._say("nothing is up any more: waiting for it to come back")
-            if self._there and self._shown is not None:
+            # At the start, information about the run may arrive before the graph contains the joint states.
+            if before is not None and self._present and self._was_absent:
+                self._log("it is back")
+            elif before is not None and not self._present:
+                self._was_absent = True
+                self._log("nothing is up any more: waiting for it to come back")
+            if self._present and self._shown is not None:
                 self._shown.readings.forget()
         if found is None or found is before:
             return
@@ -145,7 +147,7 @@ class ViewNode:
         if before is None or not found.looks_like(before):
             self._open(found)
         elif self._shown is not None:
-            # A reset, or the next run of the same: what was said of the one before means nothing.
+            # After a reset or in the next run of the same robot, earlier messages are no longer valid.
             self._shown.readings.forget()
             self._shown.panel.renew(found)
 
@@ -156,11 +158,11 @@ class ViewNode:
         page = Page(found.robot, found.ground, params.host, params.port, found.objects, title)
         readings = Readings(self._node, found, params.ft_sign, self._node.get_logger().warning)
         panel = Panel(page, found, self._remote, params)
-        # The robot is nowhere yet.
+        # NaN coordinates hide the robot until its first message.
         page.show(Instant(t=0.0, q=np.full(found.robot.model.nq, np.nan)))
-        self._shown = _Shown(page, readings, panel, Trail(page.gui, found.robot))
+        self._shown = _OpenPage(page, readings, panel, Trail(page.gui, found.robot))
         kind = "simulated" if found.simulated else "a robot, with no simulator"
-        # The line is waited for.
+        # Other programs wait for this line.
         print(f"{READY} {page.address}: {found.robot.name}, {kind}", flush=True)
         if params.browser and not self._opened:
             self._opened = webbrowser.open(page.address)
@@ -171,35 +173,35 @@ class ViewNode:
             self._shown.page.close()
         self._shown = None
 
-    def _show(self, shown: _Shown, panel: bool) -> None:
-        """Show what is new, where somebody looks."""
+    def _show(self, shown: _OpenPage, panel: bool) -> None:
+        """Update the page with new data, if a browser is connected."""
         readings = shown.readings
         new = readings.take(time.monotonic())
         shown.panel.look()
         if not shown.page.server.get_clients():
-            # Whoever comes is shown the newest, whether or not it is new.
+            # A browser that connects gets the newest data, even if they are not new.
             self._unseen = True
             return
         if not (new or panel or self._unseen):
             return
         self._unseen = False
-        notes = () if self._there else ("nothing is up any more",)
+        notes = () if self._present else ("nothing is up any more",)
         instant = readings.instant(self._presence.pushes, notes)
-        # Before its first message there is nothing to see, or what was there last.
+        # Before the first message, the page remains empty or shows the previous state.
         began = not math.isnan(readings.t)
         if began:
             shown.page.show(instant)
             shown.trail.add(instant)
         if panel:
-            shown.panel.show(instant.q, readings.health, self._there, () if began else (*readings.lacks, _STANDS))
+            shown.panel.show(instant.q, readings.health, self._present, () if began else (*readings.lacks, _STANDS))
             shown.trail.show()
 
 
 def run_behind_others() -> None:
-    """Have this process and its threads to come get a core after others, and never take it from one that works."""
+    """Lower the priority of this process and its threads, so that they never preempt others."""
     with suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
-        # Linux: who is woken waits until the one that has the core leaves it.
+        # On Linux, a woken SCHED_BATCH thread waits until the running thread leaves the core.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 

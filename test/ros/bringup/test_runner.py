@@ -142,11 +142,11 @@ def test_a_page_that_ends_does_not_end_the_run(tmp_path: Path, capsys: pytest.Ca
 def test_a_node_that_ended_is_in_the_verdict() -> None:
     stood = {"verdict": "stood 2 s, did not fall", "ticks": 2000}
     ended = "controller_node ended (killed by SIGKILL)"
-    assert runner._judged(stood, {}, "") == stood
-    assert runner._judged({}, {}, ended) == {}
-    assert runner._judged(stood, {}, ended)["verdict"] == f"stood 2 s, did not fall, but {ended}"
+    assert runner._with_cause(stood, {}, "") == stood
+    assert runner._with_cause({}, {}, ended) == {}
+    assert runner._with_cause(stood, {}, ended)["verdict"] == f"stood 2 s, did not fall, but {ended}"
     stop = {"gave_up_at_s": 1.5, "gave_up_why": "its update raised KeyError: 'l_knee'"}
-    judged = runner._judged(stood, stop, "controller_node ended (exit code 1)")
+    judged = runner._with_cause(stood, stop, "controller_node ended (exit code 1)")
     why = "the controller was stopped at t = 1.500 s: its update raised KeyError: 'l_knee'"
     assert judged == {**stood, **stop, "verdict": f"stood 2 s, did not fall, but {why}"}
 

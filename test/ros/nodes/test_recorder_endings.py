@@ -102,7 +102,7 @@ def test_log_times_do_not_fall_where_the_clock_is_set_back(ros: RosWorld, tmp_pa
     now = time.time_ns()
     for tick, ms in enumerate((50, 20, 90)):
         at, data = now + ms * 1_000_000, bytes(serialize_message(message_of(PointStamped, tick)))
-        recorder._held.append((at, tick, source, at, tick + 1, data))
+        recorder._held_back.append((at, tick, source, at, tick + 1, data))
         recorder._move_to_bag(at)
     recorder.close()
     bag = Bag(tmp_path / "bag")
