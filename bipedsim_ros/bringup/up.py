@@ -1,4 +1,4 @@
-"""``bipedsim up``: its options."""
+"""Define the options of ``bipedsim up``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ INSTEAD = {
     "--animate": "--record FOLDER writes the run, and `bipedsim animate FOLDER` draws the robot of it",
     "--json": "--record FOLDER writes the figures, FOLDER/summary.json",
 }
-"""What to do in place of options of `bipedsim run`."""
+"""Replacements for options of `bipedsim run`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Give the arguments of a bring-up to the parser of ``bipedsim up``."""
+    """Add the arguments of a launch to the parser of ``bipedsim up``."""
     add_options(parser, argument_names())
     for name in ("controller_params", "contact_params"):
         add_run_option(parser, name)
@@ -45,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Declare an option for each of these arguments of a bring-up; their values stay texts, as launch has them."""
+    """Add an option for each of these launch arguments; the values remain texts, as in the launch package."""
     for name in names:
-        # argparse takes % for itself.
+        # A literal % must be doubled for argparse.
         text = argument_help(name, not is_switch(name)).replace("%", "%%")
         if is_switch(name):
             on = argument_default(name) == "true"
@@ -58,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
-    """Give the option that a refused folder asks for to the parser of a command that records."""
+    """Add the option with which a command replaces an earlier recording."""
     parser.add_argument(
         "--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder"
     )

@@ -1,1 +1,1 @@
-"""What a controller expects of a robot's topics, and whether a live graph or a bag is so: ``bipedsim check-robot``."""
+"""Check whether the topics of a robot, live or in a bag, are as a controller expects (``bipedsim check-robot``)."""

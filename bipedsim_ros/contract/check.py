@@ -1,4 +1,4 @@
-"""All checks in their order."""
+"""Run all checks in a fixed order."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bipedsim_ros.contract.stream import check_ages, check_command_topic, check_
 
 
 def check(contract: Contract, evidence: Evidence, state: str) -> Findings:
-    """Compare what was seen of a robot with what a controller expects.
+    """Compare the observed topics of a robot with the expectations of a controller.
 
     Args:
-        contract: What is expected.
-        evidence: What was seen.
-        state: What the robot does meanwhile, one of :data:`bipedsim_ros.contract.measurements.STATES`.
+        contract: Expectations of the controller.
+        evidence: Observed topics and messages.
+        state: Motion of the robot, one of :data:`bipedsim_ros.contract.measurements.STATES`.
     """
     out = Findings()
     runs = {topic.name: check_sensor_topic(contract, evidence, topic, out) for topic in contract.sensors}
@@ -31,7 +31,7 @@ def check(contract: Contract, evidence: Evidence, state: str) -> Findings:
         check_wrenches(contract, evidence, standing, out)
     check_command_topic(contract, evidence, out)
     check_commands(contract, evidence, out)
-    # By topic for the reader; within a topic in the order of the checks.
+    # The report is sorted by topic; the findings of a topic keep the order of the checks.
     order = [*(topic.found_as for topic in contract.sensors), contract.commands.found_as]
     out.sort(key=lambda finding: order.index(finding.topic))
     return out

@@ -1,6 +1,6 @@
-"""``bipedsim check-robot``: does a robot, live or in a bag, keep the contract that a controller relies on?
+"""Check whether a robot, live or in a bag, fulfils the contract of a controller (``bipedsim check-robot``).
 
-It only listens: nothing is published, and no command is sent.
+The command only subscribes. It publishes nothing and sends no commands.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK, ConfigError
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.evidence import Evidence, evidence_of_bag
 from bipedsim_ros.contract.expected import Contract
-from bipedsim_ros.contract.finding import as_dict, sound, table
+from bipedsim_ros.contract.finding import all_ok, as_dict, table
 from bipedsim_ros.contract.measurements import STANDING, STATES
 from bipedsim_ros.contract.robot_contract import TAKES, robot_contract
 from bipedsim_ros.wire import THIS_MACHINE, WHERE, add_network_option, network_environment, topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Give the arguments of ``bipedsim check-robot`` to its parser."""
+    """Add the arguments of ``bipedsim check-robot`` to its parser."""
     parser.add_argument("robot", metavar="ROBOT", help="name of the robot (`bipedsim robots`) or path of a robot.yaml")
     parser.add_argument(
         "--bag", type=Path, help="check this bag (its folder, that of its run, or .mcap) and not the live graph"
@@ -66,10 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Check, print, and return 0 if all is as expected, 1 if something differs or is missing, 3 for a damaged bag.
+    """Check a robot and print the findings.
+
+    Returns:
+        0 if all is as expected, 1 if something differs or is missing, 3 for a damaged bag.
 
     Raises:
-        BipedSimError: An argument is wrong, or the bag cannot be read.
+        BipedSimError: An argument is invalid, or the bag cannot be read.
     """
     from bipedsim.model import load_robot
 
@@ -90,10 +93,10 @@ def main(args: argparse.Namespace) -> int:
     findings = check(contract, evidence, args.state)
     if args.json:
         print(to_json(as_dict(findings, contract.robot.name, evidence.source)))
-    elif evidence.nobody(contract):
+    elif evidence.no_robot(contract):
         listed = ", ".join(topic.found_as for topic in contract.sensors)
         print(f"{contract.robot.name}, {evidence.source}\n\nno robot is up: nobody publishes {listed}\n  -> {WHERE}")
-    elif (held := evidence.held(contract)) is not None:
+    elif (held := evidence.held_time(contract)) is not None:
         print(
             f"{contract.robot.name}, {evidence.source}\n\nnothing can be compared: time stands at {held:g} s, all "
             "measurements repeat it\n  -> a simulator holds the robot there until the first command, or is paused: "
@@ -103,7 +106,7 @@ def main(args: argparse.Namespace) -> int:
         print(table(findings, f"{contract.robot.name}, {evidence.source}"))
     if evidence.incomplete:
         return EXIT_INCOMPLETE
-    return EXIT_OK if sound(findings) else EXIT_FAILED
+    return EXIT_OK if all_ok(findings) else EXIT_FAILED
 
 
 def _remappings(texts: Sequence[str]) -> dict[str, str]:
@@ -132,7 +135,7 @@ def _live(contract: Contract, duration: float, network: str) -> Evidence:
     from bipedsim_ros.contract.robot_watch import watch
 
     context = rclpy.Context()
-    # Ctrl-C is the command line's.
+    # The command line handles Ctrl-C.
     rclpy.init(context=context, args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node("check_robot", context=context, enable_rosout=False)
     try:

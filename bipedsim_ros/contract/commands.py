@@ -1,4 +1,4 @@
-"""Commands on their way to the drives: size, order, sign, and how long the answer to a state takes. Nothing is sent."""
+"""Check the commands to the drives: size, order, sign and response time. Nothing is published."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from scipy.optimize import linear_sum_assignment
 from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.expected import Contract
-from bipedsim_ros.contract.finding import Findings, Said
+from bipedsim_ros.contract.finding import Findings, TopicReport
 from bipedsim_ros.contract.measurements import read_joints
 from bipedsim_ros.contract.stream import rising
 
 ANSWERED = 0.5
-"""Share of the states, or of the commands if these are fewer, before whose next one a command is to come."""
+"""Minimum fraction of states, or of commands if there are fewer, that are answered before the next state."""
 _SLOWER = 0.9
 FOLLOWS = 0.1
-"""Part of the torque by which the measured effort may be off what was commanded."""
+"""Maximum relative difference between commanded and measured torque."""
 _MEAN = 0.05  # [s]
-# Torques below this share of the limit say nothing of order and sign.
+# Torques below this fraction of the limit carry no information about order and sign.
 _QUIET = 0.05
 
 
 def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> None:
-    """Check the order that the effort controller names and, with a controller at work, what becomes of its commands."""
-    say = out.of(contract.commands.found_as)
+    """Check the joint order of the effort controller and, if commands are sent, their size, delay and effect."""
+    report = out.of(contract.commands.found_as)
     if evidence.command_joints is not None:
-        say.judge(
+        report.judge(
             evidence.command_joints == contract.command_joints,
             "joints",
             ", ".join(evidence.command_joints),
@@ -38,15 +38,15 @@ def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> Non
     seen = evidence.read(contract.commands)
     if seen is None:
         if contract.commands.found_as in evidence.topics:
-            say.not_checked("round trip", "no controller sends commands, and check-robot never does")
+            report.not_checked("round trip", "no controller sends commands, and check-robot never does")
         return
     nu = contract.robot.nu
     commands = seen.columns.values["data"]
-    # The blocks of an impedance are named by its layout, and hold a number for each joint.
+    # The layout names the blocks of an impedance; each block contains one number per joint.
     blocks = commands.shape[1] // nu if contract.takes == "impedance" else 1
     right, finite = commands.shape[1] == max(1, blocks) * nu, bool(np.isfinite(commands).all())
     noun = "torques" if contract.takes == "effort" else "numbers"
-    if not say.judge(
+    if not report.judge(
         right and finite,
         "size",
         f"{noun} that are not finite" if right and not finite else f"{commands.shape[1]} {noun}",
@@ -59,35 +59,35 @@ def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> Non
     if states is None or joints is None:
         return
     measured, sent = np.array(states.sent)[rising(states.columns.stamp)], np.array(seen.sent)
-    _check_round_trip(measured, sent, say)
+    _check_round_trip(measured, sent, report)
     if contract.takes != "effort":
-        say.not_checked("effort", f"the drives close their loops around {contract.takes} commands")
+        report.not_checked("effort", f"the drives close their loops around {contract.takes} commands")
         return
     before = np.searchsorted(sent, measured, side="right") - 1
     rows = np.flatnonzero((before >= 0) & np.isfinite(joints.effort).all(axis=1))
     if not len(rows):
-        say.not_checked("effort", "the joint states hold no effort to compare with")
+        report.not_checked("effort", "the joint states hold no effort to compare with")
         return
-    # Commands in the robot's order, as the drives take them.
+    # Reorder the commands to the robot's order.
     index = [contract.command_joints.index(joint) for joint in contract.robot.joint_names]
     limit = contract.robot.effort_limit
     wanted = np.clip(commands[before[rows]][:, index], -limit, limit)
-    _check_effort(contract, wanted, joints.effort[rows], say)
+    _check_effort(contract, wanted, joints.effort[rows], report)
 
 
-def _check_round_trip(measured: Any, sent: Any, say: Said) -> None:
+def _check_round_trip(measured: Any, sent: Any, report: TopicReport) -> None:
     after = np.searchsorted(sent, measured[:-1], side="right")
     known = after < len(sent)
     delay = (sent[np.minimum(after, len(sent) - 1)] - measured[:-1])[known]
     answered = delay[delay <= np.diff(measured)[known]] * 1e-3
     if not len(answered):
-        say.not_checked("round trip", "no state was answered before the next one")
+        report.not_checked("round trip", "no state was answered before the next one")
         return
-    # A policy at 50 Hz answers every twentieth state of a loop at 1 kHz.
+    # A policy at 50 Hz answers only every twentieth state of a loop at 1 kHz.
     commands = int(np.sum((sent > measured[0]) & (sent <= measured[-1])))
     slower = commands < _SLOWER * len(delay)
     states = f"as many states as there are commands, {commands}" if slower else "the states"
-    say.measure(
+    report.measure(
         len(answered) >= ANSWERED * (commands if slower else len(delay)),
         "round trip",
         f"{len(answered) / max(1, len(delay)):.1%} of the states were answered before the next one came, these after "
@@ -99,28 +99,28 @@ def _check_round_trip(measured: Any, sent: Any, say: Said) -> None:
 
 
 def _blocks(values: Array, count: int) -> list[Array]:
-    """Return ``values`` (n, k) in pieces of ``count`` rows or a little more."""
+    """Return ``values`` (n, k) in blocks of at least ``count`` rows."""
     return np.array_split(values, max(1, len(values) // count))
 
 
-def _check_effort(contract: Contract, wanted: Array, effort: Array, say: Said) -> None:
-    """Compare the measured efforts with the commands; where they differ, look for an order or a sign that fits."""
+def _check_effort(contract: Contract, wanted: Array, effort: Array, report: TopicReport) -> None:
+    """Compare measured efforts with commands; if they differ, search for a joint order or a sign that fits."""
     names, limit = contract.robot.joint_names, contract.robot.effort_limit
-    # Means over some states hide noise, and the delay of drives.
+    # Averages over several states suppress noise and the delay of the drives.
     count = max(1, round(_MEAN * contract.rate))
     wanted, effort = (np.array([part.mean(axis=0) for part in _blocks(x, count)]) for x in (wanted, effort))
-    # [i, j]: how badly the effort of joint j follows the command of joint i.
+    # error[i, j] is the relative difference between the command of joint i and the effort of joint j.
     scale = np.sqrt((effort**2).mean(axis=0)) + _QUIET * limit
     error = np.sqrt(((wanted[:, :, None] - effort[:, None, :]) ** 2).mean(axis=0)) / scale
     own = np.diag(error)
     if float(np.median(own)) <= FOLLOWS and float(own.max()) <= 2.0 * FOLLOWS:
-        say.ok("effort", f"follows the commands, within {float(own.max()):.1%} of the torque")
+        report.ok("effort", f"follows the commands, within {float(own.max()):.1%} of the torque")
         return
     rows, columns = linear_sum_assignment(error)
     moved = [(names[j], names[i]) for i, j in zip(rows, columns, strict=True) if i != j and own[j] > 2 * error[i, j]]
     if moved and float(np.median(error[rows, columns])) <= FOLLOWS:
         text = "; ".join(f"{joint} does what is sent for {other}" for joint, other in moved[:6])
-        say.differs(
+        report.differs(
             "order",
             text,
             "each joint its own torque",
@@ -130,11 +130,13 @@ def _check_effort(contract: Contract, wanted: Array, effort: Array, say: Said) -
     reverse = np.sqrt(((wanted + effort) ** 2).mean(axis=0)) / scale
     turned = [joint for joint, r, o in zip(names, reverse, own, strict=True) if r <= FOLLOWS < o]
     if turned:
-        say.differs(
+        report.differs(
             "effort sign",
             f"opposite to the command: {', '.join(turned)}",
             "effort as commanded",
             "turn the sign of command or measurement in the driver",
         )
         return
-    say.not_checked("effort", "does not follow the commands closely enough to judge order and sign (measured current?)")
+    report.not_checked(
+        "effort", "does not follow the commands closely enough to judge order and sign (measured current?)"
+    )

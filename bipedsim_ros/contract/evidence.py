@@ -1,4 +1,4 @@
-"""What was seen of a robot's topics, live or in a bag: who publishes, and what arrived when."""
+"""Store the observed topics of a robot, live or in a bag: publishers, subscriptions and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 
 Stamps = NDArray[np.int64]
 
-_WORDS: dict[str, dict[Any, str]] = {  # older bags hold the numbers of rmw
+_WORDS: dict[str, dict[Any, str]] = {  # older bags contain the numbers of rmw
     "reliability": {1: "reliable", 2: "best_effort"},
     "durability": {1: "transient_local", 2: "volatile"},
 }
@@ -28,7 +28,7 @@ class Endpoint:
     """A publisher or subscription.
 
     Attributes:
-        node: Name of its node; empty where nobody can know it, as in a bag, ``NO_NAME`` where discovery has yet to say.
+        node: Name of its node; empty where it cannot be known, as in a bag; ``NO_NAME`` before discovery reports it.
         qos: Its quality of service.
     """
 
@@ -38,14 +38,14 @@ class Endpoint:
 
 @dataclass
 class TopicEvidence:
-    """What was seen of one topic.
+    """Observations of one topic.
 
     Attributes:
-        types: Types that are used on it.
-        publishers, subscriptions: None where the source cannot know them, as a bag the subscriptions.
-        sent, received: (n,) when each message left its publisher and when it arrived, wall clock [ns]. Both ends'
-            clocks count: only the second is that of who watches.
-        messages: Serialised.
+        types: Message types used on the topic.
+        publishers, subscriptions: None where the source does not contain them, such as the subscriptions in a bag.
+        sent, received: (n,) times at which each message was sent and received, wall clock [ns]. Only the second is
+            from the clock of this machine.
+        messages: Serialised messages.
     """
 
     types: tuple[str, ...] = ()
@@ -59,28 +59,28 @@ class TopicEvidence:
         return len(self.messages)
 
     def add(self, block: Block) -> None:
-        """Take messages of a bag."""
+        """Append messages of a bag."""
         self.sent += block.publish_time.tolist()
         self.received += block.log_time.tolist()
         self.messages += [message.data for message in block.messages()]
 
     @cached_property
     def columns(self) -> Columns:
-        """The messages as arrays; ask only when there are some."""
+        """The messages as arrays; valid only if there are messages."""
         return columns(self.messages, self.types[0])
 
 
 @dataclass
 class Evidence:
-    """What was seen.
+    """All observations of a robot.
 
     Attributes:
-        source: In words, for the report.
-        live: Whether it is a graph, of which everything is known, and no bag.
-        topics: Topics of the contract, by the robot's names; those that nobody knows are absent.
-        others: All other topics: name to type.
-        command_joints: Order of joints that the effort controller says it has; None if nobody says.
-        incomplete: Whether it is a bag of which messages are missing, so that what differs may be its damage.
+        source: Description for the report.
+        live: Whether the source is a live graph and not a bag; a graph is known completely.
+        topics: Topics of the contract by the robot's names; topics that do not exist are absent.
+        others: Name and type of all other topics.
+        command_joints: Joint order reported by the effort controller; None if it reports none.
+        incomplete: Whether the source is a damaged bag, so that a difference may result from the damage.
     """
 
     source: str
@@ -91,25 +91,25 @@ class Evidence:
     incomplete: bool = False
 
     def read(self, topic: ExpectedTopic) -> TopicEvidence | None:
-        """Return what came on a topic, if it is of the expected type alone."""
+        """Return the observations of a topic if it has messages, all of the expected type; else None."""
         seen = self.topics.get(topic.found_as)
         return seen if seen is not None and seen.messages and seen.types == (topic.msgtype,) else None
 
-    def held(self, contract: Contract) -> float | None:
-        """Return the time [s] at which a live simulator stands, as before its first command; None if time passes."""
-        found = [seen.columns.stamp for topic in contract.sensors if (seen := self.read(topic)) is not None]
-        if not self.live or not found or any(len(np.unique(stamps)) > 1 for stamps in found):
+    def held_time(self, contract: Contract) -> float | None:
+        """Return the time [s] at which a live simulator is held, as before its first command; None if time advances."""
+        stamps = [seen.columns.stamp for topic in contract.sensors if (seen := self.read(topic)) is not None]
+        if not self.live or not stamps or any(len(np.unique(values)) > 1 for values in stamps):
             return None
-        at = {int(stamps[0]) for stamps in found}
-        return 1e-9 * at.pop() if len(at) == 1 and all(len(stamps) > 1 for stamps in found) else None
+        times = {int(values[0]) for values in stamps}
+        return 1e-9 * times.pop() if len(times) == 1 and all(len(values) > 1 for values in stamps) else None
 
-    def nobody(self, contract: Contract) -> bool:
-        """Return whether a live graph holds nothing of a robot: no sensor, by whatever name, and nobody who obeys."""
+    def no_robot(self, contract: Contract) -> bool:
+        """Return whether a live graph contains no robot: no sensor topic by any name, and no subscriber to commands."""
         named = [self.topics.get(topic.found_as, TopicEvidence()) for topic in contract.sensors]
-        obeys = self.topics.get(contract.commands.found_as, TopicEvidence()).subscriptions
+        listeners = self.topics.get(contract.commands.found_as, TopicEvidence()).subscriptions
         types = {topic.msgtype for topic in contract.sensors}
-        alike = types & set(self.others.values())
-        return self.live and not alike and not obeys and not any(seen.publishers for seen in named)
+        same_types = types & set(self.others.values())
+        return self.live and not same_types and not listeners and not any(seen.publishers for seen in named)
 
 
 def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: float) -> Evidence:
@@ -117,11 +117,11 @@ def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: floa
 
     Args:
         path: The bag.
-        contract: Topics that are wanted.
-        begin, duration: Which part of it [s], counted from its first message on the joint states.
+        contract: Topics to read.
+        begin, duration: Interval to read [s], relative to the first message on the joint states.
 
     Raises:
-        RecordingError: No bag, or a damaged one.
+        RecordingError: The file is not a bag, or contains nothing in this interval.
     """
     bag = Bag(path)
     wanted = {topic.found_as for topic in (*contract.sensors, contract.commands)}
@@ -134,7 +134,7 @@ def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: floa
         if joints in block:
             first, last = first or int(block[joints].log_time[0]), int(block[joints].log_time[-1])
         start = first + round(begin * 1e9)
-        # What came before the first joint states waits for them, for a part may begin before 0.
+        # Messages before the first joint states are stored until then, because the interval may begin before 0.
         for parts in early if first else ():
             for name, part in parts.items():
                 rows = np.flatnonzero((part.log_time >= start) & (part.log_time < start + round(duration * 1e9)))
@@ -153,13 +153,13 @@ def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: floa
 
 
 def _offered(metadata: dict[str, str]) -> tuple[Endpoint, ...] | None:
-    """Return the publishers of a recorded topic; None if the bag does not say."""
+    """Return the publishers of a recorded topic; None if the bag does not contain them."""
     try:
         profiles = yaml.safe_load(metadata.get("offered_qos_profiles", "")) or []
-        found = [Qos(reliability=_word("reliability", p), durability=_word("durability", p)) for p in profiles]
+        offers = [Qos(reliability=_word("reliability", p), durability=_word("durability", p)) for p in profiles]
     except (yaml.YAMLError, KeyError, TypeError):
         return None
-    return tuple(Endpoint("", qos) for qos in found) or None
+    return tuple(Endpoint("", qos) for qos in offers) or None
 
 
 def _word(key: str, profile: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The contract: which topics a controller needs of a robot, and how."""
+"""Define the contract: the topics that a controller needs from a robot, and their properties."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class ExpectedTopic:
     """One topic of the contract.
 
     Attributes:
-        name: Where the controller expects it.
-        found_as: Where the robot has it; the same without remapping.
+        name: Name that the controller expects.
+        found_as: Name that the robot uses; the same without remapping.
         msgtype: Type, such as ``sensor_msgs/msg/Imu``.
-        controller: Quality of service of the controller's end: what it requests, or offers on the command topic.
-        frame: ``frame_id`` of the header; empty if the controller does not care.
+        controller: Quality of service of the controller: requested, or offered for the command topic.
+        frame: ``frame_id`` of the header; empty if the controller does not use it.
     """
 
     name: str
@@ -29,12 +29,12 @@ class ExpectedTopic:
 
 @dataclass(frozen=True, eq=False)
 class Contract:
-    """All of it.
+    """All topics and parameters that a controller expects.
 
     Attributes:
-        robot: What the controller knows of the robot.
+        robot: The controller's model of the robot.
         rate: States per second [Hz].
-        ft_sign: 1 if the controller takes ankle wrenches as the ground on the foot, -1 if it takes the reverse.
+        ft_sign: Sign of the ankle wrenches: 1 for the ground on the foot, -1 for the reverse.
         command_joints: Order of the torques in a command.
         joints, imu, commands: Topics.
         wrenches: Topic of each foot.

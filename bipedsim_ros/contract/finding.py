@@ -1,4 +1,4 @@
-"""What a check found, what was expected and what to do; as a table for people and as JSON."""
+"""Store the results of checks (found, expected, remedy), and print them as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ OK, DIFFERS, MISSING, NOT_CHECKED = "ok", "differs", "missing", "not checked"
 
 @dataclass(frozen=True)
 class Finding:
-    """One check of one topic.
+    """Result of one check of one topic.
 
     Attributes:
-        topic: Topic, as the robot names it.
-        check: What was looked at.
+        topic: Name that the robot uses for the topic.
+        check: Name of the check.
         verdict: ok, differs, missing or not checked.
-        found, expected: In words, with units; what is expected is empty where it says no more than what was found.
-        todo: What to do about it; empty if nothing has to be done.
+        found, expected: Texts with units; ``expected`` is empty if it would only repeat ``found``.
+        todo: Remedy; empty if none is needed.
     """
 
     topic: str
@@ -30,16 +30,16 @@ class Finding:
 
 
 class Findings(list[Finding]):
-    """Findings in the order in which they were made."""
+    """List of findings in the order of the checks."""
 
-    def of(self, topic: str) -> Said:
-        """Return what notes the findings of a topic."""
-        return Said(self, topic)
+    def of(self, topic: str) -> TopicReport:
+        """Return an object that adds findings about a topic."""
+        return TopicReport(self, topic)
 
 
 @dataclass(frozen=True)
-class Said:
-    """Notes the findings of one topic."""
+class TopicReport:
+    """Adds the findings about one topic to the list."""
 
     findings: Findings
     topic: str
@@ -48,39 +48,39 @@ class Said:
         self.findings.append(Finding(self.topic, check, verdict, found, expected, todo))
 
     def ok(self, check: str, found: str) -> None:
-        """Note that something is as expected."""
+        """Report an expected value."""
         self._note(check, OK, found)
 
     def differs(self, check: str, found: str, expected: str, todo: str) -> None:
-        """Note a difference."""
+        """Report a difference."""
         self._note(check, DIFFERS, found, expected, todo)
 
     def missing(self, check: str, expected: str, todo: str) -> None:
-        """Note that something is not there."""
+        """Report that something is missing."""
         self._note(check, MISSING, "nothing", expected, todo)
 
     def not_checked(self, check: str, why: str) -> None:
-        """Note that nothing can be said."""
+        """Report that a check is impossible."""
         self._note(check, NOT_CHECKED, why)
 
     def judge(self, good: bool, check: str, found: str, expected: str, todo: str) -> bool:
-        """Note ``found`` as ok, or as a difference; return ``good``."""
+        """Report ``found`` as ok or as a difference; return ``good``."""
         self._note(check, *((OK, found) if good else (DIFFERS, found, expected, todo)))
         return good
 
     def measure(self, good: bool, check: str, found: str, expected: str, todo: str) -> bool:
-        """Judge a number: how far it is from where it would differ is said where it is right, too."""
+        """Report a number as ok or as a difference, with the limit in both cases; return ``good``."""
         self._note(check, OK if good else DIFFERS, found, expected, "" if good else todo)
         return good
 
 
-def sound(findings: Sequence[Finding]) -> bool:
-    """Return whether nothing differs and nothing is missing."""
+def all_ok(findings: Sequence[Finding]) -> bool:
+    """Return whether no finding differs or is missing."""
     return all(finding.verdict in (OK, NOT_CHECKED) for finding in findings)
 
 
 def table(findings: Sequence[Finding], source: str) -> str:
-    """Return the findings as text, topic by topic, differences with what to do."""
+    """Return the findings as a text, sorted by topic, with remedies for differences."""
     lines = [source]
     topic = ""
     for finding in findings:
@@ -93,8 +93,8 @@ def table(findings: Sequence[Finding], source: str) -> str:
             lines.append(f"  {'':28}-> {finding.todo}")
     counts = {verdict: sum(f.verdict == verdict for f in findings) for verdict in (OK, DIFFERS, MISSING, NOT_CHECKED)}
     words = {DIFFERS: "differ"}
-    told = (f"{n} {verdict if n == 1 else words.get(verdict, verdict)}" for verdict, n in counts.items() if n)
-    lines += ["", ", ".join(told)]
+    summary = (f"{n} {verdict if n == 1 else words.get(verdict, verdict)}" for verdict, n in counts.items() if n)
+    lines += ["", ", ".join(summary)]
     return "\n".join(lines)
 
 
@@ -103,6 +103,6 @@ def as_dict(findings: Sequence[Finding], robot: str, source: str) -> dict[str, A
     return {
         "robot": robot,
         "source": source,
-        "ok": sound(findings),
+        "ok": all_ok(findings),
         "findings": [asdict(finding) for finding in findings],
     }

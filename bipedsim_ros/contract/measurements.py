@@ -1,7 +1,8 @@
-"""Whether joints, IMU and ankle wrenches can be those of the robot: signs, units, axes, order.
+"""Check whether joints, IMU and ankle wrenches are plausible for the robot: signs, units, axes and order.
 
-A robot that stands still on level ground says by its joints alone how its base leans. What IMU and ankles must measure
-then follows from its description, and a wrong sign, unit, frame or order shows.
+The joint positions of a robot that stands still on level ground determine the attitude of its base. The measurements of
+the IMU and of the ankle sensors then follow from the robot description, so the checks detect a wrong sign, unit, frame
+or order.
 """
 
 from __future__ import annotations
@@ -16,36 +17,36 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
 from bipedsim_ros.contract.expected import Contract
-from bipedsim_ros.contract.finding import Findings, Said
+from bipedsim_ros.contract.finding import Findings, TopicReport
 from bipedsim_ros.contract.stream import rising
 
 STANDING, HANGING, MOVING = STATES = ("standing", "hanging", "moving")
 
 STILL = 0.05
-"""A robot at rest keeps each joint within this range, 9 tenths of the time [rad]."""
+"""Maximum range of each joint of a robot at rest, during 90 % of the time [rad]."""
 RATE = 0.1
-"""... and its IMU turns more slowly than this, 9 tenths of the time [rad/s]."""
+"""Maximum angular rate of the IMU of a robot at rest, during 90 % of the time [rad/s]."""
 FLATNESS = 0.01
-"""How far the corners of the soles may be from one plane [m]."""
+"""Maximum distance of the sole corners from a common plane [m]."""
 GRAVITY = 0.05
-"""Share by which the IMU's specific force may differ from g."""
+"""Maximum relative difference between the IMU's specific force and g."""
 TILT = np.deg2rad(12.0)
-"""Angle by which the IMU may lean otherwise than the joints say, or its orientation than its acceleration [rad]."""
+"""Maximum angle between the IMU's tilt and that from the joints, and between its orientation and the joints [rad]."""
 LOAD = 0.1
-"""Share of the weight that may be missing under the feet: payloads, and sensors that drift."""
+"""Maximum fraction of the weight that may be missing under the feet, because of payloads or sensor drift."""
 COP = 0.02
-"""How far outside of a sole the centre of pressure may seem to be [m]."""
+"""Maximum distance of the centre of pressure outside of a sole [m]."""
 _LIMIT_SLACK = 0.1
 _KILOGRAM_FORCE = 1.0 / 9.81
 _DEGREES = 180.0 / np.pi
 
 
-class Joints(NamedTuple):
-    """Joint states in the robot's order, each state once.
+class JointTable(NamedTuple):
+    """Joint states in the robot's order; repeated states are removed.
 
     Attributes:
         t: (n,) stamps [s].
-        q, v, effort: (n, nu); NaN where nothing is sent.
+        q, v, effort: (n, nu) [rad], [rad/s], [N.m]; NaN where the messages lack them.
     """
 
     t: Array
@@ -54,7 +55,7 @@ class Joints(NamedTuple):
     effort: Array
 
 
-def read_joints(contract: Contract, evidence: Evidence) -> Joints | None:
+def read_joints(contract: Contract, evidence: Evidence) -> JointTable | None:
     """Return the joint states; None if a joint is missing."""
     table = evidence.topics[contract.joints.found_as].columns
     names = contract.robot.joint_names
@@ -70,17 +71,17 @@ def read_joints(contract: Contract, evidence: Evidence) -> Joints | None:
         return values[rows][:, order]
 
     t = np.asarray(table.stamp[rows] * 1e-9, dtype=np.float64)
-    return Joints(t, pick("position"), pick("velocity"), pick("effort"))
+    return JointTable(t, pick("position"), pick("velocity"), pick("effort"))
 
 
 def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findings) -> Array | None:
-    """Check names, values and units of the joints; return q (nq,) of the robot at rest, None if it is not known."""
-    robot, say = contract.robot, out.of(contract.joints.found_as)
+    """Check names, values and units of the joints; return q (nq,) of a robot at rest, or None if it is unknown."""
+    robot, report = contract.robot, out.of(contract.joints.found_as)
     table = evidence.topics[contract.joints.found_as].columns
     absent = [joint for joint in robot.joint_names if joint not in table.labels]
     extra = [joint for joint in table.labels if joint not in robot.joint_names]
     known = f"{robot.nu} joints and {len(extra)} more" if extra else f"{robot.nu} joints"
-    if not say.judge(
+    if not report.judge(
         not absent,
         "names",
         f"lacks {', '.join(absent)}" if absent else known,
@@ -94,7 +95,7 @@ def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findin
     known_at = np.isfinite(joints.q) & np.isfinite(joints.v)
     rows = known_at.all(axis=1)
     lacking = [robot.joint_names[i] for i in np.flatnonzero(~known_at.all(axis=0))]
-    say.judge(
+    report.judge(
         not lacking,
         "finite",
         f"{(~rows).mean():.1%} of the states lack {', '.join(lacking)}" if lacking else "positions and velocities",
@@ -104,19 +105,19 @@ def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findin
     if not rows.any():
         return None
     q = joints.q[rows]
-    in_range = _check_range(robot, q, say)
-    _check_velocity(joints.t[rows], q, joints.v[rows], say)
+    in_range = _check_range(robot, q, report)
+    _check_velocity(joints.t[rows], q, joints.v[rows], report)
     if state == MOVING or not in_range or not robot.soles:
         return None
     moved = float(np.ptp(np.quantile(q, [0.05, 0.95], axis=0), axis=0).max())
     if moved > STILL:
-        say.not_checked("posture", f"joints move by {moved:.2g} rad: needs a robot at rest (or --state moving)")
+        report.not_checked("posture", f"joints move by {moved:.2g} rad: needs a robot at rest (or --state moving)")
         return None
     settled = robot.settle(np.median(q, axis=0))
     if state == HANGING:
         return settled
     height = _sole_heights(robot, settled)
-    flat = say.judge(
+    flat = report.judge(
         height <= FLATNESS,
         "posture",
         f"soles lie in one plane within {1e3 * height:.1f} mm",
@@ -126,11 +127,11 @@ def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findin
     return settled if flat else None
 
 
-def _check_range(robot: Robot, q: Array, say: Said) -> bool:
+def _check_range(robot: Robot, q: Array, report: TopicReport) -> bool:
     low, high = robot.position_lower - _LIMIT_SLACK, robot.position_upper + _LIMIT_SLACK
     names = [robot.joint_names[i] for i in np.flatnonzero(((q < low) | (q > high)).any(axis=0))]
     as_degrees = bool(((q >= _DEGREES * low) & (q <= _DEGREES * high)).all())
-    return say.judge(
+    return report.judge(
         not names,
         "positions",
         f"outside of the limits: {', '.join(names)}" if names else "within the limits",
@@ -139,11 +140,11 @@ def _check_range(robot: Robot, q: Array, say: Said) -> bool:
     )
 
 
-def _check_velocity(t: Array, q: Array, v: Array, say: Said) -> None:
-    """Compare velocities with the change of the positions, over a twentieth of a second."""
+def _check_velocity(t: Array, q: Array, v: Array, report: TopicReport) -> None:
+    """Compare velocities with the change of the positions over 50 ms."""
     stride = max(1, int(np.searchsorted(t, t[0] + 0.05)))
     if len(t) <= 2 * stride or float(np.ptp(q, axis=0).max()) < 0.01:
-        say.not_checked("velocities", "needs joints that move by more than 0.01 rad")
+        report.not_checked("velocities", "needs joints that move by more than 0.01 rad")
         return
     steps = np.diff(t)[:, None]
     travelled = np.vstack([np.zeros(q.shape[1]), np.cumsum(0.5 * (v[1:] + v[:-1]) * steps, axis=0)])
@@ -152,7 +153,7 @@ def _check_velocity(t: Array, q: Array, v: Array, say: Said) -> None:
     todo = "unit, sign or filter of the velocity"
     if abs(ratio / _DEGREES - 1.0) < 0.2:
         todo = "they look like degrees per second: publish radians"
-    say.judge(
+    report.judge(
         abs(ratio - 1.0) < 0.2,
         "velocities",
         f"{ratio:.3g} times the change of the positions",
@@ -169,24 +170,24 @@ def _sole_heights(robot: Robot, q: Array) -> float:
 
 
 def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Findings) -> None:
-    """Check the IMU; at rest against gravity and against what the joints say of its attitude.
+    """Check the IMU; at rest also compare it with gravity and with the attitude from the joints.
 
     Args:
-        contract, evidence: See there.
-        q: (nq,) the robot at rest on level ground; None if it moves or hangs.
-        out: Takes the findings.
+        contract, evidence: See :func:`bipedsim_ros.contract.check.check`.
+        q: (nq,) configuration at rest on level ground; None if the robot moves or hangs.
+        out: List for the findings.
     """
-    say = out.of(contract.imu.found_as)
+    report = out.of(contract.imu.found_as)
     values = evidence.topics[contract.imu.found_as].columns.values
     quaternion, rate, force = (values[key] for key in ("orientation", "angular_velocity", "linear_acceleration"))
     finite = np.isfinite(rate).all() and np.isfinite(force).all()
-    if not say.judge(
+    if not report.judge(
         bool(finite), "finite", "rates and accelerations" if finite else "NaN", "numbers", "look at its driver"
     ):
         return
     absent = bool((values["orientation_covariance"][:, :1] == -1.0).any())
     norm = float(np.median(np.linalg.norm(quaternion, axis=1)))
-    unit = say.judge(
+    unit = report.judge(
         not absent and abs(norm - 1.0) < 1e-3,
         "orientation",
         "none (covariance[0] = -1)" if absent else f"quaternion of length {norm:.4g}",
@@ -194,10 +195,10 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
         "let the IMU or a filter (imu_filter_madgwick, say) estimate it",
     )
     if q is None:
-        say.not_checked("gravity", "needs a robot that stands at rest")
+        report.not_checked("gravity", "needs a robot that stands at rest")
         return
     turning = float(np.quantile(np.linalg.norm(rate, axis=1), 0.9))
-    say.measure(
+    report.measure(
         turning < RATE,
         "rates",
         f"{turning:.2g} rad/s at rest",
@@ -207,7 +208,7 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
     measured = np.median(force, axis=0)
     size = float(np.linalg.norm(measured))
     g = float(np.linalg.norm(contract.robot.model.gravity.linear))
-    if not say.measure(
+    if not report.measure(
         abs(size / g - 1.0) < GRAVITY,
         "gravity",
         f"{size:.3f} m/s^2 at rest",
@@ -221,7 +222,7 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
         return
     expected = _imu_up(contract.robot, q)
     lean = _angle(measured, expected)
-    say.judge(
+    report.judge(
         lean < TILT,
         "gravity sign",
         f"upward axis {np.round(measured / size, 2).tolist()} in the IMU's frame",
@@ -232,10 +233,10 @@ def check_imu(contract: Contract, evidence: Evidence, q: Array | None, out: Find
     )
     if unit:
         typical = np.median(quaternion, axis=0)
-        _check_orientation(typical / np.linalg.norm(typical), expected, say)
+        _check_orientation(typical / np.linalg.norm(typical), expected, report)
 
 
-def _check_orientation(quaternion: Array, expected: Array, say: Said) -> None:
+def _check_orientation(quaternion: Array, expected: Array, report: TopicReport) -> None:
     def up(x: float, y: float, z: float, w: float) -> Array:
         row: Array = pin.Quaternion(w, x, y, z).toRotationMatrix()[2]
         return row
@@ -247,7 +248,7 @@ def _check_orientation(quaternion: Array, expected: Array, say: Said) -> None:
     elif _angle(up(-x, -y, -z, w), expected) < TILT:
         todo = "it looks like the world in the IMU's frame: publish the inverse"
     lean = _angle(up(x, y, z, w), expected)
-    say.judge(
+    report.judge(
         lean < TILT,
         "attitude",
         f"leans {np.rad2deg(lean):.1f} degrees from what the joints say",
@@ -269,7 +270,7 @@ def _angle(a: Array, b: Array) -> float:
 
 
 def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: Findings) -> None:
-    """Check the ankle wrenches: finite; if the robot stands still on level soles, that they carry it, within them."""
+    """Check that the ankle wrenches are finite, and at rest that they carry the robot with the CoP inside the soles."""
     robot = contract.robot
     medians = []
     for topic in contract.wrenches:
@@ -290,7 +291,7 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
         for topic in contract.wrenches:
             out.of(topic.found_as).not_checked("load", "needs a robot that stands at rest")
         return
-    # The soles are level: what a sensor measures of nothing is the weight of the foot below it.
+    # The soles are level. An unloaded sensor therefore measures only the weight of the foot below it.
     at_soles = [sole_wrench(robot, k, median) for k, median in enumerate(medians)]
     feet = [float(sole_wrench(robot, k, np.zeros(6))[2]) for k in range(len(medians))]
     loads = [float(wrench[2]) - foot for wrench, foot in zip(at_soles, feet, strict=True)]
@@ -306,13 +307,13 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
     ):
         return
     for topic, sole, wrench in zip(contract.wrenches, robot.soles, at_soles, strict=True):
-        say = out.of(topic.found_as)
+        report = out.of(topic.found_as)
         if wrench[2] < LOAD * robot.weight:
-            say.not_checked("CoP", f"only {wrench[2]:.0f} N on this foot")
+            report.not_checked("CoP", f"only {wrench[2]:.0f} N on this foot")
             continue
         cop = centre_of_pressure(wrench, 0.0)
         margin = float(sole.margin(cop))
-        say.measure(
+        report.measure(
             margin > -COP,
             "CoP",
             f"{np.round(cop, 3).tolist()} m in the sole, {1e3 * margin:.0f} mm from its edge",

@@ -1,4 +1,4 @@
-"""The contract of docs/ros_interface.md as data, for ``bipedsim check-robot``. Nothing here needs ROS."""
+"""Provide the contract of docs/ros_interface.md as data, for ``bipedsim check-robot``. Does not need ROS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 from bipedsim_ros.wire import Topic, topics
 
 TAKES = {"effort": topics.COMMANDS, "impedance": topics.IMPEDANCE, "position": topics.POSITIONS}
-"""Kinds of commands for all joints, and where they go."""
+"""Topics for the kinds of commands for all joints."""
 
 
 def robot_contract(
@@ -22,26 +22,26 @@ def robot_contract(
     takes: str = "effort",
     namespace: str = "",
 ) -> Contract:
-    """Return what controller_node with these parameters expects.
+    """Return the contract of a controller_node with these parameters.
 
     Args:
         robot: The robot.
         rate, ft_sign, joints: Parameters of controller_node.
-        remappings: Topic of the contract to the robot's own.
-        takes: What the robot takes commands in, one of :data:`TAKES`.
-        namespace: In which the robot has all of its topics.
+        remappings: Name in the contract to the robot's name of the topic.
+        takes: Kind of commands that the robot accepts, one of :data:`TAKES`.
+        namespace: Namespace of the robot's topics.
 
     Raises:
-        ConfigError: A remapping names no topic of the contract, or ``joints`` are not the robot's.
+        ConfigError: A remapped topic is not in the contract, or ``joints`` are not the robot's.
     """
-    moved = dict(remappings or {})
+    robot_names = dict(remappings or {})
 
     def topic(row: Topic, foot: str = "", frame: str = "") -> ExpectedTopic:
         name = row.of(foot)
         sends = row in TAKES.values()
         qos = row.offered if sends or row.requested is None else row.requested
         inside = f"/{namespace.strip('/')}{name}" if namespace.strip("/") else name
-        return ExpectedTopic(name, moved.get(name, inside), row.msgtype, qos, frame)
+        return ExpectedTopic(name, robot_names.get(name, inside), row.msgtype, qos, frame)
 
     result = Contract(
         robot=robot,
@@ -57,7 +57,7 @@ def robot_contract(
         takes=takes,
     )
     known = [t.name for t in (*result.sensors, result.commands)]
-    for name in moved:
+    for name in robot_names:
         if name not in known:
             raise ConfigError(f"--remap {name}:=...: the controller knows no such topic; it has {', '.join(known)}")
     if sorted(result.command_joints) != sorted(robot.joint_names):

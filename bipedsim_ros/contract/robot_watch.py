@@ -1,4 +1,4 @@
-"""Evidence from a live graph: who is there, and every message for some seconds. It only listens."""
+"""Observe a live graph: its endpoints, and all messages during some seconds. Nothing is published."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.loop import HandledByLoop
 from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, message_class, offered_qos, qos_words, recorder_profile
 
-# Discovery takes milliseconds to a second; on a busy machine or network, more.
+# Discovery takes up to a second, and longer on a busy machine or network.
 _DISCOVERY_S = 5.0
 _SETTLE_S = 0.5
-# DDS stamps messages as they arrive, so that they need not be fetched at once.
+# DDS stamps messages on arrival, so they need not be read immediately.
 _POLL_S = 0.005
 _SERVICE_S = 2.0
 
 
 def watch(node: Node, contract: Contract, duration: float) -> Evidence:
-    """Wait for the robot's topics, then listen for ``duration`` [s] and return what was seen."""
+    """Wait for the robot's topics, then collect messages for ``duration`` [s]; return the observations."""
     expected = {topic.found_as: topic for topic in (*contract.sensors, contract.commands)}
     _discover(node, contract)
     types = dict(node.get_topic_names_and_types())
@@ -50,21 +50,21 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
         time.sleep(_POLL_S)
         for name, (subscription, cls) in subscriptions.items():
             _take_all(subscription.handle, cls, seen[name])
-    others = {name: found[0] for name, found in types.items() if name not in expected}
+    others = {name: msgtypes[0] for name, msgtypes in types.items() if name not in expected}
     source = f"live graph of ROS domain {node.context.get_domain_id()}, {duration:g} s"
     return Evidence(source, True, seen, others, joints)
 
 
 def _discover(node: Node, contract: Contract) -> None:
-    """Wait until the robot's topics and the names of their nodes are known, or for as long as that takes at most."""
+    """Wait until the robot's topics and the names of their nodes are known, or until a timeout."""
     sensors = [topic.found_as for topic in contract.sensors]
     start, known_by = time.monotonic(), math.inf
     unnamed = False
     while (now := time.monotonic()) < (start + NAMING_S if unnamed else min(start + _DISCOVERY_S, known_by)):
         publishers = [_publishers(node, name) for name in sensors]
-        unnamed = any(end.node == NO_NAME for found in publishers for end in found)
+        unnamed = any(end.node == NO_NAME for endpoints in publishers for end in endpoints)
         if all(publishers) and not unnamed:
-            # The rest of the graph is not far.
+            # The rest of the graph is usually discovered soon after.
             known_by = min(known_by, now + _SETTLE_S)
         time.sleep(0.05)
 
@@ -89,12 +89,12 @@ def _subscriptions(node: Node, name: str) -> tuple[Endpoint, ...]:
 def _endpoint(info: Any) -> Endpoint:
     if info.node_name == UNNAMED:
         return Endpoint(NO_NAME, qos_words(info.qos_profile))
-    space = info.node_namespace.rstrip("/")
-    return Endpoint(f"{space}/{info.node_name}", qos_words(info.qos_profile))
+    namespace = info.node_namespace.rstrip("/")
+    return Endpoint(f"{namespace}/{info.node_name}", qos_words(info.qos_profile))
 
 
 def _command_joints(node: Node, contract: Contract) -> tuple[str, ...] | None:
-    """Return the parameter ``joints`` of the effort controller, as ros2_control has it; None if nobody answers."""
+    """Return the parameter ``joints`` of the effort controller, as in ros2_control; None without an answer."""
     controller = contract.commands.found_as.rpartition("/")[0]
     service = f"{controller}/get_parameters"
     if service not in dict(node.get_service_names_and_types()):

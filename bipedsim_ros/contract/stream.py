@@ -1,4 +1,4 @@
-"""Whether a topic is there, of the right type and quality of service, and whether its messages come as they should."""
+"""Check that a topic exists with the right type and QoS, and that rate, jitter and latency of its messages are good."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ import numpy as np
 from bipedsim.numerics import Indices, Integers
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract, ExpectedTopic
-from bipedsim_ros.contract.finding import Findings, Said
+from bipedsim_ros.contract.finding import Findings, TopicReport
 from bipedsim_ros.contract.robot_contract import TAKES
 from bipedsim_ros.wire import NAMING_S, NO_NAME, incompatible
 
 RATE_TOLERANCE = 0.1
-"""Share by which the rate may differ, as in controller_node."""
+"""Maximum relative difference of the rate, as in controller_node."""
 LOST = 0.01
-"""Share of states that may be missing."""
+"""Maximum fraction of missing states."""
 JITTER = 0.5
-"""Share of a period that 99 % of the stamps may be off."""
+"""Maximum deviation of 99 % of the stamps, as a fraction of the period."""
 AGE = 2.0
-"""Periods that a measurement may be older than the joint states that it goes with."""
+"""Maximum age of a measurement relative to the joint states that follow it, in periods."""
 LATENCY = 2.0
-"""Periods that a message may be on its way (median)."""
+"""Maximum median latency of a message, in periods."""
 
-# Stamps within a day of the arrival are those of a wall clock.
+# Stamps within a day of the arrival are from a wall clock.
 _DAY_NS = 86_400_000_000_000
 
 
 def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTopic, out: Findings) -> bool:
-    """Check presence, type, QoS and stream of what the robot publishes; return whether there are messages to read."""
-    say = out.of(topic.found_as)
+    """Check presence, type, QoS and stream of a sensor topic; return whether there are messages to evaluate."""
+    report = out.of(topic.found_as)
     seen = evidence.topics.get(topic.found_as)
     if seen is None or (seen.publishers == () and not seen.messages):
-        say.missing("topic", topic.msgtype, _where_else(evidence, topic))
+        report.missing("topic", topic.msgtype, _where_else(evidence, topic))
         return False
-    if not _check_type(seen, topic, say):
+    if not _check_type(seen, topic, report):
         return False
-    _check_publishers(seen, topic, say)
+    _check_publishers(seen, topic, report)
     if not seen.messages:
-        silent = "it has a publisher that is silent: is its driver active?"
+        reason = "it has a publisher that is silent: is its driver active?"
         if any(end.node == NO_NAME for end in seen.publishers or ()):
-            silent = (
+            reason = (
                 f"its publisher is {NO_NAME}: discovery is not complete, check again in {NAMING_S:g} s (one that was "
                 "killed stays listed for 20 s)"
             )
-        say.missing("messages", f"{contract.rate:g} a second", silent)
+        report.missing("messages", f"{contract.rate:g} a second", reason)
         return False
     if topic.frame:
         frames = seen.columns.frames
-        say.judge(
+        report.judge(
             frames == (topic.frame,),
             "frame",
             ", ".join(repr(frame) for frame in frames),
@@ -55,11 +55,11 @@ def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTo
             "set frame_id of the broadcaster if it is the same frame by another name; otherwise give the measurement "
             "in that frame, or name the robot's own in robot.yaml",
         )
-    return _check_stamps(contract, seen, say)
+    return _check_stamps(contract, seen, report)
 
 
 def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
-    """Check that IMU and wrenches are as fresh as the joint states that follow them."""
+    """Check that IMU and wrenches are about as recent as the joint states that follow them."""
     joints = evidence.topics[contract.joints.found_as]
     times, stamps = np.array(joints.sent), joints.columns.stamp
     for topic in contract.sensors[1:]:
@@ -81,30 +81,30 @@ def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
 
 
 def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -> None:
-    """Check who takes commands, and who sends them."""
+    """Check the subscribers and the publishers of the command topic."""
     topic = contract.commands
-    say = out.of(topic.found_as)
+    report = out.of(topic.found_as)
     seen = evidence.topics.get(topic.found_as)
     todo = f"start (activate) the {contract.takes} controller that takes {topic.msgtype}" + _takes_instead(
         contract, evidence
     )
     if seen is None:
         if evidence.live:
-            say.missing("topic", "somebody who takes commands", todo)
+            report.missing("topic", "somebody who takes commands", todo)
         else:
-            say.not_checked("topic", "not in the bag")
+            report.not_checked("topic", "not in the bag")
         return
-    if not _check_type(seen, topic, say):
+    if not _check_type(seen, topic, report):
         return
     if seen.subscriptions is None:
-        say.not_checked("listeners", "a bag does not say who listens")
+        report.not_checked("listeners", "a bag does not say who listens")
     elif not seen.subscriptions:
-        say.missing("listeners", "somebody who takes commands", todo)
+        report.missing("listeners", "somebody who takes commands", todo)
     else:
-        say.ok("listeners", _nodes(seen.subscriptions))
+        report.ok("listeners", _nodes(seen.subscriptions))
         reasons = {incompatible(topic.controller, end.qos): end.node for end in seen.subscriptions}
         bad = {reason: node for reason, node in reasons.items() if reason}
-        say.judge(
+        report.judge(
             not bad,
             "QoS",
             "; ".join(f"{node}: {reason}" for reason, node in bad.items()) or "compatible",
@@ -113,18 +113,18 @@ def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -
         )
     senders = seen.publishers
     if senders is not None and len(senders) > 1:
-        say.differs("senders", _nodes(senders), "one at most", "stop all controllers but one")
+        report.differs("senders", _nodes(senders), "one at most", "stop all controllers but one")
 
 
 def _takes_instead(contract: Contract, evidence: Evidence) -> str:
-    """Return a hint at another kind of command for which the robot has a topic."""
-    place = contract.commands.found_as.removesuffix(contract.commands.name)
-    found = [kind for kind, row in TAKES.items() if kind != contract.takes and place + row.name in evidence.others]
-    return f"; there are topics for others: --takes {' or '.join(found)}" if found else ""
+    """Return a hint at other kinds of commands for which the robot has a topic, or an empty text."""
+    prefix = contract.commands.found_as.removesuffix(contract.commands.name)
+    kinds = [kind for kind, row in TAKES.items() if kind != contract.takes and prefix + row.name in evidence.others]
+    return f"; there are topics for others: --takes {' or '.join(kinds)}" if kinds else ""
 
 
-def _check_type(seen: TopicEvidence, topic: ExpectedTopic, say: Said) -> bool:
-    return say.judge(
+def _check_type(seen: TopicEvidence, topic: ExpectedTopic, report: TopicReport) -> bool:
+    return report.judge(
         seen.types == (topic.msgtype,),
         "type",
         ", ".join(seen.types),
@@ -133,15 +133,15 @@ def _check_type(seen: TopicEvidence, topic: ExpectedTopic, say: Said) -> bool:
     )
 
 
-def _check_publishers(seen: TopicEvidence, topic: ExpectedTopic, say: Said) -> None:
+def _check_publishers(seen: TopicEvidence, topic: ExpectedTopic, report: TopicReport) -> None:
     if seen.publishers is None:
-        say.not_checked("QoS", "the bag does not say what was offered")
+        report.not_checked("QoS", "the bag does not say what was offered")
         return
     if len(seen.publishers) > 1:
-        say.differs("publishers", _nodes(seen.publishers), "one", "stop or remap all but the robot's")
+        report.differs("publishers", _nodes(seen.publishers), "one", "stop or remap all but the robot's")
     reasons = {incompatible(end.qos, topic.controller) for end in seen.publishers} - {""}
     offered = ", ".join(sorted({f"{end.qos.reliability} {end.qos.durability}" for end in seen.publishers}))
-    say.judge(
+    report.judge(
         not reasons,
         "QoS",
         "; ".join(sorted(reasons)) or offered,
@@ -151,21 +151,23 @@ def _check_publishers(seen: TopicEvidence, topic: ExpectedTopic, say: Said) -> N
 
 
 def rising(stamps: Integers) -> Indices:
-    """Return the rows whose stamp is above all before it: each state once."""
+    """Return the rows whose stamp exceeds all earlier ones, so that each state occurs once."""
     highest = np.maximum.accumulate(stamps)
     return np.flatnonzero(np.concatenate([[True], highest[1:] > highest[:-1]]))
 
 
-def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
-    """Check stamps, rate, jitter, losses and latency; return whether the stream runs."""
+def _check_stamps(contract: Contract, seen: TopicEvidence, report: TopicReport) -> bool:
+    """Check stamps, rate, jitter, losses and latency; return whether time advances in the stream."""
     period = 1.0 / contract.rate
     stamps = seen.columns.stamp
     if not stamps.any() and len(stamps) > 1:
-        say.differs("stamps", "all zero", "the time of the measurement", "fill header.stamp; controllers reckon by it")
+        report.differs(
+            "stamps", "all zero", "the time of the measurement", "fill header.stamp; controllers reckon by it"
+        )
         return False
     rows = rising(stamps)
     if len(rows) < 3:
-        say.differs(
+        report.differs(
             "stamps",
             f"stand at {stamps[-1] * 1e-9:.3f} s ({len(stamps)} messages)",
             "time that passes",
@@ -173,7 +175,7 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
         )
         return False
     backwards = int((np.diff(stamps) < 0).sum())
-    say.judge(
+    report.judge(
         backwards == 0,
         "stamps",
         f"run back {backwards} times" if backwards else "rising",
@@ -182,7 +184,7 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
     )
     steps = np.diff(stamps[rows]) * 1e-9
     measured = float(np.median(steps))
-    good_rate = say.measure(
+    good_rate = report.measure(
         abs(measured / period - 1.0) <= RATE_TOLERANCE,
         "rate",
         f"{1.0 / measured:.1f} Hz",
@@ -190,20 +192,20 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
         f"set the robot's update_rate, or run the controller with rate:={1.0 / measured:.0f}",
     )
     if good_rate:
-        # By the whole span: a loop that is late and catches up has lost nothing.
+        # Losses are computed from the total time, because a late loop that catches up has lost nothing.
         lost = max(0.0, 1.0 - len(steps) * measured / float(steps.sum()))
-        say.measure(
+        report.measure(
             lost <= LOST,
             "gaps",
             f"{lost:.2%} of the states missing",
             f"at most {LOST:.0%}",
             "the publisher skips, or the network loses: look at its load, and at the reliability of the topic",
         )
-        # Apart from whole periods: what is missing is no jitter.
+        # Whole periods are subtracted, because missing states are not jitter.
         off = steps - measured * np.maximum(1.0, np.round(steps / measured))
         jitter = float(np.quantile(np.abs(off), 0.99)) / measured
         apart = np.diff(np.array(seen.sent)[rows]) * 1e-9
-        say.measure(
+        report.measure(
             jitter <= JITTER,
             "jitter",
             f"stamps {jitter:.1%} of a period (p99); sent {_seconds(float(np.median(apart)))} apart "
@@ -211,18 +213,18 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, say: Said) -> bool:
             f"stamps at most {JITTER:.0%}",
             "give the robot's loop a real-time priority, or stamp when it measures and not when it publishes",
         )
-    _check_latency(np.array(seen.received)[rows] - stamps[rows], period, say)
+    _check_latency(np.array(seen.received)[rows] - stamps[rows], period, report)
     return True
 
 
-def _check_latency(delay_ns: Integers, period: float, say: Said) -> None:
+def _check_latency(delay_ns: Integers, period: float, report: TopicReport) -> None:
     if abs(float(np.median(delay_ns))) > _DAY_NS:
-        say.not_checked("latency", "stamps are of a simulated clock")
+        report.not_checked("latency", "stamps are of a simulated clock")
         return
     delay = delay_ns * 1e-9
     typical, high = float(np.median(delay)), float(np.quantile(delay, 0.99))
     limit = LATENCY * period
-    say.measure(
+    report.measure(
         -limit <= typical <= limit,
         "latency",
         f"{_seconds(typical)} (p99 {_seconds(high)})",
@@ -243,7 +245,7 @@ def _nodes(ends: tuple[Endpoint, ...]) -> str:
 
 
 def _seconds(value: float) -> str:
-    """Return a time in a unit that fits."""
+    """Return a time as text in a suitable unit."""
     size = abs(value)
     if size >= 1.0:
         return f"{value:.3g} s"

@@ -1,4 +1,4 @@
-"""Interfaces of vendors: a robot that speaks what its maker's own programs expect, beside its ROS topics."""
+"""Provide vendor bridges: topics of a robot's maker, for the maker's own programs, in addition to the ROS topics."""
 
 import lazy_loader
 

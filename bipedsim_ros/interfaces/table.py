@@ -1,4 +1,4 @@
-"""The table of vendors' interfaces: a folder and a row each. Nothing here needs ROS, or what a vendor's topics need."""
+"""Define the table of vendor bridges. This module needs neither ROS nor the packages of the vendors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from bipedsim.model import Robot
 
 @dataclass(frozen=True)
 class Interface:
-    """A row of the table.
+    """Entry of the table of vendor bridges.
 
     Attributes:
-        executable: Name of the node that speaks it; it publishes commands of joints, so that no controller of ours runs
-            beside it.
-        module: Module with the ``main()`` of that node.
-        needs: Package without which it cannot run.
-        extra: What to install where that is missing, such as ``bipedsim[unitree]``.
-        check: ``module:function`` that is called with the robot and the parameters of the node before anything starts,
-            and raises :class:`ConfigError` where the node would refuse them.
+        executable: Name of the bridge's node. It publishes joint commands, so it runs instead of controller_node.
+        module: Module with the ``main()`` of the node.
+        needs: Package that the node requires.
+        extra: Requirement to install if the package is missing, such as ``bipedsim[unitree]``.
+        check: ``module:function`` that is called before the start with the robot and the parameters of the node, and
+            raises :class:`ConfigError` if the node would refuse them.
     """
 
     executable: str
@@ -47,15 +46,15 @@ INTERFACES = Table(
         )
     },
 )
-"""All of them by name, those of other packages too."""
+"""All vendor bridges by name, including those of third-party packages."""
 
 
 def get_interface(name: str) -> Interface:
-    """Return a row whose package is installed.
+    """Return an entry whose required package is installed.
 
     Raises:
-        UnknownNameError: There is no such interface.
-        ConfigError: What it needs is not installed.
+        UnknownNameError: There is no such vendor bridge.
+        ConfigError: The required package is not installed.
     """
     if name not in INTERFACES:
         raise UnknownNameError("interface", name, INTERFACES, "bring-up")
@@ -68,7 +67,7 @@ def get_interface(name: str) -> Interface:
 
 
 def check_interface(name: str, robot: Robot, parameters: Mapping[str, Any]) -> None:
-    """Check a robot and the parameters of an interface's node before anything starts.
+    """Check the robot and the parameters of a vendor bridge's node before the start.
 
     Raises:
         ConfigError: The node would refuse them.
@@ -79,6 +78,6 @@ def check_interface(name: str, robot: Robot, parameters: Mapping[str, Any]) -> N
 
 
 def node_module(executable: str) -> str:
-    """Return the module of the node of an interface by the name of its executable; empty if it is none."""
+    """Return the module of the vendor bridge with this executable; empty if there is none."""
     rows = (INTERFACES[name] for name in INTERFACES)
     return next((row.module for row in rows if row.executable == executable), "")

@@ -1,1 +1,1 @@
-"""Unitree's low-level DDS topics: ``rt/lowstate`` and ``rt/lowcmd``, as unitree_sdk2 speaks them (docs/unitree.md)."""
+"""Bridge to Unitree's low-level DDS topics ``rt/lowstate`` and ``rt/lowcmd``, as in unitree_sdk2 (docs/unitree.md)."""

@@ -1,4 +1,4 @@
-"""The vendor's DDS topics by cyclonedds: state out, commands and calls in."""
+"""Connect to the vendor's DDS topics with cyclonedds: publish states, receive commands and service requests."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _WAIT_NS = 100_000_000
 _MOST = 16
 _MOST_ENDPOINTS = 1000
 LIBRARY = f"cyclonedds {version('cyclonedds')}"
-"""What the programs have to use, too: versions 0.10 and 11 do not find each other."""
+"""Version that the vendor's programs must use too: versions 0.10 and 11 do not discover each other."""
 
 
 def configuration(interface: str) -> str:
-    """Return the configuration of cyclonedds that listens on one network interface, or on the one it finds best."""
+    """Return cyclonedds' configuration for one network interface, or for automatic selection."""
     which = f'name="{interface}"' if interface else 'autodetermine="true"'
     return (
         '<CycloneDDS><Domain Id="any"><General><Interfaces>'
@@ -37,18 +37,18 @@ def configuration(interface: str) -> str:
 
 
 class Bus:
-    """The topics of a machine. Commands and calls are served by a thread of its own.
+    """Vendor's topics of one machine; a separate thread handles commands and service requests.
 
     Args:
-        domain: Of DDS.
-        family: Of its messages, by name.
-        interface: Of the network, such as ``lo``; empty for the one that cyclonedds finds best.
-        on_command: Called with each serialised message on rt/lowcmd, in turn.
-        failed: Called with what went wrong in that thread, which goes on.
-        switcher: Answers the calls.
+        domain: DDS domain.
+        family: Family of message types, by name.
+        interface: Network interface, such as ``lo``; empty for automatic selection.
+        on_command: Called with each serialised message on rt/lowcmd, in order.
+        failed: Called with an error message of the thread, which continues.
+        switcher: Answers the service requests.
 
     Raises:
-        ConfigError: There is no such network interface, or cyclonedds cannot use it.
+        ConfigError: The network interface does not exist, or cyclonedds cannot use it.
     """
 
     def __init__(
@@ -84,36 +84,36 @@ class Bus:
         self._thread = threading.Thread(target=self._run, name="rt/lowcmd", daemon=True)
 
     def start(self) -> None:
-        """Begin to take commands and calls."""
+        """Start the thread."""
         self._thread.start()
 
     def publish_state(self, data: bytes) -> None:
-        """Publish a serialised rt/lowstate."""
+        """Publish a serialised rt/lowstate message."""
         self._state.write(self._state_type.of(data))
 
     def programs(self) -> int:
-        """Return how many writers of rt/lowcmd are heard."""
+        """Return the number of connected writers of rt/lowcmd."""
         return len(self._commands.get_matched_publications())
 
     def strangers(self) -> set[str]:
-        """Return the types of writers on rt/lowcmd that are not ours, and which are not heard therefore."""
+        """Return other message types of writers on rt/lowcmd, which are therefore not received."""
         types = {name.replace("::", ".") for name in self._types(COMMAND)}
         return types - {self._command_type.__idl_typename__}
 
     def misfits(self) -> int:
-        """Return how many writers on rt/lowcmd call their type as ours is called, and are not heard all the same."""
+        """Return the number of writers on rt/lowcmd with the same type name that are nevertheless not connected."""
         ours = self._command_type.__idl_typename__
         same = sum(name.replace("::", ".") == ours for name in self._types(COMMAND))
         return max(0, same - self.programs())
 
     def robots(self) -> int:
-        """Return how many write rt/lowstate, this one included."""
+        """Return the number of writers of rt/lowstate, including this one."""
         return len(self._types(STATE))
 
     def _types(self, topic: str) -> list[str]:
-        """Return the type of each writer of a topic that is there now."""
+        """Return the type of each present writer of a topic."""
         endpoints = self._publications.read(_MOST_ENDPOINTS)
-        return [one.type_name for one in endpoints if getattr(one, "topic_name", "") == topic]
+        return [endpoint.type_name for endpoint in endpoints if getattr(endpoint, "topic_name", "") == topic]
 
     def stop(self) -> None:
         """End the thread."""
@@ -131,7 +131,7 @@ class Bus:
                 for request in self._requests.take(_MOST):
                     self._answer(request)
             except Exception as error:
-                # Whatever one message met: the others must be served.
+                # A failure in one message must not prevent the handling of the others.
                 self._failed(f"{type(error).__name__}: {error}")
                 self._stop.wait(0.01)
 

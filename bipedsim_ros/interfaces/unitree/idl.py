@@ -1,7 +1,8 @@
-"""Types of Unitree's topics for cyclonedds: names and order of members as in the public IDL of unitree_sdk2.
+"""Define the types of Unitree's topics for cyclonedds, with names and order of members as in unitree_sdk2's public IDL.
 
-No annotations from the future here: cyclonedds reads them as they are. The low-level messages are moved as bytes
-(:mod:`.layout`); their types are there so that programs of the vendor find the same description of them.
+This module must not import annotations from __future__, because cyclonedds evaluates the annotations. The low-level
+messages are read and written as bytes (:mod:`.layout`). Their types exist so that the vendor's programs discover the
+same description.
 """
 
 # mypy: disable-error-code="call-arg"
@@ -14,10 +15,10 @@ from cyclonedds.idl import IdlStruct, annotations, types
 from bipedsim_ros.interfaces.unitree.layout import GO, HG
 
 
-def _moved_as_bytes(kind: type[Any]) -> type[Any]:
-    """Have the samples of a type be serialised messages, in their attribute ``data``; ``kind.of(data)`` makes one.
+def _as_bytes(kind: type[Any]) -> type[Any]:
+    """Make the samples of a type serialised messages in the attribute ``data``; ``kind.of(data)`` creates a sample.
 
-    What cyclonedds itself would do is still there as ``kind.__idl__.serialize(sample)``.
+    cyclonedds' own serialisation remains available as ``kind.__idl__.serialize(sample)``.
     """
 
     def of(cls: type[Any], /, data: bytes, *_args: object, **_options: object) -> Any:
@@ -34,7 +35,7 @@ def _moved_as_bytes(kind: type[Any]) -> type[Any]:
 @annotations.final
 @annotations.autoid("sequential")
 class MotorCmd(IdlStruct, typename="unitree_hg.msg.dds_.MotorCmd_"):
-    """What one motor is to do."""
+    """Command to one motor."""
 
     mode: types.uint8
     q: types.float32
@@ -45,12 +46,12 @@ class MotorCmd(IdlStruct, typename="unitree_hg.msg.dds_.MotorCmd_"):
     reserve: types.uint32
 
 
-@_moved_as_bytes
+@_as_bytes
 @dataclass
 @annotations.final
 @annotations.autoid("sequential")
 class LowCmd(IdlStruct, typename="unitree_hg.msg.dds_.LowCmd_"):
-    """What all motors are to do."""
+    """Command to all motors."""
 
     mode_pr: types.uint8
     mode_machine: types.uint8
@@ -63,7 +64,7 @@ class LowCmd(IdlStruct, typename="unitree_hg.msg.dds_.LowCmd_"):
 @annotations.final
 @annotations.autoid("sequential")
 class ImuState(IdlStruct, typename="unitree_hg.msg.dds_.IMUState_"):
-    """What the IMU measures."""
+    """Measurements of the IMU."""
 
     quaternion: types.array[types.float32, 4]
     gyroscope: types.array[types.float32, 3]
@@ -76,7 +77,7 @@ class ImuState(IdlStruct, typename="unitree_hg.msg.dds_.IMUState_"):
 @annotations.final
 @annotations.autoid("sequential")
 class MotorState(IdlStruct, typename="unitree_hg.msg.dds_.MotorState_"):
-    """What one motor measures."""
+    """Measurements of one motor."""
 
     mode: types.uint8
     q: types.float32
@@ -90,12 +91,12 @@ class MotorState(IdlStruct, typename="unitree_hg.msg.dds_.MotorState_"):
     reserve: types.array[types.uint32, 4]
 
 
-@_moved_as_bytes
+@_as_bytes
 @dataclass
 @annotations.final
 @annotations.autoid("sequential")
 class LowState(IdlStruct, typename="unitree_hg.msg.dds_.LowState_"):
-    """What the robot measures."""
+    """Measurements of the robot."""
 
     version: types.array[types.uint32, 2]
     mode_pr: types.uint8
@@ -112,7 +113,7 @@ class LowState(IdlStruct, typename="unitree_hg.msg.dds_.LowState_"):
 @annotations.final
 @annotations.autoid("sequential")
 class MotorCmdGo(IdlStruct, typename="unitree_go.msg.dds_.MotorCmd_"):
-    """What one motor is to do."""
+    """Command to one motor."""
 
     mode: types.uint8
     q: types.float32
@@ -127,18 +128,18 @@ class MotorCmdGo(IdlStruct, typename="unitree_go.msg.dds_.MotorCmd_"):
 @annotations.final
 @annotations.autoid("sequential")
 class BmsCmdGo(IdlStruct, typename="unitree_go.msg.dds_.BmsCmd_"):
-    """What the battery is to do."""
+    """Command to the battery."""
 
     off: types.uint8
     reserve: types.array[types.uint8, 3]
 
 
-@_moved_as_bytes
+@_as_bytes
 @dataclass
 @annotations.final
 @annotations.autoid("sequential")
 class LowCmdGo(IdlStruct, typename="unitree_go.msg.dds_.LowCmd_"):
-    """What all motors are to do."""
+    """Command to all motors."""
 
     head: types.array[types.uint8, 2]
     level_flag: types.uint8
@@ -160,7 +161,7 @@ class LowCmdGo(IdlStruct, typename="unitree_go.msg.dds_.LowCmd_"):
 @annotations.final
 @annotations.autoid("sequential")
 class ImuStateGo(IdlStruct, typename="unitree_go.msg.dds_.IMUState_"):
-    """What the IMU measures."""
+    """Measurements of the IMU."""
 
     quaternion: types.array[types.float32, 4]
     gyroscope: types.array[types.float32, 3]
@@ -173,7 +174,7 @@ class ImuStateGo(IdlStruct, typename="unitree_go.msg.dds_.IMUState_"):
 @annotations.final
 @annotations.autoid("sequential")
 class MotorStateGo(IdlStruct, typename="unitree_go.msg.dds_.MotorState_"):
-    """What one motor measures."""
+    """Measurements of one motor."""
 
     mode: types.uint8
     q: types.float32
@@ -192,7 +193,7 @@ class MotorStateGo(IdlStruct, typename="unitree_go.msg.dds_.MotorState_"):
 @annotations.final
 @annotations.autoid("sequential")
 class BmsStateGo(IdlStruct, typename="unitree_go.msg.dds_.BmsState_"):
-    """What the battery measures."""
+    """Measurements of the battery."""
 
     version_high: types.uint8
     version_low: types.uint8
@@ -205,12 +206,12 @@ class BmsStateGo(IdlStruct, typename="unitree_go.msg.dds_.BmsState_"):
     cell_vol: types.array[types.uint16, 15]
 
 
-@_moved_as_bytes
+@_as_bytes
 @dataclass
 @annotations.final
 @annotations.autoid("sequential")
 class LowStateGo(IdlStruct, typename="unitree_go.msg.dds_.LowState_"):
-    """What the robot measures."""
+    """Measurements of the robot."""
 
     head: types.array[types.uint8, 2]
     level_flag: types.uint8
@@ -240,7 +241,7 @@ class LowStateGo(IdlStruct, typename="unitree_go.msg.dds_.LowState_"):
 @annotations.final
 @annotations.autoid("sequential")
 class RequestIdentity(IdlStruct, typename="unitree_api.msg.dds_.RequestIdentity_"):
-    """Which request, and what is asked for."""
+    """Identifier of a request, and of the called function."""
 
     id: types.int64
     api_id: types.int64
@@ -250,7 +251,7 @@ class RequestIdentity(IdlStruct, typename="unitree_api.msg.dds_.RequestIdentity_
 @annotations.final
 @annotations.autoid("sequential")
 class RequestLease(IdlStruct, typename="unitree_api.msg.dds_.RequestLease_"):
-    """By what right."""
+    """Lease of a request."""
 
     id: types.int64
 
@@ -259,7 +260,7 @@ class RequestLease(IdlStruct, typename="unitree_api.msg.dds_.RequestLease_"):
 @annotations.final
 @annotations.autoid("sequential")
 class RequestPolicy(IdlStruct, typename="unitree_api.msg.dds_.RequestPolicy_"):
-    """How it is to be served."""
+    """Priority of a request, and whether it needs a response."""
 
     priority: types.int32
     noreply: bool
@@ -269,7 +270,7 @@ class RequestPolicy(IdlStruct, typename="unitree_api.msg.dds_.RequestPolicy_"):
 @annotations.final
 @annotations.autoid("sequential")
 class RequestHeader(IdlStruct, typename="unitree_api.msg.dds_.RequestHeader_"):
-    """Head of a request."""
+    """Header of a request."""
 
     identity: RequestIdentity
     lease: RequestLease
@@ -280,7 +281,7 @@ class RequestHeader(IdlStruct, typename="unitree_api.msg.dds_.RequestHeader_"):
 @annotations.final
 @annotations.autoid("sequential")
 class Request(IdlStruct, typename="unitree_api.msg.dds_.Request_"):
-    """A call of a service."""
+    """Request to a service."""
 
     header: RequestHeader
     parameter: str
@@ -291,7 +292,7 @@ class Request(IdlStruct, typename="unitree_api.msg.dds_.Request_"):
 @annotations.final
 @annotations.autoid("sequential")
 class ResponseStatus(IdlStruct, typename="unitree_api.msg.dds_.ResponseStatus_"):
-    """How it went."""
+    """Status code of a response."""
 
     code: types.int32
 
@@ -300,7 +301,7 @@ class ResponseStatus(IdlStruct, typename="unitree_api.msg.dds_.ResponseStatus_")
 @annotations.final
 @annotations.autoid("sequential")
 class ResponseHeader(IdlStruct, typename="unitree_api.msg.dds_.ResponseHeader_"):
-    """Head of a response."""
+    """Header of a response."""
 
     identity: RequestIdentity
     status: ResponseStatus
@@ -310,7 +311,7 @@ class ResponseHeader(IdlStruct, typename="unitree_api.msg.dds_.ResponseHeader_")
 @annotations.final
 @annotations.autoid("sequential")
 class Response(IdlStruct, typename="unitree_api.msg.dds_.Response_"):
-    """What a service answers."""
+    """Response of a service."""
 
     header: ResponseHeader
     data: str
@@ -318,4 +319,4 @@ class Response(IdlStruct, typename="unitree_api.msg.dds_.Response_"):
 
 
 TYPES: dict[str, tuple[type[Any], type[Any]]] = {HG.name: (LowCmd, LowState), GO.name: (LowCmdGo, LowStateGo)}
-"""rt/lowcmd and rt/lowstate by family."""
+"""Types of rt/lowcmd and rt/lowstate by family."""

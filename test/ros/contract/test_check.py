@@ -321,4 +321,4 @@ def test_a_graph_with_any_part_of_a_robot_is_not_empty() -> None:
         (Evidence("live", True, {CONTRACT.commands.found_as: TopicEvidence((), (), end)}), False),
     ]
     for evidence, nobody in graphs:
-        assert evidence.nobody(CONTRACT) == nobody, evidence
+        assert evidence.no_robot(CONTRACT) == nobody, evidence
