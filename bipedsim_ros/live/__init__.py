@@ -1,4 +1,4 @@
-"""What a running robot looks like, from the newest of its topics, and what a page asks of it."""
+"""Show a running robot from its newest messages, and send requests of the page to the nodes."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The newest message of a topic, taken when somebody looks: nothing happens in Python when one comes."""
+"""Read the newest message of a topic only on demand, without a Python callback per message."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bipedsim_ros.wire import Topic, message_class, profile, relative, topics
 
 
 class Newest:
-    """A subscription that keeps the newest message, and costs the publisher as little as one can.
+    """Subscription that stores only the newest message, at minimum cost for the publisher.
 
     Args:
         node: The node.
         topic, foot, name: See :func:`bipedsim_ros.wire.publisher`.
-        qos: Asked for; a deeper one keeps more than the newest.
+        qos: Requested quality of service; a larger depth stores more messages.
     """
 
     def __init__(
@@ -36,14 +36,14 @@ class Newest:
         )
 
     def take(self) -> bytes | None:
-        """Return the next message, serialised, or None; never block."""
+        """Return the next serialised message, or None; never block."""
         return Inbox.take_from(self._subscription)
 
     def all(self) -> Iterator[bytes]:
-        """Yield all messages that are there."""
+        """Yield all stored messages."""
         while (data := self.take()) is not None:
             yield data
 
     def close(self) -> None:
-        """End the subscription."""
+        """Destroy the subscription."""
         self._node.destroy_subscription(self._subscription)

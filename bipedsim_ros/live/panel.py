@@ -1,4 +1,4 @@
-"""The controls of a live page: time, pushes, velocity, and the command line of the next run."""
+"""Add the controls to a live page: time, pushes, velocity, and the command line of the next run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bipedsim.numerics import Array
 from bipedsim.recording import schema
 from bipedsim.runs import heading_of
 from bipedsim.view.page import Page
-from bipedsim_ros.live.presence import Found
+from bipedsim_ros.live.presence import RunningRobot
 from bipedsim_ros.live.remote import CONTROLLER, SIM, Answer, Remote
 from bipedsim_ros.live.steering import Steering, TeleopParams
 from bipedsim_ros.loop import SimParams
@@ -26,7 +26,7 @@ from bipedsim_ros.wire import topics
 SHOWN = ("push_timeout", "real_time_factor", "clock", "title", "ground")
 """Parameters of sim_node that the page shows."""
 STATUS_ID, ANSWER_ID, COMMAND_ID = "bipedsim-status", "bipedsim-answer", "bipedsim-command"
-"""Ids of elements of the page, for who reads it by machine."""
+"""Ids of elements of the page, for programs that read it."""
 DIRECTIONS = {
     "ahead": (1.0, 0.0, 0.0),
     "back": (-1.0, 0.0, 0.0),
@@ -35,32 +35,32 @@ DIRECTIONS = {
     "up": (0.0, 0.0, 1.0),
     "down": (0.0, 0.0, -1.0),
 }
-"""Of a push, as the robot sees it."""
+"""Directions of a push, in the robot's heading frame."""
 KEYS = {"w": "faster", "s": "slower", "a": "turn left", "d": "turn right", "q": "step left", "e": "step right"}
 STOP_KEY = "space"
 PAUSE_KEY, STEP_KEY = "p", "n"
 FACTORS = (0.01, 10.0)
-"""Real-time factors that the page offers; sim_node takes more."""
+"""Range of the real-time factor on the page; sim_node accepts a larger range."""
 MOST_DRAG = 2.0
-"""Longest way [m] that a body is dragged, each metre of which is the weight of the robot."""
-_TOLD_S = 10.0
+"""Maximum distance by which a body is dragged [m]; the force is the robot's weight per metre."""
+_NOTIFICATION_S = 10.0
 _STYLE = "font-size:0.8em;line-height:1.5;padding:0 0.6em"
 
 
 class Panel:
-    """Controls on a page, and what came of them.
+    """Controls on a page, and the results of their actions.
 
-    Callbacks of the page run in threads of their own: they only leave what is to be done, which :meth:`look` does.
+    The page calls callbacks in its own threads. They only queue the actions; :meth:`look` executes them.
 
     Args:
         page: The page.
-        found: What it shows.
-        remote: Asks the nodes.
-        params: Steps and limits of velocities.
+        running: The robot that the page shows.
+        remote: Sends requests to the nodes.
+        params: Steps and limits of the velocities.
     """
 
-    def __init__(self, page: Page, found: Found, remote: Remote, params: TeleopParams) -> None:
-        self._page, self._found, self._remote = page, found, remote
+    def __init__(self, page: Page, running: RunningRobot, remote: Remote, params: TeleopParams) -> None:
+        self._page, self._running, self._remote = page, running, remote
         self._todo: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._steering = Steering(params)
         self._steered_by: int | None = None
@@ -71,26 +71,28 @@ class Panel:
         self._sim: dict[str, Any] = {}
         self._asked_sim = self._asked_controller = False
         self._status_text = ""
-        self._q: Array = found.robot.q_nominal
+        self._q: Array = running.robot.q_nominal
         gui = page.gui
         with gui.add_folder("Run", order=10.0):
             self._status = gui.add_html("")
-            if found.simulated:
+            if running.simulated:
                 self._add_time(gui)
             else:
-                gui.add_html(_told("no simulator is up: a robot can be neither paused, set back nor pushed from here"))
+                gui.add_html(
+                    _hint_html("no simulator is up: a robot can be neither paused, set back nor pushed from here")
+                )
             self._answer = gui.add_html("")
-        if found.simulated:
+        if running.simulated:
             with gui.add_folder("Push", order=20.0):
                 self._add_push(gui)
         with gui.add_folder("Velocity", order=30.0):
             self._add_velocity(gui, params)
-        if found.simulated:
+        if running.simulated:
             with gui.add_folder("Next run", order=40.0, expand_by_default=False):
                 self._add_next_run(gui)
-        page.server.on_client_disconnect(lambda client: self._todo.put(lambda: self._gone(client.client_id)))
+        page.server.on_client_disconnect(lambda client: self._todo.put(lambda: self._on_disconnect(client.client_id)))
 
-    # What is on it.
+    # Construction of the controls.
 
     def _add_time(self, gui: Any) -> None:
         self._pause = gui.add_button("Pause", hint=f"time stands still, or goes on (key {PAUSE_KEY.upper()})")
@@ -105,8 +107,8 @@ class Panel:
         self._key(gui, "One step", STEP_KEY, lambda: self._remote.trigger("One step"))
 
     def _add_push(self, gui: Any) -> None:
-        robot = self._found.robot
-        self._bodies = _bodies(self._found)
+        robot = self._running.robot
+        self._bodies = _bodies(self._running)
         self._body = gui.add_dropdown("Body", tuple(self._bodies))
         self._direction = gui.add_dropdown("Direction", tuple(DIRECTIONS), hint="as the robot sees it")
         self._impulse = gui.add_number(
@@ -123,7 +125,7 @@ class Panel:
         self._later(self._lasts.on_update, self._change_lasts)
         push = gui.add_button("Push")
         self._later(push.on_click, self._press_push)
-        gui.add_html(_told("or drag a body with Ctrl held: a metre is the robot's weight"))
+        gui.add_html(_hint_html("or drag a body with Ctrl held: a metre is the robot's weight"))
         self._page.scene.on_drag(lambda *drag: self._todo.put(lambda: self._drag(*drag)))
 
     def _add_velocity(self, gui: Any, params: TeleopParams) -> None:
@@ -141,45 +143,47 @@ class Panel:
         stop = gui.add_button("Stop walking")
         self._later(stop.on_click, lambda: self._press(" ", None))
         keys = " ".join(KEYS).upper()
-        self._heard = gui.add_html(_told(f"keys {keys}, {STOP_KEY}: stop"))
+        self._heard = gui.add_html(_hint_html(f"keys {keys}, {STOP_KEY}: stop"))
         for key, meaning in (*KEYS.items(), (STOP_KEY, "stop walking")):
             command = gui.add_command(meaning.capitalize(), hotkey=key.upper() if len(key) == 1 else key)
             command.on_trigger(lambda event, key=key: self._pressed(" " if key == STOP_KEY else key, event.client_id))
 
     def _add_next_run(self, gui: Any) -> None:
-        run = self._found.run
+        run = self._running.run
         models, presets = tuple(CONTACT_MODELS), tuple(PRESETS)
-        self._model = gui.add_dropdown("Contact model", models, initial_value=_one_of(models, run.get("contact_model")))
+        self._model = gui.add_dropdown(
+            "Contact model", models, initial_value=_valid_or_first(models, run.get("contact_model"))
+        )
         self._hardware = gui.add_dropdown("Hardware", presets)
         self._record = gui.add_checkbox("Record", False, hint="a recording begins with its run")
-        for one in (self._model, self._hardware, self._record):
-            self._later(one.on_update, self._show_command)
+        for control in (self._model, self._hardware, self._record):
+            self._later(control.on_update, self._show_command)
         self._command = gui.add_html("")
         self._show_command()
 
     def _later(self, register: Callable[[Callable[[Any], None]], Any], work: Callable[[], None]) -> None:
-        """Have ``work`` done when somebody uses a control, and not when the panel itself sets it."""
+        """Queue ``work`` when the user changes a control, but not when the panel itself sets it."""
         register(lambda event: self._todo.put(work) if event.client_id is not None else None)
 
     def _key(self, gui: Any, name: str, key: str, work: Callable[[], None]) -> None:
         gui.add_command(name, hotkey=key.upper()).on_trigger(lambda _: self._todo.put(work))
 
-    # What is done with it.
+    # Execution of the actions.
 
     def look(self) -> None:
-        """Do what the page has asked for since the last look, and go on with what lasts."""
+        """Execute the queued actions, and continue a drag."""
         while not self._todo.empty():
             self._todo.get()()
         if self._dragged is not None:
             self._remote.push(*self._dragged)
 
-    def renew(self, found: Found) -> None:
-        """Go on with a run that looks the same, whose nodes may have other parameters."""
-        self._found = found
+    def renew(self, running: RunningRobot) -> None:
+        """Continue with a run that looks the same, whose nodes may have other parameters."""
+        self._running = running
         self._asked_sim = self._asked_controller = False
 
     def _ask(self) -> None:
-        """Ask the nodes for what the page shows of them, once they are there."""
+        """Request the displayed parameters from the nodes, once they exist."""
         if not self._asked_sim:
             self._asked_sim = self._remote.read(SIM, SHOWN, self._take_sim)
         if not self._asked_controller:
@@ -188,30 +192,30 @@ class Panel:
     def show(
         self, q: Array, health: Mapping[str, tuple[int, str, Mapping[str, str]]], there: bool, more: Sequence[str] = ()
     ) -> None:
-        """Show how the run is.
+        """Show the state of the run.
 
         Args:
-            q: Configuration of the robot, for directions.
-            health: What the nodes say, see :class:`bipedsim_ros.live.Readings`.
-            there: Whether the robot is there.
-            more: What else there is to say.
+            q: Configuration of the robot, for the directions of pushes.
+            health: Diagnostics of the nodes, see :class:`bipedsim_ros.live.Readings`.
+            there: Whether the robot is present.
+            more: Further notes.
         """
         self._q = q
-        if there and self._found.simulated:
+        if there and self._running.simulated:
             self._ask()
         rows = list(more)
         if not there:
             rows.append("nothing is up any more: waiting for it to come back")
-        elif self._found.simulated:
+        elif self._running.simulated:
             rows += self._loop_rows(health)
         else:
             rows.append("a robot, or what keeps its contract")
         rows += [text for name, (level, text, _) in health.items() if there and level and name != _LOOP]
         text = "".join(f"<div>{escape(row)}</div>" for row in rows)
-        heard = "" if self._remote.steerable else "; nobody takes velocities now"
+        notes = "" if self._remote.steerable else "; nobody takes velocities now"
         if self._remote.steered_by_others:
-            heard += "; others send velocities, too"
-        self._heard.content = _told(f"keys {' '.join(KEYS).upper()}, {STOP_KEY}: stop{heard}")
+            notes += "; others send velocities, too"
+        self._heard.content = _hint_html(f"keys {' '.join(KEYS).upper()}, {STOP_KEY}: stop{notes}")
         if text != self._status_text:
             self._status_text = text
             self._status.content = f'<div id="{STATUS_ID}" style="{_STYLE}">{text}</div>'
@@ -233,7 +237,7 @@ class Panel:
             self._pause.label = "Resume" if paused else "Pause"
 
     def answered(self, answer: Answer) -> None:
-        """Show what came of something; a failure, in all browsers, until somebody closes it."""
+        """Show the result of an action; a failure appears in all browsers."""
         text = f"{answer.asked}: {answer.text}" if answer.good else f"{answer.asked} failed: {answer.text}"
         colour = "inherit" if answer.good else "#c0392b"
         self._answer.content = f'<div id="{ANSWER_ID}" style="{_STYLE};color:{colour}">{escape(text)}</div>'
@@ -241,8 +245,10 @@ class Panel:
             self._set_paused(answer.asked in ("Pause", "One step"))
         if not answer.good:
             for client in self._page.server.get_clients().values():
-                client.add_notification(f"{answer.asked} failed", answer.text, color="red", auto_close_seconds=_TOLD_S)
-            # What is shown is what holds.
+                client.add_notification(
+                    f"{answer.asked} failed", answer.text, color="red", auto_close_seconds=_NOTIFICATION_S
+                )
+            # The controls may show the refused value, so the parameters are read again.
             self._asked_sim = False
 
     def _take_sim(self, values: Mapping[str, Any]) -> None:
@@ -269,7 +275,7 @@ class Panel:
             self.answered(Answer("Push", False, "sim_node has not said how long a push lasts: try again"))
             return
         impulse = float(self._impulse.value)
-        force = impulse / self._push_timeout * self._seen_by_robot(np.array(DIRECTIONS[self._direction.value]))
+        force = impulse / self._push_timeout * self._in_world(np.array(DIRECTIONS[self._direction.value]))
         self._remote.push(force, self._bodies[self._body.value])
         text = f"{impulse:g} N.s {self._direction.value} on {self._body.value}: {np.linalg.norm(force):.4g} N for "
         good = self._remote.pushable
@@ -278,8 +284,8 @@ class Panel:
         )
 
     def _drag(self, body: str, way: Array, on: bool) -> None:
-        """Push a body along ``way`` (3,) [m], or let it go."""
-        weight = self._found.robot.weight
+        """Push a body along ``way`` (3,) [m], or stop the push."""
+        weight = self._running.robot.weight
         force = weight * way * min(1.0, MOST_DRAG / max(float(np.linalg.norm(way)), 1e-9))
         self._dragged = (force, body) if on else None
         if on:
@@ -287,9 +293,9 @@ class Panel:
         else:
             self._remote.push(np.zeros(3), body)
 
-    def _seen_by_robot(self, direction: Array) -> Array:
-        """Return a direction (3,) of the robot's heading frame in the world."""
-        heading = heading_of(self._q) if self._found.robot.free_flyer and np.isfinite(self._q[:7]).all() else 0.0
+    def _in_world(self, direction: Array) -> Array:
+        """Convert a direction (3,) from the robot's heading frame to the world."""
+        heading = heading_of(self._q) if self._running.robot.free_flyer and np.isfinite(self._q[:7]).all() else 0.0
         c, s = math.cos(heading), math.sin(heading)
         return np.array([c * direction[0] - s * direction[1], s * direction[0] + c * direction[1], direction[2]])
 
@@ -317,8 +323,8 @@ class Panel:
         self._steered_by = client
         self._remote.steer(self._steering.velocity)
 
-    def _gone(self, client: int) -> None:
-        """Stop the robot that was steered from a page that was closed, and let go what it may have dragged."""
+    def _on_disconnect(self, client: int) -> None:
+        """Stop the robot and end a drag if the page that steered the robot was closed."""
         self._dragged = None
         if client == self._steered_by and any(self._steering.velocity):
             self._press(" ", None)
@@ -331,10 +337,10 @@ class Panel:
         self._show_command()
 
     def _show_command(self) -> None:
-        about = self._found.run.get(schema.ABOUT, {})
-        # What pictures call a file is its name alone; the node that was given it knows where it is.
+        about = self._running.run.get(schema.ABOUT, {})
+        # Recordings store only the name of a file; the node's parameters contain its path.
         words = {
-            "robot": self._controller.get("robot") or self._found.robot.name,
+            "robot": self._controller.get("robot") or self._running.robot.name,
             "controller": self._controller.get("controller", ""),
             "scenario": self._sim.get("title", about.get("scenario", "")),
             "ground": self._sim.get("ground", about.get("ground", "")),
@@ -352,24 +358,24 @@ _LOOP, _COMMANDS = "bipedsim: loop", "bipedsim: commands"
 
 
 def command_of(words: Mapping[str, str]) -> str:
-    """Return the command that starts a run with these options, as a shell takes it; empty ones are left out."""
-    given = [part for name, word in words.items() if word for part in (f"--{name}", word)]
-    return shlex.join(["bipedsim", "up", "--view", *given])
+    """Return the command that starts a run with these options, quoted for a shell; empty options are omitted."""
+    options = [part for name, word in words.items() if word for part in (f"--{name}", word)]
+    return shlex.join(["bipedsim", "up", "--view", *options])
 
 
-def _told(text: str) -> str:
+def _hint_html(text: str) -> str:
     return f'<div style="{_STYLE};opacity:0.75">{escape(text)}</div>'
 
 
-def _one_of(names: tuple[str, ...], given: Any) -> str:
-    return given if given in names else names[0]
+def _valid_or_first(names: tuple[str, ...], value: Any) -> str:
+    return value if value in names else names[0]
 
 
-def _bodies(found: Found) -> dict[str, str]:
-    """Return what may be pushed: what the page calls it to what /push does."""
+def _bodies(running: RunningRobot) -> dict[str, str]:
+    """Return the bodies that may be pushed: name on the page to name on /push."""
     import pinocchio as pin
 
-    model = found.robot.model
+    model = running.robot.model
     links = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
     named = {"base": "", **{name: name for name in links}}
-    return {**named, **{one.name: one.name for one in found.objects}}
+    return {**named, **{body.name: body.name for body in running.objects}}

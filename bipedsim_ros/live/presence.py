@@ -1,4 +1,4 @@
-"""Who is up: a simulator, which says what it simulates, or a robot that keeps the contract and says nothing more."""
+"""Detect a running robot: a simulator, which publishes its settings, or a real robot, which does not."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.wire import MessageError, parse, relative, topics
 
 GRAPH_PERIOD = 0.25
-"""How often the graph is asked who is there [s]."""
+"""Interval between two checks of the ROS graph [s]."""
 ALONE = 3.0
-"""How long joint states are published, and no word of a simulator, until they are taken for those of a robot [s]: a
-simulator that ends does not take all back at once."""
+"""Time with joint states but without a simulator, after which a real robot is assumed [s]. The topics of a simulator
+that ends do not disappear at the same time."""
 MOST_PUSHES = 20
-"""Pushes that are kept: the last ones, of which one for each body may act."""
+"""Maximum number of stored pushes; the newest are kept, of which one for each body may act."""
 MOST_RUN = 1 << 24
-"""Bytes of what a simulator says of its run: a ground of many patches has some."""
+"""Maximum size of the settings of a run [bytes]; a ground of many patches is large."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What is up.
+class RunningRobot:
+    """A running robot and its environment.
 
     Attributes:
-        robot, ground, objects: What there is to be seen.
-        run: What a simulator says of its run (:func:`bipedsim.runs.describe_run`); empty for a robot.
+        robot, ground, objects: Visible objects.
+        run: Settings of the simulated run (:func:`bipedsim.runs.describe_run`); empty for a real robot.
     """
 
     robot: Robot
@@ -48,29 +48,30 @@ class Found:
 
     @property
     def simulated(self) -> bool:
-        """Whether it is simulated."""
+        """Whether the robot is simulated."""
         return bool(self.run)
 
-    def looks_like(self, other: Found) -> bool:
-        """Return whether both look the same, so that a page of one does for the other."""
+    def looks_like(self, other: RunningRobot) -> bool:
+        """Return whether both look the same, so that the same page can show them."""
         keys = ("robot", "ground", "objects")
         same = all(self.run.get(key) == other.run.get(key) for key in keys)
         return same and self.robot.source == other.robot.source and self.simulated == other.simulated
 
 
 class Presence:
-    """Looks who is up in the namespace of the node.
+    """Detects the running robot in the namespace of the node.
 
     Args:
         node: The node.
-        robot: Name of the robot; empty: what the simulator says, or the controller.
-        ground: Name of the ground of a robot; a simulator says its own.
-        controller_robot: Returns what the controller has as its robot; empty if nobody answers.
-        tell: Called with what a reader of the terminal should know.
+        robot: Name of the robot; empty for the one that the simulator or the controller reports.
+        ground: Name of the ground of a real robot; a simulator reports its own.
+        controller_robot: Returns the robot that the controller reports; empty without an answer.
+        tell: Called with messages for the user.
 
     Attributes:
-        there: Whether anybody publishes joint states now.
-        pushes: What acts, or acted, from outside: the pushes of the run as the simulator tells them.
+        there: Whether any node publishes joint states now.
+        found: The running robot, or the last one; None before the first.
+        pushes: Newest pushes of the run, as published by the simulator.
     """
 
     def __init__(
@@ -88,23 +89,23 @@ class Presence:
         self._run = Newest(node, topics.RUN, qos=topics.RUN.offered)
         self._looked = -GRAPH_PERIOD
         self._since: float | None = None
-        self._told = ""
+        self._last_message = ""
         self._lost = False
         self.there = False
-        self.found: Found | None = None
+        self.found: RunningRobot | None = None
         self.pushes: list[Mapping[str, Any]] = []
 
-    def look(self) -> Found | None:
-        """Return what is up, or was last; None while nothing has been.
+    def look(self) -> RunningRobot | None:
+        """Return the running robot, or the last one; None before the first.
 
         Raises:
-            ConfigError: It cannot be shown here; the message says why and what to do.
+            ConfigError: The robot cannot be shown; the message contains reason and remedy.
         """
         now = time.monotonic()
         if now - self._looked >= GRAPH_PERIOD:
             self._looked = now
             self.there = bool(self._node.count_publishers(relative(topics.JOINT_STATES.name)))
-            # Another one may come.
+            # After an interruption, another robot may start.
             self._lost = self._lost or not self.there
             if not self.there or self._node.count_publishers(relative(topics.RUN.name)):
                 self._since = None
@@ -118,31 +119,31 @@ class Presence:
         return self.found
 
     def _read_run(self, data: bytes) -> None:
-        """Take in what a simulator says: at every reset what it runs, and each push."""
+        """Read a message on /run: settings at every reset, or a push."""
         try:
-            said = json.loads(parse(data, String, MOST_RUN).data)
-            if not isinstance(said, dict) or not isinstance(said.get(schema.ABOUT, {}), dict):
+            entry = json.loads(parse(data, String, MOST_RUN).data)
+            if not isinstance(entry, dict) or not isinstance(entry.get(schema.ABOUT, {}), dict):
                 raise ValueError("it is no JSON object that tells of a run")
-            if "push" in said:
-                # Whether it can be shown.
-                push = said["push"]
+            if "push" in entry:
+                # Raise an error now if the push is invalid.
+                push = entry["push"]
                 pushes_at({"pushes": [push]}, push["t"] + push["after"])
         except (MessageError, ValueError, TypeError, KeyError, RecursionError) as error:
             self._tell(f"message on {topics.RUN.name} dropped: {error}")
             return
-        if "push" in said:
-            self.pushes = [*self.pushes[1 - MOST_PUSHES :], said["push"]]
-        elif "robot" in said:
+        if "push" in entry:
+            self.pushes = [*self.pushes[1 - MOST_PUSHES :], entry["push"]]
+        elif "robot" in entry:
             self.pushes = []
-            self.found, self._lost = self._simulated(said), False
+            self.found, self._lost = self._simulated(entry), False
 
-    def _simulated(self, run: Mapping[str, Any]) -> Found:
+    def _simulated(self, run: Mapping[str, Any]) -> RunningRobot:
         before = self.found
-        if before is not None and before.looks_like(Found(before.robot, before.ground, run=run)):
-            return Found(before.robot, before.ground, before.objects, run)
+        if before is not None and before.looks_like(RunningRobot(before.robot, before.ground, run=run)):
+            return RunningRobot(before.robot, before.ground, before.objects, run)
         name = self._robot or str(run["robot"])
         try:
-            return Found(
+            return RunningRobot(
                 load_robot(name), Ground(patches_of(run["ground"])), parse_objects(run.get("objects", ())), run
             )
         except BipedSimError as error:
@@ -150,19 +151,19 @@ class Presence:
                 f"the simulator runs the robot {name}, which cannot be shown: {error}. Name another one: --robot"
             ) from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            said = "what the simulator says of its run is damaged, or of another version of bipedsim"
-            raise ConfigError(f"{said} ({type(error).__name__}: {error})") from error
+            problem = "what the simulator says of its run is damaged, or of another version of bipedsim"
+            raise ConfigError(f"{problem} ({type(error).__name__}: {error})") from error
 
     def _find_robot(self) -> None:
         name = self._robot or self._controller_robot()
         if name:
-            self.found, self._lost = Found(load_robot(name), get_ground(self._ground)), False
+            self.found, self._lost = RunningRobot(load_robot(name), get_ground(self._ground)), False
             self.pushes = []
             return
-        told = (
+        message = (
             f"a robot publishes {topics.JOINT_STATES.name}, and nobody says which one: name it, as in "
             "bipedsim view --robot talos (bipedsim robots lists them; a robot.yaml does as well)"
         )
-        if told != self._told:
-            self._told = told
-            self._tell(told)
+        if message != self._last_message:
+            self._last_message = message
+            self._tell(message)

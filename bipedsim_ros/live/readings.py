@@ -1,4 +1,4 @@
-"""What the topics of a robot say at one instant, as a page shows it."""
+"""Combine the newest messages of a robot's topics into the state that a page shows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bipedsim.recording.bag import Qos
 from bipedsim.sim import Observation
 from bipedsim.view.page import Instant, pushes_at
 from bipedsim_ros.live.newest import Newest
-from bipedsim_ros.live.presence import Found
+from bipedsim_ros.live.presence import RunningRobot
 from bipedsim_ros.loop import Drops
 from bipedsim_ros.wire import (
     NS_PER_S,
@@ -38,30 +38,31 @@ from bipedsim_ros.wire import (
 )
 
 READOUT_PERIOD_S = 1.0
-"""How often the graph is asked for readouts that a controller has."""
+"""Interval between two searches of the ROS graph for telemetry topics [s]."""
 FEW = Qos(reliability="best_effort", depth=20)
-"""For what several nodes publish: the newest of each."""
+"""For topics with several publishers: the newest message of each."""
 _AT = {label: i for i, label in enumerate(CONTACT_FIELDS)}
 
 
 class Readings:
-    """The subscriptions of a viewer, and the last that each of them said.
+    """Subscriptions of a viewer, and the newest value of each.
 
     Args:
         node: The node.
-        found: What is up.
-        ft_sign: Of the ankle wrenches, see :class:`bipedsim_ros.loop.SimParams`.
-        warn: Called with what is wrong with a message.
+        running: The running robot.
+        ft_sign: Sign of the ankle wrenches, see :class:`bipedsim_ros.loop.SimParams`.
+        warn: Called with a warning about an invalid message.
 
     Attributes:
         t: Time of the newest joint states [s]; NaN before the first.
-        health: Of each subject of /diagnostics its level, message and values.
+        fallen: Whether the controller has detected a fall.
+        health: Level, message and values of each status on /diagnostics.
     """
 
-    def __init__(self, node: Node, found: Found, ft_sign: float, warn: Callable[[str], None]) -> None:
-        self._node, self._found = node, found
+    def __init__(self, node: Node, running: RunningRobot, ft_sign: float, warn: Callable[[str], None]) -> None:
+        self._node, self._running = node, running
         self._drops = Drops(warn)
-        robot = found.robot
+        robot = running.robot
         model, feet = robot.model, len(robot.soles)
         self._data = model.createData()
         self._passive = passive_columns(model, robot.idx_v)
@@ -77,7 +78,7 @@ class Readings:
         self._ankle_readers = [WrenchReader(ft_sign) for _ in robot.soles]
         self._contact_readers = [_numbers() for _ in robot.soles]
         self._odometry_reader = _odometry()
-        self._object_readers = {one.name: _odometry() for one in found.objects}
+        self._object_readers = {body.name: _odometry() for body in running.objects}
         self._body_reader = _numbers()
         self._command_reader = JointStateReader(robot.joint_names)
         self._command = Observation.zeros(robot.nu, 0)
@@ -85,18 +86,18 @@ class Readings:
         self._shown: dict[str, Callable[[bytes], None]] = {}
         self._bundle_reader = BundleReader()
         self._readouts: dict[str, float] = {}
-        self._together: frozenset[str] = frozenset()
-        self._alone: dict[str, Newest] = {}
+        self._bundled: frozenset[str] = frozenset()
+        self._single: dict[str, Newest] = {}
         self._looked = 0.0
         self._begin_ns = 0
         self._base: Array | None = None
         self._base_twist = np.zeros(6)
-        self._imu_came = False
+        self._has_imu = False
         self._wrench = np.full((feet, 6), np.nan)
         self._contact = np.full((feet, len(CONTACT_FIELDS)), np.nan)
         self._bodies: Array | None = None
         self._objects: dict[str, Array] = {}
-        self._commanded = False
+        self._has_command = False
         self.t = np.nan
         self.fallen = False
         self.health: dict[str, tuple[int, str, dict[str, str]]] = {}
@@ -104,26 +105,26 @@ class Readings:
 
     @property
     def robot(self) -> Robot:
-        """What is shown."""
-        return self._found.robot
+        """The robot that is shown."""
+        return self._running.robot
 
     def _subscribe(self) -> None:
-        self._listen(topics.DIAGNOSTICS, self._on_diagnostics, qos=FEW)
-        self._listen(topics.READOUTS_SHOWN, self._on_readouts(topics.READOUTS_SHOWN))
-        self._listen(topics.FALLEN, self._on_fallen, qos=topics.FALLEN.offered)
-        if self._found.simulated:
+        self._subscribe_to(topics.DIAGNOSTICS, self._on_diagnostics, qos=FEW)
+        self._subscribe_to(topics.READOUTS_SHOWN, self._on_readouts(topics.READOUTS_SHOWN))
+        self._subscribe_to(topics.FALLEN, self._on_fallen, qos=topics.FALLEN.offered)
+        if self._running.simulated:
             self._subscribe_to_simulator()
             return
-        self._listen(topics.JOINT_STATES, self._on_joints)
+        self._subscribe_to(topics.JOINT_STATES, self._on_joints)
         for k, sole in enumerate(self.robot.soles):
-            self._listen(topics.ANKLE_WRENCH, self._on_ankle(k), sole.name)
-        self._listen(topics.IMU, self._on_imu)
+            self._subscribe_to(topics.ANKLE_WRENCH, self._on_ankle(k), sole.name)
+        self._subscribe_to(topics.IMU, self._on_imu)
         if self.robot.free_flyer:
-            self._listen(topics.ODOMETRY, self._on_base)
+            self._subscribe_to(topics.ODOMETRY, self._on_base)
 
     def _subscribe_to_simulator(self) -> None:
-        """Listen to the one topic that has all; its parts are read as messages of their topics."""
-        self._listen(topics.SHOWN, self._on_shown)
+        """Subscribe to the bundle of all topics; its parts are read as messages of these topics."""
+        self._subscribe_to(topics.SHOWN, self._on_shown)
         self._shown = {
             topics.JOINT_STATES.name: self._on_joints,
             topics.APPLIED.name: self._on_command,
@@ -136,29 +137,29 @@ class Readings:
         for name in self._object_readers:
             self._shown[topics.OBJECTS.of("", name)] = self._on_object(name)
 
-    def _listen(self, topic: topics.Topic, take: Callable[[bytes], None], foot: str = "", **more: Any) -> Newest:
+    def _subscribe_to(self, topic: topics.Topic, take: Callable[[bytes], None], foot: str = "", **more: Any) -> Newest:
         newest = Newest(self._node, topic, foot, **more)
         self._take.append((newest, take))
         return newest
 
-    def _ignore(self, newest: Newest) -> None:
-        self._take = [one for one in self._take if one[0] is not newest]
+    def _unsubscribe(self, newest: Newest) -> None:
+        self._take = [entry for entry in self._take if entry[0] is not newest]
         newest.close()
 
     def close(self) -> None:
-        """End all subscriptions."""
+        """Destroy all subscriptions."""
         for newest, _ in self._take:
             newest.close()
         self._take.clear()
 
     def forget(self) -> None:
-        """Forget what was said, as another robot of the same looks may come."""
+        """Discard all values, because another robot of the same appearance may start."""
         self._base, self._bodies, self.t = None, None, np.nan
-        for one in fields(self._observation):
-            values = getattr(self._observation, one.name)
+        for info in fields(self._observation):
+            values = getattr(self._observation, info.name)
             if isinstance(values, np.ndarray):
                 values.fill(0.0)
-        self._imu_came = self._commanded = self.fallen = False
+        self._has_imu = self._has_command = self.fallen = False
         self._begin_ns = 0
         self._wrench.fill(np.nan)
         self._contact.fill(np.nan)
@@ -167,18 +168,18 @@ class Readings:
         self.health.clear()
 
     def take(self, now: float) -> bool:
-        """Take what has come by the time ``now`` [s]; return whether there is anything new to show."""
+        """Read the messages that have arrived by the time ``now`` [s]; return whether any value is new."""
         if now - self._looked >= READOUT_PERIOD_S and self.t > 0.0:
             self._looked = now
             self._find_readouts()
-        came = False
+        changed = False
         for newest, take in tuple(self._take):
             for data in newest.all():
-                came = self._read(newest.name, data, take) or came
-        return came
+                changed = self._read(newest.name, data, take) or changed
+        return changed
 
     def _read(self, name: str, data: bytes, take: Callable[[bytes], None]) -> bool:
-        """Have a message of a topic taken; tell, and return False, where it cannot be read."""
+        """Process a message of a topic; log and return False if it cannot be read."""
         try:
             take(data)
         except MessageError as error:
@@ -187,28 +188,28 @@ class Readings:
         return True
 
     def _find_readouts(self) -> None:
-        """Listen one by one to readouts that the controller, which may be another's, does not tell together."""
+        """Subscribe to single telemetry topics if the controller, which may be third-party, does not bundle them."""
         if not self._node.count_publishers(relative(topics.READOUTS_SHOWN.name)):
-            self._together = frozenset()
-        elif not self._together:
-            # They come.
+            self._bundled = frozenset()
+        elif not self._bundled:
+            # The publisher exists, so its first bundle will arrive.
             return
-        alone = {} if self._together else {topics.PLAN.name: (topics.PLAN, "", self._on_readouts(topics.PLAN))}
+        single = {} if self._bundled else {topics.PLAN.name: (topics.PLAN, "", self._on_readouts(topics.PLAN))}
         prefix = self._node.resolve_topic_name(relative(topics.READOUTS.name + "x"))[:-1]
         for full, types in self._node.get_topic_names_and_types():
             name = full.removeprefix(prefix)
-            if name != full and "/" not in name and name not in self._together and "std_msgs/msg/Float64" in types:
-                alone[full] = (topics.READOUTS, name, self._on_readout(name))
-        for full in self._alone.keys() - alone.keys():
-            self._ignore(self._alone.pop(full))
-        for full in alone.keys() - self._alone.keys():
-            topic, name, take = alone[full]
-            self._alone[full] = self._listen(topic, take, name=name)
+            if name != full and "/" not in name and name not in self._bundled and "std_msgs/msg/Float64" in types:
+                single[full] = (topics.READOUTS, name, self._on_readout(name))
+        for full in self._single.keys() - single.keys():
+            self._unsubscribe(self._single.pop(full))
+        for full in single.keys() - self._single.keys():
+            topic, name, take = single[full]
+            self._single[full] = self._subscribe_to(topic, take, name=name)
 
-    # One for each topic.
+    # Readers of the topics.
 
     def _on_shown(self, data: bytes) -> None:
-        # Of what touches nothing the simulator says nothing.
+        # The bundle contains body contacts only while there are any.
         self._bodies = None
         for name, part in self._bundle_reader.read(data):
             take = self._shown.get(name)
@@ -225,7 +226,7 @@ class Readings:
 
     def _on_imu(self, data: bytes) -> None:
         self._imu_reader.read(data, self._observation)
-        self._imu_came = True
+        self._has_imu = True
 
     def _on_foot(self, readers: Sequence[WrenchReader], wrench: Array, k: int) -> Callable[[bytes], None]:
         return lambda data: readers[k].read(data, wrench[k])
@@ -262,12 +263,12 @@ class Readings:
             raise MessageError(f"it has {len(numbers)} numbers, not those of a robot of {self.robot.nu} joints")
         forces = numbers[1:].reshape(-1, 3)
         touched = np.any(forces != 0.0, axis=1, keepdims=True)
-        # When the last body is let go, all is NaN once.
+        # After the end of the last contact, one message contains only NaN.
         self._bodies = np.where(touched, forces, np.nan) if np.isfinite(forces).all() else None
 
     def _on_command(self, data: bytes) -> None:
         self._command_reader.read(data, self._command)
-        self._commanded = True
+        self._has_command = True
 
     def _on_fallen(self, data: bytes) -> None:
         self.fallen = bool(parse(data, Bool).data)
@@ -288,13 +289,13 @@ class Readings:
             numbers = reader.read(data)[0]
             if reader.layout is not layout:
                 dims = parse(data, Float64MultiArray).layout.dim
-                # What others named is of another controller.
+                # Names of an earlier layout belong to another controller.
                 for name in names:
                     self._readouts.pop(name, None)
                 names = dims[0].label.split(",") if dims else []
                 layout = reader.layout
                 if topic is topics.READOUTS_SHOWN:
-                    self._together = frozenset(names)
+                    self._bundled = frozenset(names)
             if len(names) != len(numbers):
                 raise MessageError(f"it has {len(numbers)} numbers, and its layout names {len(names)}")
             self._readouts |= zip(names[1:], numbers[1:].tolist(), strict=True)
@@ -306,15 +307,15 @@ class Readings:
             values = {pair.key: pair.value for pair in status.values}
             self.health[status.name] = (int.from_bytes(status.level, "little"), status.message, values)
 
-    # What follows.
+    # Values derived from the messages.
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What a reader should know is missing, in words."""
-        found, robot = self._found, self.robot
+        """Texts about missing data, for the user."""
+        running, robot = self._running, self.robot
         lacks = []
         if np.isnan(self.t):
-            return (f"no message on {(topics.SHOWN if found.simulated else topics.JOINT_STATES).name} yet",)
+            return (f"no message on {(topics.SHOWN if running.simulated else topics.JOINT_STATES).name} yet",)
         missing = [name for name in robot.joint_names if name in self._joints_reader.missing]
         if missing:
             lacks.append(f"{topics.JOINT_STATES.name} lacks {', '.join(missing)}: the robot cannot be shown")
@@ -324,10 +325,10 @@ class Readings:
             named = ", ".join(self._passive_names)
             lacks.append(f"no topic says where {named} are: shown as the robot stands")
         if robot.free_flyer and self._base is None:
-            name = topics.GROUND_TRUTH.name if found.simulated else topics.ODOMETRY.name
-            turned = f"its attitude is that of {topics.IMU.name}" if self._imu_came else "it stands upright"
-            lacks.append(f"nothing on {name}: it is shown where it began, {turned}")
-        if not found.simulated and np.isnan(self._wrench).all() and robot.soles:
+            name = topics.GROUND_TRUTH.name if running.simulated else topics.ODOMETRY.name
+            attitude = f"its attitude is that of {topics.IMU.name}" if self._has_imu else "it stands upright"
+            lacks.append(f"nothing on {name}: it is shown where it began, {attitude}")
+        if not running.simulated and np.isnan(self._wrench).all() and robot.soles:
             lacks.append("nothing on the topics of the ankle wrenches: no forces")
         return tuple(lacks)
 
@@ -335,17 +336,17 @@ class Readings:
         return bool(np.isnan(self._observation.joint_position[self.robot.nu :]).any())
 
     def instant(self, pushes: Sequence[Mapping[str, Any]], notes: tuple[str, ...] = ()) -> Instant:
-        """Return what the topics say now.
+        """Return the present state of the robot.
 
         Args:
-            pushes: Of the run, as the simulator tells them.
-            notes: What a reader should know besides.
+            pushes: Pushes of the run, as published by the simulator.
+            notes: Further notes for the user.
         """
         robot, seen, contact = self.robot, self._observation, self._contact
         q, v = self._configuration()
         known = np.isfinite(contact[:, _AT["mode"]])
-        if self._found.simulated:
-            # In the air there is neither a CoP nor a margin.
+        if self._running.simulated:
+            # A foot in the air has neither a CoP nor a margin.
             margin = contact[:, _AT["cop_margin"]].reshape(-1, 1)
             cop = np.where(np.isfinite(margin), centre_of_pressure(self._wrench, 0.0), np.nan)
         else:
@@ -369,18 +370,18 @@ class Readings:
             joint_position=seen.joint_position[: robot.nu].copy(),
             joint_velocity=seen.joint_velocity[: robot.nu].copy(),
             joint_effort=seen.joint_effort[: robot.nu].copy(),
-            joint_command=self._command.joint_effort.copy() if self._commanded else None,
+            joint_command=self._command.joint_effort.copy() if self._has_command else None,
             body_forces=self._bodies,
             objects=dict(self._objects),
             push=pushes_at({"pushes": pushes}, self.t),
             plan=plan_of(self._readouts),
             readouts=without_plan(self._readouts),
-            estimated=not self._found.simulated and self._base is not None,
+            estimated=not self._running.simulated and self._base is not None,
             notes=(*notes, *(("fallen",) if self.fallen else ()), *self.lacks),
         )
 
     def _configuration(self) -> tuple[Array, Array]:
-        """Return configuration and velocities of pinocchio's model."""
+        """Return configuration and velocities of the pinocchio model."""
         robot, seen = self.robot, self._observation
         q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
         q[robot.idx_q] = seen.joint_position[: robot.nu]
@@ -397,14 +398,14 @@ class Readings:
             q[:7] = self._base
             v[:6] = self._base_twist
         else:
-            q = self._found.ground.place(self._turned(q))
+            q = self._running.ground.place(self._with_imu_attitude(q))
         return q, v
 
-    def _turned(self, q: Array) -> Array:
-        """Return a configuration with the attitude that the IMU measures, about the origin of the base."""
+    def _with_imu_attitude(self, q: Array) -> Array:
+        """Return a configuration with the attitude measured by the IMU, rotated about the origin of the base."""
         robot, orientation = self.robot, self._observation.imu_orientation
         length = float(np.linalg.norm(orientation))
-        if not (self._imu_came and np.isfinite(length) and abs(length - 1.0) < 0.1):
+        if not (self._has_imu and np.isfinite(length) and abs(length - 1.0) < 0.1):
             return q
         pin.forwardKinematics(robot.model, self._data, np.where(np.isfinite(q), q, robot.q_nominal))
         world_imu = self._data.oMi[robot.imu_joint_id] * robot.placement_joint_imu

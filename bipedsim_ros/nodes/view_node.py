@@ -23,7 +23,7 @@ from rclpy.node import Node
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
 from bipedsim.view.page import Instant, Page, Trail, check_page
-from bipedsim_ros.live import CONTROLLER, Answer, Found, Panel, Presence, Readings, Remote, ViewParams
+from bipedsim_ros.live import CONTROLLER, Answer, Panel, Presence, Readings, Remote, RunningRobot, ViewParams
 from bipedsim_ros.loop import Background
 from bipedsim_ros.nodes.duplicate_nodes import DISCOVERY_S, where_is_it
 from bipedsim_ros.nodes.node_main import run_node
@@ -68,7 +68,7 @@ class ViewNode:
         self._remote = Remote(node, self._answered)
         self._presence = Presence(node, params.robot, params.ground, self._controller_robot, self._log)
         self._background = Background(node)
-        self._found: Found | None = None
+        self._running: RunningRobot | None = None
         self._shown: _OpenPage | None = None
         self._settings: dict[str, str] = {}
         self._asked = False
@@ -86,7 +86,7 @@ class ViewNode:
             while not self._stop:
                 now = time.monotonic()
                 self._update_presence()
-                if self._found is None:
+                if self._running is None:
                     # If a robot is present, _presence has already reported what the page lacks.
                     if now >= remind_at and not self._presence.there:
                         remind_at = now + _REMINDER_S
@@ -128,7 +128,7 @@ class ViewNode:
 
     def _update_presence(self) -> None:
         """Open or update the page for the robot that is present."""
-        found, before = self._presence.look(), self._found
+        running, before = self._presence.look(), self._running
         if self._present != self._presence.there:
             self._present = self._presence.there
             self._settings.clear()
@@ -141,29 +141,29 @@ class ViewNode:
                 self._log("nothing is up any more: waiting for it to come back")
             if self._present and self._shown is not None:
                 self._shown.readings.forget()
-        if found is None or found is before:
+        if running is None or running is before:
             return
-        self._found = found
-        if before is None or not found.looks_like(before):
-            self._open(found)
+        self._running = running
+        if before is None or not running.looks_like(before):
+            self._open(running)
         elif self._shown is not None:
             # After a reset or in the next run of the same robot, earlier messages are no longer valid.
             self._shown.readings.forget()
-            self._shown.panel.renew(found)
+            self._shown.panel.renew(running)
 
-    def _open(self, found: Found) -> None:
+    def _open(self, running: RunningRobot) -> None:
         self._close()
         params = self._params
-        title = found.robot.name + self._node.get_namespace().rstrip("/").replace("/", " ")
-        page = Page(found.robot, found.ground, params.host, params.port, found.objects, title)
-        readings = Readings(self._node, found, params.ft_sign, self._node.get_logger().warning)
-        panel = Panel(page, found, self._remote, params)
+        title = running.robot.name + self._node.get_namespace().rstrip("/").replace("/", " ")
+        page = Page(running.robot, running.ground, params.host, params.port, running.objects, title)
+        readings = Readings(self._node, running, params.ft_sign, self._node.get_logger().warning)
+        panel = Panel(page, running, self._remote, params)
         # NaN coordinates hide the robot until its first message.
-        page.show(Instant(t=0.0, q=np.full(found.robot.model.nq, np.nan)))
-        self._shown = _OpenPage(page, readings, panel, Trail(page.gui, found.robot))
-        kind = "simulated" if found.simulated else "a robot, with no simulator"
+        page.show(Instant(t=0.0, q=np.full(running.robot.model.nq, np.nan)))
+        self._shown = _OpenPage(page, readings, panel, Trail(page.gui, running.robot))
+        kind = "simulated" if running.simulated else "a robot, with no simulator"
         # Other programs wait for this line.
-        print(f"{READY} {page.address}: {found.robot.name}, {kind}", flush=True)
+        print(f"{READY} {page.address}: {running.robot.name}, {kind}", flush=True)
         if params.browser and not self._opened:
             self._opened = webbrowser.open(page.address)
 

@@ -1,10 +1,12 @@
-"""The bytes of Unitree's low-level messages of humanoids, and their checksum.
+"""Convert Unitree's low-level messages for humanoids between numbers and bytes, and compute their checksum.
 
-There are two families of them: ``unitree_hg`` (G1, H1_2) and ``unitree_go`` (H1, and robots with four legs). A message
-has two layouts. Its checksum is over the C struct; DDS carries plain CDR, in which structs are not padded. Numpy writes
-and reads the numbers in a buffer with the layout of C, whose bytes are then moved: making Python objects of a state
-costs 0.5 ms, half of a core at 1 kHz. Nothing here needs DDS. Names and order of the members are those of the vendor's
-public IDL (unitree_sdk2, BSD-3-Clause).
+There are two families: ``unitree_hg`` (G1, H1_2) and ``unitree_go`` (H1, and robots with four legs). A message has two
+layouts. Its checksum is that of the C struct. DDS transmits plain CDR, in which structs are not padded. Numpy reads and
+writes the numbers in a buffer with the C layout, and the bytes are then copied to CDR. Creation of Python objects for a
+state would take 0.5 ms, half of a core at 1 kHz.
+
+This module does not need DDS. Names and order of the members are those of the vendor's public IDL (unitree_sdk2,
+BSD-3-Clause).
 """
 
 from __future__ import annotations
@@ -48,12 +50,12 @@ class Family:
     """A family of messages.
 
     Attributes:
-        name: IDL module, of which the types are members.
-        n: Motors of every message, whether the machine has them or not.
+        name: IDL module of the types.
+        n: Number of motors in every message; the machine may have fewer.
         low_cmd, low_state: rt/lowcmd and rt/lowstate as C structs.
-        on: Modes of a motor that is on; 0 is off.
-        no_position, no_velocity: Sizes of a position [rad] and a velocity [rad/s] that stand for none: no stiffness, no
-            damping.
+        on: Values of ``mode`` for an active motor; 0 is off.
+        no_position, no_velocity: Magnitudes of a position [rad] and a velocity [rad/s] that mean "no target". The motor
+            then has no stiffness or no damping, respectively.
     """
 
     name: str
@@ -93,7 +95,7 @@ GO = Family(
         *(("temperature_ntc2", "u1"), ("power_v", "<f4"), ("power_a", "<f4"), ("fan_frequency", "<u2", 4)),
         *(("reserve", "<u4"), ("crc", "<u4")),
     ),
-    # The strong motors of H1 are on by 10. PosStopF and VelStopF of the vendor's examples.
+    # The strong motors of H1 use mode 10. The magnitudes are PosStopF and VelStopF in the vendor's examples.
     on=(1, 10),
     no_position=2.146e9,
     no_velocity=16000.0,
@@ -101,81 +103,84 @@ GO = Family(
 FAMILIES = {family.name: family for family in (HG, GO)}
 
 HEADER = b"\0\1\0\0"
-"""Of plain CDR, little endian."""
-_READABLE = (b"\0\1", b"\0\7")  # versions 1 and 2 of it, which are one where no number has more than 4 bytes
+"""Header of plain CDR, little endian."""
+_READABLE = (b"\0\1", b"\0\7")  # versions 1 and 2 of CDR, which are identical without numbers of more than 4 bytes
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def crc(words: bytes) -> int:
-    """Return Unitree's checksum of a C struct whose last word is the place of that checksum.
+    """Return Unitree's checksum of a C struct, whose last word is the checksum itself.
 
-    CRC-32 with the polynomial 0x04c11db7, begun with all ones, over little-endian words from their highest bit on, with
-    nothing reflected: zlib's, of the same polynomial, with every bit order turned round.
+    The checksum is CRC-32 with the polynomial 0x04c11db7 and an initial value of all ones. It processes little-endian
+    words from their highest bit, without reflection. zlib's CRC uses the same polynomial with all bit orders reversed.
     """
-    turned = np.frombuffer(words, "<u4")[:-1].byteswap().tobytes().translate(_REVERSED)
-    return int(f"{zlib.crc32(turned) ^ 0xFFFFFFFF:032b}"[::-1], 2)
+    reversed_bits = np.frombuffer(words, "<u4")[:-1].byteswap().tobytes().translate(_REVERSED)
+    return int(f"{zlib.crc32(reversed_bits) ^ 0xFFFFFFFF:032b}"[::-1], 2)
 
 
-def _places(kind: np.dtype[Any], c: int, cdr: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the place of every number in C and in CDR, and its size, in bytes; CDR aligns numbers alone."""
+def _offsets(kind: np.dtype[Any], c: int, cdr: int) -> Iterator[tuple[int, int, int]]:
+    """Yield offset in C, offset in CDR and size of every number, in bytes; CDR aligns only numbers."""
     if kind.subdtype is not None:
         base, shape = kind.subdtype
         for k in range(int(np.prod(shape))):
-            for place in _places(base, c + k * base.itemsize, cdr):
-                yield place
-                cdr = place[1] + place[2]
+            for offset in _offsets(base, c + k * base.itemsize, cdr):
+                yield offset
+                cdr = offset[1] + offset[2]
     elif kind.fields is not None:
         for name in kind.names or ():
-            part, offset = kind.fields[name][:2]
-            for place in _places(part, c + offset, cdr):
-                yield place
-                cdr = place[1] + place[2]
+            part, start = kind.fields[name][:2]
+            for offset in _offsets(part, c + start, cdr):
+                yield offset
+                cdr = offset[1] + offset[2]
     else:
         yield c, -(-cdr // kind.itemsize) * kind.itemsize, kind.itemsize
 
 
 class Cdr:
-    """A message as both: numbers in ``values``, bytes as DDS carries them.
+    """A message in both layouts: numbers in ``values``, and bytes for DDS.
 
     Args:
-        kind: The C struct, without numbers of more than 4 bytes, its checksum last.
+        kind: The C struct, without numbers of more than 4 bytes, and with the checksum last.
 
     Attributes:
-        values: A structured array of numpy without dimensions, of which members are read and written.
-        size: Bytes of the serialised message.
+        values: Structured numpy array without dimensions; read and write its members.
+        size: Size of the serialised message [bytes].
     """
 
     def __init__(self, kind: np.dtype[Any]) -> None:
         self._buffer = bytearray(kind.itemsize)
         self.values = np.frombuffer(self._buffer, kind, 1).reshape(())
         self._c = np.frombuffer(self._buffer, "u1")
-        places = list(_places(kind, 0, 0))
-        self._from: Indices = np.array([c + i for c, _, size in places for i in range(size)], dtype=np.intp)
-        self._to: Indices = np.array([cdr + i for _, cdr, size in places for i in range(size)], dtype=np.intp)
+        offsets = list(_offsets(kind, 0, 0))
+        self._from: Indices = np.array([c + i for c, _, size in offsets for i in range(size)], dtype=np.intp)
+        self._to: Indices = np.array([cdr + i for _, cdr, size in offsets for i in range(size)], dtype=np.intp)
         self._out = np.zeros(len(HEADER) + int(self._to[-1]) + 1, dtype="u1")
         self._out[: len(HEADER)] = np.frombuffer(HEADER, "u1")
         self._to += len(HEADER)
         self.size = len(self._out)
 
     def serialized(self) -> bytes:
-        """Return the message with its checksum, as DDS carries it."""
+        """Return the serialised message with its checksum."""
         self.values["crc"] = crc(bytes(self._buffer))
         self._out[self._to] = self._c[self._from]
         return self._out.tobytes()
 
     def read(self, data: bytes) -> tuple[str, str] | None:
-        """Take a serialised message into ``values``, which hold nothing of use where it is refused.
+        """Read a serialised message into ``values``, which are invalid if the message is refused.
 
         Returns:
-            None, or what is wrong with its form: a kind, by which it is counted, and a text.
+            None, or the fault of the message: the kind under which it is counted, and a text.
         """
         if data[:2] not in _READABLE:
             return "encoding", f"it begins with {data[:4].hex()}, not as little-endian plain CDR does"
         if len(data) != self.size:
             return "size", f"it has {len(data)} bytes, expected {self.size}: is the SDK for another robot?"
-        # What pads the structs stays 0: it has no meaning in CDR and none in the checksum's.
+        # The padding of the structs remains 0, because the checksum includes it but CDR does not.
         self._c[self._from] = np.frombuffer(data, "u1")[self._to]
-        expected, given = crc(bytes(self._buffer)), int(self.values["crc"])
-        if given == expected:
+        expected, received = crc(bytes(self._buffer)), int(self.values["crc"])
+        if received == expected:
             return None
-        return "crc", f"its crc is {given}, and that of its numbers {expected}: fill in msg.crc = CRC().Crc(msg) last"
+        return (
+            "crc",
+            f"its crc is {received}, and that of its numbers {expected}: fill in msg.crc = CRC().Crc(msg) last",
+        )

@@ -1,4 +1,4 @@
-"""rt/lowcmd to impedances of joints: what the machine would do, or why it is refused."""
+"""Convert rt/lowcmd to joint impedances, or refuse it as the machine would."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NUMBERS = ("q", "dq", "tau", "kp", "kd")
 
 
 class LowCommands:
-    """Reads commands of motors, and refuses what no machine should get.
+    """Reads motor commands and refuses invalid ones.
 
     Args:
-        machine: Which motor turns which joint.
+        machine: Assignment of motors to joints.
 
     Attributes:
-        command: Torque, position, velocity, stiffness and damping of each joint (nu,) by the last sound message.
+        command: Torque, position, velocity, stiffness and damping of each joint (nu,) from the last valid message.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -31,36 +31,36 @@ class LowCommands:
         self._message = Cdr(family.low_cmd)
         self._is_on = np.isin(np.arange(256), family.on)
         self._none = family.no_position, family.no_velocity
-        self._builds = "mode_pr" in (family.low_cmd.names or ())
+        self._has_build = "mode_pr" in (family.low_cmd.names or ())
         nu = len(machine.motor)
         self._tau, self._q, self._dq, self._kp, self._kd = np.zeros((5, nu))
         self.command = Command(self._tau, self._q, self._dq, self._kp, self._kd)
 
     @property
     def drives(self) -> bool:
-        """Whether the last sound message asks any joint for anything: a stiffness, a damping or a torque."""
+        """Whether the last valid message contains a nonzero stiffness, damping or torque."""
         return bool(self._kp.any() or self._kd.any() or self._tau.any())
 
     def read(self, data: bytes) -> Fault | None:
-        """Take a serialised message into ``command`` if it is sound.
+        """Read a serialised message into ``command`` if it is valid.
 
-        Motors that the robot lacks are not looked at. One whose mode is 0 is off: it turns freely. Positions and
-        velocities that stand for none have no stiffness and no damping.
+        Motors that the robot lacks are ignored. A motor with mode 0 is off and turns freely. Positions and velocities
+        that mean "no target" set stiffness and damping to zero.
 
         Returns:
-            None, or what is wrong with the message; then ``command`` is left as it was.
+            None, or the fault of the message; in this case ``command`` is unchanged.
         """
-        wrong = self._message.read(data)
-        if wrong is not None:
-            return Fault(*wrong)
+        problem = self._message.read(data)
+        if problem is not None:
+            return Fault(*problem)
         values, machine = self._message.values, self._machine
-        if self._builds and values["mode_machine"] != machine.mode_machine:
+        if self._has_build and values["mode_machine"] != machine.mode_machine:
             return Fault(
                 "mode_machine",
                 f"its mode_machine is {values['mode_machine']}, that of this {machine.name} {machine.mode_machine}: "
                 "copy it from rt/lowstate",
             )
-        if self._builds and values["mode_pr"] != _PR:
+        if self._has_build and values["mode_pr"] != _PR:
             return Fault(
                 "mode_pr",
                 f"its mode_pr is {values['mode_pr']}: only 0 is simulated, pitch and roll of ankles and waist, not the "
@@ -91,5 +91,5 @@ class LowCommands:
         return None
 
     def copy_position(self) -> Array:
-        """Return the positions of the last sound message (nu,) [rad], as an array of their own."""
+        """Return a copy of the positions (nu,) [rad] of the last valid message."""
         return self._q.copy()

@@ -1,4 +1,4 @@
-"""What a robot measures as rt/lowstate."""
+"""Write the measurements of a robot as rt/lowstate."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _HEAD, _LOW_LEVEL = (0xFE, 0xEF), 0xFF
 _INT16 = (-32768, 32767)
 
 
-class LowState:
-    """Writes states of motors and IMU.
+class LowStateWriter:
+    """Writes the states of motors and IMU.
 
-    Motors that the robot lacks are on, and stand at zero: something holds them. Temperatures, voltages and what the
-    machine keeps for itself are zero. Where there is a place for forces of feet, it has what the ankles' sensors
-    measure along z, in whole newtons: the right foot first, then the left one, as the vendor numbers legs.
+    Motors that the robot lacks are reported as on and at rest at zero. Temperatures, voltages and internal values of
+    the machine are zero. If the message contains foot forces, they are the z components of the ankle wrenches, rounded
+    to newtons. The right foot comes first, according to the vendor's numbering of legs.
 
     Args:
-        machine: Which motor turns which joint.
+        machine: Assignment of motors to joints.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -34,7 +34,7 @@ class LowState:
             values["mode_machine"] = machine.mode_machine
         if "head" in names:
             values["head"], values["level_flag"] = _HEAD, _LOW_LEVEL
-        self._feels = "foot_force" in names
+        self._has_foot_force = "foot_force" in names
         self._motor = machine.motor
         self._states = values["motor_state"]
         self._states["mode"][list(machine.used)] = 1
@@ -42,13 +42,12 @@ class LowState:
         self._t = math.nan
 
     def serialized(self, observation: Observation, tick: int, remote: bytes) -> bytes:
-        """Return the message, as DDS carries it, with its checksum.
+        """Return the serialised message with its checksum.
 
         Args:
-            observation: What is measured; accelerations of joints are differences of their velocities since the last
-                one.
-            tick: Milliseconds.
-            remote: What the remote control says, 40 bytes.
+            observation: Measurements. Joint accelerations are differences of successive joint velocities.
+            tick: Time [ms].
+            remote: State of the remote control, 40 bytes.
         """
         values, states, motor = self._values, self._states, self._motor
         values["tick"] = tick & 0xFFFFFFFF
@@ -68,7 +67,7 @@ class LowState:
         imu["gyroscope"] = observation.imu_angular_velocity
         imu["accelerometer"] = observation.imu_linear_acceleration
         imu["rpy"] = roll_pitch_yaw(x, y, z, w)
-        if self._feels and len(observation.foot_wrench):
+        if self._has_foot_force and len(observation.foot_wrench):
             force = np.clip(np.rint(observation.foot_wrench[::-1, 2]), *_INT16)
             values["foot_force"][: len(force)] = values["foot_force_est"][: len(force)] = force
         values["wireless_remote"] = np.frombuffer(remote, "u1")
@@ -76,7 +75,7 @@ class LowState:
 
 
 def roll_pitch_yaw(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
-    """Return the angles [rad] of a unit quaternion about the axes x, then y, then z of the world."""
+    """Return the angles [rad] of a unit quaternion about the world axes x, then y, then z."""
     roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
     pitch = math.asin(min(1.0, max(-1.0, 2.0 * (w * y - z * x)))) if math.isfinite(w) else math.nan
     yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))

@@ -1,4 +1,4 @@
-"""Which motor of a machine turns which joint of a robot: a YAML file for each machine in ``machines/``."""
+"""Assign the motors of a machine to the joints of a robot, from a YAML file for each machine in ``machines/``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOLDER = Path(__file__).with_name("machines")
 
 @dataclass(frozen=True)
 class MachineFile:
-    """A machine as its file says it."""
+    """Content of a machine's file."""
 
     name: str = param("", "what messages call it", required=True)
     motors: tuple[str, ...] = param(
@@ -35,7 +35,7 @@ class MachineFile:
     mode_machine_by_joints: Mapping[str, int] = param({}, "the same of builds with this many joints")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the fields."""
+        """Yield an error message for each inconsistency between the fields."""
         most = FAMILIES[self.messages].n
         if len(self.motors) > most:
             yield f"motors: there are {len(self.motors)}, and at most {most} in a message"
@@ -46,16 +46,16 @@ class MachineFile:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as far as a robot is one.
+    """A machine, reduced to the joints of a robot.
 
     Attributes:
-        name: Of the machine.
-        family: Of its messages.
-        used: Numbers of its motors.
+        name: Name of the machine.
+        family: Family of its messages.
+        used: Indices of its motors.
         motor: (nu,) motor of each joint of the robot.
-        missing: Joints of the machine that the robot lacks, whose motors are reported as held at zero.
-        mode_machine: What the machine calls its build.
-        imu: Joint that carries its IMU; empty for the root link.
+        missing: Joints of the machine that the robot lacks; their motors are reported as at rest at zero.
+        mode_machine: Identifier of the machine's build.
+        imu: Joint whose body carries the IMU; empty for the root link.
     """
 
     name: str
@@ -72,7 +72,7 @@ def machine_files() -> tuple[MachineFile, ...]:
     """Return all machines.
 
     Raises:
-        ConfigError: A file is wrong.
+        ConfigError: A file is invalid.
     """
     files = (from_file(MachineFile, path) for path in sorted(_FOLDER.glob("*.yaml")))
     return tuple(file if file.motors else replace(file, motors=UNITREE_MOTORS[file.name]) for file in files)
@@ -82,22 +82,22 @@ def machine_for(joint_names: Sequence[str], pairs: Sequence[tuple[str, str]] = (
     """Return the machine that has all joints of a robot.
 
     Args:
-        joint_names: Of the robot.
-        pairs: Joints, each with the next one below it: of machines whose joints have the same names that one is taken
-            which numbers them from above.
+        joint_names: Joints of the robot.
+        pairs: Joints, each with its child joint. Among machines with the same joint names, they select the machine
+            that numbers parents before children.
 
     Raises:
-        ConfigError: There is none; the message names the joints that the nearest one lacks.
+        ConfigError: There is no such machine; the message names the joints that the nearest machine lacks.
     """
     files = machine_files()
-    lacks = [[name for name in joint_names if name not in file.motors] for file in files]
-    nearest = min(range(len(files)), key=lambda k: (len(lacks[k]), disorder(files[k].motors, pairs)))
+    missing = [[name for name in joint_names if name not in file.motors] for file in files]
+    nearest = min(range(len(files)), key=lambda k: (len(missing[k]), disorder(files[k].motors, pairs)))
     file = files[nearest]
-    if lacks[nearest]:
-        known = ", ".join(one.name for one in files)
+    if missing[nearest]:
+        known = ", ".join(candidate.name for candidate in files)
         raise ConfigError(
-            f"interface = 'unitree' knows {known}, and no motor of {file.name} turns {', '.join(lacks[nearest])}: name "
-            "the joints as Unitree's own URDF does, or add the machine as a file in bipedsim_ros/interfaces/unitree/"
+            f"interface = 'unitree' knows {known}, and no motor of {file.name} turns {', '.join(missing[nearest])}: "
+            "name the joints as Unitree's own URDF does, or add the machine as a file in bipedsim_ros/interfaces/unitree/"
             "machines"
         )
     number = {name: motor for motor, name in enumerate(file.motors)}
@@ -113,13 +113,13 @@ def machine_for(joint_names: Sequence[str], pairs: Sequence[tuple[str, str]] = (
 
 
 def misplaced_imu(machine: Machine, robot: Robot) -> str:
-    """Return what to say where the IMU of a robot is not on the body that carries the machine's; empty if it is."""
+    """Return a warning if the IMU of a robot is on another body than the machine's IMU; else an empty text."""
     names = robot.model.names
-    carries = names[robot.imu_joint_id] if robot.imu_joint_id > 1 else ""
-    if carries == (machine.imu if machine.imu in names else ""):
+    carrier = names[robot.imu_joint_id] if robot.imu_joint_id > 1 else ""
+    if carrier == (machine.imu if machine.imu in names else ""):
         return ""
-    places = [f"the body of {name}" if name else "the root link" for name in (carries, machine.imu)]
+    bodies = [f"the body of {name}" if name else "the root link" for name in (carrier, machine.imu)]
     return (
-        f"the IMU of this robot is on {places[0]}, that of {machine.name} on {places[1]}: programs take its attitude "
+        f"the IMU of this robot is on {bodies[0]}, that of {machine.name} on {bodies[1]}: programs take its attitude "
         "for that of the other one; name a frame there as `imu: {frame: NAME}` in robot.yaml"
     )

@@ -1,4 +1,4 @@
-"""Parameters of unitree_node. Nothing here needs ROS or DDS."""
+"""Define the parameters of unitree_node. This module needs neither ROS nor DDS."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class UnitreeParams:
     priority: int = like(SimParams, "priority", 0)
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong in the fields."""
+        """Yield an error message for each invalid field."""
         if min(self.stick_speed) <= 0.0:
             yield f"stick_speed = {list(self.stick_speed)} must be above 0"
         for text in self.remote:
@@ -57,18 +57,18 @@ class UnitreeParams:
 
 
 def check(robot: Robot, parameters: Mapping[str, Any]) -> None:
-    """Check what a bring-up would give the node for a robot.
+    """Check the parameters of the node for a robot, before a launch.
 
     Raises:
-        ConfigError: The robot is none of the vendor's machines, or parameters are wrong; all of it at once.
+        ConfigError: The robot is not one of the vendor's machines, or parameters are invalid; all errors at once.
     """
     faults: list[ConfigError] = []
-    for one in (
+    for check_part in (
         lambda: machine_for(robot.joint_names, pairs_along(robot)),
         lambda: from_mapping(UnitreeParams, parameters, "parameters of unitree_node"),
     ):
         try:
-            one()
+            check_part()
         except ConfigError as fault:
             faults.append(fault)
     together(faults)

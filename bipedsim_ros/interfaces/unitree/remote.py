@@ -1,4 +1,4 @@
-"""The remote control: words such as ``start`` and ``ly=0.5`` to the bytes that the machine has of it."""
+"""Convert words for the remote control, such as ``start`` and ``ly=0.5``, to its bytes in rt/lowstate."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ BUTTONS = (
     *("R1", "L1", "start", "select", "R2", "L2", "F1", "F2"),
     *("A", "B", "X", "Y", "up", "right", "down", "left"),
 )
-"""By their bit."""
+"""Buttons in the order of their bits."""
 STICKS = {"lx": 4, "rx": 8, "ry": 12, "ly": 20}
-"""Each with its place among the bytes: x to the right and y ahead, from -1 to 1."""
+"""Sticks with their offset in the bytes: x to the right and y ahead, from -1 to 1."""
 PRESS_S = 0.3
-"""How long a button is down."""
+"""Time for which a button remains pressed [s]."""
 _BIT = {name.lower(): bit for bit, name in enumerate(BUTTONS)}
 _SIZE, _KEYS = 40, 2
 _GANTRY = "gantry"
@@ -27,25 +27,25 @@ FORM = (
 )
 
 
-class Remote:
-    """What is pressed on the remote control, and where its sticks are."""
+class RemoteControl:
+    """State of the buttons and sticks of the remote control."""
 
     def __init__(self) -> None:
         self._bytes = bytearray(_SIZE)
         self._until: dict[int, float] = {}
 
-    def say(self, words: str, now: float) -> tuple[str, ...]:
+    def apply(self, words: str, now: float) -> tuple[str, ...]:
         """Press buttons and move sticks at the time ``now`` [s].
 
         Args:
-            words: Separated by blanks or commas. Buttons come up by themselves, sticks stay; ``release`` lets go of
-                them.
+            words: Words separated by blanks or commas. Buttons are released automatically, sticks keep their position;
+                ``release`` centres all sticks.
 
         Returns:
-            What the gantry is to do, which is no part of the remote control but has an operator, too.
+            Actions of the gantry. It is not part of the remote control, but the same operator controls it.
 
         Raises:
-            ConfigError: A word is none of them; then nothing has changed.
+            ConfigError: A word is invalid; in this case nothing has changed.
         """
         pressed: list[int] = []
         moved: dict[str, float] = {}
@@ -58,7 +58,7 @@ class Remote:
                 moved = dict.fromkeys(STICKS, 0.0)
             elif name == _GANTRY and text in GANTRY_ACTIONS:
                 actions.append(text)
-            elif equals and name in STICKS and (value := _share(text)) is not None:
+            elif equals and name in STICKS and (value := _stick_position(text)) is not None:
                 moved[name] = value
             else:
                 raise ConfigError(f"remote: {word!r} must be {FORM}, or release")
@@ -69,12 +69,12 @@ class Remote:
         return tuple(actions)
 
     def move(self, ahead: float, left: float, turn: float) -> None:
-        """Move the sticks as for a walk: shares from -1 to 1, ahead, to the left, and turning to the left."""
+        """Move the sticks for walking: fractions from -1 to 1 for ahead, left, and turning to the left."""
         for name, value in (("ly", ahead), ("lx", -left), ("rx", -turn)):
             struct.pack_into("<f", self._bytes, STICKS[name], min(1.0, max(-1.0, value)))
 
     def state(self, now: float) -> bytes:
-        """Return what the machine has of it at the time ``now`` [s]: 40 bytes."""
+        """Return the 40 bytes of the remote control in rt/lowstate at the time ``now`` [s]."""
         keys = 0
         for bit, until in tuple(self._until.items()):
             if now < until:
@@ -85,7 +85,7 @@ class Remote:
         return bytes(self._bytes)
 
 
-def _share(text: str) -> float | None:
+def _stick_position(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
@@ -94,18 +94,18 @@ def _share(text: str) -> float | None:
 
 
 @dataclass(frozen=True)
-class Said:
-    """Words of a script, and when they are said [s]."""
+class ScriptLine:
+    """Words of a script, and the time at which they apply [s]."""
 
     at: float
     words: str
 
 
-def read_script(texts: Sequence[str]) -> tuple[Said, ...]:
-    """Return a script, ``'0.5 start'``, ``'6 ly=0.6 lx=-0.1'``, by time.
+def read_script(texts: Sequence[str]) -> tuple[ScriptLine, ...]:
+    """Return a script, ``'0.5 start'``, ``'6 ly=0.6 lx=-0.1'``, sorted by time.
 
     Raises:
-        ConfigError: A text is no time and words.
+        ConfigError: A text does not consist of a time and words.
     """
     script = []
     for text in texts:
@@ -116,6 +116,6 @@ def read_script(texts: Sequence[str]) -> tuple[Said, ...]:
             time = -1.0
         if not (0.0 <= time < 1e9 and words.strip()):
             raise ConfigError(f"remote: {text!r} must be a time in s, at least 0, and then {FORM}")
-        Remote().say(words, 0.0)
-        script.append(Said(time, words.strip()))
-    return tuple(sorted(script, key=lambda said: said.at))
+        RemoteControl().apply(words, 0.0)
+        script.append(ScriptLine(time, words.strip()))
+    return tuple(sorted(script, key=lambda line: line.at))

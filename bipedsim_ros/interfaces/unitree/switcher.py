@@ -1,7 +1,7 @@
-"""The machine's motion switcher: who has the motors, a controller of the vendor's or a program of the user's.
+"""Simulate the machine's motion switcher, which assigns the motors to a vendor's controller or to a user's program.
 
-Programs that send rt/lowcmd ask it first, and release what it names. Here it names ``ai`` until then, as the machine
-does after it has started, and motors follow rt/lowcmd all the same.
+Programs that send rt/lowcmd query it first, and release the controller that it reports. Here it reports ``ai`` at
+first, as the machine does after its start. The motors follow rt/lowcmd in any case.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ import json
 
 CHECK_MODE, SELECT_MODE, RELEASE_MODE = 1001, 1002, 1003
 _OK, _UNKNOWN, _PARAMETER = 0, 3203, 3204
-"""Codes of the vendor's services: done, no such call, and a parameter that cannot be read."""
+"""Codes of the vendor's services: success, unknown request, and invalid parameter."""
 
 
 class Switcher:
-    """The state of the motion switcher.
+    """State of the motion switcher.
 
     Attributes:
-        mode: Name of the vendor's controller that has the motors; empty if it has been released.
+        mode: Name of the vendor's controller that is assigned to the motors; empty after its release.
     """
 
     def __init__(self) -> None:
         self.mode = "ai"
 
     def answer(self, api: int, parameter: str) -> tuple[int, str]:
-        """Return the code and the data that answer a call.
+        """Return the code and the data that answer a request.
 
         Args:
-            api: Number of the call.
-            parameter: JSON.
+            api: Number of the request.
+            parameter: Parameter as JSON.
         """
         if api == CHECK_MODE:
             return _OK, json.dumps({"form": "0", "name": self.mode})

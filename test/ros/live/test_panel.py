@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from bipedsim.ground import Ground
 from bipedsim.model import load_robot
 from bipedsim.view.page import Page
-from bipedsim_ros.live import Found, Panel, TeleopParams
+from bipedsim_ros.live import Panel, RunningRobot, TeleopParams
 from bipedsim_ros.live.panel import command_of
 from bipedsim_ros.live.remote import Answer, Remote
 from bipedsim_ros.loop import SimParams
@@ -36,7 +36,7 @@ def panel() -> Iterator[Panel]:
     """The controls of a page whose simulator has not answered yet."""
     robot, ground = load_robot("biped14"), Ground.flat()
     page = Page(robot, ground, port=0)
-    found = Found(robot, ground, run={"robot": "biped14"})
+    found = RunningRobot(robot, ground, run={"robot": "biped14"})
     yield Panel(page, found, cast(Remote, None), TeleopParams())
     page.close()
 

@@ -26,7 +26,7 @@ from bipedsim.ground import Ground, get_ground
 from bipedsim.model import load_robot
 from bipedsim.runs import describe_run
 from bipedsim.sim import Simulator
-from bipedsim_ros.live.presence import Found, Presence
+from bipedsim_ros.live.presence import Presence, RunningRobot
 from bipedsim_ros.live.readings import Readings
 from bipedsim_ros.wire import BundleWriter, OdometryWriter
 
@@ -203,7 +203,7 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
 
 def test_what_is_no_message_of_this_version_is_told_and_dropped(ros: RosWorld) -> None:
     sim = Simulator(ROBOT)
-    found = Found(ROBOT, Ground.flat(), run=json.loads(json.dumps(describe_run(sim))))
+    found = RunningRobot(ROBOT, Ground.flat(), run=json.loads(json.dumps(describe_run(sim))))
     warned: list[str] = []
     readings = Readings(ros.node, found, 1.0, warned.append)
     shown = ros.node.create_publisher(UInt8MultiArray, "/sim_node/shown", 1)
@@ -230,7 +230,7 @@ def test_what_is_no_message_of_this_version_is_told_and_dropped(ros: RosWorld) -
 
 def test_readouts_that_come_together_are_not_taken_one_by_one(ros: RosWorld) -> None:
     """As of a controller of others at first, then of ours; what a further node shows beside it is taken as before."""
-    readings = Readings(ros.node, Found(ROBOT, Ground.flat()), 1.0, print)
+    readings = Readings(ros.node, RunningRobot(ROBOT, Ground.flat()), 1.0, print)
     readings.t = 1.0
     lean, mine = (ros.node.create_publisher(Float64, f"/controller/{name}", 1) for name in ("lean", "mine"))
     clock = itertools.count(1.0)

@@ -11,7 +11,7 @@ import pytest
 from bipedsim.control.policy import UNITREE_MOTORS
 from bipedsim.sim import Observation
 from bipedsim_ros.interfaces.unitree.layout import GO, HG, Cdr
-from bipedsim_ros.interfaces.unitree.low_state import LowState, roll_pitch_yaw
+from bipedsim_ros.interfaces.unitree.low_state import LowStateWriter, roll_pitch_yaw
 from bipedsim_ros.interfaces.unitree.machine import machine_files, machine_for
 
 MOTORS = machine_files()[0].motors
@@ -39,7 +39,7 @@ def read(data: bytes) -> Any:
 @pytest.mark.parametrize("joints", [MOTORS, MOTORS[::-1], MOTORS[:12]])
 def test_each_motor_has_the_state_of_its_joint_and_the_others_are_held(joints: tuple[str, ...]) -> None:
     machine = machine_for(joints)
-    values = read(LowState(machine).serialized(measured(len(joints)), 7, bytes(range(40))))
+    values = read(LowStateWriter(machine).serialized(measured(len(joints)), 7, bytes(range(40))))
     states = values["motor_state"]
     motor = [MOTORS.index(name) for name in joints]
     for name, begin in (("q", 0.0), ("dq", 100.0), ("tau_est", 200.0)):
@@ -58,7 +58,7 @@ def test_the_imu_is_in_the_vendors_order() -> None:
     observation = measured(29)
     observation.imu_orientation[:] = 0.5, 0.1, -0.3, 0.8
     observation.imu_orientation /= np.linalg.norm(observation.imu_orientation)
-    imu = read(LowState(machine_for(MOTORS)).serialized(observation, 1, bytes(40)))["imu_state"]
+    imu = read(LowStateWriter(machine_for(MOTORS)).serialized(observation, 1, bytes(40)))["imu_state"]
     x, y, z, w = observation.imu_orientation
     np.testing.assert_allclose(imu["quaternion"], [w, x, y, z], rtol=1e-6)
     np.testing.assert_allclose(imu["gyroscope"], [1.0, 2.0, 3.0])
@@ -73,7 +73,7 @@ def test_angles_at_the_pole_are_finite() -> None:
 
 
 def test_accelerations_are_differences_and_begin_anew_with_time() -> None:
-    state = LowState(machine_for(MOTORS))
+    state = LowStateWriter(machine_for(MOTORS))
 
     def ddq(t: float, change: float) -> Any:
         observation = measured(29, t)
@@ -92,7 +92,7 @@ def test_h1_says_its_feet_its_head_and_has_no_motor_nine() -> None:
     observation.joint_position[:] = np.arange(19) + 1.0
     observation.foot_wrench[:, 2] = 250.4, 1e6
     cdr = Cdr(GO.low_state)
-    assert cdr.read(LowState(machine).serialized(observation, 3, bytes(40))) is None
+    assert cdr.read(LowStateWriter(machine).serialized(observation, 3, bytes(40))) is None
     values = cdr.values
     assert values["head"].tolist() == [0xFE, 0xEF]
     assert values["foot_force"].tolist() == [32767, 250, 0, 0]  # right, left

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from bipedsim.errors import ConfigError
-from bipedsim_ros.interfaces.unitree.remote import BUTTONS, PRESS_S, Remote, read_script
+from bipedsim_ros.interfaces.unitree.remote import BUTTONS, PRESS_S, RemoteControl, read_script
 
 
 def buttons(data: bytes) -> set[str]:
@@ -22,50 +22,50 @@ def stick(data: bytes, at: int) -> float:
 
 
 def test_a_button_is_down_for_a_while() -> None:
-    remote = Remote()
+    remote = RemoteControl()
     assert remote.state(0.0) == bytes(40)
-    remote.say("start, A", 1.0)
+    remote.apply("start, A", 1.0)
     assert buttons(remote.state(1.0)) == {"start", "A"}
-    remote.say("A", 1.2)
+    remote.apply("A", 1.2)
     assert buttons(remote.state(1.0 + PRESS_S)) == {"A"}
     assert remote.state(1.2 + PRESS_S) == bytes(40)
 
 
 @pytest.mark.parametrize(("bit", "name"), [(2, "start"), (3, "select"), (8, "A"), (15, "left")])
 def test_bits_are_the_vendors(bit: int, name: str) -> None:
-    remote = Remote()
-    remote.say(name, 0.0)
+    remote = RemoteControl()
+    remote.apply(name, 0.0)
     assert struct.unpack("<H", remote.state(0.0)[2:4]) == (1 << bit,)
 
 
 def test_sticks_stay_where_they_are_until_they_are_let_go() -> None:
-    remote = Remote()
-    remote.say("ly=0.5 lx=-0.25 rx=1 ry=-1", 0.0)
+    remote = RemoteControl()
+    remote.apply("ly=0.5 lx=-0.25 rx=1 ry=-1", 0.0)
     data = remote.state(100.0)
     assert [stick(data, at) for at in (4, 8, 12, 20)] == [-0.25, 1.0, -1.0, 0.5]
-    remote.say("release", 0.0)
+    remote.apply("release", 0.0)
     assert remote.state(0.0) == bytes(40)
 
 
 def test_a_velocity_moves_the_sticks_ahead_and_to_the_right() -> None:
     """deploy_real.py takes ly for ahead, -lx for left and -rx for turning left."""
-    remote = Remote()
+    remote = RemoteControl()
     remote.move(0.5, 0.25, 3.0)
     data = remote.state(0.0)
     assert (stick(data, 20), -stick(data, 4), -stick(data, 8)) == (0.5, 0.25, 1.0)
 
 
 def test_what_the_gantry_is_to_do_moves_no_stick() -> None:
-    remote = Remote()
-    assert remote.say("gantry=lower A gantry=release", 0.0) == ("lower", "release")
+    remote = RemoteControl()
+    assert remote.apply("gantry=lower A gantry=release", 0.0) == ("lower", "release")
     assert buttons(remote.state(0.0)) == {"A"}
 
 
 @pytest.mark.parametrize("words", ["gantry=drop", "gantry", "begin", "ly", "ly=2", "ly=nan", "A=1", "lz=0.1"])
 def test_a_wrong_word_is_refused_and_changes_nothing(words: str) -> None:
-    remote = Remote()
+    remote = RemoteControl()
     with pytest.raises(ConfigError, match="must be a button"):
-        remote.say(f"A ly=0.5 {words}", 0.0)
+        remote.apply(f"A ly=0.5 {words}", 0.0)
     assert remote.state(0.0) == bytes(40)
 
 
