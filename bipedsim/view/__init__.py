@@ -1,4 +1,4 @@
-"""Pictures of runs."""
+"""Plot and animate runs."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Pictures and moving robots between the cells of a notebook."""
+"""Show plots and animations in the cells of a notebook."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bipedsim.view.plots import Page
 from bipedsim.view.sheet import drawn, write_png
 
 DPI = 70
-"""Of pictures: notebooks are kept with what they show."""
+"""Resolution of plots [dpi]; it is low, because notebooks store their output."""
 FPS = 10.0
-"""Frames per second of a moving robot by default."""
+"""Default frame rate of an animation [Hz]."""
 
 
 @dataclass(frozen=True)
 class Inline:
-    """What a notebook shows when it is the last line of a cell.
+    """Output of a notebook cell, if it is the value of the last line.
 
     Attributes:
-        data: The file.
+        data: Content of the image file.
         kind: ``png`` or ``gif``.
     """
 
@@ -39,7 +39,7 @@ class Inline:
 
 
 def show(recording: Recording, panels: Sequence[str] = USUAL_PANELS, cutoff: float | None = None) -> Inline:
-    """Return the picture of :func:`bipedsim.plot`, for a notebook.
+    """Return the plot of :func:`bipedsim.plot` for a notebook.
 
     Raises:
         UnknownNameError, RecordingError, ConfigError: See :func:`bipedsim.plot`.
@@ -52,12 +52,12 @@ def show(recording: Recording, panels: Sequence[str] = USUAL_PANELS, cutoff: flo
 
 
 def show_motion(recording: Recording, *, fps: float = FPS, **options: Any) -> Inline:
-    """Return the moving robot of :func:`bipedsim.animate`, for a notebook.
+    """Return the animation of :func:`bipedsim.animate` for a notebook.
 
     Args:
         recording: The run.
         fps: Frames per second.
-        **options: The others of :func:`bipedsim.animate`.
+        **options: Further options of :func:`bipedsim.animate`.
 
     Raises:
         ConfigError, RecordingError: See :func:`bipedsim.animate`.

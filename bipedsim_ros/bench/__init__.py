@@ -1,4 +1,4 @@
-"""``bipedsim bench --loop``: what the loop over ROS costs beside the least that two processes can do."""
+"""Compare the loop over ROS with the minimum that two processes can achieve (``bipedsim bench --loop``)."""
 
 import lazy_loader
 

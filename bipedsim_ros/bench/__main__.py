@@ -1,4 +1,7 @@
-"""``python -m bipedsim_ros.bench``: what ``bipedsim bench --loop`` runs, as no study knows the nodes."""
+"""Measure the loop over ROS (``python -m bipedsim_ros.bench``).
+
+``bipedsim bench --loop`` starts this program, because bipedsim_studies must not import bipedsim_ros.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our nodes and a bare ping-pong by turns: processes of a few seconds, in a ROS domain of their own."""
+"""Measure the nodes and a bare ping-pong alternately, in processes of a few seconds in a separate ROS domain."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from bipedsim_ros.wire import free_domain
 
 CLOCKS = ("real_time", "lock_step")
 BARE, HELPED, OURS = "bare", "helped", "ours"
-# A first run compiles kernels, on a slow machine beside others.
+# The first run compiles kernels, on a slow machine in two processes at the same time.
 _PATIENCE_S = 1200.0
 _END_S = 15.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Attributes:
-        robot, controller: Of our nodes.
-        blocks: How often each of the two is measured under each clock.
-        seconds: Of simulated time, hence rounds / 1000, in each.
-        priority: Of all processes in real time, as of the nodes; that of a simulator in lock step keeps cores awake.
+        robot, controller: Arguments of the nodes.
+        blocks: Number of measurements of each program under each clock.
+        seconds: Simulated time of each measurement [s]; a round takes 1 ms of it.
+        priority: Real-time priority of all processes under the real-time clock, as in a launch. In lock step, it only
+            makes the simulator keep the cores awake.
     """
 
     robot: str = "biped14"
@@ -45,64 +46,64 @@ class Settings:
 
 
 class LoopBench:
-    """Measures.
+    """Measures the programs alternately.
 
     Args:
-        settings: What.
+        settings: Settings of the measurement.
         tick: Called after each of the ``pieces``.
-        env: Of the processes; by default this one's, in a ROS domain in which nobody else is.
+        env: Environment of the processes; by default that of this process, with an unused ROS domain.
 
     Raises:
-        ConfigError: ROS_DOMAIN_ID is no number.
+        ConfigError: ROS_DOMAIN_ID is not a number.
     """
 
     def __init__(self, settings: Settings, tick: Callable[[str], None], env: Mapping[str, str] | None = None) -> None:
         self._settings, self._tick = settings, tick
-        self._players: dict[str, Callable[[str], dict[str, float]]] = {
+        self._programs: dict[str, Callable[[str], dict[str, float]]] = {
             BARE: self._bare,
             HELPED: partial(self._bare, helped=True),
             OURS: self._ours,
         }
-        self._env = {**(_apart() if env is None else env), PARENT: str(os.getpid())}
+        self._env = {**(_separate_domain() if env is None else env), PARENT: str(os.getpid())}
 
     def report(self) -> dict[str, Any]:
-        """Return for each clock what each block took: ``bare``, ``helped``, ``ours``, lists of p50, p99 [us], rounds/s.
+        """Return lists of p50, p99 [us] and rounds/s of each block, for each clock and program.
 
         Raises:
-            BipedSimError: A process failed; holds what it said.
+            BipedSimError: A process failed; the message contains its output.
         """
         blocks: dict[str, dict[str, list[dict[str, float]]]] = {
-            clock: {who: [] for who in self._players} for clock in CLOCKS
+            clock: {program: [] for program in self._programs} for clock in CLOCKS
         }
         for _ in range(self._settings.blocks):
-            for clock, found in blocks.items():
-                for who, play in self._players.items():
-                    found[who].append(play(clock))
-                    self._tick(f"{clock}: {who}")
+            for clock, measured in blocks.items():
+                for program, run in self._programs.items():
+                    measured[program].append(run(clock))
+                    self._tick(f"{clock}: {program}")
         return {"settings": vars(self._settings), "blocks": blocks}
 
     @property
     def pieces(self) -> int:
-        """How many runs a report is made of."""
-        return len(CLOCKS) * len(self._players) * self._settings.blocks
+        """Number of runs in a report."""
+        return len(CLOCKS) * len(self._programs) * self._settings.blocks
 
     def _priority(self, clock: str) -> int:
-        # Who never sleeps must leave the others room.
+        # A process that never sleeps must not preempt the others.
         return self._settings.priority if clock == "real_time" else 0
 
     def _bare(self, clock: str, helped: bool = False) -> dict[str, float]:
         s = self._settings
-        given = ["--robot", s.robot, "--priority", str(self._priority(clock)), *["--helped"] * helped]
+        options = ["--robot", s.robot, "--priority", str(self._priority(clock)), *["--helped"] * helped]
         rate = "1000" if clock == "real_time" else "0"
         module = "bipedsim_ros.bench.bare"
-        there = self._start([module, "there", *given])
-        here = self._start([module, "here", *given, "--rate", rate, "--rounds", str(round(1000 * s.seconds))])
+        there = self._start([module, "there", *options])
+        here = self._start([module, "here", *options, "--rate", rate, "--rounds", str(round(1000 * s.seconds))])
         printed = self._finish(here, there)
         try:
             values = json.loads(printed.strip().splitlines()[-1])
         except (IndexError, ValueError) as error:
             raise BipedSimError(f"the bare ping-pong ended without a result; it said: {printed.strip()}") from error
-        return _figures(values["round_trip_us"], values["per_s"])
+        return _metrics(values["round_trip_us"], values["per_s"])
 
     def _ours(self, clock: str) -> dict[str, float]:
         s = self._settings
@@ -110,23 +111,23 @@ class LoopBench:
             file = Path(folder, "statistics.json")
             simulator = {"robot": s.robot, "clock": clock, "duration": s.seconds, "stats_file": file}
             controller = {"robot": s.robot, "controller": s.controller, "lock_step": clock == "lock_step"}
-            # As a bring-up starts them: in lock step the simulator keeps the cores awake, and nobody is urgent.
-            asks = self._node("controller_node", {**controller, "priority": self._priority(clock)})
-            printed = self._finish(self._node("sim_node", {**simulator, "priority": s.priority}), asks)
+            # As in a launch: in lock step the simulator keeps the cores awake, and no process has real-time priority.
+            answering = self._node("controller_node", {**controller, "priority": self._priority(clock)})
+            printed = self._finish(self._node("sim_node", {**simulator, "priority": s.priority}), answering)
             try:
                 values = json.loads(file.read_text())
             except (OSError, ValueError) as error:
                 raise BipedSimError(f"sim_node left no statistics; it said: {printed.strip()}") from error
         if not values["ticks"] or values["round_trip_us"]["p50"] is None:
             raise BipedSimError(f"no command came to sim_node; it said: {printed.strip()}")
-        return _figures(values["round_trip_us"], values["real_time_factor"] * values["rate_hz"])
+        return _metrics(values["round_trip_us"], values["real_time_factor"] * values["rate_hz"])
 
     def _node(self, name: str, parameters: dict[str, Any]) -> subprocess.Popen[str]:
-        given: list[str] = []
+        options: list[str] = []
         for key, value in parameters.items():
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            given += ["-p", f"{key}:={text}"]
-        return self._start(["bipedsim_ros.nodes.start", name, "--ros-args", *given])
+            options += ["-p", f"{key}:={text}"]
+        return self._start(["bipedsim_ros.nodes.start", name, "--ros-args", *options])
 
     def _start(self, command: Sequence[str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -142,24 +143,24 @@ class LoopBench:
 
     @staticmethod
     def _finish(first: subprocess.Popen[str], other: subprocess.Popen[str]) -> str:
-        """Wait for ``first``, end the other one, and return what the first has said."""
+        """Wait for ``first``, end the other process, and return the output of the first."""
         try:
             printed, _ = first.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired as error:
             raise BipedSimError(f"no end after {_PATIENCE_S:g} s: {first.args!r}") from error
         finally:
-            for one in (first, other):
-                if one.poll() is None:
-                    one.send_signal(signal.SIGINT)
+            for process in (first, other):
+                if process.poll() is None:
+                    process.send_signal(signal.SIGINT)
                 try:
-                    one.communicate(timeout=_END_S)
+                    process.communicate(timeout=_END_S)
                 except subprocess.TimeoutExpired:
-                    one.kill()
-                    one.communicate()
+                    process.kill()
+                    process.communicate()
         return printed
 
 
-def _apart() -> dict[str, str]:
+def _separate_domain() -> dict[str, str]:
     env = environment("localhost")
     domain = env.get("ROS_DOMAIN_ID") or "0"
     if not domain.isdecimal():
@@ -167,5 +168,5 @@ def _apart() -> dict[str, str]:
     return {**env, "ROS_DOMAIN_ID": str(free_domain(int(domain)))}
 
 
-def _figures(round_trip_us: dict[str, float], per_s: float) -> dict[str, float]:
+def _metrics(round_trip_us: dict[str, float], per_s: float) -> dict[str, float]:
     return {"p50_us": round_trip_us["p50"], "p99_us": round_trip_us["p99"], "per_s": per_s}

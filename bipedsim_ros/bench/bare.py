@@ -1,8 +1,8 @@
-"""The least that two processes do who send each other the messages of a control loop: raw bytes and a wait set.
+"""Exchange the messages of a control loop between two processes with minimum effort: raw bytes and a wait set.
 
-``python -m bipedsim_ros.bench.bare there ...`` answers every message on /joint_states, once it has taken those of the
-other sensors, with one on /effort_controller/commands; ``here`` sends the former, waits for the latter, and prints what
-that took.
+``python -m bipedsim_ros.bench.bare there ...`` answers every message on /joint_states with a message on
+/effort_controller/commands, after it has read the messages of the other sensors. ``here`` sends the measurements, waits
+for the commands, and prints the round-trip times.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from bipedsim_ros.nodes import end_with_parent, run_node
 from bipedsim_ros.wire import CommandWriter, conversions, publisher, topics
 
 PATIENCE_S = 60.0
-"""How long each of the two waits for the other, or for a message."""
+"""Maximum time for which each process waits for the other, or for a message [s]."""
 WARM = 200
-"""Rounds that are not counted."""
+"""Number of initial rounds that are not measured."""
 
 
 class Bare:
-    """One of the two.
+    """One of the two processes.
 
     Args:
-        args: ``role``, ``robot``, ``rounds``, ``rate`` [Hz], 0 for as fast as it goes, ``priority``, and ``helped``:
-            whether it asks of the machine what our nodes ask, cores that stay awake and one of its own.
+        args: ``role``, ``robot``, ``rounds``, ``rate`` ([Hz], 0 for maximum speed), ``priority`` and ``helped``. The
+            last one applies the measures of the nodes: idle cores stay awake, and each process has its own core.
     """
 
     def __init__(self, args: argparse.Namespace) -> None:
@@ -55,28 +55,30 @@ class Bare:
         self._node = node = Node(f"bare_{args.role}")
         observation = Observation.zeros(robot.nu, len(robot.soles))
         self._inbox = Inbox(node, topics.COMMANDS if self._here else topics.JOINT_STATES)
-        self._others: list[Any] = []
-        self._sent: list[tuple[Any, bytes]] = []
+        self._sensors: list[Any] = []
+        self._messages: list[tuple[Any, bytes]] = []
         if not self._here:
             feet = [sole.name for sole in robot.soles]
-            self._others = [
+            self._sensors = [
                 self._inbox.subscribe(topics.IMU),
                 *(self._inbox.subscribe(topics.ANKLE_WRENCH, k) for k in feet),
             ]
-            self._sent = [(publisher(node, topics.COMMANDS), CommandWriter(robot.nu).write(observation.joint_effort))]
+            self._messages = [
+                (publisher(node, topics.COMMANDS), CommandWriter(robot.nu).write(observation.joint_effort))
+            ]
             return
         imu = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame)).write(observation, 0)
-        self._sent = [(publisher(node, topics.IMU), imu)]
+        self._messages = [(publisher(node, topics.IMU), imu)]
         for k, sole in enumerate(robot.soles):
             wrench = conversions.WrenchWriter(topics.ANKLE_WRENCH.frame_of(sole.name)).write(
                 observation.foot_wrench[k], 0
             )
-            self._sent.append((publisher(node, topics.ANKLE_WRENCH, sole.name), wrench))
+            self._messages.append((publisher(node, topics.ANKLE_WRENCH, sole.name), wrench))
         states = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame)
-        self._sent.append((publisher(node, topics.JOINT_STATES), states.write(observation, 0)))
+        self._messages.append((publisher(node, topics.JOINT_STATES), states.write(observation, 0)))
 
     def run(self) -> int:
-        """Send, or answer; return 1 if the other one does not."""
+        """Send or answer messages; return 1 if the other process does not respond."""
         if self._args.priority:
             run_urgently(self._args.priority)
         sleep_on_time()
@@ -86,40 +88,40 @@ class Bare:
         gc.collect()
         gc.freeze()
         end = time.monotonic() + PATIENCE_S
-        while not (self._heard() and self._inbox.publishers()) and not self._stop:
+        while not (self._is_connected() and self._inbox.publishers()) and not self._stop:
             if time.monotonic() > end:
                 return 1
             time.sleep(0.01)
         return self._ask() if self._here else self._answer()
 
-    def _heard(self) -> bool:
-        return all(one.get_subscription_count() for one, _ in self._sent) and all(
-            one.get_publisher_count() for one in self._others
+    def _is_connected(self) -> bool:
+        return all(publisher.get_subscription_count() for publisher, _ in self._messages) and all(
+            sensor.get_publisher_count() for sensor in self._sensors
         )
 
     def _answer(self) -> int:
         while not self._stop:
             if self._inbox.wait(100_000_000) and self._inbox.take() is not None:
-                for one in self._others:
-                    self._inbox.take_from(one)
+                for sensor in self._sensors:
+                    self._inbox.take_from(sensor)
                 self._send()
         return 0
 
     def _send(self) -> int:
-        """Send what there is to send; return when the last message left [ns], which is the one that is waited for."""
+        """Publish all messages; return the time before the last one is sent [ns], which the other process awaits."""
         sent = 0
-        for one, message in self._sent:
+        for message_publisher, message in self._messages:
             sent = time.monotonic_ns()
-            one.publish(message)
+            message_publisher.publish(message)
         return sent
 
     def _ask(self) -> int:
         histogram, rate = Histogram(), self._args.rate
         keeper = RateKeeper(1.0 / rate) if rate else None
-        # One participant finds the other before that finds it: the first messages may go to nobody.
+        # Discovery is not simultaneous in both directions, so the first messages may be lost.
         while not self._stop:
             self._send()
-            if self._come(NS_PER_S // 5):
+            if self._wait_for_answer(NS_PER_S // 5):
                 break
         begin = 0
         for number in range(WARM + self._args.rounds):
@@ -127,7 +129,7 @@ class Bare:
                 histogram.clear()
                 begin = time.monotonic_ns()
             sent = self._send()
-            if self._stop or not self._come(round(PATIENCE_S * NS_PER_S)):
+            if self._stop or not self._wait_for_answer(round(PATIENCE_S * NS_PER_S)):
                 return 1
             histogram.record(time.monotonic_ns() - sent)
             if keeper is not None:
@@ -136,11 +138,11 @@ class Bare:
         print(json.dumps({"round_trip_us": histogram.summary_us(), "per_s": self._args.rounds / seconds}), flush=True)
         return 0
 
-    def _come(self, patience_ns: int) -> bool:
-        """Take the answer; return whether it came."""
+    def _wait_for_answer(self, patience_ns: int) -> bool:
+        """Read the answer; return whether it has arrived in time."""
         end = time.monotonic_ns() + patience_ns
-        while not self._stop and (left := end - time.monotonic_ns()) > 0:
-            if self._inbox.wait(min(left, 100_000_000)) and self._inbox.take() is not None:
+        while not self._stop and (remaining := end - time.monotonic_ns()) > 0:
+            if self._inbox.wait(min(remaining, 100_000_000)) and self._inbox.take() is not None:
                 return True
         return False
 
@@ -150,12 +152,12 @@ class Bare:
         self._inbox.wake()
 
     def destroy_node(self) -> None:
-        """Release the node."""
+        """Destroy the ROS node."""
         self._node.destroy_node()
 
 
 def main() -> int:
-    """Run one of the two; return its exit code."""
+    """Run one of the two processes; return its exit code."""
     parser = argparse.ArgumentParser()
     parser.add_argument("role", choices=("here", "there"))
     parser.add_argument("--robot", required=True)

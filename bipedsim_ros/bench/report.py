@@ -1,4 +1,4 @@
-"""What ``bipedsim bench --loop`` prints."""
+"""Format the report of ``bipedsim bench --loop``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS: tuple[tuple[str, str, str, Callable[[list[float]], float]], ...] = (
     ("round trip p99 us", "real_time", "p99_us", min),
     ("lock_step rounds/s", "lock_step", "per_s", max),
 )
-"""Name, clock, figure, and which of the blocks is the best."""
+"""Name, clock, metric, and function that selects the best of the blocks."""
 _LEGEND = f"""\
 {BARE}: two processes that send the same messages and do nothing else
 {HELPED}: the same, and they ask of the machine what our nodes ask: cores that stay awake, and one of its own for each
@@ -23,13 +23,13 @@ of times less is better, of rounds more\
 
 
 def ratios(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return for each figure, best and median over the blocks: of each program, and of ours by each of the others."""
+    """Return the best and the median of each metric: values of all programs, and ratios of the nodes to the others."""
     rows = []
     for name, clock, figure, best in ROWS:
-        found = {who: [block[figure] for block in blocks] for who, blocks in report["blocks"][clock].items()}
-        for word, of in (("best", best), ("median", median)):
-            row: dict[str, Any] = {who: of(values) for who, values in found.items()}
-            row |= {f"{OURS} / {who}": row[OURS] / row[who] for who in (BARE, HELPED)}
+        measured = {program: [block[figure] for block in blocks] for program, blocks in report["blocks"][clock].items()}
+        for word, select in (("best", best), ("median", median)):
+            row: dict[str, Any] = {program: select(values) for program, values in measured.items()}
+            row |= {f"{OURS} / {other}": row[OURS] / row[other] for other in (BARE, HELPED)}
             rows.append({"name": f"{name}, {word}", **row})
     return rows
 
@@ -37,9 +37,9 @@ def ratios(report: dict[str, Any]) -> list[dict[str, Any]]:
 def table(report: dict[str, Any]) -> str:
     """Return the report as text."""
     s = report["settings"]
-    what = f"{s['robot']} under {s['controller']}, {s['blocks']} blocks of {s['seconds']:g} s of each by turns"
+    heading = f"{s['robot']} under {s['controller']}, {s['blocks']} blocks of {s['seconds']:g} s of each by turns"
     rows = ratios(report)
     cells = [["", *list(rows[0])[1:]]]
     for row in rows:
         cells.append([row["name"], *(f"{row[key]:.{2 if '/' in key else 0}f}" for key in cells[0][1:])])
-    return "\n".join([what, _LEGEND, "", *aligned(cells, numbers=True)]) + "\n"
+    return "\n".join([heading, _LEGEND, "", *aligned(cells, numbers=True)]) + "\n"

@@ -1,4 +1,4 @@
-"""What a page asks of the nodes: services and parameters of sim_node, pushes, velocity commands."""
+"""Send requests of a page to the nodes: services and parameters of sim_node, pushes, velocity commands."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from bipedsim.runs import PERIOD_NS, PlanarVelocity
 from bipedsim_ros.wire import TwistWriter, publisher, relative, topics
 
 PATIENCE = 12.0
-"""How long an answer is waited for [s]: sim_node gives its own up after 10 s."""
+"""Maximum time to wait for an answer [s]; sim_node itself gives up after 10 s."""
 STANDING = 5
-"""Messages that say that nothing is asked for any more, before there are no more of them."""
+"""Number of zero velocities that are published at the end of a velocity command."""
 _GOODBYE = Duration(seconds=1)
 SIM, CONTROLLER = "sim_node", "controller_node"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of something that the page has asked for.
+    """Result of a request from the page.
 
     Attributes:
-        asked: What, as the page calls it.
-        good: Whether it was done.
-        text: What was said to it.
+        asked: Name of the action on the page.
+        good: Whether it succeeded.
+        text: Explanation.
     """
 
     asked: str
@@ -42,10 +42,10 @@ class Answer:
 
 
 class Remote:
-    """Asks, and hands over answers when they are there; nothing here waits.
+    """Sends requests, and passes on answers when they arrive; no method blocks.
 
     Args:
-        node: The node; somebody else has to serve it.
+        node: The node; another thread must serve it.
         answered: Called with each answer by :meth:`look`.
     """
 
@@ -58,21 +58,21 @@ class Remote:
         self._triggers = {asked: node.create_client(Trigger, self._names[asked]) for asked in ("One step", "Reset")}
         self._set = node.create_client(SetParameters, f"{SIM}/set_parameters")
         self._get = {name: node.create_client(GetParameters, f"{name}/get_parameters") for name in (SIM, CONTROLLER)}
-        self._waiting: list[tuple[str, Any, float, Callable[[Any], Answer | None]]] = []
+        self._pending: list[tuple[str, Any, float, Callable[[Any], Answer | None]]] = []
         self._push = publisher(node, topics.PUSH)
         self._velocity = publisher(node, topics.VELOCITY)
         self._twist = TwistWriter()
-        self._asked: PlanarVelocity = (0.0, 0.0, 0.0)
+        self._velocity_command: PlanarVelocity = (0.0, 0.0, 0.0)
         self._standing = STANDING
         self._due = 0.0
 
     def pause(self, on: bool) -> None:
-        """Have time stand still, or go on."""
+        """Pause or resume the simulation."""
         asked = "Pause" if on else "Resume"
         self._call(asked, self._pause, SetBool.Request(data=on), self._names[asked], _success(asked))
 
     def trigger(self, asked: str) -> None:
-        """Ask for ``One step`` or ``Reset``."""
+        """Request ``One step`` or ``Reset``."""
         self._call(asked, self._triggers[asked], Trigger.Request(), self._names[asked], _success(asked))
 
     def change(self, asked: str, name: str, value: float) -> None:
@@ -86,7 +86,7 @@ class Remote:
         self._call(asked, self._set, request, f"{SIM}/set_parameters", read)
 
     def read(self, of: str, names: Sequence[str], take: Callable[[dict[str, Any]], None]) -> bool:
-        """Hand parameters of a node to ``take`` once it has answered, those that it has; return whether it is there."""
+        """Request parameters of a node; ``take`` gets those that exist. Return whether the node exists."""
         client = self._get[of]
         if not client.service_is_ready():
             return False
@@ -95,11 +95,11 @@ class Remote:
             values = map(parameter_value_to_python, response.values)
             take({name: value for name, value in zip(names, values, strict=False) if value is not None})
 
-        self._waiting.append(("", client.call_async(GetParameters.Request(names=list(names))), time.monotonic(), read))
+        self._pending.append(("", client.call_async(GetParameters.Request(names=list(names))), time.monotonic(), read))
         return True
 
     def push(self, force: Array, body: str) -> None:
-        """Push a body with a force (3,) in odom axes [N]; three zeros end it."""
+        """Push a body with a force (3,) in odom axes [N]; a zero force ends the push."""
         message = WrenchStamped()
         message.header.frame_id = body
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = map(float, force)
@@ -107,47 +107,47 @@ class Remote:
 
     @property
     def pushable(self) -> bool:
-        """Whether anybody takes pushes."""
+        """Whether any node subscribes to pushes."""
         return bool(self._push.get_subscription_count())
 
     @property
     def steerable(self) -> bool:
-        """Whether anybody takes velocities."""
+        """Whether any node subscribes to velocities."""
         return bool(self._velocity.get_subscription_count())
 
     @property
     def steered_by_others(self) -> bool:
-        """Whether others publish velocities, too: the last message counts, whoever sent it."""
+        """Whether other nodes publish velocities too; the last message is valid, regardless of its publisher."""
         return bool(self._node.count_publishers(relative(topics.VELOCITY.name)) > 1)
 
     def steer(self, velocity: PlanarVelocity) -> None:
-        """Ask for a velocity from now on, ten times a second; at rest, some times more and then no more."""
-        self._asked, self._standing, self._due = velocity, 0, 0.0
+        """Publish a velocity ten times per second from now on; a zero velocity only a few times."""
+        self._velocity_command, self._standing, self._due = velocity, 0, 0.0
 
     def look(self) -> None:
-        """Publish what is due, and hand over what was answered."""
+        """Publish a due velocity, and pass on the answers that have arrived."""
         now = time.monotonic()
         if now >= self._due and self._standing < STANDING:
             self._due = now + 1e-9 * PERIOD_NS
-            self._standing += not any(self._asked)
-            self._velocity.publish(self._twist.write(self._asked))
-        if not self._waiting:
+            self._standing += not any(self._velocity_command)
+            self._velocity.publish(self._twist.write(self._velocity_command))
+        if not self._pending:
             return
-        waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            asked, future, since, read = one
+        pending, self._pending = self._pending, []
+        for request in pending:
+            asked, future, since, read = request
             if future.done():
                 answer = read(future.result())
                 if answer is not None:
                     self._answered(answer)
             elif now - since < PATIENCE:
-                self._waiting.append(one)
+                self._pending.append(request)
             elif asked:
                 self._answered(Answer(asked, False, f"no answer in {PATIENCE:g} s"))
 
     def stand(self) -> None:
-        """Leave a robot that was steered standing, as when the page goes."""
-        if any(self._asked):
+        """Stop a robot that was steered, as when the page closes."""
+        if any(self._velocity_command):
             self.steer((0.0, 0.0, 0.0))
             self.look()
             self._velocity.wait_for_all_acked(_GOODBYE)
@@ -156,7 +156,7 @@ class Remote:
         if not client.service_is_ready():
             self._answered(Answer(asked, False, f"nobody offers {name}: is the simulator up?"))
             return
-        self._waiting.append((asked, client.call_async(request), time.monotonic(), read))
+        self._pending.append((asked, client.call_async(request), time.monotonic(), read))
 
 
 def _success(asked: str) -> Callable[[Any], Answer]:

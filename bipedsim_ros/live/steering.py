@@ -1,4 +1,4 @@
-"""The velocity that keys and sliders ask for; nothing here needs ROS."""
+"""Compute the velocity command from keys and sliders. This module does not need ROS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BUTTONS = {"1": "start", "2": "A", "3": "select", "4": "gantry=lower", "5": "ga
 
 @dataclass(frozen=True)
 class TeleopParams:
-    """Steps and limits of what is asked for, by keys or sliders."""
+    """Steps and limits of velocity commands from keys or sliders."""
 
     linear_step: float = param(0.05, "change of velocity with a key", unit="m/s", low=1e-3, high=1.0)
     angular_step: float = param(0.1, "change of the turning rate with a key", unit="rad/s", low=1e-3, high=3.0)
@@ -28,12 +28,12 @@ class TeleopParams:
 
 
 class Steering:
-    """The velocity that keys and sliders have asked for.
+    """Velocity command from keys and sliders.
 
     Attributes:
-        velocity: It, ahead and to the left [m/s] and the turning rate [rad/s].
-        ended: Whether a key has asked for the end.
-        buttons: Words of a remote control that keys have said, in turn; whoever publishes them takes them out.
+        velocity: Forward and leftward velocity [m/s] and yaw rate [rad/s].
+        ended: Whether a key has requested the end.
+        buttons: Words for a remote control from keys, in order; the publisher must remove them from the list.
     """
 
     def __init__(self, params: TeleopParams) -> None:
@@ -45,17 +45,17 @@ class Steering:
 
     @property
     def velocity(self) -> PlanarVelocity:
-        """What is asked for: whole steps, so that as many back lead to rest."""
+        """The velocity command, a multiple of the steps, so that the same number of steps back leads to rest."""
         vx, vy, wz = (count * step for count, step in zip(self._counts, self._step, strict=True))
         return vx, vy, wz
 
     def ask(self, velocity: PlanarVelocity) -> None:
-        """Take a velocity, to the nearest step within the limits."""
+        """Set the velocity command to the nearest step within the limits."""
         for i, value in enumerate(velocity):
-            self._count(i, round(value / self._step[i]))
+            self._set_count(i, round(value / self._step[i]))
 
     def press(self, text: str) -> None:
-        """Take what a terminal sent: keys, arrows among them; what it does not know has no effect."""
+        """Process the keys from a terminal, including arrow keys; unknown keys have no effect."""
         for arrow, key in _ARROWS.items():
             text = text.replace(arrow, key)
         for key in text.lower():
@@ -66,13 +66,13 @@ class Steering:
             elif key in _BUTTONS:
                 self.buttons.append(_BUTTONS[key])
             for i, change in enumerate(_STEPS.get(key, ())):
-                self._count(i, self._counts[i] + change)
+                self._set_count(i, self._counts[i] + change)
 
-    def _count(self, i: int, count: int) -> None:
+    def _set_count(self, i: int, count: int) -> None:
         largest = int(self._limit[i] / self._step[i] + 1e-9)
         self._counts[i] = max(-largest, min(count, largest))
 
     def text(self) -> str:
-        """Return the velocity for readers."""
+        """Return the velocity command as a text."""
         vx, vy, wz = self.velocity
         return f"ahead {vx:+.2f} m/s   left {vy:+.2f} m/s   turn {wz:+.2f} rad/s"

@@ -1,4 +1,4 @@
-"""Parameters of view_node; nothing here needs ROS."""
+"""Define the parameters of view_node. This module does not need ROS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bipedsim_ros.loop import SimParams, wrong_sign
 
 @dataclass(frozen=True)
 class ViewParams(TeleopParams):
-    """Parameters of view_node, with steps and limits of the velocities that its page asks for."""
+    """Parameters of view_node, with steps and limits of the velocities from its page."""
 
     robot: str = like(RunConfig, "robot", "", "path of a robot.yaml; empty: what the simulator or the controller says")
     ground: str = like(SimParams, "ground", doc="what a robot stands on; a simulator says its own")
@@ -24,5 +24,5 @@ class ViewParams(TeleopParams):
     browser: bool = like(PageParams, "browser", False)
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong with single fields."""
+        """Yield an error message for each invalid field."""
         yield from wrong_sign(self.ft_sign)

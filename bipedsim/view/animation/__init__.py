@@ -1,7 +1,6 @@
-"""Moving pictures of a run: the robot as links, its soles, the ground, the CoM and the contact forces.
+"""Animate a run: the robot as lines, its soles, the ground, the CoM and the contact forces.
 
-:func:`animate` writes them. matplotlib takes a second to import, so that it is imported when
-something is drawn.
+:func:`animate` writes the animation. Import of matplotlib takes a second, so the functions import it when they draw.
 """
 
 import lazy_loader

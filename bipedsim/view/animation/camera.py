@@ -1,4 +1,4 @@
-"""Where a picture looks from, and how it follows the robot."""
+"""Compute the views of an animation, and how they follow the robot."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from bipedsim.numerics import Array, Indices
-from bipedsim.view.animation.motion import Motion
+from bipedsim.view.animation.motion import MotionFrames
 from bipedsim.view.animation.skeleton import Skeleton
 
 FOLLOW = 1.0
-"""The camera follows the mean of the CoM over this time [s], so that a step does not shake it."""
+"""The camera follows the mean of the CoM over this time [s], so that steps do not shake the image."""
 STILL = 0.75
-"""It does not move along an axis in which the CoM stays within this share of the robot's size."""
+"""The camera is fixed along an axis if the CoM stays within this fraction of the robot's size."""
 ARROW = 0.35
-"""Length of the arrow of a force of body weight, as a share of the robot's size."""
+"""Length of the arrow for a force of body weight, as a fraction of the robot's size."""
 LONGEST = 3.0
-"""Arrows end here, in body weights: an impact lasts a tick and is a hundred times that."""
+"""Maximum length of arrows, in body weights; the force of an impact lasts a tick and is a hundred times larger."""
 AZIMUTH, ELEVATION = np.deg2rad(-60.0), np.deg2rad(18.0)
-"""Where the viewer of the 3d view stands: ahead of the robot and to its right, and above it."""
+"""Direction to the viewer in the 3d view: ahead of the robot, to its right, and above it [rad]."""
 
 
 def _axes(azimuth: float, elevation: float) -> Array:
-    """Return the rows right, up and towards the viewer, who stands at ``azimuth`` and ``elevation`` [rad]."""
+    """Return the rows right, up and towards the viewer in the direction ``azimuth``, ``elevation`` [rad]."""
     ca, sa, ce, se = np.cos(azimuth), np.sin(azimuth), np.cos(elevation), np.sin(elevation)
     return np.array([[-sa, ca, 0.0], [-se * ca, -se * sa, ce], [ce * ca, ce * sa, se]])
 
 
 AXES = {"side": _axes(-0.5 * np.pi, 0.0), "front": _axes(0.0, 0.0), "3d": _axes(AZIMUTH, ELEVATION)}
-"""Orthographic views: what rows right, up and towards the viewer are in world axes."""
+"""Orthographic views: the rows right, up and towards the viewer, in world axes."""
 VIEWS = {"side": ("side",), "front": ("front",), "both": ("side", "front"), "3d": ("3d",)}
-"""Names of views, and the pictures beside each other that they are made of."""
+"""Names of views, and the images next to each other in each view."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,8 @@ class Camera:
 
     Attributes:
         axes: (3, 3) rows right, up and towards the viewer in world axes.
-        target: (F, 3) the point of the world that each frame looks at [m].
-        window: (4,) left, right, bottom, top of the picture from the target [m].
+        target: (F, 3) point in the world at the centre of each frame [m].
+        window: (4,) left, right, bottom, top of the image relative to the target [m].
     """
 
     axes: Array
@@ -49,11 +49,11 @@ class Camera:
     window: Array
 
     def project(self, points: Array) -> Array:
-        """Return ``points`` (..., 3) of the world in the picture, (..., 2) [m]."""
+        """Project ``points`` (..., 3) in the world to the image, (..., 2) [m]."""
         return np.asarray(points @ self.axes[:2].T)
 
     def depth(self, points: Array) -> Array:
-        """Return how near to the viewer ``points`` (..., 3) are, (...) [m] from the world origin."""
+        """Return the distance of ``points`` (..., 3) from the world origin towards the viewer, (...) [m]."""
         return np.asarray(points @ self.axes[2])
 
     def limits(self, i: int) -> Array:
@@ -62,13 +62,13 @@ class Camera:
         return np.asarray(self.window + np.array([x, x, y, y]))
 
 
-def robot_size(motion: Motion) -> float:
-    """Return the largest extent [m] of the robot along a world axis over all frames; 0.1 m at least."""
+def robot_size(motion: MotionFrames) -> float:
+    """Return the largest extent of the robot along a world axis in all frames, at least 0.1 m."""
     return max(0.1, float(np.ptp(motion.points, axis=1).max())) if motion.points.size else 0.1
 
 
-def follow(motion: Motion, size: float, each: bool = False) -> Array:
-    """Return the points (F, 3) [m] that the camera looks at; with ``each`` it is in the plan view at every CoM."""
+def follow(motion: MotionFrames, size: float, each: bool = False) -> Array:
+    """Return the target points (F, 3) [m] of the camera; with ``each``, their x and y are those of the CoM."""
     target = motion.com.copy()
     steps = np.diff(motion.t)
     frames = max(1, round(FOLLOW / float(np.median(steps)))) if len(steps) and np.median(steps) > 0.0 else 1
@@ -85,26 +85,26 @@ def follow(motion: Motion, size: float, each: bool = False) -> Array:
 
 
 def make_camera(view: str, shown: Array, target: Array, size: float) -> Camera:
-    """Return a camera whose window holds what is shown in all frames.
+    """Return a camera whose window contains the given points in all frames.
 
     Args:
         view: Key of :data:`AXES`.
-        shown: (F, N, 3) points that must be seen [m]; NaN need not.
-        target: (F, 3) what it looks at [m].
-        size: Of the robot [m].
+        shown: (F, N, 3) points that must be visible [m]; NaN is ignored.
+        target: (F, 3) target points [m].
+        size: Size of the robot [m].
     """
     axes = AXES[view]
     pictured = ((shown - target[:, None]) @ axes[:2].T).reshape(-1, 2)
     low, high = np.nanmin(pictured, axis=0), np.nanmax(pictured, axis=0)
-    # A slim robot still stands on some ground.
+    # The minimum width shows some ground around a slim robot.
     middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low) + 0.07 * size, 0.4 * size)
     left, bottom = middle - half
     right, top = middle + half
     return Camera(axes, target, np.array([left, right, bottom - 0.05 * size, top]))
 
 
-def arrows(motion: Motion, weight: float, size: float) -> Array:
-    """Return the vectors (F, A, 3) [m] of the arrows: ``ARROW`` times ``size`` for a force of ``weight`` [N]."""
+def arrows(motion: MotionFrames, weight: float, size: float) -> Array:
+    """Return the arrow vectors (F, A, 3) [m]: ``ARROW`` times ``size`` for a force of ``weight`` [N]."""
     vectors = motion.force * (ARROW * size / weight)
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     longest = LONGEST * ARROW * size
@@ -112,12 +112,12 @@ def arrows(motion: Motion, weight: float, size: float) -> Array:
 
 
 def drawn_skeleton(skeleton: Skeleton, camera: Camera, points: Array) -> tuple[Array, Indices]:
-    """Return the lines (L, 2, 2) [m] in the picture, the far ones first, and their order (L,).
+    """Return the lines (L, 2, 2) [m] in the image, sorted from far to near, and their order (L,).
 
     Args:
-        skeleton: What is drawn.
-        camera: Who looks.
-        points: (P, 3) of the skeleton in the world [m].
+        skeleton: The skeleton.
+        camera: The camera.
+        points: (P, 3) points of the skeleton in the world [m].
     """
     ends = points[skeleton.lines]
     order = np.argsort(camera.depth(ends).mean(axis=1), kind="stable")

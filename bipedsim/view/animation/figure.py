@@ -1,4 +1,4 @@
-"""Scenes in a figure: one picture that moves, or a strip of postures."""
+"""Compose scenes in a figure: an animated image, or a strip of postures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bipedsim.view.animation.camera import VIEWS, Camera
-from bipedsim.view.animation.scene import COM_MARKER, FORCE_COLOUR, OBJECT_COLOUR, Scene, Stage
+from bipedsim.view.animation.scene import COM_MARKER, FORCE_COLOUR, OBJECT_COLOUR, Stage, ViewArtists
 from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
 
 if TYPE_CHECKING:
@@ -17,39 +17,39 @@ if TYPE_CHECKING:
 
 
 DPI = 100
-"""Dots per inch of moving pictures."""
+"""Resolution of animations [dpi]."""
 STRIP_DPI = 150
-"""Dots per inch of strips."""
+"""Resolution of strips [dpi]."""
 HEIGHT = 4.0
 """Height of a view [in]."""
 GAP = 0.03
-"""Share of a posture's width that is left free beside it: the ground below the next one is another place."""
+"""Fraction of a posture's width that remains empty, because the ground below the next posture is elsewhere."""
 STRIP_HEIGHT = 2.6
 """Height of a posture in a strip [in]."""
 NARROWEST = 4.2
-"""Title, time and key need this width [in]."""
+"""Minimum width for title, time and legend [in]."""
 WIDEST = 9.0
-"""Views beside each other are made smaller to fit into this width [in]."""
+"""Maximum total width of the views next to each other [in]; larger views are scaled down."""
 MARGIN = 0.18
-"""Room beside the views of a film, for what coordinates stick out [in]."""
+"""Space next to the views of an animation, for protruding coordinates [in]."""
 HEAD, FOOT = 0.42, 0.78
-"""Room above the views for the title and below them for coordinates and key [in]."""
+"""Space above the views for the title, and below them for coordinates and legend [in]."""
 GREY = "#555555"
 WIDE = 6.0
-"""Width [in] from which on the key is one row."""
+"""Minimum width for a legend in one row [in]."""
 NAMED = 2
-"""Objects that the key names."""
+"""Maximum number of objects in the legend."""
 
 
 class Film:
-    """A figure whose picture moves: :meth:`show` a frame, then :meth:`pixels`.
+    """Animated figure: call :meth:`show` for a frame, then :meth:`pixels`.
 
     Args:
-        stage: What is shown.
+        stage: Content of the figure.
         view: Key of :data:`bipedsim.view.animation.camera.VIEWS`.
-        title: What is written above it.
+        title: Title above the views.
         feet: Names of the feet.
-        speed: Simulated seconds per shown second, written beside the time if it is not 1.
+        speed: Simulated seconds per second of the animation, shown next to the time if it is not 1.
     """
 
     def __init__(self, stage: Stage, view: str, title: str, feet: tuple[str, ...], speed: float = 1.0) -> None:
@@ -57,12 +57,12 @@ class Film:
         self._speed = "" if speed == 1.0 else f"   (speed {speed:g})"
         figure, height, widths, cameras = _figure(stage, VIEWS[view])
         total = figure.get_figwidth()
-        self.scenes: list[Scene] = []
+        self.scenes: list[ViewArtists] = []
         left = MARGIN
         for name, width, camera in zip(VIEWS[view], widths, cameras, strict=True):
             full = figure.get_figheight()
             ax = figure.add_axes((left / total, FOOT / full, width / total, height / full))
-            self.scenes.append(Scene(ax, stage, name, camera, measure=not self.scenes))
+            self.scenes.append(ViewArtists(ax, stage, name, camera, measure=not self.scenes))
             left += width + MARGIN
         self._time = figure.text(1.0 - 0.1 / total, 1.0 - 0.12 / figure.get_figheight(), "", ha="right", va="top")
         self._time.set(fontsize=10, color=TOTAL_COLOUR, family="monospace")
@@ -71,17 +71,17 @@ class Film:
         self._still: Any = None
 
     def show(self, i: int) -> None:
-        """Move everything to frame ``i``."""
+        """Move all artists to frame ``i``."""
         for scene in self.scenes:
             scene.update(i)
         self._time.set_text(f"t = {self.stage.motion.t[i]:.3f} s{self._speed}")
 
     def pixels(self) -> NDArray[np.uint8]:
-        """Draw, and return the picture (height, width, 4) in RGBA, which the next one overwrites."""
+        """Draw and return the image (height, width, 4) in RGBA, which the next call overwrites."""
         canvas: Any = self.figure.canvas
         moving = [scene.ax for scene in self.scenes] + [self._time]
         if self._still is None:
-            # Title and key take as long as a view, and stay as they are.
+            # Title and legend take as long to draw as a view and never change, so they are drawn once.
             for artist in moving:
                 artist.set_visible(False)
             canvas.draw()
@@ -95,7 +95,7 @@ class Film:
 
 
 def draw_strip(stage: Stage, view: str, title: str, feet: tuple[str, ...]) -> Figure:
-    """Return a figure with all frames of the stage beside each other, the views below each other."""
+    """Return a figure with all frames next to each other, and the views below each other."""
     postures = len(stage.motion.t)
     views = VIEWS[view]
     cameras = [stage.camera(name) for name in views]
@@ -109,7 +109,7 @@ def draw_strip(stage: Stage, view: str, title: str, feet: tuple[str, ...]) -> Fi
         bottom -= height
         for i in range(postures):
             ax = figure.add_axes((i / postures, bottom / total, (1.0 - GAP) / postures, height / total))
-            Scene(ax, stage, name, camera, measure=i == 0 and name == views[0], coordinates=False).update(i)
+            ViewArtists(ax, stage, name, camera, measure=i == 0 and name == views[0], coordinates=False).update(i)
     for i, t in enumerate(stage.motion.t):
         figure.text(
             (i + 0.5 - 0.5 * GAP) / postures, (FOOT - 0.1) / total, f"{t:.2f} s", ha="center", va="top", fontsize=9
@@ -119,7 +119,7 @@ def draw_strip(stage: Stage, view: str, title: str, feet: tuple[str, ...]) -> Fi
 
 
 def _figure(stage: Stage, views: tuple[str, ...]) -> tuple[Figure, float, list[float], list[Camera]]:
-    """Return an empty figure for views beside each other, their height, their widths [in] and cameras: one scale."""
+    """Return an empty figure for views of equal scale next to each other, their height and widths [in], and cameras."""
     cameras = [stage.camera(name) for name in views]
     tallest = max(float(np.diff(camera.window)[2]) for camera in cameras)
     margins = MARGIN * (len(views) + 1)
@@ -127,7 +127,7 @@ def _figure(stage: Stage, views: tuple[str, ...]) -> tuple[Figure, float, list[f
     if missing > 0.0:
         aside = 0.5 * missing / len(views) * tallest / HEIGHT
         cameras = [replace(c, window=c.window + np.array([-aside, aside, 0.0, 0.0])) for c in cameras]
-    # Heights differ where a view is tilted: what is missing is added on top.
+    # Heights differ between tilted and level views, so the windows are extended at the top.
     cameras = [replace(c, window=np.array([*c.window[:3], c.window[2] + tallest])) for c in cameras]
     widths = [HEIGHT * float(np.diff(camera.window)[0]) / tallest for camera in cameras]
     shrink = min(1.0, WIDEST / sum(widths))
@@ -139,14 +139,14 @@ def _new_figure(width: float, height: float) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # Even numbers of pixels, which the usual codecs want.
+    # The usual codecs need even numbers of pixels.
     figure = Figure(figsize=tuple(2.0 * np.round(0.5 * DPI * np.array([width, height])) / DPI), dpi=DPI)
     FigureCanvasAgg(figure)
     return figure
 
 
 def _write(figure: Figure, title: str, stage: Stage, feet: tuple[str, ...]) -> None:
-    """Write title and key."""
+    """Write title and legend."""
     from matplotlib.lines import Line2D
 
     width, height = figure.get_size_inches()
@@ -163,7 +163,7 @@ def _write(figure: Figure, title: str, stage: Stage, feet: tuple[str, ...]) -> N
     figure.legend(
         handles=handles,
         loc="lower left",
-        # A narrow picture has room for four beside each other.
+        # A narrow figure has space for four entries next to each other.
         ncols=len(handles) if len(handles) < 5 or width > WIDE else 3,
         fontsize=8.5,
         frameon=False,

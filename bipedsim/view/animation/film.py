@@ -1,4 +1,4 @@
-"""From a recording to a file: .gif, .mp4, or a strip of postures as .png."""
+"""Write the animation of a recording to a file: .gif, .mp4, or a strip of postures as .png."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
 from bipedsim.runs import get_scenario, patches_of
 from bipedsim.view.animation.camera import VIEWS
-from bipedsim.view.animation.motion import frame_times, read_motion, stretch
+from bipedsim.view.animation.motion import frame_times, interval, read_motion
 from bipedsim.view.animation.skeleton import Skeleton
 from bipedsim.view.sheet import no_half, write_png
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 FPS = 25.0
 """Default frames per second."""
 FASTEST_GIF = 50.0
-"""Most frames per second of a GIF: what shows a frame for less than 20 ms, viewers show slower, not faster."""
+"""Maximum frame rate of a GIF [Hz]: viewers slow down frames that last less than 20 ms."""
 POSTURES = 8
 """Default number of postures in a strip."""
 NEARLY_WHITE = 245
-"""Colours above this in red, green and blue become white in a GIF."""
+"""Red, green and blue values above which a colour becomes white in a GIF."""
 SUFFIXES = (".gif", ".mp4", ".png")
 
 
 def check_output(path: Path, fps: float = FPS) -> None:
-    """Find out whether :func:`animate` can write ``path``.
+    """Check whether :func:`animate` can write ``path``.
 
     Raises:
-        ConfigError: No such kind of file; a GIF that is too fast; or an .mp4 where there is no ffmpeg.
+        ConfigError: The suffix is unknown, a GIF is too fast, or ffmpeg is missing for an .mp4.
     """
     if path.suffix not in SUFFIXES:
         raise ConfigError(f"{path}: an animation is one of {', '.join(SUFFIXES)} (.png: a strip of postures)")
@@ -72,32 +72,33 @@ def animate(
     postures: int = POSTURES,
     progress: bool = False,
 ) -> int:
-    """Draw the moving robot of a recording into a file.
+    """Animate the robot of a recording in a file.
 
-    Lines are drawn between the joint frames of the kinematic tree, where pinocchio puts them at the recorded
-    configuration: base pose and joints; joints without drives follow from the soles. Arrows are the forces of the
-    ground on the feet, from the centre of pressure; a bar shows how long the weight is, and beyond three of it arrows
-    end. The circle is the CoM, the cross below it its projection along the vertical.
+    The lines connect the joint frames of the kinematic tree, which pinocchio computes from the recorded base pose and
+    joints. Joints without drives follow from the soles. Arrows are the ground reaction forces at the centres of
+    pressure. A bar shows the length of the weight; arrows end at three times this length. The circle is the CoM, and
+    the cross is its vertical projection.
 
     Args:
         recording: The run.
-        path: .gif; .mp4, which needs ffmpeg; or .png, a strip of ``postures`` beside each other.
-        robot: What ran; None takes the robot whose name the recording has.
-        ground: What it ran on; None takes the ground whose name the recording has, and z = 0 where it has none.
+        path: .gif; .mp4, which needs ffmpeg; or .png, a strip of ``postures`` next to each other.
+        robot: Robot of the run; None for the robot named in the recording.
+        ground: Ground of the run; None for the ground named in the recording, or z = 0 without a name.
         view: ``side`` (from the right of world x), ``front`` (from ahead), ``both``, or ``3d``; all are orthographic.
         fps: Frames per second.
-        speed: Simulated seconds per second of the film.
-        start, stop: Stretch of the run [s]; None is its begin, its end.
-        postures: Of a strip, evenly over the stretch, its ends included; ``fps`` and ``speed`` are not used.
-        progress: Show bars on stderr.
+        speed: Simulated seconds per second of the animation.
+        start, stop: Interval of the run [s]; None for its begin or end.
+        postures: Number of postures in a strip, at equal distances including both ends of the interval. A strip does
+            not use ``fps`` and ``speed``.
+        progress: Whether to show progress bars on stderr.
 
     Returns:
-        The number of frames, or of postures.
+        Number of frames or postures.
 
     Raises:
-        ConfigError: An option is wrong, or ffmpeg is missing.
-        RecordingError: The recording lacks what a configuration needs, or is another robot's, or the file cannot be
-            written; the message says what.
+        ConfigError: An option is invalid, or ffmpeg is missing.
+        RecordingError: The recording lacks data for a configuration or belongs to another robot, or the file cannot be
+            written.
     """
     if view not in VIEWS:
         raise UnknownNameError("view", view, VIEWS)
@@ -107,7 +108,7 @@ def animate(
     check_output(path, fps)
     times = frame_times(recording, fps, speed, start, stop)
     if path.suffix == ".png":
-        times = np.linspace(*stretch(recording, start, stop), postures)
+        times = np.linspace(*interval(recording, start, stop), postures)
     ground = ground or ground_of(recording)
     if robot is None:
         robot = robot_of(recording)
@@ -138,15 +139,15 @@ def animate(
 
 
 def animate_run(recording: Recording, settings: RunConfig, path: Path, progress: bool = False) -> int:
-    """Draw what :func:`bipedsim.runs.run` returned, with robot and ground of the settings, files or not.
+    """Animate the result of :func:`bipedsim.runs.run`, with robot and ground of the settings, also from files.
 
     Args:
         recording: The run.
-        settings: What was run.
-        path, progress: As in :func:`animate`.
+        settings: Settings of the run.
+        path, progress: See :func:`animate`.
 
     Returns:
-        The number of frames, or of postures.
+        Number of frames or postures.
 
     Raises:
         ConfigError: See :func:`animate`.
@@ -158,10 +159,10 @@ def animate_run(recording: Recording, settings: RunConfig, path: Path, progress:
 
 
 def ground_of(recording: Recording) -> Ground:
-    """Return the ground that the recording holds, or names.
+    """Return the ground that the recording contains or names.
 
     Raises:
-        RecordingError: It was a file of the user's, of which the recording knows only the name.
+        RecordingError: The ground was a user's file, of which the recording contains only the name.
     """
     if "ground" in recording.run:
         return Ground(patches_of(recording.run["ground"]))
@@ -176,7 +177,7 @@ def ground_of(recording: Recording) -> Ground:
 
 
 def about_run(recording: Recording) -> str:
-    """Return scenario and ground, as far as they are known and not the plainest."""
+    """Return scenario and ground as a text, without unknown and default values."""
     scenario, ground = recording.about.get("scenario", ""), recording.about.get("ground", "flat")
     return f"{scenario} on {ground}".strip() if ground not in ("flat", scenario) else scenario
 
@@ -184,7 +185,7 @@ def about_run(recording: Recording) -> str:
 def _write_gif(film: Film, shown: Any, path: Path, fps: float) -> None:
     from PIL import Image
 
-    # One palette for all frames: colours do not flicker, and what stands still is stored once.
+    # One palette for all frames avoids flicker, and static areas are stored only once.
     palette = _palette(film, len(film.stage.motion.t))
 
     def pictures() -> Iterator[Image.Image]:
@@ -192,7 +193,7 @@ def _write_gif(film: Film, shown: Any, path: Path, fps: float) -> None:
             film.show(i)
             yield _picture(film).quantize(palette=palette, dither=Image.Dither.NONE)
 
-    # GIF counts hundredths of a second: rounded so that errors do not add up.
+    # GIF durations are hundredths of a second. Rounding the end times prevents accumulated errors.
     ends = np.round(100.0 / fps * np.arange(1, len(film.stage.motion.t) + 1)).astype(int)
     durations = (10 * np.diff(ends, prepend=0)).tolist()
     first, *others = pictures()
@@ -200,14 +201,14 @@ def _write_gif(film: Film, shown: Any, path: Path, fps: float) -> None:
 
 
 def _picture(film: Film) -> Image.Image:
-    """Return the frame that the film shows, in colours alone."""
+    """Return the present frame as an RGB image without transparency."""
     from PIL import Image
 
     return Image.fromarray(film.pixels()).convert("RGB")
 
 
 def _palette(film: Film, frames: int) -> Any:
-    """Return an image with the palette of the colours in the first, the middle and the last frame."""
+    """Return an image with a palette for the colours of the first, the middle and the last frame."""
     from PIL import Image
 
     samples = []
@@ -216,7 +217,7 @@ def _palette(film: Film, frames: int) -> Any:
         samples.append(np.asarray(_picture(film)))
     image = Image.fromarray(np.vstack(samples)).quantize(colors=128, method=Image.Quantize.MEDIANCUT)
     colours = np.array(image.getpalette()).reshape(-1, 3)
-    # What is nearly white would be seen on a white page.
+    # Nearly white colours would be visible on a white page.
     colours[colours.min(axis=1) > NEARLY_WHITE] = 255
     image.putpalette(colours.ravel().tolist())
     return image

@@ -1,4 +1,4 @@
-"""What an animation shows, in numbers: where the lines of the robot, its CoM and the contact forces are over time."""
+"""Compute the moving lines of the robot, its CoM and the contact forces for an animation."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from bipedsim.view.animation.outlines import moving_outlines
 from bipedsim.view.animation.skeleton import Skeleton
 
 LEVEL = 0.01
-"""Points of a body that are no higher above its lowest one [m] are touched with it."""
+"""Height above the lowest point of a body up to which further points count as in contact [m]."""
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
-    """F frames of a run, all in the world.
+class MotionFrames:
+    """F frames of a run, in the world frame.
 
     Attributes:
         t: (F,) time of each frame [s].
         points: (F, P, 3) points of the skeleton [m].
-        com: (F, 3) [m].
-        cop: (F, A, 3) where A forces act [m], NaN where they do not: first the centre of pressure of each foot, then,
-            of each body that anything else ever touches, where it is lowest.
-        force: (F, A, 3) of the ground on each foot, and of all that touches each of these bodies [N], NaN where nothing
-            does or it was not recorded.
-        note: What a reader should know, or empty.
-        outlines: Lines (F, P, 3) of free objects [m]. objects: Names of the latter.
+        com: (F, 3) centre of mass [m].
+        cop: (F, A, 3) points of action of A forces [m], NaN without a force: the centre of pressure of each foot, then
+            the lowest point of each other body that has contacts in the run.
+        force: (F, A, 3) ground reaction force on each foot, then the total contact force on each of these bodies [N];
+            NaN without a contact or without recorded forces.
+        note: Note for the user, or an empty text.
+        outlines: Lines (F, P, 3) of free objects [m].
+        objects: Names of these objects.
     """
 
     t: Array
@@ -50,31 +51,31 @@ class Motion:
 def frame_times(
     recording: Recording, fps: float, speed: float, start: float | None = None, stop: float | None = None
 ) -> Array:
-    """Return the times [s] of the frames: (stop - start) fps / speed of them, at least one.
+    """Return the times [s] of the frames: (stop - start) fps / speed frames, at least one.
 
     Args:
         recording: The run.
-        fps: Frames per second of what is shown.
-        speed: Simulated seconds per shown second.
-        start, stop: Stretch of the run [s]; None is its begin, its end.
+        fps: Frames per second of the animation.
+        speed: Simulated seconds per second of the animation.
+        start, stop: Interval of the run [s]; None for its begin or end.
 
     Raises:
-        ConfigError: The stretch is not in the run, or a rate is not positive.
+        ConfigError: The interval is not within the run, or a rate is not positive.
         RecordingError: The recording is empty.
     """
     for name, value in (("fps", fps), ("speed", speed)):
         if not (np.isfinite(value) and value > 0.0):
             raise ConfigError(f"{name} = {value} must be positive and finite")
-    start, stop = stretch(recording, start, stop)
+    start, stop = interval(recording, start, stop)
     count = max(1, round((stop - start) * fps / speed))
     return np.asarray(start + np.arange(count) * (speed / fps), dtype=np.float64)
 
 
-def stretch(recording: Recording, start: float | None, stop: float | None) -> tuple[float, float]:
-    """Return begin and end [s] of a stretch of the run; None is its own begin, its own end.
+def interval(recording: Recording, start: float | None, stop: float | None) -> tuple[float, float]:
+    """Return begin and end [s] of an interval of the run; None is replaced by the begin or end of the run.
 
     Raises:
-        ConfigError: The stretch is not in the run.
+        ConfigError: The interval is not within the run.
         RecordingError: The recording is empty.
     """
     if len(recording) == 0:
@@ -82,7 +83,7 @@ def stretch(recording: Recording, start: float | None, stop: float | None) -> tu
     first, last = float(recording.t[0]), float(recording.t[-1])
     start = first if start is None else start
     stop = last if stop is None else stop
-    # A run begins a tick after t = 0, which is a fair time to ask for.
+    # A recording begins one tick after t = 0, but 0 is a valid start.
     tick = (last - first) / max(1, len(recording) - 1) * (1.0 + 1e-9)
     if not (first - tick <= start <= last + tick and first - tick <= stop <= last + tick and start <= stop):
         raise ConfigError(
@@ -91,20 +92,22 @@ def stretch(recording: Recording, start: float | None, stop: float | None) -> tu
     return start, stop
 
 
-def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: Array, progress: bool = False) -> Motion:
-    """Return what is to be drawn at ``times`` (F,) [s], from the nearest rows that hold a configuration.
+def read_motion(
+    recording: Recording, robot: Robot, skeleton: Skeleton, times: Array, progress: bool = False
+) -> MotionFrames:
+    """Return the frames at ``times`` (F,) [s], from the nearest rows with a complete configuration.
 
-    The base is where it was in truth; where the recording lacks that it is where the controller took it to be.
+    The base pose is the ground truth, or the controller's estimate if the recording contains no ground truth.
 
     Args:
         recording: The run.
-        robot: What ran.
-        skeleton: Of the robot.
-        times: When [s], rising.
-        progress: Show bars on stderr.
+        robot: Robot of the run.
+        skeleton: Skeleton of the robot.
+        times: Times of the frames [s], increasing.
+        progress: Whether to show progress bars on stderr.
 
     Raises:
-        RecordingError: The recording is another robot's or lacks what a configuration needs; the message says what.
+        RecordingError: The recording belongs to another robot or lacks data for a configuration.
     """
     note = ""
     if robot.free_flyer and not np.isfinite(recording.base_pose).any() and np.isfinite(recording.odometry).any():
@@ -112,7 +115,7 @@ def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: A
         note = "base: estimate of the controller"
     recording = recording.in_order(robot.joint_names)
     rows = np.flatnonzero(complete_rows(recording, robot))
-    # Without any, the reader of configurations says what is missing.
+    # Without complete rows, recorded_configurations raises an error that names the missing data.
     known = recording.rows(np.asarray(rows)) if len(rows) else recording
     chosen = known.rows(_nearest(known.t, times))
     q = recorded_configurations(chosen, robot, progress)
@@ -134,11 +137,11 @@ def read_motion(recording: Recording, robot: Robot, skeleton: Skeleton, times: A
             if np.isfinite(carried[i, k]).all():
                 cop[i, feet + k] = bottom(shapes, data)
     lines, shown, unknown = moving_outlines(chosen)
-    return Motion(chosen.t, points, com, cop, force, ", ".join(filter(None, (note, unknown))), lines, shown)
+    return MotionFrames(chosen.t, points, com, cop, force, ", ".join(filter(None, (note, unknown))), lines, shown)
 
 
 def _touched(recording: Recording, robot: Robot) -> tuple[list[list[Shape]], Array]:
-    """Return the shapes of each body, soles aside, that is ever touched, and the forces on them (n, B, 3) [N]."""
+    """Return the shapes of each body with contacts, except soles, and the forces on them (n, B, 3) [N]."""
     force = np.concatenate([recording.base_contact[:, None], np.nan_to_num(recording.link_contact)], axis=1)
     force[np.isnan(recording.base_contact[:, 0])] = 0.0
     force[~force.any(axis=2)] = np.nan
@@ -149,7 +152,7 @@ def _touched(recording: Recording, robot: Robot) -> tuple[list[list[Shape]], Arr
 
 
 def bottom(shapes: Sequence[Shape], data: pin.Data) -> Array:
-    """Return the middle of the points of ``shapes`` that are lowest (3,), as a body that lies is touched at several."""
+    """Return the mean (3,) of the lowest points of ``shapes``, because a body that lies has several contacts."""
     points = [
         lowest_point(data.oMi[shape.joint_id], point, shape.radius, shape.ring, shape.axis)
         for shape in shapes
@@ -160,7 +163,7 @@ def bottom(shapes: Sequence[Shape], data: pin.Data) -> Array:
 
 
 def _nearest(t: Array, times: Array) -> Integers:
-    """Return the rows (F,) of rising ``t`` (n,) that are nearest to ``times`` (F,)."""
+    """Return the rows (F,) of increasing ``t`` (n,) that are nearest to ``times`` (F,)."""
     after = np.clip(np.searchsorted(t, times), 1, max(1, len(t) - 1))
     if len(t) == 1:
         return np.zeros(len(times), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Free objects as lines."""
+"""Represent free objects as lines."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bipedsim.objects import ObjectConfig, Shape, parse_objects
 from bipedsim.recording import Recording
 
 AROUND = 24
-"""Points of a circle."""
+"""Number of points of a circle."""
 
 
 def outline(config: ObjectConfig) -> list[Array]:
-    """Return the lines (P, 3) that show an object, in its own frame [m]."""
+    """Return the lines (P, 3) of an object, in its own frame [m]."""
     if config.urdf is not None:
         return [line for shape in config.make().shapes for line in _lines(shape)]
     if config.size is not None:
@@ -32,7 +32,7 @@ def outline(config: ObjectConfig) -> list[Array]:
 
 
 def _lines(shape: Shape) -> list[Array]:
-    """Return the faces of a box or hull, and circles around anything else, in the frame of the body."""
+    """Return the faces of a box or hull, or circles around another shape, in the frame of the body."""
     loops = [shape.vertices[[*face, face[0]]] for face in shape.faces]
     if not loops:
         angle = np.linspace(0.0, 2.0 * np.pi, AROUND + 1)
@@ -43,10 +43,12 @@ def _lines(shape: Shape) -> list[Array]:
 
 
 def moving_outlines(recording: Recording) -> tuple[list[Array], tuple[str, ...], str]:
-    """Return the lines (n, P, 3) of all objects in the world over the rows [m], the names of those that they show, and
-    what cannot be shown, or empty.
+    """Return the lines of all objects in the world.
+
+    Returns:
+        Lines (n, P, 3) [m] over the rows, names of the objects that they show, and a note on objects without a shape.
     """
-    known = {one.name: one for one in parse_objects(recording.run.get("objects", ()))}
+    known = {config.name: config for config in parse_objects(recording.run.get("objects", ()))}
     lines: list[Array] = []
     for name, states in recording.objects.items():
         if name not in known:

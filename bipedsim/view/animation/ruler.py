@@ -1,4 +1,4 @@
-"""Coordinates below a view whose window moves: ticks, and numbers that are drawn once and copied to their places."""
+"""Draw coordinates below a view with a moving window: ticks, and numbers that are rendered once and then copied."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ COLOUR = "#555555"
 TICK, GAP = 3.0, 3.5
 """Length of a tick, and distance from its end to its number [pt]."""
 FONT_SIZE = 8.0
-"""Of numbers [pt]. Ticks are one pixel wide."""
+"""Font size of the numbers [pt]. Ticks are one pixel wide."""
 
 
 class Ruler(Artist):
-    """The x-axis of ``ax`` for moving pictures, at a tenth of what matplotlib's own costs a frame.
+    """X-axis of ``ax`` for animations, which takes a tenth of the time of matplotlib's axis.
 
-    An axis lays out and draws each number anew in every frame. Here a number is a small picture, kept from the first
-    frame that shows it. It is for canvases of pixels (Agg).
+    Matplotlib's axis lays out and draws each number again in every frame. This class stores each number as an image,
+    from the first frame that shows it. It needs a canvas of pixels (Agg).
 
     Args:
-        ax: The view; ticks lie below it.
+        ax: The view; the ticks are below it.
         step: Distance of the ticks [m].
     """
 
@@ -40,7 +40,7 @@ class Ruler(Artist):
         self._figure: Any = ax.get_figure(root=True)
 
     def ticks(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return which multiples of ``step`` are in the window (N,), and where they are in the figure (N,) [pixel]."""
+        """Return the multiples of ``step`` in the window (N,), and their positions in the figure (N,) [pixel]."""
         left, right = self._ax.get_xlim()
         multiples = np.arange(np.ceil(left / self._step), np.floor(right / self._step) + 1.0)
         box = self._ax.bbox
@@ -49,13 +49,13 @@ class Ruler(Artist):
     def draw(self, renderer: Any) -> None:
         """Draw ticks and numbers."""
         point = renderer.points_to_pixels(1.0)
-        multiples, places = self.ticks()
+        multiples, positions = self.ticks()
         top = float(np.round(self._ax.bbox.y0))
         gc = renderer.new_gc()
         gc.set_foreground(COLOUR)
         gc.set_linewidth(1.0)
         gc.set_snap(True)
-        for multiple, x in zip(multiples.tolist(), places.tolist(), strict=True):
+        for multiple, x in zip(multiples.tolist(), positions.tolist(), strict=True):
             renderer.draw_path(gc, Path([(x, top), (x, top - TICK * point)]), IdentityTransform())
             number = self._number(multiple)
             height, width = number.shape[:2]
@@ -63,7 +63,7 @@ class Ruler(Artist):
         gc.restore()
 
     def _number(self, multiple: int) -> NDArray[np.uint8]:
-        """Return the picture (height, width, 4) of a number, upside down, as the canvas wants it."""
+        """Return the image (height, width, 4) of a number, upside down, as the canvas needs it."""
         if multiple not in self._numbers:
             alone = Figure(figsize=(1.0, 0.25), dpi=self._figure.dpi, facecolor="none")
             canvas: Any = FigureCanvasAgg(alone)

@@ -1,4 +1,4 @@
-"""One picture of a moving robot: artists that are made once, and moved from frame to frame."""
+"""Draw one view of a moving robot with artists that are created once and moved from frame to frame."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from bipedsim.ground import Ground, Patch
 from bipedsim.numerics import Array
 from bipedsim.view.animation.camera import ARROW, Camera, arrows, drawn_skeleton, follow, make_camera, robot_size
-from bipedsim.view.animation.motion import Motion
+from bipedsim.view.animation.motion import MotionFrames
 from bipedsim.view.animation.skeleton import TRUNK, Skeleton
 from bipedsim.view.sheet import FOOT_COLOURS, TOTAL_COLOUR, foot_colour
 
@@ -19,34 +19,36 @@ if TYPE_CHECKING:
 
 TRUNK_COLOUR = "#4A4A4A"
 FORCE_COLOUR = FOOT_COLOURS[2]
-"""A third one, to be seen before a leg."""
+"""A third colour, visible in front of a leg."""
 OBJECT_COLOUR = "#7A4FA3"
 SOIL_COLOUR, SURFACE_COLOUR = "#ECE9E3", "#8C8577"
 HEAD = 0.05
-"""Length of the head of an arrow, as a share of the robot's size."""
+"""Length of an arrow head, as a fraction of the robot's size."""
 SECTION = 600
-"""Points of the section through the ground, across the picture."""
+"""Number of points of the section through the ground, across the image."""
 GRID = 0.5
-"""Distance of the lines on a plane in the 3d view [m]."""
+"""Distance of the grid lines on a plane in the 3d view [m]."""
 LABEL = -18.0
-"""Where the label of the coordinates begins, from the lower edge of a view [pt]."""
+"""Distance of the coordinate label from the lower edge of a view [pt]."""
 NEAR = 1.0
-"""Objects that are no farther from the robot, in robot sizes, are kept in the picture."""
+"""Maximum distance from the robot of objects that the window must contain, in robot sizes."""
 PLANE = 1.3
-"""Half the edge of what is drawn of a plane without bounds in the 3d view, in robot sizes."""
+"""Half the edge of the drawn part of an unbounded plane in the 3d view, in robot sizes."""
 
 
 class Stage:
-    """What all pictures of a motion share.
+    """Data that all views of a motion share.
 
     Args:
-        motion, skeleton: What moves.
-        ground: What it stands on.
-        weight: Force of the arrow that is drawn as measure [N].
-        strip: Postures stand beside each other: the camera is above each of them.
+        motion, skeleton: The moving robot.
+        ground: The ground.
+        weight: Force of the reference arrow [N].
+        strip: Whether postures are next to each other; then the camera is centred on each of them.
     """
 
-    def __init__(self, motion: Motion, skeleton: Skeleton, ground: Ground, weight: float, strip: bool = False) -> None:
+    def __init__(
+        self, motion: MotionFrames, skeleton: Skeleton, ground: Ground, weight: float, strip: bool = False
+    ) -> None:
         self.motion, self.skeleton, self.ground, self.weight = motion, skeleton, ground, weight
         self.size = robot_size(motion)
         self.target = follow(motion, self.size, each=strip)
@@ -64,19 +66,20 @@ class Stage:
         return make_camera(view, np.concatenate(shown, axis=1), self.target, self.size)
 
 
-class Scene:
-    """The artists of one view in one axes.
+class ViewArtists:
+    """Artists of one view in one axes.
 
     Args:
         ax: Empty axes.
-        stage: What is shown.
+        stage: Content of the view.
         view: Key of :data:`bipedsim.view.animation.camera.AXES`.
-        camera: Of this view.
-        measure: Draw how long the arrow of the weight is.
-        coordinates: Show where in the world the robot is, on an axis below.
+        camera: Camera of this view.
+        measure: Whether to draw the reference arrow of the weight.
+        coordinates: Whether to show world coordinates on an axis below the view.
 
     Attributes:
         ax: The axes.
+        camera: The camera.
     """
 
     def __init__(
@@ -121,7 +124,7 @@ class Scene:
             self._draw_measure()
 
     def update(self, i: int) -> None:
-        """Move everything to frame ``i``."""
+        """Move all artists to frame ``i``."""
         stage, camera = self._stage, self.camera
         motion, points = stage.motion, stage.motion.points[i]
         limits = camera.limits(i)
@@ -149,7 +152,7 @@ class Scene:
         self._plumb.set_segments([np.array([com, below])])
 
     def _draw_coordinates(self, label: str) -> None:
-        """Draw ticks below, which move, and the label, which stays: of the figure, so that it is drawn once."""
+        """Draw moving ticks, and a label that belongs to the figure, so that it is drawn only once."""
         from matplotlib.transforms import ScaledTranslation
 
         from bipedsim.view.animation.ruler import COLOUR, FONT_SIZE, Ruler
@@ -164,7 +167,7 @@ class Scene:
         figure.text(0.5, 0.0, label, ha="center", va="top", fontsize=FONT_SIZE, color=COLOUR, transform=at)
 
     def _draw_measure(self) -> None:
-        """Draw a bar as long as the arrow of the weight, of the figure: the window keeps its size, so that it stays."""
+        """Draw a bar as long as the arrow of the weight; it belongs to the figure, because the window size is fixed."""
         from matplotlib.lines import Line2D
 
         left, right, bottom, top = self.camera.window
@@ -178,7 +181,7 @@ class Scene:
         figure.text(at, y - 0.5 * length, "m g", va="center", fontsize=8, color=FORCE_COLOUR, transform=of_axes)
 
     def _draw_section(self, limits: Array, target: Array) -> None:
-        """Cut the ground where the camera looks; where there is none the picture is empty down to its end."""
+        """Draw the section through the ground at the target; where there is no ground, the image remains empty."""
         across = np.linspace(limits[0], limits[1], SECTION)
         x, y = (across, target[1]) if self._view == "side" else (target[0], across)
         heights = self._stage.ground.height(x, y)
@@ -188,7 +191,7 @@ class Scene:
         self._surface.set_data(across, heights)
 
     def _draw_patch(self, patch: Patch, face: Any, lines: Any, target: Array) -> None:
-        """Draw the region of a patch; of a plane without bounds a square around the robot, with a grid."""
+        """Draw the region of a patch, or a square with a grid around the robot for an unbounded plane."""
         origin, (t1, t2) = patch.point_world, patch.rotation_world_patch[:, :2].T
         region = patch.region
         if region is None:
@@ -216,14 +219,14 @@ COM_MARKER: Any = {
 
 
 def _on_axis(axis: int, value: float, low: Array, high: Array) -> Array:
-    """Return the ends (2, 2) of the line at ``value`` on ``axis`` across the box from ``low`` to ``high``."""
+    """Return the ends (2, 2) of the line at ``value`` on ``axis``, clipped to the box from ``low`` to ``high``."""
     ends = np.array([low, high])
     ends[:, axis] = value
     return ends
 
 
 def _arrow(tail: Array, tip: Array, head: float) -> list[Array]:
-    """Return shaft (2, 2) and head (3, 2) of an arrow in the picture; NaN draws nothing."""
+    """Return shaft (2, 2) and head (3, 2) of an arrow in the image; both are NaN for a force of NaN or zero."""
     along = tip - tail
     length = float(np.hypot(*along))
     if not length > 0.0:

@@ -1,4 +1,4 @@
-"""The robot as lines: between the joint frames of its kinematic tree, and from the feet to the corners of the soles."""
+"""Represent the robot as lines between the joint frames of its kinematic tree, and to the corners of the soles."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from bipedsim.model import SIDES, Robot, split_side
 from bipedsim.numerics import Array, Integers
 
 TRUNK = -1
-"""Side of what belongs to no leg and no arm."""
+"""Side of lines that belong to no leg and no arm."""
 SHORT = 1e-3
-"""Lines below this length [m] are joints in one place."""
+"""Minimum length of a line [m]; shorter lines connect joints at the same position."""
 TRUNK_WIDTH, LIMB_WIDTH, FOOT_WIDTH = 5.0, 3.0, 1.2
 """Widths of lines [pt]."""
 APART = 0.01
-"""Distance [m] up to which the joints of two limbs are mirror images: descriptions round."""
+"""Maximum distance [m] between the joint of one limb and the mirrored joint of the other; descriptions are rounded."""
 BLADE = 2
-"""Feet with no more vertices are drawn like limbs: nothing else is seen of the leg of a compass."""
+"""Feet with at most this number of vertices are drawn like limbs, because they are the only visible part of a leg."""
 
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """P points that are fixed to the bodies of a robot, L lines between them, and the outlines of K soles.
+    """P points fixed to the bodies of a robot, L lines between them, and the outlines of K soles.
 
     Attributes:
-        joints: (P,) pinocchio joint whose body holds each point; the first points are the origins of these joints.
-        local: (P, 3) each point in the frame of its joint [m].
-        lines: (L, 2) points at the ends of each line.
-        sides: (L,) foot whose colour each line has, or :data:`TRUNK`.
+        joints: (P,) pinocchio joint of each point; the first points are the origins of the joints.
+        local: (P, 3) points in the frame of their joint [m].
+        lines: (L, 2) indices of the points at the ends of each line.
+        sides: (L,) index of the foot whose colour the line has, or :data:`TRUNK`.
         widths: (L,) [pt].
-        soles: For each foot the points at its vertices, in order.
+        soles: Indices of the points at the vertices of each foot, in order.
     """
 
     joints: Integers
@@ -46,12 +46,12 @@ class Skeleton:
 
     @classmethod
     def of(cls, robot: Robot) -> Skeleton:
-        """Return the lines of ``robot``.
+        """Return the skeleton of ``robot``.
 
-        They begin at the trunk, which is the first body with a mass. A line goes from the frame of each joint to those
-        of its children. A body that ends a chain without a sole, or from which only legs go out, gets a line from its
-        joint through its CoM, to the end of the rod that would have its second moment in this direction; of a left and
-        a right one both are mirror images, see :func:`_mirrored`.
+        The lines begin at the trunk, the first body with a mass. A line connects the frame of each joint with those of
+        its children. Some bodies get an additional line from their joint through their CoM: ends of a chain without a
+        sole, and a trunk with only legs. It ends where a rod with the same second moment in this direction would end.
+        The lines of left and right limbs are mirror images, see :func:`_mirrored`.
         """
         model = robot.model
         trunk = next(j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0)
@@ -68,8 +68,8 @@ class Skeleton:
         ends = _mirrored(robot, trunk, ends)
         build = _Builder(bodies)
         for j, carried in zip(bodies, feet, strict=True):
-            said = split_side(model.names[j])[0]
-            side = SIDES.index(said) if said and j != trunk else TRUNK
+            side_name = split_side(model.names[j])[0]
+            side = SIDES.index(side_name) if side_name and j != trunk else TRUNK
             side = carried[0] if len(carried) == 1 and j != trunk else side
             width = TRUNK_WIDTH if side == TRUNK else LIMB_WIDTH
             for child in children_of[j]:
@@ -86,7 +86,7 @@ class Skeleton:
         return build.skeleton(tuple(soles))
 
     def points(self, data: pin.Data) -> Array:
-        """Return the points (P, 3) in the world [m], with the placements that ``data`` holds of the joints."""
+        """Return the points (P, 3) in the world [m], from the joint placements in ``data``."""
         rotation = np.array([data.oMi[int(j)].rotation for j in self.joints])
         translation = np.array([data.oMi[int(j)].translation for j in self.joints])
         return np.asarray(np.einsum("pij,pj->pi", rotation, self.local) + translation)
@@ -124,9 +124,9 @@ class _Builder:
 
 
 def _far_end(body: pin.Inertia) -> Array | None:
-    """Return where a body ends (3,) [m] beyond its CoM, or None where joint and CoM are in one place.
+    """Return the far end (3,) [m] of a body beyond its CoM, or None if joint and CoM coincide.
 
-    A rod of half the length a along u has the second moment m a^2 / 3 in this direction.
+    A rod of half length a along u has the second moment m a^2 / 3 in this direction.
     """
     reach = float(np.linalg.norm(body.lever))
     if body.mass <= 0.0 or reach < 10.0 * SHORT:
@@ -137,20 +137,20 @@ def _far_end(body: pin.Inertia) -> Array | None:
 
 
 def _mirrored(robot: Robot, trunk: int, ends: Mapping[int, Array]) -> dict[int, Array]:
-    """Return ``ends`` (each (3,) in the frame of its joint [m]) with those of left and right limbs made mirror images.
+    """Return ``ends``, each (3,) in the frame of its joint [m], with mirror images for left and right limbs.
 
-    Where two joints are mirror images of each other in the standing robot, in the frame of the trunk, their bodies end
-    in the mean of one and of the other mirrored: the same gripper, turned by 180 degrees, is often both hands, and its
-    CoM is then ahead in one and behind in the other.
+    If two joints are mirror images in the frame of the trunk of the standing robot, the ends of their bodies become
+    the mean of one end and the mirrored other end. A robot often has the same gripper, rotated by 180 degrees, as both
+    hands. Its CoM is then ahead of one joint and behind the other.
     """
     model, result = robot.model, dict(ends)
     data = model.createData()
     pin.forwardKinematics(model, data, robot.q_nominal)
     named = {split_side(model.names[j]): j for j in ends}
     flip = np.array([1.0, -1.0, 1.0])
-    for (said, rest), left in named.items():
+    for (side, rest), left in named.items():
         right = named.get((SIDES[1], rest))
-        if said != SIDES[0] or right is None:
+        if side != SIDES[0] or right is None:
             continue
         here, there = (data.oMi[trunk].actInv(data.oMi[j]) for j in (left, right))
         if np.linalg.norm(here.translation - flip * there.translation) <= APART:

@@ -97,8 +97,8 @@ def machine_for(joint_names: Sequence[str], pairs: Sequence[tuple[str, str]] = (
         known = ", ".join(candidate.name for candidate in files)
         raise ConfigError(
             f"interface = 'unitree' knows {known}, and no motor of {file.name} turns {', '.join(missing[nearest])}: "
-            "name the joints as Unitree's own URDF does, or add the machine as a file in bipedsim_ros/interfaces/unitree/"
-            "machines"
+            "name the joints as Unitree's own URDF does, or add the machine as a file in "
+            "bipedsim_ros/interfaces/unitree/machines"
         )
     number = {name: motor for motor, name in enumerate(file.motors)}
     return Machine(

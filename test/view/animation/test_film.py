@@ -24,7 +24,7 @@ from bipedsim.recording.recording import Recording
 from bipedsim.view.animation.camera import ARROW, AXES, LONGEST
 from bipedsim.view.animation.figure import Film
 from bipedsim.view.animation.film import animate
-from bipedsim.view.animation.motion import Motion, frame_times, read_motion
+from bipedsim.view.animation.motion import MotionFrames, frame_times, read_motion
 from bipedsim.view.animation.scene import Stage
 from bipedsim.view.animation.skeleton import TRUNK, Skeleton
 
@@ -200,7 +200,7 @@ def test_the_camera_follows_a_robot_that_leaves_and_rests_on_one_that_stays(robo
     com[:, 0], com[:, 1] = np.linspace(0.0, 20.0, frames), 0.01 * np.sin(np.arange(frames))
     points = com[:, None] + np.array([[0.0, 0.0, -0.8], [0.0, 0.0, 0.8]])
     nothing = np.full((frames, 2, 3), np.nan)
-    motion = Motion(0.1 * np.arange(frames), points, com, nothing, nothing)
+    motion = MotionFrames(0.1 * np.arange(frames), points, com, nothing, nothing)
     stage = Stage(motion, Skeleton.of(robot), Ground.flat(), robot.weight)
     assert np.ptp(stage.target[:, 1]) == 0.0
     np.testing.assert_allclose(stage.target[10:-10, 0], com[10:-10, 0], atol=0.3)
