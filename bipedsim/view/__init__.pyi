@@ -3,7 +3,7 @@ from .overlay import overlay as overlay
 from .panels import PANELS as PANELS, USUAL_PANELS as USUAL_PANELS, panel_names as panel_names
 from .plot_gait import plot_gaits as plot_gaits
 from .plot_plates import plot_plates as plot_plates
-from .plots import Page as Page, plot as plot
+from .plots import PanelPlot as PanelPlot, plot as plot
 from .report import report as report, report_runs as report_runs
 from .rerun import plot_rerun as plot_rerun
 from .robot import draw_robot as draw_robot

@@ -13,7 +13,7 @@ from typing import Any
 from bipedsim.recording import Recording
 from bipedsim.view.animation import animate
 from bipedsim.view.panels import USUAL_PANELS
-from bipedsim.view.plots import Page
+from bipedsim.view.plots import PanelPlot
 from bipedsim.view.sheet import drawn, write_png
 
 DPI = 70
@@ -44,7 +44,7 @@ def show(recording: Recording, panels: Sequence[str] = USUAL_PANELS, cutoff: flo
     Raises:
         UnknownNameError, RecordingError, ConfigError: See :func:`bipedsim.plot`.
     """
-    page, file = Page(recording, panels, cutoff), io.BytesIO()
+    page, file = PanelPlot(recording, panels, cutoff), io.BytesIO()
     with drawn(page.size, page.title) as figure:
         page.draw(figure)
         write_png(figure, file, DPI)

@@ -1,8 +1,7 @@
-"""Pictures as pages: what matplotlib has drawn, handed to bokeh, in one file that asks nothing of the network.
+"""Convert matplotlib figures to interactive HTML pages with bokeh, in one file without network access.
 
-Panels are declared once, for matplotlib: their axes, curves, bars and words are read from the figure and keep their
-places.
-bokeh takes a second to import, so that it is imported when a page is written.
+Panels are defined once, for matplotlib. This module reads their axes, curves, bars and texts from the figure and keeps
+their positions. Import of bokeh takes a second, so the functions import it when they write a page.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ _STYLE = (
     ".bar{color:#666;margin-bottom:4px}"
 )
 _PX = 4.0 / 3.0
-"""Pixels of CSS in a point."""
+"""CSS pixels per point."""
 _BEYOND = 16
-"""Room right of axes [px]: for the half of the last label of their ticks."""
+"""Space to the right of axes for half of the last tick label [px]."""
 NARROW = 0.24
-"""Axes that take less of the width have fewer ticks, whose numbers would touch."""
+"""Fraction of the page's width below which axes get fewer ticks, so that tick labels do not overlap."""
 _MARKERS = {".": "circle", "o": "circle", "x": "x", "s": "square", "^": "triangle"}
 
 
 def import_bokeh() -> Any:
-    """Return bokeh.
+    """Return the module bokeh.
 
     Raises:
-        ConfigError: It is not installed.
+        ConfigError: bokeh is not installed.
     """
     try:
         import bokeh
@@ -62,16 +61,16 @@ def import_bokeh() -> Any:
 
 
 def write_interactive(figure: Figure, path: Path, title: str) -> None:
-    """Write a figure as one page of HTML: curves say their values under the mouse, and axes over time zoom together.
+    """Write a figure as an HTML page: curves show their values under the mouse, and all time axes zoom together.
 
     Args:
-        figure: All that has been drawn.
+        figure: The complete figure.
         path: .html.
-        title: Of the page.
+        title: Title of the page.
 
     Raises:
         ConfigError: bokeh is not installed.
-        RecordingError: The figure holds something else than curves, bars, areas and words.
+        RecordingError: The figure contains other elements than curves, bars, areas and texts.
         OSError: The file cannot be written.
     """
     import_bokeh()
@@ -84,17 +83,17 @@ def write_interactive(figure: Figure, path: Path, title: str) -> None:
     times: dict[tuple[float, float], Any] = {}
     line = Span(dimension="height", line_color="#999999", line_width=1.0)
     sources = _Sources()
-    plots, places = {}, {}
+    plots, boxes = {}, {}
     for number, ax in enumerate(ax for ax in figure.axes if ax.get_visible()):
         limits = ax.get_xlim()
         shared = times.setdefault(limits, Range1d(*limits, bounds="auto")) if _over_time(ax) else None
         name, around = f"plot{number}", _around(ax)
         plots[name] = _plot(ax, shared, line, sources)
         plots[name].update(**{f"min_border_{side}": room for side, room in around.items()})
-        places[name] = _place(figure, ax.bbox, **around)
+        boxes[name] = _place(figure, ax.bbox, **around)
     script, divs = components(plots) if plots else ("", {})
     width, height = figure.get_size_inches() * 100.0
-    parts = [f'<div style="{places[name]}">{div}</div>' for name, div in divs.items()]
+    parts = [f'<div style="{boxes[name]}">{div}</div>' for name, div in divs.items()]
     parts += [_words(figure, text) for text in _texts(figure)]
     parts += [_key(figure, legend) for legend in _legends(figure)]
     bar = f'<p class="bar"><button id="{RESET_ID}" onclick="{escape(_RESET)}">show all</button> {escape(HINT)}</p>'
@@ -124,9 +123,9 @@ def _legends(figure: Figure) -> list[Legend]:
 
 
 def _over_time(ax: Axes) -> bool:
-    """Return whether the x axis is that of time: its own label says so, or that of the lowest axes that share it."""
-    together = ax.get_shared_x_axes().get_siblings(ax)
-    if any(one.get_xlabel().startswith(("time", "t [")) for one in together):
+    """Return whether the x axis is time, according to its label or to that of axes with the same x axis."""
+    siblings = ax.get_shared_x_axes().get_siblings(ax)
+    if any(sibling.get_xlabel().startswith(("time", "t [")) for sibling in siblings):
         return True
     return any(
         other.get_xlabel().startswith("time") and other.get_xlim() == ax.get_xlim() and not ax.get_xlabel()
@@ -135,7 +134,7 @@ def _over_time(ax: Axes) -> bool:
 
 
 def _around(ax: Axes) -> dict[str, int]:
-    """Return the room around axes for ticks and words [px], by side."""
+    """Return the space around axes for ticks and texts [px], by side."""
     inner, outer = ax.bbox.extents, np.asarray((ax.get_tightbbox() or ax.bbox).extents)
     beyond = (_page_pixels(ax.figure.figure) * np.abs(outer - inner)).round().astype(int)
     left, bottom, _, top = (int(room) for room in beyond)
@@ -143,14 +142,14 @@ def _around(ax: Axes) -> dict[str, int]:
 
 
 def _page_pixels(figure: Figure) -> float:
-    """Return pixels of the page in one of the canvas."""
+    """Return the number of page pixels per canvas pixel."""
     return float(100.0 * figure.get_size_inches()[1] / figure.canvas.get_width_height()[1])
 
 
 def _place(figure: Figure, box: Any, left: int = 0, bottom: int = 0, right: int = 0, top: int = 0) -> str:
-    """Return the place of a box of the canvas on the page, with room [px] around it.
+    """Return the CSS position of a box of the canvas on the page, with space [px] around it.
 
-    Widths follow the window, heights do not.
+    Widths scale with the browser window; heights do not.
     """
     low, down, high, up = box.extents
     wide, tall = figure.canvas.get_width_height()
@@ -163,13 +162,13 @@ def _place(figure: Figure, box: Any, left: int = 0, bottom: int = 0, right: int 
 
 
 def _plot(ax: Axes, shared: Any, time_line: Any, sources: _Sources) -> Any:
-    """Return axes as a plot of bokeh.
+    """Convert axes to a bokeh plot.
 
     Args:
-        ax: What was drawn.
-        shared: The range of all axes over this time; None for axes over something else.
-        time_line: The line that all axes over time show under the mouse.
-        sources: Of the page.
+        ax: The axes.
+        shared: Common range of all axes over this time; None for axes over another quantity.
+        time_line: Line under the mouse in all time axes.
+        sources: Data tables of the page.
     """
     from bokeh.models import BoxZoomTool, CrosshairTool, HoverTool, Range1d, ResetTool, WheelZoomTool
     from bokeh.plotting import figure
@@ -190,7 +189,7 @@ def _plot(ax: Axes, shared: Any, time_line: Any, sources: _Sources) -> Any:
         match_aspect=equal,
         output_backend="canvas",
         outline_line_color=None,
-        # What reaches into the room of a plot stays in sight: rooms are as wide in a small window, and overlap there.
+        # In a small window, plots overlap. A transparent border keeps elements visible there.
         border_fill_color=None,
         background_fill_color=None,
     )
@@ -217,25 +216,25 @@ def _plot(ax: Axes, shared: Any, time_line: Any, sources: _Sources) -> Any:
 
 
 def _refuse_others(ax: Axes) -> None:
-    """Raise RecordingError where axes hold what no page can show."""
+    """Raise RecordingError if axes contain elements that the page cannot show."""
     from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 
     known = (LineCollection, PathCollection, PolyCollection)
-    others = [*ax.images, *(one for one in ax.collections if not isinstance(one, known))]
+    others = [*ax.images, *(other for other in ax.collections if not isinstance(other, known))]
     if ax.name != "rectilinear" or others:
-        what = type(others[0]).__name__ if others else f"{ax.name} axes"
-        raise RecordingError(f"this picture holds what an interactive page cannot show ({what}): write a .png or .pdf")
+        kind = type(others[0]).__name__ if others else f"{ax.name} axes"
+        raise RecordingError(f"this picture holds what an interactive page cannot show ({kind}): write a .png or .pdf")
 
 
 def _dress(plot: Any, ax: Axes) -> None:
-    """Give a plot the looks of its axes: words, ticks, grid."""
+    """Copy title, ticks and grid from axes to a plot."""
     from bokeh.models import FixedTicker
     from matplotlib.text import Text
 
     titles = (ax.get_title(where) for where in ("left", "center", "right"))
-    said = next(filter(None, titles), "")
+    title = next(filter(None, titles), "")
     for text in ax.get_children():
-        if not (isinstance(text, Text) and said and text.get_text() == said):
+        if not (isinstance(text, Text) and title and text.get_text() == title):
             continue
         plot.title.text_font_size = f"{_PX * float(text.get_fontsize()):.0f}px"
         plot.title.text_font_style = "bold" if text.get_fontweight() == "bold" else "normal"
@@ -259,7 +258,7 @@ def _dress(plot: Any, ax: Axes) -> None:
 
 
 def _data(ax: Axes, artist: Artist, points: Any) -> Array:
-    """Return points (n, 2) of an artist in the coordinates of its axes' data."""
+    """Return points (n, 2) of an artist in the data coordinates of its axes."""
     points = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     transform = artist.get_transform()
     if transform == ax.transData:
@@ -268,36 +267,36 @@ def _data(ax: Axes, artist: Artist, points: Any) -> Array:
 
 
 def _colour(colour: Any) -> tuple[str, float]:
-    """Return a colour as bokeh takes it, and its opacity."""
+    """Return a colour in bokeh's format, and its opacity."""
     from matplotlib.colors import to_hex, to_rgba
 
     return to_hex(colour), float(to_rgba(colour)[3])
 
 
 def _name(artist: Artist) -> str:
-    """Return what an artist is called, for who points at it; a label that a legend leaves out begins with ``_``."""
+    """Return the label of an artist for the tooltip; labels with a leading ``_`` are not in the legend."""
     label = str(artist.get_label())
     return "" if label.startswith(("_child", "_nolegend_")) else label.removeprefix("_")
 
 
 class _Sources:
-    """The numbers of a page: curves over the same x share one table."""
+    """Data tables of a page; curves with the same x share a table."""
 
     def __init__(self) -> None:
         self._tables: dict[bytes, Any] = {}
 
     def add(self, points: Array) -> tuple[Any, str]:
-        """Return the table that holds points (n, 2), and the name of their column of y; that of x is ``x``."""
+        """Add points (n, 2) to a table; return the table and the name of the y column; the x column is ``x``."""
         from bokeh.models import ColumnDataSource
 
         x, y = np.ascontiguousarray(points[:, 0]), points[:, 1]
         table = self._tables.setdefault(x.tobytes(), ColumnDataSource({"x": x}))
-        # Seven digits are more than a screen shows; time needs its milliseconds after an hour.
+        # Single precision is enough for a screen. Time needs double precision for milliseconds after an hour.
         return table, table.add(y.astype(np.float32), f"y{len(table.data)}")
 
 
 def _curve(plot: Any, ax: Axes, line: Line2D, over_time: bool, sources: _Sources) -> list[tuple[Any, str, str]]:
-    """Draw a line, which is a curve or goes across the axes; return glyph, name, and column of its values."""
+    """Draw a curve, or a line across the axes; return glyph, name and column of its values."""
     from bokeh.models.annotations import Span
 
     colour, _ = _colour(line.get_color())
@@ -321,7 +320,7 @@ def _curve(plot: Any, ax: Axes, line: Line2D, over_time: bool, sources: _Sources
     if line.get_linestyle() != "None":
         drawn.append((plot.line("x", column, source=source, **look), _name(line), column))
     marker = _MARKERS.get(str(line.get_marker()))
-    # On a curve over time marks would only thicken it.
+    # Markers would only thicken a curve over time.
     if marker and not (over_time and drawn and len(x) > 2):
         every = line.get_markevery()
         points = points[slice(None, None, every) if isinstance(every, int) else slice(None)]
@@ -333,13 +332,13 @@ def _curve(plot: Any, ax: Axes, line: Line2D, over_time: bool, sources: _Sources
 
 
 def _dash(line: Any) -> list[int]:
-    # matplotlib tells lengths in points to its renderers alone.
+    # matplotlib has no public attribute for dash lengths in points.
     dashes: Sequence[float] = getattr(line, "_dash_pattern", (0.0, None))[1] or ()
     return [max(1, round(_PX * length)) for length in dashes]
 
 
 def _areas(plot: Any, ax: Axes) -> list[tuple[Any, str, str]]:
-    """Draw what is filled, behind the curves; return glyph, name, and column of values that are worth saying."""
+    """Draw filled areas behind the curves; return glyph, name and column of the values for the tooltip."""
     from bokeh.models import ColumnDataSource
     from bokeh.models.annotations import BoxAnnotation
     from matplotlib.collections import LineCollection, PathCollection
@@ -358,28 +357,30 @@ def _areas(plot: Any, ax: Axes) -> list[tuple[Any, str, str]]:
             *corners.T, fill_color=colour, fill_alpha=alpha, line_color=edge, line_alpha=opacity, line_width=1.0
         )
         drawn.append((glyph, _name(patch), ""))
-    for one in ax.collections:
-        faces, edges = one.get_facecolor(), one.get_edgecolor()
-        if isinstance(one, PathCollection):
-            points = np.asarray(one.get_offsets(), dtype=np.float64)
-            glyph = plot.scatter(*points.T, size=_PX * float(np.sqrt(one.get_sizes()[0])), color=_colour(faces[0])[0])
-            drawn.append((glyph, _name(one), "y"))
+    for collection in ax.collections:
+        faces, edges = collection.get_facecolor(), collection.get_edgecolor()
+        if isinstance(collection, PathCollection):
+            points = np.asarray(collection.get_offsets(), dtype=np.float64)
+            size = _PX * float(np.sqrt(collection.get_sizes()[0]))
+            glyph = plot.scatter(*points.T, size=size, color=_colour(faces[0])[0])
+            drawn.append((glyph, _name(collection), "y"))
             continue
-        shapes = [_data(ax, one, path.vertices) for path in one.get_paths()]
+        shapes = [_data(ax, collection, path.vertices) for path in collection.get_paths()]
         if not shapes:
             continue
         source = ColumnDataSource({"x": [shape[:, 0] for shape in shapes], "y": [shape[:, 1] for shape in shapes]})
-        if isinstance(one, LineCollection):
+        if isinstance(collection, LineCollection):
             colours = [_colour(edges[k % len(edges)]) for k in range(len(shapes))]
             source.add([colour for colour, _ in colours], "colour")
             source.add([alpha for _, alpha in colours], "alpha")
-            width = _PX * float(np.atleast_1d(one.get_linewidth())[0])
+            width = _PX * float(np.atleast_1d(collection.get_linewidth())[0])
             glyph = plot.multi_line("x", "y", source=source, color="colour", alpha="alpha", line_width=width)
         else:
             colour, alpha = _colour(faces[0]) if len(faces) else ("#FFFFFF", 0.0)
-            hatch = {"hatch_pattern": "/", "hatch_color": "#555555", "hatch_alpha": 0.6} if one.get_hatch() else {}
+            has_hatch = collection.get_hatch()
+            hatch = {"hatch_pattern": "/", "hatch_color": "#555555", "hatch_alpha": 0.6} if has_hatch else {}
             glyph = plot.patches("x", "y", source=source, fill_color=colour, fill_alpha=alpha, line_color=None, **hatch)
-        drawn.append((glyph, _name(one), ""))
+        drawn.append((glyph, _name(collection), ""))
     return drawn
 
 
@@ -388,13 +389,13 @@ def _corners(patch: Any) -> Array:
 
 
 def _spans(ax: Axes, patch: Any) -> bool:
-    """Return whether a patch goes over the whole height of its axes."""
+    """Return whether a patch covers the whole height of its axes."""
     heights = ax.transAxes.inverted().transform(patch.get_transform().transform(patch.get_path().vertices))[:, 1]
     return bool(heights.min() <= 1e-6 and heights.max() >= 1.0 - 1e-6)
 
 
 def _label(plot: Any, ax: Axes, text: Text) -> None:
-    """Write a word at its place in the data."""
+    """Write a text at its position in the data."""
     from bokeh.models.annotations import Label
 
     if not text.get_text().strip():
@@ -419,17 +420,17 @@ def _label(plot: Any, ax: Axes, text: Text) -> None:
 
 
 def _words(figure: Figure, text: Text) -> str:
-    """Return the words of a figure at their place."""
+    """Return a text of the figure as HTML at its position."""
     bold = ";font-weight:bold" if text.get_fontweight() == "bold" else ""
     mono = " mono" if "monospace" in text.get_fontfamily() else ""
     look = f"font-size:{_PX * float(text.get_fontsize()):.0f}px;color:{_colour(text.get_color())[0]}{bold}"
-    place = _place(figure, text.get_window_extent())
-    return f'<div class="words{mono}" style="{place};{look}">{escape(text.get_text())}</div>'
+    position = _place(figure, text.get_window_extent())
+    return f'<div class="words{mono}" style="{position};{look}">{escape(text.get_text())}</div>'
 
 
 def _key(figure: Figure, legend: Any) -> str:
-    """Return a legend at its place."""
-    # Its name before matplotlib 3.7 was another.
+    """Return a legend as HTML at its position."""
+    # matplotlib before 3.7 uses another attribute name.
     handles = getattr(legend, "legend_handles", None) or legend.legendHandles
     entries = [
         f"<span>{_sample(handle)} {escape(text.get_text())}</span>"
@@ -440,7 +441,7 @@ def _key(figure: Figure, legend: Any) -> str:
 
 
 def _sample(handle: Any) -> str:
-    """Return a piece of a curve or of an area, for a legend."""
+    """Return a sample of a curve or of an area for the legend, as SVG."""
     from matplotlib.lines import Line2D
 
     if isinstance(handle, Line2D):

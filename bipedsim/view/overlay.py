@@ -1,4 +1,4 @@
-"""Runs of one robot over each other in the panels of a picture, and in what their figures differ."""
+"""Compare runs of one robot: overlay their curves in the panels of a plot, and list differences in their metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bipedsim.analysis import difference_lines, differences, sample_rate
 from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording, between, without_plan
 from bipedsim.view.panels import USUAL_PANELS, panel_names
-from bipedsim.view.plots import Page
+from bipedsim.view.plots import PanelPlot
 from bipedsim.view.sheet import DOT, LIMIT_COLOUR, PAGE, TOTAL_COLOUR, drawn, note_above, picture, small_title
 from bipedsim.view.thinned import columns_of
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
-"""Of the first run, the second, and so on."""
+"""Line styles of the first run, the second, and so on."""
 BARS = {"modes": "contact modes are bars, which hide each other"}
-"""Panels that runs cannot share, and why."""
+"""Panels that cannot show several runs, and the reason."""
 MOST_ROWS = 60
-"""Rows of the table below the picture."""
+"""Maximum number of rows in the table below the plot."""
 _ROW = 0.15
 """Height of a line of text [in]."""
 _WIDTH = 170
-"""Letters in a line of text."""
+"""Characters per line of text."""
 
 
 class NothingCommonError(RecordingError):
-    """Runs have no panel in common.
+    """Error for runs without a common panel.
 
     Attributes:
-        notes: Why, a line each.
+        notes: Reasons, one per line.
     """
 
     def __init__(self, notes: Sequence[str]) -> None:
@@ -54,21 +54,22 @@ def overlay(
     panels: Sequence[str] = USUAL_PANELS,
     summaries: Sequence[Mapping[str, Any]] = (),
 ) -> list[str]:
-    """Draw runs over each other, colours as :func:`plot` has them and a dash for each run; return what to read.
-
-    That is the table of the figures that differ, and what was left out or does not fit, a line each; both are below the
-    picture, too.
+    """Plot runs over each other, with the colours of :func:`plot` and a line style for each run.
 
     Args:
-        runs: Name to run, two to five of the same robot.
+        runs: Name to run, two to five runs of the same robot.
         path: .png, .pdf, .svg or .html.
-        panels: Which of :data:`PANELS`, in any order, or ``all``; those that a run lacks are left out.
-        summaries: The figures of each run, with the keys of summary.json.
+        panels: Some of :data:`PANELS`, in any order, or ``all``; panels that a run lacks are omitted.
+        summaries: Metrics of each run, with the keys of summary.json.
+
+    Returns:
+        Table of the metrics that differ, then notes on omissions and differences, one per line. Both are also below
+        the plot.
 
     Raises:
-        UnknownNameError: No such panel.
-        RecordingError: The runs are of different robots or have no time in common, there is no panel that all have, or
-            the picture cannot be written.
+        UnknownNameError: A panel does not exist.
+        RecordingError: The runs are of different robots or have no time in common, no panel is common to all, or the
+            plot cannot be written.
     """
     comparison = Comparison(runs, panels)
     notes = [f"note: {note}" for note in comparison.notes]
@@ -86,37 +87,37 @@ def overlay(
 
 
 class Comparison:
-    """Panels of runs over each other, on any figure; see :func:`overlay`.
+    """Panels of runs over each other, for any figure; see :func:`overlay`.
 
     Attributes:
-        notes: What is left out, or does not fit, a line each.
+        notes: Notes on omissions and differences, one per line.
         size: Width and height [in].
-        title: What was run.
+        title: Robot and names of the runs.
 
     Raises:
-        UnknownNameError: No such panel.
+        UnknownNameError: A panel does not exist.
         RecordingError: See :func:`overlay`.
     """
 
     def __init__(self, runs: Mapping[str, Recording], panels: Sequence[str] = USUAL_PANELS) -> None:
         if not 2 <= len(runs) <= len(DASHES):
             raise RecordingError(f"{len(runs)} runs: from 2 to {len(DASHES)} can be told apart over each other")
-        asked = panel_names(panels)
+        requested = panel_names(panels)
         self.notes: list[str] = []
-        self._runs = self._together(runs, asked)
-        self._panels: dict[str, tuple[Page, list[dict[tuple[str, int], Axes]]]] = {}
-        for name in asked:
+        self._runs = self._aligned(runs, requested)
+        self._panels: dict[str, tuple[PanelPlot, list[dict[tuple[str, int], Axes]]]] = {}
+        for name in requested:
             self._add(name, given=panels is not USUAL_PANELS)
         if not self._panels:
             raise NothingCommonError(self.notes)
-        # Each page has room for a title, which is drawn once.
+        # The height of each plot includes a title, which is drawn only once here.
         self._heights = [page.size[1] - 0.6 for page, _ in self._panels.values()]
         self.size = (PAGE, sum(self._heights) + 1.0)
-        whose = next(iter(self._runs.values())).robot or "unknown robot"
-        self.title = DOT.join([whose, *self._runs])
+        robot = next(iter(self._runs.values())).robot or "unknown robot"
+        self.title = DOT.join([robot, *self._runs])
 
-    def _together(self, runs: Mapping[str, Recording], panels: Sequence[str]) -> dict[str, Recording]:
-        """Return the runs over the time that they share, joints in the same order; note what differs."""
+    def _aligned(self, runs: Mapping[str, Recording], panels: Sequence[str]) -> dict[str, Recording]:
+        """Return the runs over their common time, with joints in the same order; note the differences."""
         name, first = next(iter(runs.items()))
         for other, run in runs.items():
             if not len(run):
@@ -135,7 +136,7 @@ class Comparison:
         spans = ", ".join(f"{other} from {run.t[0]:.6g} to {run.t[-1]:.6g} s" for other, run in runs.items())
         if end < begin:
             raise RecordingError(f"the runs have no time in common: {spans}")
-        # A bag may begin a tick before a run without ROS.
+        # A bag may begin one tick earlier than a run without ROS.
         slack = 1.5 / min(rates.values())
         if any(run.t[0] < begin - slack or run.t[-1] > end + slack for run in runs.values()):
             self.notes.append(
@@ -144,50 +145,50 @@ class Comparison:
             )
         self._note_columns(runs, panels)
         known = all(np.isfinite(run.sole_poses).any() for run in runs.values())
-        together = {}
+        aligned = {}
         for other, run in runs.items():
             cut = run.rows(between(run.t, begin, end)).in_order(first.joint_names)
-            # Forces in the world and in the axes of the soles are no curves of the same thing.
-            together[other] = cut if known else replace(cut, sole_poses=np.full_like(cut.sole_poses, np.nan))
+            # Forces in world axes and in sole axes must not be compared.
+            aligned[other] = cut if known else replace(cut, sole_poses=np.full_like(cut.sole_poses, np.nan))
         if any(run.pushes != first.pushes for run in runs.values()):
             self.notes.append(f"pushes differ: those that are marked are of {name}")
-        return together
+        return aligned
 
     def _note_columns(self, runs: Mapping[str, Recording], panels: Sequence[str]) -> None:
-        """Note what only some of the runs have, of what the panels show."""
-        have: dict[str, list[str]] = {}
+        """Note the data for the panels that only some of the runs contain."""
+        runs_by_data: dict[str, list[str]] = {}
         for name, run in runs.items():
-            there = [column for column in columns_of(panels) if _known(getattr(run, column))]
+            available = [column for column in columns_of(panels) if _known(getattr(run, column))]
             if "readouts" in panels or "tracking" in panels:
-                there += [f"readout {readout}" for readout in without_plan(run.readouts)]
+                available += [f"readout {readout}" for readout in without_plan(run.readouts)]
             if "objects" in panels:
-                there += [f"object {one}" for one in run.objects]
-            for column in there:
-                have.setdefault(column, []).append(name)
+                available += [f"object {object_name}" for object_name in run.objects]
+            for column in available:
+                runs_by_data.setdefault(column, []).append(name)
         partly: dict[tuple[str, ...], list[str]] = {}
-        for column, names in have.items():
+        for column, names in runs_by_data.items():
             if len(names) < len(runs):
                 partly.setdefault(tuple(names), []).append(column)
         self.notes += [f"only in {', '.join(names)}: {', '.join(columns)}" for names, columns in partly.items()]
 
     def _add(self, panel: str, given: bool) -> None:
-        """Draw a panel of each run by itself; note why it is left out, where it was asked for or some run has it."""
+        """Draw a panel for each run separately; note an omission if the panel was requested or some run has it."""
         if panel in BARS:
             self.notes.append(f"without {panel}: {BARS[panel]}")
             return
-        pages, lacking = [], {}
+        pages, missing = [], {}
         for name, run in self._runs.items():
             try:
-                # What never changes in one run may be other in the next one.
-                pages.append(Page(run, [panel], constants=True))
+                # A telemetry signal that is constant in one run may have another value in the next.
+                pages.append(PanelPlot(run, [panel], constants=True))
             except RecordingError as error:
-                lacking[name] = str(error)
-        if lacking:
+                missing[name] = str(error)
+        if missing:
             if given or pages:
-                whys = (
-                    dict.fromkeys(lacking.values()) if not pages else [f"{name}: {lacking[name]}" for name in lacking]
+                reasons = (
+                    dict.fromkeys(missing.values()) if not pages else [f"{name}: {missing[name]}" for name in missing]
                 )
-                self.notes.append(f"without {panel}: {'; '.join(whys)}")
+                self.notes.append(f"without {panel}: {'; '.join(reasons)}")
             return
         each = []
         for page in pages:
@@ -198,20 +199,20 @@ class Comparison:
         self._panels[panel] = pages[0], each[1:]
 
     def _note_axes(self, panel: str, each: Sequence[dict[tuple[str, int], Axes]]) -> None:
-        """Note which axes of a panel not all runs have, and which have no curves."""
+        """Note the axes of a panel that not all runs have, and the axes without curves."""
         for name, axes in zip(self._runs, each, strict=True):
-            lacking = [title for title in each[0] if title not in axes]
-            if lacking:
-                self.notes.append(f"{panel}: {name} has no {_quoted(lacking)}")
-            alone = [title for title in axes if title not in each[0]]
-            if alone:
-                self.notes.append(f"{panel}: without {_quoted(alone)} of {name}, which the first run has not")
+            missing = [title for title in each[0] if title not in axes]
+            if missing:
+                self.notes.append(f"{panel}: {name} has no {_quoted(missing)}")
+            extra = [title for title in axes if title not in each[0]]
+            if extra:
+                self.notes.append(f"{panel}: without {_quoted(extra)} of {name}, which the first run has not")
         bars = [title for title, ax in each[0].items() if not _curves(ax)]
         if bars:
             self.notes.append(f"{panel}: without {_quoted(bars)}: no curves, so that runs cannot lie over each other")
 
     def draw(self, figure: Figure | SubFigure) -> None:
-        """Draw all panels, the first run's as they are and the curves of the others over it."""
+        """Draw all panels of the first run, and the curves of the other runs over them."""
         from matplotlib.lines import Line2D
 
         rows = figure.subfigures(1 + len(self._panels), 1, height_ratios=[0.35, *self._heights], squeeze=False)[:, 0]
@@ -235,13 +236,13 @@ class Comparison:
         for ax in axes.values():
             ax.set_visible(bool(_curves(ax)))
             _dress(ax)
-            if said := ax.get_title("right"):
-                note_above(ax, _named(first, said))
-        for number, (name, theirs) in enumerate(zip(names, others, strict=True), start=1):
-            for title in axes.keys() & theirs.keys():
-                _copy_curves(theirs[title], axes[title], number, name)
+            if note := ax.get_title("right"):
+                note_above(ax, _named(first, note))
+        for number, (name, other_axes) in enumerate(zip(names, others, strict=True), start=1):
+            for title in axes.keys() & other_axes.keys():
+                _copy_curves(other_axes[title], axes[title], number, name)
         legends = [ax.get_legend() for ax in axes.values()]
-        for legend in [*legends, *(one for part in _parts(figure) for one in part.legends)]:
+        for legend in [*legends, *(legend for part in _parts(figure) for legend in part.legends)]:
             for handle in legend.get_lines() if legend is not None else ():
                 if handle.get_color() != LIMIT_COLOUR:
                     handle.set_linestyle("-")
@@ -252,56 +253,56 @@ def _quoted(titles: Sequence[tuple[str, int]]) -> str:
 
 
 def _rate(run: Recording) -> float:
-    # Of a long run some rows were left out.
+    # Rows of a long run are thinned, so the rate does not follow from their times.
     return float(run.about.get("rate") or sample_rate(run.t))
 
 
 def _known(column: Any) -> bool:
-    # Integers are never unknown, but for those below 0.
+    # Integer columns use negative values for unknown.
     return bool(np.isfinite(column).any() if column.dtype.kind == "f" else (column >= 0).any())
 
 
 def _parts(figure: SubFigure) -> list[SubFigure]:
-    """Return a part of a figure and all parts of it, which know of their own axes and legends only."""
+    """Return a part of a figure and all its subfigures; each of them has its own axes and legends."""
     return [figure, *(part for inner in figure.subfigs for part in _parts(inner))]
 
 
 def _title(ax: Axes) -> str:
-    """Return the title without the figures of one run behind it."""
+    """Return the title of axes without the metrics of a single run that follow it."""
     return (ax.get_title() or ax.get_title("left")).partition("   (")[0].replace("\n", ", ")
 
 
 def _by_title(axes: Sequence[Axes]) -> dict[tuple[str, int], Axes]:
-    """Return the visible axes by title, and by number where several have the same."""
-    found: dict[tuple[str, int], Axes] = {}
+    """Return the visible axes by title, with a number if several have the same title."""
+    titled: dict[tuple[str, int], Axes] = {}
     for ax in axes:
         if ax.get_visible():
             title = _title(ax)
-            found[title, sum(other == title for other, _ in found)] = ax
-    return found
+            titled[title, sum(other == title for other, _ in titled)] = ax
+    return titled
 
 
 def _curves(ax: Axes) -> list[Line2D]:
-    """Return what shows data, without lines across the axes."""
+    """Return the lines that show data, without lines across the axes."""
     return [line for line in ax.lines if line.get_transform() == ax.transData]
 
 
-def _some(line: Line2D) -> int:
-    """Return which points are marked: few, as they would hide the dash, but what stays in a place is a point."""
+def _marker_interval(line: Line2D) -> int:
+    """Return the interval of markers: few enough to show the line style, but a constant point remains visible."""
     return max(1, len(np.asarray(line.get_xdata())) // 10)
 
 
 def _dress(ax: Axes) -> None:
-    """Give all curves the dash of the first run; leave figures of one run out of the title."""
+    """Give all curves the line style of the first run, and remove metrics of a single run from the title."""
     for line in _curves(ax):
-        line.set(linestyle=DASHES[0], markevery=_some(line))
+        line.set(linestyle=DASHES[0], markevery=_marker_interval(line))
     shown = ax.get_title() or ax.get_title("left")
     if "   (" in shown:
         small_title(ax, _title(ax))
 
 
 def _copy_curves(source: Axes, target: Axes, number: int, run: str) -> None:
-    """Draw the curves of ``source`` in ``target``, too, in the dash of run ``number``; both stay in sight."""
+    """Copy the curves of ``source`` to ``target`` in the line style of run ``number``; extend the axis limits."""
     limits = [
         (min(a, c), max(b, d))
         for (a, b), (c, d) in zip(
@@ -319,13 +320,13 @@ def _copy_curves(source: Axes, target: Axes, number: int, run: str) -> None:
             linestyle=DASHES[number],
             marker=line.get_marker(),
             markersize=line.get_markersize(),
-            markevery=_some(line),
+            markevery=_marker_interval(line),
             label=f"_{line.get_label()} {run}",
         )
     if target.get_aspect() == "auto":
         target.set(xlim=limits[0], ylim=limits[1])
-    if said := source.get_title("right"):
-        note_above(target, "\n".join(filter(None, (target.get_title("right"), _named(run, said)))))
+    if note := source.get_title("right"):
+        note_above(target, "\n".join(filter(None, (target.get_title("right"), _named(run, note)))))
 
 
 def _named(run: str, notes: str) -> str:

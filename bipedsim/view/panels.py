@@ -1,4 +1,4 @@
-"""The panels of a picture, by name: what help texts list without loading what draws."""
+"""Define the names of the panels of a plot, for help texts that must not import the plotting modules."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from bipedsim.errors import UnknownNameError
 
 USUAL_PANELS = ("forces", "cop", "modes", "torques", "readouts", "objects")
-"""What is drawn where nothing else is asked for."""
+"""Default panels."""
 PANELS = (*USUAL_PANELS, "joints", "velocities", "com", "base", "tracking", "monitors")
 ALL = "all"
-"""Stands for every panel."""
+"""Name that selects every panel."""
 
 
 def panel_names(panels: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the panels that were asked for, each once: ``joints,torques`` is two, ``all`` is every one.
+    """Return the names of the selected panels without repetition: ``joints,torques`` is two, ``all`` is every panel.
 
     Raises:
-        UnknownNameError: No such panel.
+        UnknownNameError: A panel does not exist.
     """
     names = [name for text in panels for name in text.split(",") if name]
     for name in names:

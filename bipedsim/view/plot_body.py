@@ -1,4 +1,4 @@
-"""Pictures of the robot as a whole over time: centre of mass, base, what the controller followed, what was watched."""
+"""Plot the whole robot over time: centre of mass, base, tracking, telemetry, objects and monitors."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 
 
 MOST_OBJECTS = 6
-"""Objects that are drawn over time."""
+"""Maximum number of objects that are plotted."""
 WANTED = "_wanted"
-"""What the name of a readout ends in that says what the one without it was to be."""
+"""Suffix of a telemetry signal that is the setpoint of the signal without it."""
 _JUDGES = ("_error", "_margin", "sliding_variable")
 _WANTED_LOOK: Any = {"color": LIMIT_COLOUR, "linestyle": (0, (4, 2)), "linewidth": 0.9}
 _ESTIMATE_LOOK: Any = {"color": foot_colour(1), "linestyle": (0, (4, 2)), "linewidth": 0.9}
 _SAME = 1e-9
-"""A readout that changes by less than this share of itself never changes: rounding."""
+"""Relative change up to which a telemetry signal counts as constant, because of rounding."""
 _DECADES = 12.0
-"""Of the bars of the monitors, below what is allowed."""
+"""Length of the bars of monitors, in decades below the permitted value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Curves that share axes.
+    """Curves in the same axes.
 
     Attributes:
-        title: With the unit.
-        curves: Name to values (n,), NaN where there are none.
-        looks: Of those curves that are not drawn in the colour of totals.
-        limit: A line that should not be crossed.
-        span: The y axis is at least as long.
+        title: Title with the unit.
+        curves: Name to values (n,), NaN without a value.
+        looks: Line properties of curves that differ from the default.
+        limit: Value of a limit line.
+        span: Minimum length of the y axis.
     """
 
     title: str
@@ -62,12 +62,12 @@ class Chart:
 
 
 def chart_height(charts: int) -> float:
-    """Return the height [in] of so many charts."""
+    """Return the height [in] of a number of charts."""
     return 0.5 + 1.25 * rows_of(charts)
 
 
 def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Sequence[Chart]) -> None:
-    """Draw charts over time, three or four beside each other."""
+    """Draw charts over time, three or four next to each other."""
     heading(figure, title)
     axes = figure.subplots(rows_of(len(charts)), across(len(charts)), sharex=True, squeeze=False)
     labels: dict[str, Any] = {}
@@ -75,7 +75,7 @@ def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Seq
         for name, values in chart.curves.items():
             rows = np.isfinite(values)
             look = chart.looks.get(name, {"color": TOTAL_COLOUR})
-            # Gaps stay gaps where most is known; what comes now and then is joined.
+            # Gaps are shown if most values are known; otherwise the few values are connected.
             shown = slice(None) if rows.mean() > 0.5 else rows
             (line,) = ax.plot(recording.t[shown], values[shown], label=name, **look)
             if len(chart.curves) > 1:
@@ -91,11 +91,14 @@ def draw_charts(figure: SubFigure, recording: Recording, title: str, charts: Seq
 
 
 def shown_readouts(recording: Recording, constants: bool) -> tuple[dict[str, Array], list[str]]:
-    """Return the readouts that are drawn, and in words those that are not, as they never change.
+    """Select the telemetry signals to plot; constant signals are omitted.
 
     Args:
-        recording: What is drawn.
-        constants: Draw all of them.
+        recording: The run.
+        constants: Whether to plot constant signals too.
+
+    Returns:
+        The signals, and texts with the values of the omitted ones.
     """
     shown, left_out = {}, []
     for name, values in without_plan(recording.readouts).items():
@@ -108,7 +111,7 @@ def shown_readouts(recording: Recording, constants: bool) -> tuple[dict[str, Arr
 
 
 def draw_readouts(figure: SubFigure, recording: Recording, constants: bool) -> None:
-    """Draw what the controller showed, see :func:`shown_readouts`."""
+    """Draw the controller's telemetry, see :func:`shown_readouts`."""
     shown, left_out = shown_readouts(recording, constants)
     charts = [Chart(_with_unit(name), {name: values}, {}) for name, values in shown.items()]
     same = f"; the same all the time: {', '.join(left_out)}" if left_out else ""
@@ -121,7 +124,7 @@ def _with_unit(name: str) -> str:
 
 
 def draw_objects(figure: SubFigure, recording: Recording) -> None:
-    """Draw how far each object is, how high and how fast."""
+    """Draw the position ahead, the height and the speed of each object."""
     axes = figure.subplots(1, 3, sharex=True, squeeze=False)
     heading(figure, "objects")
     shown = dict(list(recording.objects.items())[:MOST_OBJECTS])
@@ -146,8 +149,8 @@ def draw_com(figure: SubFigure, recording: Recording, com: ComMotion | str) -> N
     """Draw the centre of mass with the capture point and the centre of pressure.
 
     Args:
-        figure, recording: Where, and what.
-        com: Of each row, or why it is not known.
+        figure, recording: Target and data.
+        com: Motion of the centre of mass in each row, or the reason why it is unknown.
     """
     if isinstance(com, str):
         heading(figure, "centre of mass")
@@ -163,22 +166,22 @@ def draw_com(figure: SubFigure, recording: Recording, com: ComMotion | str) -> N
 
 
 def base_charts(recording: Recording) -> list[Chart]:
-    """Return the place and the attitude of the base, in truth and as the controller estimated them."""
+    """Return position and attitude of the base: ground truth, and the controller's estimate."""
     looks = {"estimate": _ESTIMATE_LOOK}
     poses = {"true": recording.base_pose, "estimate": recording.odometry}
     poses = {name: pose for name, pose in poses.items() if np.isfinite(pose).any()}
     charts = []
     for axis, name in enumerate(("x, forward [m]", "y, to the left [m]", "height z [m]")):
-        charts.append(Chart(name, {which: pose[:, axis] for which, pose in poses.items()}, looks, span=0.01))
-    angles = {which: roll_pitch_yaw(pose[:, 3:]) for which, pose in poses.items()}
+        charts.append(Chart(name, {source: pose[:, axis] for source, pose in poses.items()}, looks, span=0.01))
+    angles = {source: roll_pitch_yaw(pose[:, 3:]) for source, pose in poses.items()}
     for axis, name in enumerate(("roll [deg]", "pitch [deg]", "yaw [deg]")):
-        curves = {which: np.rad2deg(values[:, axis]) for which, values in angles.items()}
+        curves = {source: np.rad2deg(values[:, axis]) for source, values in angles.items()}
         charts.append(Chart(name, curves, looks, span=0.5))
     return charts
 
 
 def tracking_charts(recording: Recording) -> list[Chart]:
-    """Return what the controller wanted against what was: by its readouts, its setpoints and its estimate."""
+    """Return charts of setpoints and actual values, from telemetry, drive setpoints and the controller's estimate."""
     charts, readouts = [], recording.readouts
     for name, values in readouts.items():
         if name + WANTED in readouts:
@@ -191,24 +194,24 @@ def tracking_charts(recording: Recording) -> list[Chart]:
     if np.isfinite(wanted_position).any():
         error = np.abs(recording.joint_position - wanted_position)
         charts.append(Chart("joints, farthest from wanted [rad]", {"largest error": _largest(error)}, {}))
-    short = _largest(np.abs(recording.joint_effort - recording.joint_command))
-    if np.nanmax(short, initial=0.0) > 0.0:
-        charts.append(Chart("torques, applied off commanded [N.m]", {"largest": short}, {}))
-    apart, turned = estimate_errors(recording)
-    if np.isfinite(apart).any():
-        charts.append(Chart("base, estimate off truth [mm]", {"distance": 1e3 * apart}, {}, span=0.01))
-        charts.append(Chart("base, estimate off truth [deg]", {"angle": np.rad2deg(turned)}, {}, span=0.001))
+    torque_error = _largest(np.abs(recording.joint_effort - recording.joint_command))
+    if np.nanmax(torque_error, initial=0.0) > 0.0:
+        charts.append(Chart("torques, applied off commanded [N.m]", {"largest": torque_error}, {}))
+    distance, angle = estimate_errors(recording)
+    if np.isfinite(distance).any():
+        charts.append(Chart("base, estimate off truth [mm]", {"distance": 1e3 * distance}, {}, span=0.01))
+        charts.append(Chart("base, estimate off truth [deg]", {"angle": np.rad2deg(angle)}, {}, span=0.001))
     return charts
 
 
 def _largest(values: Array) -> Array:
-    """Return the largest of each row (n,), NaN where a row has none."""
+    """Return the maximum of each row (n,), NaN for a row without values."""
     known = np.isfinite(values)
     return np.where(known.any(axis=1), np.where(known, values, 0.0).max(axis=1, initial=0.0), np.nan)
 
 
 def monitor_charts(recording: Recording) -> list[Chart]:
-    """Return what is watched of each row: how near the feet are to slipping and tipping, impacts, torques."""
+    """Return charts of the monitored quantities: friction, CoP margins, impacts and torques."""
     feet = list(enumerate(recording.feet))
     looks = {f"{foot} foot": {"color": foot_colour(k), "linestyle": foot_dash(k)} for k, foot in feet}
 
@@ -230,41 +233,41 @@ def monitor_charts(recording: Recording) -> list[Chart]:
 
 
 def monitors_height(recording: Recording) -> float:
-    """Return the height [in] of what :func:`draw_monitors` draws."""
+    """Return the height [in] of :func:`draw_monitors`."""
     charts, bars = len(monitor_charts(recording)), len(_bars(physics_of(recording)))
     return (chart_height(charts) if charts else 0.0) + (_bars_height(bars) if bars else 0.0)
 
 
 def draw_monitors(figure: SubFigure, recording: Recording) -> None:
-    """Draw what is watched over time, and below it the worst that the monitors of the physics found."""
+    """Draw the monitored quantities over time, and below them the worst values of the physics monitors."""
     physics = physics_of(recording)
     charts, bars = monitor_charts(recording), len(_bars(physics))
-    said = "" if physics else "; what the monitors of the physics found was not recorded"
+    note = "" if physics else "; what the monitors of the physics found was not recorded"
     heights = [chart_height(len(charts))] * bool(charts) + [_bars_height(bars)] * bool(bars)
     parts = list(figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
     if charts:
-        draw_charts(parts[0], recording, f"monitors{said}", charts)
+        draw_charts(parts[0], recording, f"monitors{note}", charts)
     if bars:
         _draw_physics(parts[-1].subplots(), physics)
 
 
 def physics_of(recording: Recording) -> Mapping[str, Mapping[str, Any]]:
-    """Return what the monitors of the physics found, empty where that is not known."""
+    """Return the results of the physics monitors; empty if they were not recorded."""
     return (recording.statistics or {}).get("physics") or {}
 
 
 def _bars(physics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the monitors that have a worst, and something that it may be."""
+    """Return the monitors with a worst and a permitted value."""
     return [name for name, figure in physics.items() if figure.get("worst") is not None and figure.get("allowed")]
 
 
 def _bars_height(bars: int) -> float:
-    # A row that a name has room in.
+    # The height of a bar must be sufficient for its label.
     return 0.6 + 0.15 * bars
 
 
 def _draw_physics(ax: Axes, physics: Mapping[str, Mapping[str, Any]]) -> None:
-    """Draw the worst of each monitor as a share of what is allowed, over the decades below it; below 0 is nothing."""
+    """Draw the worst value of each monitor relative to the permitted value, on a logarithmic axis."""
     names = _bars(physics)
     shares = [physics[name]["worst"] / physics[name]["allowed"] for name in names]
     drawn = [max(0.0, _DECADES + np.log10(share)) if share > 0.0 else 0.0 for share in shares]

@@ -1,4 +1,4 @@
-"""Pictures of where and how feet touch the ground: centre of pressure from above, contact modes over time."""
+"""Plot the contacts of the feet: centre of pressure from above, contact modes over time."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 FACE_COLOUR = "#59B88E"
 MODE_COLOURS = {"in the air": "#F2F2F2", "vertex": "#E69F00", "edge": "#7A6FD0", "face": FACE_COLOUR}
-"""Kind of a contact mode and its colour; which vertex or edge it is, is written in bars with room for it."""
+"""Kind of a contact mode to its colour; sufficiently long bars contain the name of the vertex or edge."""
 MAX_OUTLINES = 30
 CORNER_ROOM = 0.2
-"""Shortest side of a sole in the picture [in] whose corners are numbered."""
-_MODES = 4096  # more than any polygon has
+"""Minimum length of a sole's shortest side in the plot for numbered corners [in]."""
+_MODES = 4096  # more than the number of modes of any polygon
 
 
 def draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None, inches: float) -> None:
-    """Draw the CoP among the outlines of the soles, seen from above, or in each sole where nobody knows where it was.
+    """Draw the CoP among the outlines of the soles from above, or in each sole frame if the sole poses are unknown.
 
     Args:
-        figure, recording: Where, and what.
-        plate: Forces in the world; None without the poses of the soles.
-        inches: Width of the panel, about.
+        figure, recording: Target and data.
+        plate: Forces in the world frame; None without the poses of the soles.
+        inches: Approximate width of the panel.
     """
     if plate is None:
         _draw_cop_in_soles(figure, recording)
@@ -52,7 +52,7 @@ def draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None, 
     ax.set_aspect("equal", adjustable="datalim")
     _number_corners(ax, recording, last, inches)
     ax.locator_params(nbins=6)
-    # Beside the forces there is no room next to the title.
+    # In a narrow panel, the legend does not fit next to the title.
     look: dict[str, Any] = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.1)}
     if inches > 0.5 * PAGE:
         look = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
@@ -60,16 +60,18 @@ def draw_cop(figure: SubFigure, recording: Recording, plate: ForcePlate | None, 
 
 
 def _number_corners(ax: Axes, recording: Recording, soles: Sequence[Array | None], inches: float) -> None:
-    """Number the corners of an outline of each foot (N, 2), as the names of contact modes do, where there is room.
+    """Number the corners of each foot's outline (N, 2), as in the names of contact modes, if there is enough space.
 
     Args:
-        inches: Width of the axes, about.
+        ax, recording: Target and data.
+        soles: Outline of each foot, or None.
+        inches: Approximate width of the axes.
     """
     span = max(ax.dataLim.width, ax.dataLim.height, 1e-9)
     for k, outline in enumerate(soles):
         if outline is None:
             continue
-        # A foot partly above a step stands on another polygon, with numbers of its own.
+        # A foot partly above a step has another contact polygon with other numbers.
         counts = recording.n_vertices[:, k]
         if (counts[counts > 0] != len(outline)).any():
             continue
@@ -92,23 +94,23 @@ def _draw_cop_in_soles(figure: SubFigure, recording: Recording) -> None:
 
 
 def outlines(recording: Recording, k: int) -> list[Array]:
-    """Return the sole of foot ``k`` in the world, (N, 2) each, in the middle of every time that it was down."""
+    """Return the outline of foot ``k`` in the world, (N, 2) each, in the middle of every stance."""
     vertices = recording.sole_vertices[k]
     if not len(vertices):
         return []
     loaded = np.nan_to_num(recording.wrench[:, k, 2]) > 0.0
     edges = np.flatnonzero(np.diff(np.concatenate([[False], loaded, [False]]).astype(np.int8)))
     stances = [(a + b - 1) // 2 for a, b in zip(edges[::2], edges[1::2], strict=True)] or [len(recording) - 1]
-    # A chattering contact has thousands of stances in the same place.
+    # A chattering contact causes thousands of stances at the same position.
     chosen = [
         stances[i] for i in np.unique(np.linspace(0, len(stances) - 1, min(len(stances), MAX_OUTLINES)).astype(int))
     ]
-    found = []
+    stance_outlines = []
     for row in chosen:
         pose = recording.sole_poses[row, k]
         if np.isfinite(pose).all():
-            found.append(_from_above(pose, vertices))
-    return found
+            stance_outlines.append(_from_above(pose, vertices))
+    return stance_outlines
 
 
 def _from_above(pose: Array, vertices: Array) -> Array:
@@ -117,9 +119,9 @@ def _from_above(pose: Array, vertices: Array) -> Array:
 
 
 def mode_kind(mode: int, n_vertices: int) -> tuple[str, str]:
-    """Return the kind of a mode (a key of ``MODE_COLOURS``), and which one: ``3-0`` of an edge, ``2`` of a vertex.
+    """Return the kind of a mode (a key of ``MODE_COLOURS``), and its vertices: ``3-0`` for an edge, ``2`` for a vertex.
 
-    Modes of an unknown polygon (``n_vertices`` = 0) are faces, since they cannot be told apart.
+    Modes of an unknown polygon (``n_vertices`` = 0) count as faces, because they cannot be distinguished.
     """
     from bipedsim.contact import mode_name
 
@@ -138,9 +140,9 @@ def draw_modes(ax: Axes, recording: Recording) -> None:
     shown = set()
     ends = np.append(recording.t[1:], recording.t[-1] + (recording.duration / max(1, len(recording) - 1)))
     for k in range(len(recording.feet)):
-        # Modes count the vertices of what is above the ground, which may be another polygon than the sole.
+        # Modes refer to the part of the sole above the ground, whose polygon may differ from the sole.
         counts = np.where(recording.n_vertices[:, k] > 0, recording.n_vertices[:, k], len(recording.sole_vertices[k]))
-        # Before the first step no foot has a mode yet.
+        # Modes are undefined before the first step.
         known = np.where(recording.t > 0.0, recording.mode[:, k], ABSENT_MODE)
         code = 2 * (known + _MODES * counts) + recording.sliding[:, k]
         starts = np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1])

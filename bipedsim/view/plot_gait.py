@@ -1,4 +1,4 @@
-"""A picture of walks beside each other: forces in body weights and the path of the CoP over the stance."""
+"""Plot several walks together: forces in body weights, and the path of the CoP during stance."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _PANELS = (
 
 
 def plot_gaits(gaits: Sequence[Gait], path: Path | str, title: str = "") -> None:
-    """Draw the stances of walks into a picture file: each as a thin line, their mean as a thick one.
+    """Plot the stances of walks: each as a thin line, their mean as a thick line.
 
     Args:
-        gaits: Whose.
+        gaits: Walks to compare.
         path: .png, .pdf, .svg or .html.
-        title: Above everything.
+        title: Title of the plot.
 
     Raises:
-        RecordingError: The picture cannot be written.
+        RecordingError: The plot cannot be written.
     """
     percent = np.linspace(0.0, 100.0, 101)
     with picture(Path(path), (PAGE, 7.0), title or "walks over force plates") as figure:
@@ -35,8 +35,8 @@ def plot_gaits(gaits: Sequence[Gait], path: Path | str, title: str = "") -> None
             for k, gait in enumerate(gaits):
                 curves = np.array([stance.force[:, part] for stance in gait.stances])
                 ax.plot(percent, curves.T, color=foot_colour(k), linewidth=0.5, alpha=0.4)
-                said = f"{gait.name}: {len(curves)} stances, {gait.weight:.0f} N"
-                ax.plot(percent, curves.mean(axis=0), color=foot_colour(k), linewidth=2.0, label=said)
+                label = f"{gait.name}: {len(curves)} stances, {gait.weight:.0f} N"
+                ax.plot(percent, curves.mean(axis=0), color=foot_colour(k), linewidth=2.0, label=label)
             ax.set_title(label)
             ax.set_xlabel("stance [%]")
         axes[0].legend()

@@ -1,4 +1,4 @@
-"""Pictures of what the joints did: position, velocity and torque over time, beside what was wanted and what is allowed.
+"""Plot joint positions, velocities and torques over time, with setpoints and limits.
 
 The left and the right joint of a pair share axes.
 """
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 
 _ACROSS = 3
 NOISE = 1e-6
-"""Torque [N.m] below which joints are left out."""
+"""Maximum torque [N.m] of joints that are omitted."""
 IN_SIGHT = 0.6
-"""A limit is drawn where this share of it is reached."""
+"""Fraction of a limit that must be reached for the limit to be drawn."""
 NEAR = 0.05
-"""And a limit of a position where it comes nearer than this [rad, m]."""
+"""Distance [rad, m] below which a position limit is drawn in any case."""
 _SETPOINT = {label.removeprefix("setpoint_"): i for i, label in enumerate(COLUMNS["setpoint"].labels)}
 _WANTED: Any = {"color": "#666666", "linewidth": 0.7, "linestyle": (0, (2, 1.5)), "zorder": 3.0}
 
 
 def joint_groups(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return panel title -> joints: the left and the right joint of a pair share a panel, the left one first."""
+    """Return the joints of each panel by title; a left and a right joint share a panel, the left one first."""
     titles = [split_side(name)[1] for name in names]
     sides = [split_side(name)[0] for name in names]
     groups: dict[str, list[int]] = {}
     for i, (name, title) in enumerate(zip(names, titles, strict=True)):
-        there = [sides[j] for j, other in enumerate(titles) if other == title]
-        groups.setdefault(title if sorted(there) == list(SIDES) else name, []).append(i)
+        pair = [sides[j] for j, other in enumerate(titles) if other == title]
+        groups.setdefault(title if sorted(pair) == list(SIDES) else name, []).append(i)
     return {title: sorted(joints, key=lambda i: sides[i]) for title, joints in groups.items()}
 
 
@@ -62,13 +62,13 @@ def joint_look(name: str, joints: Sequence[int]) -> tuple[str, Any, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
-    """What was wanted of the joints, in a row of a recording.
+class JointSetpoints:
+    """Setpoints of the joints in each row of a recording.
 
     Attributes:
-        name: What it is called in the key.
-        values: (n, nu) NaN where nothing was.
-        error: Whether the difference is drawn below.
+        name: Name in the legend.
+        values: (n, nu), NaN without a setpoint.
+        error: Whether the tracking error is drawn below.
     """
 
     name: str
@@ -76,28 +76,28 @@ class Wanted:
     error: bool = False
 
     def of(self, joints: Sequence[int]) -> bool:
-        """Return whether there is anything for these joints."""
+        """Return whether there are setpoints for these joints."""
         return bool(np.isfinite(self.values[:, joints]).any())
 
 
-def wanted_positions(recording: Recording) -> Wanted:
-    """Return the positions that the drives were to follow."""
-    return Wanted("wanted", recording.setpoint[:, :, _SETPOINT["position"]], error=True)
+def wanted_positions(recording: Recording) -> JointSetpoints:
+    """Return the position setpoints of the drives."""
+    return JointSetpoints("wanted", recording.setpoint[:, :, _SETPOINT["position"]], error=True)
 
 
-def _wanted_velocities(recording: Recording) -> Wanted:
-    return Wanted("wanted", recording.setpoint[:, :, _SETPOINT["velocity"]])
+def _wanted_velocities(recording: Recording) -> JointSetpoints:
+    return JointSetpoints("wanted", recording.setpoint[:, :, _SETPOINT["velocity"]])
 
 
-def _commanded(recording: Recording) -> Wanted:
-    """Return the torques that the drives were asked for, where they gave others."""
+def _commanded(recording: Recording) -> JointSetpoints:
+    """Return the commanded torques of the joints whose measured torque differs."""
     command, effort = recording.joint_command, recording.joint_effort
     other = (np.abs(command - effort) > NOISE).any(axis=0)
-    return Wanted("commanded", np.where(other, command, np.nan))
+    return JointSetpoints("commanded", np.where(other, command, np.nan))
 
 
 def shown_torques(recording: Recording) -> tuple[dict[str, list[int]], list[str]]:
-    """Return the panels of torques, as :func:`joint_groups` does, and the titles of those that are only noise."""
+    """Return the panels of torques, as :func:`joint_groups` does, and the titles of panels with only noise."""
     groups = joint_groups(recording.joint_names)
     peak = np.nanmax(np.abs(recording.joint_effort), axis=0, initial=0.0)
     silent_joints = np.isfinite(recording.joint_effort).any(axis=0) & (peak < NOISE)
@@ -108,27 +108,27 @@ def shown_torques(recording: Recording) -> tuple[dict[str, list[int]], list[str]
 
 
 def across(count: int) -> int:
-    """Return how many of ``count`` axes stand beside each other: one more where a single one would be left over."""
+    """Return the number of axes per row: one more than usual if the last row would otherwise contain a single one."""
     return _ACROSS + (count > _ACROSS and count % _ACROSS == 1 and count % (_ACROSS + 1) != 1)
 
 
 def rows_of(count: int) -> int:
-    """Return how many rows so many axes take."""
+    """Return the number of rows for ``count`` axes."""
     return -(-count // across(count))
 
 
-def height_of(recording: Recording, groups: dict[str, list[int]], wanted: Wanted | None = None) -> float:
+def height_of(recording: Recording, groups: dict[str, list[int]], wanted: JointSetpoints | None = None) -> float:
     """Return the height [in] of the axes of these joints."""
     error = wanted is not None and wanted.error and wanted.of(range(len(recording.joint_names)))
     return 0.5 + (1.9 if error else 1.25) * rows_of(len(groups))
 
 
 def draw_positions(figure: SubFigure, recording: Recording, limits: tuple[Array, Array] | None) -> None:
-    """Draw positions, what was wanted of them, and the error below.
+    """Draw positions with their setpoints, and the tracking error below.
 
     Args:
-        figure, recording: Where, and what.
-        limits: Lower and upper, (nu,) each [rad]; None: not known.
+        figure, recording: Target and data.
+        limits: Lower and upper limits, (nu,) each [rad]; None if unknown.
     """
     wanted = wanted_positions(recording)
     none = "" if wanted.of(range(len(recording.joint_names))) else "; commanded by torque: no position was wanted"
@@ -137,39 +137,39 @@ def draw_positions(figure: SubFigure, recording: Recording, limits: tuple[Array,
 
 
 def draw_velocities(figure: SubFigure, recording: Recording, limits: tuple[Array, Array] | None) -> None:
-    """Draw velocities, and what was wanted of them; see :func:`draw_positions`."""
+    """Draw velocities with their setpoints; see :func:`draw_positions`."""
     heading(figure, "joint velocities [rad/s; m/s of sliding joints]")
     groups = joint_groups(recording.joint_names)
     _draw(figure, recording, groups, recording.joint_velocity, _wanted_velocities(recording), limits)
 
 
 def draw_torques(figure: SubFigure, recording: Recording) -> None:
-    """Draw torques as they were applied, as they were commanded where that differs, and their limits."""
+    """Draw applied torques, commanded torques where they differ, and limits."""
     groups, silent = shown_torques(recording)
     left_out = f"; below {NOISE:g} N.m all the time: {', '.join(silent)}" if silent else ""
     heading(figure, f"joint torques [N.m]{left_out}")
     limit = recording.effort_limit
 
-    def mark_stops(ax: Axes, i: int, position: int, colour: str, labels: dict[str, Any]) -> None:
-        stopped = np.nan_to_num(recording.stop_torque[:, i]) != 0.0
-        if stopped.any():
-            # A tick alone would be no line at all, and a few of them none that is seen.
-            around = np.ones(3 + 2 * int(0.0015 * len(stopped)))
-            wide = np.convolve(stopped, around)[len(around) // 2 :][: len(stopped)] > 0.0
+    def mark_joint_limits(ax: Axes, i: int, position: int, colour: str, labels: dict[str, Any]) -> None:
+        at_limit = np.nan_to_num(recording.stop_torque[:, i]) != 0.0
+        if at_limit.any():
+            # The markers are widened, because a marker of one or a few ticks would be invisible.
+            around = np.ones(3 + 2 * int(0.0015 * len(at_limit)))
+            wide = np.convolve(at_limit, around)[len(around) // 2 :][: len(at_limit)] > 0.0
             along = np.where(wide, 0.02 + 0.05 * position, np.nan)
-            # Along the lower edge, as impacts on stops would flatten all the rest.
+            # The markers are at the lower edge, because impacts at joint limits would dominate the scale.
             (line,) = ax.plot(recording.t, along, color=colour, linewidth=3.0, transform=ax.get_xaxis_transform())
             line.set_label("at its stop")
             labels.setdefault("at its stop", line)
 
     effort = recording.joint_effort
-    axes = _draw(figure, recording, groups, effort, _commanded(recording), (-limit, limit), mark_stops)
+    axes = _draw(figure, recording, groups, effort, _commanded(recording), (-limit, limit), mark_joint_limits)
     for ax, (title, joints) in zip(axes, groups.items(), strict=True):
         at_least(ax, 0.2)
-        least = float(limit[joints].min())
-        if np.isfinite(least):
+        limit_torque = float(limit[joints].min())
+        if np.isfinite(limit_torque):
             peak = float(np.nanmax(np.abs(effort[:, joints]), initial=0.0))
-            small_title(ax, f"{title}   (peak {peak:.3g}, limit {least:.3g})")
+            small_title(ax, f"{title}   (peak {peak:.3g}, limit {limit_torque:.3g})")
 
 
 def _draw(
@@ -177,11 +177,11 @@ def _draw(
     recording: Recording,
     groups: dict[str, list[int]],
     values: Array,
-    wanted: Wanted,
+    wanted: JointSetpoints,
     limits: tuple[Array, Array] | None,
     more: Callable[[Axes, int, int, str, dict[str, Any]], None] | None = None,
 ) -> list[Axes]:
-    """Draw ``values`` (n, nu) of each group over time, its joints over each other; return its axes."""
+    """Draw ``values`` (n, nu) of each group over time, with its joints in the same axes; return the axes."""
     errors = wanted.error and wanted.of(range(values.shape[1]))
     rows, columns, each = rows_of(len(groups)), across(len(groups)), 2 if errors else 1
     axes = figure.subplots(rows * each, columns, sharex=True, squeeze=False, height_ratios=[1.9, 1.0][:each] * rows)
@@ -225,7 +225,7 @@ def _draw(
 
 
 def finish_pairs(axes: Any, recording: Recording, used: int) -> None:
-    """Finish a grid whose rows go in pairs, ``used`` in each half."""
+    """Finish a grid whose rows alternate between values and errors, with ``used`` axes of each."""
     for half in (axes[::2], axes[1::2]):
         finish_grid(half, recording, used)
     for ax in axes[::2].flat:
@@ -234,7 +234,7 @@ def finish_pairs(axes: Any, recording: Recording, used: int) -> None:
 
 
 def _mark_limits(ax: Axes, values: Array, limits: tuple[Array, Array]) -> None:
-    """Mark the lower and the upper limit (k,) of ``values`` (n, k) where they would be in sight."""
+    """Draw the lower and the upper limit (k,) of ``values`` (n, k) if the values come near to them."""
     if not np.isfinite(values).any():
         return
     low, high = float(np.nanmin(values)), float(np.nanmax(values))

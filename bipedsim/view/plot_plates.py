@@ -1,4 +1,4 @@
-"""Pictures of force plates: forces, path of the CoP on the surface, free moment, and the butterfly of force vectors."""
+"""Plot force plates: forces, path of the CoP on the surface, free moment, and butterfly diagram of force vectors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROW = 2.6
-"""Height of a plate's row [in]."""
+"""Height of the row of a plate [in]."""
 VECTORS = 120
-"""Force vectors of a butterfly at most."""
+"""Maximum number of force vectors in a butterfly diagram."""
 AROUND = 0.1
-"""What is shown around the surfaces, as a share of their size."""
+"""Margin around the surfaces, as a fraction of their size."""
 _AXES = (("Fx", "#009E73"), ("Fy", "#D55E00"), ("Fz", "#0072B2"))
 
 
@@ -35,29 +35,29 @@ def plot_plates(
     threshold: float = THRESHOLD,
     title: str = "",
 ) -> None:
-    """Draw force plates into a picture file: a row for each, and for several one for their sum.
+    """Plot force plates: one row for each plate, and one for the sum of several plates.
 
     Args:
         plates: Name to samples.
         path: .png, .pdf, .svg or .html.
-        recording: Whose soles are drawn on the plates.
-        threshold: Normal force up to which there is no CoP [N].
-        title: Above everything.
+        recording: Run whose soles are drawn on the plates.
+        threshold: Normal force up to which the CoP is undefined [N].
+        title: Title of the plot.
 
     Raises:
-        RecordingError: There is nothing to draw, or the picture cannot be written.
+        RecordingError: There is nothing to draw, or the plot cannot be written.
     """
-    if not plates or not any(len(one) for one in plates.values()):
+    if not plates or not any(len(plate) for plate in plates.values()):
         raise RecordingError("the force plates have no samples: there is nothing to draw")
     rows = len(plates) + (len(plates) > 1)
     along = _direction(plates, threshold)
     with picture(Path(path), (PAGE, ROW * rows + 0.6), title or "force plates") as figure:
         axes = figure.subplots(rows, 4, squeeze=False, width_ratios=[2.0, 1.4, 1.3, 1.6])
-        for (name, one), row in zip(plates.items(), axes, strict=False):
-            _draw_forces(row[0], one.t, one.force(), _name(name, one))
-            _draw_surface(row[1], {name: one}, recording, threshold)
-            _draw_free_moment(row[2], one.t, one.free_moment(threshold))
-            _draw_butterfly(row[3], one.cop(threshold), one.force(), along)
+        for (name, plate), row in zip(plates.items(), axes, strict=False):
+            _draw_forces(row[0], plate.t, plate.force(), _name(name, plate))
+            _draw_surface(row[1], {name: plate}, recording, threshold)
+            _draw_free_moment(row[2], plate.t, plate.free_moment(threshold))
+            _draw_butterfly(row[3], plate.cop(threshold), plate.force(), along)
         if len(plates) > 1:
             total = sum_of_plates(list(plates.values()), threshold)
             row = axes[-1]
@@ -69,20 +69,20 @@ def plot_plates(
             ax.set_xlabel("time [s]")
 
 
-def _name(name: str, one: PlateSignals) -> str:
-    clipped = f", {one.clipped} values clipped" if one.clipped else ""
-    return f"{name} (type {one.geometry.kind}, {one.geometry.rate:g} Hz{clipped})"
+def _name(name: str, plate: PlateSignals) -> str:
+    clipped = f", {plate.clipped} values clipped" if plate.clipped else ""
+    return f"{name} (type {plate.geometry.kind}, {plate.geometry.rate:g} Hz{clipped})"
 
 
 def _direction(plates: Mapping[str, PlateSignals], threshold: float) -> int:
-    """Return along which axis of the world the CoP went farther, 0 for x."""
-    points = np.vstack([one.cop(threshold)[:, :2] for one in plates.values()])
+    """Return the world axis along which the CoP has the larger range; 0 for x."""
+    points = np.vstack([plate.cop(threshold)[:, :2] for plate in plates.values()])
     points = points[np.isfinite(points).all(axis=1)]
     return int(np.argmax(np.ptp(points, axis=0))) if len(points) else 0
 
 
 def _draw_forces(ax: Axes, t: Array, force: Array, name: str) -> None:
-    """Draw the reaction over time; behind the samples of a vertical force their mean over 20 ms."""
+    """Draw the reaction force over time, and the mean of the vertical force over 20 ms."""
     for a, (label, colour) in enumerate(_AXES):
         ax.plot(t, force[:, a], color=colour, label=label, linewidth=0.9)
     if len(t) > 1:
@@ -100,22 +100,22 @@ def _draw_surface(
     total: PlateSum | None = None,
 ) -> None:
     """Draw surfaces, soles and CoP from above."""
-    for k, (name, one) in enumerate(plates.items()):
-        corners = one.geometry.corners
+    for k, (name, plate) in enumerate(plates.items()):
+        corners = plate.geometry.corners
         ax.fill(corners[:, 0], corners[:, 1], facecolor="#EEEEEE", edgecolor="#777777", linewidth=0.9, zorder=0.5)
         colour = TOTAL_COLOUR if total is None else FOOT_COLOURS[k % len(FOOT_COLOURS)]
-        ax.plot(*one.cop(threshold)[:, :2].T, color=colour, linewidth=0.9, label=name)
+        ax.plot(*plate.cop(threshold)[:, :2].T, color=colour, linewidth=0.9, label=name)
     if total is not None:
         ax.plot(*total.cop.T, color=TOTAL_COLOUR, linewidth=0.7, label="sum")
-    low = np.min([one.geometry.corners[:, :2].min(axis=0) for one in plates.values()], axis=0)
-    high = np.max([one.geometry.corners[:, :2].max(axis=0) for one in plates.values()], axis=0)
+    low = np.min([plate.geometry.corners[:, :2].min(axis=0) for plate in plates.values()], axis=0)
+    high = np.max([plate.geometry.corners[:, :2].max(axis=0) for plate in plates.values()], axis=0)
     if recording is not None and np.isfinite(recording.sole_poses).any():
         for k in range(len(recording.feet)):
             for outline in outlines(recording, k):
                 if (outline.max(axis=0) > low).all() and (outline.min(axis=0) < high).all():
                     closed = np.vstack([outline, outline[:1]])
                     ax.plot(*closed.T, color=foot_colour(k), linewidth=0.8, alpha=0.8)
-    # A plate that rings has its CoP anywhere: what is off the surfaces is off the picture.
+    # The CoP of a vibrating plate may be anywhere, so the axes are limited to the surfaces.
     around = AROUND * (high - low).max()
     x, y = zip(low - around, high + around, strict=True)
     ax.set(title="CoP from above [m]", xlim=x, ylim=y)
@@ -129,14 +129,14 @@ def _draw_free_moment(ax: Axes, t: Array, moment: Array) -> None:
 
 
 def _draw_butterfly(ax: Axes, cop: Array, force: Array, along: int) -> None:
-    """Draw force vectors from the CoP in the plane of progress (Pedotti 1977), coloured by time."""
+    """Draw force vectors from the CoP in the plane of progression (Pedotti 1977), coloured by time."""
     from matplotlib.collections import LineCollection
 
     known = np.flatnonzero(np.isfinite(cop[:, along]))
     chosen = known[:: max(1, len(known) // VECTORS)]
     origin = np.column_stack([cop[chosen, along], np.zeros(len(chosen))])
     vector = force[chosen][:, (along, 2)]
-    # As long as forces are, in the picture, x is stretched alike: what is read off is the angle.
+    # Both axes have the same scale, so that the angles of the vectors are correct.
     span = max(float(np.ptp(origin[:, 0])), 0.1) if len(chosen) else 0.1
     largest = max(float(np.abs(vector[:, 1]).max()), 1e-9) if len(chosen) else 1.0
     scale = 0.6 * span / largest

@@ -1,6 +1,6 @@
-"""The picture of a recording: its panels, one above the other.
+"""Plot a recording as panels below each other.
 
-matplotlib takes a second to import, so that it is imported when something is drawn.
+Import of matplotlib takes a second, so the functions import it when they draw.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ if TYPE_CHECKING:
 
 
 WALK_ASPECT = 2.5
-"""Length over width, seen from above, beyond which the CoP gets the width of the page."""
+"""Ratio of length to width from above, beyond which the CoP panel gets the full width."""
 SEEN = 3.0, 1.0, 1.0
-"""How far axes of the vertical, forward and sideways force reach at most, as a share of the weight."""
+"""Maximum range of the axes of vertical, forward and sideways force, in body weights."""
 BODIES_COLOUR = "#CC79A7"
 
 
@@ -86,42 +86,42 @@ def plot(
     cutoff: float | None = None,
     constants: bool = False,
 ) -> dict[str, str]:
-    """Draw a recording into a picture file; return the panels that were left out, with the reason of each.
+    """Plot a recording; return the omitted panels with the reason of each.
 
     Args:
-        recording: What to draw.
+        recording: The run.
         path: .png, .pdf, .svg or .html.
-        panels: Which of :data:`PANELS`, in any order, or ``all``; those of which nothing was recorded are left out.
-        cutoff: Low-pass of the forces and the CoP [Hz], order 5 and without delay; None draws what was recorded.
-        constants: Draw readouts that never change, too; else their values stand above the others.
+        panels: Some of :data:`PANELS`, in any order, or ``all``; panels without recorded data are omitted.
+        cutoff: Cut-off frequency of a zero-phase low-pass filter of order 5 for forces and CoP [Hz]; None disables it.
+        constants: Whether to plot constant telemetry signals too; otherwise their values are in the title.
 
     Raises:
-        UnknownNameError: No such panel.
-        RecordingError: The recording is empty or lacks all panels that were asked for, or the picture cannot be
-            written.
-        ConfigError: The cut-off does not fit the recording's rate.
+        UnknownNameError: A panel does not exist.
+        RecordingError: The recording is empty or lacks all selected panels, or the plot cannot be written.
+        ConfigError: The cut-off frequency does not suit the recording's rate.
     """
-    page = Page(recording, panels, cutoff, constants)
+    page = PanelPlot(recording, panels, cutoff, constants)
     with picture(Path(path), page.size, page.title) as figure:
         page.draw(figure)
     return page.lacking
 
 
-class Page:
-    """The panels of a recording, on any figure.
+class PanelPlot:
+    """Panels of a recording, for any figure.
 
     Args:
         recording, panels, cutoff, constants: See :func:`plot`.
 
     Attributes:
-        panels: Those that are drawn. lacking: Of the others, why not.
+        panels: Panels that are drawn.
+        lacking: Omitted panels and the reason of each.
         size: Width and height [in].
-        title: What was run.
+        title: Title of the plot.
 
     Raises:
-        UnknownNameError: No such panel.
-        RecordingError: The recording is empty or lacks all panels that were asked for.
-        ConfigError: The cut-off does not fit the recording's rate.
+        UnknownNameError: A panel does not exist.
+        RecordingError: The recording is empty or lacks all selected panels.
+        ConfigError: The cut-off frequency does not suit the recording's rate.
     """
 
     def __init__(
@@ -133,13 +133,13 @@ class Page:
     ) -> None:
         if len(recording) == 0:
             raise RecordingError("the recording has no rows: there is nothing to draw")
-        asked = panel_names(panels)
-        self._drawn = {name: _PANELS[name] for name in asked if name in _PANELS}
+        selected = panel_names(panels)
+        self._drawn = {name: _PANELS[name] for name in selected if name in _PANELS}
         if constants and "readouts" in self._drawn:
             self._drawn["readouts"] = _readouts(constants)
-        lacking = {name: panel.lacks(recording) for name, panel in self._drawn.items()}
-        self.lacking = {name: f"the recording has {why}" for name, why in lacking.items() if why}
-        self.panels = tuple(name for name in asked if name not in self.lacking)
+        reasons = {name: panel.lacks(recording) for name, panel in self._drawn.items()}
+        self.lacking = {name: f"the recording has {reason}" for name, reason in reasons.items() if reason}
+        self.panels = tuple(name for name in selected if name not in self.lacking)
         if not self.panels:
             raise RecordingError("; ".join(self.lacking.values()) or "no panel was asked for")
         self._recording = recording
@@ -155,12 +155,12 @@ class Page:
 
 @dataclass(frozen=True)
 class _Panel:
-    """A panel over the width of the page.
+    """Panel over the full width of the plot.
 
     Attributes:
-        height: How high it is [in].
-        draw: Draws it.
-        lacks: What it would need and the recording has not, or an empty string.
+        height: Returns the height [in].
+        draw: Draws the panel.
+        lacks: Returns the data that the recording lacks for the panel, or an empty text.
     """
 
     height: Callable[[Recording], float]
@@ -190,12 +190,12 @@ def _draw_velocities(figure: SubFigure, recording: Recording) -> None:
     draw_velocities(figure, recording, joint_limits(recording, "velocity_limit", "velocity_limit"))
 
 
-def _lacks(column: str, what: str) -> Callable[[Recording], str]:
-    return lambda recording: "" if np.isfinite(getattr(recording, column)).any() else what
+def _lacks(column: str, missing: str) -> Callable[[Recording], str]:
+    return lambda recording: "" if np.isfinite(getattr(recording, column)).any() else missing
 
 
 def _readouts(constants: bool) -> _Panel:
-    """Return the panel of the readouts, of all or of those that change."""
+    """Return the panel of all telemetry signals, or of those that are not constant."""
 
     def lacks(recording: Recording) -> str:
         shown, left_out = shown_readouts(recording, constants)
@@ -261,7 +261,7 @@ _PANELS = {
         ),
     ),
 }
-"""Those that need no place of their own on the page."""
+"""Panels in rows of their own; forces, CoP and modes are arranged together."""
 
 
 def _charts(figure: SubFigure, recording: Recording, title: str, charts: Sequence[Any]) -> None:
@@ -271,7 +271,7 @@ def _charts(figure: SubFigure, recording: Recording, title: str, charts: Sequenc
 def _title(recording: Recording, cutoff: float | None) -> str:
     about = recording.about
     rate = float(about.get("rate") or sample_rate(recording.t))
-    # A bag of others may know nothing of these.
+    # A third-party bag may lack these entries.
     words = {"scenario": "scenario", "controller": "controller", "contact_model": "contact model", "ground": "on"}
     named = [f"{word} {about[key]}" for key, word in words.items() if about.get(key)]
     parts = [recording.robot or "unknown robot", *named]
@@ -288,7 +288,7 @@ def _title(recording: Recording, cutoff: float | None) -> str:
 def _heights(
     recording: Recording, panels: Sequence[str], plate: ForcePlate | None, drawn: Mapping[str, _Panel]
 ) -> dict[str, float]:
-    """Return the height [in] of the rows that are needed: a walk's CoP has a row of its own."""
+    """Return the height [in] of each row; the CoP of a walk has its own row."""
     height = {}
     long = _walk_height(recording, plate) if "cop" in panels else 0.0
     if "forces" in panels or ("cop" in panels and not long):
@@ -304,16 +304,16 @@ def _heights(
 
 
 def _walk_height(recording: Recording, plate: ForcePlate | None) -> float:
-    """Return how high the CoP of a walk along x is at the width of the page [in]; 0 if it is no such walk."""
+    """Return the height of the CoP panel at full width [in] for a walk along x; 0 for other motions."""
     if plate is None:
         return 0.0
     _, total_cop = cop_under_soles(plate, recording.sole_poses)
-    points = [total_cop[:, :2], *(outline for k in range(len(recording.feet)) for outline in outlines(recording, k))]
-    together = np.vstack(points)
-    together = together[np.isfinite(together).all(axis=1)]
-    if not len(together):
+    sole_points = [outline for k in range(len(recording.feet)) for outline in outlines(recording, k)]
+    points = np.vstack([total_cop[:, :2], *sole_points])
+    points = points[np.isfinite(points).all(axis=1)]
+    if not len(points):
         return 0.0
-    length, width = np.ptp(together, axis=0)
+    length, width = np.ptp(points, axis=0)
     return float(1.1 + PAGE * 1.15 * width / length) if length > WALK_ASPECT * width else 0.0
 
 
@@ -325,13 +325,13 @@ def _compose(
     plate: ForcePlate | None,
     drawn: Mapping[str, _Panel],
 ) -> None:
-    """Put what runs over time on the left, one above the other with a common time axis; the CoP beside or below it."""
+    """Arrange the panels: time axes on the left below each other, the CoP next to or below them."""
     rows = figure.subfigures(len(height), 1, height_ratios=list(height.values()), squeeze=False)[:, 0]
-    place: dict[str, SubFigure] = dict(zip(height, rows, strict=True))
-    if "top" in place:
-        beside = "cop" in panels and "cop" not in place
-        ratios = [3.0] * ("forces" in panels or "modes" in panels) + [2.0] * beside
-        columns = place["top"].subfigures(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
+    row_of: dict[str, SubFigure] = dict(zip(height, rows, strict=True))
+    if "top" in row_of:
+        has_side_cop = "cop" in panels and "cop" not in row_of
+        ratios = [3.0] * ("forces" in panels or "modes" in panels) + [2.0] * has_side_cop
+        columns = row_of["top"].subfigures(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
         ratios = [2.2, 1.0, 1.0] * ("forces" in panels) + [0.3 + 0.25 * len(recording.feet)] * ("modes" in panels)
         if ratios:
             axes = columns[0].subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
@@ -340,19 +340,19 @@ def _compose(
             if "modes" in panels:
                 draw_modes(axes[-1], recording)
             axes[-1].set(xlabel="time [s]", xlim=(recording.t[0], recording.t[-1]))
-        if beside:
+        if has_side_cop:
             draw_cop(columns[-1], recording, plate, 0.35 * PAGE)
-    if "cop" in place:
-        draw_cop(place["cop"], recording, plate, 0.9 * PAGE)
+    if "cop" in row_of:
+        draw_cop(row_of["cop"], recording, plate, 0.9 * PAGE)
     for name in panels:
         if name in drawn:
-            drawn[name].draw(place[name], recording)
+            drawn[name].draw(row_of[name], recording)
 
 
 def _cut_peaks(ax: Axes, t: Array, force: Array, limit: float) -> None:
-    """End the axis at ``limit`` [N] to either side where a force (n, m) goes beyond, and write down how far.
+    """Limit the axis to ``limit`` [N] on either side if a force (n, m) exceeds it, and write the peaks above.
 
-    An impact lasts a tick and would flatten all the rest.
+    The force of an impact lasts one tick and would dominate the scale.
     """
     low, high = float(np.nanmin(force, initial=0.0)), float(np.nanmax(force, initial=0.0))
     bottom, top = ax.get_ylim()
@@ -366,7 +366,7 @@ def _cut_peaks(ax: Axes, t: Array, force: Array, limit: float) -> None:
 
 
 def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:
-    # Without sole poses the axes are those of the soles, and the totals hold for level feet.
+    # Without sole poses, the forces are in sole axes, and the total is valid only for level feet.
     force = plate.force if plate is not None else recording.wrench[:, :, :3]
     frame = "world" if plate is not None else "sole frames"
     bodies = None if np.isnan(recording.base_contact).all() else other_bodies(recording)
@@ -387,7 +387,7 @@ def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate |
         axes[0].axhline(recording.weight, color=LIMIT_COLOUR, linestyle="--", linewidth=1.0, label="m g")
         for ax in axes:
             at_least(ax, 0.05 * recording.weight)
-    # One row beside the title has room for four.
+    # One row next to the title has space for four entries.
     n = len(axes[0].get_legend_handles_labels()[0])
     columns = n if n <= 4 else -(-n // 2)
     axes[0].legend(ncols=columns, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)

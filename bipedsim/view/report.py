@@ -1,4 +1,4 @@
-"""Runs as one page that is sent to a colleague: HTML with its pictures in it, which asks nothing of the network."""
+"""Write a report of runs as one HTML file with embedded plots, without network access."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from bipedsim.errors import BipedSimError, RecordingError
 from bipedsim.recording import Recording
 from bipedsim.view.overlay import Comparison, NothingCommonError
 from bipedsim.view.panels import PANELS
-from bipedsim.view.plots import Page
+from bipedsim.view.plots import PanelPlot
 from bipedsim.view.sheet import drawn, write_png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STILL = 1e-3
-"""Velocities [rad/s] below which joints, and accuracies [m] below which the base, have no news."""
-_UNITS = {one.name: one.metadata.get("unit", "") for one in dataclasses.fields(RunConfig)} | {"m_g": "N"}
-"""Of settings."""
+"""Velocity [rad/s] below which joint panels, and displacement [m] below which the base panel, are omitted."""
+_UNITS = {info.name: info.metadata.get("unit", "") for info in dataclasses.fields(RunConfig)} | {"m_g": "N"}
+"""Units of settings."""
 _FEET = (
     f'<p class="small">Friction and CoP are of feet that carry more than {CARRIES:.0%} of m g, what lasted for '
     f"{BRIEF:g} s: where a foot lands or lifts off it slides for a moment, on an edge.</p>"
@@ -59,38 +59,38 @@ _STYLE = (
 def report(
     recording: Recording, path: Path | str, source: Path, view: Path | None = None, whole: bool = True
 ) -> list[str]:
-    """Write the page of a run, and return what was left out of it, a line each.
+    """Write the report of a run; return notes on omissions, one per line.
 
     Args:
         recording: The run.
-        path: .html; folders that are missing are made.
-        source: Where the recording is, for the command that repeats it.
-        view: Page with the moving robot, which is linked to if it lies beside.
-        whole: Whether these are all rows of the run; see :class:`RunSummary`.
+        path: .html; missing folders are created.
+        source: Path of the recording, for the command that repeats the run.
+        view: Page with the animated robot, which is linked if it is in the same folder.
+        whole: Whether the recording contains all rows of the run; see :class:`RunSummary`.
 
     Raises:
-        RecordingError: The recording is empty, or the page cannot be written.
+        RecordingError: The recording is empty, or the report cannot be written.
     """
     if len(recording) == 0:
         raise RecordingError("the recording has no rows: there is nothing to report")
-    gathered = RunSummary(whole)
-    gathered.add(recording)
-    figures = gathered.figures()
-    pictures, left_out = _pictures(recording)
+    summary = RunSummary(whole)
+    summary.add(recording)
+    figures = summary.figures()
+    plots, left_out = _plots(recording)
     title = " · ".join(filter(None, (recording.robot or "unknown robot", recording.about.get("scenario", ""))))
     parts = [f'<h1>{escape(title)}</h1><p class="verdict{" bad" * _bad(figures)}">{escape(_verdict(figures))}</p>']
-    notes = [*gathered.notes, *(figures.get("warnings") or ()), *_warnings(figures)]
+    notes = [*summary.notes, *(figures.get("warnings") or ()), *_warnings(figures)]
     parts += [_list("Warnings", notes)] if notes else []
-    parts.append(_table("What was run", ("", ""), _what(recording).items()))
+    parts.append(_table("What was run", ("", ""), _settings(recording).items()))
     steps = _steps(recording, left_out)
-    # How far the feet of a robot that steps are from where they began says nothing.
+    # The drift of the feet is meaningless for a robot that steps.
     lines = summary_lines(figures, hidden=("foot_drift_m",) if steps else ())
     parts.append(f"<h2>Figures</h2><pre>{escape(chr(10).join(lines))}</pre>")
-    near = [_near(one) for one in near_limits(recording)]
+    near = [_limit_row(entry) for entry in near_limits(recording)]
     head = ("nearest to its limit", "", "at [s]", "was", "limit", "that is")
     parts.append(_table("Limits", head, near) + _FEET if near else "")
-    parts.append(_gait(steps) if steps else "")
-    parts += _drawn(pictures)
+    parts.append(_gait_table(steps) if steps else "")
+    parts += _plot_sections(plots)
     parts.append(_list("Left out", left_out) if left_out else "")
     parts.append(f"<h2>How to repeat it</h2><pre>{escape(chr(10).join(repeat_commands(recording, source)))}</pre>")
     if view is not None and view.exists():
@@ -106,44 +106,44 @@ def report_runs(
     views: Sequence[Path | None] = (),
     whole: bool = True,
 ) -> list[str]:
-    """Write a page of several runs of one robot beside each other; return what was left out or differs, a line each.
+    """Write a report that compares several runs of one robot; return notes on omissions and differences, one per line.
 
     Args:
-        runs: Name to run, two to five.
-        path: .html; folders that are missing are made.
-        sources: Where the recordings are, for the commands that repeat them.
-        views: Pages with the moving robot of each, which are linked to if they lie beside.
-        whole: As in :func:`report`.
+        runs: Name to run, two to five runs.
+        path: .html; missing folders are created.
+        sources: Paths of the recordings, for the commands that repeat the runs.
+        views: Pages with the animated robot of each run, which are linked if they are in the same folder.
+        whole: See :func:`report`.
 
     Raises:
-        RecordingError: A recording is empty, the runs are of different robots or have no time in common, or the page
+        RecordingError: A recording is empty, the runs are of different robots or have no time in common, or the report
             cannot be written.
     """
-    pictures, left_out = _pictures_over(runs)
-    gathered = {name: RunSummary(whole) for name in runs}
+    plots, left_out = _comparison_plots(runs)
+    summaries = {name: RunSummary(whole) for name in runs}
     for name, run in runs.items():
-        gathered[name].add(run)
-    figures = {name: one.figures() for name, one in gathered.items()}
+        summaries[name].add(run)
+    figures = {name: summary.figures() for name, summary in summaries.items()}
     robot = next(iter(runs.values())).robot or "unknown robot"
     title = " · ".join((robot, *runs))
     verdicts = [
-        f'<tr><td>{escape(name)}</td><td class="said{" bad" * _bad(one)}">{escape(_verdict(one))}</td></tr>'
-        for name, one in figures.items()
+        f'<tr><td>{escape(name)}</td><td class="said{" bad" * _bad(metrics)}">{escape(_verdict(metrics))}</td></tr>'
+        for name, metrics in figures.items()
     ]
     parts = [f'<h1>{escape(title)}</h1><table class="verdicts">{"".join(verdicts)}</table>']
     notes = [
         f"{name}: {note}"
-        for name, one in figures.items()
-        for note in (*gathered[name].notes, *(one.get("warnings") or ()), *_warnings(one))
+        for name, metrics in figures.items()
+        for note in (*summaries[name].notes, *(metrics.get("warnings") or ()), *_warnings(metrics))
     ]
     parts += [_list("Warnings", notes)] if notes else []
-    said = {name: _what(run) for name, run in runs.items()}
-    keys = dict.fromkeys(key for one in said.values() for key in one)
-    rows = [(key, *(one.get(key, "-") for one in said.values())) for key in keys]
+    settings = {name: _settings(run) for name, run in runs.items()}
+    keys = dict.fromkeys(key for values in settings.values() for key in values)
+    rows = [(key, *(values.get(key, "-") for values in settings.values())) for key in keys]
     parts.append(_table("What was run", ("", *runs), rows))
     table = difference_lines(differences(list(figures.values())), list(runs))
     parts.append(f"<h2>Figures that differ</h2><pre>{escape(chr(10).join(table))}</pre>")
-    parts += _drawn(pictures)
+    parts += _plot_sections(plots)
     parts.append(_list("Left out, and noted", left_out) if left_out else "")
     lines = [line for run, source in zip(runs.values(), sources, strict=True) for line in repeat_commands(run, source)]
     parts.append(f"<h2>How to repeat them</h2><pre>{escape(chr(10).join(lines))}</pre>")
@@ -167,10 +167,10 @@ def _link(view: Path) -> str:
     return f'<a href="{escape(quote(view.name))}">The moving robot</a>'
 
 
-def _drawn(pictures: Mapping[str, str]) -> list[str]:
+def _plot_sections(plots: Mapping[str, str]) -> list[str]:
     return [
-        f'<h2 id="{name}">{name}</h2><img alt="{name}" src="data:image/png;base64,{picture}">'
-        for name, picture in pictures.items()
+        f'<h2 id="{name}">{name}</h2><img alt="{name}" src="data:image/png;base64,{data}">'
+        for name, data in plots.items()
     ]
 
 
@@ -178,7 +178,7 @@ def _write(path: Path, title: str, parts: Sequence[str]) -> None:
     """Write a page.
 
     Raises:
-        RecordingError: It cannot be written.
+        RecordingError: The file cannot be written.
     """
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -192,29 +192,29 @@ def _write(path: Path, title: str, parts: Sequence[str]) -> None:
         raise RecordingError(f"{path}: the report cannot be written ({error.strerror})") from error
 
 
-def _pictures_over(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[str]]:
-    """Return the pictures of runs over each other, name to PNG in base64, and what was left out of them."""
+def _comparison_plots(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[str]]:
+    """Return the plots of runs over each other, name to PNG in base64, and notes on omissions."""
     left_out: dict[str, None] = {}
-    pictures, wrong = {}, None
+    plots, error_of_last = {}, None
     for name in _panels(*runs.values()):
-        whys = [why for run in runs.values() if (why := _no_news(run, name))]
-        if len(whys) == len(runs):
-            left_out[f"without {name}: {whys[0]}"] = None
+        reasons = [reason for run in runs.values() if (reason := _no_news(run, name))]
+        if len(reasons) == len(runs):
+            left_out[f"without {name}: {reasons[0]}"] = None
             continue
         try:
             comparison = Comparison(runs, [name])
         except RecordingError as error:
-            wrong = error
+            error_of_last = error
             left_out.update(dict.fromkeys(error.notes if isinstance(error, NothingCommonError) else [str(error)]))
             continue
         left_out.update(dict.fromkeys(comparison.notes))
         with drawn(comparison.size, "") as figure:
             comparison.draw(figure)
-            pictures[name] = _png(figure)
-    if wrong is not None and not pictures:
-        # No panel can be drawn of runs that do not belong together.
-        raise wrong
-    return pictures, list(left_out)
+            plots[name] = _png(figure)
+    if error_of_last is not None and not plots:
+        # Without any plot, the runs probably do not belong together.
+        raise error_of_last
+    return plots, list(left_out)
 
 
 def _png(figure: Figure) -> str:
@@ -224,31 +224,31 @@ def _png(figure: Figure) -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def _pictures(recording: Recording) -> tuple[dict[str, str], list[str]]:
-    """Return the pictures with news, name to PNG in base64, and why the others were left out."""
-    left_out, pictures = [], {}
+def _plots(recording: Recording) -> tuple[dict[str, str], list[str]]:
+    """Return the plots worth showing, name to PNG in base64, and reasons for the omission of the others."""
+    left_out, plots = [], {}
     for name in _panels(recording):
-        why = _no_news(recording, name)
+        reason = _no_news(recording, name)
         try:
-            page = None if why else Page(recording, [name])
+            page = None if reason else PanelPlot(recording, [name])
         except RecordingError as error:
-            page, why = None, str(error)
+            page, reason = None, str(error)
         if page is None:
-            left_out.append(f"{name}: {why}")
+            left_out.append(f"{name}: {reason}")
             continue
         with drawn(page.size, "") as figure:
             page.draw(figure)
-            pictures[name] = _png(figure)
-    return pictures, left_out
+            plots[name] = _png(figure)
+    return plots, left_out
 
 
 def _panels(*recordings: Recording) -> list[str]:
-    """Return the panels to draw, or to say why not: objects that were never there are nothing to speak of."""
+    """Return the panels to plot or to list as omitted; without objects, their panel is not worth mentioning."""
     return [name for name in PANELS if name != "objects" or any(recording.objects for recording in recordings)]
 
 
 def _no_news(recording: Recording, panel: str) -> str:
-    """Return why a panel would show nothing new, or an empty string."""
+    """Return why a panel is not worth showing, or an empty text."""
     velocity = recording.joint_velocity
     if panel in ("joints", "velocities") and np.nanmax(np.abs(velocity), initial=0.0) < STILL:
         return f"no joint was faster than {STILL:g} rad/s"
@@ -258,27 +258,28 @@ def _no_news(recording: Recording, panel: str) -> str:
     return ""
 
 
-def _what(recording: Recording) -> dict[str, str]:
-    said: dict[str, Any] = {"robot": recording.robot, **recording.about, **(recording.run.get("settings") or {})}
+def _settings(recording: Recording) -> dict[str, str]:
+    """Return the settings of a run as texts with units."""
+    settings: dict[str, Any] = {"robot": recording.robot, **recording.about, **(recording.run.get("settings") or {})}
     if math.isfinite(recording.weight):
-        said["m_g"] = round(recording.weight, 1)
+        settings["m_g"] = round(recording.weight, 1)
     return {
         name.replace("_", " "): f"{value:g} {_UNITS.get(name, '')}".rstrip() if isinstance(value, float) else f"{value}"
-        for name, value in said.items()
+        for name, value in settings.items()
         if value not in (None, "", {}, [])
     }
 
 
 def _warnings(figures: Mapping[str, Any]) -> list[str]:
-    """Return what of the figures a reader should not overlook."""
-    beyond = [name for name, one in (figures.get("physics") or {}).items() if one["steps_beyond"]]
-    said = [f"physics beyond what the contact model promises: {', '.join(beyond)}"] if beyond else []
+    """Return warnings that follow from the metrics."""
+    beyond = [name for name, monitor in (figures.get("physics") or {}).items() if monitor["steps_beyond"]]
+    warnings = [f"physics beyond what the contact model promises: {', '.join(beyond)}"] if beyond else []
     unresolved = figures.get("unresolved_steps")
-    return said + ([f"{unresolved} steps that the contact model did not resolve"] if unresolved else [])
+    return warnings + ([f"{unresolved} steps that the contact model did not resolve"] if unresolved else [])
 
 
 def _steps(recording: Recording, left_out: list[str]) -> list[Step]:
-    """Return the steps; without any, say so in ``left_out``."""
+    """Return the steps of a walk; append a note to ``left_out`` if there are none."""
     try:
         steps = gait_steps(recording)
     except BipedSimError as error:
@@ -289,20 +290,20 @@ def _steps(recording: Recording, left_out: list[str]) -> list[Step]:
     return steps
 
 
-def _near(one: NearLimit) -> list[str]:
+def _limit_row(entry: NearLimit) -> list[str]:
     """Return a row of the table of limits."""
-    unit = f" {one.unit}" * bool(one.unit)
-    left, where = abs(one.limit - one.worst), "beyond" if one.beyond else "away"
-    away = "at it" + ", as it was from the start" * one.begins if one.at_it else f"{left:.3g}{unit} {where}"
-    # Rounding about 0 is 0, and no negative one.
-    worst = 0.0 if one.at_it and abs(one.limit) == 0.0 else one.worst
+    unit = f" {entry.unit}" * bool(entry.unit)
+    distance, side = abs(entry.limit - entry.worst), "beyond" if entry.beyond else "away"
+    away = "at it" + ", as it was from the start" * entry.begins if entry.at_it else f"{distance:.3g}{unit} {side}"
+    # A value that is 0 except for rounding must not be printed as negative zero.
+    worst = 0.0 if entry.at_it and abs(entry.limit) == 0.0 else entry.worst
     return [
-        *(one.quantity, one.of, f"{one.t:.3f}", f"{worst:.4g}{unit}", f"{one.limit:.4g}{unit}"),
-        away if math.isnan(one.share) else f"{100 * one.share:.3g} %",
+        *(entry.quantity, entry.of, f"{entry.t:.3f}", f"{worst:.4g}{unit}", f"{entry.limit:.4g}{unit}"),
+        away if math.isnan(entry.share) else f"{100 * entry.share:.3g} %",
     ]
 
 
-def _gait(steps: Sequence[Step]) -> str:
+def _gait_table(steps: Sequence[Step]) -> str:
     head = ("came down [s]", "foot", "swing [s]", "stance [s]", "double support [s]")
     return _table("Steps", (*head, "length [m]", "width [m]", "speed [m/s]"), [_row(step) for step in steps])
 
@@ -313,7 +314,7 @@ def _row(step: Step) -> list[str]:
 
 
 def repeat_commands(recording: Recording, source: Path) -> list[str]:
-    """Return the commands that make the run again: from its settings, and from its recorded torques."""
+    """Return the commands that repeat the run: from its settings, and from its recorded torques."""
     lines = []
     settings = recording.run.get("settings")
     if settings:
@@ -323,8 +324,8 @@ def repeat_commands(recording: Recording, source: Path) -> list[str]:
                 continue
             option = {"controller_params": "--set", "contact_params": "--contact-set"}.get(name)
             if option is not None:
-                for key, one in value.items():
-                    words += [option, f"{key}={one}"]
+                for key, parameter in value.items():
+                    words += [option, f"{key}={parameter}"]
             else:
                 words += [f"--{name.replace('_', '-')}", str(value)]
         lines.append(shlex.join(words))

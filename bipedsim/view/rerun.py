@@ -1,4 +1,4 @@
-"""A recorded run and its repetition over each other."""
+"""Plot a recorded run together with its repetition."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bipedsim.runs import Rerun
 from bipedsim.view.sheet import PAGE, picture
 
 JOINTS = 4
-"""How many joints are drawn: those whose positions differ most."""
+"""Number of plotted joints: those with the largest position differences."""
 
 
 def plot_rerun(done: Rerun, path: Path | str) -> None:
-    """Draw total normal force, height of the base, and the joints that differ most, as recorded and as simulated.
+    """Plot total normal force, base height and the joints that differ most, as recorded and as simulated.
 
     Raises:
-        RecordingError: The picture cannot be written.
+        RecordingError: The plot cannot be written.
     """
     recorded, simulated = done.recorded, done.simulated
     rms = {name: done.errors.get(f"joint_position {name}", {"rms": 0.0})["rms"] for name in recorded.joint_names}
@@ -28,12 +28,12 @@ def plot_rerun(done: Rerun, path: Path | str) -> None:
     for name in worst:
         pair = (run.joint_position[:, run.joint_names.index(name)] for run in (recorded, simulated))
         rows.append((f"{name} [rad]", *pair))
-    said = "the same to the bit" if done.first is None else f"first difference at t = {done.first.t:.3f} s"
-    with picture(Path(path), (PAGE, 1.4 * len(rows) + 0.7), f"{recorded.robot}, simulated again: {said}") as figure:
+    result = "the same to the bit" if done.first is None else f"first difference at t = {done.first.t:.3f} s"
+    with picture(Path(path), (PAGE, 1.4 * len(rows) + 0.7), f"{recorded.robot}, simulated again: {result}") as figure:
         axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
-        for axis, (label, was, now) in zip(axes, rows, strict=True):
-            axis.plot(recorded.t, was, color="0.6", linewidth=2.0, label="recorded")
-            axis.plot(recorded.t, now, color="C3", linewidth=0.8, label="simulated")
+        for axis, (label, old, new) in zip(axes, rows, strict=True):
+            axis.plot(recorded.t, old, color="0.6", linewidth=2.0, label="recorded")
+            axis.plot(recorded.t, new, color="C3", linewidth=0.8, label="simulated")
             axis.set_ylabel(label)
         axes[0].legend(loc="upper right", ncol=2)
         axes[-1].set_xlabel("t [s]")

@@ -1,4 +1,4 @@
-"""Picture of a robot as it stands: from the front, from the side, and its soles under its feet."""
+"""Plot a standing robot from behind and from the right, and its soles below its feet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST = ((-0.05, 0.05), (-0.05, 0.05))
-"""Points [m] that every panel shows at least: robots may be thin."""
+"""Points [m] that every view contains, because robots may be thin."""
 KEY = (
     "grey: collision geometry, of the sole's own body beside the sole; dots: joints; +: the joint that carries the sole"
 )
@@ -23,22 +23,22 @@ CIRCLE = np.linspace(0.0, 2.0 * np.pi, 25)[:-1]
 
 
 def draw_robot(robot: Robot, path: Path) -> None:
-    """Draw the collision geometry of ``robot`` in its standing posture, and each sole from above with its foot.
+    """Plot the collision geometry of ``robot`` in its standing posture, and each sole from above with its foot.
 
     Args:
         robot: The robot.
         path: .png, .pdf, .svg or .html.
 
     Raises:
-        RecordingError: The picture cannot be written.
+        RecordingError: The plot cannot be written.
     """
     data = robot.model.createData()
-    places = sole_placements(robot.model, data, robot.soles, robot.q_nominal)
+    poses = sole_placements(robot.model, data, robot.soles, robot.q_nominal)
     outlines = [
         (shape, _points(shape) @ data.oMi[shape.joint_id].rotation.T + data.oMi[shape.joint_id].translation)
         for shape in robot.shapes.shapes
     ]
-    names = [data.oMi[j].translation for j in range(1, robot.model.njoints)]
+    joint_origins = [data.oMi[j].translation for j in range(1, robot.model.njoints)]
     columns = 2 + max(1, len(robot.soles))
     with picture(path, (PAGE, PAGE / columns * 1.6), f"{robot.name}: {robot.mass:.1f} kg, standing") as figure:
         axes = figure.subplots(1, columns)
@@ -46,33 +46,32 @@ def draw_robot(robot: Robot, path: Path) -> None:
         for ax, (i, title, label) in zip(axes, views, strict=False):
             for _, points in outlines:
                 _fill(ax, points[:, [i, 2]], "#999999")
-            ax.plot([p[i] for p in names], [p[2] for p in names], ".", ms=3, color=TOTAL_COLOUR)
-            for k, (sole, place) in enumerate(zip(robot.soles, places, strict=True)):
-                flat = (
-                    np.column_stack([sole.vertices, np.zeros(sole.n_vertices)]) @ place.rotation.T + place.translation
-                )
+            ax.plot([p[i] for p in joint_origins], [p[2] for p in joint_origins], ".", ms=3, color=TOTAL_COLOUR)
+            for k, (sole, pose) in enumerate(zip(robot.soles, poses, strict=True)):
+                flat = np.column_stack([sole.vertices, np.zeros(sole.n_vertices)])
+                flat = flat @ pose.rotation.T + pose.translation
                 ax.plot(flat[:, i], flat[:, 2], "-o", ms=2.5, lw=2.5, color=foot_colour(k))
             ax.axhline(0.0, color=LIMIT_COLOUR, lw=0.6)
             ax.plot(*LEAST, alpha=0.0)
             ax.set(title=title, xlabel=label, ylabel="z, height [m]", aspect="equal")
-        for k, (ax, sole, place) in enumerate(zip(axes[2:], robot.soles, places, strict=False)):
+        for k, (ax, sole, pose) in enumerate(zip(axes[2:], robot.soles, poses, strict=False)):
             for shape, points in outlines:
                 if shape.joint_id == sole.joint_id:
-                    _fill(ax, ((points - place.translation) @ place.rotation)[:, [1, 0]], "#999999")
+                    _fill(ax, ((points - pose.translation) @ pose.rotation)[:, [1, 0]], "#999999")
             ring = np.vstack([sole.vertices, sole.vertices[:1]])
             ax.plot(ring[:, 1], ring[:, 0], "-o", ms=3, color=foot_colour(k))
-            ankle = (data.oMi[sole.joint_id].translation - place.translation) @ place.rotation
+            ankle = (data.oMi[sole.joint_id].translation - pose.translation) @ pose.rotation
             ax.plot(ankle[1], ankle[0], "+", color=TOTAL_COLOUR)
             ax.plot(*LEAST, alpha=0.0)
             ax.set(title=f"{sole.name} sole", xlabel="y, to the left [m]", ylabel="x, forward [m]", aspect="equal")
         for ax in axes[1:]:
-            # Seen from behind and from above, the left is on the left.
+            # In views from behind and from above, left must be on the left.
             ax.invert_xaxis()
         figure.supxlabel(KEY, fontsize=8.5, x=0.01, ha="left")
 
 
 def _points(shape: Shape) -> Array:
-    """Return points (n, 3) around a shape, in the frame of its joint."""
+    """Return points (n, 3) on the surface of a shape, in the frame of its joint."""
     points = shape.points
     if shape.ring > 0.0:
         side = np.linalg.svd(shape.axis[None])[2][1:]

@@ -1,6 +1,6 @@
-"""What all pictures share: their style and colours, how they are written, and what is marked over time.
+"""Provide the common parts of all plots: style, colours, output and marks over time.
 
-matplotlib takes a second to import, so that it is imported when something is drawn.
+Import of matplotlib takes a second, so the functions import it when they draw.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
     from bipedsim.recording import Recording
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart.
+# Palette of Okabe and Ito, which colour-blind readers can distinguish.
 FOOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 TOTAL_COLOUR = "#222222"
 LIMIT_COLOUR = "#B00020"
 PUSH_COLOUR = "#F0E442"
 PAGES = (".html", ".htm")
-"""Suffixes of interactive pictures."""
+"""Suffixes of interactive plots."""
 PAGE = 12.5
-"""Width of a picture [in]."""
+"""Width of a plot [in]."""
 DOT = "  ·  "
-"""Between the things that a title names."""
+"""Separator between the parts of a title."""
 _TITLE, _NOTE = 11.5, 8.0
-"""Size of the letters of the title of a picture, and of a note above axes [pt]."""
+"""Font sizes of the title of a plot, and of a note above axes [pt]."""
 _MARGIN = 0.01
-"""Room beside a title, as a share of the width."""
+"""Margin of a title, as a fraction of the width."""
 
 STYLE: Any = {
     "font.size": 9,
@@ -57,18 +57,17 @@ STYLE: Any = {
 
 @contextmanager
 def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYLE) -> Iterator[Figure]:
-    """Give an empty figure in our style to draw in, and write it when the block ends.
+    """Provide an empty figure in this project's style, and write it at the end of the block.
 
     Args:
-        path: .png, .pdf or .svg, or .html for a page whose curves zoom and say their values; folders that are missing
-            are made.
+        path: .png, .pdf or .svg, or .html for an interactive page; missing folders are created.
         size: Width and height [in].
-        title: Above everything, in as many lines as it takes.
-        style: Settings of matplotlib, for the block and the writing.
+        title: Title, wrapped if necessary.
+        style: Settings of matplotlib for drawing and writing.
 
     Raises:
-        RecordingError: The picture cannot be written.
-        ConfigError: A page was asked for and bokeh is not installed.
+        RecordingError: The plot cannot be written.
+        ConfigError: The path ends in .html, and bokeh is not installed.
     """
     if path.suffix in PAGES:
         import_bokeh()
@@ -88,7 +87,7 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
 
 
 def write_png(figure: Figure, file: Path | BinaryIO, dpi: float) -> None:
-    """Write a figure, to the byte as ``savefig`` does, which first draws all of it into nothing for the layout."""
+    """Write the same bytes as ``savefig``, without its additional drawing pass for the layout."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     figure.set_dpi(dpi)
@@ -98,7 +97,7 @@ def write_png(figure: Figure, file: Path | BinaryIO, dpi: float) -> None:
 
 @contextmanager
 def no_half(path: Path) -> Iterator[None]:
-    """Remove ``path`` where it was not written to its end, because of an error or of Ctrl-C."""
+    """Remove ``path`` if an error or Ctrl-C prevents its completion."""
     try:
         yield
     except BaseException:
@@ -109,7 +108,7 @@ def no_half(path: Path) -> Iterator[None]:
 
 @contextmanager
 def drawn(size: tuple[float, float], title: str, style: Any = STYLE) -> Iterator[Figure]:
-    """Give an empty figure in our style, as :func:`picture` does, that is written nowhere."""
+    """Provide an empty figure in this project's style, as :func:`picture` does, without writing it."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -124,7 +123,7 @@ def drawn(size: tuple[float, float], title: str, style: Any = STYLE) -> Iterator
 
 
 def fit_titles(figure: Figure) -> None:
-    """Break the titles of axes that would leave their part of a figure on the right; all of it has been drawn."""
+    """Wrap the titles of axes that exceed the right edge of their part of a completely drawn figure."""
     from matplotlib.text import Text
 
     figure.draw_without_rendering()
@@ -137,7 +136,7 @@ def fit_titles(figure: Figure) -> None:
 
 
 def _fit(figure: Figure, text: Text, room: float) -> None:
-    """Break a text of a figure where it is wider than ``room`` [px]."""
+    """Wrap a text of a figure at ``room`` [px]."""
     canvas: Any = figure.canvas
     measure, letters = canvas.get_renderer().get_text_width_height_descent, text.get_fontproperties()
 
@@ -148,7 +147,7 @@ def _fit(figure: Figure, text: Text, room: float) -> None:
 
 
 def _broken(text: str, fits: Callable[[str], bool], at: tuple[str, ...] = ("\n", DOT, " ", "")) -> list[str]:
-    """Return the lines of a text, broken where they do not fit: between things, else words, else letters."""
+    """Return the lines of a text, broken where necessary: between parts, else words, else letters."""
     separator, *finer = at
     if separator != "\n" and fits(text):
         return [text]
@@ -162,19 +161,19 @@ def _broken(text: str, fits: Callable[[str], bool], at: tuple[str, ...] = ("\n",
 
 
 def foot_colour(k: int) -> str:
-    """Return the colour of foot ``k`` in every picture."""
+    """Return the colour of foot ``k`` in all plots."""
     return FOOT_COLOURS[k % len(FOOT_COLOURS)]
 
 
 def foot_dash(k: int) -> str | tuple[int, tuple[int, int]]:
-    """Return the line style of foot ``k``: in a symmetric motion the second curve would hide the first."""
+    """Return the line style of foot ``k``; styles differ because curves coincide in a symmetric motion."""
     return "-" if k % 2 == 0 else (0, (5, 3))
 
 
 def mark_events(ax: Axes, recording: Recording) -> None:
-    """Mark pushes, and when the controller was stopped."""
+    """Mark pushes and the time at which the controller was stopped."""
     for number, (start, end) in enumerate(recording.pushes):
-        # A tenth of a second is hardly seen in a long run.
+        # Short pushes are widened, so that they are visible in a long run.
         end = max(end, start + 0.003 * recording.duration)
         ax.axvspan(start, end, color=PUSH_COLOUR, linewidth=0.0, zorder=0.5, label="" if number else "push")
     if np.isfinite(recording.gave_up_at):
@@ -182,28 +181,28 @@ def mark_events(ax: Axes, recording: Recording) -> None:
 
 
 def heading(figure: SubFigure, text: str) -> None:
-    """Write what a panel shows above it."""
+    """Write the heading of a panel."""
     figure.suptitle(text, fontsize=9.5, fontweight="bold", x=0.01, ha="left")
 
 
 def small_title(ax: Axes, text: str) -> None:
-    """Write what one of many axes shows."""
+    """Write the title of one of many axes."""
     ax.set_title(text, fontweight="normal", pad=2, fontsize=8.5)
 
 
-def note_above(ax: Axes, said: str) -> None:
-    """Write above axes, at their right end, what is not seen in them; a legend there gives way."""
+def note_above(ax: Axes, note: str) -> None:
+    """Write a note above the right end of axes; a legend there is moved up."""
     from matplotlib.transforms import ScaledTranslation
 
-    ax.set_title(said, loc="right", pad=3, fontsize=_NOTE, fontweight="normal")
+    ax.set_title(note, loc="right", pad=3, fontsize=_NOTE, fontweight="normal")
     legend = ax.get_legend()
     if legend is not None:
-        height = 1.3 * _NOTE * len(said.splitlines()) / 72.0
+        height = 1.3 * _NOTE * len(note.splitlines()) / 72.0
         legend.set_bbox_to_anchor((1.0, 1.0), ax.transAxes + ScaledTranslation(0.0, height, ax.figure.dpi_scale_trans))
 
 
 def finish_grid(axes: Any, recording: Recording, used: int) -> None:
-    """Give the first ``used`` axes of a grid a common time axis, and hide the rest."""
+    """Set a common time axis for the first ``used`` axes of a grid, and hide the others."""
     for ax in axes.flat[:used]:
         ax.set_xlim(recording.t[0], recording.t[-1])
         ax.tick_params(labelsize=7.5)
@@ -217,7 +216,7 @@ def finish_grid(axes: Any, recording: Recording, used: int) -> None:
 
 
 def at_least(ax: Axes, span: float) -> None:
-    """Widen the y axis to ``span``, so that rounding errors do not fill the picture."""
+    """Extend the y axis to at least ``span``, so that rounding errors do not fill the plot."""
     low, high = ax.get_ylim()
     if high - low < span:
         middle = 0.5 * (low + high)

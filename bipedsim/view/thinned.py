@@ -1,4 +1,4 @@
-"""Long runs, thinned to the rows that a picture shows."""
+"""Thin long runs to the rows that a plot shows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bipedsim.recording import Recording, joined, without_plan
 from bipedsim.view.panels import USUAL_PANELS
 
 MOST = 1 << 15
-"""Rows up to which a run is shown as it is."""
-STRETCHES = 1200
-"""Of a longer run at most so many stretches of equal time are told apart."""
+"""Maximum number of rows of a run that is not thinned."""
+INTERVALS = 1200
+"""Maximum number of equal time intervals of a longer run."""
 
 _OF_PANEL = {
     "forces": ("wrench", "ankle_wrench", "sole_poses", "base_contact", "link_contact"),
@@ -28,30 +28,30 @@ _OF_PANEL = {
     "tracking": ("joint_position", "setpoint", "joint_effort", "joint_command", "base_pose", "odometry"),
     "monitors": ("friction_used", "cop_margin", "impact", "joint_command"),
 }
-"""The columns that a panel shows, or is made of."""
+"""Columns that a panel shows or uses."""
 _CURVES = (
     *("joint_effort", "cop", "joint_command", "joint_position", "joint_velocity", "setpoint", "odometry", "cop_world"),
     *("friction_used", "cop_margin", "impact"),
 )
-"""Those of which all numbers are curves."""
+"""Columns of which all values are curves."""
 
 
 def columns_of(panels: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that these panels need."""
-    # Extremes of forces, and where modes change, are kept for all of them.
+    # The extremes of forces and the changes of modes are kept for all panels.
     always = _OF_PANEL["forces"][:3] + _OF_PANEL["modes"]
     return tuple(dict.fromkeys(always + tuple(name for panel in panels for name in _OF_PANEL.get(panel, ()))))
 
 
 class Thinned:
-    """Gathers a run block by block and keeps, once it is long, of every stretch of time the rows with extremes.
+    """Collects a run block by block; in each time interval of a long run it keeps only the rows with extremes.
 
-    These are the first and the last row of what came; where a number that the panels show, a readout, a coordinate of
-    the base or of an object is least or largest, or its velocity; and where a contact mode is met first. They are rows
-    as they were.
+    It keeps the first and the last row of each block. It also keeps the rows where a displayed value has its minimum or
+    maximum: a curve, a telemetry signal, a coordinate of the base, or a coordinate or velocity of an object. Finally,
+    it keeps the first row of each contact mode. The kept rows are unchanged.
 
     Args:
-        panels: What will be drawn.
+        panels: Panels to be drawn.
     """
 
     def __init__(self, panels: Sequence[str] = USUAL_PANELS) -> None:
@@ -63,19 +63,19 @@ class Thinned:
         self._rate = float("nan")
 
     def add(self, rows: Recording) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
         if not self._kept:
             self._begin, self._rate = float(rows.t[0]) if len(rows) else 0.0, sample_rate(rows.t)
         self._rows += len(rows)
         self._kept.append(rows.rows(self._extremes(rows)) if self._span else rows)
         while sum(map(len, self._kept)) > MOST:
-            # Extremes of extremes are extremes: nothing is lost that stretches of this length would have kept.
-            self._span = max(1.5 * self._span, (float(rows.t[-1]) - self._begin) / STRETCHES)
+            # Thinning again is lossless: extremes of longer intervals are extremes of the present intervals too.
+            self._span = max(1.5 * self._span, (float(rows.t[-1]) - self._begin) / INTERVALS)
             whole = joined(self._kept)
             self._kept = [whole.rows(self._extremes(whole))]
 
     def recording(self) -> Recording:
-        """Return what was kept; ``notes`` say if rows were left out."""
+        """Return the kept rows; ``notes`` reports if rows were omitted."""
         out = joined(self._kept)
         out.about = {**out.about, "rate": f"{self._rate:.4g}"} if np.isfinite(self._rate) else out.about
         if len(out) < self._rows:
@@ -90,30 +90,30 @@ class Thinned:
         curves += [rows.base_pose[:, :2], *(v[:, None] for v in without_plan(rows.readouts).values())]
         curves += [states[:, [0, 2, 7, 8, 9]] for states in rows.objects.values()]
         codes = (rows.mode * 4096 + rows.n_vertices) * 2 + rows.sliding
-        stretch = np.floor((rows.t - self._begin) / self._span).astype(np.int64)
+        interval = np.floor((rows.t - self._begin) / self._span).astype(np.int64)
         keep = np.zeros(n, dtype=np.bool_)
         keep[[0, -1]] = True
-        _keep_extremes(np.hstack(curves), codes, stretch, keep)
+        _keep_extremes(np.hstack(curves), codes, interval, keep)
         return np.flatnonzero(keep)
 
 
 @entry
-def _keep_extremes(table: Array, codes: Integers, stretch: Integers, keep: Flags) -> None:
-    """Mark in ``keep`` (n,), stretch by stretch, the first row with each extreme of ``table`` and each of ``codes``."""
+def _keep_extremes(table: Array, codes: Integers, interval: Integers, keep: Flags) -> None:
+    """Mark in ``keep`` (n,) the first row of each extreme of ``table`` and of each value of ``codes`` per interval."""
     first = 0
-    while first < len(stretch):
+    while first < len(interval):
         last = first + 1
-        while last < len(stretch) and stretch[last] == stretch[first]:
+        while last < len(interval) and interval[last] == interval[first]:
             last += 1
         for k in range(table.shape[1]):
-            low, high, least, largest = np.inf, -np.inf, first, first
+            low, high, lowest, highest = np.inf, -np.inf, first, first
             for i in range(first, last):
-                # Neither holds of what is unknown.
+                # Comparisons with NaN are false, so that unknown values are never extremes.
                 if table[i, k] < low:
-                    low, least = table[i, k], i
+                    low, lowest = table[i, k], i
                 if table[i, k] > high:
-                    high, largest = table[i, k], i
-            keep[least] = keep[largest] = True
+                    high, highest = table[i, k], i
+            keep[lowest] = keep[highest] = True
         for k in range(codes.shape[1]):
             for i in range(first, last):
                 new = True

@@ -23,7 +23,7 @@ def test_what_is_short_is_left_alone() -> None:
 
 def test_of_what_is_long_the_extremes_are_kept(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thinned, "MOST", 4000)
-    monkeypatch.setattr(thinned, "STRETCHES", 40)
+    monkeypatch.setattr(thinned, "INTERVALS", 40)
     rng = np.random.default_rng(0)
     run = standing(40_000)
     run.wrench += rng.standard_normal(run.wrench.shape)

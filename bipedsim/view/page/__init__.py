@@ -1,7 +1,7 @@
-"""A page in the browser that shows a robot: what it does now, or a run.
+"""Show a robot on a page in the browser: live, or a recorded run.
 
-:class:`Page` shows one :class:`Instant` after another, wherever they come from; :func:`open_replay` plays a run, and
-:func:`write_html` writes one as a file. viser, the extra ``view``, is imported when a page is made.
+:class:`Page` shows a sequence of :class:`Instant` from any source. :func:`open_replay` plays a run, and
+:func:`write_html` writes a run as a static file. viser (extra ``view``) is imported when a page is created.
 """
 
 import lazy_loader

@@ -6,4 +6,9 @@ from .plots import Plots as Plots, values_of as values_of
 from .replay import Replay as Replay
 from .run_view import PATIENCE as PATIENCE, RunView as RunView
 from .trail import Trail as Trail
-from .view_run import Shown as Shown, open_replay as open_replay, read_shown as read_shown, write_html as write_html
+from .view_run import (
+    ViewedRun as ViewedRun,
+    open_replay as open_replay,
+    read_shown as read_shown,
+    write_html as write_html,
+)

@@ -1,7 +1,7 @@
-"""What stands beside the player of a file: figures of the instant, curves that follow time, the body that was clicked.
+"""Add metrics, curves over time and body data next to the player of a static HTML file.
 
-The file has no server to ask, so that it holds the numbers of every frame: 16 bits each, steps of the range of their
-channel, as differences, compressed.
+The file has no server, so it contains the values of every frame. They are scaled to 16-bit steps over the range of
+their channel, stored as differences and compressed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from bipedsim.view.page import figures
 from bipedsim.view.page.body_figures import Row, Value, body_readings, body_rows
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.plots import AFTER, BEFORE, Curves, curves_of, values_of
-from bipedsim.view.page.state import State
+from bipedsim.view.page.state import DerivedState
 
 _STEPS = 65534
-"""Steps of a range; one more number of 16 bits stands for what is not known."""
+"""Number of steps of a range; one further 16-bit value means unknown."""
 _UNKNOWN = -32768
 
 
-class Beside:
-    """Gathers the figures of the frames of a file.
+class SidePanel:
+    """Collects the data of all frames for the side panel of a static file.
 
     Args:
-        robot: What ran.
-        bodies: Name of each node that can be clicked to its link and joint.
+        robot: Robot of the run.
+        bodies: Name of each clickable node to its link and joint.
     """
 
     def __init__(self, robot: Robot, bodies: dict[str, tuple[str, int]]) -> None:
@@ -44,8 +44,8 @@ class Beside:
         self._now: list[str] = []
         self._values: list[Array] = []
 
-    def add(self, at: float, instant: Instant, state: State | None) -> None:
-        """Take a frame that begins ``at`` [s] of the player."""
+    def add(self, at: float, instant: Instant, state: DerivedState | None) -> None:
+        """Add a frame that begins at the time ``at`` [s] of the player."""
         curves = values_of(self._robot, instant)
         self._at.append(round(at, 6))
         self._t.append(round(instant.t, 6))
@@ -55,11 +55,11 @@ class Beside:
         )
 
     def html(self, title: str, notes: str) -> str:
-        """Return what goes into the body of the page.
+        """Return the HTML for the body of the page.
 
         Args:
-            title: Of the run.
-            notes: What a reader should know of it.
+            title: Title of the run.
+            notes: Notes on the run for the user.
         """
         steps, ranges = quantised(np.array(self._values))
         plots, first = [], 0
@@ -100,21 +100,24 @@ class Beside:
 
 
 def axis(curves: Curves, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return low and high end of the axis of curves whose values are in these ranges: low end and size."""
+    """Return the limits of the axis for curves with these ranges, each a lower limit and a size."""
     low, high = min(low for low, _ in ranges), max(low + size for low, size in ranges)
     if not high > low:
         return curves.low, curves.high
-    # The height of a walk is a small change of a large number.
+    # An axis from 0 would hide the small variations of a large value, such as the height of a walking robot.
     begin = low if low > 0.8 * high else min(low, 0.0)
     room = max(0.08 * (high - begin), 0.03 * abs(high) if begin > 0.0 else 0.0)
     return begin - (room if begin else 0.0), high + room
 
 
 def quantised(values: Array) -> tuple[Array, list[tuple[float, float]]]:
-    """Return (C, F) differences of steps as 16-bit numbers, and low end and size of the range of each channel.
+    """Quantise channels to 16-bit numbers.
 
     Args:
-        values: (F, C), NaN where a value is not known.
+        values: (F, C), NaN where a value is unknown.
+
+    Returns:
+        Differences of steps (C, F), and lower limit and size of the range of each channel.
     """
     known = np.isfinite(values)
     low = np.where(known.any(axis=0), np.min(values, axis=0, where=known, initial=np.inf), 0.0)
@@ -122,9 +125,9 @@ def quantised(values: Array) -> tuple[Array, list[tuple[float, float]]]:
     size = high - low
     share = np.divide(values - low, size, out=np.zeros_like(values), where=known & (size > 0.0))
     steps = np.where(known, np.round(share * _STEPS) - _STEPS // 2, _UNKNOWN).astype(np.int64)
-    apart = np.diff(steps, axis=0, prepend=np.zeros((1, values.shape[1]), dtype=np.int64))
-    # Wraps around, as it does where it is added up again.
-    return apart.astype("<i2").T.copy(), list(zip(low.tolist(), size.tolist(), strict=True))
+    differences = np.diff(steps, axis=0, prepend=np.zeros((1, values.shape[1]), dtype=np.int64))
+    # Differences may overflow 16 bits. The sum in the player overflows in the same way, so the result is correct.
+    return differences.astype("<i2").T.copy(), list(zip(low.tolist(), size.tolist(), strict=True))
 
 
 def _row(row: Row) -> tuple[str, list[list[float] | str]]:

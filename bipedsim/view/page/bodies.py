@@ -1,4 +1,4 @@
-"""What the bodies of a robot look like, as triangles: the visuals of its URDF, else its shapes, else its skeleton."""
+"""Create triangle meshes of a robot's bodies from the visuals of its URDF, its collision shapes, or its skeleton."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from bipedsim.view.animation import Skeleton
 Colour = tuple[int, int, int]
 """Red, green and blue, 0 to 255."""
 PLAIN: Colour = (176, 180, 186)
-"""Of a body whose file names no colour."""
+"""Colour of a body without a colour in its file."""
 FINEST = 120_000
-"""Triangles of a whole robot at most: beyond it, its finest meshes are made coarser."""
+"""Maximum number of triangles of a robot; above it, the finest meshes are simplified."""
 ROUND = 24
-"""Corners of a circle."""
+"""Number of corners of a circle."""
 BONE = 0.012
-"""Radius of a line of the skeleton, as a share of the height of the CoM."""
+"""Radius of a line of the skeleton, as a fraction of the height of the CoM."""
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Triangles of one body, in the frame of the joint that carries it.
+    """Triangle mesh of one body, in the frame of its joint.
 
     Attributes:
-        name: Of the link.
-        joint_id: Of pinocchio's model; 0 is the world.
-        vertices: (V, 3) [m]. faces: (F, 3) indices of them, counter-clockwise from outside.
-        colour: Of all of them.
-        smooth: Whether edges between faces are to be seen.
+        name: Name of the link.
+        joint_id: Joint of the pinocchio model; 0 is the world.
+        vertices: (V, 3) [m].
+        faces: (F, 3) indices of vertices, counter-clockwise from outside.
+        colour: Colour of the mesh.
+        smooth: Whether the surface is shaded smoothly, without visible edges.
     """
 
     name: str
@@ -49,15 +50,18 @@ class Look:
 
 
 def looks(robot: Robot, finest: int = FINEST) -> tuple[list[Look], tuple[str, ...], str]:
-    """Return what the bodies of ``robot`` look like, what could not be shown as its file says, and its triangles.
+    """Return the meshes of a robot's bodies.
 
     Args:
-        robot: Its URDF names the shapes and the meshes.
-        finest: Triangles in all at most, about.
+        robot: The robot; its URDF defines shapes and meshes.
+        finest: Approximate maximum of the total number of triangles.
+
+    Returns:
+        The meshes, descriptions of elements that cannot be shown, and a note on the number of triangles.
     """
     root = ElementTree.fromstring(robot.urdf_xml.encode())
     colours = {element.get("name", ""): _rgb(element) for element in root.findall("material")}
-    found: list[Look] = []
+    meshes: list[Look] = []
     missing: list[str] = []
     for link in root.findall("link"):
         name = link.get("name", "")
@@ -67,14 +71,14 @@ def looks(robot: Robot, finest: int = FINEST) -> tuple[list[Look], tuple[str, ..
         for tag in ("visual", "collision"):
             made = [_look(element, frame, robot.urdf_path, colours, missing) for element in link.findall(tag)]
             if any(made):
-                found += [look for look in made if look is not None]
+                meshes += [look for look in made if look is not None]
                 break
-    seen = {look.joint_id for look in found}
-    found += [bone for bone in _skeleton(robot) if bone.joint_id not in seen]
-    thin = _thinned(found, finest)
-    before, after = (sum(len(look.faces) for look in bodies) for bodies in (found, thin))
-    said = f"{after} triangles of the robot" + (f", thinned from {before}" if after < before else "")
-    return thin, tuple(dict.fromkeys(missing)), said
+    joints_with_mesh = {look.joint_id for look in meshes}
+    meshes += [bone for bone in _skeleton(robot) if bone.joint_id not in joints_with_mesh]
+    thin = _thinned(meshes, finest)
+    before, after = (sum(len(look.faces) for look in bodies) for bodies in (meshes, thin))
+    detail = f"{after} triangles of the robot" + (f", thinned from {before}" if after < before else "")
+    return thin, tuple(dict.fromkeys(missing)), detail
 
 
 def _look(
@@ -84,7 +88,7 @@ def _look(
     colours: Mapping[str, Colour | None],
     missing: list[str],
 ) -> Look | None:
-    """Return one <visual> or <collision>; None of one that cannot be drawn, whose name goes to ``missing``."""
+    """Return the mesh of a <visual> or <collision>; return None and append to ``missing`` if it cannot be drawn."""
     geometry = element.find("geometry")
     if geometry is None or not len(geometry):
         return None
@@ -107,7 +111,7 @@ def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Int
     """Return vertices, faces and whether the surface is smooth; the axis of round shapes is z.
 
     Raises:
-        OSError, ValueError, ImportError: It is no shape, or its mesh cannot be read.
+        OSError, ValueError, ImportError: The shape is unknown, or its mesh cannot be read.
     """
     if element.tag == "mesh":
         name = element.get("filename", "")
@@ -117,7 +121,7 @@ def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Int
         corners: Array = (mesh_triangles(path) * _three(element.get("scale", "1 1 1"))).reshape(-1, 3)
         if not len(corners) or not np.isfinite(corners).all():
             raise ValueError(f"no triangles in {path.name}")
-        # In single precision, as files of meshes are: corners of neighbours are then the same.
+        # Mesh files use single precision, so that vertices of adjacent triangles are equal only after rounding.
         merged, faces = np.unique(corners.astype(np.float32), axis=0, return_inverse=True)
         return merged.astype(np.float64), faces.reshape(-1, 3), False
     values = {key: _three(text) for key, text in element.attrib.items()}
@@ -129,7 +133,7 @@ def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Int
         axes = values.get("radii", values.get("size", np.zeros(3)))
         return vertices * axes, faces, True
     if element.tag == "sphere":
-        # One of radius 0 marks a point.
+        # A sphere of radius 0 marks a point.
         return *ball(max(radius, 2e-3)), True
     if element.tag == "capsule":
         return *_triangles("capsule", radius=radius, height=length, count=[ROUND, ROUND]), True
@@ -137,34 +141,34 @@ def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Int
         return *_triangles("cylinder", radius=radius, height=length, sections=ROUND), False
     if element.tag == "cone":
         vertices, faces = _triangles("cone", radius=radius, height=length, sections=ROUND)
-        # Its frame is in the middle of its axis, as that of a cylinder is.
+        # The origin of the frame is in the middle of the axis, as for a cylinder.
         return vertices - np.array([0.0, 0.0, 0.5 * length]), faces, False
     raise ValueError(f"<{element.tag}> is no shape that is known")
 
 
 def _triangles(kind: str, **size: Any) -> tuple[Array, Integers]:
-    """Return what ``trimesh.creation`` makes; it takes a third of a second to import."""
+    """Return a mesh from ``trimesh.creation``, whose import takes a third of a second."""
     from trimesh import creation
 
     mesh = getattr(creation, kind)(**size)
     vertices = np.array(mesh.vertices)
-    # Older versions have the origin of a capsule in one of its ends.
+    # In older versions, the origin of a capsule is at one of its ends.
     return vertices - (vertices.mean(axis=0) if kind == "capsule" else 0.0), np.array(mesh.faces)
 
 
 def ball(radius: float) -> tuple[Array, Integers]:
-    """Return vertices (V, 3) [m] and faces (F, 3) of a ball about the origin."""
+    """Return vertices (V, 3) [m] and faces (F, 3) of a ball around the origin."""
     return _triangles("icosphere", subdivisions=2, radius=radius)
 
 
 def cone(radius: float, height: float) -> tuple[Array, Integers]:
-    """Return vertices (V, 3) [m] and faces (F, 3) of a cone along z, its tip in the origin and its mouth above it."""
+    """Return vertices (V, 3) [m] and faces (F, 3) of a cone that opens along z, with its tip at the origin."""
     vertices, faces = _triangles("cone", radius=radius, height=height, sections=ROUND)
     return np.array([0.0, 0.0, height]) - vertices * np.array([-1.0, 1.0, 1.0]), faces
 
 
 def object_looks(config: ObjectConfig) -> list[Look]:
-    """Return what a free object looks like, in its own frame."""
+    """Return the meshes of a free object, in its own frame."""
     if config.urdf is not None:
         return [_convex(config.name, shape) for shape in config.make().shapes]
     if config.size is not None:
@@ -176,7 +180,7 @@ def object_looks(config: ObjectConfig) -> list[Look]:
 
 
 def _convex(name: str, shape: Shape) -> Look:
-    """Return a shape of a free body: the fan of each of its faces, or what is round."""
+    """Return the mesh of a shape of a free body: its faces as triangle fans, or a round shape."""
     if shape.faces:
         fans = [(face[0], face[i], face[i + 1]) for face in shape.faces for i in range(1, len(face) - 1)]
         vertices, faces = shape.vertices, np.array(fans, dtype=np.int64)
@@ -188,7 +192,7 @@ def _convex(name: str, shape: Shape) -> Look:
 
 
 def _skeleton(robot: Robot) -> list[Look]:
-    """Return the lines between the joints as rods."""
+    """Return the lines between the joints as meshes of rods."""
     skeleton = Skeleton.of(robot)
     made = []
     for a, b in skeleton.lines:
@@ -202,16 +206,16 @@ def _skeleton(robot: Robot) -> list[Look]:
     return made
 
 
-def _thinned(found: list[Look], finest: int) -> list[Look]:
-    """Return the looks with ``finest`` triangles in all at most, about: the finest of them become coarser."""
-    counts = np.array([len(look.faces) for look in found], dtype=np.int64)
+def _thinned(meshes: list[Look], finest: int) -> list[Look]:
+    """Simplify the finest meshes, so that the total number of triangles is about ``finest`` or less."""
+    counts = np.array([len(look.faces) for look in meshes], dtype=np.int64)
     if counts.sum() <= finest:
-        return found
+        return meshes
     import fast_simplification
 
     most = _ceiling(counts, finest)
     thin = []
-    for look in found:
+    for look in meshes:
         if look.smooth or len(look.faces) <= most:
             thin.append(look)
             continue
@@ -223,14 +227,14 @@ def _thinned(found: list[Look], finest: int) -> list[Look]:
 
 
 def _ceiling(counts: Integers, total: int) -> int:
-    """Return the ceiling c for which the sum of min(``counts``, c) is ``total``, rounded down."""
-    left = total
+    """Return the integer c for which the sum of min(``counts``, c) is ``total``, rounded down."""
+    remaining = total
     ordered = np.sort(counts)
     for i, count in enumerate(ordered):
-        share = left // (len(ordered) - i)
+        share = remaining // (len(ordered) - i)
         if count > share:
             return int(share)
-        left -= int(count)
+        remaining -= int(count)
     return int(ordered[-1])
 
 
@@ -243,7 +247,7 @@ def _origin(element: ElementTree.Element) -> pin.SE3:
 
 
 def _three(text: str) -> Array:
-    """Return up to three numbers of a text, those that lack as 0."""
+    """Return up to three numbers of a text; missing numbers are 0."""
     values = np.zeros(3)
     words = text.split()[:3]
     values[: len(words)] = [float(word) for word in words]

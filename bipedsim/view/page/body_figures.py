@@ -1,7 +1,7 @@
-"""What a click on a body shows: rows of text with numbers in it, for the page here and for the player of a file.
+"""Define the data shown for a clicked body, as rows of text with numbers, for the live page and for the static file.
 
-Texts are made once, :class:`Value` says which of the :func:`body_readings` of an instant stand in them: so a file holds
-the numbers of each frame, and no text.
+The texts are created once. Each :class:`Value` refers to one of the :func:`body_readings` of an instant, so a static
+file contains only the numbers of each frame and no texts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from bipedsim.model import Robot, drivers
 from bipedsim.numerics import Array
 from bipedsim.view.page.instant import Instant
-from bipedsim.view.page.state import State
+from bipedsim.view.page.state import DerivedState
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Value:
     """A number in a text.
 
     Attributes:
-        at: Its place among the readings.
-        digits: Behind the point.
-        factor: What it is multiplied with.
-        unsigned: Whether its sign is left out.
+        at: Index in the readings.
+        digits: Number of decimals.
+        factor: Factor by which the reading is multiplied.
+        unsigned: Whether to show the absolute value.
     """
 
     at: int
@@ -33,27 +33,27 @@ class Value:
     unsigned: bool = False
 
     def text(self, values: Array) -> str:
-        """Return it as text."""
+        """Format the number."""
         value = self.factor * float(values[self.at])
         return f"{abs(value) if self.unsigned else value:.{self.digits}f}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A name, and the text behind it; it is left out where one of its values is not known."""
+    """A name and the text after it; the row is omitted if one of its values is unknown."""
 
     name: str
     parts: tuple[str | Value, ...]
 
     def text(self, values: Array) -> str:
-        """Return the text; empty where something is not known."""
+        """Return the text; empty if a value is unknown."""
         known = all(np.isfinite(values[part.at]) for part in self.parts if isinstance(part, Value))
         return "".join(p if isinstance(p, str) else p.text(values) for p in self.parts) if known else ""
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Where the readings of a robot are."""
+class _ReadingOffsets:
+    """Offsets of the groups of readings of a robot."""
 
     robot: Robot
 
@@ -70,8 +70,8 @@ class _Places:
         return self.forces + 3 * (self.robot.nu + 1)
 
 
-def body_readings(instant: Instant, robot: Robot, state: State | None) -> Array:
-    """Return all that the rows of any body may show (n,): NaN where it is not known, or nothing touches."""
+def body_readings(instant: Instant, robot: Robot, state: DerivedState | None) -> Array:
+    """Return all values (n,) that the rows of any body may show; NaN for unknown values and without a contact."""
 
     def of(values: Array | None, size: int) -> Array:
         return np.full(size, np.nan) if values is None else np.asarray(values, dtype=np.float64).ravel()
@@ -88,8 +88,8 @@ def body_readings(instant: Instant, robot: Robot, state: State | None) -> Array:
 
 
 def body_rows(robot: Robot, link: str, joint: int) -> tuple[Row, ...]:
-    """Return what a click on the body that ``joint`` carries shows."""
-    model, places = robot.model, _Places(robot)
+    """Return the rows for a click on the body of ``joint``."""
+    model, offsets = robot.model, _ReadingOffsets(robot)
     made = [
         Row("link", (link,)),
         Row("joint", (model.names[joint],)),
@@ -97,18 +97,18 @@ def body_rows(robot: Robot, link: str, joint: int) -> tuple[Row, ...]:
     ]
     if model.names[joint] in robot.joint_names:
         made += _of_joint(robot, joint, robot.joint_names.index(model.names[joint]))
-    made.append(Row("centre of mass", _three(places.centres + 3 * joint, 3, " m")))
+    made.append(Row("centre of mass", _three(offsets.centres + 3 * joint, 3, " m")))
     for k, sole in enumerate(robot.soles):
         if sole.joint_id == joint:
-            made.append(Row("force on the sole", _three(places.wrench + 6 * k, 1, " N")))
-            made.append(Row("torque", _three(places.wrench + 6 * k + 3, 1, " N.m")))
+            made.append(Row("force on the sole", _three(offsets.wrench + 6 * k, 1, " N")))
+            made.append(Row("torque", _three(offsets.wrench + 6 * k + 3, 1, " N.m")))
     body = int(drivers(model, robot.joint_names)[joint])
-    made.append(Row("other contact", _three(places.forces + 3 * body, 1, " N")))
+    made.append(Row("other contact", _three(offsets.forces + 3 * body, 1, " N")))
     return tuple(made)
 
 
 def _of_joint(robot: Robot, joint: int, i: int) -> list[Row]:
-    """Return the rows of joint ``i`` of the robot, ``joint`` of the model."""
+    """Return the rows of joint ``i`` of the robot, which is ``joint`` of the pinocchio model."""
     turns = robot.model.joints[joint].shortname().startswith("JointModelR")
     low, high, fastest = robot.position_lower[i], robot.position_upper[i], robot.velocity_limit[i]
     angle, rate, effort, command = (i + robot.nu * n for n in range(4))

@@ -1,4 +1,4 @@
-"""What the page says in words and numbers: of an instant, and of a body that somebody has clicked on."""
+"""Format the texts and numbers of the page as HTML, for an instant and for a clicked body."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from bipedsim.view.page.body_figures import body_readings, body_rows
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.marks import CAPTURE_COLOUR, PLAN_COLOUR, PUSH_COLOUR, SUPPORT_COLOUR
 from bipedsim.view.page.soles import COLOURS, COP_COLOUR
-from bipedsim.view.page.state import UNKNOWN, State, mode_text
+from bipedsim.view.page.state import UNKNOWN, DerivedState, mode_text
 from bipedsim.view.sheet import LIMIT_COLOUR, TOTAL_COLOUR
 
 TIME_ID, FOOT_ID, BODY_ID = "bipedsim-time", "bipedsim-foot-", "bipedsim-body"
-"""Ids of elements of the page, for who reads it by machine; that of a foot ends with its name."""
+"""Ids of elements of the page, for programs that read it; the id of a foot ends with the name of the foot."""
 STYLE = "font-size:0.8em;line-height:1.5;padding:0 0.6em"
-"""Of a block of text beside the picture."""
+"""Style of a text block next to the 3D view."""
 _CELL = "padding:0 0.6em 0 0;text-align:left;white-space:nowrap"
 
 
 def legend() -> str:
-    """Return what the colours of the scene are, as HTML."""
+    """Return the legend for the colours of the scene."""
     modes = [(kind, colour) for kind, colour in COLOURS.items() if kind != UNKNOWN]
     others = [
         ("sliding", LIMIT_COLOUR),
@@ -45,25 +45,25 @@ def legend() -> str:
     return f'<div style="{STYLE}">{swatches}</div>'
 
 
-def now(instant: Instant, robot: Robot, state: State | None) -> str:
-    """Return time, contact of each foot and what else there is to say of an instant, as HTML."""
+def now(instant: Instant, robot: Robot, state: DerivedState | None) -> str:
+    """Return time, contact of each foot, telemetry and notes of an instant."""
     rows = [f'<div><b id="{TIME_ID}">t = {instant.t:.3f} s</b></div>']
-    said = list(instant.notes)
+    notes = list(instant.notes)
     if state is None:
-        said.append("the robot is nowhere: its base is not known")
+        notes.append("the robot is nowhere: its base is not known")
     elif instant.estimated:
-        said.append("base: estimate of the controller")
+        notes.append("base: estimate of the controller")
     if state is not None and robot.soles:
         head = "".join(f"<th style='{_CELL}'>{text}</th>" for text in ("foot", "contact", "f_z", "margin", "friction"))
         feet = "".join(_foot(instant, k, robot, state) for k in range(len(robot.soles)))
         rows.append(f"<table style='border-collapse:collapse'><tr>{head}</tr>{feet}</table>")
     shown = [readout_text(name, value) for name, value in without_plan(instant.readouts).items() if np.isfinite(value)]
     controller = f"controller: {', '.join(shown)}" if shown else ""
-    rows += [f"<div>{escape(text)}</div>" for text in (controller, "; ".join(said)) if text]
+    rows += [f"<div>{escape(text)}</div>" for text in (controller, "; ".join(notes)) if text]
     return f'<div style="{STYLE}">{"".join(rows)}</div>'
 
 
-def _foot(instant: Instant, k: int, robot: Robot, state: State) -> str:
+def _foot(instant: Instant, k: int, robot: Robot, state: DerivedState) -> str:
     sole = robot.soles[k]
     force = np.nan if instant.wrench is None else instant.wrench[k, 2]
     margin = np.nan if instant.cop_margin is None else 1e3 * instant.cop_margin[k]
@@ -82,7 +82,7 @@ def _foot(instant: Instant, k: int, robot: Robot, state: State) -> str:
 
 
 def _gauge(share: float) -> str:
-    """Return a bar that is full, and red, where all of the friction is used."""
+    """Return a bar for the used friction; it is red from 90 % on."""
     if np.isnan(share):
         return "-"
     colour = FORCE_COLOUR if share < 0.9 else LIMIT_COLOUR
@@ -93,8 +93,8 @@ def _gauge(share: float) -> str:
     )
 
 
-def body(instant: Instant, robot: Robot, state: State | None, link: str, joint: int) -> str:
-    """Return the figures of the body that ``joint`` carries, as HTML."""
+def body(instant: Instant, robot: Robot, state: DerivedState | None, link: str, joint: int) -> str:
+    """Return the data of the body of ``joint``."""
     values = body_readings(instant, robot, state)
     shown = [(row.name, row.text(values)) for row in body_rows(robot, link, joint)]
     cells = "".join(f"<tr><td style='{_CELL}'>{name}</td><td>{escape(text)}</td></tr>" for name, text in shown if text)

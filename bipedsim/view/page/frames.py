@@ -1,4 +1,4 @@
-"""A recorded run as the instants that a page shows, thinned to what a screen can show."""
+"""Convert a recorded run to instants for the page, thinned to the frame rate of a screen."""
 
 from __future__ import annotations
 
@@ -18,49 +18,51 @@ from bipedsim.recording import Recording, joined, plan_of, without_plan
 from bipedsim.view.page.instant import Instant, Pushed
 
 RATE = 30.0
-"""Frames per second of what is shown."""
+"""Frames per second on the page."""
 SAME = 2e-3
-"""Times that are nearer [s] are one."""
+"""Maximum difference of two times that count as equal [s]."""
 LONGEST_STEP = 0.2
-"""Rows that are farther apart [s] have no velocity between them."""
+"""Maximum time between two rows with a velocity between them [s]."""
 
 
-class Thinned:
-    """The first row of every frame, gathered block by block: a run of any length is looked at.
+class ThinnedFrames:
+    """Collects the first row of every frame block by block, so that a run of any length can be processed.
 
     Args:
-        rate: Frames per second of the run.
+        rate: Frames per second of simulated time.
     """
 
     def __init__(self, rate: float = RATE) -> None:
         self._rate = rate
         self._parts: list[Recording] = []
         self._last: int | None = None
-        self._shown: tuple[dict[str, float], ...] = ()
+        self._last_readouts: tuple[dict[str, float], ...] = ()
         self._end = np.nan
 
     def add(self, rows: Recording) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
         number = np.floor(rows.t * self._rate + 1e-6).astype(np.int64)
         before = np.append(number[:1] - 1 if self._last is None else self._last, number[:-1])
         if len(number):
             self._last = int(number[-1])
             self._end = float(rows.t[-1])
-            self._shown = (*self._shown, *(_readouts_of(rows, i) for i in range(max(0, len(rows) - 2), len(rows))))[-2:]
-        # Even of a block without any: the last one says what is known of the whole.
+            latest = (_readouts_of(rows, i) for i in range(max(0, len(rows) - 2), len(rows)))
+            self._last_readouts = (*self._last_readouts, *latest)[-2:]
+        # A block without a selected row is appended too, because the last block contains data about the whole run.
         self._parts.append(rows.rows(np.flatnonzero(number != before)))
 
     @property
     def recording(self) -> Recording:
-        """All rows so far.
+        """All selected rows so far.
 
-        Nobody answers the last row of a run: if it is a frame, it has what the controller showed until then.
+        The controller does not answer the last row of a run. If this row is selected, it gets the telemetry of the row
+        before.
         """
         recording = joined(self._parts)
         if len(recording) == 0 or recording.t[-1] != self._end:
             return recording
-        before, last = self._shown[0], self._shown[-1]
-        # The plan of a bag stands in any case until the next one.
+        before, last = self._last_readouts[0], self._last_readouts[-1]
+        # A bag repeats the plan until the next one, so only the other signals show that the row was not answered.
         if not np.isfinite(list(without_plan(last).values())).any():
             for name in (name for name in before if np.isnan(recording.readouts[name][-1])):
                 recording.readouts[name][-1] = before[name]
@@ -68,19 +70,19 @@ class Thinned:
 
 
 def _readouts_of(rows: Recording, i: int) -> dict[str, float]:
-    """Return what the controller showed in a row."""
+    """Return the controller's telemetry in a row."""
     return {name: float(values[i]) for name, values in rows.readouts.items()}
 
 
 def read_thinned(
     path: Path | str, rate: float = RATE, start: float | None = None, stop: float | None = None
 ) -> Recording:
-    """Read ``rate`` rows a second of a run, see :func:`bipedsim.load_run`.
+    """Read ``rate`` rows per second of a run, see :func:`bipedsim.load_run`.
 
     Raises:
-        RecordingError: Nothing readable is there, or no row between these times; the message says what was found.
+        RecordingError: The path contains no readable run, or no row in this interval.
     """
-    return gather(path, lambda: Thinned(rate), start=start, stop=stop).recording
+    return gather(path, lambda: ThinnedFrames(rate), start=start, stop=stop).recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +90,12 @@ class Frames:
     """F instants of a run.
 
     Attributes:
-        recording: Their rows, joints in the order of the robot.
-        model: Of pinocchio.
-        q, v: (F, nq), (F, nv) configurations, and velocities between the neighbours of each frame.
-        estimated: Whether the base is where the controller took it to be.
-        objects: Free objects, as far as their shapes are known.
-        notes: What a reader should know of the whole run.
+        recording: Rows of the instants, with joints in the order of the robot.
+        model: Model of pinocchio.
+        q, v: (F, nq), (F, nv) configurations, and velocities from the neighbours of each frame.
+        estimated: Whether the base pose is the controller's estimate.
+        objects: Free objects with known shapes.
+        notes: Notes on the whole run for the user.
     """
 
     recording: Recording
@@ -109,16 +111,16 @@ class Frames:
 
     @property
     def t(self) -> Array:
-        """(F,) [s]."""
+        """Times of the frames (F,) [s]."""
         return self.recording.t
 
     def nearest(self, t: float) -> int:
-        """Return the frame that is nearest to time ``t`` [s]."""
+        """Return the index of the frame nearest to time ``t`` [s]."""
         i = int(np.clip(np.searchsorted(self.t, t), 1, max(1, len(self) - 1)))
         return i - 1 if i == len(self) or t - self.t[i - 1] < self.t[i] - t else i
 
     def instant(self, i: int, t: float | None = None) -> Instant:
-        """Return the instant of frame ``i``; with a time ``t`` [s] between two frames the robot is between theirs."""
+        """Return the instant of frame ``i``; a time ``t`` [s] between two frames interpolates the configuration."""
         r = self.recording
         t = float(r.t[i]) if t is None else t
         forces = np.vstack([r.base_contact[i], r.link_contact[i]])
@@ -153,24 +155,24 @@ class Frames:
         )
 
     def _between(self, i: int, t: float) -> Array:
-        """Return the configuration (nq,) at ``t``, near frame ``i``: between it and its neighbour."""
-        apart = t - float(self.t[i])
-        j = i + (1 if apart > 0.0 else -1)
-        if abs(apart) < SAME or not 0 <= j < len(self) or abs(self.t[j] - self.t[i]) > LONGEST_STEP:
+        """Interpolate the configuration (nq,) at ``t`` between frame ``i`` and its neighbour."""
+        offset = t - float(self.t[i])
+        j = i + (1 if offset > 0.0 else -1)
+        if abs(offset) < SAME or not 0 <= j < len(self) or abs(self.t[j] - self.t[i]) > LONGEST_STEP:
             return np.asarray(self.q[i])
-        return np.asarray(pin.interpolate(self.model, self.q[i], self.q[j], apart / (self.t[j] - self.t[i])))
+        return np.asarray(pin.interpolate(self.model, self.q[i], self.q[j], offset / (self.t[j] - self.t[i])))
 
 
 def frames_of(recording: Recording, robot: Robot, progress: bool = False) -> Frames:
-    """Return the instants of the rows of ``recording`` that hold a configuration.
+    """Return the instants of the rows of ``recording`` with a complete configuration.
 
     Args:
         recording: The run, already thinned.
-        robot: What ran.
-        progress: Show a bar on stderr, where it takes long.
+        robot: Robot of the run.
+        progress: Whether to show a progress bar on stderr if it takes long.
 
     Raises:
-        RecordingError: The recording is another robot's or lacks what a configuration needs; the message says what.
+        RecordingError: The recording belongs to another robot or lacks data for a configuration.
     """
     notes = list(recording.notes)
     estimated = robot.free_flyer and not np.isfinite(recording.base_pose).any()
@@ -178,7 +180,7 @@ def frames_of(recording: Recording, robot: Robot, progress: bool = False) -> Fra
         if np.isfinite(recording.odometry).any():
             recording = replace(recording, base_pose=recording.odometry)
         else:
-            recording = replace(recording, base_pose=_held(recording, robot))
+            recording = replace(recording, base_pose=_fixed_base_poses(recording, robot))
             notes.append("where the base was is not recorded: it stays where the robot stands, turned as its IMU says")
     recording = recording.in_order(robot.joint_names)
     known = np.flatnonzero(complete_rows(recording, robot))
@@ -187,14 +189,14 @@ def frames_of(recording: Recording, robot: Robot, progress: bool = False) -> Fra
     q = recorded_configurations(recording, robot, progress)
     configured = parse_objects(recording.run.get("objects", ()))
     objects = [config for config in configured if config.name in recording.objects]
-    lost = sorted(set(recording.objects) - {config.name for config in objects})
-    if lost:
-        notes.append(f"without {', '.join(lost)}: their shapes were not recorded")
+    unknown = sorted(set(recording.objects) - {config.name for config in objects})
+    if unknown:
+        notes.append(f"without {', '.join(unknown)}: their shapes were not recorded")
     return Frames(recording, robot.model, q, _velocities(recording.t, q, robot.model), estimated, objects, tuple(notes))
 
 
-def _held(recording: Recording, robot: Robot) -> Array:
-    """Return poses (n, 7) of a base that stays where the robot stands."""
+def _fixed_base_poses(recording: Recording, robot: Robot) -> Array:
+    """Return poses (n, 7) of a base at its standing position, with the attitude of the IMU if it is on the base."""
     poses = np.tile(robot.q_nominal[:7], (len(recording), 1))
     known = np.isfinite(recording.imu_orientation).all(axis=1) & (robot.imu_joint_id == 1)
     of_imu = robot.placement_joint_imu.rotation
@@ -206,10 +208,10 @@ def _held(recording: Recording, robot: Robot) -> Array:
 
 
 def _velocities(t: Array, q: Array, model: pin.Model) -> Array:
-    """Return the velocities (F, nv) between the frames before and behind each, NaN across gaps.
+    """Return the velocities (F, nv) between the frames before and after each frame, NaN across gaps.
 
-    Of a step between two rows it is the mean: the error is of second order in the time between them, and where a
-    velocity jumps it is smeared over it.
+    The velocity of a step between two rows is its mean. The error is of second order in the time between them; a
+    velocity jump is smeared over this time.
     """
     v = np.full((len(q), model.nv), np.nan)
     for i in range(len(q)):
@@ -220,11 +222,11 @@ def _velocities(t: Array, q: Array, model: pin.Model) -> Array:
 
 
 def pushes_at(run: Mapping[str, Any], t: float) -> tuple[Pushed, ...]:
-    """Return the pushes of a run that act at time ``t`` [s]; ``run`` is :attr:`bipedsim.recording.Recording.run`."""
+    """Return the active pushes at time ``t`` [s]; ``run`` is :attr:`bipedsim.recording.Recording.run`."""
     active = None
     for push in run.get("pushes", ()):
         begin = push["t"] + push["after"]
-        # One that begins ends the one before.
+        # A push ends when the next one begins.
         if begin <= t:
             active = push if t < begin + push["duration"] else None
     if active is None:

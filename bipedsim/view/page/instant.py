@@ -1,4 +1,4 @@
-"""What the page shows at one instant, wherever it comes from: a recording, a simulator, the topics of a robot."""
+"""Define the data that the page shows at one instant, from any source: recording, simulator or topics of a robot."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bipedsim.recording import Plan
 
 @dataclass(frozen=True, eq=False)
 class Pushed:
-    """A force from outside that acts on the robot.
+    """External force on the robot.
 
     Attributes:
-        force: (3,) in the world [N].
-        point: (3,) where it acts in the world [m]; None: at the origin of ``frame``.
-        frame: Frame of the URDF that is pushed; empty: the root link.
+        force: (3,) force in the world frame [N].
+        point: (3,) point of action in the world frame [m]; None for the origin of ``frame``.
+        frame: URDF frame on which the force acts; empty for the root link.
     """
 
     force: Array
@@ -28,34 +28,34 @@ class Pushed:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Instant:
-    """A robot with nu joints and K feet at one time.
+    """State of a robot with nu joints and K feet at one time.
 
-    Only ``t`` and ``q`` are needed; what is not known is None, or NaN where a part of an array is. A robot that keeps
-    the contract knows joints, IMU, ankle wrenches and the odometry of its controller, and nothing else.
+    Only ``t`` and ``q`` are required. Unknown values are None, or NaN for parts of an array. A real robot provides only
+    joint states, IMU, ankle wrenches and the odometry of its controller.
 
     Attributes:
         t: Time [s].
-        q: (nq,) configuration of pinocchio's model; NaN hides the robot.
-        v: (nv,) velocities of it; without them there is no capture point.
+        q: (nq,) configuration of the pinocchio model; NaN hides the robot.
+        v: (nv,) velocities of the model; without them there is no capture point.
         wrench: (K, 6) of the ground on the foot at the sole's origin, in the sole frame [N, N.m].
         cop: (K, 2) in the sole frame [m]; NaN in the air.
-        mode: (K,) contact mode (``contact/modes.py``); -1: not known.
-        clamped: (K,) bits, one a vertex; -1: not known.
+        mode: (K,) contact mode (``contact/modes.py``); -1 if unknown.
+        clamped: (K,) bit mask of the vertices in contact; -1 if unknown.
         sliding: (K,) whether friction is dynamic.
-        cop_margin: (K,) of the CoP to the nearest edge [m], positive inside.
-        friction_used: (K,) force along the ground over mu f_z.
-        n_vertices: (K,) of the polygon that modes and bits refer to.
-        vertex_forces: Of each foot the forces at its vertices (N, 3) in the sole frame [N].
-        joint_position, joint_velocity, joint_effort, joint_command: (nu,) measured [rad, rad/s, N.m], and the torque
-            that was asked for [N.m].
-        body_forces: (nu + 1, 3) of all that touches the body of the root, soles aside, and those that the joints move,
-            in the world [N]; NaN where nothing does.
+        cop_margin: (K,) distance of the CoP from the nearest edge [m], positive inside.
+        friction_used: (K,) tangential force over mu f_z.
+        n_vertices: (K,) number of vertices of the polygon to which modes and bits refer.
+        vertex_forces: For each foot the forces at its vertices (N, 3) in the sole frame [N].
+        joint_position, joint_velocity, joint_effort, joint_command: (nu,) measurements [rad, rad/s, N.m], and commanded
+            torque [N.m].
+        body_forces: (nu + 1, 3) total contact force on the root body, without its soles, and on the bodies that the
+            joints move, in the world frame [N]; NaN without a contact.
         objects: Name of a free object to its pose in the world (7,).
-        push: Forces from outside.
-        plan: What the controller intends.
-        readouts: What the controller shows.
-        estimated: Whether the base is where the controller took it to be, and not where it was.
-        notes: What a reader should know of this instant, such as ``"fallen"``.
+        push: External forces.
+        plan: Plan of the controller.
+        readouts: Telemetry of the controller.
+        estimated: Whether the base pose is the controller's estimate and not the ground truth.
+        notes: Notes on this instant for the user, such as ``"fallen"``.
     """
 
     t: float

@@ -1,4 +1,4 @@
-"""Parts of the scene that a reader switches on and off."""
+"""Define the layers of the scene that the user can show and hide."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ LAYERS = {
     "objects": ("objects", True),
     "caption": ("time and modes beside the robot", False),
 }
-"""Name of a layer to what the page calls it, and whether it is seen at first."""
+"""Name of a layer to its name on the page, and whether it is initially visible."""
 STEP = 2.0**-15
-"""Places are rounded to this [m]: nobody sees it, and a file of them is half as long."""
+"""Positions are rounded to this [m]. The error is invisible, and a static file becomes half as large."""
 
 
 class Layer:
-    """Nodes of the scene that are seen together.
+    """Group of nodes of the scene that are shown and hidden together.
 
     Args:
-        on: Whether they are seen at first.
+        on: Whether the layer is initially visible.
     """
 
     def __init__(self, on: bool) -> None:
@@ -44,25 +44,25 @@ class Layer:
 
     @property
     def on(self) -> bool:
-        """Whether they are seen."""
+        """Whether the layer is visible."""
         return self._on
 
     def see(self, node: Any, there: bool = True) -> None:
-        """Show ``node`` with the layer, if it is ``there`` now."""
+        """Add ``node`` to the layer; ``there`` is whether the node itself exists at present."""
         known = self._nodes.get(id(node))
         if known is None or known[1] != there:
             self._nodes[id(node)] = node, there
             node.visible = self._on and there
 
     def switch(self, on: bool) -> None:
-        """Show or hide what is there."""
+        """Show or hide the nodes that exist at present."""
         self._on = on
         for node, there in self._nodes.values():
             node.visible = on and there
 
 
 def make_layers() -> dict[str, Layer]:
-    """Return all layers as they are at first."""
+    """Return all layers in their initial state."""
     return {name: Layer(on) for name, (_, on) in LAYERS.items()}
 
 
@@ -72,7 +72,7 @@ def rounded(values: Array) -> Array:
 
 
 def wxyz(rotation: Array) -> Array:
-    """Return the quaternion (4,) of a rotation (3, 3) as viser has it, its real part first."""
+    """Return the quaternion (4,) of a rotation (3, 3) in viser's order, real part first."""
     return rounded(np.roll(pin.Quaternion(rotation).coeffs(), 1))
 
 
@@ -83,19 +83,19 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 
 def place(node: Any, pose: pin.SE3) -> None:
-    """Put ``node`` at a pose relative to its parent."""
+    """Set the pose of ``node`` relative to its parent."""
     node.position = tuple(rounded(pose.translation))
     node.wxyz = tuple(wxyz(pose.rotation))
 
 
 def arrows(scene: Any, name: str, colour: str, size: float) -> Any:
-    """Return hidden arrows for :func:`point`.
+    """Create hidden arrows for :func:`point`.
 
     Args:
-        scene: Of viser.
-        name: Of the node.
-        colour: As ``#RRGGBB``.
-        size: Of the robot [m].
+        scene: Scene of viser.
+        name: Name of the node.
+        colour: Colour as ``#RRGGBB``.
+        size: Size of the robot [m].
     """
     return scene.add_arrows(
         name,
@@ -109,13 +109,13 @@ def arrows(scene: Any, name: str, colour: str, size: float) -> Any:
 
 
 def shortened(vector: Array, longest: float) -> Array:
-    """Return an arrow (3,), no longer than ``longest`` [m]."""
+    """Shorten an arrow (3,) to at most ``longest`` [m]."""
     length = float(np.linalg.norm(vector))
     return np.asarray(vector * (longest / length if length > longest else 1.0))
 
 
 def point(layer: Layer, node: Any, tails: Array, vectors: Array, shortest: float) -> None:
-    """Let arrows go from ``tails`` (n, 3) along ``vectors`` (n, 3) [m]; those that are shorter or NaN are not there."""
+    """Set arrows from ``tails`` (n, 3) along ``vectors`` (n, 3) [m]; hide those below ``shortest`` or with NaN."""
     with np.errstate(invalid="ignore"):
         seen = np.isfinite(tails).all(axis=1) & (np.linalg.norm(vectors, axis=1) > shortest)
     if seen.any():

@@ -1,4 +1,4 @@
-"""What is drawn around the robot in the world: CoM, capture point, support polygon, plan, pushes, other forces."""
+"""Draw marks around the robot in the world: CoM, capture point, support polygon, plan, pushes, body contact forces."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from bipedsim.view.page.bodies import ball
 from bipedsim.view.page.instant import Instant, Pushed
 from bipedsim.view.page.layers import Layer, arrows, point, rgb, rounded, shortened
 from bipedsim.view.page.soles import SHORTEST
-from bipedsim.view.page.state import State
+from bipedsim.view.page.state import DerivedState
 from bipedsim.view.sheet import TOTAL_COLOUR, foot_colour
 
 CAPTURE_COLOUR, SUPPORT_COLOUR, PUSH_COLOUR = "#E69F00", "#56B4E9", "#D55E00"
 PLAN_COLOUR = "#0072B2"
 LIFTED = np.array([0.0, 0.0, 0.002])
-"""Where what lies on the ground is drawn over it [m]."""
+"""Offset above the ground of marks on the ground [m]."""
 MOST_CORNERS = 64
-"""Corners of the support polygon that are drawn at most."""
+"""Maximum number of corners of the support polygon."""
 
 
 class Marks:
-    """The marks of a page.
+    """Marks of a page.
 
     Args:
-        scene: Of viser.
-        root: Name of the node of the world.
-        robot: Whose they are.
-        layers: Of the page.
-        size: Of the robot [m].
+        scene: Scene of viser.
+        root: Name of the world node.
+        robot: The robot.
+        layers: Layers of the page.
+        size: Size of the robot [m].
     """
 
     def __init__(self, scene: Any, root: str, robot: Robot, layers: dict[str, Layer], size: float) -> None:
@@ -62,7 +62,7 @@ class Marks:
         self._bodies = arrows(scene, f"{root}/body_forces", FORCE_COLOUR, 0.8 * size)
 
     def hide(self) -> None:
-        """Show nothing: the robot is nowhere."""
+        """Hide all marks, because the pose of the robot is unknown."""
         for name, nodes in (
             ("com", (self._com, self._below, self._plumb)),
             ("capture", (self._capture,)),
@@ -73,8 +73,8 @@ class Marks:
             for node in nodes:
                 self._layers[name].see(node, False)
 
-    def show(self, instant: Instant, state: State) -> None:
-        """Show those of an instant."""
+    def show(self, instant: Instant, state: DerivedState) -> None:
+        """Show the marks of an instant."""
         com, below = state.com, np.array([*state.com[:2], state.ground]) + LIFTED
         self._dot("com", self._com, com)
         self._dot("com", self._below, below)
@@ -115,7 +115,7 @@ class Marks:
             self._lines("plan", node, np.concatenate(ends))
 
     def _pushed(self, pushes: Sequence[Pushed], data: pin.Data) -> tuple[Array, Array]:
-        """Return arrows that end where somebody pushes."""
+        """Return arrows for pushes; they end at the points of action."""
         tips, vectors = [np.zeros((0, 3))], [np.zeros((0, 3))]
         for push in pushes:
             at = push.point
@@ -127,7 +127,7 @@ class Marks:
         return np.concatenate(tips) - along, along
 
     def _touched(self, instant: Instant, data: pin.Data) -> tuple[Array, Array]:
-        """Return arrows from the middle of the lowest points of each body that anything but its sole touches."""
+        """Return arrows of the contact forces on bodies other than soles, from the mean of their lowest points."""
         tails, vectors = [np.zeros((0, 3))], [np.zeros((0, 3))]
         forces = np.zeros((0, 3)) if instant.body_forces is None else np.nan_to_num(instant.body_forces)
         for b in np.flatnonzero(forces.any(axis=1)):
@@ -141,8 +141,8 @@ class Marks:
         return shortened(force * self._scale, self._longest)
 
 
-def support_polygon(robot: Robot, state: State) -> Array:
-    """Return the edges (n, 2, 3) of the hull, seen from above, of all vertices that touch [m]."""
+def support_polygon(robot: Robot, state: DerivedState) -> Array:
+    """Return the edges (n, 2, 3) [m] of the horizontal hull of all vertices in contact."""
     points = [
         np.column_stack([sole.vertices, np.zeros(sole.n_vertices)])[touching] @ pose.rotation.T + pose.translation
         for sole, pose, touching in zip(robot.soles, state.soles, state.touching, strict=True)
@@ -156,7 +156,7 @@ def support_polygon(robot: Robot, state: State) -> Array:
 
 
 def _hull(points: Array) -> list[int]:
-    """Return which points (n, 2) are corners of their hull, counter-clockwise; the two ends where all are on a line."""
+    """Return the indices of points (n, 2) on their hull, counter-clockwise; two indices for points on a line."""
     corners = np.empty((len(points) + 1, 2))
     count = hull_corners(points.copy(), len(points), 0.0, corners)
     number = {point: i for i, point in enumerate(map(tuple, points.tolist()))}
@@ -164,8 +164,8 @@ def _hull(points: Array) -> list[int]:
 
 
 def _origin(model: pin.Model, data: pin.Data, frame: str) -> Array:
-    """Return the origin (3,) of a frame in the world [m]; empty: of the root link."""
+    """Return the origin (3,) of a frame in the world [m]; of the root link if the name is empty."""
     if not frame or not model.existFrame(frame):
         return np.asarray(data.oMi[min(1, model.njoints - 1)].translation)
-    found = model.frames[model.getFrameId(frame)]
-    return np.asarray((data.oMi[found.parentJoint] * found.placement).translation)
+    placed = model.frames[model.getFrameId(frame)]
+    return np.asarray((data.oMi[placed.parentJoint] * placed.placement).translation)

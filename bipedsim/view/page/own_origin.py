@@ -1,8 +1,8 @@
-"""Only pages that this server gave may open its WebSocket: any other page in the browser could press its buttons.
+"""Accept WebSocket connections only from pages of this server; other pages in the browser could press its buttons.
 
-A browser says in ``Origin`` which page asks, and in ``Host`` which server the page believes to reach. They must be the
-same. ``Host`` must be a name of this machine: another one may lead here by DNS rebinding. Programs that are no browser
-send no ``Origin``. They could send any, and are let in.
+A browser sends the origin of a page as ``Origin``, and the server that the page addresses as ``Host``. They must be
+equal. ``Host`` must be a name of this machine, because DNS rebinding may direct another name to it. Programs other than
+browsers send no ``Origin``. They could send any value, so they are accepted.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from urllib.parse import urlsplit
 
 
 def refused(origin: str | None, host: str | None, listens_at: str) -> str:
-    """Return why a WebSocket is refused; empty if it may be opened.
+    """Return why a WebSocket connection is refused; empty if it is accepted.
 
     Args:
-        origin, host: The headers of the request; None where they are missing.
-        listens_at: Where the server listens.
+        origin, host: Headers of the request; None if they are missing.
+        listens_at: Host name at which the server listens.
     """
     if origin is None:
         return ""
     try:
-        asks, reached = urlsplit(origin), urlsplit(f"//{host or ''}")
-        same = asks.netloc.lower() == reached.netloc.lower() and bool(reached.hostname)
+        page, server = urlsplit(origin), urlsplit(f"//{host or ''}")
+        same = page.netloc.lower() == server.netloc.lower() and bool(server.hostname)
     except ValueError:
         same = False
     if not same:
         return f"a page of {origin} may not use the page of {host}"
-    if not _is_this_machine((reached.hostname or "").lower(), listens_at.lower()):
-        return f"{reached.hostname} is no name of this machine; open the page by its address"
+    if not _is_this_machine((server.hostname or "").lower(), listens_at.lower()):
+        return f"{server.hostname} is no name of this machine; open the page by its address"
     return ""
 
 
@@ -51,17 +51,17 @@ def _is_this_machine(name: str, listens_at: str) -> bool:
 
 @contextmanager
 def only_own_pages(listens_at: str) -> Iterator[None]:
-    """Let the WebSocket servers that begin meanwhile refuse other pages; viser has no setting for it."""
+    """Patch the WebSocket servers that start in this context so that they refuse other pages; viser has no option."""
     from websockets.asyncio import server
 
     serve = server.serve
 
     def checked(handler: Any, *args: Any, process_request: Callable[[Any, Any], Any] | None = None, **more: Any) -> Any:
         def process(connection: Any, request: Any) -> Any:
-            why = refused(request.headers.get("Origin"), request.headers.get("Host"), listens_at)
-            if why and "upgrade" in request.headers.get("Connection", "").lower():
-                print(f"bipedsim: the page refused a connection: {why}", file=sys.stderr, flush=True)
-                return connection.respond(HTTPStatus.FORBIDDEN, f"{why}\n")
+            reason = refused(request.headers.get("Origin"), request.headers.get("Host"), listens_at)
+            if reason and "upgrade" in request.headers.get("Connection", "").lower():
+                print(f"bipedsim: the page refused a connection: {reason}", file=sys.stderr, flush=True)
+                return connection.respond(HTTPStatus.FORBIDDEN, f"{reason}\n")
             return None if process_request is None else process_request(connection, request)
 
         return serve(handler, *args, process_request=process, **more)

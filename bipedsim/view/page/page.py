@@ -1,4 +1,4 @@
-"""The page in the browser: the robot and all that is known of it at one instant."""
+"""Serve the page in the browser with the robot and all data of an instant."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from bipedsim.view.page.layers import LAYERS
 from bipedsim.view.page.own_origin import only_own_pages
 from bipedsim.view.page.params import LOCAL, PORT, PageParams
 from bipedsim.view.page.scene import OPACITY, Scene
-from bipedsim.view.page.state import State
+from bipedsim.view.page.state import DerivedState
 
 SEEN_FROM = (1.1, -1.5, 0.55)
-"""Where the camera is at first, from the middle of the robot, in sizes of the robot: ahead of it, to its right."""
+"""Initial position of the camera relative to the middle of the robot, in robot sizes: ahead of it, to its right."""
 LOOKED_AT = 0.45
-"""Height at which it looks, in sizes of the robot."""
+"""Height of the camera's target, in robot sizes."""
 
 
 def check_page() -> None:
-    """Find out whether a page can be shown, without importing what it takes.
+    """Check whether a page can be shown, without importing its packages.
 
     Raises:
         ConfigError: A package is not installed.
@@ -45,10 +45,10 @@ def check_page() -> None:
 
 
 def import_viser() -> Any:
-    """Return viser.
+    """Return the module viser.
 
     Raises:
-        ConfigError: It is not installed.
+        ConfigError: viser is not installed.
     """
     check_page()
     import viser
@@ -57,35 +57,35 @@ def import_viser() -> Any:
 
 
 def _check_host(host: str) -> None:
-    """Raise OSError where nobody can listen at ``host``: viser would wait for ever."""
+    """Raise OSError if no server can listen at ``host``, because viser would wait for ever."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind, protocol) as one:
-        one.bind(address)
+    with socket.socket(family, kind, protocol) as probe:
+        probe.bind(address)
 
 
 class Page:
-    """A page that a server in this process gives to browsers.
+    """A page that a server in this process serves to browsers.
 
-    What is in the scene hangs on the node ``/world``, which moves so that the robot stays in the middle:
-    ``page.scene.offset`` is where its origin is.
+    The scene is below the node ``/world``, which moves so that the robot stays in the middle. ``page.scene.offset`` is
+    the position of its origin.
 
     Args:
-        robot: What is shown.
-        ground: What it stands on.
-        host: Where the server listens; the default is for this machine alone.
-        port: Of the server; the next free one is taken where it is in use.
-        objects: Free objects, whose poses come with each instant.
-        title: Of the page.
-        finest: Triangles of the robot at most.
+        robot: Robot that is shown.
+        ground: Ground below the robot.
+        host: Address at which the server listens; the default permits only this machine.
+        port: Port of the server; if it is in use, the next free port is used.
+        objects: Free objects; each instant contains their poses.
+        title: Title of the page.
+        finest: Maximum number of triangles of the robot.
 
     Attributes:
-        gui: Of viser, for controls that others add: ``page.gui.add_button("Pause")``.
-        server: Of viser.
-        scene: What is shown in 3D.
-        port: Where the server listens.
+        gui: GUI of viser, for further controls: ``page.gui.add_button("Pause")``.
+        server: Server of viser.
+        scene: 3D scene.
+        port: Port of the server.
 
     Raises:
-        ConfigError: viser is not installed, or no port is free; the message says what to do.
+        ConfigError: viser is not installed, or no port is free; the message contains a remedy.
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class Page:
         finest: int = FINEST,
     ) -> None:
         viser = import_viser()
-        # With a port that is none viser would wait for ever.
+        # With an invalid port, viser would wait for ever.
         check(PageParams(host, port), "page")
         self._robot = robot
         self._lock = threading.RLock()
         self._instant: Instant | None = None
-        self._state: State | None = None
+        self._state: DerivedState | None = None
         self._chosen: tuple[str, int] | None = None
         self._closed = False
         self._host = host
         try:
             _check_host(host)
-            # It prints a box of its own.
+            # viser prints its own start message.
             with contextlib.redirect_stdout(io.StringIO()), only_own_pages(host):
                 self.server: Any = viser.ViserServer(host=host, port=port, label=title or robot.name, verbose=False)
         except (OSError, RuntimeError) as error:
@@ -143,11 +143,11 @@ class Page:
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """URL of the page."""
         return f"http://{'localhost' if self._host in ('0.0.0.0', '::') else self._host}:{self.port}"
 
     def show(self, instant: Instant) -> None:
-        """Show an instant in all browsers, all of it at once."""
+        """Show an instant in all browsers, as one update."""
         with self._lock:
             if self._closed:
                 return
@@ -158,29 +158,29 @@ class Page:
                 self._show_body()
 
     def close(self) -> None:
-        """Stop the server; may be called twice."""
+        """Stop the server; repeated calls are permitted."""
         with self._lock:
             if not self._closed:
                 self._closed = True
-                # It says so in a line of its own.
+                # viser prints its own message.
                 with contextlib.redirect_stdout(io.StringIO()):
                     self.server.stop()
 
-    def _again(self) -> None:
+    def _refresh(self) -> None:
         if self._instant is not None:
             self.show(self._instant)
 
     def _switch(self, name: str, on: bool) -> None:
         with self._lock:
             self.scene.layers[name].switch(on)
-            self._again()
+            self._refresh()
 
     def _follow(self, on: bool) -> None:
         with self._lock:
             self.scene.follows = on
             if not on:
-                self.scene.stay()
-            self._again()
+                self.scene.reset_offset()
+            self._refresh()
 
     def _choose(self, link: str, joint: int) -> None:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Where a page is, and who opens it: parameters of all commands and nodes that have one."""
+"""Define the address of a page and whether to open a browser, for all commands and nodes with a page."""
 
 from __future__ import annotations
 

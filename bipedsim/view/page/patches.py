@@ -1,4 +1,4 @@
-"""The ground as a scene: its patches in colours of their friction, a grid on planes without bounds."""
+"""Show the ground in the scene: patches coloured by friction, and a grid on unbounded planes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from bipedsim.view.animation import SOIL_COLOUR, SURFACE_COLOUR
 from bipedsim.view.page.layers import Layer, place, rgb
 
 SLIPPERY, ROUGH = "#9CCBE8", "#D9B98C"
-"""Colours of patches without friction and of those with a coefficient of :data:`MOST`."""
+"""Colours of patches with friction 0 and :data:`MOST`."""
 MOST = 1.0
 ON_TOP = 5e-4
-"""Patches that lie on top of others in one plane are drawn so much higher [m]."""
+"""Height by which each patch is drawn above the previous one in the same plane [m]."""
 FAR = 40.0
-"""Half the edge of what is drawn of a plane without bounds [m]."""
+"""Half the edge of the drawn part of an unbounded plane [m]."""
 
 
 def add_ground(scene: Any, root: str, ground: Ground, soles: tuple[Sole, ...], layers: dict[str, Layer]) -> None:
-    """Add what feet stand on.
+    """Add the ground to the scene.
 
     Args:
-        scene: Of viser.
-        root: Name of the node of the world.
-        ground: What they stand on.
-        soles: Their friction counts where a patch has none.
-        layers: Of the page.
+        scene: Scene of viser.
+        root: Name of the world node.
+        ground: The ground.
+        soles: Soles of the robot; their friction applies to patches without a coefficient.
+        layers: Layers of the page.
     """
     for i, patch in enumerate(ground.patches):
         name = f"{root}/patch_{i}"
@@ -65,7 +65,7 @@ def add_ground(scene: Any, root: str, ground: Ground, soles: tuple[Sole, ...], l
 
 
 def friction_colour(patch: Patch) -> str:
-    """Return the colour of a patch: of the soil where the friction is that of the soles."""
+    """Return the colour of a patch by its friction; the colour of soil if the friction of the soles applies."""
     if patch.friction_static is None:
         return SOIL_COLOUR
     share = min(1.0, patch.friction_static / MOST)
@@ -76,7 +76,7 @@ def friction_colour(patch: Patch) -> str:
 def patch_text(patch: Patch, soles: tuple[Sole, ...]) -> str:
     """Return name and friction of a patch."""
     if patch.friction_static is None:
-        found = sorted({f"{sole.friction_static:g}" for sole in soles})
-        return f"{patch.name}, friction of the soles: {' and '.join(found)}"
+        coefficients = sorted({f"{sole.friction_static:g}" for sole in soles})
+        return f"{patch.name}, friction of the soles: {' and '.join(coefficients)}"
     static, dynamic = patch.friction_static, patch.friction_dynamic
     return f"{patch.name}, friction {static:g}" + ("" if dynamic == static else f", sliding {dynamic:g}")

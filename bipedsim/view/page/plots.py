@@ -1,4 +1,4 @@
-"""Curves beside the 3D view that follow time: what was is drawn in full, what comes is pale."""
+"""Draw curves over time next to the 3D view; the past in full colour, the future pale."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from bipedsim.view.page.instant import Instant
 from bipedsim.view.sheet import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour
 
 BEFORE, AFTER = 3.0, 1.0
-"""What is seen before and behind the time that is shown [s]."""
+"""Visible time before and after the present instant [s]."""
 PALE = "55"
-"""Opacity of what comes, behind a colour."""
+"""Opacity of the future, appended to a colour."""
 OUTSIDE = 10.0
-"""How far below a plot that is, in heights of it."""
+"""Distance below a plot at which unknown values are hidden, in heights of the plot."""
 HEIGHT = 124
-"""Of a plot [px]."""
+"""Height of a plot [px]."""
 _FONT = "11px system-ui, sans-serif"
 _BARE = {"font": _FONT, "labelFont": _FONT, "ticks": {"show": False}}
 AXES = ({**_BARE, "label": "t [s]", "size": 22, "labelSize": 16, "labelGap": 0}, {**_BARE, "size": 46})
-"""Of a plot: that of time, and that of its values; uPlot leaves them 50 px each, and no name."""
+"""Time axis and value axis of a plot; uPlot's defaults take 50 px each and have no label."""
 
 
 @dataclass(frozen=True)
 class Curves:
-    """One plot.
+    """Definition of one plot.
 
     Attributes:
-        title: With its unit.
-        colours: Of each curve.
-        low, high: Of its axis.
-        gaps: Whether values lack now and then, as there is no CoP in the air: then it is drawn in dots, one for each
-            instant, since uPlot joins what is on both sides of a NaN.
+        title: Title with unit.
+        colours: Colour of each curve.
+        low, high: Limits of the value axis.
+        gaps: Whether values may be missing, as the CoP in the air. The curve is then drawn as dots, one per instant,
+            because uPlot connects the values on both sides of a NaN.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Curves:
 
 
 def curves_of(robot: Robot) -> dict[str, Curves]:
-    """Return the plots of a robot by name."""
+    """Return the plots for a robot by name."""
     feet = tuple(foot_colour(k) for k in range(len(robot.soles)))
     widest = max((float(np.ptp(sole.vertices, axis=0).min()) for sole in robot.soles), default=0.0)
     made = {
@@ -55,19 +55,20 @@ def curves_of(robot: Robot) -> dict[str, Curves]:
     }
     if not robot.free_flyer:
         del made["height"]
-    named = ", ".join(sole.name for sole in robot.soles)
+    feet_names = ", ".join(sole.name for sole in robot.soles)
     if feet:
-        force = {"force": Curves(f"vertical force [N]: {named}", feet, 0.0, 1.6 * robot.weight)}
+        force = {"force": Curves(f"vertical force [N]: {feet_names}", feet, 0.0, 1.6 * robot.weight)}
         high = 1e3 * 0.6 * widest
-        margin = {"margin": Curves(f"CoP to the edge [mm]: {named}", feet, -5.0, max(high, 5.0), gaps=True)}
+        margin = {"margin": Curves(f"CoP to the edge [mm]: {feet_names}", feet, -5.0, max(high, 5.0), gaps=True)}
         made = {**force, **(margin if widest > 0.0 else {}), **made}
     return made
 
 
 def values_of(robot: Robot, instant: Instant) -> dict[str, Array]:
-    """Return the value of each curve (n,) at an instant, NaN where it is not known.
+    """Return the values of each plot (n,) at an instant; NaN for unknown values.
 
-    No force and no torque at t = 0 are none that were measured: a simulator says where it begins before its first step.
+    Zero forces and torques at t = 0 count as unknown, because a simulator publishes its initial state before the first
+    step.
     """
     unknown = np.full(len(robot.soles), np.nan)
     wrench, torque = instant.wrench, np.nan
@@ -86,11 +87,11 @@ def values_of(robot: Robot, instant: Instant) -> dict[str, Array]:
 
 
 class Plots:
-    """The plots of a page, which are drawn anew for every time.
+    """Plots of a page, which are drawn again for every instant.
 
     Args:
-        gui: Of viser.
-        robot: Whose they are.
+        gui: GUI of viser.
+        robot: The robot.
     """
 
     def __init__(self, gui: Any, robot: Robot) -> None:
@@ -101,7 +102,7 @@ class Plots:
             for name, curves in self._curves.items():
                 series: list[dict[str, Any]] = [{"label": "t [s]"}]
                 for k, colour in enumerate(curves.colours):
-                    # In a symmetric motion the second curve would hide the first.
+                    # The first curve is wider, because the second would hide it in a symmetric motion.
                     width = 3.0 if k == 0 and len(curves.colours) > 1 else 1.5
                     for stroke in (colour, colour + PALE):
                         dots = {"show": True, "size": width + 1.5, "width": 0, "fill": stroke, "stroke": stroke}
@@ -119,31 +120,32 @@ class Plots:
                 )
 
     def remove(self) -> None:
-        """Take them off the page."""
+        """Remove the plots from the page."""
         self._folder.remove()
 
     def show(self, t: Array, values: dict[str, Array], now: float) -> None:
-        """Draw what was shortly before ``now`` [s], and what comes.
+        """Draw the curves shortly before and after ``now`` [s].
 
         Args:
-            t: (F,) rising [s].
+            t: (F,) increasing times [s].
             values: Name of each plot to its curves (F, n), see :func:`values_of`.
-            now: The time that the scene shows [s].
+            now: Time of the scene [s].
         """
         first, last = np.searchsorted(t, [now - BEFORE, now + AFTER])
         if last - first < 2:
             return
         times = t[first:last]
         past = (times <= now + 1e-9)[:, None]
-        # The two parts share the row of now.
+        # Past and future share the present row.
         future = ~np.roll(past, -1, axis=0)
         future[-1] = True
         for name, plot in self._plots.items():
             curves, rows = self._curves[name], values[name][first:last]
             if not curves.gaps:
-                # What is not known leaves the plot, as a line would go on to the next value; it begins at the first.
+                # uPlot would connect a curve across unknown values. They are moved out of the plot, except at the
+                # start.
                 known = np.isfinite(rows)
-                lacks = np.logical_or.accumulate(known) & ~known
-                rows = np.where(lacks, curves.low - OUTSIDE * (curves.high - curves.low), rows)
+                missing = np.logical_or.accumulate(known) & ~known
+                rows = np.where(missing, curves.low - OUTSIDE * (curves.high - curves.low), rows)
             parts = np.stack([np.where(past, rows, np.nan), np.where(future, rows, np.nan)], axis=2)
             plot.data = (times, *parts.reshape(len(rows), -1).T)

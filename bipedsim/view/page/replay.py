@@ -1,4 +1,4 @@
-"""A page that plays a run: time slider, play and pause, steps, speed."""
+"""Play a run on a page with time slider, play and pause, single steps and speed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from bipedsim.view.page.plots import Plots, values_of
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 LONGEST = 0.25
-"""Time that a frame stands for at most [s]."""
+"""Maximum time by which one frame advances [s]."""
 EVERY = 3
-"""Plots and slider follow every so many frames: moving them costs more than moving the robot."""
+"""Interval in frames between updates of plots and slider, which cost more than moving the robot."""
 
 
 class Replay:
     """Plays frames on a page.
 
     Args:
-        page: Where.
-        robot: What ran.
-        frames: What is played.
-        speed: At first, simulated seconds per second.
+        page: The page.
+        robot: Robot of the run.
+        frames: Frames to play.
+        speed: Initial speed, simulated seconds per second.
     """
 
     def __init__(self, page: Page, robot: Robot, frames: Frames, speed: float = 1.0) -> None:
@@ -37,8 +37,8 @@ class Replay:
         self._speed = speed
         self._first, self._last = float(frames.t[0]), float(frames.t[-1])
         self._now = self._first
-        over = [values_of(robot, frames.instant(i)) for i in range(len(frames))]
-        self._values = {name: np.array([one[name] for one in over]) for name in over[0]}
+        values = [values_of(robot, frames.instant(i)) for i in range(len(frames))]
+        self._values = {name: np.array([frame[name] for frame in values]) for name in values[0]}
         self._add_controls(page.gui)
         self._plots = Plots(page.gui, robot)
         self.go(self._first)
@@ -63,24 +63,24 @@ class Replay:
 
     @property
     def now(self) -> float:
-        """The time that is shown [s]."""
+        """Displayed time [s]."""
         return self._now
 
     def go(self, t: float) -> None:
-        """Show the frame that is nearest to time ``t`` [s]."""
+        """Show the frame nearest to time ``t`` [s]."""
         with self._lock:
             i = self._frames.nearest(t)
             self._show(i, float(self._frames.t[i]), everything=True)
 
     def step(self, frames: int) -> None:
-        """Pause, and go ``frames`` forward."""
+        """Pause and advance by ``frames``; negative values go back."""
         self.pause()
         with self._lock:
             i = int(np.clip(self._frames.nearest(self._now) + frames, 0, len(self._frames) - 1))
             self._show(i, float(self._frames.t[i]), everything=True)
 
     def play(self) -> None:
-        """Play on; from the begin where the end is shown."""
+        """Continue; restart from the begin if the end is displayed."""
         with self._lock:
             if self._now >= self._last - 1e-9:
                 self.go(self._first)
@@ -88,25 +88,25 @@ class Replay:
             self._playing.set()
 
     def play_when_seen(self) -> None:
-        """Play as soon as a browser is there: what is played before, nobody sees."""
+        """Start when the first browser connects."""
         waits = threading.Lock()
 
         def seen(_client: Any) -> None:
-            # Whoever comes later does not set going what was paused.
+            # A later browser must not continue a paused run.
             if waits.acquire(blocking=False):
                 self.play()
 
         self._page.server.on_client_connect(seen)
 
     def pause(self) -> None:
-        """Stay where it is."""
+        """Pause at the present time."""
         with self._lock:
             self._play.label = "Play"
             self._playing.clear()
             self.go(self._now)
 
     def run(self) -> None:
-        """Play what is asked for until :meth:`stop` is called."""
+        """Play until :meth:`stop` is called."""
         count, before = 0, time.monotonic()
         while not self._stopped.is_set():
             if not self._playing.wait(0.2):
@@ -114,10 +114,10 @@ class Replay:
                 continue
             with self._lock:
                 begin = time.monotonic()
-                # Whoever held the lock may have paused.
+                # Another thread may have paused while it held the lock.
                 if not self._playing.is_set():
                     continue
-                # A machine that is too slow for every frame leaves some out; after a long pause it goes on from there.
+                # A slow machine skips frames. After a long interruption, playing continues from the same time.
                 now = min(self._now + self._speed * min(begin - before, LONGEST), self._last)
                 before = begin
                 count += 1
@@ -127,7 +127,7 @@ class Replay:
             self._stopped.wait(max(0.0, begin + 1.0 / RATE - time.monotonic()))
 
     def stop(self) -> None:
-        """Let :meth:`run` return."""
+        """End :meth:`run`."""
         self._stopped.set()
 
     def _show(self, i: int, now: float, everything: bool) -> None:
@@ -139,7 +139,7 @@ class Replay:
                 self._slider.value = now
 
     def _seek(self, event: Any) -> None:
-        # The slider also tells of its own moves by the player.
+        # The slider also reports its own moves during playing; they have no client.
         if event.client is not None:
             self.go(float(event.target.value))
 

@@ -1,4 +1,4 @@
-"""A run without ROS on a page while it is simulated, and once more with a slider when it is over."""
+"""Show a run without ROS on a page while it is simulated, and then replay it with a slider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bipedsim.numerics import Array
 from bipedsim.recording import Recording, plan_of, without_plan
 from bipedsim.runs import describe_push
 from bipedsim.sim import Simulator, VertexForces
-from bipedsim.view.page.frames import RATE, Thinned, frames_of, pushes_at
+from bipedsim.view.page.frames import RATE, ThinnedFrames, frames_of, pushes_at
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.page import Page, check_page
 from bipedsim.view.page.params import LOCAL, PORT
@@ -22,25 +22,25 @@ from bipedsim.view.page.replay import Replay
 from bipedsim.view.page.trail import Trail
 
 BEHIND = 0.1
-"""A backlog [s] that is longer is given up: a run that is slower than its clock does not hurry afterwards."""
+"""Maximum backlog [s]; a longer one is dropped, so that a slow run does not hurry afterwards."""
 AHEAD = 0.003
-"""How far ahead [s] of the clock a run may be: a sleep for each tick would be longer than the ticks."""
+"""Maximum lead of the simulation over the clock [s]; a sleep in every tick would be longer than the ticks."""
 PATIENCE = 10.0
-"""How long a run waits for a browser before it begins [s]."""
+"""Maximum time to wait for a browser before the start [s]."""
 CURVES = 5
-"""Curves are drawn with every so many frames: they cost more than moving the robot."""
+"""Interval in frames between updates of the curves, which cost more than moving the robot."""
 
 
 class RunView:
-    """An observer (:class:`bipedsim.runs.Observer`) that shows the run, at the pace of the wall clock.
+    """Observer (:class:`bipedsim.runs.Observer`) that shows the run at the pace of the wall clock.
 
-    It reads the simulator and changes nothing of it: the run has the same bits without it.
+    It only reads the simulator, so the run has the same bits without it.
 
     Args:
-        factor: Simulated seconds per second; 0 is as fast as it goes.
+        factor: Simulated seconds per second; 0 for maximum speed.
         host, port: See :class:`Page`.
-        opened: Called with the page when it is there.
-        patience: How long to wait for a browser before time begins [s].
+        opened: Called with the page when it is available.
+        patience: Maximum time to wait for a browser before the start [s].
 
     Raises:
         ConfigError: viser is not installed, or the factor is negative.
@@ -58,7 +58,7 @@ class RunView:
             raise ConfigError(f"--real-time-factor {factor:g} must be 0, which is as fast as it goes, or positive")
         check_page()
         self._factor = factor
-        self._where, self._opened, self._patience = (host, port), opened, patience
+        self._address, self._opened, self._patience = (host, port), opened, patience
         self._running = Event()
         self._running.set()
         self._steps = 0
@@ -69,16 +69,16 @@ class RunView:
         self.page: Page | None = None
 
     def start(self, sim: Simulator, readouts: Mapping[str, float]) -> None:
-        """Open the page on the simulator, at rest in its first state."""
+        """Open the page with the initial state of the simulator."""
         self._sim, self._readouts = sim, readouts
         objects = () if sim.objects is None else sim.objects.configs
-        self.page = page = Page(sim.robot, sim.ground, *self._where, objects, sim.robot.name)
+        self.page = page = Page(sim.robot, sim.ground, *self._address, objects, sim.robot.name)
         self._vertices = VertexForces(sim)
-        told = sim.pushes.on_push
+        previous = sim.pushes.on_push
 
         def on_push(*push: Any) -> None:
-            if told is not None:
-                told(*push)
+            if previous is not None:
+                previous(*push)
             self._pushes.append(describe_push(sim.t, *push))
 
         sim.pushes.on_push = on_push
@@ -88,7 +88,7 @@ class RunView:
             factor = page.gui.add_number(
                 "Real-time factor", self._factor, min=0.0, max=100.0, step=0.01, hint="0 is as fast as it goes"
             )
-        self._pause.on_click(lambda _: self._turn())
+        self._pause.on_click(lambda _: self._toggle_pause())
         step.on_click(lambda _: self._step())
         factor.on_update(lambda _: self._set_factor(float(factor.value)))
         self._trail = Trail(page.gui, sim.robot)
@@ -100,11 +100,11 @@ class RunView:
         self._restart()
 
     def tick(self, tau_joint: Array, seconds: float) -> None:
-        """Show a tick that was taken under ``tau_joint`` (nu,) [N.m], when its time has come."""
+        """Show a tick simulated under ``tau_joint`` (nu,) [N.m], when its time has come."""
         now = time.monotonic()
         if not self._running.is_set():
             self._show(tau_joint)
-            # An interrupt comes between two waits.
+            # Short waits permit an interrupt in between.
             while not (self._steps or self._running.wait(0.02)):
                 pass
             self._steps = max(0, self._steps - 1)
@@ -122,13 +122,13 @@ class RunView:
             self._show(tau_joint)
 
     def replay(self, recording: Recording) -> None:
-        """Show what was run, with a slider, on the page that showed it; call :meth:`wait` then.
+        """Show the run with a slider on the same page; then call :meth:`wait`.
 
         Raises:
-            RecordingError: The recording holds no configurations.
+            RecordingError: The recording contains no configurations.
         """
         assert self.page is not None
-        thinned = Thinned()
+        thinned = ThinnedFrames()
         thinned.add(recording)
         self._folder.remove()
         self._trail.remove()
@@ -136,7 +136,7 @@ class RunView:
         self._replay.go(float(recording.t[-1]))
 
     def wait(self) -> None:
-        """Play what is asked for until Ctrl-C."""
+        """Play until Ctrl-C."""
         try:
             if self._replay is not None:
                 self._replay.run()
@@ -153,7 +153,7 @@ class RunView:
     def _restart(self) -> None:
         self._due = time.monotonic()
 
-    def _turn(self) -> None:
+    def _toggle_pause(self) -> None:
         if self._running.is_set():
             self._running.clear()
             self._pause.label = "Resume"
@@ -182,7 +182,7 @@ class RunView:
         sim, contact, robot = self._sim, self._sim.contact, self._sim.robot
         truth = sim.ground_truth()
         q, v = sim.q.copy(), sim.v.copy()
-        # Before the first step the ground has done nothing.
+        # Before the first step there are no contact results.
         began = tau_joint is not None
         bodies = np.vstack([truth.base_contact, truth.link_contact])
         return Instant(

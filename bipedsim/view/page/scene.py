@@ -1,4 +1,4 @@
-"""The scene of a page: the robot in its looks, and around it all that is known of an instant."""
+"""Draw the 3D scene of a page: the meshes of the robot, and the data of an instant around it."""
 
 from __future__ import annotations
 
@@ -18,39 +18,38 @@ from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import make_layers, place, rgb, rounded
 from bipedsim.view.page.marks import Marks
 from bipedsim.view.page.patches import add_ground
-from bipedsim.view.page.soles import Soles
-from bipedsim.view.page.state import State, mode_text, state_of
+from bipedsim.view.page.soles import SoleNodes
+from bipedsim.view.page.state import DerivedState, mode_text, state_of
 
 WORLD = "/world"
-"""Name of the node that everything hangs on. To follow the robot the world is moved, and not the camera, which stays
-where its user put it."""
+"""Name of the root node. To follow the robot, this node moves and not the camera, which stays where the user put it."""
 FOLLOW = 0.3
-"""Time [s] in which the world follows the robot, so that a step does not shake it."""
+"""Time constant with which the world follows the robot [s], so that steps do not shake the image."""
 JUMP = 1.0
-"""Where the robot is farther away [m], or the time [s], it follows at once."""
+"""Distance [m] or time difference [s] from which on the world follows at once."""
 WXYZ_LAST = (0, 1, 2, 6, 3, 4, 5)
-"""Order in which numbers of pinocchio's pose are viser's: the real part of the quaternion before the others."""
+"""Order of viser's pose in that of pinocchio: the real part of the quaternion is before the imaginary parts."""
 OPACITY, FOOT_OPACITY = 0.75, 0.5
-"""Bodies are not opaque: else they hide the CoM, and the arrows of the forces; feet hide their soles."""
+"""Opacity of bodies, which would hide the CoM and the force arrows, and of feet, which would hide their soles."""
 
 
 class Scene:
-    """What a page shows in 3D.
+    """3D scene of a page.
 
     Args:
-        scene: Of viser.
-        robot: What moves.
-        ground: What it stands on.
+        scene: Scene of viser.
+        robot: The robot.
+        ground: The ground.
         objects: Free objects.
-        finest: Triangles of the robot at most.
+        finest: Maximum number of triangles of the robot.
 
     Attributes:
-        layers: Name of each part to what switches it.
-        missing: What of the robot cannot be shown as its file says, and why.
-        detail: How many triangles the robot has, and how many its meshes have.
-        offset: (3,) where the origin of the world is in the axes of the picture [m].
+        layers: Name of each layer to the layer.
+        missing: Descriptions of elements of the robot that cannot be shown, with the reason.
+        detail: Text with the number of triangles of the robot, and of its original meshes.
+        offset: (3,) position of the world's origin in the axes of the image [m].
         follows: Whether the world moves so that the robot stays in the middle.
-        size: Of the robot, about [m].
+        size: Approximate size of the robot [m].
     """
 
     def __init__(
@@ -69,13 +68,13 @@ class Scene:
         names = [f"{WORLD}/robot"]
         for joint in range(1, model.njoints):
             names.append(f"{names[model.parents[joint]]}/{joint}")
-        # The world itself carries links, too, of a robot whose root is welded.
+        # If the root of the robot is welded, joint 0 (the world) carries links too.
         self._joints = [self._base, *(scene.add_frame(name, show_axes=False) for name in names[1:])]
         self._poses = np.full((model.njoints, 7), np.nan)
-        found, self.missing, self.detail = looks(robot, finest)
+        meshes, self.missing, self.detail = looks(robot, finest)
         feet = {sole.joint_id for sole in robot.soles}
         self._meshes: list[tuple[str, int, Any]] = []
-        for i, look in enumerate(found):
+        for i, look in enumerate(meshes):
             node = scene.add_mesh_simple(
                 f"{names[look.joint_id]}/look_{i}",
                 look.vertices.astype(np.float32),
@@ -87,7 +86,7 @@ class Scene:
             self.layers["robot"].see(node)
             self._meshes.append((look.name, look.joint_id, node))
         parents = [names[sole.joint_id] for sole in robot.soles]
-        self._soles = Soles(scene, robot, ground, parents, self.layers, self.size)
+        self._soles = SoleNodes(scene, robot, ground, parents, self.layers, self.size)
         self._marks = Marks(scene, WORLD, robot, self.layers, self.size)
         self._caption = scene.add_label(f"{WORLD}/caption", "", anchor="bottom-center", visible=False)
         self._objects = {config.name: self._add_object(scene, config) for config in objects}
@@ -105,24 +104,27 @@ class Scene:
         return frame
 
     def on_click(self, chosen: Callable[[str, int], None]) -> None:
-        """Call ``chosen`` with link and joint of a body on which somebody clicks."""
+        """Call ``chosen`` with link and joint of a body that the user clicks."""
         for name, joint, node in self._meshes:
             node.on_click(lambda _, name=name, joint=joint: chosen(name, joint))
 
     @property
     def bodies(self) -> dict[str, tuple[str, int]]:
-        """Name of each node that shows a body to its link and joint."""
+        """Name of each node of a body to its link and joint."""
         return {node.name: (name, joint) for name, joint, node in self._meshes}
 
     def see_through(self, opacity: float) -> None:
-        """Give all bodies an opacity between 0 and 1, the feet at most theirs."""
+        """Set the opacity of all bodies, from 0 to 1; feet are limited to their own opacity."""
         feet = {sole.joint_id for sole in self._robot.soles}
         for _, joint, node in self._meshes:
             node.opacity = min(opacity, FOOT_OPACITY) if joint in feet else None if opacity >= 1.0 else opacity
 
     def on_drag(self, dragged: Callable[[str, Array, bool], None]) -> None:
-        """Call ``dragged`` while somebody drags a body with Ctrl (Cmd) held: its link, from where it was taken to where
-        it is dragged in the world (3,) [m], and whether it goes on.
+        """Call ``dragged`` while the user drags a body with Ctrl (Cmd).
+
+        Args:
+            dragged: Called with the name of the link, the vector of the drag in the world (3,) [m], and whether the
+                drag continues.
         """
 
         def on_event(event: Any, name: str) -> None:
@@ -130,14 +132,14 @@ class Scene:
             dragged(name, way, event.phase != "end")
 
         for name, _, node in self._meshes:
-            # A function that is no coroutine may be called out of turn.
+            # viser may call functions that are not coroutines out of order.
             async def on_mesh(event: Any, name: str = name) -> None:
                 on_event(event, name)
 
             node.on_drag("left", modifier="cmd/ctrl")(on_mesh)
 
-    def show(self, instant: Instant) -> State | None:
-        """Show an instant; return what follows from it, None where the robot is nowhere."""
+    def show(self, instant: Instant) -> DerivedState | None:
+        """Show an instant; return the derived state, or None if the pose of the robot is unknown."""
         for name, node in self._objects.items():
             pose = instant.objects.get(name)
             there = pose is not None and bool(np.isfinite(pose).all())
@@ -160,36 +162,36 @@ class Scene:
         self.layers["caption"].see(self._caption)
         return state
 
-    def _caption_text(self, instant: Instant, state: State) -> str:
+    def _caption_text(self, instant: Instant, state: DerivedState) -> str:
         modes = [
             f"{sole.name}: {mode_text(instant, k, sole, state.kinds[k])}" for k, sole in enumerate(self._robot.soles)
         ]
         return "   ".join([f"t = {instant.t:.2f} s", *modes])
 
     def _move(self, data: pin.Data) -> None:
-        """Move the joints that have moved, each relative to its parent."""
+        """Move the joints whose pose relative to their parent has changed."""
         poses = rounded(np.array([pin.SE3ToXYZQUAT(pose) for pose in data.liMi])[:, WXYZ_LAST])
         shifted = (poses[:, :3] != self._poses[:, :3]).any(axis=1)
-        turned = (poses[:, 3:] != self._poses[:, 3:]).any(axis=1)
+        rotated = (poses[:, 3:] != self._poses[:, 3:]).any(axis=1)
         for j in range(1, len(self._joints)):
             if shifted[j]:
                 self._joints[j].position = tuple(poses[j, :3])
-            if turned[j]:
+            if rotated[j]:
                 self._joints[j].wxyz = tuple(poses[j, 3:])
         self._poses = poses
 
     def _follow(self, t: float, com: Array, height: float) -> None:
-        """Keep the robot in the middle: over the ground, and with its ``height`` [m] up and down."""
+        """Move the world so that the robot stays in the middle, horizontally and with its ``height`` [m]."""
         if not self.follows:
             return
         wanted = -np.array([*com[:2], height])
-        apart, passed = np.linalg.norm(wanted - self.offset), abs(t - self._time)
-        share = 1.0 if not (passed < JUMP and apart < JUMP) else 1.0 - np.exp(-passed / FOLLOW)
+        distance, passed = np.linalg.norm(wanted - self.offset), abs(t - self._time)
+        share = 1.0 if not (passed < JUMP and distance < JUMP) else 1.0 - np.exp(-passed / FOLLOW)
         self._time = t
         self.offset = self.offset + share * (wanted - self.offset)
         self._root.position = tuple(rounded(self.offset))
 
-    def stay(self) -> None:
-        """Put the world back where it is when nothing is followed."""
+    def reset_offset(self) -> None:
+        """Move the world back to its original position, for a page that does not follow the robot."""
         self.offset, self._time = np.zeros(3), np.nan
         self._root.position = (0.0, 0.0, 0.0)

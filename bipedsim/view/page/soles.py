@@ -1,4 +1,4 @@
-"""Soles, what of them touches the ground, and the forces on them."""
+"""Draw the soles with their contacts and forces."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from bipedsim.view.animation import ARROW, FORCE_COLOUR, LONGEST
 from bipedsim.view.page.bodies import ball, cone
 from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.layers import Layer, arrows, place, point, rgb, rounded, shortened, wxyz
-from bipedsim.view.page.state import UNKNOWN, State
+from bipedsim.view.page.state import UNKNOWN, DerivedState
 from bipedsim.view.plot_contact import MODE_COLOURS
 from bipedsim.view.sheet import LIMIT_COLOUR
 
 COP_COLOUR = "#CC00CC"
 COLOURS = {**MODE_COLOURS, "in the air": "#B8B8B8", UNKNOWN: "#777777"}
-"""Of contact modes; the grey of feet in the air is to be seen on a light ground."""
+"""Colours of contact modes; the grey of feet in the air is visible on a light ground."""
 AROUND = 1.3
-"""The plate in the colour of the mode is as much larger than the sole, so that it is seen beside the foot."""
+"""Size of the plate in the colour of the mode, relative to the sole, so that it is visible next to the foot."""
 LIFTED = np.array([0.0, 0.0, 0.003])
-"""Where lines are over the sole plane [m]: else the ground hides half of them."""
+"""Offset of lines above the sole plane [m], so that the ground does not hide them."""
 SHORTEST = 1e-3
-"""Arrows that are shorter [m] are a dot."""
+"""Minimum length of arrows [m]; shorter arrows would be dots."""
 
 
-class Soles:
-    """The soles of a robot.
+class SoleNodes:
+    """Nodes of all soles of a robot.
 
     Args:
-        scene: Of viser.
-        robot, ground: What stands on what.
-        parents: Name of the node of the joint that carries each foot.
-        layers: Of the page.
-        size: Of the robot [m].
+        scene: Scene of viser.
+        robot, ground: The robot and the ground.
+        parents: Names of the joint nodes that carry the feet.
+        layers: Layers of the page.
+        size: Size of the robot [m].
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class Soles:
         self._robot, self._ground, self._layers = robot, ground, layers
         self._scale = ARROW * size / robot.weight
         self._longest = LONGEST * ARROW * size
-        self._feet = [_Foot(scene, f"{parent}/sole_{k}", robot, k, size) for k, parent in enumerate(parents)]
+        self._feet = [_FootNodes(scene, f"{parent}/sole_{k}", robot, k, size) for k, parent in enumerate(parents)]
         self._cone_of = [(np.nan, 0)] * len(parents)
         self._height = 0.12 * size
 
-    def show(self, instant: Instant, state: State) -> None:
+    def show(self, instant: Instant, state: DerivedState) -> None:
         """Show modes and forces of an instant."""
         for k, foot in enumerate(self._feet):
             sliding = instant.sliding is not None and bool(instant.sliding[k])
@@ -63,17 +63,17 @@ class Soles:
                 foot.cop.position = tuple(rounded(at + LIFTED))
             self._layers["forces"].see(foot.cop, there)
             forces = np.full((1, 3), np.nan) if instant.vertex_forces is None else instant.vertex_forces[k]
-            vectors = np.array([self.arrow(one) for one in forces])
+            vectors = np.array([self.arrow(vertex_force) for vertex_force in forces])
             tails = foot.corners if len(foot.corners) == len(vectors) else np.full(vectors.shape, np.nan)
             point(self._layers["vertex_forces"], foot.vertex_arrows, tails, vectors, SHORTEST)
             self._show_cone(k, foot, instant, state, at)
 
     def arrow(self, force: Array) -> Array:
-        """Return the arrow (3,) [m] of a force (3,) [N]."""
+        """Convert a force (3,) [N] to an arrow (3,) [m]."""
         return shortened(force * self._scale, self._longest)
 
-    def _show_cone(self, k: int, foot: _Foot, instant: Instant, state: State, cop: Array) -> None:
-        """Show the cone in which the force sticks, as red as it is used."""
+    def _show_cone(self, k: int, foot: _FootNodes, instant: Instant, state: DerivedState, cop: Array) -> None:
+        """Show the friction cone of sticking; its colour changes to red with the used friction."""
         layer = self._layers["cones"]
         if not (layer.on and np.isfinite(cop).all()):
             layer.see(foot.cone, False)
@@ -91,24 +91,24 @@ class Soles:
             foot.cone.color = tuple(
                 round((1.0 - share) * a + share * b) for a, b in zip(rgb(FORCE_COLOUR), rgb(LIMIT_COLOUR), strict=True)
             )
-        # The node hangs on the sole, the cone stands on the ground.
+        # The node is a child of the sole, but the cone is aligned with the ground.
         turn = state.soles[k].rotation.T @ patch.rotation_world_patch
         foot.cone.position, foot.cone.wxyz = tuple(rounded(cop)), tuple(wxyz(turn))
         layer.see(foot.cone, True)
 
     def _patch(self, at: Array) -> Patch:
-        """Return the patch on which a point (3,) of the world lies: of those that it is over, the nearest, the top."""
+        """Return the patch below a point (3,) in the world: of those that contain it, the nearest, then the topmost."""
         patches = self._ground.patches
         local = [(at - patch.point_world) @ patch.rotation_world_patch for patch in patches]
         over = [i for i, patch in enumerate(patches) if patch.contains(local[i][:2])] or [0]
         return patches[min(over, key=lambda i: (round(abs(float(local[i][2])), 3), -i))]
 
 
-class _Foot:
-    """The nodes of a foot, in its sole frame.
+class _FootNodes:
+    """Nodes of one foot, in its sole frame.
 
     Attributes:
-        corners: (N, 3) of the sole [m].
+        corners: (N, 3) corners of the sole [m].
     """
 
     def __init__(self, scene: Any, name: str, robot: Robot, k: int, size: float) -> None:
@@ -150,7 +150,7 @@ class _Foot:
         )
 
     def colour(self, layer: Layer, kind: str, touching: Flags, sliding: bool) -> None:
-        """Give plate, edges and vertices the colour of the mode; what touches and slides is red."""
+        """Colour plate, edges and vertices by the contact mode; sliding contacts are red."""
         for node in (self._plate, self._lines, self._points):
             if node is not None:
                 layer.see(node)
@@ -161,8 +161,8 @@ class _Foot:
         air, mode = rgb(COLOURS["in the air"]), rgb(LIMIT_COLOUR if sliding and touching.any() else COLOURS[kind])
         if self._plate is not None:
             self._plate.color = rgb(COLOURS[kind])
-        vertex = np.array([mode if one else air for one in touching], dtype=np.uint8)
+        vertex = np.array([mode if touches else air for touches in touching], dtype=np.uint8)
         self._points.colors = vertex
         if self._lines is not None:
-            held = [mode if touching[i] and touching[j] else air for i, j in self._edges]
-            self._lines.colors = np.repeat(np.array(held, dtype=np.uint8)[:, None], 2, axis=1)
+            edge_colours = [mode if touching[i] and touching[j] else air for i, j in self._edges]
+            self._lines.colors = np.repeat(np.array(edge_colours, dtype=np.uint8)[:, None], 2, axis=1)

@@ -1,4 +1,4 @@
-"""What follows from an instant: where bodies, soles and CoM are, what touches the ground."""
+"""Derive the poses of bodies, soles and CoM, and the vertices in contact, from an instant."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from bipedsim.view.page.instant import Instant
 from bipedsim.view.plot_contact import mode_kind
 
 UNKNOWN = "unknown"
-"""Kind of the contact of a foot of which nobody knows whether it touches."""
+"""Kind of the contact of a foot without a known mode or force."""
 
 
 @dataclass(frozen=True, eq=False)
-class State:
-    """What the scene needs beside the instant itself.
+class DerivedState:
+    """Data that the scene needs in addition to the instant.
 
     Attributes:
-        data: Of pinocchio, at its configuration.
-        soles: Of each foot the sole in the world.
-        com: (3,) [m].
-        capture: (3,) the capture point, on the ground [m]; NaN without velocities.
-        ground: Height of the ground below the CoM [m]; that of the lowest sole where there is none.
-        kinds: Of each foot the kind of its contact mode, see :data:`bipedsim.view.plot_contact.MODE_COLOURS`;
-            :data:`UNKNOWN` where neither mode nor force are known.
-        touching: Of each foot which vertices touch (N,).
+        data: Data of pinocchio, at the configuration of the instant.
+        soles: Pose of each sole in the world.
+        com: (3,) centre of mass [m].
+        capture: (3,) capture point on the ground [m]; NaN without velocities.
+        ground: Height of the ground below the CoM [m]; height of the lowest sole if there is no ground.
+        kinds: Kind of the contact mode of each foot, see :data:`bipedsim.view.plot_contact.MODE_COLOURS`;
+            :data:`UNKNOWN` without a known mode and force.
+        touching: For each foot the vertices in contact (N,).
     """
 
     data: pin.Data
@@ -43,8 +43,8 @@ class State:
     touching: tuple[Flags, ...]
 
 
-def state_of(robot: Robot, ground: Ground, data: pin.Data, instant: Instant) -> State:
-    """Return what follows from ``instant``, whose configuration is finite; ``data`` is overwritten."""
+def state_of(robot: Robot, ground: Ground, data: pin.Data, instant: Instant) -> DerivedState:
+    """Derive the state of ``instant``, whose configuration must be finite; ``data`` is overwritten."""
     model = robot.model
     moves = instant.v is not None and bool(np.isfinite(instant.v).all())
     if moves:
@@ -62,29 +62,29 @@ def state_of(robot: Robot, ground: Ground, data: pin.Data, instant: Instant) -> 
         capture = np.array([*capture_point(com[:2], data.vcom[0][:2], com[2] - height, gravity), height])
     contacts = [_contact(instant, k, sole, robot.weight) for k, sole in enumerate(robot.soles)]
     kinds, touching = tuple(kind for kind, _ in contacts), tuple(touches for _, touches in contacts)
-    return State(data, soles, com, capture, height, kinds, touching)
+    return DerivedState(data, soles, com, capture, height, kinds, touching)
 
 
 def _contact(instant: Instant, k: int, sole: Sole, weight: float) -> tuple[str, Flags]:
-    """Return the kind of the contact of foot ``k``, and which of its vertices (N,) touch."""
+    """Return the kind of the contact of foot ``k``, and its vertices in contact (N,)."""
     n = sole.n_vertices
     mode = -1 if instant.mode is None else int(instant.mode[k])
     if mode < 0:
-        # A robot knows no modes: its foot is down where it carries.
+        # A real robot reports no contact modes, so a loaded foot counts as in contact.
         force = np.nan if instant.wrench is None else float(instant.wrench[k, 2])
         down = force > CARRIES * weight
         return (UNKNOWN if np.isnan(force) else "face" if down else "in the air"), np.full(n, down)
     polygon = n if instant.n_vertices is None else int(instant.n_vertices[k]) or n
     kind, _ = mode_kind(mode, polygon)
     bits = -1 if instant.clamped is None else int(instant.clamped[k])
-    # A foot partly beyond an edge of the ground stands on another polygon, whose corners are not those of the sole.
+    # A foot partly beyond an edge of the ground has another contact polygon, whose corners are not those of the sole.
     if polygon != n or bits < 0:
         return kind, np.full(n, mode > 0)
     return kind, np.array([bool(bits >> i & 1) for i in range(n)])
 
 
 def mode_text(instant: Instant, k: int, sole: Sole, kind: str) -> str:
-    """Return the contact mode of foot ``k`` in words, such as ``edge 0-1 slide``."""
+    """Return the contact mode of foot ``k`` as a text, such as ``edge 0-1 slide``."""
     from bipedsim.contact import mode_name
 
     mode = -1 if instant.mode is None else int(instant.mode[k])

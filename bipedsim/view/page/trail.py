@@ -1,4 +1,4 @@
-"""The curves of a page that shows what happens now: the last seconds of it."""
+"""Draw the curves of the last seconds on a live page."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from bipedsim.view.page.instant import Instant
 from bipedsim.view.page.plots import BEFORE, Plots, values_of
 
 MOST = 400
-"""Instants that are kept: more than there are in what is seen."""
+"""Maximum number of stored instants, more than the plots can show."""
 
 
 class Trail:
-    """Keeps what was shown last, and draws it.
+    """Stores the last instants and draws their curves.
 
     Args:
-        gui: Of viser.
-        robot: Whose curves they are.
+        gui: GUI of viser.
+        robot: The robot.
     """
 
     def __init__(self, gui: Any, robot: Robot) -> None:
         self._robot = robot
         self._plots = Plots(gui, robot)
-        self._kept: deque[tuple[float, dict[str, Array]]] = deque(maxlen=MOST)
+        self._history: deque[tuple[float, dict[str, Array]]] = deque(maxlen=MOST)
 
     def add(self, instant: Instant) -> None:
-        """Take in an instant; one before the last begins anew, and the same time again adds nothing."""
-        last = self._kept[-1][0] if self._kept else -np.inf
+        """Add an instant; a repeated time is ignored, and a jump in time clears the history."""
+        last = self._history[-1][0] if self._history else -np.inf
         if instant.t < last or instant.t > last + BEFORE:
-            self._kept.clear()
+            self._history.clear()
         elif instant.t == last:
             return
-        self._kept.append((instant.t, values_of(self._robot, instant)))
+        self._history.append((instant.t, values_of(self._robot, instant)))
 
     def show(self) -> None:
-        """Draw it."""
-        if len(self._kept) < 2:
+        """Draw the curves."""
+        if len(self._history) < 2:
             return
-        t = np.array([time for time, _ in self._kept])
-        names = self._kept[-1][1]
-        self._plots.show(t, {name: np.array([values[name] for _, values in self._kept]) for name in names}, t[-1])
+        t = np.array([time for time, _ in self._history])
+        names = self._history[-1][1]
+        curves = {name: np.array([values[name] for _, values in self._history]) for name in names}
+        self._plots.show(t, curves, t[-1])
 
     def remove(self) -> None:
-        """Take the curves off the page."""
+        """Remove the curves from the page."""
         self._plots.remove()

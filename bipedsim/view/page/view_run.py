@@ -1,4 +1,4 @@
-"""A run on a page, or in one file that plays it."""
+"""Show a recorded run on a page, or write a static HTML file that plays it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from bipedsim.errors import RecordingError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
 from bipedsim.view.animation import about_run, ground_of
-from bipedsim.view.page.beside import Beside
+from bipedsim.view.page.beside import SidePanel
 from bipedsim.view.page.frames import RATE, Frames, frames_of, read_thinned
 from bipedsim.view.page.page import Page, import_viser
 from bipedsim.view.page.params import LOCAL, PORT
 from bipedsim.view.page.replay import Replay
 
 IN_FILE = 30_000
-"""Triangles of a robot in a file at most: they are as much of its size as a minute of motion."""
+"""Maximum number of triangles of a robot in a static file; they are as large as a minute of motion."""
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """What it takes to show a run.
+class ViewedRun:
+    """Data needed to show a run.
 
     Attributes:
-        robot, ground, frames: What ran, on what, when.
-        title: What it was.
+        robot, ground, frames: Robot, ground and instants of the run.
+        title: Title of the run.
     """
 
     robot: Robot
@@ -44,18 +44,18 @@ def read_shown(
     start: float | None = None,
     stop: float | None = None,
     progress: bool = False,
-) -> Shown:
-    """Read what a page shows of a run, thinned to what a screen can show.
+) -> ViewedRun:
+    """Read the data of a run for a page, thinned to the frame rate of a screen.
 
     Args:
         path: See :func:`bipedsim.load_run`.
-        robot: What ran; None takes the robot whose name the recording has.
-        ground: What it ran on; None takes that of the recording, and z = 0 where it has none.
-        start, stop: Stretch of the run [s]; None is its begin, its end.
-        progress: Show a bar on stderr, where it takes long.
+        robot: Robot of the run; None for the robot named in the recording.
+        ground: Ground of the run; None for that of the recording, or z = 0 without one.
+        start, stop: Interval of the run [s]; None for its begin or end.
+        progress: Whether to show a progress bar on stderr if it takes long.
 
     Raises:
-        RecordingError: Nothing readable is there, or it lacks what a configuration needs; the message says what.
+        RecordingError: The path contains no readable run, or the run lacks data for a configuration.
         ConfigError: viser is not installed.
     """
     import_viser()
@@ -64,11 +64,11 @@ def read_shown(
         robot = robot_of(recording)
     frames = frames_of(recording, robot, progress)
     title = "   ".join(filter(None, (robot.name, about_run(recording))))
-    return Shown(robot, ground or ground_of(recording), frames, title)
+    return ViewedRun(robot, ground or ground_of(recording), frames, title)
 
 
-def open_replay(shown: Shown, host: str = LOCAL, port: int = PORT, speed: float = 1.0) -> tuple[Page, Replay]:
-    """Return a page of the run, and what plays it: call its ``run``.
+def open_replay(shown: ViewedRun, host: str = LOCAL, port: int = PORT, speed: float = 1.0) -> tuple[Page, Replay]:
+    """Return a page of the run and its player; call the player's ``run``.
 
     Raises:
         ConfigError: No port is free.
@@ -77,27 +77,27 @@ def open_replay(shown: Shown, host: str = LOCAL, port: int = PORT, speed: float 
     return page, Replay(page, shown.robot, shown.frames, speed)
 
 
-def write_html(shown: Shown, path: Path, progress: bool = False) -> str:
-    """Write a run as one file that plays in any browser, without a server and without anything from the network.
+def write_html(shown: ViewedRun, path: Path, progress: bool = False) -> str:
+    """Write a run as a static HTML file that plays in any browser, without a server and without network access.
 
     Args:
         shown: The run.
-        path: .html; folders that are missing are made.
-        progress: Show a bar on stderr.
+        path: .html; missing folders are created.
+        progress: Whether to show a progress bar on stderr.
 
     Returns:
-        What was simplified for it, and its size.
+        Number of frames, simplifications and size of the file, as a text.
 
     Raises:
         RecordingError: The file cannot be written.
     """
     page = Page(shown.robot, shown.ground, LOCAL, 0, shown.frames.objects, shown.title, IN_FILE)
     try:
-        beside, at = Beside(shown.robot, page.scene.bodies), 0.0
+        side_panel, at = SidePanel(shown.robot, page.scene.bodies), 0.0
         recorder = page.server.get_scene_serializer()
         for i in tqdm(range(len(shown.frames)), desc="frames", unit="frame", disable=not progress, leave=False):
             instant = shown.frames.instant(i)
-            beside.add(at, instant, page.scene.show(instant))
+            side_panel.add(at, instant, page.scene.show(instant))
             after = float(shown.frames.t[min(i + 1, len(shown.frames) - 1)] - shown.frames.t[i])
             after = after if after > 0.0 else 1.0 / RATE
             recorder.insert_sleep(after)
@@ -106,7 +106,7 @@ def write_html(shown: Shown, path: Path, progress: bool = False) -> str:
     finally:
         page.close()
     body = text.rindex("</body>")
-    text = text[:body] + beside.html(shown.title, " ".join(shown.frames.notes)) + text[body:]
+    text = text[:body] + side_panel.html(shown.title, " ".join(shown.frames.notes)) + text[body:]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -20,7 +20,7 @@ pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
 from bipedsim.config import RunConfig
 from bipedsim.runs import run
 from bipedsim.view.animation.scene import FORCE_COLOUR
-from bipedsim.view.page import Instant, Page, Replay, Shown, open_replay, read_shown, write_html
+from bipedsim.view.page import Instant, Page, Replay, ViewedRun, open_replay, read_shown, write_html
 from bipedsim.view.page.beside import axis
 from bipedsim.view.page.figures import BODY_ID, FOOT_ID, TIME_ID
 from bipedsim.view.page.plots import curves_of
@@ -61,7 +61,7 @@ def opened(chromium: Callable[[str], Tab]) -> Iterator[Callable[[str], Tab]]:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
     """biped14 takes its first steps."""
     path = tmp_path_factory.mktemp("runs") / "walk.npz"
     recording, _ = run(RunConfig(scenario="walk", duration=3.0))
@@ -70,7 +70,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
 
 
 @pytest.fixture
-def played(shown: Shown) -> Iterator[tuple[Page, Replay]]:
+def played(shown: ViewedRun) -> Iterator[tuple[Page, Replay]]:
     page, replay = open_replay(shown, port=0, speed=SLOWLY)
     wait = replay._playing.wait
 
@@ -104,7 +104,7 @@ def press(tab: Tab, name: str) -> None:
     button.dispatch_event("click")
 
 
-def foot_points(shown: Shown, instant: Instant, k: int) -> tuple[np.ndarray, np.ndarray]:
+def foot_points(shown: ViewedRun, instant: Instant, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return CoP and force of foot ``k`` in the world, by pinocchio alone."""
     robot = shown.robot
     data = robot.model.createData()
@@ -151,7 +151,7 @@ def test_nothing_moves_after_a_pause(played: tuple[Page, Replay]) -> None:
 
 
 @pytest.mark.slow
-def test_replay_follows_the_reader(opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]) -> None:
+def test_replay_follows_the_reader(opened: Callable[[str], Tab], shown: ViewedRun, played: tuple[Page, Replay]) -> None:
     page, replay = played
     tab = opened(page.address + CAMERA)
     assert tab.text(TIME_ID) == f"t = {shown.frames.t[0]:.3f} s"
@@ -185,7 +185,7 @@ def test_replay_follows_the_reader(opened: Callable[[str], Tab], shown: Shown, p
 
 @pytest.mark.slow
 def test_arrow_and_cop_are_where_they_must_be(
-    opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
+    opened: Callable[[str], Tab], shown: ViewedRun, played: tuple[Page, Replay]
 ) -> None:
     page, replay = played
     modes = shown.frames.recording.mode
@@ -218,7 +218,7 @@ KNEE = "r_knee"
 
 
 @pytest.mark.slow
-def test_a_file_plays_without_a_server(opened: Callable[[str], Tab], shown: Shown, tmp_path: Path) -> None:
+def test_a_file_plays_without_a_server(opened: Callable[[str], Tab], shown: ViewedRun, tmp_path: Path) -> None:
     path = tmp_path / "walk.html"
     said = write_html(shown, path)
     assert f"{len(shown.frames)} frames" in said
@@ -296,7 +296,7 @@ PIXELS = """title => {
 
 @pytest.mark.slow
 def test_a_foot_in_the_air_has_no_curve_of_its_cop(
-    opened: Callable[[str], Tab], shown: Shown, played: tuple[Page, Replay]
+    opened: Callable[[str], Tab], shown: ViewedRun, played: tuple[Page, Replay]
 ) -> None:
     page, replay = played
     replay.go(float(shown.frames.t[-1]))

@@ -13,7 +13,7 @@ from bipedsim.config import RunConfig
 from bipedsim.model import Robot, load_robot
 from bipedsim.recording import Recording
 from bipedsim.runs import run
-from bipedsim.view.page.frames import RATE, Frames, Thinned, frames_of, pushes_at, read_thinned
+from bipedsim.view.page.frames import RATE, Frames, ThinnedFrames, frames_of, pushes_at, read_thinned
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def moving(robot: Robot, rate: float, seconds: float) -> Recording:
 @pytest.mark.parametrize("block", [7, 100, 10_000])
 def test_a_run_of_any_rate_has_thirty_frames_a_second_at_most(robot: Robot, rate: float, block: int) -> None:
     recording = moving(robot, rate, 1.5)
-    thinned = Thinned()
+    thinned = ThinnedFrames()
     for start in range(0, len(recording), block):
         thinned.add(recording.rows(slice(start, start + block)))
     t = thinned.recording.t
@@ -52,7 +52,7 @@ def test_the_last_row_which_nobody_answers_shows_what_the_controller_showed_last
     """100 ms are three frames: the last row is one."""
     recording, _ = run(RunConfig(scenario="walk", duration=0.1))
     assert np.isnan([values[-1] for values in recording.readouts.values()]).all()
-    thinned = Thinned()
+    thinned = ThinnedFrames()
     for start in range(0, len(recording), block):
         thinned.add(recording.rows(slice(start, start + block)))
     shown = thinned.recording
@@ -63,7 +63,7 @@ def test_the_last_row_which_nobody_answers_shows_what_the_controller_showed_last
     # One that stopped showing it before says nothing.
     for values in recording.readouts.values():
         values[-2] = np.nan
-    silent = Thinned()
+    silent = ThinnedFrames()
     silent.add(recording)
     assert np.isnan([values[-1] for values in silent.recording.readouts.values()]).all()
 

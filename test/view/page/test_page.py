@@ -120,7 +120,7 @@ def test_the_robot_stays_in_the_middle_while_it_is_followed(page: Page, robot: R
     com = pin.centerOfMass(robot.model, robot.model.createData(), q)
     np.testing.assert_allclose(page.scene.offset[:2], -com[:2])
     page.scene.follows = False
-    page.scene.stay()
+    page.scene.reset_offset()
     page.show(Instant(t=9.1, q=q))
     np.testing.assert_allclose(in_picture(page, "/world").translation, 0.0)
 

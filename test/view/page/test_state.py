@@ -11,7 +11,7 @@ from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.view.page import Instant
 from bipedsim.view.page.marks import support_polygon
-from bipedsim.view.page.state import UNKNOWN, State, mode_text, state_of
+from bipedsim.view.page.state import UNKNOWN, DerivedState, mode_text, state_of
 
 GRAVITY = 9.81
 
@@ -21,7 +21,7 @@ def robot() -> Robot:
     return load_robot("biped14")
 
 
-def at(robot: Robot, instant: Instant, ground: Ground | None = None) -> State:
+def at(robot: Robot, instant: Instant, ground: Ground | None = None) -> DerivedState:
     return state_of(robot, ground or Ground.flat(), robot.model.createData(), instant)
 
 
