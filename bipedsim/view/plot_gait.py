@@ -35,8 +35,8 @@ def plot_gaits(gaits: Sequence[Gait], path: Path | str, title: str = "") -> None
             for k, gait in enumerate(gaits):
                 curves = np.array([stance.force[:, part] for stance in gait.stances])
                 ax.plot(percent, curves.T, color=foot_colour(k), linewidth=0.5, alpha=0.4)
-                label = f"{gait.name}: {len(curves)} stances, {gait.weight:.0f} N"
-                ax.plot(percent, curves.mean(axis=0), color=foot_colour(k), linewidth=2.0, label=label)
+                summary = f"{gait.name}: {len(curves)} stances, {gait.weight:.0f} N"
+                ax.plot(percent, curves.mean(axis=0), color=foot_colour(k), linewidth=2.0, label=summary)
             ax.set_title(label)
             ax.set_xlabel("stance [%]")
         axes[0].legend()
