@@ -46,9 +46,9 @@ def columns_of(panels: Sequence[str]) -> tuple[str, ...]:
 class Thinned:
     """Collects a run block by block; in each time interval of a long run it keeps only the rows with extremes.
 
-    It keeps the first and the last row of each block. It also keeps the rows where a displayed value has its minimum or
-    maximum: a curve, a telemetry signal, a coordinate of the base, or a coordinate or velocity of an object. Finally,
-    it keeps the first row of each contact mode. The kept rows are unchanged.
+    It keeps the first and the last row of each block, and the first row of each contact mode. It also keeps the rows
+    where a displayed value has its minimum or maximum. These values are curves, telemetry signals, coordinates of the
+    base, and coordinates and velocities of objects. The kept rows are unchanged.
 
     Args:
         panels: Panels to be drawn.

@@ -1,8 +1,8 @@
 """Exchange the messages of a control loop between two processes with minimum effort: raw bytes and a wait set.
 
 ``python -m bipedsim_ros.bench.bare there ...`` answers every message on /joint_states with a message on
-/effort_controller/commands, after it has read the messages of the other sensors. ``here`` sends the measurements, waits
-for the commands, and prints the round-trip times.
+/effort_controller/commands. It reads the messages of the other sensors first. The process ``here`` sends the
+measurements, waits for the commands, and prints the round-trip times.
 """
 
 from __future__ import annotations

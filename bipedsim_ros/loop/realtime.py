@@ -48,8 +48,8 @@ def _run_in_short_slices() -> None:
     """Give every present and future thread of this process a core soon, but for short slices.
 
     Since Linux 6.12, a running thread of any nice value may use the rest of its slice (1 to 3 ms) before a thread that
-    wakes up gets the core, unless the latter has a shorter slice. Any process may request this; older kernels ignore
-    the request.
+    wakes up gets the core. A thread with a shorter slice gets it at once. Any process may request this; older kernels
+    ignore the request.
     """
     call = _SET_ATTRIBUTES.get(os.uname().machine)
     if call is None:

@@ -3,8 +3,9 @@
 The stamps of /joint_states are the clock of the schedule. A schedule therefore has the same effect on a real robot and
 on a simulated one at any speed. Stamps of a wall clock are relative to the first stamp.
 
-The node publishes ten times per second of this time, as a joystick would: once at the first joint states after
-another node subscribes, and then whenever the stamps pass a multiple of 0.1 s. In lock_step, controller_node waits for
+The node publishes ten times per second of this time, as a joystick would. The first message answers the first joint
+states after another node has subscribed. Further messages follow whenever the stamps pass a multiple of 0.1 s. In
+lock_step, controller_node waits for
 each of these messages (``cmd_vel_period``), so runs are repeatable to the bit. The node sleeps in between, because a
 process that wakes up a thousand times a second would occupy the core on which controllers wait for the same message.
 """

@@ -1,7 +1,7 @@
 """Declare ROS parameters from dataclass fields, which define name, default, unit, range, choices and meaning.
 
 A node reads its parameters through :class:`Parameters`. It checks them with the same rules as YAML files and the
-command line, and refuses undeclared parameters: a misspelt name is an error and does not silently use a default.
+command line. It also refuses undeclared parameters, so that a misspelt name is an error and not silently ignored.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ``view_node`` does so, and ``bipedsim view`` without a recording.
 
-The node only observes: it reads the newest messages of the robot and its simulator with best effort, as often as the
-page is updated, and no other node waits for it. The controls of the page use the public services and topics.
+The node only observes. It reads the newest messages of the robot and its simulator with best effort, as often as the
+page is updated. No other node waits for it. The controls of the page use the public services and topics.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ def _far_end(body: pin.Inertia) -> Array | None:
 def _mirrored(robot: Robot, trunk: int, ends: Mapping[int, Array]) -> dict[int, Array]:
     """Return ``ends``, each (3,) in the frame of its joint [m], with mirror images for left and right limbs.
 
-    If two joints are mirror images in the frame of the trunk of the standing robot, the ends of their bodies become
-    the mean of one end and the mirrored other end. A robot often has the same gripper, rotated by 180 degrees, as both
+    Two joints may be mirror images in the frame of the trunk of the standing robot. The ends of their bodies then
+    become the mean of one end and the mirrored other end. A robot often has the same gripper, rotated by 180 degrees, as both
     hands. Its CoM is then ahead of one joint and behind the other.
     """
     model, result = robot.model, dict(ends)
