@@ -183,7 +183,7 @@ def _plot(ax: Axes, shared: Any, time_line: Any, sources: _Sources) -> Any:
         y_range=Range1d(*ax.get_ylim()),
         x_axis_type=kinds.get(ax.get_xscale(), "linear"),
         y_axis_type=kinds.get(ax.get_yscale(), "linear"),
-        title="\n".join(filter(None, (ax.get_title(where) for where in ("left", "center", "right")))) or None,
+        title="\n".join(filter(None, (ax.get_title(location) for location in ("left", "center", "right")))) or None,
         toolbar_location=None,
         tools="",
         match_aspect=equal,
@@ -231,7 +231,7 @@ def _dress(plot: Any, ax: Axes) -> None:
     from bokeh.models import FixedTicker
     from matplotlib.text import Text
 
-    titles = (ax.get_title(where) for where in ("left", "center", "right"))
+    titles = (ax.get_title(location) for location in ("left", "center", "right"))
     title = next(filter(None, titles), "")
     for text in ax.get_children():
         if not (isinstance(text, Text) and title and text.get_text() == title):

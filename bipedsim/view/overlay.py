@@ -107,7 +107,7 @@ class Comparison:
         self._runs = self._aligned(runs, requested)
         self._panels: dict[str, tuple[PanelPlot, list[dict[tuple[str, int], Axes]]]] = {}
         for name in requested:
-            self._add(name, given=panels is not USUAL_PANELS)
+            self._add(name, requested=panels is not USUAL_PANELS)
         if not self._panels:
             raise NothingCommonError(self.notes)
         # The height of each plot includes a title, which is drawn only once here.
@@ -171,7 +171,7 @@ class Comparison:
                 partly.setdefault(tuple(names), []).append(column)
         self.notes += [f"only in {', '.join(names)}: {', '.join(columns)}" for names, columns in partly.items()]
 
-    def _add(self, panel: str, given: bool) -> None:
+    def _add(self, panel: str, requested: bool) -> None:
         """Draw a panel for each run separately; note an omission if the panel was requested or some run has it."""
         if panel in BARS:
             self.notes.append(f"without {panel}: {BARS[panel]}")
@@ -184,7 +184,7 @@ class Comparison:
             except RecordingError as error:
                 missing[name] = str(error)
         if missing:
-            if given or pages:
+            if requested or pages:
                 reasons = (
                     dict.fromkeys(missing.values()) if not pages else [f"{name}: {missing[name]}" for name in missing]
                 )

@@ -129,7 +129,7 @@ def fit_titles(figure: Figure) -> None:
     figure.draw_without_rendering()
     for ax in figure.axes:
         end = ax.figure.bbox.x1 - _MARGIN * ax.figure.bbox.width
-        titles = {ax.get_title(where) for where in ("left", "center", "right")} - {""}
+        titles = {ax.get_title(location) for location in ("left", "center", "right")} - {""}
         for text in ax.get_children():
             if isinstance(text, Text) and text.get_text() in titles and text.get_window_extent().x1 > end:
                 _fit(figure, text, end - text.get_window_extent().x0)

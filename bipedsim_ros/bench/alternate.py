@@ -96,9 +96,9 @@ class LoopBench:
         options = ["--robot", s.robot, "--priority", str(self._priority(clock)), *["--helped"] * helped]
         rate = "1000" if clock == "real_time" else "0"
         module = "bipedsim_ros.bench.bare"
-        there = self._start([module, "there", *options])
-        here = self._start([module, "here", *options, "--rate", rate, "--rounds", str(round(1000 * s.seconds))])
-        printed = self._finish(here, there)
+        answering = self._start([module, "there", *options])
+        asking = self._start([module, "here", *options, "--rate", rate, "--rounds", str(round(1000 * s.seconds))])
+        printed = self._finish(asking, answering)
         try:
             values = json.loads(printed.strip().splitlines()[-1])
         except (IndexError, ValueError) as error:

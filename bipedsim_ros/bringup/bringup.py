@@ -178,7 +178,7 @@ class _LaunchInputs:
     """Checked inputs from which the nodes of a launch are derived.
 
     Attributes:
-        given: Arguments set by the user, the vendor bridge or the scenario.
+        user_arguments: Arguments set by the user, the vendor bridge or the scenario.
         arguments: All arguments, defaults included.
         scenario: The scenario, if any.
         files: YAML files with ROS parameters.
@@ -186,7 +186,7 @@ class _LaunchInputs:
         stats_file: File for the statistics of sim_node, if any.
     """
 
-    given: Mapping[str, Any]
+    user_arguments: Mapping[str, Any]
     arguments: Arguments
     scenario: Scenario | None
     files: tuple[Path, ...]
@@ -195,7 +195,7 @@ class _LaunchInputs:
 
     def chosen(self, names: Iterable[str]) -> dict[str, Any]:
         """Return those of the named arguments that are set."""
-        return {name: self.given[name] for name in names if name in self.given}
+        return {name: self.user_arguments[name] for name in names if name in self.user_arguments}
 
     @property
     def walks(self) -> bool:
@@ -204,7 +204,7 @@ class _LaunchInputs:
 
 
 def plan(
-    given: Mapping[str, Any],
+    user_arguments: Mapping[str, Any],
     controller_params: Mapping[str, Any] | None = None,
     contact_params: Mapping[str, Any] | None = None,
     stats_file: Path | None = None,
@@ -214,7 +214,7 @@ def plan(
     """Return the nodes to start and their parameters.
 
     Args:
-        given: Arguments that the user has set; the others keep their defaults.
+        user_arguments: Arguments that the user has set; the others keep their defaults.
         controller_params: Parameters of the controller by their own names.
         contact_params: Parameters of the contact model by their own names.
         stats_file: File for the statistics of sim_node; controller_node writes ``controller.json`` next to it.
@@ -224,21 +224,21 @@ def plan(
     Raises:
         ConfigError: An argument is invalid, or the folder of the recording already contains a bag.
     """
-    from_mapping(Arguments, given, "bring-up")
-    scenario = get_scenario(given["scenario"]) if given.get("scenario") else None
-    if given.get("interface"):
-        given = _with_interface(given)
+    from_mapping(Arguments, user_arguments, "bring-up")
+    scenario = get_scenario(user_arguments["scenario"]) if user_arguments.get("scenario") else None
+    if user_arguments.get("interface"):
+        user_arguments = _with_interface(user_arguments)
     elif interface_params:
         raise ConfigError(f"parameters of an interface were given ({', '.join(interface_params)}), but no interface")
     if scenario is not None:
-        given = {**_defaults(scenario), **given}
-    arguments = from_mapping(Arguments, given, "bring-up")
+        user_arguments = {**_defaults(scenario), **user_arguments}
+    arguments = from_mapping(Arguments, user_arguments, "bring-up")
     if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
         find_controller(arguments.controller, (NO_CONTROLLER,))
     namespace = namespace_of(arguments.namespace)
     run_folder = _run_folder(arguments, overwrite)
     files = _params_files(arguments, namespace)
-    inputs = _LaunchInputs(given, arguments, scenario, files, run_folder, stats_file)
+    inputs = _LaunchInputs(user_arguments, arguments, scenario, files, run_folder, stats_file)
     nodes = [_recorder(inputs)] if run_folder is not None else []
     simulator = _simulator(inputs, contact_params)
     nodes.append(simulator)
@@ -258,10 +258,10 @@ def plan(
     if arguments.rviz:
         nodes.append(_rviz(namespace))
     if _wants_state_publisher(arguments):
-        robot = given.get("robot") or _value_in_files(files, "robot") or arguments.robot
+        robot = user_arguments.get("robot") or _value_in_files(files, "robot") or arguments.robot
         nodes.append(_state_publisher(robot))
     remappings = _remappings(arguments.remap, namespace)
-    log_level = str(given.get("log_level", ""))
+    log_level = str(user_arguments.get("log_level", ""))
     named = (
         replace(node, namespace=namespace, remappings=(*remappings, *node.remappings), log_level=log_level)
         for node in nodes
@@ -451,10 +451,10 @@ def _rviz(namespace: str) -> NodeProcess:
     prefixes = (*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix)
     shares = [Path(prefix, "share", "bipedsim") for prefix in prefixes if prefix]
     # An editable install has no files in the prefix; then the repository contains the configuration.
-    places = [folder / "config" / "bipedsim.rviz" for folder in (*shares, Path(__file__).parents[2])]
-    config = next((place for place in places if place.is_file()), None)
+    candidates = [folder / "config" / "bipedsim.rviz" for folder in (*shares, Path(__file__).parents[2])]
+    config = next((candidate for candidate in candidates if candidate.is_file()), None)
     if config is None:
-        raise ConfigError(f"rviz = true: none of {', '.join(map(str, places))} is there: install bipedsim again")
+        raise ConfigError(f"rviz = true: none of {', '.join(map(str, candidates))} is there: install bipedsim again")
     # Topic names in an RViz configuration are absolute.
     configured = dict.fromkeys(re.findall(r"Value: (/\S+)", config.read_text(encoding="utf-8")))
     names = [*configured, topics.TF.name, topics.TF_STATIC.name, topics.CLOCK.name] if namespace else []
@@ -479,10 +479,10 @@ def _remappings(text: str, namespace: str) -> tuple[tuple[str, str], ...]:
         ConfigError: A part is not a pair, or names a topic outside the namespace, which ROS would silently ignore.
     """
     pairs = [part.partition(":=") for part in text.replace(",", " ").split()]
-    wrong = ["".join(pair) for pair in pairs if not all(pair)]
-    if wrong:
+    invalid = ["".join(pair) for pair in pairs if not all(pair)]
+    if invalid:
         raise ConfigError(
-            f"remap: {', '.join(map(repr, wrong))} must be FROM:=TO, such as /imu/data:=/torso_imu/imu, with blanks "
+            f"remap: {', '.join(map(repr, invalid))} must be FROM:=TO, such as /imu/data:=/torso_imu/imu, with blanks "
             "between several"
         )
     for old, _, _ in pairs:
@@ -494,16 +494,16 @@ def _remappings(text: str, namespace: str) -> tuple[tuple[str, str], ...]:
     return tuple((old, new) for old, _, new in pairs)
 
 
-def namespace_of(given: str) -> str:
+def namespace_of(text: str) -> str:
     """Return a namespace with its leading slash, or an empty text for none.
 
     Raises:
         ConfigError: The name is not a valid namespace.
     """
-    bare = given.strip("/")
+    bare = text.strip("/")
     if bare and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", bare, re.ASCII):
         raise ConfigError(
-            f"namespace = {given!r} must be names of letters, digits and _, which begin with no digit, with / between "
+            f"namespace = {text!r} must be names of letters, digits and _, which begin with no digit, with / between "
             "them: r1, or lab/r1"
         )
     return f"/{bare}" if bare else ""
@@ -524,7 +524,7 @@ def _check_reaches(path: Path, namespace: str) -> None:
             )
 
 
-def _with_interface(given: Mapping[str, Any]) -> dict[str, Any]:
+def _with_interface(user_arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments for a vendor bridge: external programs control the robot instead of a controller node.
 
     The drives hold the last command when a program stops sending, as on a machine without a command timeout.
@@ -532,19 +532,19 @@ def _with_interface(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: A controller or lock step is requested, or the bridge needs software that is not installed.
     """
-    get_interface(given["interface"])
-    if given.get("controller", NO_CONTROLLER) != NO_CONTROLLER:
+    get_interface(user_arguments["interface"])
+    if user_arguments.get("controller", NO_CONTROLLER) != NO_CONTROLLER:
         raise ConfigError(
-            f"interface = {given['interface']!r} has its programs control the robot, and controller = "
-            f"{given['controller']!r} would, too: leave one of them out"
+            f"interface = {user_arguments['interface']!r} has its programs control the robot, and controller = "
+            f"{user_arguments['controller']!r} would, too: leave one of them out"
         )
-    if given.get("clock") == "lock_step":
+    if user_arguments.get("clock") == "lock_step":
         raise ConfigError(
-            f"interface = {given['interface']!r}: its programs go by a clock of their own, and do not answer each "
-            "state as clock = 'lock_step' asks for: leave it out"
+            f"interface = {user_arguments['interface']!r}: its programs go by a clock of their own, and do not answer "
+            "each state as clock = 'lock_step' asks for: leave it out"
         )
-    timeout = {} if given.get("params_file") else {"timeout_mode": "hold"}
-    return {**timeout, **given, "controller": NO_CONTROLLER}
+    timeout = {} if user_arguments.get("params_file") else {"timeout_mode": "hold"}
+    return {**timeout, **user_arguments, "controller": NO_CONTROLLER}
 
 
 def node_names() -> tuple[str, ...]:
@@ -582,13 +582,13 @@ def parameters_text(node: NodeProcess) -> str:
     return str(yaml.dump(values, Dumper=_Quoting, sort_keys=False, width=math.inf))
 
 
-def refuse_misspelt(kind: str, given: Iterable[str], known: Collection[str], where: str) -> None:
+def refuse_misspelt(kind: str, names: Iterable[str], known: Collection[str], where: str) -> None:
     """Refuse names that resemble one of the ``known`` names; other unknown names may be meant for other programs.
 
     Raises:
         UnknownNameError: A name is misspelt.
     """
-    for name in given:
+    for name in names:
         if name not in known and closest(name, known):
             raise UnknownNameError(kind, name, known, where)
 

@@ -35,18 +35,19 @@ def main(args: argparse.Namespace) -> int:
         ConfigError: rclpy is not installed, or not for the version of the given interpreter.
     """
     require_rclpy()
-    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
-    theirs = ours if args.python is None else version_of(args.python)
-    if theirs != ours:
+    own_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    other_version = own_version if args.python is None else version_of(args.python)
+    if other_version != own_version:
         raise ConfigError(
-            f"{args.python} is Python {theirs}, and rclpy in {packages()} was made for {ours}: take a Python {ours}, "
-            f"or run `make PYTHON=python{theirs} setup` in another checkout and use that one"
+            f"{args.python} is Python {other_version}, and rclpy in {packages()} was made for {own_version}: take a "
+            f"Python {own_version}, or run `make PYTHON=python{other_version} setup` in another checkout and use that "
+            "one"
         )
     for name, value in variables(args.network, os.environ).items():
         print(f"export {name}={shlex.quote(value)}")
     print(
-        f'for a shell: eval "$(bipedsim env)", then start Python {ours} of any environment. Its own packages come '
-        f"after those of {packages()}; to have them first, unset PYTHONPATH and write that folder into a file "
+        f'for a shell: eval "$(bipedsim env)", then start Python {own_version} of any environment. Its own packages '
+        f"come after those of {packages()}; to have them first, unset PYTHONPATH and write that folder into a file "
         "bipedsim.pth in its site-packages",
         file=sys.stderr,
     )

@@ -38,12 +38,12 @@ _NODES = ("recorder_node", "controller_node", "commander_node", "view_node")
 
 
 def plan_robot(
-    given: Mapping[str, Any], controller_params: Mapping[str, Any] | None = None, overwrite: bool = False
+    user_arguments: Mapping[str, Any], controller_params: Mapping[str, Any] | None = None, overwrite: bool = False
 ) -> BringUp:
     """Return the nodes to start for a running robot.
 
     Args:
-        given: Arguments that the user has set, of :data:`ROBOT_ARGUMENTS`; the others keep their defaults.
+        user_arguments: Arguments that the user has set, of :data:`ROBOT_ARGUMENTS`; the others keep their defaults.
         controller_params: Parameters of the controller by their own names.
         overwrite: See :func:`bipedsim_ros.bringup.plan`.
 
@@ -51,12 +51,12 @@ def plan_robot(
         ConfigError: An argument is invalid, the scenario needs a simulator, or there is nothing to start.
         UnknownNameError: An argument does not apply to a robot.
     """
-    for name in given:
+    for name in user_arguments:
         if name not in ROBOT_ARGUMENTS:
             raise UnknownNameError("argument", name, ROBOT_ARGUMENTS, "bring-up of a controller")
-    if given.get("scenario"):
-        _check_scenario(given["scenario"])
-    bringup = plan(given, controller_params, overwrite=overwrite)
+    if user_arguments.get("scenario"):
+        _check_scenario(user_arguments["scenario"])
+    bringup = plan(user_arguments, controller_params, overwrite=overwrite)
     nodes = tuple(_beside_robot(node) for node in bringup.nodes if node.executable in _NODES)
     if not nodes:
         raise ConfigError(f"controller = {NO_CONTROLLER} and no record: there is nothing to start")
@@ -97,8 +97,8 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_ros.bringup.runner import discard_empty, outputs_replaced, run_bringup, say
 
     require_rclpy()
-    given = from_text({name: getattr(args, name) or "" for name in ROBOT_ARGUMENTS})
-    bringup = plan_robot(given, key_values(args.set, "--set"), args.overwrite)
+    user_arguments = from_text({name: getattr(args, name) or "" for name in ROBOT_ARGUMENTS})
+    bringup = plan_robot(user_arguments, key_values(args.set, "--set"), args.overwrite)
     check_names(bringup)
     folder = bringup.run_folder
     with outputs_replaced(folder):

@@ -444,19 +444,19 @@ def run_arguments(args: argparse.Namespace) -> int:
     from bipedsim.cli import code_of, key_values
 
     require_rclpy()
-    given = from_text({name: getattr(args, name) or "" for name in argument_names()})
+    user_arguments = from_text({name: getattr(args, name) or "" for name in argument_names()})
     controller_params = key_values(args.set, "--set")
     if args.demo:
-        given = {**DEMO.arguments, **given}
+        user_arguments = {**DEMO.arguments, **user_arguments}
         controller_params = {**DEMO.controller_params, **controller_params}
     overwrite = args.overwrite or args.demo
     with tempfile.TemporaryDirectory(prefix="bipedsim-") as scratch:
         contact_params = key_values(args.contact_set, "--contact-set")
         stats_file = Path(scratch) / "sim.json"
-        env, namespace = environment(given.get("network", "")), str(given.get("namespace", ""))
+        env, namespace = environment(user_arguments.get("network", "")), str(user_arguments.get("namespace", ""))
         with looking_for_robots(env, namespace) as refuse_others:
             interface_params = key_values(args.interface_set, INTERFACE_SET)
-            bringup = plan(given, controller_params, contact_params, stats_file, overwrite, interface_params)
+            bringup = plan(user_arguments, controller_params, contact_params, stats_file, overwrite, interface_params)
             check_names(bringup)
             refuse_others()
         if bringup.run_folder is not None:

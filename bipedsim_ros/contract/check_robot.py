@@ -112,10 +112,10 @@ def main(args: argparse.Namespace) -> int:
 def _remappings(texts: Sequence[str]) -> dict[str, str]:
     result = {}
     for text in texts:
-        name, sign, other = text.partition(":=")
-        if not (sign and name.startswith("/") and other.startswith("/")):
+        name, sign, robot_name = text.partition(":=")
+        if not (sign and name.startswith("/") and robot_name.startswith("/")):
             raise ConfigError(f"--remap {text!r}: expected TOPIC:=OTHER, for example {topics.IMU.name}:=/torso_imu/imu")
-        result[name] = other
+        result[name] = robot_name
     return result
 
 

@@ -35,13 +35,13 @@ def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> Non
             ", ".join(contract.command_joints),
             "run the controller with the robot's order: its parameter joints",
         )
-    seen = evidence.read(contract.commands)
-    if seen is None:
+    observed = evidence.read(contract.commands)
+    if observed is None:
         if contract.commands.found_as in evidence.topics:
             report.not_checked("round trip", "no controller sends commands, and check-robot never does")
         return
     nu = contract.robot.nu
-    commands = seen.columns.values["data"]
+    commands = observed.columns.values["data"]
     # The layout names the blocks of an impedance; each block contains one number per joint.
     blocks = commands.shape[1] // nu if contract.takes == "impedance" else 1
     right, finite = commands.shape[1] == max(1, blocks) * nu, bool(np.isfinite(commands).all())
@@ -58,7 +58,7 @@ def check_commands(contract: Contract, evidence: Evidence, out: Findings) -> Non
     joints = read_joints(contract, evidence) if states is not None and states.messages else None
     if states is None or joints is None:
         return
-    measured, sent = np.array(states.sent)[rising(states.columns.stamp)], np.array(seen.sent)
+    measured, sent = np.array(states.sent)[rising(states.columns.stamp)], np.array(observed.sent)
     _check_round_trip(measured, sent, report)
     if contract.takes != "effort":
         report.not_checked("effort", f"the drives close their loops around {contract.takes} commands")
@@ -117,9 +117,11 @@ def _check_effort(contract: Contract, wanted: Array, effort: Array, report: Topi
         report.ok("effort", f"follows the commands, within {float(own.max()):.1%} of the torque")
         return
     rows, columns = linear_sum_assignment(error)
-    moved = [(names[j], names[i]) for i, j in zip(rows, columns, strict=True) if i != j and own[j] > 2 * error[i, j]]
-    if moved and float(np.median(error[rows, columns])) <= FOLLOWS:
-        text = "; ".join(f"{joint} does what is sent for {other}" for joint, other in moved[:6])
+    exchanged = [
+        (names[j], names[i]) for i, j in zip(rows, columns, strict=True) if i != j and own[j] > 2 * error[i, j]
+    ]
+    if exchanged and float(np.median(error[rows, columns])) <= FOLLOWS:
+        text = "; ".join(f"{joint} does what is sent for {commanded_joint}" for joint, commanded_joint in exchanged[:6])
         report.differs(
             "order",
             text,
@@ -128,11 +130,11 @@ def _check_effort(contract: Contract, wanted: Array, effort: Array, report: Topi
         )
         return
     reverse = np.sqrt(((wanted + effort) ** 2).mean(axis=0)) / scale
-    turned = [joint for joint, r, o in zip(names, reverse, own, strict=True) if r <= FOLLOWS < o]
-    if turned:
+    reversed_joints = [joint for joint, r, o in zip(names, reverse, own, strict=True) if r <= FOLLOWS < o]
+    if reversed_joints:
         report.differs(
             "effort sign",
-            f"opposite to the command: {', '.join(turned)}",
+            f"opposite to the command: {', '.join(reversed_joints)}",
             "effort as commanded",
             "turn the sign of command or measurement in the driver",
         )

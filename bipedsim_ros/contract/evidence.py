@@ -92,12 +92,12 @@ class Evidence:
 
     def read(self, topic: ExpectedTopic) -> TopicEvidence | None:
         """Return the observations of a topic if it has messages, all of the expected type; else None."""
-        seen = self.topics.get(topic.found_as)
-        return seen if seen is not None and seen.messages and seen.types == (topic.msgtype,) else None
+        observed = self.topics.get(topic.found_as)
+        return observed if observed is not None and observed.messages and observed.types == (topic.msgtype,) else None
 
     def held_time(self, contract: Contract) -> float | None:
         """Return the time [s] at which a live simulator is held, as before its first command; None if time advances."""
-        stamps = [seen.columns.stamp for topic in contract.sensors if (seen := self.read(topic)) is not None]
+        stamps = [observed.columns.stamp for topic in contract.sensors if (observed := self.read(topic)) is not None]
         if not self.live or not stamps or any(len(np.unique(values)) > 1 for values in stamps):
             return None
         times = {int(values[0]) for values in stamps}
@@ -109,7 +109,7 @@ class Evidence:
         listeners = self.topics.get(contract.commands.found_as, TopicEvidence()).subscriptions
         types = {topic.msgtype for topic in contract.sensors}
         same_types = types & set(self.others.values())
-        return self.live and not same_types and not listeners and not any(seen.publishers for seen in named)
+        return self.live and not same_types and not listeners and not any(observed.publishers for observed in named)
 
 
 def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: float) -> Evidence:

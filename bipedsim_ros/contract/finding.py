@@ -59,9 +59,9 @@ class TopicReport:
         """Report that something is missing."""
         self._note(check, MISSING, "nothing", expected, todo)
 
-    def not_checked(self, check: str, why: str) -> None:
+    def not_checked(self, check: str, reason: str) -> None:
         """Report that a check is impossible."""
-        self._note(check, NOT_CHECKED, why)
+        self._note(check, NOT_CHECKED, reason)
 
     def judge(self, good: bool, check: str, found: str, expected: str, todo: str) -> bool:
         """Report ``found`` as ok or as a difference; return ``good``."""

@@ -94,11 +94,13 @@ def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findin
     assert joints is not None
     known_at = np.isfinite(joints.q) & np.isfinite(joints.v)
     rows = known_at.all(axis=1)
-    lacking = [robot.joint_names[i] for i in np.flatnonzero(~known_at.all(axis=0))]
+    incomplete = [robot.joint_names[i] for i in np.flatnonzero(~known_at.all(axis=0))]
     report.judge(
-        not lacking,
+        not incomplete,
         "finite",
-        f"{(~rows).mean():.1%} of the states lack {', '.join(lacking)}" if lacking else "positions and velocities",
+        f"{(~rows).mean():.1%} of the states lack {', '.join(incomplete)}"
+        if incomplete
+        else "positions and velocities",
         "positions and velocities of all joints",
         "add both state interfaces of these joints to the broadcaster; the controller skips such states",
     )
@@ -274,10 +276,10 @@ def check_wrenches(contract: Contract, evidence: Evidence, standing: bool, out: 
     robot = contract.robot
     medians = []
     for topic in contract.wrenches:
-        seen = evidence.read(topic)
-        if seen is None:
+        observed = evidence.read(topic)
+        if observed is None:
             return
-        wrench = seen.columns.values["wrench"]
+        wrench = observed.columns.values["wrench"]
         if not out.of(topic.found_as).judge(
             bool(np.isfinite(wrench).all()),
             "finite",

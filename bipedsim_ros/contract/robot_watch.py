@@ -29,7 +29,7 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
     expected = {topic.found_as: topic for topic in (*contract.sensors, contract.commands)}
     _discover(node, contract)
     types = dict(node.get_topic_names_and_types())
-    seen = {
+    observed = {
         name: TopicEvidence(tuple(types[name]), _publishers(node, name), _subscriptions(node, name))
         for name in expected
         if name in types
@@ -38,7 +38,7 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
     group = HandledByLoop()
     subscriptions = {}
     for name, topic in expected.items():
-        if name in seen and topic.msgtype in seen[name].types:
+        if name in observed and topic.msgtype in observed[name].types:
             qos = recorder_profile(offered_qos(node, name) or Qos(reliability="best_effort"))
             cls = message_class(topic.msgtype)
             subscriptions[name] = (
@@ -49,10 +49,10 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
     while time.monotonic() < end:
         time.sleep(_POLL_S)
         for name, (subscription, cls) in subscriptions.items():
-            _take_all(subscription.handle, cls, seen[name])
+            _take_all(subscription.handle, cls, observed[name])
     others = {name: msgtypes[0] for name, msgtypes in types.items() if name not in expected}
     source = f"live graph of ROS domain {node.context.get_domain_id()}, {duration:g} s"
-    return Evidence(source, True, seen, others, joints)
+    return Evidence(source, True, observed, others, joints)
 
 
 def _discover(node: Node, contract: Contract) -> None:
@@ -69,13 +69,13 @@ def _discover(node: Node, contract: Contract) -> None:
         time.sleep(0.05)
 
 
-def _take_all(handle: Any, cls: type, seen: TopicEvidence) -> None:
+def _take_all(handle: Any, cls: type, observed: TopicEvidence) -> None:
     while (taken := handle.take_message(cls, True)) is not None:
         data, info = taken
         arrived = info["received_timestamp"] or time.time_ns()
-        seen.sent.append(info["source_timestamp"] or arrived)
-        seen.received.append(arrived)
-        seen.messages.append(data)
+        observed.sent.append(info["source_timestamp"] or arrived)
+        observed.received.append(arrived)
+        observed.messages.append(data)
 
 
 def _publishers(node: Node, name: str) -> tuple[Endpoint, ...]:

@@ -29,16 +29,16 @@ _DAY_NS = 86_400_000_000_000
 def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTopic, out: Findings) -> bool:
     """Check presence, type, QoS and stream of a sensor topic; return whether there are messages to evaluate."""
     report = out.of(topic.found_as)
-    seen = evidence.topics.get(topic.found_as)
-    if seen is None or (seen.publishers == () and not seen.messages):
+    observed = evidence.topics.get(topic.found_as)
+    if observed is None or (observed.publishers == () and not observed.messages):
         report.missing("topic", topic.msgtype, _where_else(evidence, topic))
         return False
-    if not _check_type(seen, topic, report):
+    if not _check_type(observed, topic, report):
         return False
-    _check_publishers(seen, topic, report)
-    if not seen.messages:
+    _check_publishers(observed, topic, report)
+    if not observed.messages:
         reason = "it has a publisher that is silent: is its driver active?"
-        if any(end.node == NO_NAME for end in seen.publishers or ()):
+        if any(end.node == NO_NAME for end in observed.publishers or ()):
             reason = (
                 f"its publisher is {NO_NAME}: discovery is not complete, check again in {NAMING_S:g} s (one that was "
                 "killed stays listed for 20 s)"
@@ -46,7 +46,7 @@ def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTo
         report.missing("messages", f"{contract.rate:g} a second", reason)
         return False
     if topic.frame:
-        frames = seen.columns.frames
+        frames = observed.columns.frames
         report.judge(
             frames == (topic.frame,),
             "frame",
@@ -55,7 +55,7 @@ def check_sensor_topic(contract: Contract, evidence: Evidence, topic: ExpectedTo
             "set frame_id of the broadcaster if it is the same frame by another name; otherwise give the measurement "
             "in that frame, or name the robot's own in robot.yaml",
         )
-    return _check_stamps(contract, seen, report)
+    return _check_stamps(contract, observed, report)
 
 
 def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
@@ -63,11 +63,11 @@ def check_ages(contract: Contract, evidence: Evidence, out: Findings) -> None:
     joints = evidence.topics[contract.joints.found_as]
     times, stamps = np.array(joints.sent), joints.columns.stamp
     for topic in contract.sensors[1:]:
-        seen = evidence.read(topic)
-        if seen is None:
+        observed = evidence.read(topic)
+        if observed is None:
             continue
-        before = np.searchsorted(np.array(seen.sent), times, side="right") - 1
-        age = (stamps - seen.columns.stamp[np.maximum(before, 0)])[before >= 0] * 1e-9
+        before = np.searchsorted(np.array(observed.sent), times, side="right") - 1
+        age = (stamps - observed.columns.stamp[np.maximum(before, 0)])[before >= 0] * 1e-9
         if not len(age):
             continue
         typical, period = float(np.median(age)), 1.0 / contract.rate
@@ -84,25 +84,25 @@ def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -
     """Check the subscribers and the publishers of the command topic."""
     topic = contract.commands
     report = out.of(topic.found_as)
-    seen = evidence.topics.get(topic.found_as)
+    observed = evidence.topics.get(topic.found_as)
     todo = f"start (activate) the {contract.takes} controller that takes {topic.msgtype}" + _takes_instead(
         contract, evidence
     )
-    if seen is None:
+    if observed is None:
         if evidence.live:
             report.missing("topic", "somebody who takes commands", todo)
         else:
             report.not_checked("topic", "not in the bag")
         return
-    if not _check_type(seen, topic, report):
+    if not _check_type(observed, topic, report):
         return
-    if seen.subscriptions is None:
+    if observed.subscriptions is None:
         report.not_checked("listeners", "a bag does not say who listens")
-    elif not seen.subscriptions:
+    elif not observed.subscriptions:
         report.missing("listeners", "somebody who takes commands", todo)
     else:
-        report.ok("listeners", _nodes(seen.subscriptions))
-        reasons = {incompatible(topic.controller, end.qos): end.node for end in seen.subscriptions}
+        report.ok("listeners", _nodes(observed.subscriptions))
+        reasons = {incompatible(topic.controller, end.qos): end.node for end in observed.subscriptions}
         bad = {reason: node for reason, node in reasons.items() if reason}
         report.judge(
             not bad,
@@ -111,7 +111,7 @@ def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -
             "a subscription that a reliable, volatile publisher serves",
             "change the subscription of the effort controller",
         )
-    senders = seen.publishers
+    senders = observed.publishers
     if senders is not None and len(senders) > 1:
         report.differs("senders", _nodes(senders), "one at most", "stop all controllers but one")
 
@@ -123,24 +123,24 @@ def _takes_instead(contract: Contract, evidence: Evidence) -> str:
     return f"; there are topics for others: --takes {' or '.join(kinds)}" if kinds else ""
 
 
-def _check_type(seen: TopicEvidence, topic: ExpectedTopic, report: TopicReport) -> bool:
+def _check_type(observed: TopicEvidence, topic: ExpectedTopic, report: TopicReport) -> bool:
     return report.judge(
-        seen.types == (topic.msgtype,),
+        observed.types == (topic.msgtype,),
         "type",
-        ", ".join(seen.types),
+        ", ".join(observed.types),
         topic.msgtype,
         "let the robot use that type, or remap the topic; two types on one topic never meet",
     )
 
 
-def _check_publishers(seen: TopicEvidence, topic: ExpectedTopic, report: TopicReport) -> None:
-    if seen.publishers is None:
+def _check_publishers(observed: TopicEvidence, topic: ExpectedTopic, report: TopicReport) -> None:
+    if observed.publishers is None:
         report.not_checked("QoS", "the bag does not say what was offered")
         return
-    if len(seen.publishers) > 1:
-        report.differs("publishers", _nodes(seen.publishers), "one", "stop or remap all but the robot's")
-    reasons = {incompatible(end.qos, topic.controller) for end in seen.publishers} - {""}
-    offered = ", ".join(sorted({f"{end.qos.reliability} {end.qos.durability}" for end in seen.publishers}))
+    if len(observed.publishers) > 1:
+        report.differs("publishers", _nodes(observed.publishers), "one", "stop or remap all but the robot's")
+    reasons = {incompatible(end.qos, topic.controller) for end in observed.publishers} - {""}
+    offered = ", ".join(sorted({f"{end.qos.reliability} {end.qos.durability}" for end in observed.publishers}))
     report.judge(
         not reasons,
         "QoS",
@@ -156,10 +156,10 @@ def rising(stamps: Integers) -> Indices:
     return np.flatnonzero(np.concatenate([[True], highest[1:] > highest[:-1]]))
 
 
-def _check_stamps(contract: Contract, seen: TopicEvidence, report: TopicReport) -> bool:
+def _check_stamps(contract: Contract, observed: TopicEvidence, report: TopicReport) -> bool:
     """Check stamps, rate, jitter, losses and latency; return whether time advances in the stream."""
     period = 1.0 / contract.rate
-    stamps = seen.columns.stamp
+    stamps = observed.columns.stamp
     if not stamps.any() and len(stamps) > 1:
         report.differs(
             "stamps", "all zero", "the time of the measurement", "fill header.stamp; controllers reckon by it"
@@ -204,16 +204,16 @@ def _check_stamps(contract: Contract, seen: TopicEvidence, report: TopicReport) 
         # Whole periods are subtracted, because missing states are not jitter.
         off = steps - measured * np.maximum(1.0, np.round(steps / measured))
         jitter = float(np.quantile(np.abs(off), 0.99)) / measured
-        apart = np.diff(np.array(seen.sent)[rows]) * 1e-9
+        send_intervals = np.diff(np.array(observed.sent)[rows]) * 1e-9
         report.measure(
             jitter <= JITTER,
             "jitter",
-            f"stamps {jitter:.1%} of a period (p99); sent {_seconds(float(np.median(apart)))} apart "
-            f"(p99 {_seconds(float(np.quantile(apart, 0.99)))})",
+            f"stamps {jitter:.1%} of a period (p99); sent {_seconds(float(np.median(send_intervals)))} apart "
+            f"(p99 {_seconds(float(np.quantile(send_intervals, 0.99)))})",
             f"stamps at most {JITTER:.0%}",
             "give the robot's loop a real-time priority, or stamp when it measures and not when it publishes",
         )
-    _check_latency(np.array(seen.received)[rows] - stamps[rows], period, report)
+    _check_latency(np.array(observed.received)[rows] - stamps[rows], period, report)
     return True
 
 

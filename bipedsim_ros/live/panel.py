@@ -131,8 +131,8 @@ class Panel:
     def _add_velocity(self, gui: Any, params: TeleopParams) -> None:
         v, w = params.max_linear, params.max_angular
         self._sliders = [
-            gui.add_slider(name, -most, most, step, 0.0)
-            for name, most, step in (
+            gui.add_slider(name, -limit, limit, step, 0.0)
+            for name, limit, step in (
                 ("Ahead [m/s]", v, params.linear_step),
                 ("Left [m/s]", v, params.linear_step),
                 ("Turn [rad/s]", w, params.angular_step),
@@ -283,10 +283,10 @@ class Panel:
             Answer("Push", good, f"{text}{self._push_timeout:g} s" if good else f"nobody takes {topics.PUSH.name}")
         )
 
-    def _drag(self, body: str, way: Array, on: bool) -> None:
-        """Push a body along ``way`` (3,) [m], or stop the push."""
+    def _drag(self, body: str, displacement: Array, on: bool) -> None:
+        """Push a body along ``displacement`` (3,) [m], or stop the push."""
         weight = self._running.robot.weight
-        force = weight * way * min(1.0, MOST_DRAG / max(float(np.linalg.norm(way)), 1e-9))
+        force = weight * displacement * min(1.0, MOST_DRAG / max(float(np.linalg.norm(displacement)), 1e-9))
         self._dragged = (force, body) if on else None
         if on:
             self.answered(Answer("Drag", True, f"{np.linalg.norm(force):.0f} N on {body}"))

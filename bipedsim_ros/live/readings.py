@@ -313,24 +313,24 @@ class Readings:
     def lacks(self) -> tuple[str, ...]:
         """Texts about missing data, for the user."""
         running, robot = self._running, self.robot
-        lacks = []
+        notes = []
         if np.isnan(self.t):
             return (f"no message on {(topics.SHOWN if running.simulated else topics.JOINT_STATES).name} yet",)
         missing = [name for name in robot.joint_names if name in self._joints_reader.missing]
         if missing:
-            lacks.append(f"{topics.JOINT_STATES.name} lacks {', '.join(missing)}: the robot cannot be shown")
+            notes.append(f"{topics.JOINT_STATES.name} lacks {', '.join(missing)}: the robot cannot be shown")
         elif not np.isfinite(self._observation.joint_position[: robot.nu]).all():
-            lacks.append(f"{topics.JOINT_STATES.name} has positions that are not finite: the robot cannot be shown")
+            notes.append(f"{topics.JOINT_STATES.name} has positions that are not finite: the robot cannot be shown")
         if self._passive_names and self._chains is None and self._unmeasured():
             named = ", ".join(self._passive_names)
-            lacks.append(f"no topic says where {named} are: shown as the robot stands")
+            notes.append(f"no topic says where {named} are: shown as the robot stands")
         if robot.free_flyer and self._base is None:
             name = topics.GROUND_TRUTH.name if running.simulated else topics.ODOMETRY.name
             attitude = f"its attitude is that of {topics.IMU.name}" if self._has_imu else "it stands upright"
-            lacks.append(f"nothing on {name}: it is shown where it began, {attitude}")
+            notes.append(f"nothing on {name}: it is shown where it began, {attitude}")
         if not running.simulated and np.isnan(self._wrench).all() and robot.soles:
-            lacks.append("nothing on the topics of the ankle wrenches: no forces")
-        return tuple(lacks)
+            notes.append("nothing on the topics of the ankle wrenches: no forces")
+        return tuple(notes)
 
     def _unmeasured(self) -> bool:
         return bool(np.isnan(self._observation.joint_position[self.robot.nu :]).any())
@@ -342,7 +342,7 @@ class Readings:
             pushes: Pushes of the run, as published by the simulator.
             notes: Further notes for the user.
         """
-        robot, seen, contact = self.robot, self._observation, self._contact
+        robot, measured, contact = self.robot, self._observation, self._contact
         q, v = self._configuration()
         known = np.isfinite(contact[:, _AT["mode"]])
         if self._running.simulated:
@@ -367,9 +367,9 @@ class Readings:
             cop_margin=contact[:, _AT["cop_margin"]].copy(),
             friction_used=contact[:, _AT["friction_used"]].copy(),
             n_vertices=np.maximum(whole("n_vertices"), 0),
-            joint_position=seen.joint_position[: robot.nu].copy(),
-            joint_velocity=seen.joint_velocity[: robot.nu].copy(),
-            joint_effort=seen.joint_effort[: robot.nu].copy(),
+            joint_position=measured.joint_position[: robot.nu].copy(),
+            joint_velocity=measured.joint_velocity[: robot.nu].copy(),
+            joint_effort=measured.joint_effort[: robot.nu].copy(),
             joint_command=self._command.joint_effort.copy() if self._has_command else None,
             body_forces=self._bodies,
             objects=dict(self._objects),
@@ -382,13 +382,13 @@ class Readings:
 
     def _configuration(self) -> tuple[Array, Array]:
         """Return configuration and velocities of the pinocchio model."""
-        robot, seen = self.robot, self._observation
+        robot, measured = self.robot, self._observation
         q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
-        q[robot.idx_q] = seen.joint_position[: robot.nu]
-        v[robot.idx_v] = np.nan_to_num(seen.joint_velocity[: robot.nu])
+        q[robot.idx_q] = measured.joint_position[: robot.nu]
+        v[robot.idx_v] = np.nan_to_num(measured.joint_velocity[: robot.nu])
         if len(self._passive) and not self._unmeasured():
-            q[self._passive_q] = seen.joint_position[robot.nu :]
-            v[self._passive] = np.nan_to_num(seen.joint_velocity[robot.nu :])
+            q[self._passive_q] = measured.joint_position[robot.nu :]
+            v[self._passive] = np.nan_to_num(measured.joint_velocity[robot.nu :])
         elif self._chains is not None:
             self._chains.follow(q[robot.idx_q], v[robot.idx_v])
             self._chains.fill(q, v)

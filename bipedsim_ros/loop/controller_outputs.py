@@ -66,12 +66,12 @@ class ControllerOutputs:
         self._fallen.publish(Bool(data=False))
         self._last_period = self._last_published = -1
 
-    def unheard(self, least: int) -> list[str]:
-        """Return the topics that have fewer than ``least`` reliable subscribers."""
+    def unheard(self, minimum: int) -> list[str]:
+        """Return the topics that have fewer than ``minimum`` reliable subscribers."""
         publishers = [readout for _, readout, _ in self._readouts]
         publishers += [self._plan.numbers] if self._plan is not None else []
         publishers += [self._fallen] + ([self._odometry] if self._odometry is not None else [])
-        return [p.topic_name for p in publishers if listeners(self._node, p) < least]
+        return [p.topic_name for p in publishers if listeners(self._node, p) < minimum]
 
     def publish(self, t_ns: int) -> None:
         """Publish the outputs after the controller's update for the joint states stamped ``t_ns`` [ns]."""

@@ -122,7 +122,7 @@ def judge(cost: StepCost, contact_model: str, robot: str, rate: float, factor: f
         f"(median; 95 % of them at most {_us(cost.high)}), and a tick at rate = {rate:g} Hz{faster} has {_us(period)}"
     )
     if cost.tick > USABLE * period:
-        remedies = [*_ways_to_step_less(cost, rate, factor), "clock:=lock_step, which waits for every step"]
+        remedies = [*_arguments_for_smaller_steps(cost, rate, factor), "clock:=lock_step, which waits for every step"]
         others = ", ".join(name for name in CONTACT_MODELS if name != contact_model)
         remedies += [f"another contact_model ({others})", "rate_check:=warn to start nevertheless"]
         raise ConfigError(f"{measured}, of which it may take {USABLE:.0%}. Ways out: {'; '.join(remedies)}")
@@ -131,18 +131,20 @@ def judge(cost: StepCost, contact_model: str, robot: str, rate: float, factor: f
     return ""
 
 
-def _ways_to_step_less(cost: StepCost, rate: float, factor: float) -> list[str]:
+def _arguments_for_smaller_steps(cost: StepCost, rate: float, factor: float) -> list[str]:
     """Return arguments of sim_node with which the step would fit into a tick, best first."""
-    ways = []
+    arguments = []
     if factor > 1.0 and _fits(cost.tick, rate):
-        ways.append("real_time_factor:=1.0")
+        arguments.append("real_time_factor:=1.0")
     for substeps in range(cost.substeps - 1, 0, -1):
         if _fits(cost.of_tick(substeps), rate * factor):
-            ways.append(f"physics_dt:={_typed(1.0 / (rate * substeps))}, which keeps the rate")
+            arguments.append(f"physics_dt:={_typed(1.0 / (rate * substeps))}, which keeps the rate")
             break
     lower = [r for r in _RATES if r < rate and _fits(cost.of_tick(1), r * factor)]
-    ways += [f"rate:={best} physics_dt:={_typed(1.0 / best)}, the highest rate that it can keep" for best in lower[:1]]
-    return ways
+    arguments += [
+        f"rate:={best} physics_dt:={_typed(1.0 / best)}, the highest rate that it can keep" for best in lower[:1]
+    ]
+    return arguments
 
 
 def _fits(tick: float, rate: float) -> bool:

@@ -5,9 +5,9 @@ on a simulated one at any speed. Stamps of a wall clock are relative to the firs
 
 The node publishes ten times per second of this time, as a joystick would. The first message answers the first joint
 states after another node has subscribed. Further messages follow whenever the stamps pass a multiple of 0.1 s. In
-lock_step, controller_node waits for
-each of these messages (``cmd_vel_period``), so runs are repeatable to the bit. The node sleeps in between, because a
-process that wakes up a thousand times a second would occupy the core on which controllers wait for the same message.
+lock_step, controller_node waits for each of these messages (``cmd_vel_period``), so runs are repeatable to the bit. The
+node sleeps in between, because a process that wakes up a thousand times a second would occupy the core on which
+controllers wait for the same message.
 """
 
 from __future__ import annotations

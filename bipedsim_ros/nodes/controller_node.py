@@ -297,8 +297,8 @@ class ControllerNode:
             try:
                 write_json(path, self._stop_values)
             except OSError as error:
-                why = error.strerror or error
-                self._node.get_logger().error(f"stats_file = {str(path)!r} cannot be written: {why}")
+                reason = error.strerror or error
+                self._node.get_logger().error(f"stats_file = {str(path)!r} cannot be written: {reason}")
                 return EXIT_FAILED
         return 0
 
@@ -501,11 +501,11 @@ class ControllerNode:
             waited = f"waiting for {topic} for {now - self._begun:.0f} s"
             if self._inbox.publishers():
                 self._node.get_logger().warning(f"{waited}, whose publisher is silent")
-            elif (where := where_is_it(self._node)) == COMING:
+            elif (advice := where_is_it(self._node)) == COMING:
                 # The simulator will publish when it is ready, which is not worth a warning.
-                self._node.get_logger().info(f"{waited}: {where}")
+                self._node.get_logger().info(f"{waited}: {advice}")
             else:
-                self._node.get_logger().warning(f"{waited}, which nobody publishes: {where}")
+                self._node.get_logger().warning(f"{waited}, which nobody publishes: {advice}")
 
     def _report(self) -> None:
         if note := self._core.let_go_of_others():

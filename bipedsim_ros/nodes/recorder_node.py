@@ -470,9 +470,9 @@ class RecorderNode(Node):
             )
         absent = recorder.absent
         if absent:
-            most = ", ".join(f"{count} on {name}" for name, count in absent.most_common(3))
+            worst = ", ".join(f"{count} on {name}" for name, count in absent.most_common(3))
             print(
-                f"recorder_node: {absent.total()} messages are missing from the bag ({most}"
+                f"recorder_node: {absent.total()} messages are missing from the bag ({worst}"
                 f"{', ...' * (len(absent) > 3)}), as the machine was too busy for it; "
                 "real-time priorities help (docs/ros_interface.md, Timing), or fewer topics",
                 file=sys.stderr,

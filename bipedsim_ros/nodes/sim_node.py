@@ -231,8 +231,8 @@ class SimNode:
     def _check_and_report(self) -> None:
         self._departures.look()
         self._log_wait()
-        if self._transforms is not None and (lacking := self._transforms.look()):
-            self._node.get_logger().info(lacking)
+        if self._transforms is not None and (warning := self._transforms.look()):
+            self._node.get_logger().info(warning)
         if not self._statistics.warnings:
             self._check_duplicates()
         self._report()

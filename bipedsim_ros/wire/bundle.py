@@ -42,7 +42,7 @@ class BundleReader:
 
     def __init__(self) -> None:
         self._head, self._size = b"", -1
-        self._places: list[tuple[str, slice]] = []
+        self._slices: list[tuple[str, slice]] = []
 
     def read(self, data: bytes) -> list[tuple[str, bytes]]:
         """Return the topic and the serialised message of each part.
@@ -52,7 +52,7 @@ class BundleReader:
         """
         if len(data) != self._size or not data.startswith(self._head):
             data = self._look(data)
-        return [(name, data[place]) for name, place in self._places]
+        return [(name, data[part]) for name, part in self._slices]
 
     def _look(self, data: bytes) -> bytes:
         """Compute the offsets of the parts of ``data``; return the bytes to which the offsets refer."""
@@ -66,8 +66,8 @@ class BundleReader:
         # A third-party sender may append bytes after the last part; then the offsets are valid only once.
         self._head, self._size = (data[:begin], len(data)) if known else (b"", -1)
         at = begin if known else 0
-        self._places = []
+        self._slices = []
         for dim in message.layout.dim:
-            self._places.append((dim.label, slice(at, at + dim.size)))
+            self._slices.append((dim.label, slice(at, at + dim.size)))
             at += dim.size
         return data if known else content

@@ -127,12 +127,11 @@ class JointStateReader:
             self._match(layout)
         targets = (observation.joint_position, observation.joint_velocity, observation.joint_effort)
         for field, target in zip(fields, targets, strict=True):
-            if len(field) == self._names and len(self._target) == len(target):
-                target[self._target] = field[self._source]
-            else:
+            has_values = len(field) == self._names
+            if not has_values or len(self._target) < len(target):
                 target.fill(np.nan)
-                if len(field) == self._names:
-                    target[self._target] = field[self._source]
+            if has_values:
+                target[self._target] = field[self._source]
         self.t_ns = self._wire.t_ns
         observation.t = self.t_ns / NS_PER_S
 
@@ -233,14 +232,19 @@ class OdometryWriter:
         return self._wire.data(t_ns)
 
 
+def _array_writer(labels: Sequence[str]) -> WireWriter:
+    """Return a writer of Float64MultiArray messages whose layout names the values."""
+    n = len(labels)
+    message = Float64MultiArray(data=_zeros(n))
+    message.layout.dim = [MultiArrayDimension(label=",".join(labels), size=n, stride=n)]
+    return WireWriter(message, ("data",))
+
+
 class ContactWriter:
     """Writes Float64MultiArray messages with the columns of the contact topic; the layout's label names the values."""
 
     def __init__(self) -> None:
-        n = len(CONTACT_FIELDS)
-        message = Float64MultiArray(data=_zeros(n))
-        message.layout.dim = [MultiArrayDimension(label=",".join(CONTACT_FIELDS), size=n, stride=n)]
-        self._wire = WireWriter(message, ("data",))
+        self._wire = _array_writer(CONTACT_FIELDS)
         numbers = self._wire.groups[0]
         at = {label: i for i, label in enumerate(CONTACT_FIELDS)}
         self._t = numbers[at["t"] : at["t"] + 1]
@@ -268,10 +272,7 @@ class ColumnsWriter:
 
     def __init__(self, topic: Topic, joint_names: Sequence[str]) -> None:
         labels = ["t", *(label for column in topic.columns for label in column.labels_of(joint_names))]
-        n = len(labels)
-        message = Float64MultiArray(data=_zeros(n))
-        message.layout.dim = [MultiArrayDimension(label=",".join(labels), size=n, stride=n)]
-        self._wire = WireWriter(message, ("data",))
+        self._wire = _array_writer(labels)
         self._sources = [column.source.partition(".")[2] for column in topic.columns]
 
     def says_something(self, source: Any) -> bool:
@@ -291,10 +292,7 @@ class NumbersWriter:
     """Writes Float64MultiArray messages of values that the layout's label names."""
 
     def __init__(self, labels: Sequence[str]) -> None:
-        n = len(labels)
-        message = Float64MultiArray(data=_zeros(n))
-        message.layout.dim = [MultiArrayDimension(label=",".join(labels), size=n, stride=n)]
-        self._wire = WireWriter(message, ("data",))
+        self._wire = _array_writer(labels)
 
     def write(self, numbers: Array) -> bytes:
         """Return the message for ``numbers``, one for each label."""

@@ -153,6 +153,6 @@ class ImpedanceReader:
         return None
 
 
-def _not_finite(wrong: Sequence[str]) -> Fault:
+def _not_finite(invalid: Sequence[str]) -> Fault:
     way_out = "the last sound one stays; look for a division by zero or a missing measurement in the controller"
-    return Fault("not_finite", f"it is not finite: {', '.join(wrong)}; {way_out}")
+    return Fault("not_finite", f"it is not finite: {', '.join(invalid)}; {way_out}")

@@ -42,26 +42,26 @@ def read_trajectory(data: bytes, joint_names: Sequence[str]) -> Waypoints | Faul
     except MessageError as error:
         return Fault("unreadable", f"{error}; send trajectory_msgs/msg/JointTrajectory")
     names, points = list(message.joint_names), list(message.points)
-    wrong = [f"no joint is called {name!r}" for name in names if name not in joint_names]
-    wrong += [
+    problems = [f"no joint is called {name!r}" for name in names if name not in joint_names]
+    problems += [
         f"joint {name!r} is named twice"
         for name in sorted({repeated for repeated in names if names.count(repeated) > 1})
     ]
     if not names and points:
-        wrong.append("it names no joints")
+        problems.append("it names no joints")
     t = np.array([_seconds(point.time_from_start) for point in points])
     if (len(t) and t[0] < 0.0) or (np.diff(t) <= 0.0).any():
-        wrong.append("the times of its points do not rise")
+        problems.append("the times of its points do not rise")
     values: dict[str, Array | None] = {}
     for name, field in (("position", "positions"), ("velocity", "velocities"), ("acceleration", "accelerations")):
         try:
             values[name] = _column(points, field, len(names), name == "position")
         except ValueError as error:
-            wrong.append(str(error))
-    if not wrong and values["acceleration"] is not None and values["velocity"] is None:
-        wrong.append("its points have accelerations, and no velocities")
-    if wrong:
-        return Fault("trajectory", "; ".join(wrong))
+            problems.append(str(error))
+    if not problems and values["acceleration"] is not None and values["velocity"] is None:
+        problems.append("its points have accelerations, and no velocities")
+    if problems:
+        return Fault("trajectory", "; ".join(problems))
     position = values["position"]
     assert position is not None
     stamp = _seconds(message.header.stamp)
@@ -83,10 +83,10 @@ def _column(points: Sequence[JointTrajectoryPoint], field: str, n: int, needed: 
     rows = [getattr(point, field) for point in points]
     if not needed and not any(len(row) for row in rows):
         return None
-    wrong = [i for i, row in enumerate(rows) if len(row) != n]
-    if wrong:
+    invalid = [i for i, row in enumerate(rows) if len(row) != n]
+    if invalid:
         raise ValueError(
-            f"point {wrong[0]} has {len(rows[wrong[0]])} {field}, expected {n}, one for each joint it names"
+            f"point {invalid[0]} has {len(rows[invalid[0]])} {field}, expected {n}, one for each joint it names"
         )
     values = np.array([list(row) for row in rows], dtype=np.float64).reshape(len(rows), n)
     if not np.isfinite(values).all():

@@ -55,8 +55,8 @@ class TransformsWatch:
             return ""
         # The recorder records /tf as it is, so an incomplete /tf is no problem for it.
         listeners = {info.node_name for info in node.get_subscriptions_info_by_topic(name)} - {"recorder_node"}
-        lacking = listeners and (not topics.HAS_TF or node.count_publishers(name) < 2)
-        self._looks = self._looks + 1 if lacking else 0
+        incomplete = listeners and (not topics.HAS_TF or node.count_publishers(name) < 2)
+        self._looks = self._looks + 1 if incomplete else 0
         if self._looks < (PATIENCE if topics.HAS_TF else 1):
             return ""
         self._told = True

@@ -40,14 +40,14 @@ class MessageError(BipedSimError):
     """Error for a message that cannot be read; the text gives the reason."""
 
 
-def parse(data: bytes, kind: type, most: int = MOST_TEXT) -> Any:
-    """Return a serialised message of at most ``most`` bytes as an object.
+def parse(data: bytes, kind: type, max_size: int = MOST_TEXT) -> Any:
+    """Return a serialised message of at most ``max_size`` bytes as an object.
 
     Raises:
         MessageError: The message is too large or not of this type.
     """
-    if len(data) > most:
-        raise MessageError(f"it has {len(data)} bytes, at most {most} are read")
+    if len(data) > max_size:
+        raise MessageError(f"it has {len(data)} bytes, at most {max_size} are read")
     try:
         return deserialize_message(data, kind)
     except (RuntimeError, ValueError, MemoryError) as error:
@@ -239,8 +239,8 @@ class WireReader:
         """
         # A generator expression would take as long as the rest of this method.
         familiar = len(data) == len(self._last) and bool(self._last)
-        for place, known in self._gaps:
-            familiar = familiar and data[place] == known
+        for gap, known in self._gaps:
+            familiar = familiar and data[gap] == known
         if not familiar:
             data = self._look(data)
         layout = self.layout

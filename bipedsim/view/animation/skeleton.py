@@ -140,8 +140,8 @@ def _mirrored(robot: Robot, trunk: int, ends: Mapping[int, Array]) -> dict[int, 
     """Return ``ends``, each (3,) in the frame of its joint [m], with mirror images for left and right limbs.
 
     Two joints may be mirror images in the frame of the trunk of the standing robot. The ends of their bodies then
-    become the mean of one end and the mirrored other end. A robot often has the same gripper, rotated by 180 degrees, as both
-    hands. Its CoM is then ahead of one joint and behind the other.
+    become the mean of one end and the mirrored other end. A robot often has the same gripper, rotated by 180 degrees,
+    as both hands. Its CoM is then ahead of one joint and behind the other.
     """
     model, result = robot.model, dict(ends)
     data = model.createData()
@@ -152,8 +152,8 @@ def _mirrored(robot: Robot, trunk: int, ends: Mapping[int, Array]) -> dict[int, 
         right = named.get((SIDES[1], rest))
         if side != SIDES[0] or right is None:
             continue
-        here, there = (data.oMi[trunk].actInv(data.oMi[j]) for j in (left, right))
-        if np.linalg.norm(here.translation - flip * there.translation) <= APART:
-            end = 0.5 * (here.act(ends[left]) + flip * there.act(ends[right]))
-            result[left], result[right] = here.actInv(end), there.actInv(flip * end)
+        left_placement, right_placement = (data.oMi[trunk].actInv(data.oMi[j]) for j in (left, right))
+        if np.linalg.norm(left_placement.translation - flip * right_placement.translation) <= APART:
+            end = 0.5 * (left_placement.act(ends[left]) + flip * right_placement.act(ends[right]))
+            result[left], result[right] = left_placement.actInv(end), right_placement.actInv(flip * end)
     return result

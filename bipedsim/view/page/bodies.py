@@ -213,14 +213,14 @@ def _thinned(meshes: list[Look], finest: int) -> list[Look]:
         return meshes
     import fast_simplification
 
-    most = _ceiling(counts, finest)
+    limit = _ceiling(counts, finest)
     thin = []
     for look in meshes:
-        if look.smooth or len(look.faces) <= most:
+        if look.smooth or len(look.faces) <= limit:
             thin.append(look)
             continue
         vertices, faces = fast_simplification.simplify(
-            look.vertices.astype(np.float32), look.faces.astype(np.int32), target_count=most
+            look.vertices.astype(np.float32), look.faces.astype(np.int32), target_count=limit
         )
         thin.append(Look(look.name, look.joint_id, vertices, faces, look.colour, look.smooth))
     return thin

@@ -126,8 +126,8 @@ class Frames:
         forces = np.vstack([r.base_contact[i], r.link_contact[i]])
         readouts = {name: float(values[i]) for name, values in r.readouts.items()}
         known = len(r.vertex_forces) == len(r.feet) > 0
-        why = f": {r.gave_up_why}" if r.gave_up_why else ""
-        stopped = f"the controller was stopped at t = {r.gave_up_at:.3f} s{why}"
+        reason = f": {r.gave_up_why}" if r.gave_up_why else ""
+        stopped = f"the controller was stopped at t = {r.gave_up_at:.3f} s{reason}"
         return Instant(
             t=t,
             q=self._between(i, t),

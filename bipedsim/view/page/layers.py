@@ -47,18 +47,18 @@ class Layer:
         """Whether the layer is visible."""
         return self._on
 
-    def see(self, node: Any, there: bool = True) -> None:
-        """Add ``node`` to the layer; ``there`` is whether the node itself exists at present."""
+    def see(self, node: Any, exists: bool = True) -> None:
+        """Add ``node`` to the layer; ``exists`` is whether the node itself exists at present."""
         known = self._nodes.get(id(node))
-        if known is None or known[1] != there:
-            self._nodes[id(node)] = node, there
-            node.visible = self._on and there
+        if known is None or known[1] != exists:
+            self._nodes[id(node)] = node, exists
+            node.visible = self._on and exists
 
     def switch(self, on: bool) -> None:
         """Show or hide the nodes that exist at present."""
         self._on = on
-        for node, there in self._nodes.values():
-            node.visible = on and there
+        for node, exists in self._nodes.values():
+            node.visible = on and exists
 
 
 def make_layers() -> dict[str, Layer]:
@@ -117,7 +117,7 @@ def shortened(vector: Array, longest: float) -> Array:
 def point(layer: Layer, node: Any, tails: Array, vectors: Array, shortest: float) -> None:
     """Set arrows from ``tails`` (n, 3) along ``vectors`` (n, 3) [m]; hide those below ``shortest`` or with NaN."""
     with np.errstate(invalid="ignore"):
-        seen = np.isfinite(tails).all(axis=1) & (np.linalg.norm(vectors, axis=1) > shortest)
-    if seen.any():
-        node.points = rounded(np.stack([tails, tails + vectors], axis=1)[seen])
-    layer.see(node, bool(seen.any()))
+        visible = np.isfinite(tails).all(axis=1) & (np.linalg.norm(vectors, axis=1) > shortest)
+    if visible.any():
+        node.points = rounded(np.stack([tails, tails + vectors], axis=1)[visible])
+    layer.see(node, bool(visible.any()))

@@ -88,10 +88,10 @@ class Marks:
         point(self._layers["bodies"], self._bodies, tails, vectors, SHORTEST)
 
     def _dot(self, layer: str, node: Any, at: Array | None) -> None:
-        there = at is not None and bool(np.isfinite(at).all())
-        if at is not None and there:
+        is_known = at is not None and bool(np.isfinite(at).all())
+        if at is not None and is_known:
             node.position = tuple(rounded(at))
-        self._layers[layer].see(node, there)
+        self._layers[layer].see(node, is_known)
 
     def _lines(self, layer: str, node: Any, ends: Array) -> None:
         if len(ends):

@@ -128,8 +128,8 @@ class Scene:
         """
 
         def on_event(event: Any, name: str) -> None:
-            way = np.subtract(event.end_position, event.start_position)
-            dragged(name, way, event.phase != "end")
+            displacement = np.subtract(event.end_position, event.start_position)
+            dragged(name, displacement, event.phase != "end")
 
         for name, _, node in self._meshes:
             # viser may call functions that are not coroutines out of order.
@@ -142,10 +142,10 @@ class Scene:
         """Show an instant; return the derived state, or None if the pose of the robot is unknown."""
         for name, node in self._objects.items():
             pose = instant.objects.get(name)
-            there = pose is not None and bool(np.isfinite(pose).all())
-            if pose is not None and there:
+            is_known = pose is not None and bool(np.isfinite(pose).all())
+            if pose is not None and is_known:
                 place(node, pin.XYZQUATToSE3(np.asarray(pose[:7])))
-            self.layers["objects"].see(node, there)
+            self.layers["objects"].see(node, is_known)
         if self._base.visible != instant.placed:
             self._base.visible = instant.placed
         if not instant.placed:

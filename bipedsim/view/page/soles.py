@@ -58,10 +58,10 @@ class SoleNodes:
             force = np.full(3, np.nan) if instant.wrench is None else instant.wrench[k, :3]
             at = np.array([*cop, 0.0])
             point(self._layers["forces"], foot.arrow, at[None], self.arrow(force)[None], SHORTEST)
-            there = bool(np.isfinite(cop).all())
-            if there:
+            has_cop = bool(np.isfinite(cop).all())
+            if has_cop:
                 foot.cop.position = tuple(rounded(at + LIFTED))
-            self._layers["forces"].see(foot.cop, there)
+            self._layers["forces"].see(foot.cop, has_cop)
             forces = np.full((1, 3), np.nan) if instant.vertex_forces is None else instant.vertex_forces[k]
             vectors = np.array([self.arrow(vertex_force) for vertex_force in forces])
             tails = foot.corners if len(foot.corners) == len(vectors) else np.full(vectors.shape, np.nan)

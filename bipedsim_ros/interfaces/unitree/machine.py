@@ -36,9 +36,9 @@ class MachineFile:
 
     def problems(self) -> Iterator[str]:
         """Yield an error message for each inconsistency between the fields."""
-        most = FAMILIES[self.messages].n
-        if len(self.motors) > most:
-            yield f"motors: there are {len(self.motors)}, and at most {most} in a message"
+        maximum = FAMILIES[self.messages].n
+        if len(self.motors) > maximum:
+            yield f"motors: there are {len(self.motors)}, and at most {maximum} in a message"
         joints = [name for name in self.motors if name]
         if len(set(joints)) < len(joints):
             yield "motors: a joint is there twice"
