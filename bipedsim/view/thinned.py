@@ -56,7 +56,7 @@ class Thinned:
 
     def __init__(self, panels: Sequence[str] = USUAL_PANELS) -> None:
         self._columns = columns_of(panels)
-        self._kept: list[Recording] = []
+        self._blocks: list[Recording] = []
         self._rows = 0
         self._span = 0.0
         self._begin = 0.0
@@ -64,19 +64,19 @@ class Thinned:
 
     def add(self, rows: Recording) -> None:
         """Process the next rows."""
-        if not self._kept:
+        if not self._blocks:
             self._begin, self._rate = float(rows.t[0]) if len(rows) else 0.0, sample_rate(rows.t)
         self._rows += len(rows)
-        self._kept.append(rows.rows(self._extremes(rows)) if self._span else rows)
-        while sum(map(len, self._kept)) > MOST:
+        self._blocks.append(rows.rows(self._extremes(rows)) if self._span else rows)
+        while sum(map(len, self._blocks)) > MOST:
             # Thinning again is lossless: extremes of longer intervals are extremes of the present intervals too.
             self._span = max(1.5 * self._span, (float(rows.t[-1]) - self._begin) / INTERVALS)
-            whole = joined(self._kept)
-            self._kept = [whole.rows(self._extremes(whole))]
+            whole = joined(self._blocks)
+            self._blocks = [whole.rows(self._extremes(whole))]
 
     def recording(self) -> Recording:
         """Return the kept rows; ``notes`` reports if rows were omitted."""
-        out = joined(self._kept)
+        out = joined(self._blocks)
         out.about = {**out.about, "rate": f"{self._rate:.4g}"} if np.isfinite(self._rate) else out.about
         if len(out) < self._rows:
             note = f"drawn from {len(out)} of {self._rows} rows; in every {self._span:.3g} s the extremes of all curves"

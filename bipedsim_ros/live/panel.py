@@ -143,7 +143,7 @@ class Panel:
         stop = gui.add_button("Stop walking")
         self._later(stop.on_click, lambda: self._press(" ", None))
         keys = " ".join(KEYS).upper()
-        self._heard = gui.add_html(_hint_html(f"keys {keys}, {STOP_KEY}: stop"))
+        self._keys_hint = gui.add_html(_hint_html(f"keys {keys}, {STOP_KEY}: stop"))
         for key, meaning in (*KEYS.items(), (STOP_KEY, "stop walking")):
             command = gui.add_command(meaning.capitalize(), hotkey=key.upper() if len(key) == 1 else key)
             command.on_trigger(lambda event, key=key: self._pressed(" " if key == STOP_KEY else key, event.client_id))
@@ -215,7 +215,7 @@ class Panel:
         notes = "" if self._remote.steerable else "; nobody takes velocities now"
         if self._remote.steered_by_others:
             notes += "; others send velocities, too"
-        self._heard.content = _hint_html(f"keys {' '.join(KEYS).upper()}, {STOP_KEY}: stop{notes}")
+        self._keys_hint.content = _hint_html(f"keys {' '.join(KEYS).upper()}, {STOP_KEY}: stop{notes}")
         if text != self._status_text:
             self._status_text = text
             self._status.content = f'<div id="{STATUS_ID}" style="{_STYLE}">{text}</div>'

@@ -85,9 +85,9 @@ class Presence:
         self._node = node
         self._robot, self._ground = robot, ground
         self._controller_robot = controller_robot
-        self._tell = tell
+        self._log = tell
         self._run = Newest(node, topics.RUN, qos=topics.RUN.offered)
-        self._looked = -GRAPH_PERIOD
+        self._checked_at = -GRAPH_PERIOD
         self._since: float | None = None
         self._last_message = ""
         self._lost = False
@@ -102,8 +102,8 @@ class Presence:
             ConfigError: The robot cannot be shown; the message contains reason and remedy.
         """
         now = time.monotonic()
-        if now - self._looked >= GRAPH_PERIOD:
-            self._looked = now
+        if now - self._checked_at >= GRAPH_PERIOD:
+            self._checked_at = now
             self.there = bool(self._node.count_publishers(relative(topics.JOINT_STATES.name)))
             # After an interruption, another robot may start.
             self._lost = self._lost or not self.there
@@ -129,7 +129,7 @@ class Presence:
                 push = entry["push"]
                 pushes_at({"pushes": [push]}, push["t"] + push["after"])
         except (MessageError, ValueError, TypeError, KeyError, RecursionError) as error:
-            self._tell(f"message on {topics.RUN.name} dropped: {error}")
+            self._log(f"message on {topics.RUN.name} dropped: {error}")
             return
         if "push" in entry:
             self.pushes = [*self.pushes[1 - MOST_PUSHES :], entry["push"]]
@@ -166,4 +166,4 @@ class Presence:
         )
         if message != self._last_message:
             self._last_message = message
-            self._tell(message)
+            self._log(message)

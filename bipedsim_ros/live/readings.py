@@ -83,12 +83,12 @@ class Readings:
         self._command_reader = JointStateReader(robot.joint_names)
         self._command = Observation.zeros(robot.nu, 0)
         self._take: list[tuple[Newest, Callable[[bytes], None]]] = []
-        self._shown: dict[str, Callable[[bytes], None]] = {}
+        self._bundle_readers: dict[str, Callable[[bytes], None]] = {}
         self._bundle_reader = BundleReader()
         self._readouts: dict[str, float] = {}
         self._bundled: frozenset[str] = frozenset()
         self._single: dict[str, Newest] = {}
-        self._looked = 0.0
+        self._searched_at = 0.0
         self._begin_ns = 0
         self._base: Array | None = None
         self._base_twist = np.zeros(6)
@@ -125,17 +125,17 @@ class Readings:
     def _subscribe_to_simulator(self) -> None:
         """Subscribe to the bundle of all topics; its parts are read as messages of these topics."""
         self._subscribe_to(topics.SHOWN, self._on_shown)
-        self._shown = {
+        self._bundle_readers = {
             topics.JOINT_STATES.name: self._on_joints,
             topics.APPLIED.name: self._on_command,
             topics.BODY_CONTACTS.name: self._on_bodies,
             topics.GROUND_TRUTH.name: self._on_base,
         }
         for k, sole in enumerate(self.robot.soles):
-            self._shown[topics.SOLE_WRENCH.of(sole.name)] = self._on_foot(self._sole_readers, self._wrench, k)
-            self._shown[topics.CONTACT.of(sole.name)] = self._on_contact(k)
+            self._bundle_readers[topics.SOLE_WRENCH.of(sole.name)] = self._on_foot(self._sole_readers, self._wrench, k)
+            self._bundle_readers[topics.CONTACT.of(sole.name)] = self._on_contact(k)
         for name in self._object_readers:
-            self._shown[topics.OBJECTS.of("", name)] = self._on_object(name)
+            self._bundle_readers[topics.OBJECTS.of("", name)] = self._on_object(name)
 
     def _subscribe_to(self, topic: topics.Topic, take: Callable[[bytes], None], foot: str = "", **more: Any) -> Newest:
         newest = Newest(self._node, topic, foot, **more)
@@ -169,8 +169,8 @@ class Readings:
 
     def take(self, now: float) -> bool:
         """Read the messages that have arrived by the time ``now`` [s]; return whether any value is new."""
-        if now - self._looked >= READOUT_PERIOD_S and self.t > 0.0:
-            self._looked = now
+        if now - self._searched_at >= READOUT_PERIOD_S and self.t > 0.0:
+            self._searched_at = now
             self._find_readouts()
         changed = False
         for newest, take in tuple(self._take):
@@ -212,7 +212,7 @@ class Readings:
         # The bundle contains body contacts only while there are any.
         self._bodies = None
         for name, part in self._bundle_reader.read(data):
-            take = self._shown.get(name)
+            take = self._bundle_readers.get(name)
             if take is not None:
                 self._read(name, part, take)
 

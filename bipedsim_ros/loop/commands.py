@@ -84,7 +84,7 @@ class Commands:
         self._gains = np.array(drive_gains(robot, params.physics_dt))
         self.followed = topics.COMMANDS
         self._out = np.zeros(robot.nu)
-        self._held = np.zeros(robot.nu)
+        self._timeout_position = np.zeros(robot.nu)
         self._excess = np.zeros(robot.nu)
         self._t_last: float | None = None
         self._t = 0.0
@@ -242,7 +242,7 @@ class Commands:
         late = late and self.followed is not topics.TRAJECTORY
         if late and not self.timed_out:
             self.timeouts += 1
-            self._held[:] = observation.joint_position
+            self._timeout_position[:] = observation.joint_position
             since = f"after t = {self._t_last:.3f} s"
             self._fall_silent(f"no command for {self._timeout:g} s, {since}: {_ACTS[self._mode]}")
         self.timed_out = late
@@ -251,7 +251,7 @@ class Commands:
         elif late and self._mode == "damping":
             np.multiply(-self._kd, observation.joint_velocity, out=self._out)
         elif late and self._mode == "stiff":
-            spring = self._kp * (self._held - observation.joint_position)
+            spring = self._kp * (self._timeout_position - observation.joint_position)
             np.subtract(spring, self._kd * observation.joint_velocity, out=self._out)
         elif self.kept and self.started:
             if self.followed is topics.TRAJECTORY:

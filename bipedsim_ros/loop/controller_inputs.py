@@ -74,8 +74,8 @@ class ControllerInputs:
         self._newest: tuple[float, float, float] | None = None
         self._arrived_ns = 0
         self._late = False
-        self._looked_ns = -1
-        self._looked = False
+        self._checked_ns = -1
+        self._checked = False
 
     @property
     def missing(self) -> str:
@@ -88,9 +88,9 @@ class ControllerInputs:
         Commands are checked a hundred times per second of the stamps, and whenever a stamp is repeated, as while a
         robot waits.
         """
-        if t_ns != self._looked_ns and t_ns // self._look_ns == self._looked_ns // self._look_ns:
+        if t_ns != self._checked_ns and t_ns // self._look_ns == self._checked_ns // self._look_ns:
             return
-        self._looked_ns, self._looked = t_ns, True
+        self._checked_ns, self._checked = t_ns, True
         self._take_velocities(t_ns)
         if self._period_ns and self._received:
             due = t_ns // self._period_ns + 1
@@ -99,9 +99,9 @@ class ControllerInputs:
 
     def deliver(self, t_ns: int) -> None:
         """Pass the newest velocity and footsteps to the controller, if :meth:`take` has checked for them."""
-        if not self._looked:
+        if not self._checked:
             return
-        self._looked = False
+        self._checked = False
         if self._newest is not None:
             late = 0 < self._timeout_ns < t_ns - self._arrived_ns
             # A standing command need not be repeated, so its timeout is not worth a warning.

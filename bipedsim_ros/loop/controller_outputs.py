@@ -56,7 +56,7 @@ class ControllerOutputs:
         ]
         planned = [name for name in guard.readouts if name.startswith(PLANNED)]
         self._plan = _PlanPublisher(node, planned) if planned else None
-        self._shown = _ShownPublisher(node, list(guard.readouts)) if guard.readouts else None
+        self._viewer_publisher = _ShownPublisher(node, list(guard.readouts)) if guard.readouts else None
         self._odometry: Any = None
         if guard.has_estimate:
             self._odometry = publisher(node, topics.ODOMETRY)
@@ -79,8 +79,8 @@ class ControllerOutputs:
         if guard.fallen != self._published_fallen:
             self._published_fallen = guard.fallen
             self._fallen.publish(Bool(data=guard.fallen))
-        if self._shown is not None:
-            self._shown.publish(guard.readouts, t_ns)
+        if self._viewer_publisher is not None:
+            self._viewer_publisher.publish(guard.readouts, t_ns)
         period = t_ns // PERIOD_NS
         if period == self._last_period:
             return

@@ -20,7 +20,7 @@ class Drops:
     """
 
     def __init__(self, tell: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._tell = tell
+        self._log = tell
         self._clock = clock
         self._quiet_until: dict[str, float] = {}
         self.by_kind: dict[str, int] = {}
@@ -36,4 +36,4 @@ class Drops:
         now = self._clock()
         if now >= self._quiet_until.get(kind, now):
             self._quiet_until[kind] = now + _EVERY_S
-            self._tell(text if count == 1 else f"{text} ({count} of this kind so far)")
+            self._log(text if count == 1 else f"{text} ({count} of this kind so far)")

@@ -190,14 +190,14 @@ class _SporadicPublisher:
 
     def publish(self, truth: GroundTruth, t: float) -> None:
         """Publish the topic if it has values now or had values at the last call."""
-        has_values = self._writer.says_something(truth)
+        has_values = self._writer.has_values(truth)
         if has_values or self._had_values:
             self._had_values = has_values
             self._topic.publish(truth, t)
 
     def parts(self, truth: GroundTruth, t: float) -> Iterator[tuple[str, bytes]]:
         """Yield the message for viewers, if it has values."""
-        if self._writer.says_something(truth):
+        if self._writer.has_values(truth):
             yield self._topic.part(truth, t)
 
 
@@ -363,7 +363,7 @@ class Publishers:
         self._description.publish(String(data=located(sim.robot.urdf_xml, sim.robot.urdf_path)))
         self._recordable = [created for created in node.publishers if created not in existing]
         self._transforms = make_transforms(node, sim.robot, tf_rate)
-        self._shown, self._bundle = publisher(node, topics.SHOWN), BundleWriter()
+        self._viewer_publisher, self._bundle = publisher(node, topics.SHOWN), BundleWriter()
         self._show_at = 0
         self._show_cost_ns = 0
 
@@ -437,7 +437,7 @@ class Publishers:
                 at most 1 s, because a viewer must not delay a command.
         """
         now = time.monotonic_ns()
-        if now < self._show_at or not self._shown.get_subscription_count():
+        if now < self._show_at or not self._viewer_publisher.get_subscription_count():
             return
         waited = now - self._show_at
         needed = self._show_cost_ns if waited > _SHOWN_LATE_NS else 2 * self._show_cost_ns
@@ -445,5 +445,5 @@ class Publishers:
             return
         self._show_at = now + _SHOWN_NS
         parts = (*self._sensors.parts(), *self._ground.parts(self._sim, self._t_ns()))
-        self._shown.publish(self._bundle.write(parts))
+        self._viewer_publisher.publish(self._bundle.write(parts))
         self._show_cost_ns += (time.monotonic_ns() - now - self._show_cost_ns) // 8

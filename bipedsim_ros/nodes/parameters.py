@@ -83,18 +83,18 @@ class Parameters:
         self._node = node
         self._where = where
         self._groups: list[_Group[Any]] = []
-        self._given: dict[str, Any] = {}
+        self._overrides: dict[str, Any] = {}
         for name, parameter in node.get_parameters_by_prefix("").items():
             if not name.startswith(_OF_ROS):
-                self._given[name] = _to_python(parameter.value)
+                self._overrides[name] = _to_python(parameter.value)
                 node.undeclare_parameter(name)
-        self._unused = set(self._given)
+        self._unused = set(self._overrides)
         node.add_on_set_parameters_callback(self._on_set)
         node.add_post_set_parameters_callback(self._after_set)
 
     def given(self, prefix: str) -> dict[str, Any]:
         """Return the parameters under ``prefix`` that the user has set, without the prefix."""
-        return {name[len(prefix) :]: value for name, value in self._given.items() if name.startswith(prefix)}
+        return {name[len(prefix) :]: value for name, value in self._overrides.items() if name.startswith(prefix)}
 
     def declare(
         self,

@@ -69,9 +69,9 @@ class ViewNode:
         self._presence = Presence(node, params.robot, params.ground, self._controller_robot, self._log)
         self._background = Background(node)
         self._running: RunningRobot | None = None
-        self._shown: _OpenPage | None = None
+        self._open_page: _OpenPage | None = None
         self._settings: dict[str, str] = {}
-        self._asked = False
+        self._settings_requested = False
         self._present = self._was_absent = False
         self._unseen = True
         self._opened = False
@@ -92,8 +92,8 @@ class ViewNode:
                         remind_at = now + _REMINDER_S
                         topic = self._node.resolve_topic_name("joint_states")
                         self._log(f"the page opens when there is a robot on {topic}: {where_is_it(self._node)}")
-                elif self._shown is not None:
-                    self._show(self._shown, now >= panel_due)
+                elif self._open_page is not None:
+                    self._show(self._open_page, now >= panel_due)
                     panel_due = now + _PANEL_S if now >= panel_due else panel_due
                 self._remote.look()
                 # A late frame is skipped.
@@ -117,13 +117,13 @@ class ViewNode:
         self._node.get_logger().info(text)
 
     def _answered(self, answer: Answer) -> None:
-        if self._shown is not None:
-            self._shown.panel.answered(answer)
+        if self._open_page is not None:
+            self._open_page.panel.answered(answer)
 
     def _controller_robot(self) -> str:
         """Return the robot that the controller reports, or an empty text before it does."""
-        if not self._asked:
-            self._asked = self._remote.read(CONTROLLER, ("robot",), self._settings.update)
+        if not self._settings_requested:
+            self._settings_requested = self._remote.read(CONTROLLER, ("robot",), self._settings.update)
         return str(self._settings.get("robot", ""))
 
     def _update_presence(self) -> None:
@@ -132,24 +132,24 @@ class ViewNode:
         if self._present != self._presence.there:
             self._present = self._presence.there
             self._settings.clear()
-            self._asked = False
+            self._settings_requested = False
             # At the start, information about the run may arrive before the graph contains the joint states.
             if before is not None and self._present and self._was_absent:
                 self._log("it is back")
             elif before is not None and not self._present:
                 self._was_absent = True
                 self._log("nothing is up any more: waiting for it to come back")
-            if self._present and self._shown is not None:
-                self._shown.readings.forget()
+            if self._present and self._open_page is not None:
+                self._open_page.readings.forget()
         if running is None or running is before:
             return
         self._running = running
         if before is None or not running.looks_like(before):
             self._open(running)
-        elif self._shown is not None:
+        elif self._open_page is not None:
             # After a reset or in the next run of the same robot, earlier messages are no longer valid.
-            self._shown.readings.forget()
-            self._shown.panel.renew(running)
+            self._open_page.readings.forget()
+            self._open_page.panel.renew(running)
 
     def _open(self, running: RunningRobot) -> None:
         self._close()
@@ -160,7 +160,7 @@ class ViewNode:
         panel = Panel(page, running, self._remote, params)
         # NaN coordinates hide the robot until its first message.
         page.show(Instant(t=0.0, q=np.full(running.robot.model.nq, np.nan)))
-        self._shown = _OpenPage(page, readings, panel, Trail(page.gui, running.robot))
+        self._open_page = _OpenPage(page, readings, panel, Trail(page.gui, running.robot))
         kind = "simulated" if running.simulated else "a robot, with no simulator"
         # Other programs wait for this line.
         print(f"{READY} {page.address}: {running.robot.name}, {kind}", flush=True)
@@ -168,10 +168,10 @@ class ViewNode:
             self._opened = webbrowser.open(page.address)
 
     def _close(self) -> None:
-        if self._shown is not None:
-            self._shown.readings.close()
-            self._shown.page.close()
-        self._shown = None
+        if self._open_page is not None:
+            self._open_page.readings.close()
+            self._open_page.page.close()
+        self._open_page = None
 
     def _show(self, shown: _OpenPage, panel: bool) -> None:
         """Update the page with new data, if a browser is connected."""

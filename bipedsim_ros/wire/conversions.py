@@ -275,7 +275,7 @@ class ColumnsWriter:
         self._wire = _array_writer(labels)
         self._sources = [column.source.partition(".")[2] for column in topic.columns]
 
-    def says_something(self, source: Any) -> bool:
+    def has_values(self, source: Any) -> bool:
         """Return whether ``source``, which has the columns as attributes, contains values and not only NaN."""
         first = getattr(source, self._sources[0])
         return bool(first.size and not np.isnan(first.flat[0]))

@@ -51,7 +51,7 @@ class Departures:
     def look(self) -> int:
         """Report the processes that have died and find new ones; return the number of dead processes."""
         with self._lock:
-            gone = self._gone()
+            gone = self._dead_participants()
             for participant in gone:
                 _send(_leave(participant), own_ports())
             for participant in self._participants():
@@ -72,7 +72,7 @@ class Departures:
             for info in (*subscriptions, *self._node.get_publishers_info_by_topic(name)):
                 yield bytes(info.endpoint_gid)[:_PREFIX]
 
-    def _gone(self) -> list[bytes]:
+    def _dead_participants(self) -> list[bytes]:
         """Return the participants whose process has died since the last call."""
         poll = select.poll()
         for descriptor in self._alive:

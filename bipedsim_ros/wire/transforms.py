@@ -46,12 +46,12 @@ class TransformsWatch:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._looks = 0
-        self._told = False
+        self._warned = False
 
     def look(self) -> str:
         """Check /tf, about once a second; return a warning or an empty text."""
         node, name = self._node, relative(topics.TF.name)
-        if self._told or not node.count_subscribers(name):
+        if self._warned or not node.count_subscribers(name):
             return ""
         # The recorder records /tf as it is, so an incomplete /tf is no problem for it.
         listeners = {info.node_name for info in node.get_subscriptions_info_by_topic(name)} - {"recorder_node"}
@@ -59,7 +59,7 @@ class TransformsWatch:
         self._looks = self._looks + 1 if incomplete else 0
         if self._looks < (PATIENCE if topics.HAS_TF else 1):
             return ""
-        self._told = True
+        self._warned = True
         return NO_LINKS if topics.HAS_TF else NO_TRANSFORMS
 
 

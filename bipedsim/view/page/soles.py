@@ -118,7 +118,7 @@ class _FootNodes:
         self.corners = np.column_stack([sole.vertices, np.zeros(n)])
         lifted = self.corners + LIFTED
         self._edges = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)] if n == 2 else []
-        self._shown: tuple[str, bytes, bool] | None = None
+        self._last_colours: tuple[str, bytes, bool] | None = None
         self._plate = self._lines = None
         if n > 2:
             around = sole.centre + AROUND * (sole.vertices - sole.centre)
@@ -155,9 +155,9 @@ class _FootNodes:
             if node is not None:
                 layer.see(node)
         now = kind, touching.tobytes(), sliding
-        if now == self._shown:
+        if now == self._last_colours:
             return
-        self._shown = now
+        self._last_colours = now
         air, mode = rgb(COLOURS["in the air"]), rgb(LIMIT_COLOUR if sliding and touching.any() else COLOURS[kind])
         if self._plate is not None:
             self._plate.color = rgb(COLOURS[kind])

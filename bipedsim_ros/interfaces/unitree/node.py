@@ -150,7 +150,7 @@ class UnitreeNode:
         self._node.destroy_node()
 
     @property
-    def _held(self) -> bool:
+    def _time_is_held(self) -> bool:
         """Whether simulated time is held at the start."""
         return self._stamp_ns == self._begin_ns
 
@@ -186,7 +186,7 @@ class UnitreeNode:
 
     def _on_wall_time(self) -> None:
         """Publish states while time is held at the start, and execute the script of the remote control."""
-        if self._begin_ns >= 0 and self._held:
+        if self._begin_ns >= 0 and self._time_is_held:
             self._tick_ns += self._period_ns
             self._publish()
         if self._script and self._first_command_at:
@@ -212,7 +212,7 @@ class UnitreeNode:
         if not self._first_command_at:
             self._first_command_at = time.monotonic()
             self._node.get_logger().info(f"the first sound message on {COMMAND}")
-        if self._held and not self._begun and not self._may_begin():
+        if self._time_is_held and not self._begun and not self._may_begin():
             return
         self._begun = True
         self._publisher.publish(self._impedances.write(self._commands.command))

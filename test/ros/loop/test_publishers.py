@@ -39,11 +39,11 @@ def test_a_viewer_waits_for_time_that_no_command_needs(ros: RosWorld, monkeypatc
     one = Publishers(ros.node, Simulator(load_robot("biped14"), Ground.flat()), 1.0, 0.0)
     one.show()
     heard = ros.collect(UInt8MultiArray, topics.SHOWN.name, profile(topics.NEWEST_OF_ANY))
-    ros.until(lambda: one._shown.get_subscription_count() == 1, "a viewer")
+    ros.until(lambda: one._viewer_publisher.get_subscription_count() == 1, "a viewer")
 
     sent: list[bytes] = []
-    publish = one._shown.publish
-    monkeypatch.setattr(one._shown, "publish", lambda data: [sent.append(data), publish(data)])
+    publish = one._viewer_publisher.publish
+    monkeypatch.setattr(one._viewer_publisher, "publish", lambda data: [sent.append(data), publish(data)])
 
     def shows(left_ns: float) -> bool:
         """Whether a message is sent for it."""

@@ -251,7 +251,7 @@ def test_what_is_told_of_bodies_and_stops_is_read_by_joint(tmp_path: Path, topic
     rng = np.random.default_rng(0)
     truth = GroundTruth(*(np.zeros(n) for n in (7, 6, 3, 7)), *(rng.normal(size=n) for n in (3, (2, 3), 2)))
     told = conversions.ColumnsWriter(topic, ["hip", "knee"])
-    assert told.says_something(truth)
+    assert told.has_values(truth)
     names, multi = ["knee", "turned", "hip"], "std_msgs/msg/Float64MultiArray"
     messages = []
     for i in range(3):
