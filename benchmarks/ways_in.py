@@ -82,14 +82,14 @@ def ways(robot: Robot, policy: Path | None) -> dict[str, Callable[[], Any]]:
     from bipedsim.errors import ConfigError
     from bipedsim_ros.interfaces.unitree.layout import Cdr
     from bipedsim_ros.interfaces.unitree.low_commands import LowCommands
-    from bipedsim_ros.interfaces.unitree.low_state import LowState
+    from bipedsim_ros.interfaces.unitree.low_state import LowStateWriter
     from bipedsim_ros.interfaces.unitree.machine import machine_for
 
     try:
         machine = machine_for(robot.joint_names, pairs_along(robot))
     except ConfigError:
         return found
-    state, commands, message = LowState(machine), LowCommands(machine), Cdr(machine.family.low_cmd)
+    state, commands, message = LowStateWriter(machine), LowCommands(machine), Cdr(machine.family.low_cmd)
     if "mode_machine" in (machine.family.low_cmd.names or ()):
         message.values["mode_machine"] = machine.mode_machine
     data = message.serialized()

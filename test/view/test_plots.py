@@ -22,7 +22,7 @@ from bipedsim.view import LIMIT_COLOUR, plot, sheet
 from bipedsim.view.panels import PANELS, USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import MOST_OBJECTS, draw_objects, roll_pitch_yaw
 from bipedsim.view.plot_joints import across, joint_groups
-from bipedsim.view.plots import Page
+from bipedsim.view.plots import PanelPlot
 from bipedsim.view.sheet import DOT, PAGE
 
 
@@ -98,7 +98,7 @@ def test_no_axes_are_left_over_alone(count: int, columns: int) -> None:
     """But of 13, which leave one over beside three and beside four."""
     assert across(count) == columns
     names = [f"joint_of_{chr(97 + i)}" for i in range(count)]
-    page = Page(joints_run(names), ["joints"])
+    page = PanelPlot(joints_run(names), ["joints"])
     with sheet.drawn(page.size, "") as figure:
         page.draw(figure)
         grid = [ax for part in figure.subfigs for ax in part.axes]
@@ -135,7 +135,7 @@ def curve(ax: Axes, label: str) -> np.ndarray:
 def drawn(recording: Recording, *panels: str) -> Figure:
     """Return the figure of these panels."""
     figure = Figure(layout="constrained")
-    Page(recording, panels).draw(figure)
+    PanelPlot(recording, panels).draw(figure)
     return figure
 
 
@@ -203,7 +203,7 @@ def test_tracking_pairs_readouts_and_monitors_see_feet() -> None:
 
 
 def test_what_cannot_be_drawn_is_said() -> None:
-    page = Page(joints_run(["hip"]), ["joints", "base", "readouts"])
+    page = PanelPlot(joints_run(["hip"]), ["joints", "base", "readouts"])
     assert page.panels == ("joints",)
     assert page.lacking["base"] == "the recording has no pose of the base"
     assert "readouts" in page.lacking
@@ -213,13 +213,13 @@ def test_what_cannot_be_drawn_is_said() -> None:
 
 def test_the_title_names_what_ran_as_far_as_it_is_known() -> None:
     recording = joints_run(["hip"])
-    assert Page(recording, ["joints"]).title == "unknown robot  ·  0.49 s  ·  100 Hz"
+    assert PanelPlot(recording, ["joints"]).title == "unknown robot  ·  0.49 s  ·  100 Hz"
     recording.robot = "biped14"
     recording.about = {"scenario": "walk", "controller": "zmp", "contact_model": "ncp", "ground": "", "rate": "1000"}
     named = "biped14  ·  scenario walk  ·  controller zmp  ·  contact model ncp  ·  0.49 s  ·  1000 Hz"
-    assert Page(recording, ["joints"]).title == named
+    assert PanelPlot(recording, ["joints"]).title == named
     recording.notes = ("3 of 50 rows are missing",)
-    assert Page(recording, ["joints"]).title == f"{named}\n3 of 50 rows are missing"
+    assert PanelPlot(recording, ["joints"]).title == f"{named}\n3 of 50 rows are missing"
 
 
 @pytest.mark.parametrize("title", ["short", DOT.join(["things"] * 40), f"a{DOT}b\n" + "words " * 60, "W" * 200])
