@@ -1,6 +1,6 @@
-"""Gaits as discrete-event systems: what each foot does over a run, and which gait that is (hurmuzlu2001 section 4.2).
+"""Classify gaits as discrete-event systems: the state of each foot over a run, and the gait (hurmuzlu2001 section 4.2).
 
-What holds a foot's polygon (face, edge, vertex) is another thing: ``bipedsim.contact.modes``.
+Do not confuse these states with the contact modes of a polygon (face, edge, vertex) in ``bipedsim.contact.modes``.
 """
 
 import lazy_loader

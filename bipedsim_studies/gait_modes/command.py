@@ -1,4 +1,4 @@
-"""``bipedsim modes``."""
+"""Implement the command ``bipedsim modes``: the discrete states and gaits of a recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bipedsim.config import to_json
 from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
 
 if TYPE_CHECKING:
-    from bipedsim_studies.gait_modes.gait import GaitReport, Stretch
+    from bipedsim_studies.gait_modes.gait import GaitReport, GaitSegment
     from bipedsim_studies.gait_modes.sequence import Entry, ModeSequence
 
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read, classify, print and draw."""
+    """Read a recording, classify its gaits, and print and draw the results."""
     from bipedsim.analysis import load_run
     from bipedsim.errors import ConfigError
     from bipedsim_studies.gait_modes.gait import report_recording
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def as_json(modes: ModeSequence, report: GaitReport) -> dict[str, Any]:
-    """Return the report in plain types: states as one word a foot, times in seconds."""
+    """Return the report as JSON values: one word per foot state, times in seconds."""
     from bipedsim_studies.gait_modes.sequence import transitions
     from bipedsim_studies.gait_modes.states import state_symbol
 
@@ -82,16 +82,16 @@ def as_json(modes: ModeSequence, report: GaitReport) -> dict[str, Any]:
             for entry in entries
         ]
 
-    def cycle(stretch: Stretch) -> dict[str, Any] | None:
-        found = stretch.cycle
-        if found is None:
+    def cycle(segment: GaitSegment) -> dict[str, Any] | None:
+        segment_cycle = segment.cycle
+        if segment_cycle is None:
             return None
         return {
-            "states": [state_symbol(state, modes.feet) for state in found.states],
-            "turns": found.turns,
-            "t": found.t,
-            "period": found.period,
-            "spread": found.spread,
+            "states": [state_symbol(state, modes.feet) for state in segment_cycle.states],
+            "turns": segment_cycle.turns,
+            "t": segment_cycle.t,
+            "period": segment_cycle.period,
+            "spread": segment_cycle.spread,
         }
 
     return {
@@ -149,10 +149,10 @@ def _print(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> Non
     print()
     for stretch in report.stretches:
         counts = [f"{name}: {n}" for name, n in (("steps", stretch.steps), ("flights", stretch.flights)) if n]
-        about = f" ({', '.join(counts)})" if counts else ""
+        event_counts = f" ({', '.join(counts)})" if counts else ""
         feet_sets = ", ".join(f"{foot} {sets}" for foot, sets in zip(modes.feet, stretch.feet_sets, strict=True))
         end = stretch.t + stretch.duration
-        print(f"{stretch.t:.3f} to {end:.3f} s: {', '.join(stretch.gaits)}{about}; {stretch.sets} ({feet_sets})")
+        print(f"{stretch.t:.3f} to {end:.3f} s: {', '.join(stretch.gaits)}{event_counts}; {stretch.sets} ({feet_sets})")
         if stretch.cycle:
             cycle = stretch.cycle
             turn = " ".join(state_symbol(state, modes.feet) for state in cycle.states)

@@ -1,4 +1,4 @@
-"""Cycles of a sequence of discrete states: an invariant set of the discrete-event system, if it is no fixed state."""
+"""Find cycles in a sequence of discrete states. Every cycle except a fixed state is an invariant set."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bipedsim_studies.gait_modes.states import State
 
 @dataclass(frozen=True)
 class Cycle:
-    """States that come again and again.
+    """A repeated sequence of states.
 
     Attributes:
-        states: One turn of it.
-        turns: How many whole turns were seen.
-        t: When the first one begins [s].
-        period: Mean time of a turn [s].
-        spread: Standard deviation of it over the turns [s].
+        states: States of one period.
+        turns: Number of complete periods.
+        t: Start time of the first period [s].
+        period: Mean duration of a period [s].
+        spread: Standard deviation of the duration of a period [s].
     """
 
     states: tuple[State, ...]
@@ -30,17 +30,18 @@ class Cycle:
 
 
 def find_cycle(entries: list[Entry]) -> Cycle | None:
-    """Return the cycle that covers the largest part of a sequence, the shortest of equals; None if none turns twice.
+    """Return the cycle that covers the largest part of a sequence, or None if no cycle occurs twice.
 
-    For every period p, the longest stretch in which each state is that of p entries before, by one pass: O(n^2).
+    Of equally long cycles, return the one with the shortest period. For every period p, one pass finds the longest
+    segment in which each state equals the state p entries before. The total effort is O(n^2).
     """
     states = [entry.state for entry in entries]
     number = {state: i for i, state in enumerate(dict.fromkeys(states))}
     word = np.array([number[state] for state in states], dtype=np.int64)
     best: tuple[int, int, int] | None = None
     for period in range(1, len(word) // 2 + 1):
-        same = np.concatenate([[False], word[period:] == word[:-period], [False]])
-        edges = np.flatnonzero(np.diff(same.astype(np.int8)))
+        repeats = np.concatenate([[False], word[period:] == word[:-period], [False]])
+        edges = np.flatnonzero(np.diff(repeats.astype(np.int8)))
         if not len(edges):
             continue
         lengths = edges[1::2] - edges[::2]
@@ -52,6 +53,6 @@ def find_cycle(entries: list[Entry]) -> Cycle | None:
         return None
     period, turns, start = best
     starts = [entry.t for entry in entries[start : start + turns * period : period]]
-    end = entries[start + turns * period - 1]
-    lengths = np.diff([*starts, end.t + end.duration])
+    last_entry = entries[start + turns * period - 1]
+    lengths = np.diff([*starts, last_entry.t + last_entry.duration])
     return Cycle(tuple(states[start : start + period]), turns, starts[0], float(lengths.mean()), float(lengths.std()))

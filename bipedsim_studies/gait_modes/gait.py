@@ -1,4 +1,4 @@
-"""Which gait a sequence of states is: walking, hopping or running (hurmuzlu2001 eq. 45), and in what sets it is."""
+"""Classify a sequence of states as walking, hopping or running (hurmuzlu2001 eq. 45), and find its invariant sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bipedsim_studies.gait_modes.states import IMPACTS, FootState
 from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
 
 MOVING = 0.01
-"""Rms of the fastest joint's velocity above which a robot on its feet moves [rad/s]."""
+"""Rms velocity of the fastest joint above which a standing robot counts as moving [rad/s]."""
 SETS = ("CVIS", "UIS", "FCIS")
 """Constraint-violating, unconstrained, fully constrained invariant sets (section 4.1)."""
 MEANINGS = {
@@ -24,23 +24,23 @@ MEANINGS = {
     "FCIS": "it never leaves the ground",
     "UIS-FCIS": "it lifts and does not return, or the robot moves on its feet",
 }
-"""What a foot or the robot does in a stretch, by the sets that it is in."""
+"""Behaviour of a foot or the robot in a segment, by its invariant sets."""
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A part of the run in which feet meet the ground again and again, or in which none does (eq. 43).
+class GaitSegment:
+    """Segment of a run in which feet repeatedly touch down, or in which none does (eq. 43).
 
     Attributes:
-        t, duration: When it begins, how long it lasts [s].
-        gaits: ``walking``, ``hopping``, ``running`` in the order in which they came, or what else it was:
+        t, duration: Start time and duration [s].
+        gaits: ``walking``, ``hopping``, ``running`` in the order of their occurrence. Without any of these:
             ``standing``, ``on left``, ``flight``, ``step``, ``leap``, ``landing``, ``tapping``.
-        steps: Touch-downs of a foot while another one carries, in turn.
-        flights: Times that no foot was on the ground, and then one was.
-        feet_sets: For each foot, the invariant sets that its constraint is in, of :data:`SETS`.
-        sets: Of the robot, such as ``CVIS`` or ``UIS-FCIS``.
-        cycle: The states that repeat, or None.
-        impacts: Whether feet meet the ground: a phase I of eq. 43, otherwise a phase Omega.
+        steps: Number of touch-downs on alternating feet while another foot is in contact.
+        flights: Number of flight phases that ended with a touch-down.
+        feet_sets: Invariant sets of each foot's constraint, from :data:`SETS`.
+        sets: Invariant sets of the robot, such as ``CVIS`` or ``UIS-FCIS``.
+        cycle: The repeated states, or None.
+        impacts: Whether feet touch down: a phase I of eq. 43 instead of a phase Omega.
     """
 
     t: float
@@ -56,39 +56,39 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class GaitReport:
-    """What a run was.
+    """Gaits of a run.
 
     Attributes:
-        entries: Its states without bounces: every phase, and every touch-down of a foot that had stepped.
-        stretches: Its parts in order.
-        sliding: For each foot, the share of its time on the ground in which it slides.
+        entries: States without bounces: every phase, and every touch-down that ends a step.
+        stretches: Segments of the run, in order.
+        sliding: For each foot, the fraction of its time on the ground in which it slides.
     """
 
     entries: list[Entry]
-    stretches: list[Stretch]
+    stretches: list[GaitSegment]
     sliding: tuple[float, ...]
 
     @property
     def gaits(self) -> tuple[str, ...]:
-        """Walking, hopping and running, as far as they were seen, in the order in which they were first."""
+        """Walking, hopping and running, if they occur, in the order of their first occurrence."""
         named = [gait for stretch in self.stretches for gait in stretch.gaits if gait in GAITS.values()]
         return tuple(dict.fromkeys(named))
 
     @property
     def verdict(self) -> str:
-        """The gaits in words; where there was none, what there was."""
+        """The gaits in words, or the other behaviours if no gait occurs."""
         if self.gaits:
             return ", ".join(self.gaits)
         return ", ".join(dict.fromkeys(gait for stretch in self.stretches for gait in stretch.gaits))
 
 
-# What a touch-down or a flight is, to the gait that enough of it make, and how many are enough.
+# The gait that each kind of touch-down or flight forms, and the minimum number of them.
 GAITS = {"step": "walking", "hop": "hopping", "run": "running"}
 _ENOUGH = {"step": 2, "hop": 1, "run": 2}
 
 
 def without_bounces(t: Array, contact: Flags, bounce: float) -> Flags:
-    """Return the contact (n, K) of each foot with every gap between two contacts shorter than ``bounce`` [s] closed."""
+    """Return the contact (n, K) of each foot after closing all gaps between contacts shorter than ``bounce`` [s]."""
     closed = contact.copy()
     for k in range(contact.shape[1]):
         down = np.flatnonzero(contact[:, k])
@@ -105,43 +105,48 @@ def gait_report(
     pause: float = PAUSE,
     joint_velocity: Array | None = None,
 ) -> GaitReport:
-    """Return which gaits a sequence holds.
+    """Return the gaits in a sequence of states.
 
-    Bounces are closed first. Then a flight is one of running if it goes from one foot to another, a hop if it ends on
-    the feet from which it began; feet that lift or land within ``bounce`` of each other do so together. A touch-down
-    while another foot carries is a step, if it is not of the same foot as the one before. Two steps, two flights of
-    running or one hop make the gait; slip is allowed, and counted.
+    Bounces are removed first. The remaining events are classified as follows:
+
+    - A flight from one foot to another counts for running.
+    - A flight that ends on the feet from which it started is a hop.
+    - A touch-down while another foot is in contact is a step, unless the same foot touched down before.
+
+    Feet that lift off or touch down within ``bounce`` of each other count as simultaneous. Two steps, two flights of
+    running or one hop make the gait. Sliding is allowed, and reported.
 
     Args:
         modes: The sequence.
-        bounce, pause: As ``BOUNCE`` and ``PAUSE`` of the package [s]; a bounce of 0 keeps every one.
-        joint_velocity: (n, nu) of the rows of ``modes`` [rad/s]: whether a robot on its feet moves (remark 2 of the
-            paper: it is then unconstrained in some directions and constrained in others). None: it does not.
+        bounce, pause: Time limits, as ``BOUNCE`` and ``PAUSE`` [s]. A bounce of 0 keeps all lift-offs.
+        joint_velocity: (n, nu) joint velocities for the rows of ``modes`` [rad/s]. They show whether a standing robot
+            moves; it is then unconstrained in some directions and constrained in others (remark 2 of the paper).
+            Without them, a standing robot counts as motionless.
     """
     t, states = modes.t, modes.states
     contact = without_bounces(t, states != FootState.AIR, bounce)
-    struck = np.isin(states, IMPACTS)
+    impacts = np.isin(states, IMPACTS)
     entries = _reduced(t, states, contact)
     stretches = []
-    for first, last, busy in _parts(t, contact, struck, pause):
-        gaits, steps, flights = _gaits(t, contact, first, last, bounce) if busy else ((), 0, 0)
-        feet_sets = [_foot_sets(contact[first:last, k], struck[first:last, k]) for k in range(len(modes.feet))]
-        seen = {name for sets in feet_sets for name in sets}
-        moves = joint_velocity is not None and _moves(joint_velocity[first:last])
-        if seen == {"FCIS"} and moves:
-            seen.add("UIS")
-        inside = [entry for entry in entries if first <= entry.first < last]
+    for first, last, has_impacts in _parts(t, contact, impacts, pause):
+        gaits, steps, flights = _gaits(t, contact, first, last, bounce) if has_impacts else ((), 0, 0)
+        feet_sets = [_foot_sets(contact[first:last, k], impacts[first:last, k]) for k in range(len(modes.feet))]
+        robot_sets = {name for sets in feet_sets for name in sets}
+        joints_move = joint_velocity is not None and _moves(joint_velocity[first:last])
+        if robot_sets == {"FCIS"} and joints_move:
+            robot_sets.add("UIS")
+        segment_entries = [entry for entry in entries if first <= entry.first < last]
         stretches.append(
-            Stretch(
+            GaitSegment(
                 t=float(t[first]),
                 duration=float(t[last] - t[first]),
                 gaits=gaits or _support_words(contact[first:last], modes.feet),
                 steps=steps,
                 flights=flights,
                 feet_sets=tuple(_joined(sets) for sets in feet_sets),
-                sets=_joined(seen),
-                cycle=find_cycle(inside) if busy else None,
-                impacts=busy,
+                sets=_joined(robot_sets),
+                cycle=find_cycle(segment_entries) if has_impacts else None,
+                impacts=has_impacts,
             )
         )
     down = np.maximum(np.count_nonzero(states != FootState.AIR, axis=0), 1)
@@ -152,10 +157,10 @@ def gait_report(
 def report_recording(
     recording: Recording, bounce: float = BOUNCE, pause: float = PAUSE
 ) -> tuple[ModeSequence, GaitReport]:
-    """Return the sequence of a recording, and which gaits it holds, as :func:`gait_report` says.
+    """Return the sequence of states of a recording, and its gaits as defined by :func:`gait_report`.
 
     Raises:
-        RecordingError: Nothing says where the feet touch.
+        RecordingError: The recording has no data about the contact of the feet.
     """
     modes = mode_sequence(recording)
     return modes, gait_report(modes, bounce, pause, recording.joint_velocity[modes.rows])
@@ -170,44 +175,46 @@ def _moves(joint_velocity: Array) -> bool:
     return bool(rows.size) and float(np.sqrt((rows**2).mean(axis=0)).max()) > MOVING
 
 
-def _foot_sets(contact: Flags, struck: Flags) -> set[str]:
-    """Return the sets of one foot's constraint: it collides, or is free, or holds, or holds and is free in turn."""
-    if struck.any():
+def _foot_sets(contact: Flags, impacts: Flags) -> set[str]:
+    """Return the invariant sets of one foot: with impacts, always or never in contact, or both in turn."""
+    if impacts.any():
         return {"CVIS"}
     return ({"FCIS"} if contact.any() else set()) | ({"UIS"} if not contact.all() else set())
 
 
 def _support_words(contact: Flags, feet: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what the feet do in a stretch without impacts, in order."""
+    """Return the support phases of a segment without impacts, in words and in order."""
     changes = np.flatnonzero((contact[1:] != contact[:-1]).any(axis=1)) + 1
     words = []
     for row in (0, *changes.tolist()):
-        down = [foot for foot, holds in zip(feet, contact[row], strict=True) if holds]
+        down = [foot for foot, in_contact in zip(feet, contact[row], strict=True) if in_contact]
         words.append("flight" if not down else "standing" if len(down) == len(feet) else "on " + " and ".join(down))
     return tuple(words)
 
 
 def _reduced(t: Array, states: Integers, contact: Flags) -> list[Entry]:
-    """Return the states without bounces: an impact where a foot lands, and between them the phases.
+    """Return the states without bounces: an impact at each touch-down, and the phases between them.
 
-    In a phase a foot slides if it does in most of its rows on the ground.
+    A foot slides in a phase if it slides in most of the phase's rows on the ground.
     """
     changes = (np.flatnonzero((contact[1:] != contact[:-1]).any(axis=1)) + 1).tolist()
     entries: list[Entry] = []
     for a, b in pairwise([0, *changes, len(contact)]):
         down = contact[a:b]
-        part = states[a:b]
-        grounded = np.count_nonzero(part != FootState.AIR, axis=0)
-        slid = np.count_nonzero((part == FootState.SLIDE) | (part == FootState.IMPACT_SLIDE), axis=0)
+        rows = states[a:b]
+        grounded = np.count_nonzero(rows != FootState.AIR, axis=0)
+        slid = np.count_nonzero((rows == FootState.SLIDE) | (rows == FootState.IMPACT_SLIDE), axis=0)
         phase = np.where(down[0], np.where(2 * slid > grounded, FootState.SLIDE, FootState.STICK), FootState.AIR)
-        lands = down[0] & ~contact[a - 1] if a else np.zeros_like(down[0])
+        landing = down[0] & ~contact[a - 1] if a else np.zeros_like(down[0])
         middle = a
-        if lands.any():
-            middle = a + int(np.argmin(np.append(np.isin(part[:, lands], IMPACTS).any(axis=1), False)))
-            # Without its impulse, as at the edge of what was left out, a landing is at its row.
+        if landing.any():
+            middle = a + int(np.argmin(np.append(np.isin(rows[:, landing], IMPACTS).any(axis=1), False)))
+            # A touch-down without recorded impulse, such as at the edge of an omitted part, takes one row.
             middle = max(middle, a + 1)
-            shock = np.where(lands, np.where(np.isin(part[0], IMPACTS), part[0], FootState.IMPACT_STICK), phase)
-            entries.append(_entry(t, shock, a, middle))
+            impact_state = np.where(
+                landing, np.where(np.isin(rows[0], IMPACTS), rows[0], FootState.IMPACT_STICK), phase
+            )
+            entries.append(_entry(t, impact_state, a, middle))
         if middle < b:
             entries.append(_entry(t, phase, middle, b))
     return entries
@@ -218,41 +225,41 @@ def _entry(t: Array, state: Integers, first: int, last: int) -> Entry:
 
 
 def _touch_downs(contact: Flags) -> list[tuple[int, int]]:
-    """Return (row, foot) of every touch-down that was seen, in order."""
+    """Return (row, foot) of every touch-down in the recording, in order."""
     rows, feet = np.nonzero(contact[1:] & ~contact[:-1])
     return list(zip((rows + 1).tolist(), feet.tolist(), strict=True))
 
 
-def _parts(t: Array, contact: Flags, struck: Flags, pause: float) -> list[tuple[int, int, bool]]:
-    """Return (first row, last row, whether feet meet the ground in it) of the stretches."""
+def _parts(t: Array, contact: Flags, impacts: Flags, pause: float) -> list[tuple[int, int, bool]]:
+    """Return (first row, row after the last, whether feet touch down) of the segments."""
     n = len(contact)
     lifts = [np.flatnonzero(contact[:-1, k] & ~contact[1:, k]) + 1 for k in range(contact.shape[1])]
-    busy: list[list[int]] = []
+    impact_spans: list[list[int]] = []
     for row, foot in _touch_downs(contact):
-        before = int(np.searchsorted(lifts[foot], row))
-        busy.append([int(lifts[foot][before - 1]) if before else 0, row + 1])
-    hits = np.flatnonzero(struck.any(axis=1))
-    # Feet that hit the ground without having left it: they rock.
-    busy += [[row, row + 1] for row in hits.tolist()]
-    busy.sort()
+        lift_index = int(np.searchsorted(lifts[foot], row))
+        impact_spans.append([int(lifts[foot][lift_index - 1]) if lift_index else 0, row + 1])
+    impact_rows = np.flatnonzero(impacts.any(axis=1))
+    # Feet can also hit the ground without a lift-off, when they rock.
+    impact_spans += [[row, row + 1] for row in impact_rows.tolist()]
+    impact_spans.sort()
     merged: list[list[int]] = []
-    for first, last in busy:
+    for first, last in impact_spans:
         if merged and t[first] - t[merged[-1][1]] < pause:
             merged[-1][1] = max(merged[-1][1], last)
         else:
             merged.append([first, last])
     parts: list[tuple[int, int, bool]] = []
-    at = 0
+    position = 0
     for first, last in merged:
-        if first > at:
-            parts.append((at, first, False))
+        if first > position:
+            parts.append((position, first, False))
         parts.append((first, last, True))
-        at = last
-    return [*parts, (at, n, False)] if at < n else parts
+        position = last
+    return [*parts, (position, n, False)] if position < n else parts
 
 
 def _gaits(t: Array, contact: Flags, first: int, last: int, bounce: float) -> tuple[tuple[str, ...], int, int]:
-    """Return (gaits, steps, flights) of a stretch in which feet meet the ground."""
+    """Return (gaits, steps, flights) of a segment with touch-downs."""
     events: list[tuple[int, str]] = []
     air = np.concatenate([[False], ~contact[first:last].any(axis=1), [False]])
     edges = (np.flatnonzero(np.diff(air.astype(np.int8))) + first).tolist()
@@ -273,16 +280,16 @@ def _gaits(t: Array, contact: Flags, first: int, last: int, bounce: float) -> tu
     kinds = [kind for _, kind in sorted(events)]
     groups = [(kind, len(list(group))) for kind, group in groupby(kinds)]
     gaits = [GAITS[kind] for kind, count in groups if kind in GAITS and count >= _ENOUGH[kind]]
-    others = {"run": "leap", "tap": "tapping"}
-    gaits = gaits or [others.get(kind, kind) for kind, _ in groups] or ["rocking"]
+    irregular_names = {"run": "leap", "tap": "tapping"}
+    gaits = gaits or [irregular_names.get(kind, kind) for kind, _ in groups] or ["rocking"]
     return tuple(dict.fromkeys(gaits)), kinds.count("step"), len(flights)
 
 
 def _flight(before: Flags, after: Flags) -> str:
-    """Return what a flight is, from the contact (n, K) in the rows ``before`` and ``after`` it."""
-    leaves, lands = np.any(before, axis=0), np.any(after, axis=0)
-    if not leaves.any():
+    """Return the kind of a flight, from the contact (n, K) in the rows ``before`` and ``after`` it."""
+    lifted, landed = np.any(before, axis=0), np.any(after, axis=0)
+    if not lifted.any():
         return "landing"
-    if (leaves == lands).all():
+    if (lifted == landed).all():
         return "hop"
-    return "run" if np.count_nonzero(leaves) == np.count_nonzero(lands) == 1 else "leap"
+    return "run" if np.count_nonzero(lifted) == np.count_nonzero(landed) == 1 else "leap"

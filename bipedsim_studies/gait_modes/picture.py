@@ -1,4 +1,4 @@
-"""The discrete states of a run as a picture: each foot over time, the states over time, the graph of transitions."""
+"""Draw the discrete states of a run: each foot over time, the states over time, and the graph of transitions."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 COLOURS = {FootState.AIR: "#F2F2F2", FootState.STICK: "#59B88E", FootState.SLIDE: "#E69F00"}
 BEND = 0.15
-"""Of an arrow of the graph, as a share of its length."""
+"""Curvature of the graph's arrows, as a fraction of their length."""
 SYMBOLS = "monospace"
-"""Font of the states' names, in which an l and an I differ: `Ild` is the impact of the left foot."""
+"""Font of the state names. It must distinguish l from I: `Ild` is the impact of the left foot."""
 IMPACT_COLOURS = {FootState.IMPACT_STICK: LIMIT_COLOUR, FootState.IMPACT_SLIDE: "#CC79A7"}
 
 
 def plot(modes: ModeSequence, report: GaitReport, path: Path, robot: str = "") -> None:
-    """Draw what every foot did, the states without bounces, and how they followed each other, into a picture file.
+    """Write a figure with the states of the feet, the states without bounces, and their transitions.
 
     Args:
-        modes, report: Of one run.
+        modes, report: Results of one run.
         path: .png, .pdf or .svg.
         robot: Name for the title.
 
     Raises:
-        RecordingError: The picture cannot be written.
+        RecordingError: The figure cannot be written.
     """
     order = list(dict.fromkeys(entry.state for entry in report.entries))
     height = [0.5 + 0.3 * len(modes.feet), 0.6 + 0.3 * len(order)]
@@ -48,7 +48,7 @@ def plot(modes: ModeSequence, report: GaitReport, path: Path, robot: str = "") -
 
 
 def _draw_feet(ax: Axes, modes: ModeSequence) -> None:
-    """Draw every state that was recorded: bars, and a line at each impact, which would be too short for one."""
+    """Draw all recorded states as bars, except that each impact is a line because a bar would be too short."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -91,35 +91,33 @@ def _draw_states(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[
 
 
 def _draw_graph(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[State]) -> None:
-    """Draw states around a circle, in the order in which they came, with an arrow for each transition; and say below
-    what they are.
-    """
+    """Draw the states on a circle in order of occurrence, with an arrow per transition and a legend of the states."""
     from matplotlib.lines import Line2D
 
     angle = 0.5 * np.pi - 2.0 * np.pi * np.arange(len(order)) / max(1, len(order))
-    place = {state: (float(np.cos(a)), float(np.sin(a))) for state, a in zip(order, angle, strict=True)}
+    position = {state: (float(np.cos(a)), float(np.sin(a))) for state, a in zip(order, angle, strict=True)}
     counts = transitions(report.entries)
-    most = max(counts.values(), default=1)
+    max_count = max(counts.values(), default=1)
     for (a, b), count in counts.items():
         ax.annotate(
             "",
-            place[b],
-            place[a],
+            position[b],
+            position[a],
             arrowprops={
                 "arrowstyle": "-|>",
                 "connectionstyle": f"arc3,rad={BEND}",
-                "linewidth": 0.7 + 2.0 * count / most,
+                "linewidth": 0.7 + 2.0 * count / max_count,
                 "color": "#555555",
                 "shrinkA": 17,
                 "shrinkB": 17,
             },
         )
-        # On the middle of the arrow, which is half of its ``rad`` to the right of the straight line.
-        (x0, y0), (x1, y1) = place[a], place[b]
+        # The label is at the middle of the arrow, which is half of its ``rad`` to the right of the straight line.
+        (x0, y0), (x1, y1) = position[a], position[b]
         x, y = 0.5 * (x0 + x1) + 0.5 * BEND * (y1 - y0), 0.5 * (y0 + y1) - 0.5 * BEND * (x1 - x0)
         ax.text(x, y, str(count), ha="center", va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
     visits = Counter(entry.state for entry in report.entries)
-    for state, (x, y) in place.items():
+    for state, (x, y) in position.items():
         colour = "#F8D7DA" if any(foot in IMPACTS for foot in state) else "#DCEFE6"
         ax.text(
             x,

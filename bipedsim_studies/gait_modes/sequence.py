@@ -1,4 +1,4 @@
-"""From a recording to the sequence of its discrete states."""
+"""Convert a recording to the sequence of its discrete states."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bipedsim_studies.gait_modes.states import FootState, State
 
 @dataclass(frozen=True)
 class Entry:
-    """A state and how long it lasted.
+    """A discrete state and its duration.
 
     Attributes:
-        t: Time of the first row in it [s].
-        duration: Until the first row of the next one [s].
-        state: What each foot does.
-        first, last: Integers of the sequence, ``last`` is not in it any more.
+        t: Time of its first row [s].
+        duration: Time until the first row of the next entry [s].
+        state: State of each foot.
+        first, last: Its first row in the sequence, and the first row after it.
     """
 
     t: float
@@ -35,14 +35,14 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class ModeSequence:
-    """What K feet did over n rows.
+    """Discrete states of K feet over n rows.
 
     Attributes:
-        feet: Their names.
-        t: (n + 1,) time of each row [s], and when the last one ends.
+        feet: Names of the feet.
+        t: (n + 1,) time of each row, and end time of the last one [s].
         states: (n, K) :class:`FootState` of each foot.
-        rows: (n,) which rows of the recording they are.
-        notes: What a reader should know of how the states were found.
+        rows: (n,) indices of the rows in the recording.
+        notes: Remarks about the determination of the states, for the user.
     """
 
     feet: tuple[str, ...]
@@ -53,40 +53,45 @@ class ModeSequence:
 
     @property
     def entries(self) -> list[Entry]:
-        """The states in order, none twice in a row."""
+        """The states in order, without repetitions."""
         return run_lengths(self.t, self.states)
 
 
 def run_lengths(t: Array, states: Integers) -> list[Entry]:
-    """Return the entries of rows (n, K) of states at the times ``t`` (n + 1,) [s]."""
+    """Return the entries for rows (n, K) of states at the times ``t`` (n + 1,) [s]."""
     changes = np.flatnonzero((states[1:] != states[:-1]).any(axis=1)) + 1
     edges = [0, *changes.tolist(), len(states)]
     return [
-        Entry(float(t[a]), float(t[b] - t[a]), tuple(FootState(x) for x in states[a]), a, b) for a, b in pairwise(edges)
+        Entry(float(t[a]), float(t[b] - t[a]), tuple(FootState(foot_state) for foot_state in states[a]), a, b)
+        for a, b in pairwise(edges)
     ]
 
 
 def transitions(entries: list[Entry]) -> Counter[tuple[State, State]]:
-    """Return how often each state was followed by each other: the edges of the graph that was seen."""
+    """Return the number of transitions between each pair of states: the edges of the transition graph."""
     return Counter((a.state, b.state) for a, b in pairwise(entries))
 
 
 def mode_sequence(recording: Recording) -> ModeSequence:
-    """Return what each foot did, from the contact states and impacts of the recording.
+    """Return the states of each foot, from the contact states and impacts of a recording.
 
-    A foot is detached where nothing of it is clamped. An impact is what happens in successive rows that hold the
-    impulse of an impact, or a touch-down: in discrete time a gap closes in one step and the velocity stops in the next.
-    A foot that was detached before these rows, or that has vertices on the ground in them that were not before and
-    takes up impulse, meets the ground; the others pass the shock on. The state of the last of the rows says how it
-    ends. A soft contact has no impulse, its impacts are the rows of touch-down. What is on the ground in the first row
-    has not been seen to land.
+    A foot is detached while none of its vertices is clamped. An impact consists of consecutive rows with an impact
+    impulse or a touch-down. It can take two rows, because in discrete time a gap closes in one step and the velocity
+    stops in the next. In these rows, two kinds of feet have an impact:
 
-    A real robot has no contact states: there, a foot is on the ground while it carries more than ``CARRIES`` of
-    the weight, and slip is unknown; ``notes`` say so. Integers in which a foot is unknown, and those after
-    the controller gave up, are left out.
+    - feet that were detached before;
+    - feet with an impulse and newly clamped vertices.
+
+    The other feet only transmit the shock. The state of the last row determines the state after the impact. Compliant
+    contact has no impulses, so its impacts are the rows of touch-down. Feet on the ground in the first row have no
+    impact there.
+
+    Recordings of a real robot have no contact states. A foot is then on the ground while it carries more than
+    ``CARRIES`` of the weight, and slip is unknown; ``notes`` report this. Rows with an unknown foot, and rows after the
+    controller gave up, are omitted.
 
     Raises:
-        RecordingError: Nothing says where the feet touch.
+        RecordingError: The recording has no data about the contact of the feet.
     """
     if not recording.feet or len(recording) == 0:
         raise RecordingError("the recording has no feet or no rows: there are no modes in it")
@@ -107,23 +112,23 @@ def mode_sequence(recording: Recording) -> ModeSequence:
         )
     if not rows.all():
         notes.append(f"{np.count_nonzero(~rows)} rows of {len(rows)} left out: a foot is not recorded there")
-    # At the start of a bag is the state before the first step, for which no contact has been solved.
+        # A bag starts with the state before the first physics step, when no contact has been solved yet.
     rows &= (recording.t > 0.0) | contact.any(axis=1)
     if np.isfinite(recording.gave_up_at):
         rows &= ~(recording.t > recording.gave_up_at)
         notes.append(f"the robot fell: what follows t = {recording.gave_up_at:.3f} s, when it was seen, is left out")
     if not rows.any():
         raise RecordingError("the recording has no row in which all feet are known: there are no modes in it")
-    struck = impact[rows][:, :, 2] > 0.0
-    shocked = (impact[rows] != 0.0).any(axis=(1, 2))
-    states = foot_states(contact[rows], sliding[rows], clamped[rows], struck, shocked)
+    pushed_up = impact[rows][:, :, 2] > 0.0
+    any_impulse = (impact[rows] != 0.0).any(axis=(1, 2))
+    states = foot_states(contact[rows], sliding[rows], clamped[rows], pushed_up, any_impulse)
     t = recording.t[rows]
     tick = float(np.median(np.diff(t))) if len(t) > 1 else 0.0
     return ModeSequence(recording.feet, np.append(t, t[-1] + tick), states, np.flatnonzero(rows), tuple(notes))
 
 
 def _from_wrenches(recording: Recording) -> tuple[Flags, Flags]:
-    """Return which rows (n,) have forces of all feet, and which feet (n, K) carry load in them."""
+    """Return the rows (n,) with forces of all feet, and the feet (n, K) that carry load in each row."""
     force = recording.wrench[:, :, 2]
     rows = np.asarray(np.isfinite(force).all(axis=1))
     if not rows.any():
@@ -141,30 +146,32 @@ def _from_wrenches(recording: Recording) -> tuple[Flags, Flags]:
     return rows, np.asarray(np.nan_to_num(force) > CARRIES * recording.weight)
 
 
-def foot_states(contact: Flags, sliding: Flags, clamped: Integers, struck: Flags, shocked: Flags) -> Integers:
-    """Return the :class:`FootState` (n, K) of each row, as :func:`mode_sequence` defines it.
+def foot_states(contact: Flags, sliding: Flags, clamped: Integers, pushed_up: Flags, any_impulse: Flags) -> Integers:
+    """Return the :class:`FootState` (n, K) of each row, as defined by :func:`mode_sequence`.
 
     Args:
-        contact: (n, K) whether something of the foot is clamped.
-        sliding: (n, K) whether its friction is dynamic.
-        clamped: (n, K) its vertices on the ground, as bits.
-        struck: (n, K) whether the ground pushed it up by an impulse.
-        shocked: (n,) whether any foot got an impulse of any direction.
+        contact: (n, K) whether any vertex of the foot is clamped.
+        sliding: (n, K) whether the foot's friction is dynamic.
+        clamped: (n, K) bit mask of the vertices on the ground.
+        pushed_up: (n, K) whether the foot received an upward impulse from the ground.
+        any_impulse: (n,) whether any foot received an impulse in any direction.
     """
     states = np.where(contact, np.where(sliding, FootState.SLIDE, FootState.STICK), FootState.AIR).astype(np.int64)
-    lands = np.zeros_like(contact)
-    lands[1:] = contact[1:] & ~contact[:-1]
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], shocked | lands.any(axis=1), [False]]).astype(np.int8)))
+    touchdown = np.zeros_like(contact)
+    touchdown[1:] = contact[1:] & ~contact[:-1]
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[False], any_impulse | touchdown.any(axis=1), [False]]).astype(np.int8))
+    )
     for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         if a == 0:
             continue
-        closed = np.bitwise_or.reduce(clamped[a:b] & ~clamped[a - 1], axis=0) != 0
-        # A foot may touch the ground between two rows and be off again.
-        meets = lands[a:b].any(axis=0) | (struck[a:b].any(axis=0) & (closed | ~contact[a - 1]))
-        if not meets.any():
+        new_vertices = np.bitwise_or.reduce(clamped[a:b] & ~clamped[a - 1], axis=0) != 0
+        # A foot may touch down and lift off again between two rows.
+        impacted = touchdown[a:b].any(axis=0) | (pushed_up[a:b].any(axis=0) & (new_vertices | ~contact[a - 1]))
+        if not impacted.any():
             continue
-        # A foot that is off again within the rows ends as it was when it was down.
-        slides = [bool(sliding[a:b, k][contact[a:b, k]][-1:].any()) for k in range(contact.shape[1])]
-        ends = np.where(slides, FootState.IMPACT_SLIDE, FootState.IMPACT_STICK)
-        states[a:b] = np.where(meets, ends, states[b - 1])
+        # A foot that lifts off again within the impact gets its last state in contact.
+        slides_after = [bool(sliding[a:b, k][contact[a:b, k]][-1:].any()) for k in range(contact.shape[1])]
+        impact_states = np.where(slides_after, FootState.IMPACT_SLIDE, FootState.IMPACT_STICK)
+        states[a:b] = np.where(impacted, impact_states, states[b - 1])
     return states

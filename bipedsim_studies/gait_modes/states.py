@@ -1,4 +1,4 @@
-"""The states of the discrete-event system of a robot with m feet, counted and named (hurmuzlu2001 eq. 44)."""
+"""Count and name the discrete states of a robot with m feet (hurmuzlu2001 eq. 44)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import comb
 
 
 class FootState(IntEnum):
-    """What a foot does. An impact is named by what follows it: the foot sticks, or it slides (eq. 47, 48)."""
+    """State of one foot. An impact is named after the state that follows it: stick or slide (eq. 47, 48)."""
 
     AIR = 0
     STICK = 1
@@ -19,12 +19,12 @@ class FootState(IntEnum):
 
     @property
     def words(self) -> str:
-        """The state as it is printed."""
+        """State in words, as it is printed."""
         return self.name.lower().replace("_", ", ").replace("air", "detached")
 
 
 State = tuple[FootState, ...]
-"""What all feet do, in the order of the feet."""
+"""States of all feet, in the order of the feet."""
 
 IMPACTS = (FootState.IMPACT_STICK, FootState.IMPACT_SLIDE)
 _LETTERS = {
@@ -37,9 +37,10 @@ _LETTERS = {
 
 
 def count_states(feet: int) -> int:
-    """Return how many states ``feet`` feet have, by eq. 44: 3^m without impact, and 2^i 3^(m-i) C(m, i) with i impacts.
+    """Return the number of states of ``feet`` feet, by eq. 44.
 
-    That is (2 + 3)^m: every foot is in one of five states, whatever the others do.
+    The equation has 3^m states without impact, and 2^i 3^(m-i) C(m, i) with i impacts. The sum is (2 + 3)^m, because
+    every foot is in one of five states independently of the others.
     """
     return 3**feet + sum(2**i * 3 ** (feet - i) * comb(feet, i) for i in range(1, feet + 1))
 
@@ -51,34 +52,34 @@ def all_states(feet: int) -> list[State]:
 
 
 def is_impact(state: State) -> bool:
-    """Return whether a foot meets the ground in ``state``: a phase I of the paper, and not a phase Omega."""
+    """Return whether a foot has an impact in ``state``: a phase I of the paper instead of a phase Omega."""
     return any(foot in IMPACTS for foot in state)
 
 
 def state_name(state: State, feet: Sequence[str]) -> str:
-    """Return a state in words, such as ``left stick, right impact, stick``; of all feet in the air, ``flight``."""
+    """Return a state in words, such as ``left stick; right impact, stick``, or ``flight`` if all feet are airborne."""
     if not any(state):
         return "flight"
-    return "; ".join(f"{foot} {what.words}" for foot, what in zip(feet, state, strict=True))
+    return "; ".join(f"{foot} {foot_state.words}" for foot, foot_state in zip(feet, state, strict=True))
 
 
 def state_symbol(state: State, feet: Sequence[str]) -> str:
-    """Return a short name for pictures and sequences.
+    """Return a short name of a state for figures and sequences.
 
-    It is the superscript of the paper where it has one, for feet that are called left and right: ``f``, ``sl``, ``sr``,
-    ``dss`` (no impact), ``Irs``, ``Ild`` and their mirror images. Elsewhere a letter stands for each foot, in order: d
-    detached, s sticks, ~ slides, ``S!`` and ``~!`` the impacts that end so.
+    The name is the paper's superscript if it has one and the feet are called left and right: ``f``, ``sl``, ``sr``,
+    ``dss`` (no impact), ``Irs``, ``Ild`` and their mirror images. Otherwise the name has one letter per foot, in
+    order: d detached, s sticking, ~ sliding, ``S!`` and ``~!`` impacts followed by sticking or sliding.
     """
     if not any(state):
         return "f"
     if len(state) == 2 and {foot[:1].lower() for foot in feet} == {"l", "r"}:
         sides = [foot[0].lower() for foot in feet]
-        plain = sorted(state)
-        if plain == [FootState.AIR, FootState.STICK]:
+        sorted_states = sorted(state)
+        if sorted_states == [FootState.AIR, FootState.STICK]:
             return "s" + sides[state.index(FootState.STICK)]
-        if plain == [FootState.STICK, FootState.STICK]:
+        if sorted_states == [FootState.STICK, FootState.STICK]:
             return "dss"
-        if plain[1] == FootState.IMPACT_STICK and plain[0] in (FootState.AIR, FootState.STICK):
-            other = "d" if plain[0] == FootState.AIR else "s"
-            return f"I{sides[state.index(FootState.IMPACT_STICK)]}{other}"
+        if sorted_states[1] == FootState.IMPACT_STICK and sorted_states[0] in (FootState.AIR, FootState.STICK):
+            suffix = "d" if sorted_states[0] == FootState.AIR else "s"
+            return f"I{sides[state.index(FootState.IMPACT_STICK)]}{suffix}"
     return " ".join(_LETTERS[foot] for foot in state)

@@ -1,6 +1,6 @@
-"""How long is a bounce, and how long is a pause."""
+"""Define the default time limits for bounces and pauses."""
 
 BOUNCE = 0.1
-"""A foot that is off the ground for less has bounced and not stepped [s]: thrown up, it rises 12 mm (g T^2 / 8)."""
+"""Lift-offs shorter than this are bounces and not steps [s]. A foot thrown up this long rises 12 mm (g T^2 / 8)."""
 PAUSE = 2.0
-"""This long without a foot on its way to a landing ends a gait [s]."""
+"""A gait ends if no foot is moving towards a touch-down for this long [s]."""

@@ -1,9 +1,15 @@
-"""Whether a gait is stable: Poincare maps of robots with their controllers and their ground (docs/stability.md).
+"""Compute the stability of gaits with Poincare maps of robot, controller and ground (docs/stability.md).
 
-From the bottom up: :mod:`planes` and :mod:`mirror` the feet, and left for right; :mod:`loop` robot, controller and
-ground; :mod:`section` when a stride ends; :mod:`chart` coordinates of the states in which it can; :mod:`return_map` one
-stride as a function; :mod:`fixed_point` Newton, multipliers, verdict, and the limit of small steps; :mod:`continuation`
-and :mod:`basin` over slopes and over starts; :mod:`straight_legs` walkers by events, as a reference.
+The modules, from low level to high level:
+
+- :mod:`planes`, :mod:`mirror`: positions of the feet relative to the ground, and the exchange of left and right;
+- :mod:`loop`: the closed loop of robot, controller and ground;
+- :mod:`section`: the event that ends a stride;
+- :mod:`chart`: coordinates of the states on the section;
+- :mod:`return_map`: one stride as a function of these coordinates;
+- :mod:`newton`: fixed points, multipliers, the verdict, and the limit of small physics steps;
+- :mod:`continuation`, :mod:`basin`: the same over a range of slopes, and over random starts;
+- :mod:`straight_legs`: an event-based integrator of simple walkers, as a reference.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""From which starts a gait is reached: random starts, followed in as many processes as one likes."""
+"""Estimate the basin of attraction of a gait from random starts, in several processes if wanted."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
 from bipedsim_studies.study import LIMIT, Needs, alive, workers
 
 STRIDES = 40
-"""After so many a walk that neither fell nor settled is undecided."""
+"""A walk that has neither fallen nor converged after this number of strides is undecided."""
 NEAR = 0.05
-"""A start has come home when it is nearer than this share of the box in every coordinate."""
+"""A start has converged when every coordinate is within this fraction of the box's half width."""
 LOST, UNDECIDED, HOME = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Basin:
-    """What became of the starts.
+    """Outcomes of all starts.
 
     Attributes:
-        centre: (n,) the fixed point. widths: (n,) half of the box.
-        starts: (N, n) where they were.
+        centre: (n,) fixed point. widths: (n,) half widths of the box.
+        starts: (N, n) coordinates of the starts.
         outcome: (N,) ``LOST``, ``UNDECIDED`` or ``HOME``.
-        strides: (N,) how many each took until that was known.
-        seconds: All of it took, the start of processes included. work: CPU time of all starts [s].
-        jobs: Processes.
+        strides: (N,) strides until the outcome was known.
+        seconds: Total wall time, including the start of the processes. work: CPU time of all starts [s].
+        jobs: Number of processes.
     """
 
     centre: Array
@@ -50,17 +50,17 @@ class Basin:
 
     @property
     def share(self) -> float:
-        """Share of the starts that came home."""
+        """Fraction of the starts that converged to the gait."""
         return float((self.outcome == HOME).mean())
 
     @property
     def ratio(self) -> float:
-        """How much faster it was than one process that has a core for itself."""
+        """Speed-up compared with one process on a core of its own."""
         return self.work / self.seconds
 
 
 def followed(map: PoincareMap, start: Array, centre: Array, widths: Array, strides: int = STRIDES) -> tuple[int, int]:
-    """Return what becomes of a start (n,), and after how many strides."""
+    """Return the outcome of a start (n,) and the number of strides until it was known."""
     xi = start
     for count in range(strides):
         if (np.abs(xi - centre) <= NEAR * widths).all():
@@ -84,26 +84,26 @@ def probe(
     scheduler: str = "",
     limit: float = LIMIT,
 ) -> Basin:
-    """Follow ``count`` starts, drawn evenly from a box around a fixed point.
+    """Follow ``count`` starts, drawn uniformly from a box around a fixed point.
 
-    The starts are drawn before they are given away, and each is followed by itself: the answer depends on the seed and
-    on nothing else.
+    All starts are drawn first, and each is then followed independently. The result therefore depends only on the seed,
+    not on the number of processes.
 
     Args:
-        make: Makes the map, in every process; to be pickled, so a method of a module's class, such as ``Gait.map``.
+        make: Makes the map in every process. It must be picklable, such as the bound method ``Gait.map``.
         centre: (n,) the fixed point.
-        widths: (n,) half of the box, positive.
-        count: Of the starts.
-        seed: Of the starts.
-        jobs: Processes.
-        strides: After so many it is given up.
-        progress: Show a bar on stderr.
-        scheduler: Address of a dask scheduler whose workers do it instead.
-        limit: Wall time within which each start must be followed, where processes do it [s].
+        widths: (n,) half widths of the box, positive.
+        count: Number of starts.
+        seed: Seed of the starts.
+        jobs: Number of processes.
+        strides: Maximum number of strides per start.
+        progress: Show a progress bar on stderr.
+        scheduler: Address of a dask scheduler whose workers are used instead of local processes.
+        limit: Maximum wall time of each start, if it is followed by another process [s].
 
     Raises:
-        ConfigError: The box or the count is empty, or the seed is no integer of at least 0.
-        LostWorkersError: Workers of the scheduler died of it, or it is gone.
+        ConfigError: The box or the count is empty, or the seed is not an integer of at least 0.
+        LostWorkersError: Workers of the scheduler died during the computation, or the scheduler is unreachable.
     """
     centre, widths = np.asarray(centre, dtype=np.float64), np.asarray(widths, dtype=np.float64)
     if widths.shape != centre.shape or not (np.isfinite(widths) & (widths > 0.0)).all():
@@ -113,16 +113,18 @@ def probe(
     starts = centre + widths * np.random.default_rng(checked_seed(seed)).uniform(-1.0, 1.0, (count, len(centre)))
     outcome, taken = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     work = 0.0
-    follow = partial(_one, pickle.dumps(make), centre=centre, widths=widths, strides=strides)
+    follow = partial(_follow_timed, pickle.dumps(make), centre=centre, widths=widths, strides=strides)
 
     began = time.monotonic()
     with ExitStack() as stack:
         if jobs == 1 and not scheduler:
-            # What a process would compute, and none needs to be started.
-            answers: Iterable[tuple[int, tuple[int, int, float]]] = ((i, follow(one)) for i, one in enumerate(starts))
+            # A single job runs in this process, which gives the same result without the start of another process.
+            answers: Iterable[tuple[int, tuple[int, int, float]]] = (
+                (i, follow(start)) for i, start in enumerate(starts)
+            )
         else:
-            of = getattr(make, "__self__", None)
-            needs = Needs.of(vars(of).items() if isinstance(of, Gait) else ())
+            bound_to = getattr(make, "__self__", None)
+            needs = Needs.of(vars(bound_to).items() if isinstance(bound_to, Gait) else ())
             pool = stack.enter_context(workers(jobs, needs, scheduler, limit))
             jobs = pool.jobs
             answers = ((i, alive(answer)) for i, answer in pool.each(follow, list(starts)))
@@ -134,13 +136,13 @@ def probe(
 
 @cache
 def _map(make: bytes) -> PoincareMap:
-    """Return what a pickled maker makes, once in a process."""
+    """Return the map of a pickled maker; each process makes it only once."""
     made: PoincareMap = pickle.loads(make)()
     return made
 
 
-def _one(make: bytes, start: Array, *, centre: Array, widths: Array, strides: int) -> tuple[int, int, float]:
-    """Follow a start in this process; return the answer, and its CPU time [s] without that of making the map."""
+def _follow_timed(make: bytes, start: Array, *, centre: Array, widths: Array, strides: int) -> tuple[int, int, float]:
+    """Follow a start in this process. Also return its CPU time [s], without the time for making the map."""
     map = _map(make)
     used = time.process_time()
     outcome, count = followed(map, start, centre, widths, strides)

@@ -1,4 +1,4 @@
-"""``bipedsim poincare``."""
+"""Implement the command ``bipedsim poincare``: fixed point, multipliers, basin and branches of a gait."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Find the gait, judge it and print."""
+    """Find the gait, determine its stability and print the results."""
     from bipedsim.config import checked_seed
     from bipedsim.errors import ConfigError
     from bipedsim_studies.stability.basin import probe
@@ -78,11 +78,11 @@ def main(args: argparse.Namespace) -> int:
         map = gait.map()
         widths = _widths(args, map)
         point = fixed_point(map, map.centre)
-        found = stability(map, point)
-        small = None
+        analysis = stability(map, point)
+        small_step_limit = None
         if args.refine:
             steps = [gait.physics_dt / 2**k for k in range(args.refine + 1)]
-            small = limit(Steps(gait, (map, point.xi)), steps, point.xi)
+            small_step_limit = limit(Steps(gait, (map, point.xi)), steps, point.xi)
         basin = None
         if args.basin is not None:
             start = (gait.map, point.xi, widths, args.basin, args.seed)
@@ -91,9 +91,9 @@ def main(args: argparse.Namespace) -> int:
     except NoReturnError as error:
         raise ConfigError(f"no gait: {error}; start nearer (--start), walk more strides first (--settle)") from error
     if args.json:
-        print(to_json(_as_json(map.names, found, small, basin, branches)))
+        print(to_json(_as_json(map.names, analysis, small_step_limit, basin, branches)))
     else:
-        _print(map.names, found, small, basin, branches)
+        _print(map.names, analysis, small_step_limit, basin, branches)
         if gait.controller is not None:
             print(f"the controller's memory changes the second step by {map.memory(point.xi):.2g}")
     if args.plot:
@@ -101,7 +101,7 @@ def main(args: argparse.Namespace) -> int:
 
         torques = gait.controller or "no torques"
         title = f"{Path(gait.robot).stem}, {torques}, {gait.contact_model}, h = {gait.physics_dt:g} s"
-        plot(args.plot, title, map.names, found, basin, branches)
+        plot(args.plot, title, map.names, analysis, basin, branches)
         if not args.json:
             print(f"wrote {args.plot}")
     return 0
@@ -116,10 +116,10 @@ def _gait(args: argparse.Namespace) -> Gait:
         raise ConfigError(f"--rate {args.rate} must be positive")
     if args.refine < 0:
         raise ConfigError(f"--refine {args.refine} must not be negative")
-    given = {field.name: getattr(args, field.name) for field in fields(Gait) if hasattr(args, field.name)}
-    given["controller_params"] = key_values(args.set, "--set")
-    given["contact_params"] = key_values(args.contact_set, "--contact-set")
-    return from_mapping(Gait, given | {"control_dt": args.rate and 1.0 / args.rate}, "options")
+    values = {field.name: getattr(args, field.name) for field in fields(Gait) if hasattr(args, field.name)}
+    values["controller_params"] = key_values(args.set, "--set")
+    values["contact_params"] = key_values(args.contact_set, "--contact-set")
+    return from_mapping(Gait, values | {"control_dt": args.rate and 1.0 / args.rate}, "options")
 
 
 def _widths(args: argparse.Namespace, map: ReturnMap) -> Array:
@@ -140,30 +140,30 @@ def _slopes(args: argparse.Namespace) -> list[float]:
 
     if args.slopes is None:
         return []
-    given = " ".join(args.slopes)
+    text = " ".join(args.slopes)
     try:
         first, last, count = float(args.slopes[0]), float(args.slopes[1]), int(args.slopes[2])
     except ValueError as error:
-        raise ConfigError(f"--slopes {given}: give two slopes [rad] and a whole number") from error
+        raise ConfigError(f"--slopes {text}: give two slopes [rad] and a whole number") from error
     if count < 2 or first == last:
-        raise ConfigError(f"--slopes {given}: at least two different slopes are needed")
+        raise ConfigError(f"--slopes {text}: at least two different slopes are needed")
     return [float(slope) for slope in np.linspace(first, last, count)]
 
 
 def _branches(gait: Gait, slopes: list[float], near: tuple[ReturnMap, Array], progress: bool) -> list[Branch]:
-    """Follow the gait, and the orbits of twice and four times its period where there are any."""
+    """Follow the gait over the slopes, and the orbits of two and four times its period if they exist."""
     from bipedsim_studies.stability.continuation import doubled, follow
     from bipedsim_studies.stability.families import Slopes
 
     family = Slopes(gait, near)
-    found = [follow(family, slopes, near[1], label="period 1" if progress else "")]
-    while len(found) < 3:
-        name = f"period {2 * found[-1].period}" if progress else ""
-        branch = doubled(family, found[-1], slopes, name)
+    result = [follow(family, slopes, near[1], label="period 1" if progress else "")]
+    while len(result) < 3:
+        name = f"period {2 * result[-1].period}" if progress else ""
+        branch = doubled(family, result[-1], slopes, name)
         if branch is None:
             break
-        found.append(branch)
-    return found
+        result.append(branch)
+    return result
 
 
 def _complex(values: Any) -> list[list[float]]:
@@ -171,25 +171,29 @@ def _complex(values: Any) -> list[list[float]]:
 
 
 def _as_json(
-    names: tuple[str, ...], found: Stability, small: Limit | None, basin: Basin | None, branches: list[Branch]
+    names: tuple[str, ...],
+    analysis: Stability,
+    small_step_limit: Limit | None,
+    basin: Basin | None,
+    branches: list[Branch],
 ) -> dict[str, Any]:
     result: dict[str, Any] = {
         "coordinates": list(names),
-        "fixed_point": found.point.xi.tolist(),
-        "duration_s": found.point.duration,
-        "residual": found.point.residual,
-        "multipliers": _complex(found.multipliers),
-        "difference_step": found.step,
-        "step_study": [list(row) for row in found.study],
-        "verdict": found.verdict,
+        "fixed_point": analysis.point.xi.tolist(),
+        "duration_s": analysis.point.duration,
+        "residual": analysis.point.residual,
+        "multipliers": _complex(analysis.multipliers),
+        "difference_step": analysis.step,
+        "step_study": [list(row) for row in analysis.study],
+        "verdict": analysis.verdict,
     }
-    if small is not None:
+    if small_step_limit is not None:
         result["limit"] = {
-            "physics_dt_s": list(small.steps),
-            "fixed_point": small.xi.tolist(),
-            "duration_s": small.duration,
-            "multipliers": _complex(small.multipliers),
-            "expected_errors": list(small.errors),
+            "physics_dt_s": list(small_step_limit.steps),
+            "fixed_point": small_step_limit.xi.tolist(),
+            "duration_s": small_step_limit.duration,
+            "multipliers": _complex(small_step_limit.multipliers),
+            "expected_errors": list(small_step_limit.errors),
         }
     if basin is not None:
         result["basin"] = {
@@ -219,24 +223,32 @@ def _text(value: complex) -> str:
 
 
 def _print(
-    names: tuple[str, ...], found: Stability, small: Limit | None, basin: Basin | None, branches: list[Branch]
+    names: tuple[str, ...],
+    analysis: Stability,
+    small_step_limit: Limit | None,
+    basin: Basin | None,
+    branches: list[Branch],
 ) -> None:
-    point = found.point
+    point = analysis.point
     print(f"before the touch-down, after {point.duration:.6f} s; |P(xi) - xi| = {point.residual:.1g}")
     for name, value in zip(names, point.xi, strict=True):
         print(f"  {name:16} {value:12.8f}")
-    print(f"multipliers, differences of {found.step:g}: {', '.join(_text(value) for value in found.multipliers)}")
-    for step, change in found.study:
+    print(f"multipliers, differences of {analysis.step:g}: {', '.join(_text(value) for value in analysis.multipliers)}")
+    for step, change in analysis.study:
         print(f"  {step:7g}: changed by {change:.2g}")
-    print(f"{found.verdict}: the largest modulus is {found.radius:.5f}")
-    if small is not None:
+    print(f"{analysis.verdict}: the largest modulus is {analysis.radius:.5f}")
+    if small_step_limit is not None:
         print("over the physics step h:")
-        for h, one in zip(small.steps, small.found, strict=True):
-            values = ", ".join(_text(value) for value in one.multipliers)
-            print(f"  h = {h:9g} s: {one.point.duration:.7f} s, multipliers {values}")
-        values = ", ".join(_text(value) for value in small.multipliers)
-        print(f"  h -> 0:         {small.duration:.7f} s, multipliers {values}")
-        print("  expected errors: fixed point {:.1g}, duration {:.1g} s, multipliers {:.1g}".format(*small.errors))
+        for h, stability_at_h in zip(small_step_limit.steps, small_step_limit.found, strict=True):
+            values = ", ".join(_text(value) for value in stability_at_h.multipliers)
+            print(f"  h = {h:9g} s: {stability_at_h.point.duration:.7f} s, multipliers {values}")
+        values = ", ".join(_text(value) for value in small_step_limit.multipliers)
+        print(f"  h -> 0:         {small_step_limit.duration:.7f} s, multipliers {values}")
+        print(
+            "  expected errors: fixed point {:.1g}, duration {:.1g} s, multipliers {:.1g}".format(
+                *small_step_limit.errors
+            )
+        )
     if basin is not None:
         print(
             f"basin: {basin.share:.0%} of {len(basin.starts)} starts come home; {basin.seconds:.1f} s on {basin.jobs} "
@@ -245,7 +257,7 @@ def _print(
     for branch in branches:
         slopes = [orbit.value for orbit in branch.orbits]
         print(f"period {branch.period}: {len(slopes)} slopes, {slopes[0]:.5g} to {slopes[-1]:.5g} rad")
-        for where in branch.doublings:
-            print(f"  doubles at {where:.6f} rad")
+        for slope in branch.doublings:
+            print(f"  doubles at {slope:.6f} rad")
         if branch.ended:
             print(f"  ends {branch.ended}")

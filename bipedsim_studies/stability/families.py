@@ -1,4 +1,4 @@
-"""The maps of one gait over the slope, and over the step of the simulator."""
+"""Make the maps of one gait for different slopes, or for different physics steps."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bipedsim_studies.stability.return_map import ReturnMap
 
 @dataclass(eq=False)
 class Slopes:
-    """The maps of a gait on slopes, each made from a state of the one before; for :mod:`.continuation`.
+    """Make the maps of a gait on different slopes, each from a state of the previous one; for :mod:`.continuation`.
 
     Args:
         gait: The gait, on a slope.
-        last: Its map there, and a state near its fixed point.
+        last: Its map there, and a state near the fixed point.
     """
 
     gait: Gait
     last: tuple[ReturnMap, Array]
 
     def __call__(self, slope: float, near: Array | None) -> ReturnMap:
-        """Return the map for a slope [rad], from coordinates ``near`` (n,) its orbit."""
+        """Return the map for a slope [rad]; ``near`` (n,) are coordinates near its orbit."""
         start = self.last if near is None else (self.last[0], near)
         map = replace(self.gait, ground=None, slope=slope).map(start)
         same_coordinates(self.last[0], map)
@@ -33,7 +33,9 @@ class Slopes:
 
 @dataclass(eq=False)
 class Steps:
-    """The maps of a gait for steps of the simulator; for :func:`.fixed_point.limit`. The controller keeps its period.
+    """Make the maps of a gait for different physics steps; for :func:`.newton.limit`.
+
+    The control period does not change.
 
     Args:
         gait: The gait.
@@ -44,7 +46,7 @@ class Steps:
     last: tuple[ReturnMap, Array]
 
     def __call__(self, physics_dt: float) -> ReturnMap:
-        """Return the map for a step [s]."""
+        """Return the map for a physics step [s]."""
         if physics_dt == self.gait.physics_dt:
             return self.last[0]
         map = replace(self.gait, physics_dt=physics_dt).map()
@@ -53,7 +55,7 @@ class Steps:
 
 
 def same_coordinates(a: ReturnMap, b: ReturnMap) -> None:
-    """Raise a ConfigError if two maps have other coordinates: then nothing can be compared."""
+    """Raise a ConfigError if two maps have different coordinates and can therefore not be compared."""
     if a.names != b.names:
         now, before = ", ".join(b.names), ", ".join(a.names)
         raise ConfigError(f"the feet carry in another way than before: coordinates {now} instead of {before}")

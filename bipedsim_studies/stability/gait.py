@@ -1,4 +1,4 @@
-"""What a return map is made of, as data: other processes, other slopes and other steps make it from the same words."""
+"""Define the settings of a return map as data, so that other processes, slopes and physics steps can rebuild it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.section import Clock, Section, TouchDown
 
 FILE = "gait.yaml"
-"""Beside a robot.yaml: where to start a walk without a controller."""
+"""File next to robot.yaml with the initial state of a walk without a controller."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """A state in which a walk begins, as a file says it."""
+    """Initial state of a walk, as read from a file."""
 
     slope: float = param(0.0, "of the ground it walks on, falling towards +x", unit="rad", low=-1.0, high=1.0)
     q: tuple[float, ...] = param((), "configuration (nq,)")
@@ -36,7 +36,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Gait:
-    """A robot, its ground, its controller, and what a stride is."""
+    """Settings of a gait: robot, ground, controller and definition of a stride."""
 
     robot: str
     ground: str | None = like(RunConfig, "ground", doc="path of a ground of one plane; None for a slope")
@@ -54,14 +54,14 @@ class Gait:
     settle: int = param(2, "strides to walk first", low=0)
 
     def map(self, near: tuple[ReturnMap, Array] | None = None) -> ReturnMap:
-        """Return the map.
+        """Return the return map.
 
         Args:
-            near: A map of the same robot and coordinates in it, to start from there instead.
+            near: Another map of the same robot, and coordinates on it. The walk then starts from that state.
 
         Raises:
-            ConfigError: Something in the settings is wrong.
-            NoReturnError: The robot does not walk from its start.
+            ConfigError: A setting is invalid.
+            NoReturnError: The robot does not walk from its initial state.
         """
         robot = load_robot(self.robot)
         state = self._state(robot)

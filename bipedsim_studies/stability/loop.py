@@ -1,4 +1,4 @@
-"""Robot, controller and ground as one system that starts again from any of its states."""
+"""Run robot, controller and ground as one closed loop that can restart from any of its states."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Observation, Simulator, Snapshot
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane
-from bipedsim_studies.stability.section import Crossing, Section, Watch
+from bipedsim_studies.stability.section import Crossing, Section, SectionMonitor
 
 LOOK = 16
-"""Ticks between two looks at whether the robot has fallen: its CoM is then below the ground, which only soles meet."""
+"""Ticks between two checks for a fall. Only soles collide with the ground, so the CoM of a fallen robot is below it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """A state of the whole loop, at a control tick.
+class LoopState:
+    """State of the whole loop at a control tick.
 
     Attributes:
-        snapshot: Of the simulator.
-        observation: What the robot measured last.
-        seen: All that the controller has seen until then, from its reset on: that is its memory.
-        controller: A copy of it, where :meth:`ClosedLoop.copy_controllers` found that copies do.
+        snapshot: Snapshot of the simulator.
+        observation: Last observation of the robot.
+        seen: All observations since the controller's reset. They determine the state of the controller.
+        controller: Copy of the controller, if :meth:`ClosedLoop.copy_controllers` found copies to be equivalent.
     """
 
     snapshot: Snapshot
@@ -41,25 +41,25 @@ class Moment:
 
 
 class ClosedLoop:
-    """A robot on its ground, under a controller or without one.
+    """A robot on its ground, with or without a controller.
 
-    Drives and sensors are ideal. The memory of a controller is what it has seen: to go back to a moment is to reset the
-    controller and to show it that again, which any deterministic controller stands. That takes as long as the walk did;
-    a controller whose copy does the same to the last bit is copied instead.
+    Drives and sensors are ideal. To return to an earlier state, the loop resets the controller and replays all its
+    observations, which works for any deterministic controller. A replay takes as long as the original walk. The loop
+    therefore copies a controller instead if its copy gives results that are identical to the last bit.
 
     Args:
         robot: The robot.
-        ground: One endless plane.
-        controller: Makes a controller, for the robot and with the control period; None for a robot without torques.
-        physics_dt: Step of the simulator [s].
-        control_dt: Period of the controller [s]; a physics step by default, and without a controller.
-        contact: Name of the contact model. contact_params: What differs from its defaults.
+        ground: One unbounded plane.
+        controller: Makes a controller from the robot and the control period. None for a robot without torques.
+        physics_dt: Physics step of the simulator [s].
+        control_dt: Control period [s]. It is one physics step by default and without a controller.
+        contact: Name of the contact model. contact_params: Parameters that differ from the defaults.
 
     Attributes:
-        sim: The simulator. feet: The feet above the ground.
+        sim: The simulator. feet: Position of the feet relative to the ground.
 
     Raises:
-        ConfigError: The periods, the ground or a parameter are wrong.
+        ConfigError: The periods, the ground or a parameter are invalid.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class ClosedLoop:
         self._seen: list[Observation] = []
         self._copies = False
 
-    def begin(self, q: Array | None = None, v: Array | None = None) -> Moment:
-        """Start from (q, v), or from the posture of the robot, with a controller that knows nothing."""
+    def begin(self, q: Array | None = None, v: Array | None = None) -> LoopState:
+        """Start from (q, v), or from the robot's initial posture, and reset the controller."""
         self._observation = self.sim.reset(q, v)
         self._seen = []
         self._controller = self._original
@@ -92,16 +92,18 @@ class ClosedLoop:
             self._controller.reset(self._observation)
         return self.moment()
 
-    def moment(self) -> Moment:
-        """Return the present state of the loop."""
-        copied = self._copied(self._controller) if self._copies and self._controller is not None else None
-        return Moment(self.sim.snapshot(), self._observation.copy(), tuple(self._seen), copied)
+    def moment(self) -> LoopState:
+        """Return the current state of the loop."""
+        controller_copy = self._copied(self._controller) if self._copies and self._controller is not None else None
+        return LoopState(self.sim.snapshot(), self._observation.copy(), tuple(self._seen), controller_copy)
 
-    def copy_controllers(self, moment: Moment, section: Section, longest: float) -> Moment:
-        """Find out by one stride whether copies of the controller do as it does, and return the moment with one.
+    def copy_controllers(self, moment: LoopState, section: Section, longest: float) -> LoopState:
+        """Return the state with a copy of the controller if one simulated stride shows that copies are equivalent.
+
+        Otherwise return the state unchanged.
 
         Raises:
-            NoReturnError: The stride does not come back.
+            NoReturnError: The trajectory does not return to the section.
         """
         if self._controller is None or moment.controller is not None:
             return moment
@@ -109,24 +111,24 @@ class ClosedLoop:
         expected, _ = self.stride(section, longest)
         self.go(moment)
         try:
-            copied = replace(moment, controller=self._copied(self._controller))
-            self.go(copied)
-            found, _ = self.stride(section, longest)
-        except Exception:  # whatever a controller that is not made for it does
+            with_copy = replace(moment, controller=self._copied(self._controller))
+            self.go(with_copy)
+            repeated, _ = self.stride(section, longest)
+        except Exception:  # A third-party controller can fail in any way when it is copied.
             return moment
-        same = np.array_equal(expected.q, found.q) and np.array_equal(expected.v, found.v)
-        self._copies = same and expected.t == found.t
-        return copied if self._copies else moment
+        same = np.array_equal(expected.q, repeated.q) and np.array_equal(expected.v, repeated.v)
+        self._copies = same and expected.t == repeated.t
+        return with_copy if self._copies else moment
 
     def _copied(self, controller: Controller) -> Controller:
-        """Return a copy with the same robot, which nobody changes."""
+        """Return a copy of the controller that shares the robot, which is never modified."""
         return copy.deepcopy(controller, {id(self.robot): self.robot, id(self.robot.model): self.robot.model})
 
-    def go(self, moment: Moment, q: Array | None = None, v: Array | None = None) -> None:
-        """Go to a moment of this loop, and there to the state (q, v) if one is given.
+    def go(self, moment: LoopState, q: Array | None = None, v: Array | None = None) -> None:
+        """Restore a state of this loop, and then set (q, v) if given.
 
-        The controller then knows what it knew at the moment, and measures joints and attitude of (q, v); forces and
-        accelerations are those of the moment until the next tick.
+        The controller keeps its memory, and measures joints and attitude of (q, v). Measured forces and accelerations
+        remain those of the restored state until the next tick.
         """
         self._seen = list(moment.seen)
         if moment.controller is not None:
@@ -140,9 +142,9 @@ class ClosedLoop:
         if q is None or v is None:
             self.sim.restore(moment.snapshot)
         else:
-            here = self.sim.reset(q, v).copy()
+            measured = self.sim.reset(q, v).copy()
             observation = replace(
-                here,
+                measured,
                 t=observation.t,
                 joint_effort=observation.joint_effort,
                 imu_linear_acceleration=observation.imu_linear_acceleration,
@@ -152,24 +154,24 @@ class ClosedLoop:
         self._observation = observation
 
     def stride(self, section: Section, longest: float) -> tuple[Crossing, int]:
-        """Walk until the section, and return where it is met and how many whole ticks lie before that.
+        """Walk until the section. Return the crossing and the number of complete ticks before it.
 
         Raises:
-            NoReturnError: It is not met within ``longest`` [s], the robot falls, or the simulation diverges.
+            NoReturnError: ``longest`` [s] elapses before the section, the robot falls, or the simulation diverges.
         """
         sim = self.sim
-        watch = Watch(sim, section)
-        began = sim.t
-        sim.on_physics_step = watch
+        monitor = SectionMonitor(sim, section)
+        start_time = sim.t
+        sim.on_physics_step = monitor
         ticks = 0
         try:
-            while sim.t - began < longest:
+            while sim.t - start_time < longest:
                 self._tick()
-                if watch.found is not None:
-                    return watch.found, ticks
+                if monitor.crossing is not None:
+                    return monitor.crossing, ticks
                 ticks += 1
                 if ticks % LOOK == 0 and self.feet.com_height(sim.q) < 0.0:
-                    raise NoReturnError(f"{self.robot.name} has fallen {sim.t - began:.3f} s after the section")
+                    raise NoReturnError(f"{self.robot.name} has fallen {sim.t - start_time:.3f} s after the section")
         except DivergenceError as error:
             raise NoReturnError(str(error)) from error
         finally:
@@ -177,7 +179,7 @@ class ClosedLoop:
         raise NoReturnError(f"{self.robot.name} does not come back to the section within {longest:g} s")
 
     def advance(self, ticks: int) -> None:
-        """Walk for some control ticks."""
+        """Walk for ``ticks`` control ticks."""
         for _ in range(ticks):
             self._tick()
 

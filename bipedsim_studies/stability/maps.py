@@ -1,4 +1,4 @@
-"""What a return map is, whatever makes it: the engine, an integrator from event to event, or a formula."""
+"""Define the interface of return maps, which a simulator, an event-based integrator or a formula can implement."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from bipedsim.numerics import Array
 
 
 class NoReturnError(ArithmeticError):
-    """A trajectory does not come back to the section: the robot falls, or stands."""
+    """The trajectory does not return to the section, because the robot falls or stands still."""
 
 
 class Return(NamedTuple):
-    """Where and when a map comes back.
+    """State and duration of one return to the section.
 
     Attributes:
-        xi: (n,) coordinates. duration: Of the stride [s].
+        xi: (n,) coordinates. duration: Duration of the stride [s].
     """
 
     xi: Array
@@ -23,28 +23,28 @@ class Return(NamedTuple):
 
 
 class PoincareMap(Protocol):
-    """What Newton, multipliers, continuation and basins ask of a map; of the engine, by events, or a user's.
+    """Interface of a return map, as used by Newton's method, continuation and basins.
 
     Attributes:
-        names: Of the n coordinates.
+        names: Names of the n coordinates.
     """
 
     names: tuple[str, ...]
 
     def __call__(self, xi: Array) -> Return:
-        """Return what becomes of the coordinates (n,) after one stride.
+        """Return the coordinates (n,) after one stride from ``xi`` (n,).
 
         Raises:
-            NoReturnError: They do not come back.
+            NoReturnError: The trajectory does not return to the section.
         """
         ...
 
 
 class Iterated:
-    """A map taken several times: its fixed points are the periodic orbits (hurmuzlu2001 eq. 50).
+    """Apply a map several times; its fixed points are the periodic orbits (hurmuzlu2001 eq. 50).
 
     Args:
-        map: The map. count: How often.
+        map: The map. count: Number of applications.
     """
 
     def __init__(self, map: PoincareMap, count: int) -> None:
@@ -52,7 +52,7 @@ class Iterated:
         self.names = map.names
 
     def __call__(self, xi: Array) -> Return:
-        """Return what becomes of ``xi``, and the time of all strides."""
+        """Return the coordinates (n,) after ``count`` strides, and their total duration."""
         duration = 0.0
         for _ in range(self._count):
             xi, stride = self._map(xi)

@@ -1,4 +1,4 @@
-"""Left for right: a step with the left foot is the mirror image of a step with the right one."""
+"""Mirror robot states: a step with the left foot is the mirror image of a step with the right foot."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 
 TOLERANCE = 1e-8
-"""A body this far from the mirror image of its partner is not its image [m, rad]."""
+"""Maximum distance of a body from the mirror image of its partner [m, rad, m/s, rad/s]."""
 ITERATIONS = 30
 _SIDE = re.compile(r"(?:^|(?<=_))(left|right|l|r)(?=_|$)")
 _PARTNER = {"left": "right", "right": "left", "l": "r", "r": "l"}
 _LOCAL = pin.ReferenceFrame.LOCAL
-# Reflection in the plane of world x and z: of vectors, and of a twist (linear, angular).
+# Reflection in the world's xz plane: of vectors, and of twists (linear, angular).
 _E = np.diag([1.0, -1.0, 1.0])
 _TWIST = np.diag([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 
@@ -28,10 +28,10 @@ def partner(name: str) -> str:
 
 
 class Mirror:
-    """The state in which every body is the mirror image of its partner, by the plane of world x and z.
+    """Compute the mirror image of a state in the world's xz plane.
 
-    Bodies are partners by their names, such as ``left_leg`` and ``right_leg``; all others are their own. In the plane a
-    reflection changes nothing but the names, so that a planar robot exchanges its legs.
+    Bodies are partners by name, such as ``left_leg`` and ``right_leg``. Every other body is its own partner. For a
+    planar robot, the reflection only exchanges the legs.
 
     Args:
         robot: The robot.
@@ -54,16 +54,16 @@ class Mirror:
         """Return the mirror image of the state (nq,), (nv,).
 
         Raises:
-            ConfigError: No state of the robot is one.
+            ConfigError: The robot cannot reach the mirror image.
         """
         model, data = self._robot.model, self._data
         pin.forwardKinematics(model, data, q, v)
         pin.updateFramePlacements(model, data)
         poses, twists = [], []
-        for _, other in self._pairs:
-            pose = data.oMf[other]
+        for _, partner_frame in self._pairs:
+            pose = data.oMf[partner_frame]
             poses.append(pin.SE3(_E @ pose.rotation @ _E, _E @ pose.translation))
-            twists.append(_TWIST @ pin.getFrameVelocity(model, data, other, _LOCAL).vector)
+            twists.append(_TWIST @ pin.getFrameVelocity(model, data, partner_frame, _LOCAL).vector)
         image = q.copy()
         for _ in range(ITERATIONS):
             error, jacobian = self._errors(image, poses)

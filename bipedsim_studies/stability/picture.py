@@ -1,4 +1,4 @@
-"""Return maps as pictures: multipliers in the plane, starts of a basin, orbits over the slope."""
+"""Draw multipliers in the complex plane, the starts of a basin, and orbits over the slope."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTH, HEIGHT = 5.0, 4.2
-"""Of a panel [in]."""
+"""Size of a panel [in]."""
 
 
 def plot(
     path: Path,
     title: str,
     names: Sequence[str],
-    found: Stability,
+    stability: Stability,
     basin: Basin | None = None,
     branches: Sequence[Branch] = (),
 ) -> None:
-    """Draw what was found into a .png, .pdf or .svg: multipliers, and basin and branches where there are any.
+    """Write a figure as .png, .pdf or .svg: multipliers, and also basin and branches if given.
 
     Raises:
-        RecordingError: The picture cannot be written.
+        RecordingError: The figure cannot be written.
     """
     panels = 1 + (basin is not None) + 2 * bool(branches)
     columns = 2 if panels == 4 else panels
     rows = panels // columns
     with picture(path, (WIDTH * columns, HEIGHT * rows), title) as figure:
         axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-        _multipliers(axes.pop(0), found)
+        _multipliers(axes.pop(0), stability)
         if basin is not None:
             _basin(axes.pop(0), basin, names)
         if branches:
@@ -46,18 +46,18 @@ def plot(
             _moduli(axes.pop(0), branches)
 
 
-def _multipliers(ax: Axes, found: Stability) -> None:
+def _multipliers(ax: Axes, stability: Stability) -> None:
     turn = np.linspace(0.0, 2.0 * np.pi, 361)
     ax.plot(np.cos(turn), np.sin(turn), color=LIMIT_COLOUR, linestyle="--", linewidth=0.8)
-    values = found.multipliers
+    values = stability.multipliers
     ax.plot(values.real, values.imag, "o", color=FOOT_COLOURS[0], markersize=5)
     ax.set_aspect("equal", adjustable="datalim")
     ax.set(xlabel="real part", ylabel="imaginary part")
-    ax.set_title(f"multipliers: {found.verdict}, largest modulus {found.radius:.4g}")
+    ax.set_title(f"multipliers: {stability.verdict}, largest modulus {stability.radius:.4g}")
 
 
 def _basin(ax: Axes, basin: Basin, names: Sequence[str]) -> None:
-    """Draw the starts over the two coordinates that decide most."""
+    """Draw the starts over the two coordinates with the largest influence on the outcome."""
     first, second = _deciding(basin)
     looks = ((HOME, "comes home", FOOT_COLOURS[2], "o"), (LOST, "falls", LIMIT_COLOUR, "x"))
     for outcome, label, colour, mark in (*looks, (UNDECIDED, "neither", TOTAL_COLOUR, "+")):
@@ -72,14 +72,14 @@ def _basin(ax: Axes, basin: Basin, names: Sequence[str]) -> None:
 
 
 def _deciding(basin: Basin) -> tuple[int, int]:
-    """Return the two coordinates by which starts that come home differ most from the others."""
+    """Return the two coordinates in which the mean of the converged starts differs most from that of the others."""
     home = basin.outcome == HOME
     n = len(basin.centre)
     if n == 1 or home.all() or not home.any():
         return 0, min(1, n - 1)
     shares = (basin.starts - basin.centre) / basin.widths
-    away = np.abs(shares[home].mean(axis=0) - shares[~home].mean(axis=0))
-    first, second = np.argsort(-away, kind="stable")[:2]
+    separation = np.abs(shares[home].mean(axis=0) - shares[~home].mean(axis=0))
+    first, second = np.argsort(-separation, kind="stable")[:2]
     return int(first), int(second)
 
 

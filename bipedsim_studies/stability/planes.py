@@ -1,4 +1,4 @@
-"""The feet of a robot above a ground of one plane, and the robot moved along it."""
+"""Compute the position of a robot's feet relative to a ground plane, and translate the robot along the plane."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class FeetOnPlane:
-    """Where the vertices of all feet are, how fast, and how high above the ground.
+    """Positions and velocities of the foot vertices, and their height above a ground of one plane.
 
     Args:
         robot: The robot.
-        ground: One endless plane, on which a stride here is a stride there.
+        ground: One unbounded plane, so that a stride is the same everywhere.
 
     Attributes:
-        normal: (3,) of the ground, in world axes.
+        normal: (3,) normal of the ground, in world axes.
 
     Raises:
         ConfigError: The robot has no feet, or the ground is not one plane.
@@ -43,7 +43,7 @@ class FeetOnPlane:
         self.normal: Array = ground.patches[0].rotation_world_patch[:, 2]
 
     def points(self, q: Array, feet: ArrayLike) -> Array:
-        """Return the vertices (n, 3) of ``feet`` (indices) in the world [m]."""
+        """Return the vertices (n, 3) of ``feet`` (indices), in world axes [m]."""
         pin.forwardKinematics(self._robot.model, self._data, q)
         return np.vstack([self._of(k) for k in np.atleast_1d(feet)])
 
@@ -59,12 +59,12 @@ class FeetOnPlane:
         return np.vstack(rows)
 
     def height(self, q: Array, foot: int) -> float:
-        """Return how high the lowest vertex of ``foot`` is above the ground [m]."""
+        """Return the height of the lowest point of ``foot`` above the ground [m]."""
         lowest = float(((self.points(q, foot) - self._origin) @ self.normal).min())
         return lowest - self._robot.soles[foot].radius
 
     def com_height(self, q: Array) -> float:
-        """Return how high the centre of mass is above the ground [m]."""
+        """Return the height of the centre of mass above the ground [m]."""
         com = pin.centerOfMass(self._robot.model, self._data, q)
         return float((com - self._origin) @ self.normal)
 
@@ -74,30 +74,30 @@ class FeetOnPlane:
 
 
 def sliders(robot: Robot) -> Indices:
-    """Return which velocities move a robot with a fixed root as a whole: its prismatic joints before all others."""
-    found = []
+    """Return the velocity indices of the leading prismatic joints, which translate a robot with a fixed root."""
+    columns = []
     for joint in range(1, robot.model.njoints):
-        kind = robot.model.joints[joint]
-        if robot.model.parents[joint] != joint - 1 or not kind.shortname().startswith("JointModelP"):
+        joint_model = robot.model.joints[joint]
+        if robot.model.parents[joint] != joint - 1 or not joint_model.shortname().startswith("JointModelP"):
             break
-        found.append(kind.idx_v)
-    return np.array(found, dtype=np.intp)
+        columns.append(joint_model.idx_v)
+    return np.array(columns, dtype=np.intp)
 
 
-def moved(robot: Robot, q: Array, by: Array) -> Array:
-    """Return the configuration ``q`` (nq,) moved ``by`` (3,) in the world [m], as far as the robot can be moved."""
-    there = q.copy()
+def translated(robot: Robot, q: Array, offset: Array) -> Array:
+    """Return ``q`` (nq,) of the robot translated by ``offset`` (3,) [m], as far as its root joints allow."""
+    result = q.copy()
     if robot.free_flyer:
-        there[:3] += by
-        return there
+        result[:3] += offset
+        return result
     columns = sliders(robot)
     if len(columns):
         joint = len(columns)
         jacobian = pin.computeJointJacobian(robot.model, robot.model.createData(), q, joint)
         rotation = _rotation(robot, q, joint)
         axes = rotation @ jacobian[:3, columns]
-        there[: len(columns)] += np.linalg.lstsq(axes, by, rcond=None)[0]
-    return there
+        result[: len(columns)] += np.linalg.lstsq(axes, offset, rcond=None)[0]
+    return result
 
 
 def _rotation(robot: Robot, q: Array, joint: int) -> Array:

@@ -1,4 +1,4 @@
-"""When a stride ends: sections by an event, and the state at the event itself, between two steps of the simulator."""
+"""Define the events that end a stride, and compute the state at an event between two physics steps."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane
 
 POINTS = 4
-"""States before an event, through which a cubic goes to the event: its error is of the fourth order of the step."""
+"""Number of states before an event for the cubic extrapolation. Its error is of the fourth order of the step."""
 REACH = 4.0
-"""A touch-down lies at most this many steps after the last state in the air."""
+"""Maximum time of a touch-down after the last airborne state, in steps."""
 AFTER = 0.1
-"""Time after an event in which no other one is looked for [s]: that is how long an impact may take at most."""
+"""Time after an event in which no other event is detected [s]. An impact must be shorter."""
 
 
 class Crossing(NamedTuple):
-    """Where a trajectory meets a section, on the near side: before an impact.
+    """Crossing of a section by a trajectory, on the side before the impact.
 
     Attributes:
-        t: Since the start of the stride [s].
+        t: Time since the start of the stride [s].
         q, v: (nq,), (nv,) the state.
-        foot: Index of the foot that lands; -1 for another event.
-        carrying: Indices of the feet that carry there.
+        foot: Index of the foot that touches down; -1 for another event.
+        carrying: Indices of the feet in contact.
     """
 
     t: float
@@ -44,42 +44,42 @@ class Crossing(NamedTuple):
 
 
 class Section(Protocol):
-    """What :class:`Watch` asks of a section.
+    """Interface of a section, as used by :class:`SectionMonitor`.
 
     Attributes:
-        after: Time from the start in which nothing is looked for [s].
-        exact: Whether the event is on a step of the simulator, and not between two.
+        after: Time from the start of a stride in which no event is detected [s].
+        exact: Whether the event coincides with a physics step instead of being between two.
     """
 
     after: float
     exact: bool
 
     def event(self, t: float, before: tuple[Array, Array], after: tuple[Array, Array], landed: int) -> int | None:
-        """Return None, or for a step in which the event happened the foot that makes it (-1: none).
+        """Return None, or the foot of the event if it happened in this step (-1 if no foot is involved).
 
         Args:
-            t: After the step, since the start of the stride [s].
+            t: Time after the step, since the start of the stride [s].
             before, after: States (q, v) before and after the step.
-            landed: The foot that began to carry in the step; -1 for none.
+            landed: Index of the foot that came into contact in the step; -1 for none.
         """
         ...
 
     def ends(self, crossing: Crossing) -> bool:
-        """Return whether a stride ends there; if not, the simulator's clock is set anew, and the stride goes on."""
+        """Return whether the crossing ends the stride. If not, the clock is reset and the stride continues."""
         ...
 
     def value(self, q: Array, v: Array, foot: int) -> float:
-        """Return what is zero on the section."""
+        """Return the value of the section's function, which is zero on the section."""
         ...
 
 
 class TouchDown:
-    """A foot begins to carry (hurmuzlu2001 eq. 46): the section is where it reaches the ground, before the impact.
+    """Touch-down of a foot (hurmuzlu2001 eq. 46), at the instant of contact before the impact.
 
     Args:
-        feet: The robot's feet above the ground.
         robot: The robot.
-        foot: Its name; None for any.
+        feet: Position of its feet relative to the ground.
+        foot: Name of the foot; None for any foot.
         after: See :class:`Section`.
 
     Raises:
@@ -101,20 +101,20 @@ class TouchDown:
         return landed if landed >= 0 else None
 
     def ends(self, crossing: Crossing) -> bool:
-        """Return whether it is the right foot; touch-downs of others are places to set the clock, too."""
+        """Return whether the given foot touched down. Touch-downs of the other feet only reset the clock."""
         return self._foot in (None, crossing.foot)
 
     def value(self, q: Array, v: Array, foot: int) -> float:
-        """Return how high the foot is [m]."""
+        """Return the height of the foot above the ground [m]."""
         return self._feet.height(q, foot)
 
 
 class Passing:
-    """A function of the state passes zero; between steps, without an impact there.
+    """Zero crossing of a function of the state, between two steps and without an impact.
 
     Args:
-        function: Of q (nq,) and v (nv,).
-        rising: From below; else from above.
+        function: Function of q (nq,) and v (nv,).
+        rising: Whether the function crosses zero from below instead of from above.
         after: See :class:`Section`.
     """
 
@@ -127,23 +127,23 @@ class Passing:
 
     def event(self, t: float, before: tuple[Array, Array], after: tuple[Array, Array], landed: int) -> int | None:
         """See :class:`Section`."""
-        was, now = (self._sign * self._function(*state) for state in (before, after))
-        return -1 if was < 0.0 <= now else None
+        previous, current = (self._sign * self._function(*state) for state in (before, after))
+        return -1 if previous < 0.0 <= current else None
 
     def ends(self, crossing: Crossing) -> bool:
         """Return True."""
         return True
 
     def value(self, q: Array, v: Array, foot: int) -> float:
-        """Return the function."""
+        """Return the value of the function."""
         return self._function(q, v)
 
 
 class Clock:
-    """A phase of a controller that walks by the clock: the section is a time, and the map is stroboscopic.
+    """Phase of a clocked controller. The section is a time, and the map is stroboscopic.
 
     Args:
-        period: From section to section [s], a whole number of control ticks.
+        period: Time from section to section [s], a whole number of control ticks.
     """
 
     exact = True
@@ -160,19 +160,19 @@ class Clock:
         return True
 
     def value(self, q: Array, v: Array, foot: int) -> float:
-        """Return 0: all states are on the section."""
+        """Return 0, since every state is on the section."""
         return 0.0
 
 
-class Watch:
-    """Looks for a section at every physics step of a simulator; hang it on ``on_physics_step``.
+class SectionMonitor:
+    """Check for a section crossing at every physics step. Assign it to ``on_physics_step`` of the simulator.
 
     Args:
         sim: The simulator.
-        section: What to look for.
+        section: The section.
 
     Attributes:
-        found: The crossing; None as long as there is none.
+        crossing: The crossing; None until it occurs.
     """
 
     def __init__(self, sim: Simulator, section: Section) -> None:
@@ -181,37 +181,37 @@ class Watch:
         self.begin()
 
     def begin(self) -> None:
-        """Start a stride from the state of the simulator."""
-        self.found: Crossing | None = None
+        """Start a stride at the current state of the simulator."""
+        self.crossing: Crossing | None = None
         self._t0 = self._sim.t
         self._states.clear()
         self._states.append((self._sim.q, self._sim.v.copy()))
-        self._carries = [True] * len(self._sim.robot.soles)
+        self._loaded = [True] * len(self._sim.robot.soles)
 
     def __call__(self, contact: ContactResult, _push: Array) -> None:
-        """Take in a step."""
-        if self.found is not None:
+        """Process one physics step."""
+        if self.crossing is not None:
             return
         sim, section = self._sim, self._section
-        carries = [load > 0.0 for load in contact.impulse[:, 2].tolist()]
+        loaded = [load > 0.0 for load in contact.impulse[:, 2].tolist()]
         t, state = sim.t - self._t0, (sim.q, sim.v.copy())
         if t > section.after - 1e-9:
-            lands = [now and not was for now, was in zip(carries, self._carries, strict=True)]
-            foot = section.event(t, self._states[-1], state, lands.index(True) if True in lands else -1)
+            touchdowns = [now and not was for now, was in zip(loaded, self._loaded, strict=True)]
+            foot = section.event(t, self._states[-1], state, touchdowns.index(True) if True in touchdowns else -1)
             if foot is not None:
-                # After a step that lands nothing, who carries now is as good as who did.
-                holds = carries if foot < 0 else self._carries
-                carrying = tuple(k for k, hold in enumerate(holds) if hold)
-                self.found = self._located(t, state, foot)._replace(carrying=carrying)
+                # Without a touch-down, the feet in contact after the step are the same as before it.
+                loads = loaded if foot < 0 else self._loaded
+                carrying = tuple(k for k, in_contact in enumerate(loads) if in_contact)
+                self.crossing = self._located(t, state, foot)._replace(carrying=carrying)
                 return
-        if carries != self._carries:
-            # A polynomial through an impact means nothing.
+        if loaded != self._loaded:
+            # Velocities jump at an impact, so a polynomial must not span it.
             self._states.clear()
-        self._carries = carries
+        self._loaded = loaded
         self._states.append(state)
 
     def _located(self, t: float, state: tuple[Array, Array], foot: int) -> Crossing:
-        """Return the crossing in or just after the step that ends at ``t``."""
+        """Return the crossing in or just after the step that ends at time ``t``."""
         section, h, model = self._section, self._sim.physics_dt, self._sim.robot.model
         if section.exact:
             return Crossing(t, state[0].copy(), state[1], foot)
@@ -224,8 +224,8 @@ class Watch:
         curve = np.polynomial.polynomial.polyfit(times / h, rows, len(states) - 1)
 
         def at(share: float) -> tuple[Array, Array]:
-            row = np.asarray(np.polynomial.polynomial.polyval(share, curve))
-            return pin.integrate(model, before, row[: model.nv]), row[model.nv :]
+            offset = np.asarray(np.polynomial.polynomial.polyval(share, curve))
+            return pin.integrate(model, before, offset[: model.nv]), offset[model.nv :]
 
         def value(share: float) -> float:
             return section.value(*at(share), foot)

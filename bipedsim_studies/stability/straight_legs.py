@@ -1,10 +1,11 @@
-"""Walkers of two straight legs by events: two equations of motion, heel strikes without duration, an integrator of
-high order. The reference for the same walkers on the engine.
+"""Integrate walkers of two straight legs from event to event, as a reference for the same walkers in the simulator.
 
-Angles are those of Bhounsule and Adu-Bredu: theta_1 of the stance leg from the normal of the slope, theta_2 of the
-swinging leg from the stance leg, counter-clockwise for a walk to the right; a state is (theta_1, theta_1', theta_2,
-theta_2') [rad, rad/s] just after a heel strike. The equations are written in the absolute angles A of the stance leg
-and B of the other, in which their terms are short (adubredu eq. 8 to 10 in other coordinates).
+The model has two equations of motion, instantaneous heel strikes and an integrator of high order.
+
+Angles follow Bhounsule and Adu-Bredu. theta_1 is the angle of the stance leg from the normal of the slope, and theta_2
+that of the swing leg from the stance leg. Both are counter-clockwise for a walk to the right. A state is (theta_1,
+theta_1', theta_2, theta_2') [rad, rad/s] just after a heel strike. The equations use the absolute angles A of the
+stance leg and B of the swing leg, which makes their terms short (adubredu eq. 8 to 10 in other coordinates).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from bipedsim.numerics import Array
 from bipedsim_studies.stability.maps import NoReturnError, Return
 
 LONGEST = 20.0
-"""A step that takes longer than this many times sqrt(l / g) is a fall."""
+"""Maximum duration of a step in units of sqrt(l / g). A longer step counts as a fall."""
 RELATIVE, ABSOLUTE = 1e-12, 1e-13
 """Tolerances of the integration."""
 
@@ -34,10 +35,10 @@ class Stride(NamedTuple):
     """One step.
 
     Attributes:
-        duration: [s].
-        mid_speed: theta_1' when the stance leg is normal to the slope [rad/s], NaN if it begins beyond.
+        duration: Duration [s].
+        mid_speed: theta_1' when the stance leg is normal to the slope [rad/s]; NaN if the step starts beyond it.
         after: (4,) state after the heel strike.
-        path: (n, 4) states on the way.
+        path: (n, 4) states during the step.
     """
 
     duration: float
@@ -48,15 +49,15 @@ class Stride(NamedTuple):
 
 @dataclass(frozen=True)
 class StraightLegs:
-    """A walker of two straight legs on a slope; point masses at hip and legs with ``inertia`` 0.
+    """A walker of two straight legs on a slope. With ``inertia`` 0, hip and legs are point masses.
 
     Attributes:
-        hip, leg: Masses [kg]; ``leg`` of each.
-        inertia: Of a leg about its centre of mass [kg.m^2].
-        length, centre: Length of a leg, and its centre of mass below the hip [m].
-        gravity: [m/s^2].
-        slope: Falls by this in the direction of the walk [rad].
-        apart: Legs pass through the ground until theta_1 is below minus this [rad].
+        hip, leg: Mass of the hip, and mass of each leg [kg].
+        inertia: Moment of inertia of a leg about its centre of mass [kg.m^2].
+        length, centre: Length of a leg, and distance of its centre of mass below the hip [m].
+        gravity: Gravitational acceleration [m/s^2].
+        slope: Downward slope in the walking direction [rad].
+        apart: The swing foot may pass through the ground until theta_1 is below minus this angle [rad].
     """
 
     hip: float
@@ -70,10 +71,12 @@ class StraightLegs:
 
     @classmethod
     def of_robot(cls, robot: Robot, slope: float) -> StraightLegs:
-        """Return the numbers of a robot such as ``compass``: joints x, z, pitch of the left leg, and hip.
+        """Return the walker with the parameters of a robot such as ``compass``.
+
+        Its joints are x, z and pitch of the left leg, and the hip.
 
         Raises:
-            ConfigError: The robot is not of that kind.
+            ConfigError: The robot has a different structure.
         """
         model = robot.model
         if model.nv != 4 or len(robot.soles) != 2 or len(robot.soles[0].vertices) != 1:
@@ -92,10 +95,10 @@ class StraightLegs:
         )
 
     def equations(self, a: float, b: float, da: float, db: float) -> tuple[Array, Array]:
-        """Return M (2, 2) and N (2,) of M (A'', B'') + N = (-u, u), u the torque of the hip on the swinging leg."""
+        """Return M (2, 2) and N (2,) of M (A'', B'') + N = (-u, u), with the hip torque u on the swing leg."""
         m, c, l = self.leg, self.centre, self.length  # noqa: E741 -- l is the length of the literature
-        coupling, turned = m * c * l, a - b
-        cross = -coupling * math.cos(turned)
+        coupling, relative_angle = m * c * l, a - b
+        cross = -coupling * math.cos(relative_angle)
         M = np.array(
             [
                 [self.inertia + m * (l - c) ** 2 + (self.hip + m) * l**2, cross],
@@ -105,16 +108,16 @@ class StraightLegs:
         above = (self.hip + m) * l + m * (l - c)
         N = np.array(
             [
-                -coupling * math.sin(turned) * db**2 - self.gravity * above * math.sin(a - self.slope),
-                coupling * math.sin(turned) * da**2 + self.gravity * m * c * math.sin(b - self.slope),
+                -coupling * math.sin(relative_angle) * db**2 - self.gravity * above * math.sin(a - self.slope),
+                coupling * math.sin(relative_angle) * da**2 + self.gravity * m * c * math.sin(b - self.slope),
             ]
         )
         return M, N
 
     def heel_strike(self, state: Array) -> Array:
-        """Return the state after a plastic impact of the swinging foot, which becomes the stance foot: M dv = J^T p.
+        """Return the state after a plastic impact of the swing foot, which becomes the stance foot: M dv = J^T p.
 
-        Coordinates are the place of the hip and both angles; the other foot leaves without an impulse.
+        The coordinates are the hip position and both angles. The other foot leaves the ground without an impulse.
         """
         a, da, relative, d_relative = state
         angles = np.array([a, a + relative])
@@ -133,7 +136,7 @@ class StraightLegs:
         return np.array([a + relative, after[3], -relative, after[2] - after[3]])
 
     def stride(self, state: Array, torque: Torque | None = None) -> Stride:
-        """Return the step that begins with ``state`` (4,), without a motor where there is no ``torque``.
+        """Return the step from ``state`` (4,), with the hip ``torque`` if given.
 
         Raises:
             NoReturnError: The walker falls.
@@ -148,44 +151,44 @@ class StraightLegs:
             b = (M[0, 0] * second - M[0, 1] * first) / determinant
             return [z[1], a, z[3], b - a]
 
-        def lands(_t: float, z: Array) -> float:
+        def touches_down(_t: float, z: Array) -> float:
             return float(z[2] + 2.0 * z[0]) if z[0] < -self.apart else 1.0
 
-        def passes(_t: float, z: Array) -> float:
+        def passes_normal(_t: float, z: Array) -> float:
             return float(z[0])
 
         def falls(_t: float, z: Array) -> float:
             return 1.5 - abs(float(z[0]))
 
-        lands.terminal = falls.terminal = True  # type: ignore[attr-defined]
+        touches_down.terminal = falls.terminal = True  # type: ignore[attr-defined]
         longest = LONGEST * math.sqrt(self.length / self.gravity)
-        events = (lands, passes, falls)
-        found = solve_ivp(rate, (0.0, longest), state, "DOP853", events=events, rtol=RELATIVE, atol=ABSOLUTE)
-        if not len(found.t_events[0]):
+        events = (touches_down, passes_normal, falls)
+        solution = solve_ivp(rate, (0.0, longest), state, "DOP853", events=events, rtol=RELATIVE, atol=ABSOLUTE)
+        if not len(solution.t_events[0]):
             raise NoReturnError(f"the walker falls from the state {np.asarray(state).tolist()}")
-        mid = found.y_events[1]
+        mid = solution.y_events[1]
         speed = float(mid[0][1]) if len(mid) else math.nan
-        return Stride(float(found.t[-1]), speed, self.heel_strike(found.y[:, -1]), found.y.T)
+        return Stride(float(solution.t[-1]), speed, self.heel_strike(solution.y[:, -1]), solution.y.T)
 
     def robot_state(self, state: Array) -> tuple[Array, Array]:
-        """Return (q, v) of the robot for a state (4,), the left foot standing at the origin."""
+        """Return (q, v) of the robot for a state (4,), with the left foot at the origin as the stance foot."""
         angle, rate = state[0] - self.slope, state[1]
         c, s = self.length * math.cos(angle), self.length * math.sin(angle)
         return np.array([-s, c, angle, state[2]]), np.array([-c * rate, -s * rate, rate, state[3]])
 
     def before_strike(self, q: Array, v: Array, left: bool) -> Array:
-        """Return the state (4,) of a robot that stands on its left foot, or on its right one."""
+        """Return the state (4,) of a robot whose stance foot is the left (``left``) or the right one."""
         if left:
             return np.array([q[2] + self.slope, v[2], q[3], v[3]])
         return np.array([q[2] + q[3] + self.slope, v[2] + v[3], -q[3], -v[3]])
 
 
 class EventMap:
-    """The step of a walker by events as a map, from heel strike to heel strike.
+    """Return map of the event-based walker, from heel strike to heel strike.
 
     Args:
         walker: The walker.
-        control: Returns the torque of the hip for a step that begins with a state; None for a walker without a motor.
+        control: Returns the hip torque for a step from a given state; None for a passive walker.
     """
 
     names = ("theta_1", "theta_1'", "theta_2", "theta_2'")

@@ -1,11 +1,11 @@
-"""The return map of a walker whose virtual constraint holds before every touch-down: one dimension instead of three.
+"""Reduce the return map of a walker to one dimension with a virtual constraint that holds before every touch-down.
 
-The scheme of Grizzle, Abba and Plestan as hurmuzlu2001 tells it (sections 4.3 and 5.2). The swinging leg follows the
-stance leg, theta_2 = p(theta_1), under a feedback that makes it do so before the next touch-down. Every touch-down is
-then at one angle, with theta_2' = p' theta_1', so that the rate of the stance leg says all.
+The method is that of Grizzle, Abba and Plestan, as described in hurmuzlu2001 (sections 4.3 and 5.2). A feedback makes
+the swing leg follow the stance leg, theta_2 = p(theta_1), before the next touch-down. Every touch-down then has the
+same angle and theta_2' = p' theta_1', so the rate of the stance leg determines the state.
 
-The hip's torque has no moment about the stance foot. The angular momentum s = I(theta_1) theta_1' about it changes by
-the moment G(theta_1) of gravity alone, and s ds = G I dtheta_1 is what is left of the motion: the zero dynamics.
+The hip torque has no moment about the stance foot. Only gravity changes the angular momentum s = I(theta_1) theta_1'
+about it, by the moment G(theta_1). The remaining motion s ds = G I dtheta_1 is the zero dynamics.
 """
 
 from __future__ import annotations
@@ -23,32 +23,34 @@ from bipedsim_studies.stability.straight_legs import StraightLegs
 RELATIVE, ABSOLUTE = 1e-10, 1e-13
 """Tolerances of the integration."""
 SETTLED = 1e-6
-"""An error below this [rad, rad/s] is none: what is left of it ends within a hundredth of the time scale."""
+"""Errors below this value count as zero [rad, rad/s]. They vanish within a hundredth of the time scale."""
 
 
 class VirtualConstraint:
-    """theta_2 = p(theta_1) of a walker of two straight legs.
+    """Virtual constraint theta_2 = p(theta_1) of a walker with two straight legs.
 
     Args:
         walker: The walker.
-        path: p; its argument is the angle of the stance leg from the normal of the slope.
+        path: Polynomial p of the stance leg's angle from the normal of the slope.
 
     Attributes:
         walker: The walker.
-        touch_down: theta_1 when the swinging foot lands on the constraint [rad].
+        touch_down: theta_1 at a touch-down on the constraint [rad].
 
     Raises:
-        ConfigError: No foot lands on this constraint.
+        ConfigError: The swing foot never touches down on this constraint.
     """
 
     def __init__(self, walker: StraightLegs, path: Polynomial) -> None:
         self.walker = walker
         self._path, self._slope = path, path.deriv()
         ends = np.asarray((path + Polynomial([0.0, 2.0])).roots(), dtype=np.complex128)
-        lands = [float(end.real) for end in ends if abs(end.imag) < 1e-9 and -0.5 * np.pi < end.real < -walker.apart]
-        if not lands:
+        touch_down_angles = [
+            float(end.real) for end in ends if abs(end.imag) < 1e-9 and -0.5 * np.pi < end.real < -walker.apart
+        ]
+        if not touch_down_angles:
             raise ConfigError(f"the path {path} never brings the legs to theta_2 = -2 theta_1: the foot does not land")
-        self.touch_down = max(lands)
+        self.touch_down = max(touch_down_angles)
 
     def before_strike(self, rate: float) -> Array:
         """Return the state (4,) on the constraint before a touch-down with theta_1' = ``rate`` [rad/s]."""
@@ -56,16 +58,16 @@ class VirtualConstraint:
         return np.array([angle, rate, -2.0 * angle, float(self._slope(angle)) * rate])
 
     def error(self, state: Array) -> tuple[float, float]:
-        """Return theta_2 - p [rad] and its rate [rad/s] in a state (4,)."""
+        """Return the error theta_2 - p [rad] and its rate [rad/s] in a state (4,)."""
         angle, rate, swing, swing_rate = state
         return float(swing - self._path(angle)), float(swing_rate - self._slope(angle) * rate)
 
     def state(self, angle: float, momentum: float, error: float = 0.0, error_rate: float = 0.0) -> Array:
-        """Return the state (4,) with this theta_1 [rad], angular momentum about the stance foot, and error."""
+        """Return the state (4,) with the given theta_1 [rad], angular momentum about the stance foot, and error."""
         swing, slope = float(self._path(angle)) + error, float(self._slope(angle))
-        # The momentum is linear in the rates, which the error's rate and the slope of the path tie together.
-        rest = self.momentum(np.array([angle, 0.0, swing, error_rate]))
-        rate = (momentum - rest) / self.momentum(np.array([angle, 1.0, swing, slope]))
+        # The momentum is linear in theta_1', since error rate and slope of the path determine theta_2'.
+        momentum_at_zero_rate = self.momentum(np.array([angle, 0.0, swing, error_rate]))
+        rate = (momentum - momentum_at_zero_rate) / self.momentum(np.array([angle, 1.0, swing, slope]))
         return np.array([angle, rate, swing, slope * rate + error_rate])
 
     def momentum(self, state: Array) -> float:
@@ -75,26 +77,26 @@ class VirtualConstraint:
         return float(M.sum(axis=0) @ [rate, rate + swing_rate])
 
     def moment(self, angle: float, error: float = 0.0) -> float:
-        """Return G [N.m], the moment of gravity about the stance foot."""
+        """Return the moment G of gravity about the stance foot [N.m]."""
         _, N = self.walker.equations(angle, angle + float(self._path(angle)) + error, 0.0, 0.0)
         return -float(N.sum())
 
     def inertia(self, angle: float) -> float:
-        """Return I [kg.m^2], the angular momentum on the constraint over theta_1'."""
+        """Return the inertia I [kg.m^2]: the angular momentum on the constraint divided by theta_1'."""
         return 1.0 / float(self.state(angle, 1.0)[1])
 
 
 class ReducedMap:
-    """The return map restricted to where the constraint holds: theta_1' before a touch-down, and before the next one.
+    """Return map on the constraint: from theta_1' before one touch-down to theta_1' before the next.
 
-    After a touch-down the error ends by :func:`finite_time_feedback`. The torque that does so needs not be known: the
-    angular momentum does not feel it. Then come the zero dynamics.
+    After a touch-down, :func:`finite_time_feedback` removes the error. The required torque does not have to be known,
+    because it does not change the angular momentum. The zero dynamics follow.
 
     Args:
         constraint: The constraint.
-        power: Of the feedback.
-        time_scale: Of the feedback [s]; 0 for one that takes no time, whose transient changes neither angles nor
-            angular momentum. The constraint must then hold for the angles after a touch-down.
+        power: Exponent of the feedback.
+        time_scale: Time scale of the feedback [s]. 0 means an instantaneous transient, which changes neither angles
+            nor angular momentum. The constraint must then hold for the angles after a touch-down.
     """
 
     names: tuple[str, ...] = ("theta_1'",)
@@ -107,30 +109,30 @@ class ReducedMap:
         """Return theta_1' (1,) [rad/s] before the next touch-down.
 
         Raises:
-            NoReturnError: The walker falls, or the foot lands before the constraint holds.
+            NoReturnError: The walker falls, or the foot touches down before the constraint holds.
         """
         constraint = self._constraint
         start = constraint.walker.heel_strike(constraint.before_strike(float(xi[0])))
-        angle, momentum, began = self._settled(start)
+        angle, momentum, transient_time = self._settled(start)
         half_square = 0.5 * momentum**2
 
         def along(angle: float, z: Array) -> list[float]:
             inertia = constraint.inertia(angle)
             return [constraint.moment(angle) * inertia, -inertia / np.sqrt(2.0 * max(z[0], ABSOLUTE))]
 
-        def stops(_angle: float, z: Array) -> float:
+        def reverses(_angle: float, z: Array) -> float:
             return float(z[0] - 1e-6 * half_square)
 
-        stops.terminal = True  # type: ignore[attr-defined]
+        reverses.terminal = True  # type: ignore[attr-defined]
         span = (angle, constraint.touch_down)
-        found = solve_ivp(along, span, [half_square, 0.0], "DOP853", events=stops, rtol=RELATIVE, atol=ABSOLUTE)
-        if found.status != 0:
+        solution = solve_ivp(along, span, [half_square, 0.0], "DOP853", events=reverses, rtol=RELATIVE, atol=ABSOLUTE)
+        if solution.status != 0:
             raise NoReturnError(f"the walker falls back from theta_1' = {float(xi[0]):g} rad/s")
-        end = constraint.state(constraint.touch_down, -np.sqrt(2.0 * found.y[0, -1]))
-        return Return(end[1:2], began + float(found.y[1, -1]))
+        end = constraint.state(constraint.touch_down, -np.sqrt(2.0 * solution.y[0, -1]))
+        return Return(end[1:2], transient_time + float(solution.y[1, -1]))
 
     def _settled(self, start: Array) -> tuple[float, float, float]:
-        """Return theta_1, the angular momentum, and the time when the constraint holds after the state ``start``."""
+        """Return theta_1, the angular momentum, and the time at which the constraint holds after state ``start``."""
         constraint = self._constraint
         error, rate = constraint.error(start)
         momentum = constraint.momentum(start)
@@ -158,10 +160,10 @@ class ReducedMap:
         settled.terminal = ends.terminal = True  # type: ignore[attr-defined]
         longest = 1.1 * settling_time(error, rate, self._power, self._scale)
         z = [float(start[0]), momentum, error, rate]
-        found = solve_ivp(slope, (0.0, longest), z, "RK45", events=(settled, ends), rtol=1e-7, atol=0.01 * SETTLED)
-        angle, momentum = found.y[:2, -1]
-        if not len(found.t_events[0]):
+        solution = solve_ivp(slope, (0.0, longest), z, "RK45", events=(settled, ends), rtol=1e-7, atol=0.01 * SETTLED)
+        angle, momentum = solution.y[:2, -1]
+        if not len(solution.t_events[0]):
             raise NoReturnError(
                 f"the constraint does not hold before the next touch-down with a time scale of {self._scale:g} s"
             )
-        return float(angle), float(momentum), float(found.t[-1])
+        return float(angle), float(momentum), float(solution.t[-1])

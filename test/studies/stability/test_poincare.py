@@ -33,7 +33,7 @@ from bipedsim_studies.stability.newton import (
     multipliers_of,
     stability,
 )
-from bipedsim_studies.stability.planes import FeetOnPlane, moved
+from bipedsim_studies.stability.planes import FeetOnPlane, translated
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.section import Clock, Crossing, Passing, TouchDown
 
@@ -190,7 +190,7 @@ def test_a_robot_with_one_side_has_no_mirror_image() -> None:
 def test_a_robot_moves_along_the_ground(compass: Robot) -> None:
     feet = FeetOnPlane(compass, Ground.flat())
     by = np.array([0.3, 0.0, -0.1])
-    there = moved(compass, compass.q_nominal, by)
+    there = translated(compass, compass.q_nominal, by)
     np.testing.assert_allclose(feet.points(there, [0, 1]), feet.points(compass.q_nominal, [0, 1]) + by, atol=1e-14)
 
 
