@@ -1,1 +1,1 @@
-"""``bipedsim compare``: one run under several contact models, side by side; docs/compare.md defines every figure."""
+"""Compare one run under several contact models; docs/compare.md defines every metric."""

@@ -1,4 +1,4 @@
-"""``bipedsim compare``."""
+"""Implement the command ``bipedsim compare``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Compare and print; return 1 if a run failed."""
+    """Run the comparison and print it. Return 1 if a run failed."""
     from bipedsim_studies.compare.comparison import compare
     from bipedsim_studies.compare.table import table
 
@@ -50,8 +50,8 @@ def main(args: argparse.Namespace) -> int:
             settings, args.models or (), args.reference, params, progress, say, jobs, scheduler, args.time_limit
         )
     except KeyboardInterrupt:
-        things = f"no table, and no {args.plot}" if args.plot else "no table"
-        print(f"bipedsim compare: interrupted before its last run: {things}", file=sys.stderr, flush=True)
+        missing_outputs = f"no table, and no {args.plot}" if args.plot else "no table"
+        print(f"bipedsim compare: interrupted before its last run: {missing_outputs}", file=sys.stderr, flush=True)
         raise
     print(to_json(result.as_json()) if args.json else table(result))
     if args.plot:
@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def model_params(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return ``["exact.gamma=0.1"]`` as ``{"exact": {"gamma": 0.1}}``.
+    """Parse parameters of contact models: ``["exact.gamma=0.1"]`` becomes ``{"exact": {"gamma": 0.1}}``.
 
     Raises:
         ConfigError: A pair is not MODEL.NAME=VALUE.

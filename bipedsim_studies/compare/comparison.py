@@ -1,4 +1,4 @@
-"""One run under several contact models, one after the other or on several processes."""
+"""Run one scenario under several contact models, in sequence or in parallel processes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from bipedsim_studies.study import LIMIT, Killed, Needs, workers
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """A run that reached its end: the recording, the meter that looked on, and the figures."""
+class MeasuredRun:
+    """A run that reached its end: its recording, its meter and its metrics."""
 
     recording: Recording
     meter: Meter
@@ -28,8 +28,8 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Failed:
-    """A run that did not: ``diverged`` or ``failed``, and why."""
+class FailedRun:
+    """A run that did not reach its end: its status ``diverged`` or ``failed``, and the error message."""
 
     status: str
     error: str
@@ -37,34 +37,35 @@ class Failed:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What came of it.
+    """Runs under all contact models.
 
     Attributes:
-        settings: The run, with what its scenario says; contact model and parameters are those of each row.
-        prepared: What the settings name.
-        reference: Model that the others are compared with.
-        params: Model to its parameters that differ from the defaults.
-        rows: Model to its run.
+        settings: Settings of the run with the values of its scenario. Each row has its own contact model and
+            parameters.
+        prepared: Objects that the settings name.
+        reference: Contact model with which the others are compared.
+        params: Parameters of each model that differ from the defaults.
+        rows: Run of each model.
     """
 
     settings: RunConfig
     prepared: Prepared
     reference: str
     params: Mapping[str, Mapping[str, Any]]
-    rows: dict[str, Measured | Failed] = field(default_factory=dict)
+    rows: dict[str, MeasuredRun | FailedRun] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         """Whether every run reached its end."""
-        return all(isinstance(row, Measured) for row in self.rows.values())
+        return all(isinstance(row, MeasuredRun) for row in self.rows.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Return all figures as JSON values, the settings and the machine; what does not exist is null."""
+        """Return all metrics, the settings and the machine as JSON values. Missing values are null."""
         settings = {k: v for k, v in asdict(self.settings).items() if k not in ("contact_model", "contact_params")}
         models: dict[str, Any] = {}
         for name, row in self.rows.items():
             models[name] = {"contact_params": dict(self.params.get(name, {}))}
-            if isinstance(row, Measured):
+            if isinstance(row, MeasuredRun):
                 models[name] |= {"status": "ok", "error": None, "figures": row.figures}
             else:
                 models[name] |= {"status": row.status, "error": row.error, "figures": dict.fromkeys(FIGURES)}
@@ -88,77 +89,83 @@ def compare(
     scheduler: str = "",
     limit: float = LIMIT,
 ) -> Comparison:
-    """Run ``settings`` under each contact model; one that fails costs the others nothing.
+    """Run ``settings`` under each contact model. The failure of one run does not affect the others.
 
     Args:
-        settings: The run; its contact model and parameters are not used.
-        models: Keys of ``CONTACT_MODELS``, each counted once; all of them by default.
+        settings: Settings of the run. Its contact model and parameters are not used.
+        models: Keys of ``CONTACT_MODELS``, without regard to repetitions. All models by default.
         reference: One of ``models``; the first one by default.
-        params: Model to its parameters that differ from the defaults.
-        progress: Show a bar on stderr for each model that runs in this process.
-        say: Is told what will be run, and which model begins, or on several processes has ended.
-        jobs: Processes; with more than one the step times are those of models that share the machine.
-        scheduler: Address of a dask scheduler whose workers do it instead.
-        limit: Wall time within which each run must end, where processes do it [s].
+        params: Parameters of each model that differ from the defaults.
+        progress: Show a progress bar on stderr for each model that runs in this process.
+        say: Receives progress messages: the runs to come, and each model that starts. With several processes, it
+            receives each model that has ended.
+        jobs: Number of processes. With more than one, the step times are those of models that share the machine.
+        scheduler: Address of a dask scheduler whose workers are used instead of local processes.
+        limit: Maximum wall time of each run, if it is done by another process [s].
 
     Raises:
-        UnknownNameError: No such model or parameter, or it is not compared.
-        ConfigError: A parameter or something in the settings is wrong.
-        LostWorkersError: The scheduler is gone.
+        UnknownNameError: A model or parameter does not exist, or the reference is not among ``models``.
+        ConfigError: A parameter or a setting is invalid.
+        LostWorkersError: The scheduler is unreachable.
     """
     names = tuple(dict.fromkeys(models or CONTACT_MODELS))
-    given = params or {}
+    model_params = params or {}
     for name in names:
         if name not in CONTACT_MODELS:
             raise UnknownNameError("contact model", name, CONTACT_MODELS)
-        from_mapping(CONTACT_MODELS[name].Params, given.get(name), f"contact model {name}")
-    for name in (*given, *([reference] if reference else [])):
+        from_mapping(CONTACT_MODELS[name].Params, model_params.get(name), f"contact model {name}")
+    for name in (*model_params, *([reference] if reference else [])):
         if name not in names:
             raise UnknownNameError("contact model among those compared", name, names)
     prepared = prepare(settings)
-    result = Comparison(prepared.settings, prepared, reference or names[0], given)
-    what = result.settings
-    say(f"{len(names)} runs of {what.duration:g} s: robot {what.robot}, scenario {what.scenario}, {', '.join(names)}")
-    runs = [replace(settings, contact_model=name, contact_params=given.get(name, {})) for name in names]
-    ended: dict[str, Ended | Failed] = {}
+    result = Comparison(prepared.settings, prepared, reference or names[0], model_params)
+    common = result.settings
+    listed = ", ".join(names)
+    say(f"{len(names)} runs of {common.duration:g} s: robot {common.robot}, scenario {common.scenario}, {listed}")
+    runs = [replace(settings, contact_model=name, contact_params=model_params.get(name, {})) for name in names]
+    ended: dict[str, FinishedRun | FailedRun] = {}
     if jobs == 1 and not scheduler:
-        for i, own in enumerate(runs):
+        for i, run_settings in enumerate(runs):
             say(f"[{i + 1}/{len(names)}] {names[i]} ...")
-            ended[names[i]] = _run(own, progress)
+            ended[names[i]] = _run(run_settings, progress)
     else:
-        with workers(jobs, Needs.of(part for own in runs for part in vars(own).items()), scheduler, limit) as pool:
-            for i, found in pool.each(_run, runs):
-                ended[names[i]] = Failed("failed", found.why) if isinstance(found, Killed) else found
+        with workers(
+            jobs, Needs.of(item for run_settings in runs for item in vars(run_settings).items()), scheduler, limit
+        ) as pool:
+            for i, outcome in pool.each(_run, runs):
+                ended[names[i]] = FailedRun("failed", outcome.why) if isinstance(outcome, Killed) else outcome
                 say(f"[{len(ended)}/{len(names)}] {names[i]}")
-    of = ended[result.reference]
+    reference_run = ended[result.reference]
     for name in names:
-        found = ended[name]
-        result.rows[name] = found if isinstance(found, Failed) else found.measured(prepared, of)
+        outcome = ended[name]
+        result.rows[name] = outcome if isinstance(outcome, FailedRun) else outcome.measured(prepared, reference_run)
     return result
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
-    """A run that reached its end."""
+class FinishedRun:
+    """A run that reached its end, before its metrics are computed."""
 
     recording: Recording
     summary: dict[str, Any]
     meter: Meter
 
-    def measured(self, prepared: Prepared, reference: Ended | Failed) -> Measured:
-        """Return its figures; those of a deviation are empty where the reference failed."""
-        of = None if isinstance(reference, Failed) else reference.recording
-        found = own_figures(self.recording, self.summary, self.meter, prepared) | deviations(self.recording, of)
-        return Measured(self.recording, self.meter, {key: found[key] for key in FIGURES})
+    def measured(self, prepared: Prepared, reference: FinishedRun | FailedRun) -> MeasuredRun:
+        """Return the run with its metrics. Those relative to the reference are empty if the reference failed."""
+        reference_recording = None if isinstance(reference, FailedRun) else reference.recording
+        figures = own_figures(self.recording, self.summary, self.meter, prepared) | deviations(
+            self.recording, reference_recording
+        )
+        return MeasuredRun(self.recording, self.meter, {key: figures[key] for key in FIGURES})
 
 
-def _run(settings: RunConfig, progress: bool = False) -> Ended | Failed:
-    """Run one model."""
+def _run(settings: RunConfig, progress: bool = False) -> FinishedRun | FailedRun:
+    """Run one contact model."""
     meter = Meter()
     try:
         recording, summary = run(settings, progress, meter, settings.contact_model)
     except DivergenceError as error:
-        return Failed("diverged", str(error))
-    except Exception as error:  # whatever goes wrong in one model must not cost the rows of the others
-        return Failed("failed", raised_line(error))
-    return Ended(recording, summary, meter)
+        return FailedRun("diverged", str(error))
+    except Exception as error:  # A failure of one model must not stop the runs of the others.
+        return FailedRun("failed", raised_line(error))
+    return FinishedRun(recording, summary, meter)

@@ -1,4 +1,4 @@
-"""The figures of one run, as docs/compare.md defines them."""
+"""Compute the metrics of one run, as defined in docs/compare.md."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from bipedsim_studies.compare.meter import Meter
 Figures = dict[str, float | int | None]
 
 NOISE_HZ = 20.0
-"""What of a standing robot's vertical force is faster than this is noise [Hz]; also moraud2008's low-pass."""
+"""Cut-off frequency of the noise in a standing robot's vertical force [Hz]; also the low-pass of moraud2008."""
 
 
 @dataclass(frozen=True)
-class Figure:
-    """How a figure is shown.
+class MetricDefinition:
+    """Name, unit and rating of a metric.
 
     Attributes:
-        name: In words.
-        unit: Empty for counts.
-        better: Which values are better: "0", "less" or "more"; empty where none is.
-        timed: Whether it depends on the machine.
+        name: Name in words.
+        unit: Unit; empty for counts.
+        better: Better values: "0", "less" or "more"; empty if no value is better.
+        timed: Whether the metric depends on the machine.
     """
 
     name: str
@@ -46,37 +46,37 @@ class Figure:
     timed: bool = False
 
 
-FIGURES: dict[str, Figure] = {
-    "fz_rest_error_N": Figure("vertical force at rest, error of mean", "N", "0"),
-    "fz_noise_N": Figure("vertical force at rest, noise (rms)", "N", "0"),
-    "fz_peak_N": Figure("vertical force, peak (of a landing: impulse / step)", "N"),
-    "cop_range_x_mm": Figure("CoP, range forward", "mm"),
-    "cop_range_y_mm": Figure("CoP, range sideways", "mm"),
-    "cop_deviation_rms_mm": Figure("CoP from reference, rms", "mm"),
-    "cop_deviation_max_mm": Figure("CoP from reference, max", "mm"),
-    "penetration_max_um": Figure("penetration, max", "um", "0"),
-    "penetration_settled_um": Figure("penetration, settled mean", "um", "0"),
-    "foot_drift_m": Figure("foot drift (steps count)", "m"),
-    "creep_um_s": Figure("foot creep", "um/s", "0"),
-    "actuator_work_J": Figure("work of actuators", "J"),
-    "push_work_J": Figure("work of pushes", "J"),
-    "joint_loss_J": Figure("lost in joint friction", "J"),
-    "energy_change_J": Figure("change of mechanical energy", "J"),
-    "contact_loss_J": Figure("taken by contact (landings, slip)", "J"),
-    "contact_rise_J": Figure("given by contact (springs give back)", "J", "0"),
-    "energy_residual_J": Figure("energy balance, largest residual", "J", "0"),
-    "joint_deviation_rad": Figure("joints from reference, max", "rad"),
-    "state_changes": Figure("state changes"),
-    "unresolved_steps": Figure("unresolved steps", "", "0"),
-    "fell_at_s": Figure("fell at", "s"),
-    "step_us": Figure("time per physics step, median", "us", "less", timed=True),
-    "step_total_s": Figure("time in steps, total", "s", "less", timed=True),
-    "step_real_time_factor": Figure("real-time factor of the steps", "", "more", timed=True),
+FIGURES: dict[str, MetricDefinition] = {
+    "fz_rest_error_N": MetricDefinition("vertical force at rest, error of mean", "N", "0"),
+    "fz_noise_N": MetricDefinition("vertical force at rest, noise (rms)", "N", "0"),
+    "fz_peak_N": MetricDefinition("vertical force, peak (of a landing: impulse / step)", "N"),
+    "cop_range_x_mm": MetricDefinition("CoP, range forward", "mm"),
+    "cop_range_y_mm": MetricDefinition("CoP, range sideways", "mm"),
+    "cop_deviation_rms_mm": MetricDefinition("CoP from reference, rms", "mm"),
+    "cop_deviation_max_mm": MetricDefinition("CoP from reference, max", "mm"),
+    "penetration_max_um": MetricDefinition("penetration, max", "um", "0"),
+    "penetration_settled_um": MetricDefinition("penetration, settled mean", "um", "0"),
+    "foot_drift_m": MetricDefinition("foot drift (steps count)", "m"),
+    "creep_um_s": MetricDefinition("foot creep", "um/s", "0"),
+    "actuator_work_J": MetricDefinition("work of actuators", "J"),
+    "push_work_J": MetricDefinition("work of pushes", "J"),
+    "joint_loss_J": MetricDefinition("lost in joint friction", "J"),
+    "energy_change_J": MetricDefinition("change of mechanical energy", "J"),
+    "contact_loss_J": MetricDefinition("taken by contact (landings, slip)", "J"),
+    "contact_rise_J": MetricDefinition("given by contact (springs give back)", "J", "0"),
+    "energy_residual_J": MetricDefinition("energy balance, largest residual", "J", "0"),
+    "joint_deviation_rad": MetricDefinition("joints from reference, max", "rad"),
+    "state_changes": MetricDefinition("state changes"),
+    "unresolved_steps": MetricDefinition("unresolved steps", "", "0"),
+    "fell_at_s": MetricDefinition("fell at", "s"),
+    "step_us": MetricDefinition("time per physics step, median", "us", "less", timed=True),
+    "step_total_s": MetricDefinition("time in steps, total", "s", "less", timed=True),
+    "step_real_time_factor": MetricDefinition("real-time factor of the steps", "", "more", timed=True),
 }
 
 
 def own_figures(recording: Recording, summary: dict[str, Any], meter: Meter, prepared: Prepared) -> Figures:
-    """Return the figures of a run that need no other run."""
+    """Return the metrics of a run that need no reference run."""
     depth = sole_depth(recording, prepared.robot, prepared.ground)
     settled = settled_rows(recording, SETTLE)
     creep = creep_rate(recording, SETTLE)
@@ -111,51 +111,51 @@ def own_figures(recording: Recording, summary: dict[str, Any], meter: Meter, pre
 
 
 def deviations(recording: Recording, reference: Recording | None) -> Figures:
-    """Return how far a run is from the same run under the reference model; None without one."""
+    """Return the deviations of a run from the run under the reference model; None for each without a reference."""
     figures: Figures = dict.fromkeys(("cop_deviation_rms_mm", "cop_deviation_max_mm", "joint_deviation_rad"))
     if reference is not None:
-        apart = np.linalg.norm(centre_of_pressure(recording) - centre_of_pressure(reference), axis=1)
-        apart = 1e3 * apart[np.isfinite(apart)]
-        if len(apart):
-            figures["cop_deviation_rms_mm"] = float(np.sqrt(np.mean(apart**2)))
-            figures["cop_deviation_max_mm"] = float(apart.max())
+        distances = np.linalg.norm(centre_of_pressure(recording) - centre_of_pressure(reference), axis=1)
+        distances = 1e3 * distances[np.isfinite(distances)]
+        if len(distances):
+            figures["cop_deviation_rms_mm"] = float(np.sqrt(np.mean(distances**2)))
+            figures["cop_deviation_max_mm"] = float(distances.max())
         figures["joint_deviation_rad"] = float(joint_deviation(recording, reference).max(initial=0.0))
     return figures
 
 
 def joint_deviation(recording: Recording, reference: Recording) -> Array:
-    """Return the largest difference of a joint position from that of the reference, per tick (n,) [rad]."""
+    """Return the largest joint deviation from the reference, per tick (n,) [rad]."""
     return np.asarray(np.abs(recording.joint_position - reference.joint_position).max(axis=1, initial=0.0))
 
 
 def vertical_force(recording: Recording) -> Array:
-    """Return the vertical force of the ground on all feet (n,) [N]."""
+    """Return the vertical ground reaction force on all feet (n,) [N]."""
     return np.asarray(force_plate(recording).total_force[:, 2])
 
 
 def centre_of_pressure(recording: Recording) -> Array:
-    """Return the CoP of all feet in the world (n, 3) [m], NaN below ``PRESSES`` of the weight."""
+    """Return the CoP of all feet in the world (n, 3) [m]; NaN below ``PRESSES`` of the weight."""
     loaded = vertical_force(recording) > PRESSES * recording.weight
     return np.where(loaded[:, None], recording.cop_world, np.nan)
 
 
 def force_noise(recording: Recording) -> float | None:
-    """Return the rms [N] of what :data:`NOISE_HZ` as low-pass takes from the vertical force while standing.
+    """Return the rms [N] of the vertical force above :data:`NOISE_HZ` while the robot stands.
 
-    Each stretch of :func:`standing_rows` is filtered by itself, so that no impact rings into it. None if it never
-    stood for 0.25 s, or at a rate that holds nothing above the low-pass.
+    Each segment of :func:`standing_rows` is filtered separately, so that impacts outside it have no effect. Return None
+    if no segment lasts 0.25 s, or if the sample rate is too low for frequencies above the cut-off.
     """
     rate = sample_rate(recording.t)
     if not rate > 2.0 * NOISE_HZ:
         return None
     force = vertical_force(recording)
     standing = np.concatenate([[False], standing_rows(recording, SETTLE), [False]])
-    ends = np.flatnonzero(np.diff(standing.astype(np.int8)))
-    stretches = [force[a:b] for a, b in zip(ends[::2], ends[1::2], strict=True) if b - a >= 0.25 * rate]
-    if not stretches:
+    edges = np.flatnonzero(np.diff(standing.astype(np.int8)))
+    segments = [force[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= 0.25 * rate]
+    if not segments:
         return None
-    fast = np.concatenate([stretch - low_pass(stretch, rate, NOISE_HZ) for stretch in stretches])
-    return float(np.sqrt(np.mean(fast**2)))
+    noise = np.concatenate([segment - low_pass(segment, rate, NOISE_HZ) for segment in segments])
+    return float(np.sqrt(np.mean(noise**2)))
 
 
 def _cop_range(points: Array) -> tuple[float | None, float | None]:

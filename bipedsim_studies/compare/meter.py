@@ -1,15 +1,15 @@
-"""What a recording does not hold: the energy that goes through a run, and how long its steps take.
+"""Measure the energy flow of a run and the duration of its steps, which a recording does not contain.
 
-One physics step of h changes the velocity from v- to v+ by actuator torques tau, the push p, joint friction r (viscous
-friction D v+, and dry friction where the hardware has it) and the contact wrenches f. Whatever acts is an impulse P
-over the step and adds P . (v- + v+) / 2 to the kinetic energy, impacts not excepted (Thomson and Tait's theorem on
-impulses), so that each is booked with the mean velocity v,
+A physics step of h changes the velocity from v- to v+. The causes are actuator torques tau, the push p, joint friction
+r and the contact wrenches f. Joint friction is the viscous friction D v+ and, if the hardware has it, dry friction.
+Each of these applies an impulse P over the step and adds P . (v- + v+) / 2 to the kinetic energy. This also holds for
+impacts (Thomson and Tait's theorem on impulses). With the mean velocity v, the terms are therefore
 
     actuators h tau . v,   push h p . v,   friction h r . v,   contact sum_feet h f . w,
 
-with f the wrench that the simulator reports of a foot and w the mean velocity of the sole, both in the sole frame. What
-is left of the change of kinetic and potential energy is the residual: what the integrator adds, of first order in h,
-if the wrenches are those that acted.
+with f the wrench that the simulator reports for a foot and w the mean velocity of the sole, both in the sole frame. The
+residual is the change of kinetic and potential energy minus these terms. If the reported wrenches are correct, it is
+the energy added by the integrator, which is of first order in h.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ ENERGIES = ("actuators", "push", "damping", "contact", "rise", "change")
 
 
 class Meter:
-    """Measures a run as its :class:`bipedsim.runs.runner.Observer`.
+    """Measure energies and step times, as the :class:`bipedsim.runs.runner.Observer` of a run.
 
     Attributes:
-        step_seconds: Time of each control tick's :meth:`Simulator.step` [s], without what the meter takes in it.
-        substeps: Physics steps of a control tick.
+        step_seconds: Duration of :meth:`Simulator.step` at each control tick, without the time for the meter [s].
+        substeps: Number of physics steps per control tick.
     """
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class Meter:
         self._rows: list[Array] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what it has measured: the simulator stays in the process where it ran."""
+        """Return the measurements for pickling, without the simulator, which remains in its process."""
         return {name: vars(self)[name] for name in ("step_seconds", "substeps", "_rows")}
 
     def start(self, sim: Simulator, readouts: Mapping[str, float]) -> None:
-        """Begin at the simulator's state."""
+        """Start the measurement at the simulator's current state."""
         robot = sim.plant
         self._sim = sim
         self._model = robot.model
@@ -68,8 +68,8 @@ class Meter:
         sim.on_physics_step = self._look
 
     def _look(self, contact: ContactResult, push: Array) -> None:
-        """Copy a physics step; what it means is worked out after the tick, when no clock runs."""
-        started = time.perf_counter()
+        """Copy the values of a physics step. They are evaluated after the tick, so that step times exclude it."""
+        start_time = time.perf_counter()
         i = self._step
         self._wrench[i] = contact.wrench
         self._push[i] = push
@@ -77,10 +77,10 @@ class Meter:
         self._q[i + 1] = self._sim.q
         self._v[i + 1] = self._sim.v
         self._step = i + 1
-        self._spent += time.perf_counter() - started
+        self._spent += time.perf_counter() - start_time
 
     def tick(self, tau_joint: Array, seconds: float) -> None:
-        """Add a control tick."""
+        """Evaluate a control tick."""
         self.step_seconds.append(seconds - self._spent)
         h, robot = self._sim.physics_dt, self._sim.robot
         sums = self._sums
@@ -110,12 +110,15 @@ class Meter:
 
     @property
     def energies(self) -> Array:
-        """Since the start, after each tick (n, 6) [J]: work of actuators and push, lost in joints, work of contact, the
-        part of it that was positive, change of kinetic and potential energy."""
+        """Cumulative energies after each tick (n, 6) [J], in the order of :data:`ENERGIES`.
+
+        They are the work of actuators and push, the loss in the joints, the work of contact and its positive part, and
+        the change of kinetic and potential energy.
+        """
         return np.array(self._rows).reshape(len(self._rows), len(ENERGIES))
 
     @property
     def residual(self) -> Array:
-        """What the balance lacks after each tick (n,) [J]: change - actuators - push + damping - contact."""
+        """Residual of the energy balance after each tick (n,) [J]: change - actuators - push + damping - contact."""
         actuators, push, damping, contact, _, change = self.energies.T
         return np.asarray(change - actuators - push + damping - contact)

@@ -1,9 +1,9 @@
-"""A comparison as text: a line per figure, a column per contact model."""
+"""Format a comparison as text: one line per metric, one column per contact model."""
 
 from __future__ import annotations
 
 from bipedsim.analysis import aligned
-from bipedsim_studies.compare.comparison import Comparison, Failed, Measured
+from bipedsim_studies.compare.comparison import Comparison, FailedRun, MeasuredRun
 from bipedsim_studies.compare.figures import FIGURES
 
 _KEY = (
@@ -15,7 +15,7 @@ _KEY = (
 
 
 def headline(comparison: Comparison) -> str:
-    """Return what was run, in one line."""
+    """Return a one-line description of the run."""
     settings, prepared = comparison.settings, comparison.prepared
     return (
         f"{prepared.robot.name}, {settings.scenario} on {settings.ground}, controller {settings.controller} at "
@@ -25,22 +25,22 @@ def headline(comparison: Comparison) -> str:
 
 
 def number(value: float | int | None) -> str:
-    """Return a figure with four digits, ``-`` if there is none."""
+    """Return a value with four significant digits, or ``-`` if there is none."""
     return "-" if value is None else str(value) if isinstance(value, int) else f"{value:.4g}"
 
 
 def table(comparison: Comparison) -> str:
-    """Return all figures, and why runs failed."""
+    """Return the table of all metrics, and the errors of failed runs."""
     rows = comparison.rows
     head = [name + (" (ref)" if name == comparison.reference else "") for name in rows]
-    ended = ("ok" if isinstance(row, Measured) else row.status for row in rows.values())
-    lines = [["", "best", *head], ["status", "", *ended]]
+    statuses = ("ok" if isinstance(row, MeasuredRun) else row.status for row in rows.values())
+    lines = [["", "best", *head], ["status", "", *statuses]]
     for key, figure in FIGURES.items():
-        values = [row.figures[key] if isinstance(row, Measured) else None for row in rows.values()]
-        # A run without pushes, falls or rest needs no line that says so.
+        values = [row.figures[key] if isinstance(row, MeasuredRun) else None for row in rows.values()]
+        # Metrics without a value in any run are omitted, such as those of pushes or falls.
         if any(value is not None for value in values):
             unit = f" [{figure.unit}]" if figure.unit else ""
             lines.append([f"{figure.name}{unit}{' *' if figure.timed else ''}", figure.better, *map(number, values)])
     text = aligned(lines, numbers=True)
-    failures = [f"{name}: {row.error}" for name, row in rows.items() if isinstance(row, Failed)]
+    failures = [f"{name}: {row.error}" for name, row in rows.items() if isinstance(row, FailedRun)]
     return "\n".join([headline(comparison), "", *text, _KEY, *failures])

@@ -1,1 +1,1 @@
-"""The largest push that a controlled robot recovers from, in several directions (docs/push_map.md)."""
+"""Search the largest push that a controlled robot recovers from, in several directions (docs/push_map.md)."""

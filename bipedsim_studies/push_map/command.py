@@ -1,4 +1,4 @@
-"""``bipedsim push-map``."""
+"""Implement the command ``bipedsim push-map``: the largest push that a robot recovers from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bipedsim_studies.push_map.push_map import PushMap
 
 OF_PUSHES = ("scenario", "duration")
-"""What the map decides itself."""
+"""Options of a run that the push map sets itself."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Search and print."""
+    """Search the largest pushes and print them."""
     from dataclasses import replace
 
     from bipedsim.errors import ConfigError
@@ -87,14 +87,14 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.push_map.trial import PushKind
 
     jobs = asked_jobs(args)
-    given = [name for name in ("at",) if getattr(args, name) is not None]
+    options = [name for name in ("at",) if getattr(args, name) is not None]
     if args.phases < 0:
         raise ConfigError(f"--phases {args.phases} must be positive, or 0 for the middle of single support")
-    for name in ("directions", "push_duration", "settle", "tolerance", "step_time", "foot_speed", *given):
+    for name in ("directions", "push_duration", "settle", "tolerance", "step_time", "foot_speed", *options):
         if not getattr(args, name) > 0:
             raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be positive")
     base = run_config(args, without=OF_PUSHES)
-    found = push_map(
+    result = push_map(
         [replace(base, scenario=name) for name in args.scenarios],
         PushKind(args.push_duration, args.body, args.settle),
         args.directions,
@@ -108,36 +108,36 @@ def main(args: argparse.Namespace) -> int:
         time_limit=args.time_limit,
     )
     if args.json:
-        print(to_json(found.as_json()))
+        print(to_json(result.as_json()))
     else:
-        for line in lines_of(found):
+        for line in lines_of(result):
             print(line)
     if args.plot:
         from bipedsim_studies.push_map.picture import plot
 
-        plot(found, args.plot)
+        plot(result, args.plot)
         if not args.json:
             print(f"wrote {args.plot}")
     return 0
 
 
-def lines_of(found: PushMap) -> Iterator[str]:
-    """Yield what the command prints of a map."""
-    least: dict[str, tuple[float, float, str]] = {}
-    for i, where in enumerate(found.situations):
-        phase = f" at {where.phase:.0%} of the step" if math.isfinite(where.phase) else ""
-        yield f"{where.settings.scenario}: pushed at t = {where.at:g} s{phase}, on {' and '.join(where.stance.feet)}"
-        for entry in found.directions[i]:
-            impulse = entry.found.survived
-            line = f"  {entry.name:10} {impulse:6.1f} N.s  {impulse / where.stance.mass:6.3f} m/s"
+def lines_of(result: PushMap) -> Iterator[str]:
+    """Yield the lines that the command prints for a push map."""
+    minima: dict[str, tuple[float, float, str]] = {}
+    for i, situation in enumerate(result.situations):
+        phase = f" at {situation.phase:.0%} of the step" if math.isfinite(situation.phase) else ""
+        scenario, stance = situation.settings.scenario, situation.stance
+        yield f"{scenario}: pushed at t = {situation.at:g} s{phase}, on {' and '.join(stance.feet)}"
+        for entry in result.directions[i]:
+            impulse = entry.threshold.survived
+            line = f"  {entry.name:10} {impulse:6.1f} N.s  {impulse / stance.mass:6.3f} m/s"
             if entry.bound:
                 line += f", {impulse / entry.bound:.0%} of m omega d = {entry.bound:.1f} N.s"
             if entry.capture is not None:
-                share = found.share(i, impulse)
-                line += f", J / (m omega L) = {share:.3f} of {found.share(i, entry.capture):.3f} that steps can catch"
-                now = share, where.phase, entry.name
-                scenario = where.settings.scenario
-                least[scenario] = min(least.get(scenario, now), now)
+                share = result.share(i, impulse)
+                line += f", J / (m omega L) = {share:.3f} of {result.share(i, entry.capture):.3f} that steps can catch"
+                candidate = share, situation.phase, entry.name
+                minima[scenario] = min(minima.get(scenario, candidate), candidate)
             yield line
-    for scenario, (share, at, name) in least.items():
+    for scenario, (share, at, name) in minima.items():
         yield f"{scenario}: least J / (m omega L) = {share:.3f}, {name}, at {at:.0%} of the step"

@@ -1,4 +1,4 @@
-"""A push map: situations times directions, each bisected in a process of its own."""
+"""Compute a push map: bisect the impulse for every situation and direction, in parallel processes."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from bipedsim.config import RunConfig
 from bipedsim.runs import prepare
 from bipedsim_studies.push_map.capture import leg_of
 from bipedsim_studies.push_map.steps import StepLimits, capture_bound
-from bipedsim_studies.push_map.trial import PushKind, Situation, sideways, situations, survives
+from bipedsim_studies.push_map.trial import PushKind, Situation, direction_names, situations, survives
 from bipedsim_studies.study import LIMIT, Needs, Threshold, alive, threshold, workers
 
 FASTEST = 3.0
-"""No push is tried that would change the robot's velocity by more than this [m/s]."""
+"""Largest change of the robot's velocity by a push [m/s]. No larger push is simulated."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """What was found in one direction.
+    """Result for one direction.
 
     Attributes:
-        name: Such as ``forward``, or ``outward`` of the foot that carries a walking robot.
-        angle: From the heading, to the left [rad].
-        found: Impulses [N.s].
-        bound: What feet that stay can take in theory [N.s]; None of a robot that walks.
-        capture: What steps can catch in theory [N.s]; None where no phases were asked for.
+        name: Name such as ``forward``, or ``outward`` as seen from a walking robot's stance foot.
+        angle: Angle from the heading to the left [rad].
+        threshold: Largest survived and smallest fatal impulse [N.s].
+        bound: Theoretical limit for fixed feet [N.s]; None for a walking robot.
+        capture: Theoretical limit with steps [N.s]; None without phases.
     """
 
     name: str
     angle: float
-    found: Threshold
+    threshold: Threshold
     bound: float | None
     capture: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class PushMap:
-    """All that was found.
+    """Results of a push map.
 
     Attributes:
-        kind: What the pushes are like.
-        situations: In which situations.
-        directions: What was found in each of them.
-        legs: Length of the legs in each of them, from hip to sole as the robot stands [m].
+        kind: Common properties of the pushes.
+        situations: The situations.
+        directions: Results of each situation, by its index.
+        legs: Leg length of each situation, from hip to sole in the robot's nominal posture [m].
     """
 
     kind: PushKind
@@ -57,64 +57,64 @@ class PushMap:
     legs: tuple[float, ...] = ()
 
     def share(self, i: int, impulse: float) -> float:
-        """Return J / (m omega L) of an impulse [N.s] in situation ``i``: how far it moves the DCM, in legs."""
+        """Return J / (m omega L) of an impulse [N.s] in situation ``i``: the shift of the DCM in leg lengths."""
         stance = self.situations[i].stance
         return impulse / (stance.mass * stance.omega * self.legs[i])
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
+        """Return the push map as JSON values."""
         return {
             "push": asdict(self.kind),
             "situations": [
                 {
-                    "robot": where.settings.robot,
-                    "scenario": where.settings.scenario,
-                    "controller": where.settings.controller,
-                    "at_s": where.at,
-                    "walking": where.walking,
-                    "phase": where.phase if math.isfinite(where.phase) else None,
+                    "robot": situation.settings.robot,
+                    "scenario": situation.settings.scenario,
+                    "controller": situation.settings.controller,
+                    "at_s": situation.at,
+                    "walking": situation.walking,
+                    "phase": situation.phase if math.isfinite(situation.phase) else None,
                     "leg_m": self.legs[i] if self.legs else None,
-                    "feet": list(where.stance.feet),
-                    "mass_kg": where.stance.mass,
-                    "com_height_m": where.stance.com_height,
-                    "zmp_m": where.stance.zmp.tolist(),
-                    "polygon_m": where.stance.polygon.tolist(),
-                    "directions": [_direction(entry, where) for entry in self.directions[i]],
+                    "feet": list(situation.stance.feet),
+                    "mass_kg": situation.stance.mass,
+                    "com_height_m": situation.stance.com_height,
+                    "zmp_m": situation.stance.zmp.tolist(),
+                    "polygon_m": situation.stance.polygon.tolist(),
+                    "directions": [_direction(entry, situation) for entry in self.directions[i]],
                 }
-                for i, where in enumerate(self.situations)
+                for i, situation in enumerate(self.situations)
             ],
         }
 
 
-def _direction(entry: Direction, where: Situation) -> dict[str, Any]:
-    found = entry.found
+def _direction(entry: Direction, situation: Situation) -> dict[str, Any]:
+    impulses = entry.threshold
     return {
         "name": entry.name,
         "angle_deg": math.degrees(entry.angle),
-        "impulse_Ns": found.survived,
-        "impulse_over_mass_m_s": found.survived / where.stance.mass,
-        "falls_at_Ns": found.failed if math.isfinite(found.failed) else None,
+        "impulse_Ns": impulses.survived,
+        "impulse_over_mass_m_s": impulses.survived / situation.stance.mass,
+        "falls_at_Ns": impulses.failed if math.isfinite(impulses.failed) else None,
         "bound_Ns": entry.bound,
         "capture_bound_Ns": entry.capture,
-        "trials": found.trials,
+        "trials": impulses.trials,
     }
 
 
-def _search(asked: tuple[Situation, float], kind: PushKind, tolerance: float) -> Threshold:
-    where, angle = asked
-    mass = where.stance.mass
-    guess = 0.2 * mass if where.walking else max(where.stance.bound(angle), 0.05 * mass)
-    return threshold(lambda impulse: survives(where, kind, angle, impulse), guess, tolerance, FASTEST * mass)
+def _search(search: tuple[Situation, float], kind: PushKind, tolerance: float) -> Threshold:
+    situation, angle = search
+    mass = situation.stance.mass
+    guess = 0.2 * mass if situation.walking else max(situation.stance.bound(angle), 0.05 * mass)
+    return threshold(lambda impulse: survives(situation, kind, angle, impulse), guess, tolerance, FASTEST * mass)
 
 
-def _capture(asked: tuple[Situation, float], kind: PushKind, limits: StepLimits) -> float | None:
-    """Return what steps can catch in theory [N.s], or None of a robot of which that is not known."""
-    where, angle = asked
-    if where.stride is None:
+def _capture(search: tuple[Situation, float], kind: PushKind, limits: StepLimits) -> float | None:
+    """Return the theoretical limit with steps [N.s], or None if the robot's next steps are unknown."""
+    situation, angle = search
+    if situation.stride is None:
         return None
-    stance = where.stance
-    found = capture_bound(where.stride, stance.omega, angle, kind.duration, limits, stance.polygon)
-    return stance.mass * stance.omega * found
+    stance = situation.stance
+    bound = capture_bound(situation.stride, stance.omega, angle, kind.duration, limits, stance.polygon)
+    return stance.mass * stance.omega * bound
 
 
 def push_map(
@@ -130,51 +130,53 @@ def push_map(
     limits: StepLimits | None = None,
     time_limit: float = LIMIT,
 ) -> PushMap:
-    """Find the largest push that each run recovers from.
+    """Return the largest push that the robot recovers from in each run and direction.
 
     Args:
-        runs: One for each situation.
-        kind: What the pushes are like.
-        directions: How many, evenly from the heading to the left.
-        tolerance: How near the largest survived and the smallest fatal impulse get, as a share.
-        at: When to push [s], see :func:`situations`.
-        jobs: Processes.
-        progress: Show a bar on stderr.
-        scheduler: Address of a dask scheduler whose workers do it instead.
-        phases: Of the step of a robot that walks, see :func:`situations`; each is a situation, with the bound of
-            :func:`capture_bound`.
-        limits: Of the steps of that bound.
-        time_limit: Wall time within which each direction must be found [s].
+        runs: Settings of one run per situation.
+        kind: Common properties of the pushes.
+        directions: Number of directions, evenly spaced from the heading to the left.
+        tolerance: Relative distance between the largest survived and the smallest fatal impulse.
+        at: Time of the push [s], see :func:`situations`.
+        jobs: Number of processes.
+        progress: Show a progress bar on stderr.
+        scheduler: Address of a dask scheduler whose workers are used instead of local processes.
+        phases: Number of phases of a walking robot's step, see :func:`situations`. Each phase is a situation, and has
+            the limit of :func:`capture_bound`.
+        limits: Limits of the steps for :func:`capture_bound`.
+        time_limit: Maximum wall time of each direction [s].
 
     Raises:
-        ConfigError: Something in the settings is wrong, or a robot falls without a push.
-        ControllerError: A controller raised something; the message says where, and at which push.
-        LostWorkersError: Workers died of it, or took longer than the limit, or the scheduler is gone.
+        ConfigError: A setting is invalid, or a robot falls without a push.
+        ControllerError: A controller raised an exception. The message contains its location and the push.
+        LostWorkersError: Workers died or exceeded the time limit, or the scheduler is unreachable.
     """
     legs = []
     for run in runs:
-        # A wrong name is told before processes have loaded their kernels.
+        # An invalid name is reported here, before the processes load their kernels.
         legs.append(leg_of(prepare(run).robot, 0).hip_height)
-    needs = Needs.of(part for run in runs for part in vars(run).items())
+    needs = Needs.of(item for run in runs for item in vars(run).items())
     with workers(jobs, needs, scheduler, time_limit) as pool:
-        found_at = {i: alive(where) for i, where in pool.each(partial(situations, at=at, phases=phases), runs)}
-        found = tuple(where for i in range(len(runs)) for where in found_at[i])
-        lengths = tuple(legs[i] for i in range(len(runs)) for _ in found_at[i])
-        result = PushMap(kind, found, {i: [] for i in range(len(found))}, lengths)
+        situations_of_run = {
+            i: alive(situation) for i, situation in pool.each(partial(situations, at=at, phases=phases), runs)
+        }
+        all_situations = tuple(situation for i in range(len(runs)) for situation in situations_of_run[i])
+        lengths = tuple(legs[i] for i in range(len(runs)) for _ in situations_of_run[i])
+        result = PushMap(kind, all_situations, {i: [] for i in range(len(all_situations))}, lengths)
         angles = [2.0 * math.pi * k / directions for k in range(directions)]
-        asked = [(i, angle) for i in range(len(found)) for angle in angles]
-        work = [(found[i], angle) for i, angle in asked]
+        asked = [(i, angle) for i in range(len(all_situations)) for angle in angles]
+        work = [(all_situations[i], angle) for i, angle in asked]
         captures: dict[int, float | None] = {}
         if phases:
-            of = partial(_capture, kind=kind, limits=limits or StepLimits())
-            captures = {number: alive(bound) for number, bound in pool.each(of, work)}
-        found_by = pool.each(partial(_search, kind=kind, tolerance=tolerance), work)
-        for number, edge in tqdm(found_by, total=len(work), unit="direction", disable=not progress, leave=False):
+            compute_bound = partial(_capture, kind=kind, limits=limits or StepLimits())
+            captures = {number: alive(bound) for number, bound in pool.each(compute_bound, work)}
+        thresholds = pool.each(partial(_search, kind=kind, tolerance=tolerance), work)
+        for number, pending in tqdm(thresholds, total=len(work), unit="direction", disable=not progress, leave=False):
             i, angle = asked[number]
-            where = found[i]
-            bound = None if where.walking else where.stance.bound(angle)
-            name = sideways(where.stance)(angle)
-            result.directions[i].append(Direction(name, angle, alive(edge), bound, captures.get(number)))
+            situation = all_situations[i]
+            bound = None if situation.walking else situation.stance.bound(angle)
+            name = direction_names(situation.stance)(angle)
+            result.directions[i].append(Direction(name, angle, alive(pending), bound, captures.get(number)))
     for entries in result.directions.values():
         entries.sort(key=lambda entry: entry.angle)
     return result

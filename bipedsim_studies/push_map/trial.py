@@ -1,4 +1,4 @@
-"""One situation of a push map: its run without a push, and runs with one."""
+"""Simulate one situation of a push map, without and with a push."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.recording import Recording
 from bipedsim.runs import HEADING, Prepared, Push, Run, append, heading_of, prepare
-from bipedsim_studies.push_map.capture import Stance, leg_of, support_polygon
-from bipedsim_studies.push_map.steps import Stride
+from bipedsim_studies.push_map.capture import PushStance, leg_of, support_polygon
+from bipedsim_studies.push_map.steps import PrePushState
 
 ROW_TICKS = 10
-"""A row of the recording of a trial is this many ticks apart."""
+"""Number of ticks per row of a trial's recording."""
 
 
 @dataclass(frozen=True)
 class PushKind:
-    """What the pushes of a map have in common.
+    """Common properties of the pushes of a map.
 
     Attributes:
-        duration: How long they last [s].
-        body: Where they act; empty for the root link.
-        settle: How long after the push a robot must not have fallen [s].
+        duration: Duration [s].
+        body: Frame at which the push acts; empty for the root link.
+        settle: Time after the push during which the robot must not fall [s].
     """
 
     duration: float = 0.1
@@ -41,43 +41,42 @@ class PushKind:
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """When a scenario's robot is pushed, and how it stands then.
+    """Time of a push in a scenario, and the state of the robot at that time.
 
     Attributes:
-        settings: The run.
-        at: When the push begins [s].
-        walking: Whether it walks.
-        stance: How it stands.
-        phase: Share of the step at which it is pushed, since a foot left the ground; NaN where none was asked for.
-        stride: What its next steps begin with, or None of a robot that has not two feet.
+        settings: Settings of the run.
+        at: Start time of the push [s].
+        walking: Whether the robot is walking.
+        stance: Stance of the robot.
+        phase: Fraction of the step since the lift-off of a foot; NaN without phases.
+        stride: State for the computation of steps; None unless the robot has two feet.
     """
 
     settings: RunConfig
     at: float
     walking: bool
-    stance: Stance
+    stance: PushStance
     phase: float = math.nan
-    stride: Stride | None = None
+    stride: PrePushState | None = None
 
 
 def situation(settings: RunConfig, at: float | None) -> Situation:
-    """Return the only one of :func:`situations`."""
+    """Return the only situation of :func:`situations` without phases."""
     return situations(settings, at)[0]
 
 
 def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[Situation, ...]:
-    """Run the scenario of ``settings`` without a push and return when and how it is to be pushed.
+    """Run the scenario without a push, and return the times and states for pushes.
 
     Args:
-        settings: The run; its duration and the pushes of its scenario are not used.
-        at: When to push [s]. A walking robot is pushed in the middle of the first single support that begins after
-            that. By default 2 s after the start, or 3 s after the first velocity command.
-        phases: Into how many equal parts the step of a walking robot is cut, from where that single support begins to
-            the next one; it is pushed in the middle of each. 0: as said above.
+        settings: Settings of the run. Its duration and the pushes of its scenario are not used.
+        at: Time of the push [s]. A walking robot is pushed in the middle of the first single support that starts
+            later. The default is 2 s after the start, or 3 s after the first velocity command.
+        phases: Number of equal parts of a walking robot's step. The step is from that single support to the next one,
+            and a push starts in the middle of each part. 0 means a single push as described for ``at``.
 
     Raises:
-        ConfigError: The robot falls by itself, is never on one foot although it walks, or something in the settings is
-            wrong.
+        ConfigError: The robot falls without a push, a walking robot has no single support, or a setting is invalid.
     """
     prepared = _undisturbed(settings)
     robot, steps = prepared.robot, prepared.scenario.velocity
@@ -87,46 +86,48 @@ def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[
     run = Run(prepared)
     recording = _recorded(run, until, 1)
     falls = [at for at in (run.guard.fell_at, fall_time(recording, robot)) if at is not None]
-    where = f"scenario {prepared.scenario.name!r}: {robot.name}"
+    description = f"scenario {prepared.scenario.name!r}: {robot.name}"
     if falls:
-        raise ConfigError(f"{where} falls by itself at t = {min(falls):.3f} s")
+        raise ConfigError(f"{description} falls by itself at t = {min(falls):.3f} s")
     single = _single_supports(recording, earliest)
-    times, shares = [earliest], [math.nan]
+    times, step_phases = [earliest], [math.nan]
     if moving:
         if not single:
-            raise ConfigError(f"{where} is not on one foot for 0.1 s between {earliest:g} s and {until:g} s")
+            raise ConfigError(f"{description} is not on one foot for 0.1 s between {earliest:g} s and {until:g} s")
         times = [round(0.5 * sum(single[0]), 3)]
     if moving and phases:
         if len(single) < 2:
-            raise ConfigError(f"{where} takes no two steps between {earliest:g} s and {until:g} s")
+            raise ConfigError(f"{description} takes no two steps between {earliest:g} s and {until:g} s")
         begin, period = single[0][0], single[1][0] - single[0][0]
-        shares = [(k + 0.5) / phases for k in range(phases)]
-        times = [round(begin + share * period, 3) for share in shares]
-    found = []
-    for at, share in zip(times, shares, strict=True):
+        step_phases = [(k + 0.5) / phases for k in range(phases)]
+        times = [round(begin + phase * period, 3) for phase in step_phases]
+    result = []
+    for at, phase in zip(times, step_phases, strict=True):
         stance = _stance(recording, robot, at)
         if stance is None:
-            raise ConfigError(f"{where} is in the air at t = {at:g} s, when it would be pushed; give another --at")
-        found.append(Situation(settings, at, bool(moving), stance, share, _stride(recording, robot, at, stance)))
-    return tuple(found)
+            raise ConfigError(
+                f"{description} is in the air at t = {at:g} s, when it would be pushed; give another --at"
+            )
+        result.append(Situation(settings, at, bool(moving), stance, phase, _stride(recording, robot, at, stance)))
+    return tuple(result)
 
 
-def survives(where: Situation, kind: PushKind, angle: float, impulse: float) -> bool:
-    """Return whether the robot is on its feet ``kind.settle`` after a push, under the controller's eyes and in truth.
+def survives(situation: Situation, kind: PushKind, angle: float, impulse: float) -> bool:
+    """Return whether the robot has not fallen ``kind.settle`` after a push, by the controller's and the true state.
 
     Args:
-        where: When and how it stands.
-        kind: What the push is like.
+        situation: Time and state of the robot.
+        kind: Common properties of the push.
         angle: Direction, from the heading to the left [rad].
-        impulse: Of the push [N.s].
+        impulse: Impulse of the push [N.s].
 
     Raises:
-        ControllerError: The controller raised something.
+        ControllerError: The controller raised an exception.
     """
-    prepared = _undisturbed(where.settings)
+    prepared = _undisturbed(situation.settings)
     change = impulse / prepared.robot.mass
     push = Push(
-        at=where.at,
+        at=situation.at,
         duration=kind.duration,
         impulse_over_mass=(change * math.cos(angle), change * math.sin(angle), 0.0),
         body=kind.body,
@@ -134,16 +135,15 @@ def survives(where: Situation, kind: PushKind, angle: float, impulse: float) -> 
     )
     run = Run(replace(prepared, scenario=replace(prepared.scenario, pushes=(push,))))
     try:
-        recording = _recorded(run, where.at + kind.duration + kind.settle, ROW_TICKS)
+        recording = _recorded(run, situation.at + kind.duration + kind.settle, ROW_TICKS)
     except DivergenceError:
         return False
     except Exception as error:
         if not controller_traceback(error):
             raise
-        pushed = (
-            f"scenario {where.settings.scenario!r}, pushed by {impulse:.4g} N.s at {math.degrees(angle):.0f} degrees"
-        )
-        raise ControllerError(f"{pushed}: {raised_line(error)}") from error
+        scenario = situation.settings.scenario
+        push_description = f"scenario {scenario!r}, pushed by {impulse:.4g} N.s at {math.degrees(angle):.0f} degrees"
+        raise ControllerError(f"{push_description}: {raised_line(error)}") from error
     return not run.guard.fallen and fall_time(recording, prepared.robot) is None
 
 
@@ -153,7 +153,7 @@ def _undisturbed(settings: RunConfig) -> Prepared:
 
 
 def _recorded(run: Run, until: float, row_ticks: int) -> Recording:
-    """Run to ``until`` [s] or until the controller was found fallen, with a row every ``row_ticks``."""
+    """Run until ``until`` [s], or until the controller detects a fall, with a row every ``row_ticks`` ticks."""
     sim = run.sim
     ticks = max(round(until / sim.control_dt), 1)
     builder = Recording.Builder(sim.robot, ticks // row_ticks + 2)
@@ -168,33 +168,33 @@ def _recorded(run: Run, until: float, row_ticks: int) -> Recording:
 
 
 def _single_supports(recording: Recording, earliest: float) -> list[tuple[float, float]]:
-    """Return begin and end [s] of each time on one foot that begins after ``earliest`` and ends in the recording."""
+    """Return start and end [s] of each single support that starts after ``earliest`` and ends in the recording."""
     loaded = recording.wrench[:, :, 2] > CARRIES * recording.weight
     single = np.concatenate([[False], loaded.sum(axis=1) == 1, [False]])
     edges = np.flatnonzero(np.diff(single.astype(np.int8)))
-    found = []
+    supports = []
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        # What lasts a few ticks is a foot that bounces.
+        # A contact of a few ticks is a bounce and not a single support.
         if end < len(recording) and recording.t[begin] > earliest and recording.t[end] - recording.t[begin] > 0.1:
-            found.append((float(recording.t[begin]), float(recording.t[end])))
-    return found
+            supports.append((float(recording.t[begin]), float(recording.t[end])))
+    return supports
 
 
 def _row(recording: Recording, at: float) -> int:
-    """Return the row of a recording just before the time ``at`` [s]."""
+    """Return the last row of a recording before the time ``at`` [s]."""
     return max(int(np.searchsorted(recording.t, at - 1e-9)) - 1, 0)
 
 
 def _configuration(recording: Recording, robot: Robot, row: int) -> Array:
-    """Return q (nq,) of a row of a recording."""
+    """Return the configuration q (nq,) in a row of a recording."""
     q = robot.q_nominal.copy()
     q[:7] = recording.base_pose[row]
     q[robot.idx_q] = recording.joint_position[row]
     return q
 
 
-def _turned_back(yaw: float) -> Array:
-    """Return the rotation (2, 2) from the world to axes with x along the heading ``yaw`` [rad]."""
+def _world_to_heading(yaw: float) -> Array:
+    """Return the rotation (2, 2) from the world to a frame with x along the heading ``yaw`` [rad]."""
     return np.array([[math.cos(yaw), math.sin(yaw)], [-math.sin(yaw), math.cos(yaw)]])
 
 
@@ -205,14 +205,14 @@ def _corners(robot: Robot, k: int, pose: Array) -> Array:
     return pose[:3] + rotate(np.broadcast_to(pose[3:], (len(points), 4)), points)
 
 
-def _stride(recording: Recording, robot: Robot, at: float, stance: Stance) -> Stride | None:
-    """Return what the next steps of the robot of a recording begin with at ``at`` [s], in the axes of ``stance``."""
+def _stride(recording: Recording, robot: Robot, at: float, stance: PushStance) -> PrePushState | None:
+    """Return the robot's state for the computation of steps at ``at`` [s], in the frame of ``stance``."""
     row = _row(recording, at)
     if len(robot.soles) != 2 or min(sole.n_vertices for sole in robot.soles) < 3 or row == 0:
         return None
     data = robot.model.createData()
     q = _configuration(recording, robot, row)
-    back = _turned_back(heading_of(q))
+    world_to_heading = _world_to_heading(heading_of(q))
     poses = recording.sole_poses[row]
     origin = poses[:, :2].mean(axis=0)
     com, before = (
@@ -221,43 +221,43 @@ def _stride(recording: Recording, robot: Robot, at: float, stance: Stance) -> St
     velocity = (com - before) / (recording.t[row] - recording.t[row - 1])
     soles, feet = [], []
     for k in (0, 1):
-        # Upright, as it stands when it carries.
-        corners = (_corners(robot, k, poses[k])[:, :2] - origin) @ back.T
+        # The horizontal projection of the sole approximates its outline in stance.
+        corners = (_corners(robot, k, poses[k])[:, :2] - origin) @ world_to_heading.T
         centre = corners.mean(axis=0)
         soles.append(support_polygon(corners - centre))
         feet.append(centre)
-    across = max(float(np.ptp(sole[:, 1])) for sole in soles)
-    place = back @ (com - origin)
-    load = recording.wrench[row, :, 2] > CARRIES * recording.weight
-    return Stride(
+    sole_width = max(float(np.ptp(sole[:, 1])) for sole in soles)
+    com_heading = world_to_heading @ (com - origin)
+    loaded = recording.wrench[row, :, 2] > CARRIES * recording.weight
+    return PrePushState(
         soles=(soles[0], soles[1]),
         feet=np.array(feet),
-        carries=(bool(load[0]), bool(load[1])),
-        com=place,
-        dcm=place + back @ velocity / stance.omega,
-        narrow=across,
+        carries=(bool(loaded[0]), bool(loaded[1])),
+        com=com_heading,
+        dcm=com_heading + world_to_heading @ velocity / stance.omega,
+        narrow=sole_width,
         away=farthest_foot(robot, stance.com_height),
     )
 
 
 def farthest_foot(robot: Robot, com_height: float) -> float:
-    """Return how far [m] over the ground a foot that bears weight can be from the CoM at ``com_height`` [m].
+    """Return the maximum horizontal distance [m] of a loaded foot from the CoM at ``com_height`` [m].
 
-    As far as a straight leg reaches from the hip, which moves with the CoM, and as far as friction lets the foot push
-    towards it. From the hip to the CoM the pelvis may be turned as it helps.
+    The distance is limited by the straight leg from the hip, which moves with the CoM, and by friction, because the
+    foot pushes towards the CoM. The pelvis may have any yaw angle.
     """
     legs = [leg_of(robot, k) for k in range(len(robot.soles))]
-    stands = float(pin.centerOfMass(robot.model, robot.model.createData(), robot.q_nominal)[2])
+    nominal_com_height = float(pin.centerOfMass(robot.model, robot.model.createData(), robot.q_nominal)[2])
     reaches = []
     for sole, leg in zip(robot.soles, legs, strict=True):
-        hip = leg.hip_height - (stands - leg.ground) + com_height
-        straight = math.sqrt(max(leg.straight**2 - hip**2, 0.0)) + leg.beside
-        reaches.append(min(straight, sole.friction_static * com_height))
+        hip = leg.hip_height - (nominal_com_height - leg.ground) + com_height
+        reach = math.sqrt(max(leg.straight**2 - hip**2, 0.0)) + leg.beside
+        reaches.append(min(reach, sole.friction_static * com_height))
     return min(reaches)
 
 
-def _stance(recording: Recording, robot: Robot, at: float) -> Stance | None:
-    """Return how the robot of a recording stands at the time ``at`` [s], or None in the air."""
+def _stance(recording: Recording, robot: Robot, at: float) -> PushStance | None:
+    """Return the stance of the robot at the time ``at`` [s], or None if it is airborne."""
     row = _row(recording, at)
     q = _configuration(recording, robot, row)
     com = pin.centerOfMass(robot.model, robot.model.createData(), q)
@@ -265,11 +265,11 @@ def _stance(recording: Recording, robot: Robot, at: float) -> Stance | None:
     if not feet:
         return None
     ground = np.concatenate([_corners(robot, k, recording.sole_poses[row, k]) for k in feet])
-    back = _turned_back(heading_of(q))
+    world_to_heading = _world_to_heading(heading_of(q))
     origin = recording.sole_poses[row, :, :2].mean(axis=0)
-    return Stance(
-        polygon=support_polygon((ground[:, :2] - origin) @ back.T),
-        zmp=back @ (recording.cop_world[row, :2] - origin),
+    return PushStance(
+        polygon=support_polygon((ground[:, :2] - origin) @ world_to_heading.T),
+        zmp=world_to_heading @ (recording.cop_world[row, :2] - origin),
         com_height=float(com[2] - ground[:, 2].mean()),
         mass=robot.mass,
         gravity=robot.weight / robot.mass,
@@ -277,11 +277,11 @@ def _stance(recording: Recording, robot: Robot, at: float) -> Stance | None:
     )
 
 
-def sideways(stance: Stance) -> Callable[[float], str]:
-    """Return what names directions: in single support, left and right are outward and inward of the standing foot."""
+def direction_names(stance: PushStance) -> Callable[[float], str]:
+    """Return a function that names directions. In single support, left and right become outward and inward."""
     names = {0: "forward", 90: "left", 180: "backward", 270: "right"}
     if len(stance.feet) == 1:
-        # The origin is midway between the feet, so that the foot that carries is on the side where its polygon is.
+        # The origin is between the feet, so the polygon's mean y coordinate shows the side of the stance foot.
         left = float(stance.polygon[:, 1].mean()) > 0.0
         names |= {90: "outward" if left else "inward", 270: "inward" if left else "outward"}
     return lambda angle: names.get(round(math.degrees(angle)) % 360, f"{math.degrees(angle):.0f} deg")

@@ -19,7 +19,7 @@ from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim.simulator import Simulator
-from bipedsim_studies.compare.comparison import Comparison, Failed, Measured, compare
+from bipedsim_studies.compare.comparison import Comparison, FailedRun, MeasuredRun, compare
 from bipedsim_studies.compare.figures import FIGURES, deviations, force_noise, joint_deviation
 from bipedsim_studies.compare.meter import Meter
 
@@ -32,9 +32,9 @@ def metered(settings: RunConfig) -> tuple[Recording, Meter]:
     return run(settings, observer=meter)[0], meter
 
 
-def measured(comparison: Comparison, name: str) -> Measured:
+def measured(comparison: Comparison, name: str) -> MeasuredRun:
     row = comparison.rows[name]
-    assert isinstance(row, Measured)
+    assert isinstance(row, MeasuredRun)
     return row
 
 
@@ -178,7 +178,7 @@ def test_a_model_that_diverges_costs_the_others_nothing(penalty: str, tmp_path: 
         RunConfig(scenario="drop", duration=1.5), [MODELS[0], penalty], None, {penalty: {"stiffness": 1e14}}
     )
     row = result.rows[penalty]
-    assert isinstance(row, Failed)
+    assert isinstance(row, FailedRun)
     assert row.status == "diverged"
     assert "diverged at t = " in row.error
     assert not result.ok

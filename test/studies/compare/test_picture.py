@@ -8,7 +8,7 @@ from matplotlib.text import Annotation, Text
 
 from bipedsim.config.run import RunConfig
 from bipedsim.view import sheet
-from bipedsim_studies.compare.comparison import Measured, compare
+from bipedsim_studies.compare.comparison import MeasuredRun, compare
 from bipedsim_studies.compare.picture import DECADES, LINE, PERIOD, SIZE, bar_axis, dashes, draw, event_span
 
 
@@ -56,7 +56,7 @@ def test_curves_in_one_place_all_show() -> None:
 
 def test_all_that_is_written_fits() -> None:
     comparison = compare(RunConfig(scenario="drop", duration=0.4), ("one_step", "feedback_linearised", "lcp"))
-    rows = {name: row for name, row in comparison.rows.items() if isinstance(row, Measured)}
+    rows = {name: row for name, row in comparison.rows.items() if isinstance(row, MeasuredRun)}
     with sheet.drawn(SIZE, "") as figure:
         draw(figure, comparison, rows)
         figure.draw_without_rendering()

@@ -22,17 +22,17 @@ from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim_studies.push_map.capture import Stance, support_polygon
+from bipedsim_studies.push_map.capture import PushStance, support_polygon
 from bipedsim_studies.push_map.picture import plot
 from bipedsim_studies.push_map.push_map import Direction, PushMap
-from bipedsim_studies.push_map.trial import PushKind, Situation, sideways, situation, survives
+from bipedsim_studies.push_map.trial import PushKind, Situation, direction_names, situation, survives
 from bipedsim_studies.study.search import Threshold, threshold
 
 SQUARE = np.array([[0.2, 0.1], [-0.1, 0.1], [-0.1, -0.1], [0.2, -0.1]])
 
 
-def stance(feet: tuple[str, ...] = ("left", "right"), shift: float = 0.0) -> Stance:
-    return Stance(SQUARE + np.array([0.0, shift]), np.array([0.05, shift]), 0.9, 70.0, 9.81, feet)
+def stance(feet: tuple[str, ...] = ("left", "right"), shift: float = 0.0) -> PushStance:
+    return PushStance(SQUARE + np.array([0.0, shift]), np.array([0.05, shift]), 0.9, 70.0, 9.81, feet)
 
 
 @given(edge=st.floats(1.0, 99.0), factor=st.floats(0.05, 20.0))
@@ -77,8 +77,8 @@ def test_the_support_of_two_feet_is_their_hull() -> None:
 
 def test_sides_are_named_by_the_foot_that_carries() -> None:
     angles = [k * math.pi / 2.0 for k in range(4)]
-    assert [sideways(stance())(a) for a in angles] == ["forward", "left", "backward", "right"]
-    left, right = sideways(stance(("left",), 0.1)), sideways(stance(("right",), -0.1))
+    assert [direction_names(stance())(a) for a in angles] == ["forward", "left", "backward", "right"]
+    left, right = direction_names(stance(("left",), 0.1)), direction_names(stance(("right",), -0.1))
     assert [left(a) for a in angles] == ["forward", "outward", "backward", "inward"]
     assert [right(a) for a in angles] == ["forward", "inward", "backward", "outward"]
     assert left(math.pi / 4.0) == "45 deg"
@@ -183,7 +183,7 @@ def test_no_number_of_a_picture_is_between_another_one_and_its_point(tmp_path: P
     values = 30.0 + rng.uniform(-2.0, 2.0, (2, 4)).round(1)
     directions = {
         i: [
-            Direction(sideways(where.stance)(a), a, Threshold(v, 60.0, 3), 30.0)
+            Direction(direction_names(where.stance)(a), a, Threshold(v, 60.0, 3), 30.0)
             for a, v in zip(np.arange(4) * np.pi / 2.0, values[i], strict=True)
         ]
         for i, where in enumerate(situations)

@@ -16,7 +16,7 @@ from bipedsim.model import load_robot
 from bipedsim_studies.push_map.capture import leg_of
 from bipedsim_studies.push_map.command import lines_of
 from bipedsim_studies.push_map.push_map import Direction, PushMap
-from bipedsim_studies.push_map.steps import StepLimits, Stride, capture_bound
+from bipedsim_studies.push_map.steps import PrePushState, StepLimits, capture_bound
 from bipedsim_studies.push_map.trial import PushKind, Situation, situations
 from bipedsim_studies.study.search import Threshold
 
@@ -24,10 +24,10 @@ OMEGA = 3.4
 SOLE = np.array([[0.12, 0.06], [-0.12, 0.06], [-0.12, -0.06], [0.12, -0.06]])
 
 
-def stride(dcm: tuple[float, float] = (0.02, -0.05), away: float = 10.0) -> Stride:
+def stride(dcm: tuple[float, float] = (0.02, -0.05), away: float = 10.0) -> PrePushState:
     """Return a robot on its left foot at the origin, the right one in the air abreast of it."""
     feet = np.array([[0.0, 0.0], [0.0, -0.2]])
-    return Stride((SOLE, SOLE), feet, (True, False), np.array([0.0, -0.04]), np.array(dcm), 0.15, away)
+    return PrePushState((SOLE, SOLE), feet, (True, False), np.array([0.0, -0.04]), np.array(dcm), 0.15, away)
 
 
 def spread(duration: float) -> float:
