@@ -1,9 +1,10 @@
-"""Random C3D files of a writer of the tests' own, read here and by two other readers: `python benchmarks/c3d_files.py`.
+"""Read random C3D files with bipedsim and two other readers, and compare: `python benchmarks/c3d_files.py`.
 
-Each file mixes rates, samples per frame, processors (Intel, DEC, SGI), integers and floats, SCALE, OFFSET, FORMAT,
-GEN_SCALE, units, first frames and plates of types 1 to 4; the writer (test/support/c3d_writer.py) follows the guide of
-c3d.org. bipedsim must find force, CoP and free moment of the truth to the resolution of the file, or refuse it by name.
-The packages `ezc3d` and `c3d` read the same channels; the table says how often each of them finds what was written.
+The files come from the tests' own writer (test/support/c3d_writer.py), which follows the guide of c3d.org. Each file
+mixes rates, samples per frame, processors (Intel, DEC, SGI), integers and floats, SCALE, OFFSET, FORMAT, GEN_SCALE,
+units, first frames and plates of types 1 to 4. For each file, bipedsim must find the true force, CoP and free moment to
+the resolution of the file, or refuse the file with the correct reason. The packages `ezc3d` and `c3d` read the same
+channels. The table shows how often each reader finds the written values.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from bipedsim.recording.lab.c3d_format import read_content
 LOADED = 100.0
 """Normal force above which CoP and free moment are compared [N]."""
 PATIENCE = 60.0
-"""How long another reader may take over a file [s]."""
+"""Time limit of another reader per file [s]."""
 
 
 def ezc3d_channels(path: str) -> Any:
-    """Return the analog samples (n, c) that ezc3d finds."""
+    """Return the analog samples (n, c) that ezc3d reads."""
     import ezc3d
 
     return ezc3d.c3d(path)["data"]["analogs"][0].T
 
 
 def c3d_channels(path: str) -> Any:
-    """Return the analog samples (n, c) that the package c3d finds."""
+    """Return the analog samples (n, c) that the package c3d reads."""
     import c3d
 
     with open(path, "rb") as file:
@@ -55,29 +56,29 @@ def c3d_channels(path: str) -> Any:
 OTHERS: dict[str, Callable[[str], Any]] = {"ezc3d": ezc3d_channels, "c3d": c3d_channels}
 
 
-def judged(path: Path, case: Case) -> tuple[str, float]:
-    """Return how bipedsim reads a file ("right", "refused", "wrong"), and its largest error as a share of the bound."""
+def compare_with_truth(path: Path, case: Case) -> tuple[str, float]:
+    """Return the outcome of bipedsim ("right", "refused", "wrong"), and its largest error relative to the bound."""
     try:
         trial = read_trial(path)
     except RecordingError as error:
         return ("refused" if any(word in str(error) for word in case.refused) else "wrong"), 0.0
     if case.refused or len(trial.plates) != len(case.plates):
         return "wrong", np.inf
-    shares = [0.0]
-    for one, plate, error in zip(trial.plates, case.plates, case.errors, strict=True):
-        if len(one) != len(plate.force) or abs(one.geometry.rate / case.rate - 1.0) > 1e-6:
+    error_ratios = [0.0]
+    for measured_plate, plate, error in zip(trial.plates, case.plates, case.errors, strict=True):
+        if len(measured_plate) != len(plate.force) or abs(measured_plate.geometry.rate / case.rate - 1.0) > 1e-6:
             return "wrong", np.inf
         force, cop, twist = bounds(plate, error)
         loaded = plate.force[:, 2] > LOADED
-        shares.append(float((np.abs(one.force() - plate.force) / force).max()))
-        off = np.linalg.norm(one.cop(0.0)[:, :2] - plate.cop, axis=1)
-        shares.append(float((off / cop)[loaded].max()))
-        shares.append(float((np.abs(one.free_moment(0.0) - plate.twist) / twist)[loaded].max()))
-    return ("right" if max(shares) <= 1.0 else "wrong"), max(shares)
+        error_ratios.append(float((np.abs(measured_plate.force() - plate.force) / force).max()))
+        cop_error = np.linalg.norm(measured_plate.cop(0.0)[:, :2] - plate.cop, axis=1)
+        error_ratios.append(float((cop_error / cop)[loaded].max()))
+        error_ratios.append(float((np.abs(measured_plate.free_moment(0.0) - plate.twist) / twist)[loaded].max()))
+    return ("right" if max(error_ratios) <= 1.0 else "wrong"), max(error_ratios)
 
 
 def groups_of(about: dict[str, Any]) -> list[str]:
-    """Return the kinds that a file belongs to, for the table."""
+    """Return the categories of a file for the table."""
     rate, ratio = about["rate"], about["ratio"]
     quotient = float(np.float32(rate * ratio)) / float(np.float32(rate))
     return [
@@ -92,58 +93,60 @@ def groups_of(about: dict[str, Any]) -> list[str]:
 
 
 class OtherReaders:
-    """Processes of their own, which a file may end."""
+    """Other readers in their own process, which a file can crash."""
 
     def __init__(self) -> None:
         self._pool = ProcessPoolExecutor(1)
 
     def read(self, name: str, path: Path) -> Any:
-        """Return what a reader finds; a text where it does not."""
+        """Return the channels that a reader finds, or an error message."""
         try:
             return self._pool.submit(OTHERS[name], str(path)).result(PATIENCE)
         except BrokenProcessPool:
             self._pool = ProcessPoolExecutor(1)
             return "the process ended"
         except Exception as error:
-            # Other packages raise whatever they meet.
+            # Other packages can raise any exception.
             return f"{type(error).__name__}: {error}"
 
 
 def main() -> int:
-    """Write, read and compare the files; return 1 if bipedsim reads one wrongly."""
+    """Write, read and compare the files. Return 1 if bipedsim reads a file wrongly."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=200, metavar="N")
     parser.add_argument("--seed", type=int, default=0, help="of the first file (default: %(default)s)")
     parser.add_argument("--output", type=Path, help="keep the figures here, as JSON and as a table beside it")
     args = parser.parse_args()
-    found: Counter[tuple[str, str, str]] = Counter()
-    said: Counter[tuple[str, str]] = Counter()
-    apart = dict.fromkeys(OTHERS, 0.0)
+    counts_of: Counter[tuple[str, str, str]] = Counter()
+    messages: Counter[tuple[str, str]] = Counter()
+    channel_differences = dict.fromkeys(OTHERS, 0.0)
     worst, wrong = 0.0, []
-    others = OtherReaders()
+    other_readers = OtherReaders()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trial.c3d"
         for seed in range(args.seed, args.seed + args.files):
             case = random_case(seed, path)
             kinds = groups_of(case.about)
-            outcome, share = judged(path, case)
-            worst = max(worst, share)
+            outcome, error_ratio = compare_with_truth(path, case)
+            worst = max(worst, error_ratio)
             if outcome == "wrong":
                 wrong.append(seed)
-            found.update((kind, "bipedsim", outcome) for kind in kinds)
+            counts_of.update((kind, "bipedsim", outcome) for kind in kinds)
             for name in OTHERS:
-                values = others.read(name, path)
+                values = other_readers.read(name, path)
                 if isinstance(values, str):
-                    said[name, re.sub(r"[-\d.e+]*\d[-\d.e+]*", "#", values)[:110]] += 1
-                    found.update((kind, name, "refused") for kind in kinds)
+                    messages[name, re.sub(r"[-\d.e+]*\d[-\d.e+]*", "#", values)[:110]] += 1
+                    counts_of.update((kind, name, "refused") for kind in kinds)
                     continue
                 same = values.shape == case.analogs.shape
                 right = same and bool((np.abs(values - case.analogs) <= case.resolution).all())
-                found.update((kind, name, "right" if right else "wrong") for kind in kinds)
+                counts_of.update((kind, name, "right" if right else "wrong") for kind in kinds)
                 if right:
                     ours = read_content(path).analogs
-                    apart[name] = max(apart[name], float((np.abs(values - ours) / np.abs(ours).max()).max()))
-    table = as_table(found)
+                    channel_differences[name] = max(
+                        channel_differences[name], float((np.abs(values - ours) / np.abs(ours).max()).max())
+                    )
+    table = as_table(counts_of)
     lines = [
         f"{args.files} files, seeds from {args.seed}; ezc3d {version('ezc3d')}, c3d {version('c3d')}",
         "",
@@ -152,29 +155,31 @@ def main() -> int:
         f"Largest error of bipedsim as a share of its bound: {worst:.4f}.",
         *(
             f"Where {name} reads a file right, its channels and ours differ by {value:.1e} of the largest at most."
-            for name, value in apart.items()
+            for name, value in channel_differences.items()
         ),
-        *(f"{name}, {count} files: {text}" for (name, text), count in said.most_common()),
+        *(f"{name}, {count} files: {text}" for (name, text), count in messages.most_common()),
         *([f"Wrong: seeds {wrong}"] if wrong else []),
     ]
     print("\n".join(lines))
     if args.output:
-        figures = {"files": args.files, "seed": args.seed, "worst": worst, "apart": apart, "wrong": wrong}
-        counts = [{"kind": k, "reader": r, "outcome": o, "files": n} for (k, r, o), n in sorted(found.items())]
+        figures = {"files": args.files, "seed": args.seed, "worst": worst, "apart": channel_differences, "wrong": wrong}
+        counts = [{"kind": k, "reader": r, "outcome": o, "files": n} for (k, r, o), n in sorted(counts_of.items())]
         args.output.write_text(json.dumps(figures | {"counts": counts}, indent=1) + "\n", encoding="utf-8")
         args.output.with_suffix(".md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 1 if wrong else 0
 
 
-def as_table(found: Counter[tuple[str, str, str]]) -> list[str]:
-    """Return right, refused and wrong files of each reader, a row a kind."""
+def as_table(counts_of: Counter[tuple[str, str, str]]) -> list[str]:
+    """Return the numbers of right, refused and wrong files of each reader, one row per category."""
     readers = ["bipedsim", *OTHERS]
     rows = ["| files | number | " + " | ".join(f"{reader}: right, refused, wrong" for reader in readers) + " |"]
     rows.append("| --- | --- |" + " --- |" * len(readers))
-    kinds = sorted({kind for kind, _, _ in found}, key=lambda kind: (kind != "all", kind))
+    kinds = sorted({kind for kind, _, _ in counts_of}, key=lambda kind: (kind != "all", kind))
     for kind in kinds:
-        cells = [", ".join(str(found[kind, reader, o]) for o in ("right", "refused", "wrong")) for reader in readers]
-        number = sum(found[kind, "bipedsim", o] for o in ("right", "refused", "wrong"))
+        cells = [
+            ", ".join(str(counts_of[kind, reader, o]) for o in ("right", "refused", "wrong")) for reader in readers
+        ]
+        number = sum(counts_of[kind, "bipedsim", o] for o in ("right", "refused", "wrong"))
         rows.append(f"| {kind} | {number} | " + " | ".join(cells) + " |")
     return rows
 

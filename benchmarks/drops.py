@@ -1,9 +1,9 @@
-"""Random bodies dropped under every contact model: `python benchmarks/drops.py --help`.
+"""Drop random bodies under every contact model: `python benchmarks/drops.py --help`.
 
-A drop is a prism of 3 to 12 sides, whose bottom and top are soles, thrown onto flat ground, tilted and spinning. It is
-judged by the monitors of the physics (`bipedsim.sim.monitors`): from the equations of motion, and from what the theory
-of the contact model promises. The same numbers give the same drops. With `--kept FILE` what is done is kept there, and
-the same command goes on where it was ended.
+A drop is a prism of 3 to 12 sides with a sole at bottom and top. It is thrown onto flat ground, tilted and spinning.
+The monitors of the physics (`bipedsim.sim.monitors`) check it with the equations of motion and with the theoretical
+limits of the contact model. The same seeds give the same drops. With `--kept FILE`, the results are stored in a file,
+and the same command continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ from bipedsim.sim.participant import Hooks
 
 STEP = 1e-3
 BATCH = 50
-"""Drops that a process takes at a time."""
+"""Number of drops per batch of a process."""
 NOTHING = np.zeros(0)
 AT_REST = 1e-6
-"""A foot that slips by less in a step [m] may have any friction within its limits."""
+"""Sliding distance per step below which a vertex may have any friction force within its limits [m]."""
 ON_GROUND = 1e-6
-"""A vertex that ends the step lower than this [m] may push."""
+"""Height at the end of the step below which a vertex may exert force [m]."""
 CORNERS = 64
-"""Of the pyramid around the friction cone of a vertex at rest."""
+"""Number of corners of the pyramid around the friction cone of a vertex at rest."""
 MUCH = 0.01
-"""Error of the forces of a step without a set of modes, as a share of the weight, that is told."""
+"""Force error that is reported for a step without a mode set, as a fraction of the weight."""
 SAME = 1e-9
-"""How far apart a step may end that is taken twice [m, m/s], beside the largest velocity."""
+"""Maximum difference between two computations of the same step, relative to the largest velocity [m, m/s]."""
 RANGES = (("0.2 to 1", 0.0, 1.0), ("1 to 2", 1.0, 2.0))
 
 
 @dataclass(frozen=True)
 class Drop:
-    """How one drop went.
+    """Results of one drop.
 
     Attributes:
-        model, number: Which.
-        sides, friction: Of the prism.
-        steps, unresolved: Physics steps, and those without an answer.
-        pointwise: Solves that no set of modes answered, but forces of single vertices.
-        errors: Of each of both, how far its forces are from what they should be, as a share of the weight; see
+        model, number: Contact model, and number of the drop.
+        sides, friction: Number of sides and friction coefficient of the prism.
+        steps, unresolved: Number of physics steps, and of those without a solution.
+        pointwise: Number of solves without a valid mode set that used forces at single vertices instead.
+        errors: Force error of each unresolved or pointwise solve, as a fraction of the weight; see
             :func:`force_error`.
-        solves: The most sets of modes that a step was solved with.
-        beyond: Monitors that were beyond their limits, with the worst value.
-        stopped: Why it ended early, empty if it did not.
+        solves: Largest number of mode sets tried in one step.
+        beyond: Worst values of the monitors that exceeded their limits.
+        stopped: Reason for an early end; empty if there was none.
     """
 
     model: str
@@ -83,7 +83,7 @@ class Drop:
 
 @cache
 def body() -> Robot:
-    """Return a body to make others of."""
+    """Return a robot of one body as a template."""
     return load_robot("ball_3d")
 
 
@@ -93,7 +93,7 @@ def prism(rng: np.random.Generator) -> tuple[Robot, Array, float]:
     angle = 2.0 * np.pi / n * (np.arange(n) + rng.uniform(0.0, 0.6, n))
     ring = rng.uniform(0.04, 0.2) * np.column_stack([np.cos(angle), rng.uniform(0.4, 1.0) * np.sin(angle)])
     half, mass, mu = rng.uniform(0.01, 0.2), rng.uniform(0.2, 10.0), float(0.2 * 10.0 ** rng.random())
-    # Somewhere inside, as heavy as a box around it at most.
+    # The CoM is somewhere inside. The inertia is at most that of the bounding box.
     x, y = 0.5 * np.ptp(ring, axis=0)
     inertia = mass / 3.0 * rng.uniform(0.3, 1.0) * np.diag([y * y + half**2, x * x + half**2, x * x + y * y])
     lever = np.append(rng.dirichlet(np.full(n, 3.0)) @ ring, rng.uniform(-0.5, 0.5) * half)
@@ -102,7 +102,7 @@ def prism(rng: np.random.Generator) -> tuple[Robot, Array, float]:
     model.inertias[1] = pin.Inertia(mass, lever, inertia)
     flip = pin.SE3(pin.rpy.rpyToMatrix(np.pi, 0.0, 0.0), np.array([0.0, 0.0, half]))
     places = pin.SE3(np.eye(3), np.array([0.0, 0.0, -half])), flip
-    # Seen from above, the upper sole's corners go round the other way.
+    # The upper sole faces downwards in its own frame, so the order of its corners is reversed.
     rings = ring, (ring * [1.0, -1.0])[::-1]
     soles = tuple(
         Sole(name, "body", 1, place, corners, mu, mu)
@@ -123,7 +123,7 @@ def prism(rng: np.random.Generator) -> tuple[Robot, Array, float]:
 
 
 def let_go(model: str, number: int) -> tuple[Simulator, float]:
-    """Return the drop ``number`` at its beginning under the contact model ``model``, and its friction coefficient."""
+    """Return drop ``number`` at its start under the contact model ``model``, and its friction coefficient."""
     rng = np.random.default_rng(number)
     robot, corners, mu = prism(rng)
     axis = rng.normal(size=3)
@@ -137,15 +137,18 @@ def let_go(model: str, number: int) -> tuple[Simulator, float]:
 
 
 def force_error(p: Projection, impulse: Array, h: float) -> float:
-    """Return how far the impulses (K, 6) of a solve are from any that Coulomb's law allows [N.s].
+    """Return the distance of the impulses (K, 6) of a solve from any that Coulomb's law permits [N.s].
 
-    That is the largest of: what would stop a vertex that sinks deeper into the ground, at its mobility; and over the
-    feet the distance of the wrench from those of vertex forces that push, at vertices that end the step on the ground,
-    with friction against the slip, or of any direction where there is none; torques count over the size of the foot.
+    The result is the largest of two errors:
+
+    - for a vertex that sinks deeper into the ground, the impulse that would stop it, from its mobility;
+    - for a foot, the distance of its wrench from all wrenches of permitted vertex forces. Permitted forces push at
+      vertices that end the step on the ground. Their friction opposes the sliding, or has any direction without
+      sliding. Torques are divided by the size of the foot.
 
     Args:
-        p: What the contact model was asked.
-        impulse: What it answered.
+        p: Projection given to the contact model.
+        impulse: Solution of the contact model.
         h: Step [s].
     """
     w = (p.w_free + p.G @ impulse.ravel()).reshape(-1, 6)
@@ -161,19 +164,21 @@ def force_error(p: Projection, impulse: Array, h: float) -> float:
                 worst = max(worst, sinks / float(row @ p.G[6 * k : 6 * k + 6, 6 * k : 6 * k + 6] @ row))
             if after < ON_GROUND or (height < 0.0 and rate < (1.0 + 1e-6) * RECOVERY):
                 slip = w[k, :2] + np.array([w[k, 4] * r[2] - w[k, 5] * r[1], w[k, 5] * r[0] - w[k, 3] * r[2]])
-                for way in friction_of(slip, p.mu_dynamic[k], h):
-                    forces.append(np.concatenate([way, np.cross(r, way)]))
+                for force in friction_of(slip, p.mu_dynamic[k], h):
+                    forces.append(np.concatenate([force, np.cross(r, force)]))
         size = np.hypot(*p.vertices[k, : p.n_vertices[k]].T).max()
         scale = np.array([1.0, 1.0, 1.0, 1.0 / size, 1.0 / size, 1.0 / size])
-        left = scale * f
-        worst = max(worst, nnls((scale * forces).T, left)[1] if forces else float(np.linalg.norm(left)))
+        scaled_wrench = scale * f
+        worst = max(
+            worst, nnls((scale * forces).T, scaled_wrench)[1] if forces else float(np.linalg.norm(scaled_wrench))
+        )
     return worst
 
 
 def friction_of(slip: Array, mu: float, h: float) -> Array:
-    """Return (n, 3) the forces at a vertex that ends the step with ``slip`` (2,) [m/s] for a load of 1.
+    """Return forces (n, 3) at a vertex that ends the step with sliding velocity ``slip`` (2,) [m/s], per unit load.
 
-    At rest these are the corners of a pyramid around the cone, 0.1 % too wide.
+    At rest, they are the corners of a pyramid around the friction cone, which is 0.1 % too wide.
     """
     speed = np.hypot(*slip)
     if speed > AT_REST / h:
@@ -184,7 +189,7 @@ def friction_of(slip: Array, mu: float, h: float) -> Array:
 
 
 def without_set(contact: ContactModel) -> int:
-    """Return how many solves no set of modes has answered so far: unresolved, or answered at single vertices."""
+    """Return the number of solves so far without a valid mode set: unresolved, or solved at single vertices."""
     return contact.result.unresolved + int(getattr(contact, "pointwise", 0))
 
 
@@ -203,10 +208,11 @@ def _recall(boxed: Any) -> None:
 
 
 class Judge:
-    """Judges the forces of those steps of a drop that no set of modes answered.
+    """Check the forces in those steps of a drop that no mode set solved.
 
-    Such a step is taken again from where it began, with the contact model asked from Python: a step with a landing asks
-    it three times. It has to end where it did, but for rounding: the compiler had other code around the model.
+    The check repeats the step from its start and calls the contact model from Python. A step with a touch-down calls it
+    three times. The repetition must give the same result except for rounding, because the compiler optimises the model
+    differently there.
     """
 
     def __init__(self, sim: Simulator) -> None:
@@ -218,26 +224,26 @@ class Judge:
         self._before = 0
 
     def begin(self) -> None:
-        """Take note of where a step begins."""
+        """Store the state at the start of a step."""
         sim = self._sim
-        # A step makes a new q, and changes v in place.
+        # A step makes a new array q, but modifies v in place.
         self._q = sim.q
         self._v[:] = sim.v
         self._before = without_set(self._contact)
         _remember(self._begun)
 
     def errors(self) -> list[float]:
-        """Return the :func:`force_error` of every such solve of the step that was begun, as a share of the weight.
+        """Return the :func:`force_error` of each unsolved case in the current step, as a fraction of the weight.
 
         Raises:
-            RuntimeError: The step ends elsewhere when it is taken again.
+            RuntimeError: The repeated step has a different result.
         """
         if without_set(self._contact) == self._before:
             return []
         sim, contact, dynamics, stepping = self._sim, self._contact, self._sim.dynamics, self._sim.stepper
         found: list[float] = []
 
-        def ask(p: Projection) -> ContactResult:
+        def solve_and_check(p: Projection) -> ContactResult:
             before = without_set(contact)
             result: ContactResult = solve(p)
             if without_set(contact) > before:
@@ -247,21 +253,23 @@ class Judge:
         q, v, solve = sim.q, sim.v.copy(), contact.solve
         hooks, remembers = sim._hooks, stepping._remembers
         sim.q, sim.step_count = self._q, sim.step_count - 1
-        # The monitors have seen this step.
-        sim._hooks = Hooks.of([one for one in sim.participants.values() if one is not sim.monitors])
+        # The monitors have already processed this step, so they are excluded from the repetition.
+        sim._hooks = Hooks.of(
+            [participant for participant in sim.participants.values() if participant is not sim.monitors]
+        )
         sim.v[:] = self._v
         _remember(self._ended)
         _recall(self._begun)
-        stepping._remembers, contact.solve = True, ask
+        stepping._remembers, contact.solve = True, solve_and_check
         dynamics._take(contact, in_python=True)
         sim.advance(NOTHING)
         stepping._remembers, sim._hooks = remembers, hooks
         dynamics._take(contact)
         del contact.solve
-        off = max(np.abs(q - sim.q).max(), np.abs(v - sim.v).max())
-        if not off < SAME * max(1.0, np.abs(v).max()):
-            raise RuntimeError(f"a step at {sim.t:.3f} s ends {off:.3g} from where it ended before")
-        # The drop goes on from where it was.
+        deviation = max(np.abs(q - sim.q).max(), np.abs(v - sim.v).max())
+        if not deviation < SAME * max(1.0, np.abs(v).max()):
+            raise RuntimeError(f"a step at {sim.t:.3f} s ends {deviation:.3g} from where it ended before")
+        # Restore the original result, so that the repetition does not affect the drop.
         _recall(self._ended)
         sim.q = q
         sim.v[:] = v
@@ -269,155 +277,155 @@ class Judge:
 
 
 def drop(model: str, number: int, seconds: float) -> Drop:
-    """Return how the drop ``number`` went under the contact model ``model``."""
+    """Simulate drop ``number`` under the contact model ``model``, and return its results."""
     sim, mu = let_go(model, number)
     monitors = sim.watch(lambda *_: None)
     judge = Judge(sim)
-    stopped, steps, tried, most = "", 0, 0, 0
+    stopped, steps, candidates_before, max_solves = "", 0, 0, 0
     errors: list[float] = []
     try:
         for _ in range(round(seconds / STEP)):
             judge.begin()
             contact = sim.advance(NOTHING)
             steps += 1
-            most, tried = max(most, contact.candidates - tried), contact.candidates
+            max_solves, candidates_before = max(max_solves, contact.candidates - candidates_before), contact.candidates
             errors += judge.errors()
     except DivergenceError as error:
         stopped = str(error)
     beyond = {name: figure["worst"] for name, figure in monitors.figures().items() if figure["steps_beyond"]}
     sides = sim.robot.soles[0].n_vertices
     unresolved, pointwise = sim.contact.unresolved, without_set(sim.solver) - sim.contact.unresolved
-    return Drop(model, number, sides, mu, steps, unresolved, pointwise, errors, most, beyond, stopped)
+    return Drop(model, number, sides, mu, steps, unresolved, pointwise, errors, max_solves, beyond, stopped)
 
 
 def batch(work: tuple[str, int, int, float]) -> list[Drop]:
-    """Return the drops ``first`` to ``last`` of a model, each of so many seconds."""
+    """Simulate the drops from ``first`` to before ``last`` of a model, each for the given time [s]."""
     model, first, last, seconds = work
     return [drop(model, number, seconds) for number in range(first, last)]
 
 
 def code() -> str:
-    """Return what the sources of the simulator are known by."""
+    """Return a digest of the simulator's sources."""
     root = Path(bipedsim.__file__).parent
-    known = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        known.update(path.read_bytes())
-    return known.hexdigest()[:16]
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
-class Kept:
-    """The drops that are done, in a file of one line a batch that is only added to.
+class DropStore:
+    """Append-only file of finished drops with one line per batch.
 
     Args:
-        path: The file; none keeps nothing.
-        seconds: Length of a drop.
-        earlier: Files of other sources, whose drops are not made again.
+        path: The file; None stores nothing.
+        seconds: Duration of a drop [s].
+        earlier: Files of other versions of the sources, whose drops are not repeated.
 
     Attributes:
-        drops: By model and number.
+        drops: Finished drops by model and number.
 
     Raises:
-        ValueError: The file was begun by other sources, or one of them with drops of another length.
+        ValueError: The file is of other sources, or a file has drops of another duration.
     """
 
     def __init__(self, path: Path | None, seconds: float, earlier: Sequence[Path] = ()) -> None:
         self.drops: dict[tuple[str, int], Drop] = {}
         self._path = path
-        begun = {"sources": code(), "seconds": seconds}
-        for other in earlier:
-            lines = other.read_text(encoding="utf-8").splitlines()
+        header = {"sources": code(), "seconds": seconds}
+        for earlier_path in earlier:
+            lines = earlier_path.read_text(encoding="utf-8").splitlines()
             if not lines or json.loads(lines[0])["seconds"] != seconds:
-                raise ValueError(f"{other} holds no drops of {seconds} s")
-            self._read(other, lines)
+                raise ValueError(f"{earlier_path} holds no drops of {seconds} s")
+            self._read(earlier_path, lines)
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         if not lines:
-            path.write_text(json.dumps(begun) + "\n", encoding="utf-8")
+            path.write_text(json.dumps(header) + "\n", encoding="utf-8")
             return
-        if json.loads(lines[0]) != begun:
-            said = f"{path} was begun with {lines[0]}, and this is {json.dumps(begun)}"
-            raise ValueError(f"{said}; give another --kept, and this one as --earlier if its drops shall count")
+        if json.loads(lines[0]) != header:
+            problem = f"{path} was begun with {lines[0]}, and this is {json.dumps(header)}"
+            raise ValueError(f"{problem}; give another --kept, and this one as --earlier if its drops shall count")
         self._read(path, lines)
-        # What follows a line that was cut short has to begin one.
+        # A last line that was cut short has no newline, so the file is rewritten before appending.
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def _read(self, path: Path, lines: Sequence[str]) -> None:
-        """Take in the drops in the lines of a file."""
+        """Read the drops from the lines of a file."""
         for i, line in enumerate(lines[1:], start=2):
             try:
-                done = [Drop(**one) for one in json.loads(line)]
+                results = [Drop(**entry) for entry in json.loads(line)]
             except (ValueError, TypeError):
                 print(f"{path}:{i}: cut short; these drops are made again", file=sys.stderr)
                 continue
-            self.drops |= {(one.model, one.number): one for one in done}
+            self.drops |= {(drop.model, drop.number): drop for drop in results}
 
-    def add(self, done: Sequence[Drop]) -> None:
-        """Take in a batch."""
-        self.drops |= {(one.model, one.number): one for one in done}
+    def add(self, drops: Sequence[Drop]) -> None:
+        """Store a batch of drops."""
+        self.drops |= {(drop.model, drop.number): drop for drop in drops}
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([asdict(one) for one in done]) + "\n")
+                file.write(json.dumps([asdict(drop) for drop in drops]) + "\n")
 
 
 def figures(drops: Sequence[Drop]) -> dict[str, Any]:
-    """Return what is told of some drops under one model."""
+    """Return the statistics of drops under one model."""
     worst: dict[str, float] = {}
-    errors = [error for one in drops for error in one.errors]
-    for name, value in (item for one in drops for item in one.beyond.items()):
+    errors = [error for drop in drops for error in drop.errors]
+    for name, value in (item for drop in drops for item in drop.beyond.items()):
         worst[name] = max(worst.get(name, value), value)
     return {
         "drops": len(drops),
-        "unresolved_share": sum(one.unresolved > 0 for one in drops) / max(len(drops), 1),
-        "unresolved_steps": sum(one.unresolved for one in drops),
-        "pointwise": sum(one.pointwise for one in drops),
+        "unresolved_share": sum(drop.unresolved > 0 for drop in drops) / max(len(drops), 1),
+        "unresolved_steps": sum(drop.unresolved for drop in drops),
+        "pointwise": sum(drop.pointwise for drop in drops),
         "much_in_error": sum(error > MUCH for error in errors),
         "largest_error": max(errors, default=0.0),
-        "most_solves": max((one.solves for one in drops), default=0),
-        "steps": sum(one.steps for one in drops),
-        "stopped": [one.number for one in drops if one.stopped],
-        "beyond": {name: sum(name in one.beyond for one in drops) for name in worst},
+        "most_solves": max((drop.solves for drop in drops), default=0),
+        "steps": sum(drop.steps for drop in drops),
+        "stopped": [drop.number for drop in drops if drop.stopped],
+        "beyond": {name: sum(name in drop.beyond for drop in drops) for name in worst},
         "worst": worst,
-        "first_unresolved": [one.number for one in drops if one.unresolved][:20],
-        "first_beyond": [one.number for one in drops if one.beyond][:20],
+        "first_unresolved": [drop.number for drop in drops if drop.unresolved][:20],
+        "first_beyond": [drop.number for drop in drops if drop.beyond][:20],
     }
 
 
 def table(results: dict[str, dict[str, dict[str, Any]]]) -> str:
-    """Return the figures as a table of Markdown."""
+    """Return the statistics as a Markdown table."""
     titles = ["model", "friction", "drops", "with unresolved steps", "such steps", "answered at vertices"]
     titles += ["of both > 1 % of the weight in error", "most solves of a step", "stopped", "beyond what is promised"]
     lines = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
     for model, ranges in results.items():
-        for name, found in ranges.items():
-            beyond = ", ".join(f"{k} {n} (worst {found['worst'][k]:.3g})" for k, n in found["beyond"].items())
+        for name, summary in ranges.items():
+            beyond = ", ".join(f"{k} {n} (worst {summary['worst'][k]:.3g})" for k, n in summary["beyond"].items())
             lines.append(
-                f"| {model} | {name} | {found['drops']} | {found['unresolved_share']:.2%} | "
-                f"{found['unresolved_steps']} of {found['steps']} | {found['pointwise']} | "
-                f"{found['much_in_error']} (largest {found['largest_error']:.2g}) | "
-                f"{found['most_solves']} | {len(found['stopped'])} | {beyond} |"
+                f"| {model} | {name} | {summary['drops']} | {summary['unresolved_share']:.2%} | "
+                f"{summary['unresolved_steps']} of {summary['steps']} | {summary['pointwise']} | "
+                f"{summary['much_in_error']} (largest {summary['largest_error']:.2g}) | "
+                f"{summary['most_solves']} | {len(summary['stopped'])} | {beyond} |"
             )
     return "\n".join(lines)
 
 
 def dropped(work: Sequence[tuple[str, int, int, float]], jobs: int, end: float) -> Iterator[list[Drop]]:
-    """Yield the drops of each batch as they are done; begin none after ``end`` on the monotonic clock [s]."""
-    left = iter(work)
+    """Yield each finished batch of drops. Start no batch after ``end`` on the monotonic clock [s]."""
+    remaining = iter(work)
     with WorkerPool(jobs) as pool:
         running: set[Future[list[Drop]]] = set()
         while True:
-            while len(running) < 2 * jobs and time.monotonic() < end and (item := next(left, None)) is not None:
+            while len(running) < 2 * jobs and time.monotonic() < end and (item := next(remaining, None)) is not None:
                 running.add(pool.submit(batch, item))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            for one in done:
-                yield one.result()
+            for batch_result in done:
+                yield batch_result.result()
 
 
 def main() -> int:
-    """Drop the bodies; return 0, or 1 where a drop stopped or was beyond what its model promises."""
+    """Simulate the drops. Return 1 if a drop stopped or exceeded the limits of its model, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--only", nargs="+", default=[""], metavar="TEXT", help="contact models whose names hold one of these"
@@ -435,11 +443,11 @@ def main() -> int:
     args = parser.parse_args()
     models = [model for model in CONTACT_MODELS if any(text in model for text in args.only)]
     if not models:
-        known = ", ".join(CONTACT_MODELS)
-        print(f"drops.py: no contact model holds any of {args.only}; there are {known}", file=sys.stderr)
+        model_names = ", ".join(CONTACT_MODELS)
+        print(f"drops.py: no contact model holds any of {args.only}; there are {model_names}", file=sys.stderr)
         return 2
     try:
-        kept = Kept(args.kept, args.seconds, args.earlier)
+        store = DropStore(args.kept, args.seconds, args.earlier)
     except (ValueError, OSError) as error:
         print(f"drops.py: {error}", file=sys.stderr)
         return 2
@@ -448,18 +456,18 @@ def main() -> int:
         (model, first, min(first + BATCH, end), args.seconds)
         for first in range(args.first, end, BATCH)
         for model in models
-        if any((model, number) not in kept.drops for number in range(first, min(first + BATCH, end)))
+        if any((model, number) not in store.drops for number in range(first, min(first + BATCH, end)))
     ]
     count = len(models) * args.count
     with tqdm(total=count, initial=count - sum(last - first for _, first, last, _ in work), unit="drop") as progress:
         for done in dropped(work, args.jobs, time.monotonic() + 60.0 * args.minutes):
-            kept.add(done)
+            store.add(done)
             progress.update(len(done))
-    drops = sorted(kept.drops.values(), key=lambda one: one.number)
-    drops = [one for one in drops if one.model in models and args.first <= one.number < end]
+    drops = sorted(store.drops.values(), key=lambda drop: drop.number)
+    drops = [drop for drop in drops if drop.model in models and args.first <= drop.number < end]
     results = {
         model: {
-            name: figures([one for one in drops if one.model == model and low < one.friction <= high])
+            name: figures([drop for drop in drops if drop.model == model and low < drop.friction <= high])
             for name, low, high in RANGES
         }
         for model in models
@@ -469,7 +477,11 @@ def main() -> int:
         args.output.parent.mkdir(parents=True, exist_ok=True)
         args.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         args.output.with_suffix(".md").write_text(table(results) + "\n", encoding="utf-8")
-    bad = any(found["stopped"] or found["beyond"] for ranges in results.values() for found in ranges.values())
+    bad = any(
+        figures_of_range["stopped"] or figures_of_range["beyond"]
+        for ranges in results.values()
+        for figures_of_range in ranges.values()
+    )
     return int(bad)
 
 

@@ -1,10 +1,15 @@
-"""Robots of others, imported as they are: `python benchmarks/imports.py --sources FOLDER`.
+"""Import third-party robots without changes: `python benchmarks/imports.py --sources FOLDER`.
 
-Each file of imports.yaml goes through `bipedsim import` in a process of its own; what came out stands for 10 s and
-walks 5 m under `zmp` with the parameters that the import chose. Kept are what the report says was found, guessed and is
-doubtful, what a judge finds wrong, times, and how standing and walking went. The judge is no code of the import: the
-masses that the file itself adds up to (of MJCF: as MuJoCo adds them), the links that the makers call feet, a sole that
-is level and under its foot, and the height of the feet as MuJoCo or pinocchio place them.
+Each file of imports.yaml is converted by `bipedsim import` in a separate process. The imported robot then stands for
+10 s, and walks 5 m under `zmp` with the parameters that the import chose. The results contain the findings, guesses and
+warnings of the import report, the errors found by an independent check, and times. They also contain the outcomes of
+standing and walking.
+
+The check does not use the import's code. It compares:
+
+- the total mass with the sum in the file (for MJCF, as MuJoCo adds it);
+- the feet with the links that the manufacturer calls feet;
+- each sole with the horizontal plane.
 """
 
 from __future__ import annotations
@@ -35,85 +40,85 @@ from bipedsim.runs import run
 LIST = Path(__file__).with_name("imports.yaml")
 KINDS = (FOUND, GUESSED, MENDED, DROPPED, DOUBTS)
 STAND = 10.0
-"""How long a robot stands [s]."""
+"""Duration of standing [s]."""
 STILL = 0.02
-"""Way of the base [m] beyond which a standing robot has slid."""
+"""Displacement of the base beyond which a standing robot has slid [m]."""
 WALK = 5.0
-"""How far it walks [m], at ``SHARE`` of what zmp allows it; then it stops and stands for ``AFTER``."""
+"""Walking distance [m], at ``SHARE`` of zmp's maximum speed. Then the robot stops and stands for ``AFTER``."""
 SHARE, START, MARGIN, AFTER = 0.9, 1.0, 1.1, 1.5
 LIGHT = 0.01
-"""Difference of masses [kg] that is none."""
+"""Mass difference that counts as zero [kg]."""
 
 
 def imported(file: Path, folder: Path, env: dict[str, str]) -> dict[str, Any]:
-    """Return what `bipedsim import` of a file says, with its times [s]."""
+    """Run `bipedsim import` for a file. Return its report and its times [s]."""
     command = [sys.executable, "-m", "bipedsim.cli.main", "import", str(file), "--output", str(folder), "--replace"]
     before, begin = os.times(), time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    process = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     report = folder / "report.md"
     text = report.read_text(encoding="utf-8") if report.is_file() else ""
     parts = {part.partition("\n")[0]: part for part in text.split("\n## ")}
-    said = {
+    sections = {
         kind: [line[2:] for line in parts.get(TITLES[kind], "").splitlines() if line.startswith("- ")] for kind in KINDS
     }
     wall = time.perf_counter() - begin
     return {
-        "exit": done.returncode,
-        "error": done.stderr.strip(),
+        "exit": process.returncode,
+        "error": process.stderr.strip(),
         "cpu_s": round(cpu, 1),
         "wall_s": round(wall, 1),
-    } | said
+    } | sections
 
 
 def mass_of(file: Path) -> float | None:
-    """Return the mass [kg] that a description adds up to, or None where others than us do not read it."""
+    """Return the total mass of a description [kg], or None if no independent reader exists."""
     if file.suffix == ".urdf":
         return sum(float(mass.get("value", "0")) for mass in ElementTree.parse(file).iter("mass"))
     if file.suffix == ".xml":
         import mujoco
 
         model = mujoco.MjModel.from_xml_path(str(file))
-        # Of the robot: what lies beside it in the world is no part of it.
+        # Only the largest tree is the robot. Other bodies in the world do not count.
         return float(model.body_subtreemass[1:][model.body_parentid[1:] == 0].max())
     return None
 
 
-def wrong(robot: Robot, row: dict[str, Any], file: Path) -> list[str]:
-    """Return what is not as the makers have it."""
-    found = []
+def check_robot(robot: Robot, row: dict[str, Any], file: Path) -> list[str]:
+    """Return the differences from the manufacturer's data."""
+    problems = []
     mass = mass_of(file)
     if mass is not None and abs(mass - robot.mass) > LIGHT:
-        found.append(f"mass {robot.mass:.2f} kg, the file adds up to {mass:.2f} kg")
+        problems.append(f"mass {robot.mass:.2f} kg, the file adds up to {mass:.2f} kg")
     model, data = robot.model, robot.model.createData()
     pin.framesForwardKinematics(model, data, robot.q_nominal)
     for link, sole in zip(row["feet"].split(), robot.soles, strict=False):
         joints = {frame.parentJoint for frame in model.frames if frame.name == link}
         if not joints:
-            found.append(f"no link {link!r}")
+            problems.append(f"no link {link!r}")
         elif sole.joint_id not in joints:
-            found.append(f"foot {sole.name!r} is not {link}")
+            problems.append(f"foot {sole.name!r} is not {link}")
     if len(robot.soles) != 2:
-        found.append(f"{len(robot.soles)} feet")
+        problems.append(f"{len(robot.soles)} feet")
     for sole in robot.soles:
-        place = data.oMi[sole.joint_id] * sole.placement_joint_sole
-        if sole.n_vertices > 2 and (tilt := float(np.arccos(min(1.0, place.rotation[2, 2])))) > 1e-3:
-            found.append(f"sole {sole.name!r} leans by {np.degrees(tilt):.2g} degrees as it stands")
-    return found
+        placement = data.oMi[sole.joint_id] * sole.placement_joint_sole
+        if sole.n_vertices > 2 and (tilt := float(np.arccos(min(1.0, placement.rotation[2, 2])))) > 1e-3:
+            problems.append(f"sole {sole.name!r} leans by {np.degrees(tilt):.2g} degrees as it stands")
+    return problems
 
 
 def stands(robot: Path) -> dict[str, Any]:
-    """Return how standing for 10 s went."""
+    """Let the robot stand for 10 s, and return the outcome."""
     recording, summary = run(RunConfig(robot=str(robot), duration=STAND))
-    way = np.linalg.norm(recording.base_pose[-1, :2] - recording.base_pose[0, :2])
+    distance = np.linalg.norm(recording.base_pose[-1, :2] - recording.base_pose[0, :2])
     fell = summary["fell_at_s"]
-    said = f"fell at {fell:.1f} s" if fell is not None else "yes" if way < STILL else "yes, sliding"
-    return {"stands": said, "slid_m": round(float(way), 4)}
+    outcome = f"fell at {fell:.1f} s" if fell is not None else "yes" if distance < STILL else "yes, sliding"
+    return {"stands": outcome, "slid_m": round(float(distance), 4)}
 
 
 def walks(robot: Path, params: dict[str, float], folder: Path) -> dict[str, Any]:
-    """Return how the walk of 5 m went."""
+    """Let the robot walk 5 m, and return the outcome."""
     speed = SHARE * params["max_forward"]
     stop = START + MARGIN * WALK / speed
     scenario = folder / "walk.yaml"
@@ -123,39 +128,39 @@ def walks(robot: Path, params: dict[str, float], folder: Path) -> dict[str, Any]
         recording, summary = run(RunConfig(robot=str(robot), scenario=str(scenario)))
     except BipedSimError as error:
         return {"walks": f"no: {error}", "speed_m_s": round(speed, 3)}
-    way = float(np.linalg.norm(recording.base_pose[-1, :2] - recording.base_pose[0, :2]))
+    distance = float(np.linalg.norm(recording.base_pose[-1, :2] - recording.base_pose[0, :2]))
     fell, gave_up = summary["fell_at_s"], summary.get("gave_up_at_s")
-    said = "yes" if way >= WALK else f"no: {way:.2f} m"
+    outcome = "yes" if distance >= WALK else f"no: {distance:.2f} m"
     if fell is not None or gave_up is not None:
-        said = f"no: fell at {fell if fell is not None else gave_up:.1f} s, {way:.2f} m"
-    return {"walks": said, "speed_m_s": round(speed, 3), "distance_m": round(way, 2)}
+        outcome = f"no: fell at {fell if fell is not None else gave_up:.1f} s, {distance:.2f} m"
+    return {"walks": outcome, "speed_m_s": round(speed, 3), "distance_m": round(distance, 2)}
 
 
-def judged(row: dict[str, Any], sources: Path, folder: Path, env: dict[str, str]) -> dict[str, Any]:
-    """Return the row of a robot: what was said of it, what is wrong, how it stands and walks."""
+def check_import(row: dict[str, Any], sources: Path, folder: Path, env: dict[str, str]) -> dict[str, Any]:
+    """Import and check a robot. Return its row: report, errors, standing and walking."""
     origin = row["from"]
     file = sources / (row["file"] if origin.startswith("pip:") else f"{origin.replace('/', '+')}/{row['file']}")
-    out: dict[str, Any] = {"name": row["name"], "from": origin, "file": row["file"]}
+    result: dict[str, Any] = {"name": row["name"], "from": origin, "file": row["file"]}
     if not file.exists():
-        return out | {"missing": f"{file} is not there"}
+        return result | {"missing": f"{file} is not there"}
     target = folder / row["name"]
-    out |= imported(file, target, env)
-    if out["exit"]:
-        return out
+    result |= imported(file, target, env)
+    if result["exit"]:
+        return result
     robot = load_robot(target / "robot.yaml")
-    out |= {"mass_kg": round(robot.mass, 2), "joints": robot.nu, "wrong": wrong(robot, row, file)}
+    result |= {"mass_kg": round(robot.mass, 2), "joints": robot.nu, "wrong": check_robot(robot, row, file)}
     if not row.get("stands", True) or any(sole.n_vertices < 3 for sole in robot.soles):
-        return out | {"stands": "cannot: no flat soles", "walks": ""}
-    out |= stands(target / "robot.yaml")
+        return result | {"stands": "cannot: no flat soles", "walks": ""}
+    result |= stands(target / "robot.yaml")
     written = yaml.safe_load((target / "robot.yaml").read_text(encoding="utf-8"))
     params = written.get("controllers", {}).get("zmp")
-    return out | (walks(target / "robot.yaml", params, target) if params else {"walks": "no: no parameters chosen"})
+    return result | (walks(target / "robot.yaml", params, target) if params else {"walks": "no: no parameters chosen"})
 
 
 def table(rows: list[dict[str, Any]], machine: str) -> str:
     """Return the report as Markdown."""
-    here = [row for row in rows if "missing" not in row]
-    read = [row for row in here if not row["exit"]]
+    present = [row for row in rows if "missing" not in row]
+    read = [row for row in present if not row["exit"]]
     walked = [row["name"] for row in read if row["walks"] == "yes"]
     stood = [row for row in read if row["stands"].startswith("yes")]
     lines = [
@@ -164,7 +169,7 @@ def table(rows: list[dict[str, Any]], machine: str) -> str:
         f"`python benchmarks/imports.py`, {date.today():%Y-%m-%d}, {machine}.",
         "",
         (
-            f"{len(read)} of {len(here)} files read as they are, {len(stood)} stand for {STAND:g} s, {len(walked)} "
+            f"{len(read)} of {len(present)} files read as they are, {len(stood)} stand for {STAND:g} s, {len(walked)} "
             f"walk {WALK:g} m. Seconds are CPU time of the whole command, and what the clock said on a busy machine."
         ),
         "",
@@ -174,7 +179,7 @@ def table(rows: list[dict[str, Any]], machine: str) -> str:
         ),
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for row in here:
+    for row in present:
         counts = [str(len(row[kind])) for kind in KINDS]
         if row["exit"]:
             cells = ["", "", *counts, "not read", "", ""]
@@ -189,16 +194,16 @@ def table(rows: list[dict[str, Any]], machine: str) -> str:
             ]
         lines.append(f"| {' | '.join([row['name'], row['from'], *cells, str(row['cpu_s']), str(row['wall_s'])])} |")
     lines += ["", "## What was mended, dropped, doubted, and is wrong", ""]
-    for row in here:
-        said = [f"  - {kind}: {text}" for kind in (MENDED, DROPPED, DOUBTS, "wrong") for text in row.get(kind, [])]
-        said += [f"  - not read: {row['error']}"] if row["exit"] else []
-        lines += [f"- {row['name']}", *said] if said else []
+    for row in present:
+        notes = [f"  - {kind}: {text}" for kind in (MENDED, DROPPED, DOUBTS, "wrong") for text in row.get(kind, [])]
+        notes += [f"  - not read: {row['error']}"] if row["exit"] else []
+        lines += [f"- {row['name']}", *notes] if notes else []
     missing = [f"- {row['name']}: {row['missing']}" for row in rows if "missing" in row]
     return "\n".join([*lines, *(["", "Not there:", "", *missing] if missing else [])]) + "\n"
 
 
 def main() -> int:
-    """Import all robots, print and keep the report; return 1 where a file was not read."""
+    """Import all robots, and print and store the report. Return 1 if a file could not be read."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sources", type=Path, required=True, help="where the files of imports.yaml are")
     parser.add_argument("--only", nargs="*", help="these robots alone")
@@ -212,20 +217,23 @@ def main() -> int:
     env = os.environ | {"ROS_PACKAGE_PATH": os.pathsep.join([*packages, os.environ.get("ROS_PACKAGE_PATH", "")])}
     os.environ["ROS_PACKAGE_PATH"] = env["ROS_PACKAGE_PATH"]
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    found = []
+    results = []
     with tempfile.TemporaryDirectory(prefix="imports_") as work:
         for row in rows:
-            one = judged(row, args.sources.resolve(), args.made or Path(work), env)
-            found.append(one)
-            said = one.get("missing") or one["error"] if one.get("missing") or one["exit"] else ""
+            result = check_import(row, args.sources.resolve(), args.made or Path(work), env)
+            results.append(result)
+            message = result.get("missing") or result["error"] if result.get("missing") or result["exit"] else ""
             print(
-                one["name"], said or f"{one['stands']}; {one['walks']}; {one['cpu_s']} s", one.get("wrong"), flush=True
+                result["name"],
+                message or f"{result['stands']}; {result['walks']}; {result['cpu_s']} s",
+                result.get("wrong"),
+                flush=True,
             )
             if args.output:
-                args.output.write_text(json.dumps({"machine": machine, "robots": found}, indent=1) + "\n")
-                args.output.with_suffix(".md").write_text(table(found, machine), encoding="utf-8")
-    print(table(found, machine))
-    return int(any(row.get("exit") for row in found))
+                args.output.write_text(json.dumps({"machine": machine, "robots": results}, indent=1) + "\n")
+                args.output.with_suffix(".md").write_text(table(results, machine), encoding="utf-8")
+    print(table(results, machine))
+    return int(any(row.get("exit") for row in results))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,15 @@
 """Compare imports with MuJoCo's own compilation: `python benchmarks/imports_mujoco.py --sources FOLDER`.
 
-MuJoCo compiles each file of imports_mujoco.yaml, MJCF or URDF, and `bipedsim import` reads it as it is. Everything that
-both have is compared: masses, centres of mass and inertia of all bodies at random angles, armature, damping, friction
-loss, limits of positions and efforts, gains of drives, friction of the soles, their planes and outlines, and the
-standing posture. A difference counts as said if the import prints a line about it; any other one is a failure.
+
+MuJoCo compiles each MJCF or URDF file of imports_mujoco.yaml, and `bipedsim import` reads the same file. All common
+properties are compared:
+
+- masses, centres of mass and inertia of all bodies at random joint angles;
+- armature, damping, friction loss, limits of positions and efforts, and gains of drives;
+- friction, planes and outlines of the soles;
+- the standing posture.
+
+A difference is acceptable if the import prints a line about it. Any other difference is a failure.
 """
 
 from __future__ import annotations
@@ -33,20 +39,20 @@ from bipedsim.model import Robot, Sole, located, read_hardware
 
 LIST = Path(__file__).with_name("imports_mujoco.yaml")
 SAME = 1e-9
-"""Difference that is rounding, relative to the largest value and at least of one unit."""
+"""Largest rounding difference, relative to the largest value or to 1, whichever is larger."""
 LIMITS = {"sole plane": 1e-3, "sole outline": 1e-3, "posture": 0.01, "keyframe": 0.01}
-"""The same of places of soles [m] and of joints of the posture [rad]."""
+"""Larger tolerances for positions of soles [m] and joint angles of the posture [rad]."""
 HUGE = 1e6
-"""Command that is beyond all limits of actuators."""
+"""Actuator command beyond all limits."""
 POSES = 3
-"""Configurations in which bodies are compared."""
+"""Number of configurations in which bodies are compared."""
 STANDING = ("home", "stand", "standing", "knees_bent", "default", "init", "half_sitting", "rest")
-"""Names of keyframes that are standing postures, as docs/importing.md has them."""
+"""Names of keyframes that are standing postures, as listed in docs/importing.md."""
 COLUMNS = (
     *("robot", "from", "format", "kg", "joints", "bodies", "dynamics", "joints and drives", "soles, mm"),
     *("posture, rad", "printed differences", "silent"),
 )
-"""Of the report."""
+"""Columns of the report."""
 BALL, HINGE, SLIDE = (int(getattr(mujoco.mjtJoint, f"mjJNT_{name}")) for name in ("BALL", "HINGE", "SLIDE"))
 PLANE, MESH, BOX, CYLINDER, CAPSULE, ELLIPSOID = (
     int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
@@ -68,24 +74,24 @@ SAID = {
     "posture": "posture",
     "keyframe": "keyframe",
 }
-"""Quantity to the pattern of a line that reports a difference in it."""
+"""For each quantity, the pattern of a line that reports a difference."""
 
 
 def compiled(file: Path) -> tuple[mujoco.MjModel, bool]:
-    """Return MuJoCo's own compilation of a file, and whether it has the shapes of the bodies."""
+    """Return MuJoCo's compilation of a file, and whether it contains the shapes of the bodies."""
     if file.suffix != ".urdf":
         return mujoco.MjModel.from_xml_path(str(file)), True
     root = ElementTree.fromstring(located(file.read_text(encoding="utf-8"), file.resolve()).replace("file://", ""))
     for old in root.findall("mujoco"):
         root.remove(old)
     options = ElementTree.SubElement(root, "mujoco")
-    # A link without <inertial> has no mass in a URDF, whatever its shapes.
+    # In a URDF, a link without <inertial> has no mass, even if it has shapes.
     flags = {"fusestatic": "false", "discardvisual": "true", "strippath": "false", "inertiafromgeom": "false"}
     ElementTree.SubElement(options, "compiler", flags)
     try:
         return mujoco.MjModel.from_xml_string(ElementTree.tostring(root, encoding="unicode")), True
     except ValueError:
-        # Meshes that are missing, or of a format that MuJoCo does not read.
+        # MuJoCo fails if meshes are missing or have another format, so the shapes are removed.
         for link in root.findall("link"):
             for tag in ("visual", "collision"):
                 for shape in link.findall(tag):
@@ -94,13 +100,13 @@ def compiled(file: Path) -> tuple[mujoco.MjModel, bool]:
 
 
 class Comparison:
-    """One robot, as it was imported and as MuJoCo has it.
+    """Comparison of one robot, as imported and as compiled by MuJoCo.
 
     Args:
-        robot: The import.
+        robot: The imported robot.
         m: MuJoCo's model.
         shapes: Whether ``m`` has the shapes of the bodies.
-        locked: Joint to the angle [rad] at which the import has welded it.
+        locked: Angles at which the import has locked joints, by name [rad].
     """
 
     def __init__(self, robot: Robot, m: mujoco.MjModel, shapes: bool, locked: dict[str, float]) -> None:
@@ -117,7 +123,7 @@ class Comparison:
         self.dofs = np.array([m.jnt_dofadr[self.joints[name]] for name in robot.joint_names], dtype=int)
 
     def differences(self) -> Iterator[tuple[str, str, float]]:
-        """Yield quantity, joint or body, and by how much the two differ."""
+        """Yield quantity, joint or body, and the difference."""
         worst: dict[tuple[str, str], float] = {}
         rng = np.random.default_rng(1)
         for k in range(POSES):
@@ -135,17 +141,17 @@ class Comparison:
         yield from self._posture()
 
     def set_configuration(self, q: np.ndarray) -> pin.SE3:
-        """Give MuJoCo the joint angles of ``q`` (nq,); return the transform from its world to that of ``q``."""
+        """Set MuJoCo's joint angles from ``q`` (nq,). Return the transform from MuJoCo's world to that of ``q``."""
         m, d = self.m, self.d
         mujoco.mj_resetData(m, d)
         for name, joint in self.joints.items():
             address = m.jnt_qposadr[joint]
             if m.jnt_type[joint] == BALL and self.pin.existJointName(f"{name}_x"):
                 angles = [q[self.pin.joints[self.pin.getJointId(f"{name}_{axis}")].idx_q] for axis in "xyz"]
-                turn = pin.Quaternion(
+                rotation = pin.Quaternion(
                     np.linalg.multi_dot([pin.exp3(a * e) for a, e in zip(angles, np.eye(3), strict=True)])
                 )
-                d.qpos[address : address + 4] = turn.w, turn.x, turn.y, turn.z
+                d.qpos[address : address + 4] = rotation.w, rotation.x, rotation.y, rotation.z
             elif m.jnt_type[joint] in (HINGE, SLIDE):
                 if self.pin.existJointName(name):
                     d.qpos[address] = q[self.pin.joints[self.pin.getJointId(name)].idx_q]
@@ -158,15 +164,15 @@ class Comparison:
         return frame * pin.SE3(d.xmat[self.root].reshape(3, 3), d.xpos[self.root]).inverse()
 
     def _bodies(self, q: np.ndarray) -> Iterator[tuple[str, str, float]]:
-        """Compare the bodies that each joint carries, in the world of ``q`` (nq,)."""
-        m, d, to = self.m, self.d, self.set_configuration(q)
+        """Compare the bodies attached to each joint, in the world of ``q`` (nq,)."""
+        m, d, pin_from_mujoco = self.m, self.d, self.set_configuration(q)
         for joint in range(1, self.pin.njoints):
             theirs = pin.Inertia.Zero()
             for body in (b for b, carrier in self.bodies.items() if carrier == joint):
-                turn = d.ximat[body].reshape(3, 3)
-                tensor = turn @ np.diag(m.body_inertia[body]) @ turn.T
-                one = pin.Inertia(m.body_mass[body], d.xipos[body], tensor)
-                theirs += to.act(one)
+                rotation = d.ximat[body].reshape(3, 3)
+                tensor = rotation @ np.diag(m.body_inertia[body]) @ rotation.T
+                inertia = pin.Inertia(m.body_mass[body], d.xipos[body], tensor)
+                theirs += pin_from_mujoco.act(inertia)
             ours = self.data.oMi[joint].act(self.pin.inertias[joint])
             name = self.pin.names[joint]
             yield "mass", name, relative(ours.mass, theirs.mass)
@@ -179,11 +185,11 @@ class Comparison:
         m, d, robot, dofs = self.m, self.d, self.robot, self.dofs
         names = robot.joint_names
         mujoco.mj_resetData(m, d)
-        bare = mass_matrix(m, d)
-        kept = [m.dof_armature.copy(), m.actuator_armature.copy()]
+        with_armature = mass_matrix(m, d)
+        saved = [m.dof_armature.copy(), m.actuator_armature.copy()]
         m.dof_armature[:], m.actuator_armature[:] = 0.0, 0.0
-        armature = np.diag(bare - mass_matrix(m, d))[dofs]
-        m.dof_armature[:], m.actuator_armature[:] = kept
+        armature = np.diag(with_armature - mass_matrix(m, d))[dofs]
+        m.dof_armature[:], m.actuator_armature[:] = saved
         d.qvel[dofs] = 1.0
         mujoco.mj_forward(m, d)
         damping = -d.qfrc_damper[dofs]
@@ -199,8 +205,8 @@ class Comparison:
         for name, low, high in zip(names, robot.position_lower, robot.position_upper, strict=True):
             joint = self.joints[name]
             theirs = m.jnt_range[joint] if m.jnt_limited[joint] else np.array([-np.inf, np.inf])
-            apart = max(0.0 if a == b else abs(a - b) for a, b in zip((low, high), theirs, strict=True))
-            yield "range", name, float(apart)
+            distance = max(0.0 if a == b else abs(a - b) for a, b in zip((low, high), theirs, strict=True))
+            yield "range", name, float(distance)
         for quantity, ours, theirs in zip(
             ("kp", "kd"), (robot.drive_stiffness, robot.drive_damping), self._gains(), strict=True
         ):
@@ -209,9 +215,9 @@ class Comparison:
                     yield "gains", f"{name} {quantity}", relative(ours.get(name, 0.0), gain)
 
     def _efforts(self) -> np.ndarray:
-        """Return the largest force that actuators and limits allow in each joint; inf where nothing limits it."""
+        """Return the largest effort of each joint permitted by actuators and limits; inf without a limit."""
         m, d, largest = self.m, self.d, np.zeros(self.m.nv)
-        if not m.nu:  # a URDF, whose efforts limit the forces of all actuators of a joint
+        if not m.nu:  # The file is a URDF, whose effort limits apply to the sum of all actuators of a joint.
             limits = [np.abs(m.jnt_actfrcrange[j]).max() if m.jnt_actfrclimited[j] else np.inf for j in range(m.njnt)]
             return np.array([limits[self.joints[name]] for name in self.robot.joint_names])
         for sign in (1.0, -1.0):
@@ -222,14 +228,14 @@ class Comparison:
         return np.where(largest < 0.1 * HUGE, largest, np.inf)[self.dofs]
 
     def _gains(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return stiffness and damping of position drives: by how much less they give at one radian, or rad/s, more."""
+        """Return stiffness and damping of position drives: the decrease of torque per radian, or per rad/s."""
         m, d, dofs = self.m, self.d, self.dofs
         if not m.nu:
             return np.zeros(len(dofs)), np.zeros(len(dofs))
-        kept = m.actuator_forcelimited.copy(), m.jnt_actfrclimited.copy()
+        saved = m.actuator_forcelimited.copy(), m.jnt_actfrclimited.copy()
         m.actuator_forcelimited[:], m.jnt_actfrclimited[:] = 0, 0
-        found = []
-        for values, at in (
+        drive_gains = []
+        for values, addresses in (
             (d.qpos, [m.jnt_qposadr[self.joints[name]] for name in self.robot.joint_names]),
             (d.qvel, dofs),
         ):
@@ -237,49 +243,53 @@ class Comparison:
             for k in range(len(dofs)):
                 mujoco.mj_resetData(m, d)
                 mujoco.mj_forward(m, d)
-                before = d.qfrc_actuator[dofs[k]]
-                values[at[k]] += 1.0
+                torque_before = d.qfrc_actuator[dofs[k]]
+                values[addresses[k]] += 1.0
                 mujoco.mj_forward(m, d)
-                gains[k] = before - d.qfrc_actuator[dofs[k]]
-            found.append(gains)
-        m.actuator_forcelimited[:], m.jnt_actfrclimited[:] = kept
-        return found[0], np.where(found[0] > 0.0, found[1], 0.0)
+                gains[k] = torque_before - d.qfrc_actuator[dofs[k]]
+            drive_gains.append(gains)
+        m.actuator_forcelimited[:], m.jnt_actfrclimited[:] = saved
+        return drive_gains[0], np.where(drive_gains[0] > 0.0, drive_gains[1], 0.0)
 
     def _sole(self, sole: Sole) -> Iterator[tuple[str, str, float]]:
-        """Compare a sole with the lowest points of the shapes of its foot."""
+        """Compare a sole with the lowest points of the foot's shapes."""
         m, d = self.m, self.d
-        to = self.set_configuration(self.robot.q_nominal)
-        place = (self.data.oMi[sole.joint_id] * sole.placement_joint_sole).inverse() * to
+        pin_from_mujoco = self.set_configuration(self.robot.q_nominal)
+        sole_from_mujoco = (self.data.oMi[sole.joint_id] * sole.placement_joint_sole).inverse() * pin_from_mujoco
         paired = {int(g) for pair in (m.pair_geom1, m.pair_geom2) for g in pair}
         geoms = [g for g in range(m.ngeom) if self.bodies.get(int(m.geom_bodyid[g])) == sole.joint_id]
         touching = [g for g in geoms if m.geom_contype[g] or m.geom_conaffinity[g] or g in paired]
         if not touching:
             return
-        points = np.vstack([surface(m, d, g) for g in touching]) @ place.rotation.T + place.translation
+        points = (
+            np.vstack([surface(m, d, g) for g in touching]) @ sole_from_mujoco.rotation.T + sole_from_mujoco.translation
+        )
         lowest = float(points[:, 2].min())
         yield "sole plane", sole.name, abs(lowest + sole.radius)
-        yield "sole outline", sole.name, outline_apart(sole, points, lowest)
+        yield "sole outline", sole.name, outline_distance(sole, points, lowest)
         yield from self._sole_friction(sole, touching)
 
     def _sole_friction(self, sole: Sole, touching: list[int]) -> Iterator[tuple[str, str, float]]:
-        """Compare the friction of a sole with that of MuJoCo's contacts between foot and floor."""
+        """Compare the friction of a sole with MuJoCo's contacts between foot and floor."""
         m, d = self.m, self.d
         floors = [g for g in range(m.ngeom) if m.geom_type[g] == PLANE and not m.body_weldid[m.geom_bodyid[g]]]
         if not floors:
             theirs = [0.0 if m.geom_condim[g] < 3 else float(m.geom_friction[g, 0]) for g in touching]
         else:
-            to = self.set_configuration(self.robot.q_nominal)
-            kept = m.geom_pos[floors].copy()
+            pin_from_mujoco = self.set_configuration(self.robot.q_nominal)
+            saved_positions = m.geom_pos[floors].copy()
             plane = self.data.oMi[sole.joint_id] * sole.placement_joint_sole
-            # The floor moves to 2 mm above the lowest point of the foot, so that the joints of the base do not matter.
-            normal = to.rotation.T @ np.array([0.0, 0.0, 1.0])
-            m.geom_pos[floors] = to.inverse().act(plane.translation + np.array([0.0, 0.0, 0.002 - sole.radius]))
+            # The floor is moved to 2 mm above the foot's lowest point, so that the joints of the base do not matter.
+            normal = pin_from_mujoco.rotation.T @ np.array([0.0, 0.0, 1.0])
+            m.geom_pos[floors] = pin_from_mujoco.inverse().act(
+                plane.translation + np.array([0.0, 0.0, 0.002 - sole.radius])
+            )
             quats = m.geom_quat[floors].copy()
-            turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), normal)
-            m.geom_quat[floors] = turn.w, turn.x, turn.y, turn.z
+            rotation = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), normal)
+            m.geom_quat[floors] = rotation.w, rotation.x, rotation.y, rotation.z
             mujoco.mj_kinematics(m, d)
             mujoco.mj_collision(m, d)
-            m.geom_pos[floors], m.geom_quat[floors] = kept, quats
+            m.geom_pos[floors], m.geom_quat[floors] = saved_positions, quats
             theirs = [
                 0.0 if contact.dim < 3 else float(contact.friction[0])
                 for contact in d.contact
@@ -289,7 +299,7 @@ class Comparison:
             yield "sole friction", sole.name, abs(sole.friction_static - min(theirs))
 
     def _posture(self) -> Iterator[tuple[str, str, float]]:
-        """Compare the standing posture with the keyframe that is called so, else with the angles of the file."""
+        """Compare the posture with a keyframe for standing, or else with the angles in the file."""
         m = self.m
         keys = {re.sub(r"\W+", "_", m.key(k).name).strip("_").lower(): k for k in range(m.nkey)}
         key = next((keys[name] for name in STANDING if name in keys), None)
@@ -303,7 +313,7 @@ class Comparison:
 
 
 def relative(ours: Any, theirs: Any) -> float:
-    """Return the largest difference over the largest value, which counts as one at least; 0 of two infinities."""
+    """Return the largest difference relative to the largest value or 1; 0 for equal infinities."""
     a, b = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
     if np.array_equal(a, b):
         return 0.0
@@ -311,7 +321,7 @@ def relative(ours: Any, theirs: Any) -> float:
 
 
 def mass_matrix(m: mujoco.MjModel, d: mujoco.MjData) -> np.ndarray:
-    """Return the mass matrix (nv, nv) where all joints are at 0."""
+    """Return the mass matrix (nv, nv) with all joints at their current positions."""
     mujoco.mj_forward(m, d)
     full = np.zeros((m.nv, m.nv))
     for i, unit in enumerate(np.eye(m.nv)):
@@ -322,7 +332,7 @@ def mass_matrix(m: mujoco.MjModel, d: mujoco.MjData) -> np.ndarray:
 
 
 def surface(m: mujoco.MjModel, d: mujoco.MjData, geom: int) -> np.ndarray:
-    """Return points (n, 3) of the surface of a shape in the world."""
+    """Return points (n, 3) on the surface of a shape, in the world."""
     kind, size = m.geom_type[geom], m.geom_size[geom]
     if kind == MESH:
         mesh = m.geom_dataid[geom]
@@ -345,23 +355,23 @@ def surface(m: mujoco.MjModel, d: mujoco.MjData, geom: int) -> np.ndarray:
     return points @ d.geom_xmat[geom].reshape(3, 3).T + d.geom_xpos[geom]
 
 
-def outline_apart(sole: Sole, points: np.ndarray, lowest: float) -> float:
-    """Return the distance [m] between a sole and the outline of the lowest points of its foot.
+def outline_distance(sole: Sole, points: np.ndarray, lowest: float) -> float:
+    """Return the distance between a sole and the outline of the foot's lowest points [m].
 
-    No corner may be outside the outline of all points within 5 mm of the lowest one, and no point within 0.01 mm of it
-    outside the sole.
+    No corner may be outside the outline of all points within 5 mm of the lowest one. No point within 0.01 mm of the
+    lowest one may be outside the sole.
     """
     corners = sole.vertices
-    near = points[points[:, 2] < lowest + 5e-3][:, :2]
-    flat = points[points[:, 2] < lowest + 1e-5][:, :2]
-    outside = [outside_by(near, corner) for corner in corners]
+    near_points = points[points[:, 2] < lowest + 5e-3][:, :2]
+    lowest_points = points[points[:, 2] < lowest + 1e-5][:, :2]
+    outside = [outside_by(near_points, corner) for corner in corners]
     if len(corners) > 2:
-        outside += [outside_by(corners, point) for point in flat]
+        outside += [outside_by(corners, point) for point in lowest_points]
     return max(outside)
 
 
 def outside_by(polygon: np.ndarray, point: np.ndarray) -> float:
-    """Return the distance [m] from a point to the hull of others (n, 2); 0 inside."""
+    """Return the distance from a point to the convex hull of points (n, 2) [m]; 0 inside."""
     try:
         equations = ConvexHull(polygon).equations
     except Exception:
@@ -369,22 +379,22 @@ def outside_by(polygon: np.ndarray, point: np.ndarray) -> float:
     return float(max(0.0, (equations[:, :2] @ point + equations[:, 2]).max()))
 
 
-def is_said(quantity: str, name: str, screen: str) -> bool:
-    """Whether a line of the screen reports a difference: it names the quantity, and the joint, all or many of them."""
-    wanted = re.compile(SAID[quantity])
+def is_reported(quantity: str, name: str, screen: str) -> bool:
+    """Return whether the output reports a difference: the quantity, and the joint, all joints or many joints."""
+    pattern = re.compile(SAID[quantity])
     joint = name.split(" ")[0]
     return any(
-        wanted.search(line)
+        pattern.search(line)
         and (joint in line or "all joints" in line or " more" in line or quantity in ("posture", "keyframe"))
         for line in screen.splitlines()
         if line.startswith("- ")
     )
 
 
-def compared(row: dict[str, Any], sources: Path, folder: Path) -> dict[str, Any]:
-    """Return the result of the comparison of one file."""
+def compare(row: dict[str, Any], sources: Path, folder: Path) -> dict[str, Any]:
+    """Compare one file and return the results."""
     file = sources / row["from"].replace("/", "+") / row["file"]
-    out: dict[str, Any] = {
+    result: dict[str, Any] = {
         "name": row["name"],
         "from": row["from"],
         "format": "URDF" if file.suffix == ".urdf" else "MJCF",
@@ -392,34 +402,34 @@ def compared(row: dict[str, Any], sources: Path, folder: Path) -> dict[str, Any]
     try:
         m, shapes = compiled(file)
     except (ValueError, OSError) as error:
-        return out | {"error": f"MuJoCo does not compile it: {error}"}
+        return result | {"error": f"MuJoCo does not compile it: {error}"}
     try:
-        made = import_robot(file, folder / row["name"], replace=True)
+        imported = import_robot(file, folder / row["name"], replace=True)
     except BipedSimError as error:
-        return out | {"error": str(error)}
-    if made.robot is None:
-        return out | {"error": "robot.yaml does not load: " + "; ".join(made.notes.said["doubts"])}
-    written = yaml.safe_load((made.folder / "robot.yaml").read_text(encoding="utf-8"))
-    comparison = Comparison(made.robot, m, shapes, written.get("locked", {}))
+        return result | {"error": str(error)}
+    if imported.robot is None:
+        return result | {"error": "robot.yaml does not load: " + "; ".join(imported.notes.said["doubts"])}
+    written = yaml.safe_load((imported.folder / "robot.yaml").read_text(encoding="utf-8"))
+    comparison = Comparison(imported.robot, m, shapes, written.get("locked", {}))
     worst: dict[str, float] = {}
-    said: dict[str, float] = {}
+    reported: dict[str, float] = {}
     silent: list[str] = []
     for quantity, name, value in comparison.differences():
         if value <= LIMITS.get(quantity, SAME):
             worst[quantity] = max(value, worst.get(quantity, 0.0))
-        elif is_said(quantity, name, made.short):
-            said[quantity] = max(value, said.get(quantity, 0.0))
+        elif is_reported(quantity, name, imported.short):
+            reported[quantity] = max(value, reported.get(quantity, 0.0))
         else:
             silent.append(f"{quantity} of {name} by {value:.3g}")
-    return out | {
-        "mass_kg": round(made.robot.mass, 3),
-        "joints": made.robot.nu,
+    return result | {
+        "mass_kg": round(imported.robot.mass, 3),
+        "joints": imported.robot.nu,
         "bodies": len(comparison.bodies),
         "shapes": shapes,
         "same": worst,
-        "said": said,
+        "said": reported,
         "silent": silent,
-        "screen": made.short,
+        "screen": imported.short,
     }
 
 
@@ -459,7 +469,7 @@ def table(rows: list[dict[str, Any]], machine: str) -> str:
 
 
 def main() -> int:
-    """Compare all files, print and keep the report; return 1 if a difference is not printed."""
+    """Compare all files, and print and store the report. Return 1 if a difference is not printed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sources", type=Path, required=True, help="folder with OWNER+NAME of each repository")
     parser.add_argument("--only", nargs="*", help="compare these robots alone")
@@ -469,16 +479,16 @@ def main() -> int:
         row for row in yaml.safe_load(LIST.read_text(encoding="utf-8")) if not args.only or row["name"] in args.only
     ]
     machine = f"{platform.machine()}, Python {platform.python_version()}"
-    found = []
+    results = []
     with tempfile.TemporaryDirectory(prefix="imports_mujoco_") as work:
         for row in rows:
-            found.append(compared(row, args.sources.resolve(), Path(work)))
-            print(row["name"], found[-1].get("error") or found[-1]["silent"] or "same", flush=True)
+            results.append(compare(row, args.sources.resolve(), Path(work)))
+            print(row["name"], results[-1].get("error") or results[-1]["silent"] or "same", flush=True)
     if args.output:
-        args.output.write_text(json.dumps({"machine": machine, "robots": found}, indent=1) + "\n", encoding="utf-8")
-        args.output.with_suffix(".md").write_text(table(found, machine), encoding="utf-8")
-    print(table(found, machine))
-    return int(any(row.get("silent") for row in found))
+        args.output.write_text(json.dumps({"machine": machine, "robots": results}, indent=1) + "\n", encoding="utf-8")
+        args.output.with_suffix(".md").write_text(table(results, machine), encoding="utf-8")
+    print(table(results, machine))
+    return int(any(row.get("silent") for row in results))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Write a bag as a long bring-up leaves it, without ROS and without simulating, to measure what reads it.
+"""Write a bag like that of a long launch, without ROS and simulation, to measure programs that read it.
 
     python benchmarks/long_bag.py runs/hour --seconds 3600
     /usr/bin/time -v bipedsim summary runs/hour
     /usr/bin/time -v bipedsim plot runs/hour
 
-biped14 at 1 kHz on 14 topics of simulator and controller: it stands, and its numbers are noise.
+The bag has biped14 at 1 kHz on 14 topics of simulator and controller. The robot stands, and its values are noise.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ STORE = get_typestore(Stores.ROS2_JAZZY)
 T0 = 1_700_000_000_000_000_000
 FLUSH = 100
 HALF, NOISE, STAMP = 1e300, 2e300, 3e300
-"""Stand in a template for half of the weight, for noise, and for the time."""
+"""Placeholders in a template for half of the weight, for noise, and for the time."""
 
 
 def message(kind: str, **values: Any) -> Any:
-    """Return a message of a type, with zeros and empty texts where nothing is given."""
+    """Return a message of a type, with zeros and empty texts by default."""
     cls = STORE.types[kind]
     filled = {}
     for name, hint in cls.__annotations__.items():
         if name == "__msgtype__":
             continue
-        nested = next((other for other in STORE.types if other.replace("/", "__") == str(hint)), None)
+        nested = next((type_name for type_name in STORE.types if type_name.replace("/", "__") == str(hint)), None)
         default = 0.0 if len(name) == 1 else np.zeros(9 if kind.endswith("Imu") else 36)
         if nested:
             default = message(nested)
@@ -49,7 +49,7 @@ def message(kind: str, **values: Any) -> Any:
 
 
 def templates(robot: Robot) -> dict[str, tuple[str, bytearray]]:
-    """Return topic to type and serialised message."""
+    """Return type and serialised message of each topic."""
     vector, noise = "geometry_msgs/msg/Vector3", np.full(robot.nu, NOISE)
     wrench = message(
         "geometry_msgs/msg/Wrench",
@@ -57,11 +57,11 @@ def templates(robot: Robot) -> dict[str, tuple[str, bytearray]]:
         torque=message(vector, x=NOISE, y=NOISE),
     )
     point = message("geometry_msgs/msg/Point", x=NOISE, y=NOISE)
-    x, y, z, *turn = robot.q_nominal[:7].tolist()
-    orientation = message("geometry_msgs/msg/Quaternion", **dict(zip("xyzw", turn, strict=True)))
-    place = message("geometry_msgs/msg/Pose", position=message("geometry_msgs/msg/Point", x=x, y=y, z=z))
-    place.orientation = orientation
-    odometry = message("nav_msgs/msg/Odometry", pose=message("geometry_msgs/msg/PoseWithCovariance", pose=place))
+    x, y, z, *quaternion = robot.q_nominal[:7].tolist()
+    orientation = message("geometry_msgs/msg/Quaternion", **dict(zip("xyzw", quaternion, strict=True)))
+    pose = message("geometry_msgs/msg/Pose", position=message("geometry_msgs/msg/Point", x=x, y=y, z=z))
+    pose.orientation = orientation
+    odometry = message("nav_msgs/msg/Odometry", pose=message("geometry_msgs/msg/PoseWithCovariance", pose=pose))
     label = message("std_msgs/msg/MultiArrayDimension", label=",".join(CONTACT_FIELDS), size=13, stride=13)
     contact = message(
         "std_msgs/msg/Float64MultiArray",
@@ -69,7 +69,7 @@ def templates(robot: Robot) -> dict[str, tuple[str, bytearray]]:
         data=np.array([STAMP, 9.0, 15.0, 0.0, NOISE, NOISE, 4.0, *[0.0] * 6]),
     )
     position = robot.posture
-    found = {
+    messages = {
         "/imu/data": message(
             "sensor_msgs/msg/Imu",
             orientation=orientation,
@@ -90,17 +90,17 @@ def templates(robot: Robot) -> dict[str, tuple[str, bytearray]]:
     }
     for foot in ("left", "right"):
         stamped = message("geometry_msgs/msg/WrenchStamped", wrench=wrench)
-        found |= {f"/{foot}_foot_ft/wrench": stamped, f"/{foot}_foot/wrench": stamped}
-        found |= {f"/{foot}_foot/cop": found["/cop"], f"/{foot}_foot/contact": contact}
+        messages |= {f"/{foot}_foot_ft/wrench": stamped, f"/{foot}_foot/wrench": stamped}
+        messages |= {f"/{foot}_foot/cop": messages["/cop"], f"/{foot}_foot/contact": contact}
     return {
-        name: (one.__msgtype__, bytearray(bytes(STORE.serialize_cdr(one, one.__msgtype__))))
-        for name, one in found.items()
+        name: (content.__msgtype__, bytearray(bytes(STORE.serialize_cdr(content, content.__msgtype__))))
+        for name, content in messages.items()
     }
 
 
-def places(raw: bytearray, value: float) -> list[int]:
-    """Return where a number stands in a message."""
-    return [at for at in range(4, len(raw) - 7) if raw[at : at + 8] == struct.pack("<d", value)]
+def find_number(raw: bytearray, value: float) -> list[int]:
+    """Return the offsets of a number in a serialised message."""
+    return [offset for offset in range(4, len(raw) - 7) if raw[offset : offset + 8] == struct.pack("<d", value)]
 
 
 def main() -> None:
@@ -116,10 +116,10 @@ def main() -> None:
     for name, (msgtype, raw) in templates(robot).items():
         definition, _ = STORE.generate_msgdef(msgtype, ros_version=2)
         number = bag.add_topic(Topic(name, msgtype, definition, STORE.hash_rihs01(msgtype), (Qos(depth=1000),)))
-        for at in places(raw, HALF):
-            struct.pack_into("<d", raw, at, 0.5 * robot.weight)
+        for offset in find_number(raw, HALF):
+            struct.pack_into("<d", raw, offset, 0.5 * robot.weight)
         topics.append((number, raw, not msgtype.startswith("std_msgs")))
-    spots = [(places(raw, NOISE), places(raw, STAMP)) for _, raw, _ in topics]
+    spots = [(find_number(raw, NOISE), find_number(raw, STAMP)) for _, raw, _ in topics]
     rng = np.random.default_rng(0)
     period = 1e9 / args.rate
     for first in tqdm(range(0, round(args.seconds * args.rate), FLUSH), unit="flush"):
@@ -129,10 +129,10 @@ def main() -> None:
             for k, ((number, raw, stamped), (noisy, timed)) in enumerate(zip(topics, spots, strict=True)):
                 if stamped:
                     struct.pack_into("<iI", raw, 4, *divmod(t, 1_000_000_000))
-                for at, value in zip(noisy, noise, strict=False):
-                    struct.pack_into("<d", raw, at, value)
-                for at in timed:
-                    struct.pack_into("<d", raw, at, 1e-9 * t)
+                for offset, value in zip(noisy, noise, strict=False):
+                    struct.pack_into("<d", raw, offset, value)
+                for offset in timed:
+                    struct.pack_into("<d", raw, offset, 1e-9 * t)
                 bag.add_message(number, T0 + t + 10_000 * k, T0 + t + 10_000 * k, bytes(raw), i & 0xFFFFFFFF)
         bag.flush()
     bag.close()

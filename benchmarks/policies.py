@@ -1,7 +1,8 @@
-"""Learned policies beside MuJoCo: `python benchmarks/policies.py --help`.
+"""Compare learned policies in bipedsim and in MuJoCo: `python benchmarks/policies.py --help`.
 
-A policy walks on the same robot in both: in bipedsim by the controller `policy` with its deployment file, in MuJoCo by
-a loop of its own that is what unitree_rl_gym's deploy_mujoco.py does. Both start from the same noisy states.
+A policy walks with the same robot in both simulators. bipedsim runs it with the controller `policy` and its deployment
+file. For MuJoCo, this program has a loop that is equivalent to unitree_rl_gym's deploy_mujoco.py. Both start from the
+same noisy states.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 
 SETTLED = 3.0
-"""Time [s] from which a walk is judged."""
+"""Start of the evaluation of a walk [s]."""
 WINDOW = 0.02
-"""Over which forces are averaged [s]."""
+"""Averaging window of the forces [s]."""
 NOISE = {"joints": 0.05, "linear": 0.1, "angular": 0.2}
-"""Largest start noise: joints [rad], velocity of the base [m/s], [rad/s]."""
+"""Maximum noise of the initial state: joints [rad], base velocity [m/s], [rad/s]."""
 FRICTION_LOSS = 0.1
-"""Dry friction [N.m] of every joint in the vendor's MJCF."""
+"""Dry friction of every joint in the manufacturer's MJCF [N.m]."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What a walk was like.
+    """Result of a walk.
 
     Attributes:
         velocity: (3,) mean velocity of the base in its heading frame [m/s, m/s, rad/s].
-        peak: Mean over all steps of the largest force of a foot, averaged over 20 ms, over the weight.
-        highest: The largest of these.
-        fell: When it fell [s], or None.
+        peak: Largest force of a foot in a step, averaged over 20 ms and divided by the weight; mean over all steps.
+        highest: Maximum of these forces over all steps.
+        fell: Time of the fall [s], or None.
     """
 
     velocity: tuple[float, ...]
@@ -51,7 +52,7 @@ class Walk:
 
 
 def start(robot: Robot, seed: int) -> tuple[Array, Array]:
-    """Return (q, v) of the robot standing, with noise; without any for seed 0."""
+    """Return (q, v) of the standing robot with noise, or without noise for seed 0."""
     q, v = robot.q_nominal.copy(), np.zeros(robot.model.nv)
     if seed:
         random = np.random.default_rng(seed)
@@ -61,8 +62,8 @@ def start(robot: Robot, seed: int) -> tuple[Array, Array]:
     return q, v
 
 
-def judged(dt: float, poses: Array, forces: Array, weight: float, fell: float | None) -> Walk:
-    """Return what a walk was like from base poses (n, 3) x, y [m], yaw [rad] and forces of the feet (n, 2) [N]."""
+def evaluate(dt: float, poses: Array, forces: Array, weight: float, fell: float | None) -> Walk:
+    """Evaluate a walk from base poses (n, 3) x, y [m], yaw [rad], and forces of the feet (n, 2) [N]."""
     if fell is not None:
         return Walk((np.nan,) * 3, np.nan, np.nan, fell)
     begin = round(SETTLED / dt)
@@ -71,15 +72,15 @@ def judged(dt: float, poses: Array, forces: Array, weight: float, fell: float | 
     steps = np.diff(poses[:, :2], axis=0)
     c, s = np.cos(yaw[:-1]), np.sin(yaw[:-1])
     time = dt * len(steps)
-    ahead = (c * steps[:, 0] + s * steps[:, 1]).sum() / time
-    aside = (c * steps[:, 1] - s * steps[:, 0]).sum() / time
+    forward = (c * steps[:, 0] + s * steps[:, 1]).sum() / time
+    sideways = (c * steps[:, 1] - s * steps[:, 0]).sum() / time
     n = round(WINDOW / dt)
     peaks = [peak for foot in forces.T for peak in peaks_of(foot, n, weight)]
-    return Walk((ahead, aside, (yaw[-1] - yaw[0]) / time), float(np.mean(peaks)), float(np.max(peaks)), None)
+    return Walk((forward, sideways, (yaw[-1] - yaw[0]) / time), float(np.mean(peaks)), float(np.max(peaks)), None)
 
 
 def peaks_of(force: Array, n: int, weight: float) -> Iterator[float]:
-    """Yield the largest mean over ``n`` samples of every stance, over the weight; loads below a twentieth are none."""
+    """Yield the largest mean over ``n`` samples of each stance, divided by the weight. Loads below 5 % are ignored."""
     mean = np.convolve(force, np.full(n, 1.0 / n), mode="valid") / weight
     edges = np.flatnonzero(np.diff((mean > 0.05).astype(int)))
     for first, last in pairwise(edges):
@@ -89,7 +90,7 @@ def peaks_of(force: Array, n: int, weight: float) -> Iterator[float]:
 
 
 def walk_here(robot: Robot, file: Path, command: Array, seed: int, duration: float, contact: str) -> Walk:
-    """Return a walk in bipedsim."""
+    """Simulate a walk in bipedsim."""
     dt = 1e-3
     sim = Simulator(robot, contact=contact, physics_dt=dt, control_dt=dt, hardware={"coulomb_friction": FRICTION_LOSS})
     guard = Guard(make_controller("policy", robot, {"file": str(file)}, dt), robot)
@@ -101,14 +102,14 @@ def walk_here(robot: Robot, file: Path, command: Array, seed: int, duration: flo
     for i in range(n):
         observation = sim.step(guard.update(observation))
         if guard.fell_at is not None:
-            return judged(dt, poses, forces, robot.weight, guard.fell_at)
+            return evaluate(dt, poses, forces, robot.weight, guard.fell_at)
         poses[i] = *sim.q[:2], pin.rpy.matrixToRpy(pin.Quaternion(sim.q[3:7]).toRotationMatrix())[2]
         forces[i] = sim.contact.wrench[:, 2]
-    return judged(dt, poses, forces, robot.weight, None)
+    return evaluate(dt, poses, forces, robot.weight, None)
 
 
 def walk_there(robot: Robot, file: Path, command: Array, seed: int, duration: float, solref: float = 0.0) -> Walk:
-    """Return a walk in MuJoCo, with a configuration of unitree_rl_gym; ``solref`` as the option has it."""
+    """Simulate a walk in MuJoCo with a configuration of unitree_rl_gym; ``solref`` is described in the options."""
     import mujoco
     import torch
     import yaml
@@ -117,29 +118,29 @@ def walk_there(robot: Robot, file: Path, command: Array, seed: int, duration: fl
     values = yaml.safe_load(file.read_text())
     root = str(file.resolve().parents[3])
     model = mujoco.MjModel.from_xml_path(values["xml_path"].replace("{LEGGED_GYM_ROOT_DIR}", root))
-    finer = max(1, round(values["simulation_dt"] / (0.1 * solref))) if solref else 1
+    substeps = max(1, round(values["simulation_dt"] / (0.1 * solref))) if solref else 1
     if solref:
         model.geom_solref[:, 0] = solref
-    dt = model.opt.timestep = values["simulation_dt"] / finer
+    dt = model.opt.timestep = values["simulation_dt"] / substeps
     data = mujoco.MjData(model)
     policy = torch.jit.load(values["policy_path"].replace("{LEGGED_GYM_ROOT_DIR}", root))
     kp, kd, default = (np.array(values[key]) for key in ("kps", "kds", "default_angles"))
     q, v = start(robot, seed)
-    # pinocchio has the linear velocity of the base in its own axes, MuJoCo in the world's.
+    # pinocchio expresses the linear velocity of the base in the base frame, MuJoCo in the world.
     data.qpos[:] = [*q[:3], q[6], *q[3:6], *q[7:]]
     data.qvel[:] = [*pin.Quaternion(q[3:7]).toRotationMatrix() @ v[:3], *v[3:]]
     feet = [model.jnt_bodyid[model.joint(name).id] for name in _last_joints(robot)]
-    n, every = round(duration / dt), values["control_decimation"] * finer
+    n, every = round(duration / dt), values["control_decimation"] * substeps
     poses, forces = np.zeros((n, 3)), np.zeros((n, 2))
     action, target = np.zeros(len(default), dtype=np.float32), default.copy()
-    wrench, turn = np.zeros(6), np.zeros(9)
+    wrench, rotation = np.zeros(6), np.zeros(9)
     for i in range(n):
         if i % every == 0:
-            mujoco.mju_quat2Mat(turn, data.qpos[3:7])
+            mujoco.mju_quat2Mat(rotation, data.qpos[3:7])
             angle = 2.0 * np.pi * ((i + every) * dt % 0.8) / 0.8
-            seen = [
+            observation_parts = [
                 data.qvel[3:6] * values["ang_vel_scale"],
-                -turn[6:],
+                -rotation[6:],
                 command * values["cmd_scale"],
                 (data.qpos[7:] - default) * values["dof_pos_scale"],
                 data.qvel[6:] * values["dof_vel_scale"],
@@ -147,35 +148,35 @@ def walk_there(robot: Robot, file: Path, command: Array, seed: int, duration: fl
                 [np.sin(angle), np.cos(angle)],
             ]
             with torch.no_grad():
-                found = policy(torch.from_numpy(np.concatenate(seen).astype(np.float32)).unsqueeze(0))
-            action = found.numpy().squeeze()
+                output = policy(torch.from_numpy(np.concatenate(observation_parts).astype(np.float32)).unsqueeze(0))
+            action = output.numpy().squeeze()
             target = action * values["action_scale"] + default
         data.ctrl[:] = (target - data.qpos[7:]) * kp - data.qvel[6:] * kd
         mujoco.mj_step(model, data)
-        mujoco.mju_quat2Mat(turn, data.qpos[3:7])
-        if turn[8] < 0.5:
-            return judged(dt, poses, forces, robot.weight, i * dt)
-        poses[i] = *data.qpos[:2], np.arctan2(turn[3], turn[0])
+        mujoco.mju_quat2Mat(rotation, data.qpos[3:7])
+        if rotation[8] < 0.5:
+            return evaluate(dt, poses, forces, robot.weight, i * dt)
+        poses[i] = *data.qpos[:2], np.arctan2(rotation[3], rotation[0])
         for k in range(data.ncon):
             bodies = model.geom_bodyid[data.contact[k].geom]
             for side, foot in enumerate(feet):
                 if foot in bodies and 0 in bodies:
                     mujoco.mj_contactForce(model, data, k, wrench)
                     forces[i, side] += wrench[0]
-    return judged(dt, poses, forces, robot.weight, None)
+    return evaluate(dt, poses, forces, robot.weight, None)
 
 
 def _last_joints(robot: Robot) -> list[str]:
     return [robot.model.names[sole.joint_id] for sole in robot.soles]
 
 
-def _one(job: tuple[str, Path, Path, tuple[float, ...], int, float, str, float]) -> tuple[Walk, Walk]:
+def _walk_in_both(job: tuple[str, Path, Path, tuple[float, ...], int, float, str, float]) -> tuple[Walk, Walk]:
     _, robot_file, policy, command, seed, duration, contact, solref = job
     robot = load_robot(str(robot_file))
-    asked = np.array(command)
+    velocity = np.array(command)
     return (
-        walk_here(robot, policy, asked, seed, duration, contact),
-        walk_there(robot, policy, asked, seed, duration, solref),
+        walk_here(robot, policy, velocity, seed, duration, contact),
+        walk_there(robot, policy, velocity, seed, duration, solref),
     )
 
 
@@ -189,24 +190,24 @@ COMMANDS = {
 
 
 def row(what: str, here: list[Walk], there: list[Walk]) -> str:
-    """Return a row of the table: means over the walks that did not fall."""
+    """Return a row of the table with means over the walks without a fall."""
 
-    def mean(walks: list[Walk], of: Any) -> Any:
-        good = [of(walk) for walk in walks if walk.fell is None]
-        return np.mean(good, axis=0) if good else np.full(3, np.nan)
+    def mean(walks: list[Walk], value_of: Any) -> Any:
+        values = [value_of(walk) for walk in walks if walk.fell is None]
+        return np.mean(values, axis=0) if values else np.full(3, np.nan)
 
-    def said(walks: list[Walk]) -> str:
+    def cells(walks: list[Walk]) -> str:
         velocity = mean(walks, lambda walk: walk.velocity)
         speeds = ", ".join(f"{x:+.3f}" for x in velocity)
         peak, highest = mean(walks, lambda walk: (walk.peak, walk.highest, 0.0))[:2]
         fell = sum(walk.fell is not None for walk in walks)
         return f"{speeds} | {peak:.2f}, {highest:.2f} | {len(walks) - fell} of {len(walks)}"
 
-    return f"| {what} | {said(here)} | {said(there)} |"
+    return f"| {what} | {cells(here)} | {cells(there)} |"
 
 
 def main() -> None:
-    """Print the table."""
+    """Simulate all walks and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "robots", nargs="+", help="NAME=ROBOT.YAML=CONFIG: a robot and its file of deploy/deploy_mujoco/configs"
@@ -229,10 +230,10 @@ def main() -> None:
         name, robot, policy = text.split("=")
         for command in args.commands:
             for seed in range(args.seeds):
-                what = f"{name}, {command}"
-                where = Path(robot), Path(policy)
-                how = args.duration, args.contact_model, args.solref
-                jobs.append((what, *where, COMMANDS[command], seed, *how))
+                label = f"{name}, {command}"
+                files = Path(robot), Path(policy)
+                settings = args.duration, args.contact_model, args.solref
+                jobs.append((label, *files, COMMANDS[command], seed, *settings))
     table = [
         "| | bipedsim: vx, vy, wz | peak, highest | upright | MuJoCo: vx, vy, wz | peak, highest | upright |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -240,7 +241,7 @@ def main() -> None:
     print(*table, sep="\n")
     results: dict[str, list[tuple[Walk, Walk]]] = {}
     with ProcessPoolExecutor(args.jobs) as pool:
-        for job, pair in zip(jobs, pool.map(_one, jobs), strict=True):
+        for job, pair in zip(jobs, pool.map(_walk_in_both, jobs), strict=True):
             results.setdefault(job[0], []).append(pair)
             if len(results[job[0]]) == args.seeds:
                 here, there = map(list, zip(*results[job[0]], strict=True))

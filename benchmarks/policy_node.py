@@ -1,8 +1,9 @@
-"""Learned policies as nodes, with a recorder: `python benchmarks/policy_node.py --help`.
+"""Run learned policies as ROS nodes with a recorder: `python benchmarks/policy_node.py --help`.
 
-Each run is a bring-up of its own: sim_node, controller_node with the controller `policy`, which sends impedances at the
-rate of its deployment file, commander_node, which asks for velocities in turn, and recorder_node. What was in time is
-read from the bag: the step in which the drives followed each command. Exit code 1 where a robot fell.
+Each run is a separate launch with four nodes. The node sim_node simulates. The node controller_node runs the controller
+`policy`, which sends impedances at the rate of its deployment file. The node commander_node requests velocities in
+turn, and recorder_node records. The bag shows in which step the drives followed each command, and thus whether it was
+in time. The exit code is 1 if a robot fell.
 """
 
 from __future__ import annotations
@@ -33,18 +34,19 @@ from bipedsim.recording import Recording, load_recording
 
 COUNTS = re.compile(r"received=(\d+) written=(\d+) dropped=(\d+) lost=(\d+)")
 DT = 1e-3
-"""Tick of the bring-ups [s]."""
+"""Control period of the launches [s]."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """When the drives followed the commands of a run.
+    """Timing of the commands in a run.
 
     Attributes:
-        commands: How many were due, one a period of the policy.
-        in_time: How many were followed in the step after the state that they answer.
-        p99_ms, worst_ms: How much later than that: 99 % are below, and the latest [ms]; a period where one never came.
-        not_recorded: Ticks that the bag lacks.
+        commands: Number of commands due, one per period of the policy.
+        in_time: Number of commands that were followed in the step after the state to which they respond.
+        p99_ms, worst_ms: Delay after that step, 99th percentile and maximum [ms]. A missing command counts as one
+            period.
+        not_recorded: Number of ticks missing in the bag.
     """
 
     commands: int
@@ -56,21 +58,22 @@ class Timing:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run.
+    """Results of a run.
 
     Attributes:
-        number: Of the run; the order of its velocities and the seed of its noise follow from it.
-        clock: Of the bring-up.
-        asked: Velocities, in their order.
-        fell: When it fell [s], or None.
-        distance: How far it came [m].
-        factor: Simulated time over the time it took.
-        overruns: Ticks that came late, of ``ticks``.
-        lateness_us, round_trip_us: Of the ticks, and from a state out to a command in: 99 % of them are below [us].
-        timing: Of the commands; None where nothing was recorded.
-        received, lost: Messages that the recorder has, and that it knows to be missing.
-        urgent: Whether the loop had a real-time priority.
-        verdict: Of the summary; what went wrong where there is none.
+        number: Number of the run. It determines the order of the velocities and the seed of the noise.
+        clock: Clock of the launch.
+        asked: Commanded velocities, in order.
+        fell: Time of the fall [s], or None.
+        distance: Distance walked [m].
+        factor: Simulated time divided by wall time.
+        overruns: Number of late ticks, out of ``ticks``.
+        lateness_us, round_trip_us: 99th percentiles of the lateness of ticks, and of the time from a state to the
+            command [us].
+        timing: Timing of the commands; None without a recording.
+        received, lost: Number of messages that the recorder received, and that it knows to be missing.
+        urgent: Whether the loop had real-time priority.
+        verdict: Verdict of the summary, or the reason for a missing summary.
     """
 
     number: int
@@ -91,7 +94,7 @@ class Outcome:
 
 
 def schedule(asked: Sequence[str], duration: float) -> list[dict[str, float]]:
-    """Return the velocities of a scenario: equal shares of ``duration`` [s] each."""
+    """Return the velocities of a scenario, each for an equal part of ``duration`` [s]."""
     share = duration / len(asked)
     return [
         {"at": round(k * share, 3), **dict(zip(("vx", "vy", "wz"), COMMANDS[name], strict=True))}
@@ -100,21 +103,21 @@ def schedule(asked: Sequence[str], duration: float) -> list[dict[str, float]]:
 
 
 def timing(recording: Recording, every: int) -> Timing:
-    """Return when commands that are due at every so many ticks, from t = 0 on, were followed."""
+    """Return the timing of commands that are due every ``every`` ticks, starting at t = 0."""
     tick = np.round(recording.t / DT).astype(int)
     followed: Array = np.nan_to_num(recording.setpoint.reshape(len(tick), -1), nan=np.inf)
     changed = tick[1:][(followed[1:] != followed[:-1]).any(axis=1)]
-    # The row of tick n holds what was followed over the step to it: the answer to tick n - 1.
+    # The row of tick n has the setpoint of the step that ends there, which responds to tick n - 1.
     answered = np.r_[changed, tick[-1] + every] - 1
     due = np.arange(0, tick[-1], every)
     late = np.minimum(answered[np.searchsorted(answered, due)] - due, every)
-    lacks = int(tick[-1] - tick[0] + 1 - len(np.unique(tick)))
+    missing_ticks = int(tick[-1] - tick[0] + 1 - len(np.unique(tick)))
     p99, worst = (round(float(value) * DT * 1e3, 3) for value in (np.quantile(late, 0.99), late.max()))
-    return Timing(len(due), int((late == 0).sum()), p99, worst, lacks)
+    return Timing(len(due), int((late == 0).sum()), p99, worst, missing_ticks)
 
 
 def bring_up(args: argparse.Namespace, number: int, every: int, folder: Path) -> Outcome:
-    """Bring a robot up once, and return what became of it."""
+    """Launch the robot once and return the results."""
     first = number % len(args.commands)
     asked = (*args.commands[first:], *args.commands[:first])
     scenario = folder.parent / "asked.yaml"
@@ -123,19 +126,19 @@ def bring_up(args: argparse.Namespace, number: int, every: int, folder: Path) ->
     command += ["--set", f"file={args.policy}", "--scenario", str(scenario), "--duration", str(args.duration)]
     command += ["--clock", args.clock, "--record", str(folder), "--overwrite", "--seed", str(number)]
     command += ["--hardware", args.hardware]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    counts = COUNTS.search(done.stdout)
+    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    counts = COUNTS.search(process.stdout)
     received, lost = (int(counts[1]), int(counts[4])) if counts else (None, None)
-    urgent = "SCHED_FIFO" in done.stdout
+    urgent = "SCHED_FIFO" in process.stdout
     try:
         summary = json.loads((folder / "summary.json").read_text())
     except (OSError, ValueError):
-        said = (done.stdout.strip().splitlines() or ["it said nothing"])[-1]
-        return Outcome(number, args.clock, asked, *(None,) * 8, received, lost, urgent, f"no summary: {said}")
+        last_line = (process.stdout.strip().splitlines() or ["it said nothing"])[-1]
+        return Outcome(number, args.clock, asked, *(None,) * 8, received, lost, urgent, f"no summary: {last_line}")
     values = [summary[name] for name in ("fell_at_s", "distance_m", "real_time_factor", "overruns", "ticks")]
     values += [(summary[name] or {}).get("p99") for name in ("lateness_us", "round_trip_us")]
-    when = timing(load_recording(folder / "bag"), every)
-    return Outcome(number, args.clock, asked, *values, when, received, lost, urgent, summary["verdict"])
+    command_timing = timing(load_recording(folder / "bag"), every)
+    return Outcome(number, args.clock, asked, *values, command_timing, received, lost, urgent, summary["verdict"])
 
 
 COLUMNS = (
@@ -152,64 +155,66 @@ COLUMNS = (
 )
 
 
-def row(one: Outcome) -> str:
-    """Return a row of the table."""
+def row(outcome: Outcome) -> str:
+    """Return a row of the table for one run."""
 
-    def said(value: float | None, form: str = "") -> str:
+    def text(value: float | None, form: str = "") -> str:
         return "" if value is None else format(value, form)
 
-    cells = [said(one.number), said(one.distance, ".2f"), said(one.factor, ".3f")]
-    when = one.timing
-    cells += [f"{when.in_time} of {when.commands}", f"{when.p99_ms:g}, {when.worst_ms:g}"] if when else ["", ""]
+    cells = [text(outcome.number), text(outcome.distance, ".2f"), text(outcome.factor, ".3f")]
+    delays = outcome.timing
+    cells += (
+        [f"{delays.in_time} of {delays.commands}", f"{delays.p99_ms:g}, {delays.worst_ms:g}"] if delays else ["", ""]
+    )
     cells += [
-        f"{said(one.overruns)} of {said(one.ticks)}",
-        said(one.lateness_us, ".0f"),
-        said(one.round_trip_us, ".0f"),
+        f"{text(outcome.overruns)} of {text(outcome.ticks)}",
+        text(outcome.lateness_us, ".0f"),
+        text(outcome.round_trip_us, ".0f"),
     ]
-    cells += [f"{said(one.lost)} of {said(one.received)}", one.verdict]
+    cells += [f"{text(outcome.lost)} of {text(outcome.received)}", outcome.verdict]
     return f"| {' | '.join(cells)} |"
 
 
 def fell(outcomes: Sequence[Outcome]) -> int:
-    """Return how many fell, or have no summary."""
-    return sum(one.fell is not None or one.distance is None for one in outcomes)
+    """Return the number of runs with a fall or without a summary."""
+    return sum(outcome.fell is not None or outcome.distance is None for outcome in outcomes)
 
 
 def report(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
-    """Return the table and what it is of."""
-    timings = [one.timing for one in outcomes if one.timing is not None]
-    due, good = sum(one.commands for one in timings), sum(one.in_time for one in timings)
+    """Return the report: settings, table and totals."""
+    timings = [outcome.timing for outcome in outcomes if outcome.timing is not None]
+    due, in_time = sum(delays.commands for delays in timings), sum(delays.in_time for delays in timings)
     lines = [", ".join(f"{key} {value}" for key, value in about.items()), ""]
     lines += [f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|", *map(row, outcomes), ""]
-    urgent = sum(one.urgent for one in outcomes)
+    urgent = sum(outcome.urgent for outcome in outcomes)
     lines.append(
-        f"{len(outcomes) - fell(outcomes)} of {len(outcomes)} did not fall; {good} of {due} commands in time; "
+        f"{len(outcomes) - fell(outcomes)} of {len(outcomes)} did not fall; {in_time} of {due} commands in time; "
         f"{urgent} of {len(outcomes)} with a real-time priority."
     )
     return "\n".join(lines) + "\n"
 
 
-def kept(output: Path | None, about: dict[str, Any]) -> list[Outcome]:
-    """Return the runs of a report that is to be gone on with.
+def stored_outcomes(output: Path | None, about: dict[str, Any]) -> list[Outcome]:
+    """Return the runs of an existing report, which is to be continued.
 
     Raises:
-        SystemExit: It is of something else.
+        SystemExit: The report has other settings.
     """
     if output is None or not output.exists():
         return []
-    found = json.loads(output.read_text())
-    if {key: found["about"].get(key) for key in about if key != "date"} != {
+    report_data = json.loads(output.read_text())
+    if {key: report_data["about"].get(key) for key in about if key != "date"} != {
         key: value for key, value in about.items() if key != "date"
     }:
-        raise SystemExit(f"{output}: runs of something else ({found['about']}); give another file")
+        raise SystemExit(f"{output}: runs of something else ({report_data['about']}); give another file")
     return [
-        Outcome(**{**one, "asked": tuple(one["asked"]), "timing": one["timing"] and Timing(**one["timing"])})
-        for one in found["runs"]
+        Outcome(**{**run, "asked": tuple(run["asked"]), "timing": run["timing"] and Timing(**run["timing"])})
+        for run in report_data["runs"]
     ]
 
 
 def main() -> int:
-    """Print the table; return 1 where a robot fell or a run has no summary."""
+    """Run the benchmark and print the table. Return 1 if a robot fell or a run has no summary."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("robot", help="name, or path of a robot.yaml")
     parser.add_argument("policy", type=Path, help="deployment file")
@@ -244,15 +249,15 @@ def main() -> int:
         "duration": f"{args.duration:g} s",
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
-    outcomes = kept(args.output, about)
+    outcomes = stored_outcomes(args.output, about)
     print(f"| {' | '.join(COLUMNS)} |\n" + "| --- " * len(COLUMNS) + "|")
     with tempfile.TemporaryDirectory(prefix="bipedsim_policy_") as folder:
         for number in range(len(outcomes), args.runs):
             outcomes.append(bring_up(args, number, every, Path(folder) / "run"))
             print(row(outcomes[-1]), flush=True)
             if args.output:
-                whole = {"about": about, "runs": [asdict(one) for one in outcomes]}
-                args.output.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+                report_data = {"about": about, "runs": [asdict(outcome) for outcome in outcomes]}
+                args.output.write_text(json.dumps(report_data, indent=1) + "\n", encoding="utf-8")
                 args.output.with_suffix(".md").write_text(report(outcomes, about), encoding="utf-8")
     print(report(outcomes, about).splitlines()[-1])
     return 1 if fell(outcomes) else 0

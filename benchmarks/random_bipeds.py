@@ -1,9 +1,9 @@
-"""Random bipeds that fall among objects under every contact model: `python benchmarks/random_bipeds.py --help`.
+"""Let random bipeds fall among objects under every contact model: `python benchmarks/random_bipeds.py --help`.
 
-A biped is a box on two legs of five or six joints, with random masses, lengths, limits and soles of 3 to 12 vertices.
-It falls without torques, tilted and spinning, beside up to three objects that are thrown, too. The judges are not the
-simulator's: energy by pinocchio's mass matrix, depths by coal's distances, time by the clock of the process. The
-monitors of the simulator judge each step (`bipedsim.sim.monitors`). The same numbers give the same bipeds.
+A biped is a box on two legs with five or six joints each. Masses, lengths, limits and the soles of 3 to 12 vertices are
+random. It falls without torques, tilted and spinning, together with up to three thrown objects. The checks are
+independent of the simulator: energy by pinocchio's mass matrix, depths by coal's distances, times by the process clock.
+In addition, the simulator's monitors check each step (`bipedsim.sim.monitors`). The same seeds give the same bipeds.
 """
 
 from __future__ import annotations
@@ -36,36 +36,37 @@ from bipedsim.sim import MONITORS, Simulator
 STEP = 1e-3
 SECONDS = 3.0
 WARM = 20
-"""Steps at the start whose time is not judged: arrays are touched for the first time."""
+"""Number of initial steps whose time is not checked, because their arrays are used for the first time."""
 LONGEST = 0.05
-"""CPU time [s] of a step."""
+"""Maximum CPU time of a step [s]."""
 BALANCE = 1e-9
-"""Momentum error of a step that was taken whole, as a share of its largest term."""
+"""Maximum momentum error of a step without sub-steps, relative to its largest term."""
 DEEPEST = 1e-3
-"""How deep [m] a body that rests may be in the ground or in another one."""
+"""Maximum depth of a body at rest in the ground or in another body [m]."""
 AT_REST = 0.01
-"""Speed [m/s, rad/s] below which everything stays over the last tenth of a second where it rests."""
+"""Maximum speed of everything over the last tenth of a run for it to be at rest [m/s, rad/s]."""
 GAIN = 0.01
-"""Energy above that of the start, as a share of what the robot and the objects began with above the ground."""
+"""Maximum energy increase, relative to the initial energy of robot and objects above the ground."""
 EVERY = 5
-"""Steps between two looks at the energy."""
+"""Number of steps between two checks of the energy."""
 GROUND = "the ground"
 
 
 @dataclass
 class Outcome:
-    """How one biped fared.
+    """Results of one biped.
 
     Attributes:
-        number, model: Which.
-        steps, unresolved: Physics steps, and those without an answer.
+        number, model: Number of the biped, and contact model.
+        steps, unresolved: Number of physics steps, and of those without a solution.
         slowest: CPU time of the slowest step [s].
-        operations: The most that a step took of its budget. spent: Steps that took more than half of it.
-        balance: Largest momentum error of a step that was taken whole, as a share of its largest term.
-        gain: Largest energy above that of the start, as a share of it.
-        rests: Whether everything rested at the end.
-        depth: Largest depth of a body in the ground or in another one at the end [m], and which.
-        violations: What must not be.
+        operations: Maximum part of its operation budget that a step used.
+        spent: Number of steps that used more than half of their budget.
+        balance: Largest momentum error of a step without sub-steps, relative to its largest term.
+        gain: Largest energy increase since the start, relative to the initial energy.
+        rests: Whether everything was at rest at the end.
+        depth, where: Largest final depth of a body in the ground or in another one [m], and their names.
+        violations: Failed checks.
     """
 
     number: int
@@ -84,12 +85,12 @@ class Outcome:
 
 
 def _link(name: str, mass: float, size: Array, z: float, geometry: str = "") -> str:
-    """Return a link with the inertia of a box of this ``size`` (3,), and its geometry, about ``z`` above its frame."""
+    """Return a link with the inertia of a box of ``size`` (3,) and with its geometry, both at height ``z``."""
     ixx, iyy, izz = mass / 12.0 * (size @ size - size**2)
-    at = f'<origin xyz="0 0 {z}"/>'
+    origin = f'<origin xyz="0 0 {z}"/>'
     inertia = f'<inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>'
-    shape = f"<collision>{at}<geometry>{geometry}</geometry></collision>" if geometry else ""
-    return f'<link name="{name}"><inertial>{at}<mass value="{mass}"/>{inertia}</inertial>{shape}</link>'
+    shape = f"<collision>{origin}<geometry>{geometry}</geometry></collision>" if geometry else ""
+    return f'<link name="{name}"><inertial>{origin}<mass value="{mass}"/>{inertia}</inertial>{shape}</link>'
 
 
 def _box(size: Array) -> str:
@@ -104,17 +105,17 @@ def sole(rng: np.random.Generator, length: float, width: float) -> Array:
 
 
 def write_biped(rng: np.random.Generator, folder: Path) -> Path:
-    """Write a random biped and return its robot.yaml."""
+    """Write a random biped and return the path of its robot.yaml."""
     mass, leg = float(np.exp(rng.uniform(np.log(4.0), np.log(120.0)))), rng.uniform(0.2, 1.0)
-    share = rng.dirichlet([8.0, 4.0, 3.0, 1.0])
-    trunk, thigh, shank, foot = mass * share * [1.0, 0.5, 0.5, 0.5]
+    fractions = rng.dirichlet([8.0, 4.0, 3.0, 1.0])
+    trunk, thigh, shank, foot = mass * fractions * [1.0, 0.5, 0.5, 0.5]
     hip, knuckle = 0.02 * mass, np.full(3, 0.05 * leg + 0.02)
     size = leg * rng.uniform([0.2, 0.3, 0.3], [0.5, 0.6, 0.9])
     upper = rng.uniform(0.4, 0.6) * leg
     lower, radius = leg - upper, leg * rng.uniform(0.04, 0.09)
     block = leg * rng.uniform([0.2, 0.1, 0.04], [0.45, 0.2, 0.1])
     effort = 3.0 * mass * leg
-    # Name, what moves, where it is below its parent, axis and limits; a yaw joint is left out of half of them.
+    # Entries: name, child link, distance below the parent, axis and limits. Half of the bipeds have no yaw joint.
     chain = [
         ("hip_yaw", "y", 0.0, "0 0 1", (-0.6, 0.6)),
         ("hip_roll", "h", 0.0, "1 0 0", (-0.6, 0.6)),
@@ -127,27 +128,27 @@ def write_biped(rng: np.random.Generator, folder: Path) -> Path:
     vertices = sole(rng, block[0], block[1])
     for side, y in (("l", 0.5 * size[1]), ("r", -0.5 * size[1])):
         for name, mass_of, length in (("t", thigh, upper), ("s", shank, lower)):
-            around = np.array([2.0 * radius, 2.0 * radius, length])
+            size_of_box = np.array([2.0 * radius, 2.0 * radius, length])
             cylinder = f'<cylinder radius="{radius}" length="{0.7 * length}"/>'
-            parts.append(_link(f"{side}_{name}", mass_of, around, -0.5 * length, cylinder))
+            parts.append(_link(f"{side}_{name}", mass_of, size_of_box, -0.5 * length, cylinder))
         parts.append(_link(f"{side}_f", foot, block, -0.5 * block[2], _box(block)))
         parent = "base"
         for name, child, below, axis, (low, high) in chain:
             if child in "yha":
                 parts.append(_link(f"{side}_{child}", hip, knuckle, 0.0))
-            at = f"0 {y} 0" if parent == "base" else f"0 0 {-below}"
+            origin = f"0 {y} 0" if parent == "base" else f"0 0 {-below}"
             parts.append(
                 f'<joint name="{side}_{name}" type="revolute"><parent link="{parent}"/><child link="{side}_{child}"/>'
-                f'<origin xyz="{at}"/><axis xyz="{axis}"/>'
+                f'<origin xyz="{origin}"/><axis xyz="{axis}"/>'
                 f'<limit lower="{low}" upper="{high}" effort="{effort}" velocity="30"/></joint>'
             )
             parent = f"{side}_{child}"
     mu = float(np.exp(rng.uniform(np.log(0.05), np.log(2.0))))
     contact = {"friction_static": mu, "friction_dynamic": float(mu * rng.uniform(0.6, 1.0))}
-    # What is higher above the sole than OF_SOLE of the simulator is a body of its own, however small the sole is.
+    # The sole is farther below the block than OF_SOLE of the simulator, so the block is always a separate body.
     place = {"xyz": [0.0, 0.0, -float(block[2]) - 0.006]}
     mirrored = (vertices * [1.0, -1.0])[::-1]
-    described = {
+    description = {
         "name": "biped",
         "description": "a random biped",
         "urdf": "robot.urdf",
@@ -161,16 +162,16 @@ def write_biped(rng: np.random.Generator, folder: Path) -> Path:
         "posture": {".*_hip_pitch": -0.3, ".*_knee": 0.6, ".*_ankle_pitch": -0.3},
     }
     if rng.random() < 0.5:
-        described["self_collision"] = [["l_t", "r_t"], ["l_s", "r_s"]]
+        description["self_collision"] = [["l_t", "r_t"], ["l_s", "r_s"]]
     (folder / "robot.urdf").write_text(f'<robot name="biped">{"".join(parts)}</robot>', encoding="utf-8")
     path = folder / "robot.yaml"
-    path.write_text(yaml.safe_dump(described), encoding="utf-8")
+    path.write_text(yaml.safe_dump(description), encoding="utf-8")
     return path
 
 
 def objects_beside(rng: np.random.Generator, mass: float, height: float) -> list[ObjectConfig]:
-    """Return up to three objects that are thrown at the robot or lie beside it."""
-    found = []
+    """Return up to three objects that are thrown at the robot or start near it."""
+    objects = []
     for k in range(rng.integers(0, 4)):
         size = height * rng.uniform(0.05, 0.2)
         shapes: list[dict[str, Any]] = [
@@ -178,44 +179,44 @@ def objects_beside(rng: np.random.Generator, mass: float, height: float) -> list
             {"shape": "box", "size": tuple(size * rng.uniform(0.5, 2.0, 3))},
             {"shape": "cylinder", "radius": size, "length": size * rng.uniform(0.3, 3.0)},
         ]
-        angle, far = rng.uniform(-np.pi, np.pi), height * rng.uniform(0.8, 2.0)
-        away = np.array([np.cos(angle), np.sin(angle), 0.0])
-        found.append(
+        angle, distance = rng.uniform(-np.pi, np.pi), height * rng.uniform(0.8, 2.0)
+        direction = np.array([np.cos(angle), np.sin(angle), 0.0])
+        objects.append(
             ObjectConfig(
                 name=f"object_{k}",
                 mass=mass * float(10.0 ** rng.uniform(-2.5, 0.0)),
-                position=tuple(far * away + [0.0, 0.0, 2.0 * size + 0.5 * height * k]),
+                position=tuple(distance * direction + [0.0, 0.0, 2.0 * size + 0.5 * height * k]),
                 rpy=tuple(rng.uniform(-3.0, 3.0, 3)),
-                velocity=tuple(rng.uniform(0.0, 6.0) * -away + [0.0, 0.0, rng.uniform(-1.0, 2.0)]),
+                velocity=tuple(rng.uniform(0.0, 6.0) * -direction + [0.0, 0.0, rng.uniform(-1.0, 2.0)]),
                 angular_velocity=tuple(rng.uniform(-15.0, 15.0, 3)),
                 friction_static=float(np.exp(rng.uniform(np.log(0.05), np.log(2.0)))),
                 restitution=float(rng.choice([0.0, 0.5])),
                 **shapes[rng.integers(3)],
             )
         )
-    return found
+    return objects
 
 
 def thrown(number: int, model: str, folder: Path) -> Simulator:
-    """Return the biped ``number`` at its start under a contact model, all kernels loaded."""
+    """Return biped ``number`` at its start under a contact model, with all kernels loaded."""
     rng = np.random.default_rng(number)
     robot = load_robot(write_biped(rng, folder))
     height = float(robot.q_nominal[2])
     hardware = {"stop_restitution": float(rng.choice([0.0, 0.5])), "body_restitution": float(rng.choice([0.0, 0.4]))}
     objects = objects_beside(rng, robot.mass, height)
     q, v = robot.q_nominal.copy(), np.concatenate([rng.normal(size=6), 2.0 * rng.normal(size=robot.nu)])
-    # Half of them are dropped, the others thrown.
+    # Half of the bipeds are dropped with small velocities, the others are thrown.
     if rng.random() < 0.5:
         v *= 0.2
-    turn = pin.exp3(rng.normal(size=3) * rng.choice([0.3, 1.0]))
-    q[3:7] = pin.Quaternion(turn).coeffs()
+    rotation = pin.exp3(rng.normal(size=3) * rng.choice([0.3, 1.0]))
+    q[3:7] = pin.Quaternion(rotation).coeffs()
     q[2] += rng.uniform(0.0, 0.5) * height
     while True:
         try:
             sim = Simulator(robot, contact=model, physics_dt=STEP, hardware=hardware, objects=objects)
             break
         except ConfigError:
-            # Two of them are in one place.
+            # Two objects overlap, so one is removed.
             objects.pop()
     while True:
         try:
@@ -224,12 +225,12 @@ def thrown(number: int, model: str, folder: Path) -> Simulator:
             sim.reset(q, v)
             return sim
         except ConfigError:
-            # In the ground, or in an object.
+            # The robot overlaps the ground or an object, so it starts higher.
             q[2] += 0.1 * height
 
 
 class Judge:
-    """Energy and depths of a simulation, by pinocchio and coal."""
+    """Compute energy and depths of a simulation with pinocchio and coal, independently of the simulator."""
 
     def __init__(self, sim: Simulator, folder: Path) -> None:
         self._sim = sim
@@ -238,12 +239,12 @@ class Judge:
         urdf = str(folder / "robot.urdf")
         self._geometry = pin.buildGeomFromUrdf(self._model, urdf, pin.GeometryType.COLLISION)
         self._places = pin.GeometryData(self._geometry)
-        self._shapes: list[Any] = [] if sim.objects is None else [_coal(one) for one in sim.objects.configs]
+        self._shapes: list[Any] = [] if sim.objects is None else [_coal(config) for config in sim.objects.configs]
         self._floor = coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
         self.begun = self.energy()
 
     def energy(self) -> float:
-        """Return kinetic and potential energy of robot and objects, and of rotors, above the ground [J]."""
+        """Return kinetic and potential energy of robot, rotors and objects above the ground [J]."""
         sim = self._sim
         M = pin.crba(self._model, self._data, sim.q)
         M = np.triu(M) + np.triu(M, 1).T
@@ -257,31 +258,37 @@ class Judge:
         return float(total)
 
     def deepest(self) -> tuple[float, str]:
-        """Return how deep any body is in the ground or in another one [m], and which; pairs of the robot aside."""
+        """Return the largest depth of a body in the ground or another one [m], and their names.
+
+        Pairs of the robot's own bodies are excluded.
+        """
         sim = self._sim
         pin.updateGeometryPlacements(self._model, self._data, self._geometry, self._places, sim.q)
-        named = [(one.name, one.geometry, self._places.oMg[i]) for i, one in enumerate(self._geometry.geometryObjects)]
+        named = [
+            (geometry_object.name, geometry_object.geometry, self._places.oMg[i])
+            for i, geometry_object in enumerate(self._geometry.geometryObjects)
+        ]
         poses = np.zeros((0, 7)) if sim.objects is None else sim.objects.states()[:, :7]
         free = [
-            (one.name, shape, pin.XYZQUATToSE3(pose))
-            for one, shape, pose in zip(sim.objects.configs if sim.objects else (), self._shapes, poses, strict=True)
+            (config.name, shape, pin.XYZQUATToSE3(pose))
+            for config, shape, pose in zip(sim.objects.configs if sim.objects else (), self._shapes, poses, strict=True)
         ]
-        pairs = [(one, (GROUND, self._floor, pin.SE3.Identity())) for one in [*named, *free]]
-        pairs += [(one, other) for one in named for other in free]
-        pairs += [(one, other) for i, one in enumerate(free) for other in free[:i]]
+        pairs = [(body, (GROUND, self._floor, pin.SE3.Identity())) for body in [*named, *free]]
+        pairs += [(body, other_body) for body in named for other_body in free]
+        pairs += [(body, other_body) for i, body in enumerate(free) for other_body in free[:i]]
         worst, where = 0.0, ""
-        for (name, shape, pose), (other, obstacle, place) in pairs:
+        for (name, shape, pose), (obstacle_name, obstacle, obstacle_pose) in pairs:
             result = coal.DistanceResult()
             gap = coal.distance(
                 shape,
                 coal.Transform3s(pose.rotation, pose.translation),
                 obstacle,
-                coal.Transform3s(place.rotation, place.translation),
+                coal.Transform3s(obstacle_pose.rotation, obstacle_pose.translation),
                 coal.DistanceRequest(),
                 result,
             )
             if -gap > worst:
-                worst, where = -gap, f"{name} in {other}"
+                worst, where = -gap, f"{name} in {obstacle_name}"
         return worst, where
 
 
@@ -293,7 +300,7 @@ def _coal(config: ObjectConfig) -> Any:
 
 
 def fall(number: int, model: str, seconds: float = SECONDS) -> Outcome:
-    """Return how the biped ``number`` fared under the contact model ``model``."""
+    """Simulate biped ``number`` under the contact model ``model`` and return the results."""
     outcome = Outcome(number, model)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -303,22 +310,22 @@ def fall(number: int, model: str, seconds: float = SECONDS) -> Outcome:
     worst = sim.monitors._monitored.worst
     torque = np.zeros(sim.robot.nu)
     steps = round(seconds / STEP)
-    moved, times = 0.0, np.zeros(steps)
+    max_speed, times = 0.0, np.zeros(steps)
     for k in range(steps):
-        before = worst[0]
+        previous_worst = worst[0]
         worst[0] = -np.inf
-        begun = time.process_time()
+        step_start = time.process_time()
         try:
             sim.advance(torque)
         except DivergenceError as error:
             outcome.violations.append(f"diverged at {sim.t:.3f} s: {error}")
             break
-        times[k] = time.process_time() - begun
+        times[k] = time.process_time() - step_start
         outcome.operations = max(outcome.operations, sim.operations)
         outcome.spent += sim.operations > 0.5 * STEP_BUDGET
         if sim.stepper.landed == 0.0:
             outcome.balance = max(outcome.balance, float(worst[0]))
-        worst[0] = max(worst[0], before)
+        worst[0] = max(worst[0], previous_worst)
         outcome.steps = k + 1
         if not (np.isfinite(sim.q).all() and np.isfinite(sim.v).all()):
             outcome.violations.append(f"not finite at {sim.t:.3f} s")
@@ -327,15 +334,15 @@ def fall(number: int, model: str, seconds: float = SECONDS) -> Outcome:
             outcome.gain = max(outcome.gain, judge.energy() / judge.begun - 1.0)
         if k >= 0.9 * steps:
             speeds = [sim.v] if sim.objects is None else [sim.v, sim.objects.world.bodies.v, sim.objects.world.bodies.w]
-            moved = max(moved, *(float(np.abs(one).max()) for one in speeds))
+            max_speed = max(max_speed, *(float(np.abs(array).max()) for array in speeds))
     outcome.slowest = float(times[WARM:].max(initial=0.0))
     if outcome.slowest > LONGEST:
-        outcome.slowest = float(again(number, model, times)[WARM:].max())
+        outcome.slowest = float(faster_times(number, model, times)[WARM:].max())
     outcome.unresolved = sim.contact.unresolved
     outcome.depth, outcome.where = judge.deepest()
-    outcome.rests = moved < AT_REST
+    outcome.rests = max_speed < AT_REST
     outcome.violations += violations(outcome)
-    # The momentum is judged here, and more strictly.
+    # The monitor of momentum is excluded, because its check above is stricter.
     outcome.violations += [
         f"{name} {figure['worst']:.3g}"
         for name, figure in sim.monitors.figures().items()
@@ -344,24 +351,24 @@ def fall(number: int, model: str, seconds: float = SECONDS) -> Outcome:
     return outcome
 
 
-def again(number: int, model: str, times: Array) -> Array:
-    """Return the shorter ones of the ``times`` (N,) of steps [s], and of those of the same fall once more.
+def faster_times(number: int, model: str, times: Array) -> Array:
+    """Repeat a fall and return for each step the shorter of both times (N,) [s].
 
-    Other programs take a processor's cache, so that a step may take several times its own time, but seldom twice.
+    Other programs displace the processor's cache. A step can then take several times longer, but rarely twice.
     """
     with tempfile.TemporaryDirectory() as name:
         sim = thrown(number, model, Path(name))
     torque, shorter = np.zeros(sim.robot.nu), times.copy()
-    # To the last slow one, as what follows is as short as it was.
+    # Later steps are all fast, so the repetition ends at the last slow step.
     for k in range(int(np.flatnonzero(times > LONGEST)[-1]) + 1):
-        begun = time.process_time()
+        step_start = time.process_time()
         sim.advance(torque)
-        shorter[k] = min(times[k], time.process_time() - begun)
+        shorter[k] = min(times[k], time.process_time() - step_start)
     return shorter
 
 
 def violations(outcome: Outcome) -> Iterator[str]:
-    """Yield what must not be."""
+    """Yield the failed checks."""
     if outcome.slowest > LONGEST:
         yield f"a step took {1e3 * outcome.slowest:.0f} ms"
     if outcome.balance > BALANCE:
@@ -373,32 +380,32 @@ def violations(outcome: Outcome) -> Iterator[str]:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Return a row for each contact model."""
+    """Return a table with a row per contact model."""
     titles = ["model", "bipeds", "steps", "unresolved", "slowest step [ms]", "budget used", "momentum"]
     titles += ["energy above the start", "at rest", "depth at rest [mm]", "with violations"]
     rows = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
-    for model in dict.fromkeys(one.model for one in outcomes):
-        of = [one for one in outcomes if one.model == model]
-        rest = [one.depth for one in of if one.rests]
+    for model in dict.fromkeys(outcome.model for outcome in outcomes):
+        group = [outcome for outcome in outcomes if outcome.model == model]
+        rest = [outcome.depth for outcome in group if outcome.rests]
         values = [
             model,
-            len(of),
-            sum(one.steps for one in of),
-            sum(one.unresolved for one in of),
-            f"{1e3 * max(one.slowest for one in of):.1f}",
-            f"{max(one.operations for one in of) / STEP_BUDGET:.0%}",
-            f"{max(one.balance for one in of):.1e}",
-            f"{max(one.gain for one in of):.2%}",
+            len(group),
+            sum(outcome.steps for outcome in group),
+            sum(outcome.unresolved for outcome in group),
+            f"{1e3 * max(outcome.slowest for outcome in group):.1f}",
+            f"{max(outcome.operations for outcome in group) / STEP_BUDGET:.0%}",
+            f"{max(outcome.balance for outcome in group):.1e}",
+            f"{max(outcome.gain for outcome in group):.2%}",
             len(rest),
             f"{1e3 * max(rest, default=0.0):.2f}",
-            sum(bool(one.violations) for one in of),
+            sum(bool(outcome.violations) for outcome in group),
         ]
         rows.append("| " + " | ".join(map(str, values)) + " |")
     return "\n".join(rows)
 
 
 def main() -> int:
-    """Let them fall; return 0, or 1 where something must not be."""
+    """Simulate all falls. Return 1 if a check failed, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bipeds", type=int, default=300, metavar="N", help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="number of the first (default: %(default)s)")
@@ -412,20 +419,20 @@ def main() -> int:
     outcomes: list[Outcome] = []
     work = [(number, model) for number in range(args.seed, args.seed + args.bipeds) for model in args.model]
     with WorkerPool(args.jobs) as pool:
-        jobs = [pool.submit(fall, *one, args.seconds) for one in work]
+        jobs = [pool.submit(fall, *item, args.seconds) for item in work]
         for job in tqdm(as_completed(jobs), total=len(jobs), unit="fall"):
-            one = job.result()
-            outcomes.append(one)
-            if one.violations:
-                repeat = f"--seed {one.number} --bipeds 1 --model {one.model}"
-                tqdm.write(f"{repeat}: {'; '.join(one.violations)}")
-    outcomes.sort(key=lambda one: (args.model.index(one.model), one.number))
+            outcome = job.result()
+            outcomes.append(outcome)
+            if outcome.violations:
+                repeat = f"--seed {outcome.number} --bipeds 1 --model {outcome.model}"
+                tqdm.write(f"{repeat}: {'; '.join(outcome.violations)}")
+    outcomes.sort(key=lambda outcome: (args.model.index(outcome.model), outcome.number))
     print(table(outcomes))
     if args.output is not None:
         args.output.parent.mkdir(parents=True, exist_ok=True)
-        args.output.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n", encoding="utf-8")
+        args.output.write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1) + "\n", encoding="utf-8")
         args.output.with_suffix(".md").write_text(table(outcomes) + "\n", encoding="utf-8")
-    return int(any(one.violations for one in outcomes))
+    return int(any(outcome.violations for outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Twenty runs, kept before and after a change that should not change physics, and compared to the bit.
+"""Record twenty runs before and after a change that must not affect the physics, and compare them bit by bit.
 
 python benchmarks/recorded_runs.py --output runs/before
 python benchmarks/recorded_runs.py --output runs/after
@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from bipedsim.errors import BipedSimError, ConfigError
 
-# Every contact model, robot and kind of ground, drive and walk: what one run does not reach, another does.
+# The runs cover every contact model, robot, kind of ground, drive and walk.
 RUNS = {
     "squat_one_step": "--robot biped14 --scenario squat --duration 4 --contact-model one_step",
     "squat_exact": "--robot biped14 --scenario squat --duration 4 --contact-model exact",
@@ -46,69 +46,69 @@ RUNS = {
 
 
 def record(name: str, folder: Path) -> None:
-    """Make the run ``name`` and keep it as ``folder/<name>.npz``.
+    """Simulate the run ``name`` and write it to ``folder/<name>.npz``.
 
     Raises:
-        BipedSimError: The run failed; holds what `bipedsim run` said.
+        BipedSimError: The run failed. The message contains the output of `bipedsim run`.
     """
     command = [str(Path(sys.executable).with_name("bipedsim")), "run", *RUNS[name].split(), "--json"]
-    # One thread a run: so many at a time share the cores.
+    # Each run uses one thread, because several runs share the cores.
     env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command += ["--output", str(folder / f"{name}.npz")]
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BipedSimError(f"run {name} failed with code {done.returncode}:\n{done.stderr.strip()}")
+    process = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise BipedSimError(f"run {name} failed with code {process.returncode}:\n{process.stderr.strip()}")
 
 
 def record_all(names: Iterable[str], folder: Path, jobs: int) -> None:
-    """Make runs, ``jobs`` at a time, under a progress bar.
+    """Simulate several runs, ``jobs`` at a time, with a progress bar.
 
     Raises:
-        BipedSimError: One failed; those that had not begun are left out.
+        BipedSimError: A run failed. Runs that had not started are omitted.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool:
         started = [pool.submit(record, name, folder) for name in names]
         try:
-            for done in tqdm(as_completed(started), total=len(started), unit="run", disable=not sys.stderr.isatty()):
-                done.result()
+            for run in tqdm(as_completed(started), total=len(started), unit="run", disable=not sys.stderr.isatty()):
+                run.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def read(path: Path) -> dict[str, bytes]:
-    """Return the arrays of a run as type, shape and bytes: -0.0 and 0.0 are two things, NaN and NaN one."""
+    """Return the arrays of a run as type, shape and bytes. -0.0 and 0.0 differ, and equal NaN are identical."""
     with np.load(path) as arrays:
         return {key: f"{arrays[key].dtype}{arrays[key].shape}".encode() + arrays[key].tobytes() for key in arrays.files}
 
 
 def differences(before: Path, after: Path) -> Iterator[str]:
-    """Yield a line for every run that is in one folder only, and for every run with arrays that differ.
+    """Yield a line for every run that exists in one folder only, and for every run with different arrays.
 
     Raises:
-        ConfigError: There is nothing to compare.
+        ConfigError: A folder has no runs.
     """
     names = {folder: {path.name for path in folder.glob("*.npz")} for folder in (before, after)}
-    for folder, its in names.items():
-        if not its:
+    for folder, runs_in_folder in names.items():
+        if not runs_in_folder:
             raise ConfigError(f"{folder} holds no run; make some with --output {folder}")
     for name in sorted(names[before] | names[after]):
-        missing = [str(folder) for folder, its in names.items() if name not in its]
+        missing = [str(folder) for folder, runs_in_folder in names.items() if name not in runs_in_folder]
         if missing:
             yield f"{name}: not in {missing[0]}"
             continue
-        old, new = read(before / name), read(after / name)
-        unlike = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-        if unlike:
-            yield f"{name}: {', '.join(unlike)}"
+        first, second = read(before / name), read(after / name)
+        differing = sorted(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
+        if differing:
+            yield f"{name}: {', '.join(differing)}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point; returns 1 if something differs, 2 if something went wrong."""
+    """Run the command. Return 1 if runs differ, 2 after an error."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--output", type=Path, metavar="DIR", help="make the runs and keep them here")
-    what.add_argument("--compare", type=Path, nargs=2, metavar="DIR", help="name the runs and arrays that differ")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--output", type=Path, metavar="DIR", help="make the runs and keep them here")
+    mode.add_argument("--compare", type=Path, nargs=2, metavar="DIR", help="name the runs and arrays that differ")
     parser.add_argument("--only", choices=RUNS, nargs="+", default=list(RUNS), metavar="RUN", help="of: %(choices)s")
     cores = len(os.sched_getaffinity(0))
     parser.add_argument("--jobs", type=int, default=cores, help="runs at a time; default: %(default)s, the cores")
@@ -117,12 +117,12 @@ def main(arguments: list[str] | None = None) -> int:
         if args.output:
             record_all(args.only, args.output, args.jobs)
             return 0
-        found = list(differences(*args.compare))
+        lines = list(differences(*args.compare))
     except BipedSimError as error:
         print(f"recorded_runs: {error}", file=sys.stderr)
         return 2
-    print("\n".join(found) or "all runs are the same, to the bit")
-    return 1 if found else 0
+    print("\n".join(lines) or "all runs are the same, to the bit")
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

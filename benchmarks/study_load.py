@@ -1,10 +1,10 @@
-"""How many trials a second the scheduler of a study can hand out and take back: workers that only wait, on one machine.
+"""Measure the throughput of a study's scheduler on one machine, with workers that only wait.
 
     python benchmarks/study_load.py --workers 100 --trials 10000 --seconds 1
 
-The workers are the threads of two processes; a trial waits and returns a row of the usual size. What is printed beside
-the ideal is the share of the time in which the workers had work: it falls when trials are shorter than
-workers / (trials a second).
+The workers are the threads of two processes. A trial waits and returns a row of the usual size. The program prints the
+total time, the ideal time, and the fraction of the time in which the workers had work. This fraction falls if a trial
+is shorter than workers / (trials per second).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ ROW = {f"figure_{i}": float(i) for i in range(70)}
 
 
 def wait(seconds: float) -> dict[str, Any]:
-    """Take as long as a trial would."""
+    """Wait for the duration of a trial."""
     time.sleep(seconds)
     return dict(ROW)
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the measurement and print the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--workers", type=int, default=100)
     parser.add_argument("--trials", type=int, default=10_000)
@@ -46,15 +46,14 @@ def main() -> None:
         memory_limit=0,
     )
     with cluster, DaskWorkers(0, cluster.scheduler_address) as workers:
-        begin, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+        begin, usage_before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
         done = sum(1 for _ in workers.each(wait, [args.seconds] * args.trials))
-        took, now = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF)
+        elapsed, usage = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF)
     ideal = args.trials * args.seconds / args.workers
-    spent = now.ru_utime + now.ru_stime - cpu.ru_utime - cpu.ru_stime
-    print(f"{done} trials of {args.seconds:g} s on {args.workers} workers: {took:.1f} s, ideal {ideal:.1f} s")
-    print(
-        f"workers busy {ideal / took:.1%}; {spent / args.trials * 1e3:.2f} ms of processor time a trial, all included"
-    )
+    cpu_time = usage.ru_utime + usage.ru_stime - usage_before.ru_utime - usage_before.ru_stime
+    print(f"{done} trials of {args.seconds:g} s on {args.workers} workers: {elapsed:.1f} s, ideal {ideal:.1f} s")
+    per_trial = cpu_time / args.trials * 1e3
+    print(f"workers busy {ideal / elapsed:.1%}; {per_trial:.2f} ms of processor time a trial, all included")
 
 
 if __name__ == "__main__":

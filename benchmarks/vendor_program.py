@@ -1,9 +1,9 @@
-"""A vendor's program on the simulated machine: `python benchmarks/vendor_program.py --help`.
+"""Run a manufacturer's program on the simulated robot: `python benchmarks/vendor_program.py --help`.
 
-Brings a robot up with the interface `unitree`, in a gantry, with a recorder and a script for the remote control, runs
-the program beside it, unmodified, and says from the bag how the robot walked and how often it was commanded. `--echo`
-measures the way out and back instead: rt/lowstate is answered at once by what it says of a joint that swings, and the
-bag says how old that is when the drives follow it.
+The benchmark launches a robot with the interface `unitree`, a gantry, a recorder and a script for the remote control.
+It runs the unmodified program at the same time. The bag then shows the walk of the robot and the rate of the commands.
+With `--echo`, it measures the round trip instead. The benchmark answers each rt/lowstate at once with the measured
+position of a swinging joint. The bag shows the age of this position when the drives follow it.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from bipedsim_ros.interfaces.unitree.layout import Cdr
 from bipedsim_ros.interfaces.unitree.machine import machine_for
 
 REMOTE = "[1 start, 3.5 gantry=lower, 7 A, 9 gantry=release, 10 ly=0.625, 40 ly=0, 42 select]"
-"""For deploy_real.py: its posture, the ground, its policy, the rope away, 0.625 of 0.8 m/s, and the end."""
+"""Script for deploy_real.py: its posture, to the ground, its policy, release of the gantry, 0.625 of 0.8 m/s, end."""
 WALK = (12.0, 36.0)
-"""Between which times of the robot a walk is judged [s]."""
+"""Start and end of the evaluated part of a walk, in the robot's time [s]."""
 SWING = 3.0
-"""Torque that swings the joint of the echo [N.m]."""
+"""Amplitude of the torque that swings the joint for the echo [N.m]."""
 OLDEST = 200
-"""Beyond which an answer of the echo is none [ms]."""
+"""Maximum age of a recognised answer of the echo [ms]."""
 
 
 def arrivals(bag: Path, topic: str) -> Array:
-    """Return when the recorder got the messages of a topic [s], by the wall clock."""
+    """Return the times at which the recorder received the messages of a topic, by the wall clock [s]."""
     with AnyReader([bag]) as reader:
-        found = [one for one in reader.connections if one.topic == topic]
-        return np.array([stamp for _, stamp, _ in reader.messages(found)], dtype=float) * 1e-9
+        connections = [connection for connection in reader.connections if connection.topic == topic]
+        return np.array([stamp for _, stamp, _ in reader.messages(connections)], dtype=float) * 1e-9
 
 
 def spread(values: Array) -> list[float]:
-    """Return median, 99 % and largest."""
+    """Return median, 99th percentile and maximum."""
     return [round(float(x), 2) for x in (*np.quantile(values, (0.5, 0.99)), values.max())]
 
 
-def walked(recording: Recording, bag: Path) -> dict[str, Any]:
-    """Return how the robot walked, and how often it was commanded meanwhile, by the wall clock."""
+def evaluate_walk(recording: Recording, bag: Path) -> dict[str, Any]:
+    """Return the statistics of the robot's walk, and of the rate of commands by the wall clock."""
     begin, end = WALK
     rows = (recording.t >= begin) & (recording.t <= end)
     pose, t = recording.base_pose[rows], recording.t[rows]
@@ -82,38 +82,38 @@ def walked(recording: Recording, bag: Path) -> dict[str, Any]:
     }
 
 
-def answered(recording: Recording, joint: int) -> dict[str, Any]:
-    """Return how old a measurement is when the drives follow what answers it [ms of the robot's time]."""
-    said = recording.setpoint[:, 0, joint].astype(np.float32)
+def evaluate_echo(recording: Recording, joint: int) -> dict[str, Any]:
+    """Return the age of a measurement when the drives follow the answer to it, in the robot's time [ms]."""
+    setpoint = recording.setpoint[:, 0, joint].astype(np.float32)
     measured = recording.joint_position[:, joint].astype(np.float32)
-    new = np.flatnonzero(np.r_[False, said[1:] != said[:-1]] & (recording.t > 1.0))
+    changes = np.flatnonzero(np.r_[False, setpoint[1:] != setpoint[:-1]] & (recording.t > 1.0))
     ages = []
-    for row in new:
+    for row in changes:
         before = measured[max(row - OLDEST, 0) : row][::-1]
-        same = np.flatnonzero(before == said[row])
-        if len(same):
-            # The row of tick n holds what was followed over the step that begins at tick n - 1.
-            ages.append(float(same[0]))
-    return {"answers": len(new), "recognised": len(ages), "old, ms": spread(np.array(ages))}
+        matches = np.flatnonzero(before == setpoint[row])
+        if len(matches):
+            # The row of tick n has the setpoint of the step that starts at tick n - 1.
+            ages.append(float(matches[0]))
+    return {"answers": len(changes), "recognised": len(ages), "old, ms": spread(np.array(ages))}
 
 
 def echo(robot: Robot, domain: int, brought_up: subprocess.Popen[str]) -> int:
-    """Answer every rt/lowstate while the robot is up; return the index of the joint that swings."""
+    """Answer every rt/lowstate while the robot runs. Return the index of the swinging joint."""
     machine = machine_for(robot.joint_names, pairs_along(robot))
     network = Domain(domain, configuration("lo"))
     participant = DomainParticipant(domain)
     command_type, state_type = idl.TYPES[machine.family.name]
     writer = DataWriter(participant, Topic(participant, COMMAND, command_type))
     reader = DataReader(participant, Topic(participant, STATE, state_type))
-    waits = WaitSet(participant)
-    news = ReadCondition(reader, SampleState.NotRead | ViewState.Any | InstanceState.Any)
-    waits.attach(news)
+    wait_set = WaitSet(participant)
+    new_samples = ReadCondition(reader, SampleState.NotRead | ViewState.Any | InstanceState.Any)
+    wait_set.attach(new_samples)
     command, state = Cdr(machine.family.low_cmd), Cdr(machine.family.low_state)
     motors = command.values["motor_cmd"]
     motors["mode"] = machine.family.on[0]
     joint = int(np.flatnonzero(machine.motor == 0)[0])
     while brought_up.poll() is None:
-        waits.wait(100_000_000)
+        wait_set.wait(100_000_000)
         for sample in reader.take(16):
             if hasattr(sample, "data") and state.read(sample.data) is None:
                 if "mode_machine" in (machine.family.low_cmd.names or ()):
@@ -125,8 +125,8 @@ def echo(robot: Robot, domain: int, brought_up: subprocess.Popen[str]) -> int:
     return joint
 
 
-def one(args: argparse.Namespace, robot: Robot, folder: Path) -> dict[str, Any]:
-    """Bring the robot up once with its program, and return what became of it."""
+def run_once(args: argparse.Namespace, robot: Robot, folder: Path) -> dict[str, Any]:
+    """Launch the robot once with its program, and return the results."""
     bring_up = [sys.executable, "-m", "bipedsim.cli.main", "up", "--robot", args.robot, "--interface", "unitree"]
     bring_up += ["--gantry", "hang", "--record", str(folder), "--overwrite", "--duration", str(args.duration)]
     bring_up += ["--real-time-factor", str(args.real_time_factor), "--interface-set", f"domain={args.domain}"]
@@ -138,7 +138,7 @@ def one(args: argparse.Namespace, robot: Robot, folder: Path) -> dict[str, Any]:
             if args.echo:
                 joint = echo(robot, args.domain, up)
             else:
-                path = os.pathsep.join(str(Path(one).resolve()) for one in args.path)
+                path = os.pathsep.join(str(Path(folder).resolve()) for folder in args.path)
                 program = subprocess.Popen(
                     args.program, cwd=args.folder, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL
                 )
@@ -155,13 +155,15 @@ def one(args: argparse.Namespace, robot: Robot, folder: Path) -> dict[str, Any]:
             code = program.wait()
     summary = json.loads((folder / "summary.json").read_text())
     recording = load_recording(folder / "bag")
-    found = (
-        answered(recording, joint) if args.echo else {"program's exit code": code, **walked(recording, folder / "bag")}
+    result = (
+        evaluate_echo(recording, joint)
+        if args.echo
+        else {"program's exit code": code, **evaluate_walk(recording, folder / "bag")}
     )
     # Where the gantry holds it, or after the end of its program, a robot that lies or hangs askew has not fallen.
     fell = summary["fell_at_s"] if not args.echo else None
     return {
-        **found,
+        **result,
         **(
             {}
             if args.echo
@@ -172,13 +174,13 @@ def one(args: argparse.Namespace, robot: Robot, folder: Path) -> dict[str, Any]:
     }
 
 
-def said(value: object) -> str:
-    """Return a cell of the table."""
+def cell_text(value: object) -> str:
+    """Return the text of a table cell."""
     return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
 
 
 def main() -> int:
-    """Print the table, and keep it; return 1 where a robot fell while it was commanded."""
+    """Run the benchmark, and print and store the table. Return 1 if a robot fell while it received commands."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").partition("\n")[0], usage="%(prog)s ROBOT [options] (--echo | -- PROGRAM ...)"
     )
@@ -192,9 +194,9 @@ def main() -> int:
     parser.add_argument("--domain", type=int, default=0, help="of DDS; the vendor's programs are on 0")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--output", type=Path, metavar="FILE", help="JSON of every run, and a table beside it")
-    given = sys.argv[1:]
-    cut = given.index("--") if "--" in given else len(given)
-    args = parser.parse_args(given[:cut], argparse.Namespace(program=given[cut + 1 :]))
+    arguments = sys.argv[1:]
+    separator = arguments.index("--") if "--" in arguments else len(arguments)
+    args = parser.parse_args(arguments[:separator], argparse.Namespace(program=arguments[separator + 1 :]))
     if bool(args.program) == args.echo:
         parser.error("give a program behind --, or --echo")
     about = {
@@ -210,9 +212,9 @@ def main() -> int:
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="bipedsim_vendor_") as folder:
         for _ in range(args.runs):
-            runs.append(one(args, robot, Path(folder) / "run"))
+            runs.append(run_once(args, robot, Path(folder) / "run"))
             rows = [f"| {' | '.join(runs[0])} |", "| --- " * len(runs[0]) + "|"]
-            rows += [f"| {' | '.join(map(said, run.values()))} |" for run in runs]
+            rows += [f"| {' | '.join(map(cell_text, run.values()))} |" for run in runs]
             text = "\n".join([", ".join(f"{key} {value}" for key, value in about.items()), "", *rows]) + "\n"
             if args.output:
                 args.output.write_text(json.dumps({"about": about, "runs": runs}, indent=1) + "\n", encoding="utf-8")

@@ -1,11 +1,10 @@
-"""Does looking cost the loop anything? A recorded walk in real time with and without a page, in turn.
+"""Measure the cost of the live view for the loop: a recorded walk in real time, in turn with and without a page.
 
     python benchmarks/viewer.py --pairs 5 --duration 30
 
-The page is opened before the walk, by a bring-up of a second, so that the walk is one that is looked at and not one
-beside which Python starts. A process that takes all that the page sends stands for the browser, which elsewhere would
-be another machine's or a graphics card's; ``--browser`` opens a headless Chromium instead, whose drawing in software
-takes a core for itself.
+A launch of one second opens the page before the walk, so that the start of Python does not affect the walk. A process
+that receives all data of the page replaces the browser, which normally runs on another machine or uses a graphics card.
+``--browser`` opens a headless Chromium instead. Its software rendering needs an entire core.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ FIGURES = (
 )
 CHROMIUM = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 BEGIN, END = 6.0, 3.0
-"""Of a walk these are left out of the shares of a core: kernels are loaded, runs ended [s]."""
+"""Times at start and end of a walk that are excluded from the core usage, for loading kernels and ending runs [s]."""
 CLIENT = """
 import msgspec, sys, time, viser
 from viser._messages import ViewerCameraMessage
@@ -52,18 +51,18 @@ with connect(sys.argv[1], max_size=None, subprotocols=[version]) as socket:
 for at, size in came:
     print(at, size)
 """
-"""Takes all that the page sends, and says at its end when it came [s], and how much [B]."""
+"""Program that receives all data of the page. At the end, it prints the times [s] and the sizes [B] of the messages."""
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process so far [s]."""
+    """Return the CPU time of a process so far [s]."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def children_of(pid: int) -> dict[str, int]:
-    """Return the nodes that a process has started, by name."""
-    found: dict[str, int] = {}
+    """Return the process ids of the nodes that a process has started, by name."""
+    nodes: dict[str, int] = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
@@ -71,19 +70,19 @@ def children_of(pid: int) -> dict[str, int]:
         except OSError:
             continue
         if parent == pid:
-            found |= {word: int(path.name) for word in words if word.endswith("_node")}
-    return found
+            nodes |= {word: int(path.name) for word in words if word.endswith("_node")}
+    return nodes
 
 
 class Viewer:
-    """A page and who looks at it, within ``with``.
+    """View node and a client of its page; use it as a context manager.
 
     Args:
         rate: Frames per second.
-        browser: Whether to look with a headless Chromium.
+        browser: Whether the client is a headless Chromium.
 
     Attributes:
-        received: When messages came [s], and their sizes [B].
+        received: Times [s] and sizes [B] of the received messages.
     """
 
     def __init__(self, rate: float, browser: bool) -> None:
@@ -97,7 +96,7 @@ class Viewer:
         return self
 
     def look(self, bringup: Sequence[str]) -> None:
-        """Begin to look at what ``bringup`` brings up; return when somebody looks and it has ended."""
+        """Connect the client to the page of ``bringup``. Return when it is connected and the launch has ended."""
         assert self.node.stdout is not None
         running = subprocess.Popen(bringup, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         address = next(line for line in self.node.stdout if line.startswith("the page is at")).split()[4].rstrip(":")
@@ -110,7 +109,7 @@ class Viewer:
             ["nice", "-n", "10", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         if not self._browser:
-            # Its first line says that it is there.
+            # The first line confirms the connection.
             assert self._client.stdout is not None
             self._client.stdout.readline()
         running.wait()
@@ -121,16 +120,16 @@ class Viewer:
                 process.send_signal(signal.SIGINT if process is self.node or not self._browser else signal.SIGTERM)
                 process.wait()
         if self._client is not None and not self._browser and self._client.stdout is not None:
-            said = map(float, self._client.stdout.read().split())
-            self.received = list(zip(said, said, strict=True))
+            values = map(float, self._client.stdout.read().split())
+            self.received = list(zip(values, values, strict=True))
 
 
-def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]:
-    """Return the figures of a walk that is recorded into ``folder``, and ``seen`` on a page or not."""
+def walk(args: argparse.Namespace, folder: Path, viewed: bool) -> dict[str, float]:
+    """Return the statistics of a walk that is recorded into ``folder``, with a page if ``viewed``."""
     command = [sys.executable, "-m", "bipedsim.cli.main", "up", "--scenario", args.scenario, "--robot", args.robot]
     command += ["--real-time-factor", f"{args.real_time_factor}"]
     with tempfile.TemporaryFile("w+") as log, ExitStack() as stack:
-        viewer = stack.enter_context(Viewer(args.frame_rate, args.browser)) if seen else None
+        viewer = stack.enter_context(Viewer(args.frame_rate, args.browser)) if viewed else None
         if viewer is not None:
             viewer.look([*command, "--duration", "1"])
         command += ["--duration", f"{args.duration}", "--record", str(folder)]
@@ -144,23 +143,23 @@ def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]
             while bringup.poll() is None:
                 samples.append((time.monotonic(), {name: cpu_seconds(pid) for name, pid in pids.items()}))
                 time.sleep(0.1)
-        whole = [sample for sample in samples if sample[0] + END <= samples[-1][0]]
-        if len(whole) < 2:
+        evaluated = [sample for sample in samples if sample[0] + END <= samples[-1][0]]
+        if len(evaluated) < 2:
             raise SystemExit(
                 f"the walk had ended before it could be measured: --duration {2 * args.duration:g}, or a machine with "
                 "less other work, on which it begins sooner"
             )
-        (since, before), (until, after) = whole[0], whole[-1]
+        (since, before), (until, after) = evaluated[0], evaluated[-1]
         shares = {f"{name}_core": (after[name] - before[name]) / (until - since) for name in pids}
         bringup.wait()
         stack.close()
-        # A recorder that was too slow fails the bring-up, and the loop has its figures.
+        # The launch fails if the recorder was too slow, but the statistics of the loop still exist.
         if not (folder / "summary.json").exists():
             log.seek(0)
             raise SystemExit(f"the bring-up failed:\n{log.read()}")
     summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
     trip, late = summary["round_trip_us"], summary["lateness_us"]
-    found = {
+    result = {
         "missed_permille": 1e3 * summary["missed_commands"] / summary["ticks"],
         "p50_us": trip["p50"],
         "p99_us": trip["p99"],
@@ -171,13 +170,13 @@ def walk(args: argparse.Namespace, folder: Path, seen: bool) -> dict[str, float]
     }
     if viewer is not None and not args.browser:
         sizes = [size for at, size in viewer.received if since <= at < until]
-        found["messages_per_s"] = len(sizes) / (until - since)
-        found["kB_per_s"] = sum(sizes) / 1e3 / (until - since)
-    return found
+        result["messages_per_s"] = len(sizes) / (until - since)
+        result["kB_per_s"] = sum(sizes) / 1e3 / (until - since)
+    return result
 
 
 def main() -> int:
-    """Measure and print."""
+    """Run the walks and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=3, help="of walks, without and with a page, in turn")
     parser.add_argument("--seen-first", action="store_true", help="in the first pair; they take turns at it")
@@ -193,7 +192,7 @@ def main() -> int:
     args = parser.parse_args()
     runs: dict[bool, list[dict[str, float]]] = {False: [], True: []}
     for pair in range(args.pairs):
-        # Whoever is first in a pair finds the machine as the last one left it: they take turns at that, too.
+        # The first run of a pair can be affected by the previous pair. The order therefore alternates, too.
         first = args.seen_first == (pair % 2 == 0)
         for seen in (first, not first):
             with tempfile.TemporaryDirectory(prefix="bipedsim-viewer-") as folder:
@@ -202,9 +201,9 @@ def main() -> int:
             print(f"{'seen  ' if seen else 'unseen'}  {shown}", flush=True)
     print(f"\n{'':22}{'unseen':>28}{'seen':>28}{'difference':>28}")
     for name in FIGURES:
-        unseen, seen_ = ([run[name] for run in runs[which]] for which in (False, True))
-        apart = [b - a for a, b in zip(unseen, seen_, strict=True)]
-        print(f"{name:22}" + "".join(f"{_spread(values):>28}" for values in (unseen, seen_, apart)))
+        unseen, seen_values = ([run[name] for run in runs[which]] for which in (False, True))
+        differences = [b - a for a, b in zip(unseen, seen_values, strict=True)]
+        print(f"{name:22}" + "".join(f"{_spread(values):>28}" for values in (unseen, seen_values, differences)))
     for name in ("view_node_core", *(() if args.browser else ("messages_per_s", "kB_per_s"))):
         print(f"{name:22}{'':28}{_spread([run[name] for run in runs[True]]):>28}")
     print("median (least to largest); differences are within a pair")

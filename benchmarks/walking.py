@@ -1,7 +1,7 @@
-"""What the walking controller holds, measured: `python benchmarks/walking.py --help`.
+"""Measure the performance of the walking controller: `python benchmarks/walking.py --help`.
 
-Every row is one headless run of the `zmp` controller, judged by the truth of the simulation. Rows run in processes of
-their own; the same seed gives the same figures.
+Every row is one run of the `zmp` controller without ROS, evaluated with the true state of the simulation. Rows run in
+separate processes. The same seed gives the same results.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from bipedsim.sim import Simulator
 Command = tuple[float, float, float, float]
 
 SPEEDS = {"biped14": 1.2, "talos": 0.9, "g1": 0.8}
-"""Commanded velocity [m/s] of the straight walks."""
+"""Commanded velocity of the straight walks [m/s]."""
 ROUGH = {"biped14": 0.5, "talos": 0.45}
-"""The same on slopes and tiles."""
+"""Commanded velocity on slopes and tiles [m/s]."""
 START = 1.2
-"""When the command comes [s]."""
+"""Time of the first command [s]."""
 IMPACT = 0.05
-"""Time [s] after an impact, or a foot that has landed or left, in which the ZMP may be anywhere."""
+"""Time after an impact, touchdown or lift-off in which the ZMP is not evaluated [s]."""
 STRAIGHT = 10.0
-"""Length [m] of the walk whose errors are given."""
+"""Length of the walk whose errors are evaluated [m]."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run.
+    """Settings of one run.
 
     Attributes:
-        what: First column.
-        robot: Its name.
+        what: Description, for the first column.
+        robot: Name of the robot.
         command: Times [s] and the velocities (vx, vy, wz) from then on.
-        duration: [s].
-        hardware, contact, seed: As for the simulator.
-        ground: ``flat``, ``slope DIRECTION`` of 5 degrees, ``tiles SEED`` of up to 20 mm, ``leaning SEED`` for tiles of
-            +-20 mm that lean by up to 5 degrees, ``slippery SEED`` for patches of mu 0.2, or a name.
-        mapped: Whether the controller is told of the ground, by that name.
+        duration: Duration [s].
+        hardware, contact, seed: Arguments of the simulator.
+        ground: ``flat``; ``slope DIRECTION`` of 5 degrees; ``tiles SEED`` of up to 20 mm; ``leaning SEED`` for tiles
+            of +-20 mm with a tilt of up to 5 degrees; ``slippery SEED`` for patches of mu 0.2; or a name.
+        mapped: Whether the controller knows the ground, by that name.
     """
 
     what: str
@@ -69,21 +69,21 @@ class Case:
 
 
 def straight(robot: str, speed: float, seconds: float) -> tuple[tuple[Command, ...], float]:
-    """Return command and duration of a walk ahead for ``seconds``, and a stop."""
+    """Return command and duration of a walk straight ahead for ``seconds``, followed by a stop."""
     return ((START, speed, 0.0, 0.0), (START + seconds, 0.0, 0.0, 0.0)), START + seconds + 4.0 + 4.0 * abs(speed)
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """Yield all rows."""
+    """Yield the standard cases."""
     for robot, speed in SPEEDS.items():
         for preset in ("ideal", "realistic"):
             hardware = {"preset": preset}
             yield Case(f"50 steps, {preset}", robot, *straight(robot, speed, 42.0), hardware, seed=seed)
     for robot, speed in SPEEDS.items():
-        turn = ((START, 0.5 * speed, 0.0, 0.0), (4.0, 0.2, 0.0, 0.25), (12.0, 0.0, 0.0, 0.0))
-        yield Case("turn", robot, turn, 16.0)
-        side = ((START, 0.0, 0.1, 0.0), (6.0, 0.0, -0.1, 0.0), (11.0, 0.0, 0.0, 0.0))
-        yield Case("side-steps", robot, side, 15.0)
+        velocities = ((START, 0.5 * speed, 0.0, 0.0), (4.0, 0.2, 0.0, 0.25), (12.0, 0.0, 0.0, 0.0))
+        yield Case("turn", robot, velocities, 16.0)
+        velocities = ((START, 0.0, 0.1, 0.0), (6.0, 0.0, -0.1, 0.0), (11.0, 0.0, 0.0, 0.0))
+        yield Case("side-steps", robot, velocities, 15.0)
         yield Case("backwards", robot, *straight(robot, -0.2, 6.0))
     for robot, speed in ROUGH.items():
         for direction, name in ((0, "up"), (180, "down"), (90, "across")):
@@ -105,27 +105,27 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def stairs(seeds: int) -> Iterator[Case]:
-    """Yield walks up and down ten steps of 0.15 m, of G1 0.1 m, with a map, for so many seeds."""
+    """Yield walks with a map up and down ten steps of 0.15 m (G1: 0.1 m), for the given number of seeds."""
     for robot, height in (*((robot, "high") for robot in ROUGH), ("g1", "middle")):
-        for what, ground in (("stairs up", f"{height}_stairs"), ("stairs down", f"{height}_stairs_down")):
+        for description, ground in (("stairs up", f"{height}_stairs"), ("stairs down", f"{height}_stairs_down")):
             for seed in range(seeds):
                 walk, hardware = straight(robot, 0.3, 21.0), {"preset": "realistic"}
-                yield Case(f"{what}, seed {seed}", robot, *walk, hardware, ground=ground, seed=seed, mapped=True)
+                yield Case(f"{description}, seed {seed}", robot, *walk, hardware, ground=ground, seed=seed, mapped=True)
 
 
 def uneven(seeds: int) -> Iterator[Case]:
-    """Yield walks over ground that the controller is not told of, for so many seeds, which are those of the ground."""
-    for what, ground in (("leaning tiles", "leaning"), ("slippery patches", "slippery")):
+    """Yield walks over ground that the controller does not know. The number of ``seeds`` is that of grounds."""
+    for description, ground in (("leaning tiles", "leaning"), ("slippery patches", "slippery")):
         for robot in SPEEDS:
             for preset in ("ideal", "realistic"):
                 for seed in range(seeds):
                     walk, hardware = straight(robot, 0.3, 12.0), {"preset": preset}
-                    name = f"{what}, {preset}, seed {seed}"
+                    name = f"{description}, {preset}, seed {seed}"
                     yield Case(name, robot, *walk, hardware, ground=f"{ground} {seed}", seed=seed)
 
 
 def slippery(seed: int) -> Ground:
-    """Return the floor and on it bands of mu 0.2, 0.3 to 0.8 m long and as far apart, all drawn evenly."""
+    """Return a floor with slippery bands of mu 0.2. Lengths and distances are uniformly random from 0.3 to 0.8 m."""
     rng = np.random.default_rng(seed)
     patches, x = [Patch()], 0.5
     while x < 6.0:
@@ -137,7 +137,7 @@ def slippery(seed: int) -> Ground:
 
 
 def ground_of(name: str) -> Ground:
-    """Return the ground of a case."""
+    """Return the ground with the name of a case."""
     kind, _, number = name.partition(" ")
     if kind == "slope":
         return Ground.slope(np.deg2rad(5.0), np.deg2rad(float(number)))
@@ -149,17 +149,17 @@ def ground_of(name: str) -> Ground:
 
 
 def knees(robot: Robot) -> list[int]:
-    """Return where in q the knees are: the joint of each leg that is bent most in the standing posture."""
-    found = []
+    """Return the indices of the knees in q: for each leg, the joint with the largest angle in the standing posture."""
+    knee_indices = []
     for joint in robot.ankle_joint_ids:
         above = set(robot.model.supports[joint])
         leg = [i for i, q in enumerate(robot.idx_q) if robot.model.getJointId(robot.joint_names[i]) in above]
-        found.append(int(robot.idx_q[max(leg, key=lambda i: robot.posture[i])]))
-    return found
+        knee_indices.append(int(robot.idx_q[max(leg, key=lambda i: robot.posture[i])]))
+    return knee_indices
 
 
 class Log:
-    """What is noted in every tick of a run."""
+    """Record the quantities for the metrics in every tick of a run."""
 
     def __init__(self, sim: Simulator, controller: ZmpController) -> None:
         self._sim, self._controller = sim, controller
@@ -169,11 +169,11 @@ class Log:
         self._base = sim.q[:7].copy()
         self.rows: list[tuple[float, ...]] = []
         self.start = sim.ground_truth().pose_world_sole[:, :2].mean(axis=0)
-        # The robot starts to count where it stands.
+        # The controller's estimate starts at the origin, so the initial position is its offset.
         self._origin = self._base[:3] - controller.estimate.q[:3]
 
     def note(self, tau: Array) -> None:
-        """Note a tick: ``tau`` (nu,) was commanded for what the simulator showed before its last step."""
+        """Record a tick. ``tau`` (nu,) is the command for the state before the simulator's last step."""
         sim, controller = self._sim, self._controller
         robot, readouts = sim.robot, controller.readouts
         loaded = sim.contact.wrench[:, 2] > 0.05 * robot.weight
@@ -181,19 +181,19 @@ class Log:
             self._touched = sim.t
         self._loaded = loaded
         estimate = controller.estimate.q
-        away = estimate[:3] + self._origin - self._base[:3]
-        turn = pin.Quaternion(self._base[3:7]).conjugate() * pin.Quaternion(estimate[3:7])
-        share = np.abs(tau / robot.effort_limit).max()
+        position_error = estimate[:3] + self._origin - self._base[:3]
+        rotation_error = pin.Quaternion(self._base[3:7]).conjugate() * pin.Quaternion(estimate[3:7])
+        effort_share = np.abs(tau / robot.effort_limit).max()
         self.rows.append(
             (
                 sim.t,
                 *sim.ground_truth().pose_world_sole[:, :2].mean(axis=0),
                 readouts["dcm_error"],
                 readouts["zmp_margin"] if sim.t > self._touched + IMPACT else np.inf,
-                float(share),
+                float(effort_share),
                 float(sim.q[self._knees].min()),
-                float(np.linalg.norm(away)),
-                float(np.linalg.norm(pin.log3(turn.toRotationMatrix()))),
+                float(np.linalg.norm(position_error)),
+                float(np.linalg.norm(pin.log3(rotation_error.toRotationMatrix()))),
                 float(np.abs(sim.v[robot.idx_v]).max()),
             )
         )
@@ -201,7 +201,7 @@ class Log:
 
 
 def run(case: Case) -> dict[str, Any]:
-    """Return the figures of one run."""
+    """Simulate one case and return its metrics."""
     robot = load_robot(case.robot)
     controller = make_controller("zmp", robot, {"terrain": case.ground} if case.mapped else None)
     assert isinstance(controller, ZmpController)
@@ -211,42 +211,42 @@ def run(case: Case) -> dict[str, Any]:
     controller.reset(observation)
     log, diverged = Log(sim, controller), ""
     for _ in range(round(case.duration / sim.control_dt)):
-        now = [command for command in case.command if command[0] <= observation.t]
-        controller.set_velocity(*(now[-1][1:] if now else (0.0, 0.0, 0.0)))
+        current_commands = [command for command in case.command if command[0] <= observation.t]
+        controller.set_velocity(*(current_commands[-1][1:] if current_commands else (0.0, 0.0, 0.0)))
         tau = controller.update(observation).tau_joint
         if controller.fallen:
             break
         try:
             observation = sim.step(np.clip(tau, -robot.effort_limit, robot.effort_limit))
         except DivergenceError as error:
-            # The other runs are worth their figures.
+            # The metrics of the other runs remain useful, so the exception is only recorded.
             diverged = str(error)
             break
         log.note(tau)
     figures = _figures(case, controller, np.array(log.rows), log.start)
     figures["diverged"] = diverged.partition(":")[0]
-    climbed = float(sim.ground_truth().pose_world_sole[:, 2].mean())
-    return {"what": case.what, "robot": case.robot, **figures, **({"climbed_m": climbed} if case.mapped else {})}
+    height = float(sim.ground_truth().pose_world_sole[:, 2].mean())
+    return {"what": case.what, "robot": case.robot, **figures, **({"climbed_m": height} if case.mapped else {})}
 
 
 def _figures(case: Case, controller: ZmpController, rows: Array, start: Array) -> dict[str, Any]:
-    """Return what is printed of one run.
+    """Return the metrics of one run.
 
     Args:
-        case: The run.
-        controller: As it ended.
-        rows: (n, 10) of :class:`Log`.
-        start: (2,) between the feet.
+        case: The case.
+        controller: The controller after the run.
+        rows: (n, 10) rows of :class:`Log`.
+        start: (2,) initial position between the feet [m].
     """
     t, x, y, dcm, margin, effort, knee, position, orientation, speed = rows.T
     x, y = x - start[0], y - start[1]
     settled = t > START
     steady = (t > START + 5.0) & (t < case.command[-1][0])
     ahead = np.hypot(x, y)
-    within = ahead <= STRAIGHT
-    # Averaged over two steps, in which the feet's centre goes from side to side once.
-    wide = np.ones(1400) / 1400
-    path = np.convolve(y, wide, mode="valid") if len(y) > len(wide) else y
+    in_straight = ahead <= STRAIGHT
+    # The average spans two steps, in which the centre of the feet completes one lateral cycle.
+    window = np.ones(1400) / 1400
+    path = np.convolve(y, window, mode="valid") if len(y) > len(window) else y
     figures = {
         "steps": controller.steps,
         "fell_s": round(float(t[-1]), 2) if controller.fallen else None,
@@ -256,16 +256,16 @@ def _figures(case: Case, controller: ZmpController, rows: Array, start: Array) -
         "effort": float(effort.max()),
         "saturated_ticks": int((effort >= 1.0 - 1e-6).sum()),
         "knee_rad": float(knee.min()),
-        "lateral_mm": 1e3 * float(np.abs(path[within[: len(path)]]).max()),
-        "estimate_mm": 1e3 * float(position[within].max()),
-        "attitude_deg": float(np.rad2deg(orientation[within].max())),
+        "lateral_mm": 1e3 * float(np.abs(path[in_straight[: len(path)]]).max()),
+        "estimate_mm": 1e3 * float(position[in_straight].max()),
+        "attitude_deg": float(np.rad2deg(orientation[in_straight].max())),
         "at_rest_rad_s": float(speed[-500:].max()),
     }
     return figures
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
-    """Return the figures as a table of Markdown."""
+    """Return the metrics as a Markdown table."""
     keys = list(results[0])
     lines = ["| " + " | ".join(keys) + " |", "|" + " --- |" * len(keys)]
     for result in results:
@@ -275,7 +275,7 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Run the cases; return 0, or 1 if a robot fell."""
+    """Run the cases. Return 1 if a robot fell, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="TEXT", help="cases whose name and robot hold all of these"
@@ -289,12 +289,12 @@ def main() -> int:
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the figures as JSON, and a table beside it")
     args = parser.parse_args()
     if args.uneven is not None:
-        known = list(uneven(args.uneven))
+        all_cases = list(uneven(args.uneven))
     else:
-        known = list(cases(args.seed) if args.stairs is None else stairs(args.stairs))
-    chosen = [case for case in known if all(text in f"{case.what} {case.robot}" for text in args.only)]
+        all_cases = list(cases(args.seed) if args.stairs is None else stairs(args.stairs))
+    chosen = [case for case in all_cases if all(text in f"{case.what} {case.robot}" for text in args.only)]
     if not chosen:
-        names = ", ".join(sorted({case.what for case in known}))
+        names = ", ".join(sorted({case.what for case in all_cases}))
         print(f"walking.py: no case holds {' and '.join(args.only)!r}; there are {names}", file=sys.stderr)
         return 2
     with WorkerPool(args.jobs) as pool:

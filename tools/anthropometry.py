@@ -1,4 +1,4 @@
-"""Make robot.urdf of biped14, parallel_ankles and planar_biped from anthropometric tables.
+"""Generate robot.urdf of biped14, parallel_ankles and planar_biped from anthropometric tables.
 
 python tools/anthropometry.py biped14 > bipedsim/robots/biped14/robot.urdf
 python tools/anthropometry.py parallel_ankles > bipedsim/robots/parallel_ankles/robot.urdf
@@ -69,7 +69,7 @@ HIP_HALF_SPACING = 0.085
 FOOT_LENGTH, FOOT_WIDTH, HEEL_TO_ANKLE = 0.24, 0.13, 0.08
 
 TRUNK_FRACTION, THIGH_FRACTION, SHANK_FRACTION, FOOT_FRACTION = 0.678, 0.100, 0.0465, 0.0145
-"""Of the total mass; the trunk is Winter's HAT: head, arms and trunk."""
+"""Fractions of the total mass. The trunk is Winter's HAT: head, arms and trunk."""
 
 HIP_HOUSING_MASS, HIP_HOUSING_RADIUS = 0.5, 0.05
 ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS = 0.2, 0.04
@@ -80,24 +80,24 @@ ROD_LENGTH, ROD_MASS, ROD_RADIUS, ROD_HALF_SPACING = 0.2, 0.1, 0.006, 0.045
 
 @dataclass(frozen=True)
 class Body:
-    """A rigid body: mass [kg], centre of mass (3,) [m], inertia (3, 3) about the centre of mass [kg.m^2]."""
+    """Rigid body: mass [kg], centre of mass (3,) [m], and inertia (3, 3) about the centre of mass [kg.m^2]."""
 
     mass: float
     centre: Array
     inertia: Array
 
     def about(self, point: Array) -> Array:
-        """Return the inertia (3, 3) about ``point``."""
+        """Return the inertia (3, 3) about ``point`` (3,) [kg.m^2]."""
         r = self.centre - point
         return self.inertia + self.mass * (r @ r * np.eye(3) - np.outer(r, r))
 
 
 def minus(whole: Body, part: Body) -> Body:
-    """Return ``whole`` without ``part``, both in one frame."""
+    """Return the body ``whole`` without ``part``, both in the same frame."""
     mass = whole.mass - part.mass
     centre = (whole.mass * whole.centre - part.mass * part.centre) / mass
-    rest = Body(mass, centre, np.zeros((3, 3)))
-    return Body(mass, centre, whole.about(centre) - part.about(centre) - rest.about(centre))
+    remaining = Body(mass, centre, np.zeros((3, 3)))
+    return Body(mass, centre, whole.about(centre) - part.about(centre) - remaining.about(centre))
 
 
 def sphere(mass: float, radius: float, centre: tuple[float, float, float]) -> Body:
@@ -106,7 +106,7 @@ def sphere(mass: float, radius: float, centre: tuple[float, float, float]) -> Bo
 
 
 def trunk() -> Body:
-    """Winter's HAT above the hips; across the trunk, the breadth of an elliptic cylinder adds to roll and gives yaw."""
+    """Return Winter's HAT above the hips. An elliptic cylinder gives its yaw inertia and a correction of roll."""
     mass = TRUNK_FRACTION * TOTAL_MASS
     pitch = mass * (0.496 * TRUNK_LENGTH) ** 2
     half_breadth, half_depth = SHOULDER_BREADTH / 2, TRUNK_DEPTH / 2
@@ -116,24 +116,28 @@ def trunk() -> Body:
 
 
 def limb(fraction: float, length: float, transverse: float, longitudinal: float) -> Body:
-    """Return a limb segment hanging from its proximal joint; thigh and shank both have their CoM at 0.433."""
+    """Return a limb segment below its proximal joint. Thigh and shank both have their CoM at 0.433 of the length."""
     mass = fraction * TOTAL_MASS
-    across, along = mass * (transverse * length) ** 2, mass * (longitudinal * length) ** 2
-    return Body(mass, np.array([0.0, 0.0, -0.433 * length]), np.diag([across, across, along]))
+    transverse_inertia, longitudinal_inertia = mass * (transverse * length) ** 2, mass * (longitudinal * length) ** 2
+    return Body(
+        mass,
+        np.array([0.0, 0.0, -0.433 * length]),
+        np.diag([transverse_inertia, transverse_inertia, longitudinal_inertia]),
+    )
 
 
 def thigh() -> Body:
-    """Return the whole thigh in the hip frame."""
+    """Return the complete thigh in the hip frame."""
     return limb(THIGH_FRACTION, THIGH_LENGTH, 0.323, 0.149)
 
 
 def shank() -> Body:
-    """Return the whole shank in the knee frame."""
+    """Return the complete shank in the knee frame."""
     return limb(SHANK_FRACTION, SHANK_LENGTH, 0.302, 0.103)
 
 
 def foot() -> Body:
-    """Return the foot in the ankle frame: a homogeneous box below the ankle, as the foot is a rectangular block."""
+    """Return the foot in the ankle frame, as a homogeneous box below the ankle."""
     mass = FOOT_FRACTION * TOTAL_MASS
     x, y, z = FOOT_LENGTH, FOOT_WIDTH, ANKLE_HEIGHT
     inertia = np.diag([y * y + z * z, x * x + z * z, x * x + y * y]) * mass / 12
@@ -145,7 +149,7 @@ def _numbers(values: Array | list[float]) -> str:
 
 
 def link(name: str, body: Body, visual: str = "", at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> str:
-    """Return a link of the URDF with the geometry ``visual``, its middle at ``at`` (3,) [m]."""
+    """Return a URDF link with the geometry ``visual``, whose centre is at ``at`` (3,) [m]."""
     i = body.inertia
     lines = [
         f'  <link name="{name}">',
@@ -166,7 +170,7 @@ def link(name: str, body: Body, visual: str = "", at: tuple[float, float, float]
 def joint(
     name: str, parent: str, child: str, xyz: list[float], axis: str, limit: tuple[float, float, float, float]
 ) -> str:
-    """Return a hinge; ``limit`` is lower and upper [rad], effort [N.m] and velocity [rad/s]."""
+    """Return a revolute joint; ``limit`` is lower and upper [rad], effort [N.m] and velocity [rad/s]."""
     lower, upper, effort, velocity = limit
     return (
         f'  <joint name="{name}" type="revolute">\n    <parent link="{parent}"/>\n    <child link="{child}"/>\n'
@@ -176,7 +180,7 @@ def joint(
 
 
 def fixed(name: str, parent: str, xyz: list[float]) -> str:
-    """Return an empty link that is fixed to ``parent`` at ``xyz`` [m]."""
+    """Return an empty link with a fixed joint to ``parent`` at ``xyz`` [m]."""
     return (
         f'  <link name="{name}"/>\n'
         f'  <joint name="{name}_fixed" type="fixed"><parent link="{parent}"/><child link="{name}"/>'
@@ -185,7 +189,7 @@ def fixed(name: str, parent: str, xyz: list[float]) -> str:
 
 
 def _thigh_and_shank(side: str, shank_rest: Body) -> list[str]:
-    """Return hip, thigh and knee of a leg, with what is the shank's own of the shank."""
+    """Return hip, thigh and knee of a leg; ``shank_rest`` is the shank without drive housings or mechanism."""
     left = side == "left"
     sign, s = (1.0, "l") if left else (-1.0, "r")
     hip = sphere(HIP_HOUSING_MASS, HIP_HOUSING_RADIUS, (0.0, 0.0, 0.0))
@@ -219,7 +223,7 @@ def _yaw(side: str) -> tuple[float, float]:
 
 
 def _foot(s: str) -> list[str]:
-    """Return the link of a foot, and its ankle and sole."""
+    """Return the link of a foot, and its ankle and sole frames."""
     block = f'<box size="{FOOT_LENGTH} {FOOT_WIDTH} {ANKLE_HEIGHT:.9g}"/>'
     x_foot = FOOT_LENGTH / 2 - HEEL_TO_ANKLE
     return [
@@ -264,46 +268,54 @@ def _leg(side: str) -> list[str]:
 
 
 def crank() -> Body:
-    """Return a crank in the frame of its axis: a disc behind which the arm is."""
+    """Return a crank in the frame of its axis: a disc with its arm behind it."""
     inertia = np.diag([0.25, 0.5, 0.25]) * CRANK_MASS * CRANK_RADIUS**2
     return Body(CRANK_MASS, np.array([-0.2 * CRANK_LENGTH, 0.0, 0.0]), inertia)
 
 
 def rod() -> Body:
-    """Return a rod in the frame of its upper end, from which it hangs."""
-    across, along = ROD_MASS * ROD_LENGTH**2 / 12, ROD_MASS * ROD_RADIUS**2 / 2
-    return Body(ROD_MASS, np.array([0.0, 0.0, -ROD_LENGTH / 2]), np.diag([across, across, along]))
+    """Return a vertical rod in the frame of its upper end."""
+    transverse_inertia, longitudinal_inertia = ROD_MASS * ROD_LENGTH**2 / 12, ROD_MASS * ROD_RADIUS**2 / 2
+    return Body(
+        ROD_MASS,
+        np.array([0.0, 0.0, -ROD_LENGTH / 2]),
+        np.diag([transverse_inertia, transverse_inertia, longitudinal_inertia]),
+    )
 
 
-def moved(body: Body, by: Array) -> Body:
-    """Return a body in a frame in which its own is at ``by`` (3,)."""
-    return Body(body.mass, body.centre + by, body.inertia)
+def translated(body: Body, offset: Array) -> Body:
+    """Return a body in a frame in which the body's own frame is at ``offset`` (3,) [m]."""
+    return Body(body.mass, body.centre + offset, body.inertia)
 
 
 def _parallel_leg(side: str) -> list[str]:
     s, outer = side[0], 1.0 if side == "left" else -1.0
     ankle = sphere(ANKLE_HOUSING_MASS, ANKLE_HOUSING_RADIUS, (0.0, 0.0, 0.0))
-    shank_rest = minus(shank(), moved(ankle, np.array([0.0, 0.0, -SHANK_LENGTH])))
+    shank_rest = minus(shank(), translated(ankle, np.array([0.0, 0.0, -SHANK_LENGTH])))
     disc = f'<sphere radius="{CRANK_RADIUS}"/>'
     bar = f'<cylinder radius="{ROD_RADIUS}" length="{ROD_LENGTH}"/>'
     parts, frames = [], []
-    for which, sign in (("outer", outer), ("inner", -outer)):
+    for crank_side, sign in (("outer", outer), ("inner", -outer)):
         y = sign * ROD_HALF_SPACING
         axis, arm = [0.0, y, ROD_LENGTH - SHANK_LENGTH], [-CRANK_LENGTH, 0.0, 0.0]
-        for part, at in ((crank(), np.array(axis)), (rod(), np.add(axis, arm))):
-            shank_rest = minus(shank_rest, moved(part, at))
-        crank_link, cross, rod_link = f"{s}_crank_{which}_link", f"{s}_rod_{which}_cross", f"{s}_rod_{which}"
+        for part, position in ((crank(), np.array(axis)), (rod(), np.add(axis, arm))):
+            shank_rest = minus(shank_rest, translated(part, position))
+        crank_link, cross, rod_link = (
+            f"{s}_crank_{crank_side}_link",
+            f"{s}_rod_{crank_side}_cross",
+            f"{s}_rod_{crank_side}",
+        )
         parts += [
             link(crank_link, crank(), disc),
-            joint(f"{s}_crank_{which}", f"{s}_shank", crank_link, axis, "0 1 0", (-1.3, 1.0, 100.0, 7.0)),
+            joint(f"{s}_crank_{crank_side}", f"{s}_shank", crank_link, axis, "0 1 0", (-1.3, 1.0, 100.0, 7.0)),
             f'  <link name="{cross}"/>',
             _passive(f"{rod_link}_pitch", "revolute", crank_link, cross, "0 1 0", arm),
             link(rod_link, rod(), bar, (0.0, 0.0, -ROD_LENGTH / 2)),
             _passive(f"{rod_link}_roll", "revolute", cross, rod_link, "1 0 0"),
             fixed(f"{rod_link}_end", rod_link, [0.0, 0.0, -ROD_LENGTH]),
         ]
-        frames.append(fixed(f"{s}_lever_{which}", f"{s}_foot", [-CRANK_LENGTH, y, 0.0]))
-    foot_link, *others = _foot(s)
+        frames.append(fixed(f"{s}_lever_{crank_side}", f"{s}_foot", [-CRANK_LENGTH, y, 0.0]))
+    foot_link, *foot_frames = _foot(s)
     pitch, roll = (-1.2, 0.77, 0.0, 5.8), (-0.5, 0.5, 0.0, 4.8)
     return [
         *_thigh_and_shank(side, shank_rest),
@@ -311,7 +323,7 @@ def _parallel_leg(side: str) -> list[str]:
         joint(f"{s}_ankle_pitch", f"{s}_shank", f"{s}_ankle_link", [0.0, 0.0, -SHANK_LENGTH], "0 1 0", pitch),
         foot_link,
         joint(f"{s}_ankle_roll", f"{s}_ankle_link", f"{s}_foot", [0.0] * 3, "1 0 0", roll),
-        *others,
+        *foot_frames,
         *frames,
         *parts,
     ]
@@ -324,7 +336,7 @@ def base() -> str:
 
 
 def document(name: str, about: str, parts: list[str]) -> str:
-    """Return the text of a URDF that is generated, with what there is to say ``about`` it in its heading."""
+    """Return a generated URDF with the description ``about`` in its heading."""
     heading = "\n".join(f"  {line}".rstrip() for line in about.strip().splitlines()).replace("--", "-")
     return "\n".join([
         '<?xml version="1.0"?>',
@@ -358,7 +370,7 @@ def _planar_leg(side: str) -> list[str]:
     thigh_rod = f'<cylinder radius="0.06" length="{THIGH_LENGTH:.9g}"/>'
     shank_rod = f'<cylinder radius="0.045" length="{SHANK_LENGTH:.9g}"/>'
     block = f'<box size="{FOOT_LENGTH} {FOOT_WIDTH} {ANKLE_HEIGHT:.9g}"/>'
-    # The legs are beside each other for the eye alone: nothing moves out of the plane.
+    # The lateral offset is only visual, because nothing moves out of the plane.
     at_hip = [0.0, sign * HIP_HALF_SPACING, 0.0]
     at_knee, at_ankle = [0.0, 0.0, -THIGH_LENGTH], [0.0, 0.0, -SHANK_LENGTH]
     x_foot = FOOT_LENGTH / 2 - HEEL_TO_ANKLE

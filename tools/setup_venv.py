@@ -1,7 +1,7 @@
-"""Make .venv with the pinned packages and bipedsim itself; called by `make setup`, quick when nothing has changed.
+"""Create .venv with the pinned packages and bipedsim; called by `make setup`, and fast if nothing has changed.
 
-Arguments are extras of setup.py that are wanted beside those that the simulator needs: `test`, `lint`.
-Runs on the system's Python before anything is installed, hence with the standard library only.
+The arguments are extras of setup.py in addition to those that the simulator needs: `test`, `lint`.
+The script runs on the system's Python before any installation, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "setup.json"
 LOG = VENV / "setup.log"
 PINS = Path("requirements", "requirements.txt")
-EXTRAS = ("robots", "ros", "view")  # of setup.py, always
-WHEELS = ("--only-binary", ":all:", "--no-binary", "empy")  # no compiler is needed; empy is pure Python, a source alone
+EXTRAS = ("robots", "ros", "view")  # Extras of setup.py that are always installed.
+WHEELS = ("--only-binary", ":all:", "--no-binary", "empy")  # No compiler is needed: empy, a source, is pure Python.
 PIP = (PYTHON, "-m", "pip", "install", "--retries", "2")
 PACKAGE = ("setup.py", "setup.cfg", "package.xml", "bipedsim/__init__.py", "tools/setup_venv.py")
 
-# Settings of the caller that would lead an installation elsewhere, or bring in another installation's packages. The ROS
-# wheels re-execute Python once per process tree to find their libraries; their guard, inherited from the process of
-# another environment, would suppress that, and the library path would name the other environment.
+# Settings of the caller that would change the destination of an installation, or use packages of another installation.
+# The ROS wheels re-execute Python once per process tree to find their libraries. A guard variable inherited from
+# another environment would suppress this, and the library path would refer to that environment.
 FOREIGN = {
     "LD_LIBRARY_PATH",
     "PIP_PREFIX",
@@ -66,8 +66,8 @@ OFFLINE = re.compile(
     r"|Failed to establish a new connection|Connection refused|No route to host"
 )
 
-# What uv, which does not read pip's settings, calls those that say where packages come from; "," where it separates by
-# commas what pip separates by spaces.
+# Names in uv of pip's settings for package sources, because uv does not read pip's settings. The second value is the
+# separator: uv uses commas in some settings in which pip uses spaces.
 OF_UV = {
     "cert": ("SSL_CERT_FILE", " "),
     "client-cert": ("SSL_CLIENT_CERT", " "),
@@ -82,7 +82,7 @@ OF_UV = {
     "timeout": ("UV_HTTP_TIMEOUT", " "),
     "trusted-host": ("UV_INSECURE_HOST", " "),
 }
-OF_PIP_ALONE = {  # of its screen, its cache and what we decide ourselves: no loss where uv does not know them
+OF_PIP_ALONE = {  # Settings of output and cache, and settings that this script overrides. uv can ignore them.
     "break-system-packages",
     "cache-dir",
     "disable-pip-version-check",
@@ -104,11 +104,11 @@ State = dict[str, str]
 
 
 class SetupError(Exception):
-    """Set-up cannot go on; the message says why and what mends it."""
+    """The set-up cannot continue; the message contains the reason and the remedy."""
 
 
 def check_machine() -> None:
-    """Raise SetupError unless this machine and this Python can carry the pinned packages."""
+    """Raise SetupError if the pinned packages do not support this machine or this Python."""
     if platform.system() != "Linux" or sys.maxsize < 2**32:
         raise SetupError(f"this set-up is for 64-bit Linux, not for {platform.platform()}")
     missing = []
@@ -117,7 +117,7 @@ def check_machine() -> None:
         version = "3" if is_default else f"3.{sys.version_info.minor}"
         missing.append(f"python{version}-venv")
     try:
-        ctypes.CDLL("libgomp.so.1")  # pinocchio's wheel uses the system's OpenMP
+        ctypes.CDLL("libgomp.so.1")  # pinocchio's wheel uses the OpenMP library of the system.
     except OSError:
         missing.append("libgomp1")
     if missing:
@@ -129,7 +129,7 @@ def check_machine() -> None:
 
 
 def digest(*paths: str | Path) -> str:
-    """One hash over the contents of files, given relative to ROOT."""
+    """Return one hash of the contents of files with paths relative to ROOT."""
     total = hashlib.sha256()
     for path in paths:
         total.update(hashlib.sha256((ROOT / path).read_bytes()).digest())
@@ -137,9 +137,9 @@ def digest(*paths: str | Path) -> str:
 
 
 def wanted_state(extras: Iterable[str]) -> State:
-    """What .venv is to be made from, with these extras.
+    """Return the state that .venv must have with these extras.
 
-    Its place counts: the commands in a virtual environment hold absolute paths.
+    The state includes the location, because commands in a virtual environment contain absolute paths.
     """
     return {
         "place": str(VENV),
@@ -151,7 +151,7 @@ def wanted_state(extras: Iterable[str]) -> State:
 
 
 def read_stamp() -> State:
-    """What .venv was made from as far as it got; empty when there is none."""
+    """Return the state of .venv according to its last set-up; empty without .venv."""
     try:
         state = json.loads(STAMP.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -160,33 +160,33 @@ def read_stamp() -> State:
 
 
 def write_stamp(state: State) -> None:
-    """Record what is done, in one step: an interruption must not leave half a stamp."""
+    """Store the state atomically, so that an interruption cannot leave an incomplete file."""
     new = STAMP.with_suffix(".new")
     new.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
     new.replace(STAMP)
 
 
 def environment() -> dict[str, str]:
-    """The caller's environment without what is FOREIGN."""
+    """Return the caller's environment without the settings in FOREIGN."""
     clean = {key: value for key, value in os.environ.items() if key not in FOREIGN}
     return clean | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PYTHONUNBUFFERED": "1"}
 
 
 class Progress:
-    """What pip or uv is at: one line that changes on a terminal, a line now and then in a log."""
+    """Show the activity of pip or uv: one updated line on a terminal, or an occasional line in a log."""
 
     def __init__(self) -> None:
         self.next_line = 0.0
 
     def feed(self, line: str) -> None:
-        """Take one line of their output."""
-        if found := re.match(r"\s*(Collecting|Downloading|Using cached|Downloaded|Building) ([\w.]+)", line):
-            self.show(f"{found[1].lower()} {found[2]}")
+        """Process one line of output."""
+        if activity := re.match(r"\s*(Collecting|Downloading|Using cached|Downloaded|Building) ([\w.]+)", line):
+            self.show(f"{activity[1].lower()} {activity[2]}")
         elif line.startswith("Installing collected packages"):
             self.show("unpacking; this takes a while", always=True)
 
     def show(self, text: str, always: bool = False) -> None:
-        """Show where we are; in a log at most every 5 seconds."""
+        """Show the activity; in a log at most every 5 seconds."""
         if sys.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
             print("\r" + f"  {text}"[:width].ljust(width), end="", flush=True)
@@ -195,15 +195,15 @@ class Progress:
             print(f"  {text}", flush=True)
 
     def close(self) -> None:
-        """Wipe the line that changes."""
+        """Clear the updated line."""
         if sys.stdout.isatty():
             print("\r" + " " * (shutil.get_terminal_size().columns - 1), end="\r", flush=True)
 
 
 def run(*arguments: str | Path, progress: Progress | None = None, env: dict[str, str] | None = None) -> str:
-    """Run a command and return its output, which goes to LOG too.
+    """Run a command, and return its output, which is also written to LOG.
 
-    Raises SetupError with the end of the output, and a remedy where one is known.
+    Raises SetupError with the end of the output, and with a remedy if one is known.
     """
     command = [str(argument) for argument in arguments]
     lines = []
@@ -243,32 +243,32 @@ def run(*arguments: str | Path, progress: Progress | None = None, env: dict[str,
 
 
 def pinned(*names: str) -> list[str]:
-    """The pins ``name==version`` of the given packages."""
+    """Return the pins ``name==version`` of the given packages."""
     lines = (ROOT / PINS).read_text(encoding="utf-8").splitlines()
     return [line.split(";")[0].strip() for line in lines if line.startswith(tuple(f"{name}==" for name in names))]
 
 
 def settings_of_uv(listing: str, env: dict[str, str]) -> dict[str, str] | None:
-    """Return what uv needs in its environment to install from where pip would.
+    """Return the environment in which uv installs from the same sources as pip.
 
-    `listing` is what `pip config list` says, `env` the environment, whose own settings of uv come first. None: there
-    are settings of pip that uv would not follow.
+    `listing` is the output of `pip config list`. `env` is the environment, whose own settings of uv take precedence.
+    Return None if pip has settings that uv would ignore.
     """
-    found: dict[str, str] = {}
-    # For pip, the environment counts more than the section of a command, and that more than the one for all.
+    uv_settings: dict[str, str] = {}
+    # pip's precedence is: the environment, then the section of a command, then the global section.
     for section in ("global", "install", ":env:"):
         for key, value in re.findall(rf"^{re.escape(section)}\.([\w-]+)=(.+)$", listing, re.MULTILINE):
             if key in OF_UV:
                 name, separator = OF_UV[key]
-                found[name] = separator.join(str(ast.literal_eval(value)).split())
+                uv_settings[name] = separator.join(str(ast.literal_eval(value)).split())
             elif key not in OF_PIP_ALONE:
                 return None
-    # For pip all indices are alike, and the highest version wins.
-    return {"UV_INDEX_STRATEGY": "unsafe-best-match", **found, **env}
+    # pip treats all indices equally and uses the highest version.
+    return {"UV_INDEX_STRATEGY": "unsafe-best-match", **uv_settings, **env}
 
 
 def install_with_uv(*arguments: str | Path) -> bool:
-    """Install with uv, which fetches in parallel: a fifth of pip's time. False where it does not work here."""
+    """Install with uv, which downloads in parallel and takes a fifth of pip's time. Return False if it fails."""
     try:
         settings = settings_of_uv(run(PYTHON, "-m", "pip", "config", "list"), environment())
         if settings is None:
@@ -278,8 +278,8 @@ def install_with_uv(*arguments: str | Path) -> bool:
         uv = (VENV / "bin" / "uv", "pip", "install", "--python", PYTHON)
         run(*uv, *WHEELS, *pinned("pip", "setuptools", "wheel"), env=settings)
         run(*uv, *WHEELS, "--no-build-isolation", *arguments, progress=Progress(), env=settings)
-    except SetupError as problem:
-        if "disk is full" in str(problem):
+    except SetupError as error:
+        if "disk is full" in str(error):
             raise
         print("  uv does not work here (see .venv/setup.log): pip goes on, and takes longer", flush=True)
         return False
@@ -287,18 +287,18 @@ def install_with_uv(*arguments: str | Path) -> bool:
 
 
 def install(*arguments: str | Path) -> None:
-    """Install with uv or pip; with the build tools in place first, nothing unpinned is fetched to build a package."""
+    """Install with uv or pip. The build tools come first, so that no unpinned package is downloaded for a build."""
     if not install_with_uv(*arguments):
         run(*PIP, *pinned("pip", "setuptools", "wheel"))
         run(*PIP, *WHEELS, "--no-build-isolation", *arguments, progress=Progress())
 
 
 def link_ros_files() -> None:
-    """Put into .venv what ROS tools look for in a prefix. An editable install leaves it out; links keep it current."""
+    """Link the files that ROS tools expect in a prefix into .venv, because an editable install omits them."""
     links = {VENV / "share" / "ament_index" / "resource_index" / "packages" / NAME: ROOT / "resource" / NAME}
     share = VENV / "share" / NAME
     links[share / "package.xml"] = ROOT / "package.xml"
-    # Files, not folders: `ros2 launch` does not look into folders that are links.
+    # Files are linked instead of folders, because `ros2 launch` does not search in linked folders.
     for name in ("launch", "config"):
         remove(share / name)
         links |= {share / name / file.name: file for file in (ROOT / name).iterdir() if file.is_file()}
@@ -311,10 +311,10 @@ def link_ros_files() -> None:
 
 
 def compile_imports() -> None:
-    """Have Python keep the bytecode of what a bring-up imports.
+    """Compile the bytecode of the modules that a launch imports.
 
-    Its nodes start together and would each compile the same; and all would again at every start, in an environment
-    with PYTHONDONTWRITEBYTECODE, which images of containers like to set.
+    The nodes start at the same time, so each would compile the same modules. With PYTHONDONTWRITEBYTECODE, which is
+    common in container images, this would happen at every start.
     """
     try:
         run(PYTHON, "-c", f"import {', '.join(IMPORTED)}")
@@ -323,16 +323,16 @@ def compile_imports() -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a folder, where there is one."""
+    """Remove a file, a link or a folder if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
-def bring_up_to_date(state: State, done: State) -> None:
-    """Bring .venv from `done` to `state`; of another Python or from another place, it is made anew."""
-    if any(done.get(key) != state[key] for key in ("place", "python")):
+def bring_up_to_date(state: State, installed: State) -> None:
+    """Update .venv from the state `installed` to `state`. Recreate it for another Python or another location."""
+    if any(installed.get(key) != state[key] for key in ("place", "python")):
         print(f"Making .venv with Python {platform.python_version()}", flush=True)
         shutil.rmtree(VENV, ignore_errors=True)
         VENV.mkdir()
@@ -347,16 +347,16 @@ def bring_up_to_date(state: State, done: State) -> None:
 
 
 def main() -> int:
-    """Entry point; returns the exit code."""
+    """Run the set-up and return the exit code."""
     started = time.monotonic()
     try:
         check_machine()
-        done = read_stamp()
-        # What was once wanted stays up to date, so that `make test` and `make demo` do not take turns.
-        state = wanted_state({*sys.argv[1:], *done.get("extras", "").split()})
-        if state == done:
+        installed = read_stamp()
+        # Extras of earlier set-ups remain, so that `make test` and `make demo` do not alternate between two states.
+        state = wanted_state({*sys.argv[1:], *installed.get("extras", "").split()})
+        if state == installed:
             return 0
-        bring_up_to_date(state, done)
+        bring_up_to_date(state, installed)
     except SetupError as problem:
         print(f"\nmake setup: {problem}", file=sys.stderr)
         return 1

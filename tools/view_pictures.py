@@ -1,8 +1,8 @@
-"""Make the pictures of docs/view.md: a run, a page of it, a headless Chromium that looks.
+"""Generate the pictures of docs/view.md from a run, its page and a headless Chromium.
 
     .venv/bin/python tools/view_pictures.py
 
-It needs the packages of the tests, and a Chromium of the system. The pictures are drawn in software: some time each.
+The tool needs the packages of the tests and a system-wide Chromium. Software rendering takes some time per picture.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ FOLDER = Path(__file__).parents[1] / "docs" / "view"
 WIDTH, HEIGHT = 1280, 860
 ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 SETTLED = 20.0
-"""Until everything is there, and the page's own notes are gone [s]."""
+"""Waiting time until the page is complete and its notifications have disappeared [s]."""
 PICTURES = (
     ("page", "talos", "walk", 5.15, "2.1,-2.3,1.4", "0.4,0.33,0.75"),
     ("feet", "biped14", "walk", 2.62, "0.75,-0.85,0.6", "0.14,0.12,0.12"),
 )
-"""Name, robot, scenario, time [s], where the camera is and what it looks at [m]."""
+"""Name, robot, scenario, time [s], position of the camera and its target [m]."""
 
 
 def main() -> int:
-    """Make them all."""
+    """Generate all pictures."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[one[0] for one in PICTURES], help="names of pictures")
-    wanted = parser.parse_args().only
+    parser.add_argument("--only", nargs="*", default=[entry[0] for entry in PICTURES], help="names of pictures")
+    selected = parser.parse_args().only
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         print("no Chromium: apt install chromium", file=sys.stderr)
         return 1
     FOLDER.mkdir(exist_ok=True)
     for name, robot, scenario, time, eye, target in PICTURES:
-        if name not in wanted:
+        if name not in selected:
             continue
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "run.npz"
@@ -60,13 +60,13 @@ def main() -> int:
             tab.goto(f"{page.address}/?initialCameraPosition={eye}&initialCameraLookAt={target}", wait_until="commit")
             tab.wait_for_timeout(1e3 * SETTLED)
             for close in tab.locator(".mantine-Notification-closeButton").all():
-                # Not by the mouse, which waits for a picture that stands still.
+                # A mouse click would wait for the picture to stop changing.
                 close.dispatch_event("click")
             tab.wait_for_timeout(2e3)
             data = tab.screenshot(timeout=120e3)
             chromium.close()
         page.close()
-        # Rare colours are those that matter: the default method would leave them out.
+        # The default method would drop rare colours, which are important in these pictures.
         picture = Image.open(io.BytesIO(data)).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
         picture.save(FOLDER / f"{name}.png", optimize=True)
         print(f"wrote {FOLDER / name}.png: {(FOLDER / f'{name}.png').stat().st_size / 1e3:.0f} kB")

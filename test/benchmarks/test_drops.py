@@ -133,13 +133,13 @@ def test_drops_that_were_kept_are_not_made_again(
 ) -> None:
     """Those of other sources count where they are named as earlier ones, and are refused as one's own."""
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    kept = drops.Kept(first, 0.05)
+    kept = drops.DropStore(first, 0.05)
     kept.add([drops.drop("one_step", number, 0.05) for number in range(2)])
     first.write_text(first.read_text().replace(drops.code(), "other sources"))
     with pytest.raises(ValueError, match=r"other sources.* this one as --earlier if its drops shall count"):
-        drops.Kept(first, 0.05)
+        drops.DropStore(first, 0.05)
     with pytest.raises(ValueError, match=r"first\.jsonl holds no drops of 0\.1 s"):
-        drops.Kept(None, 0.1, [first])
+        drops.DropStore(None, 0.1, [first])
     options = ["--only", "one_step", "--count", "2", "--seconds", "0.05", "--jobs", "1"]
     monkeypatch.setattr(drops, "batch", lambda work: pytest.fail("made again"))
     monkeypatch.setattr(sys, "argv", ["drops.py", *options, "--kept", str(second), "--earlier", str(first)])
