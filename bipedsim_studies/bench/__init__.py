@@ -1,4 +1,4 @@
-"""Step time, stiction and accuracy of our contact models and of other engines, on the same robots in one run."""
+"""Compare step time, stiction and accuracy of bipedsim's contact models and of other engines on the same robots."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""``bipedsim bench``."""
+"""Implement the command ``bipedsim bench``."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure and print; runs itself again in a process with single-threaded libraries if need be.
+    """Run the benchmark and print it, in a new process with single-threaded libraries if necessary.
 
-    Libraries read OMP_NUM_THREADS when they are loaded, which is too late to set it here.
+    Libraries read OMP_NUM_THREADS when they are loaded, so it is too late to set it here.
     """
     if os.environ.get("OMP_NUM_THREADS") != "1":
         command = [sys.executable, "-m", "bipedsim.cli.main", "bench", *_again(args)]
@@ -65,23 +65,23 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _loop(args: argparse.Namespace) -> int:
-    """Have the nodes measured, which studies do not import: by a program of theirs; return its exit code."""
+    """Run the loop benchmark of bipedsim_ros, which studies cannot import, as a program. Return its exit code."""
     command = [sys.executable, "-m", _LOOP, "--robot", args.robots[0], "--blocks", str(args.loop_blocks)]
     command += ["--seconds", str(args.loop_seconds), *["--json"] * args.json]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, end="")
-    if args.output and not done.returncode:
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    print(result.stdout, end="")
+    if args.output and not result.returncode:
         args.output.mkdir(parents=True, exist_ok=True)
         name = "loop.json" if args.json else "loop.txt"
-        (args.output / name).write_text(done.stdout, encoding="utf-8")
+        (args.output / name).write_text(result.stdout, encoding="utf-8")
         if not args.json:
             print(f"wrote {args.output / name}")
-    return done.returncode
+    return result.returncode
 
 
 @contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
-    """Send what C++ libraries print on file descriptor 1 to stderr, so that stdout holds the report alone."""
+    """Redirect the output of C++ libraries on file descriptor 1 to stderr, so that stdout has only the report."""
     sys.stdout.flush()
     stdout = os.dup(1)
     os.dup2(2, 1)
@@ -93,7 +93,7 @@ def _stdout_to_stderr() -> Iterator[None]:
 
 
 def _again(args: argparse.Namespace) -> list[str]:
-    """Return the options that lead to ``args``."""
+    """Return the command-line options that correspond to ``args``."""
     options = ["--json"] * args.json + ["--no-own"] * (not args.own) + ["--loop"] * args.loop
     values = [field.name for field in fields(BenchSettings) if field.type != "bool"]
     for name in (*values, "output"):

@@ -1,4 +1,4 @@
-"""What a step costs in which a vertex lands, or a body of the robot touches the ground, beside a standing one."""
+"""Measure steps with a touch-down or with contact of another body, and compare them with steps while standing."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ Row = dict[str, Any]
 ROBOTS = ("biped14", "talos", "g1")
 STANDING = "standing"
 LEAD = 3
-"""Steps before the timed one that are taken and not timed: what they leave in caches is what a run leaves there."""
+"""Untimed steps before the timed one, which fill the caches as in a normal run."""
 MOST = 24
-"""Steps of a kind that are timed, spread over all that there are."""
+"""Maximum number of timed steps of each kind, spread over all recorded ones."""
 SECONDS = {STANDING: 0.3, "flat": 0.15, "tilted": 0.3, "touch-down": 4.0, "bodies": 3.0}
-"""How long each kind of step is looked for [s]: in standing, landings of all vertices of both soles at once, landings
-on a vertex or an edge, touch-downs of a walk, and falls."""
+"""Simulated time for each kind of step [s]: standing, touch-downs of both entire soles, touch-downs on a vertex or an
+edge, touch-downs during a walk, and falls."""
 HEIGHTS = (0.002, 0.005, 0.01, 0.02)
-"""Clearance of the soles in drops [m]."""
+"""Initial clearance of the soles in drops [m]."""
 WALKS_AFTER, WALK = 0.3, (0.3, 0.0, 0.0)
-"""When the walk begins [s], and how fast it is [m/s, m/s, rad/s]."""
+"""Start time of the walk [s], and its velocity [m/s, m/s, rad/s]."""
 TILTS = ((0.05, 0.0), (0.0, 0.05), (0.04, 0.03), (-0.03, 0.04))
-"""Roll and pitch of the tilted ones [rad]."""
+"""Roll and pitch angles of the tilted drops [rad]."""
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A step that can be taken again, with the ``LEAD`` before it.
+class RecordedStep:
+    """A step that can be repeated, with the ``LEAD`` steps before it.
 
     Attributes:
-        begun: Where the first of them begins.
-        torques: (nu,) of each of them.
+        begun: Snapshot at the start of the first of these steps.
+        torques: (nu,) torques of each step.
     """
 
     begun: Snapshot
@@ -54,42 +54,44 @@ class Moment:
 
 
 def velocity_level(robot: Robot) -> tuple[str, ...]:
-    """Return the contact models that look for the velocity after the step: those whose landings are in parts."""
+    """Return the contact models that solve for the velocity after the step and divide a step with a touch-down."""
     projection = Projection.of_soles(robot.soles)
     return tuple(name for name in CONTACT_MODELS if make_contact_model(name, projection, 1e-3).late is None)
 
 
 def event_pieces(blocks: int) -> int:
-    """Return how often :func:`measure_events` ticks."""
+    """Return the number of calls of ``tick`` by :func:`measure_events`."""
     return sum(len(velocity_level(load_robot(name))) * len(SECONDS) + blocks for name in ROBOTS)
 
 
 def measure_events(dt: float, blocks: int, tick: Callable[[str], None]) -> dict[str, dict[str, Row]]:
-    """Return per robot and contact model the mean time of a standing step [us], and of each kind of event over it.
+    """Return for each robot and contact model the mean step time while standing [us], and ratios for each event.
 
-    Every step is recorded once and taken again from its snapshot, ``blocks`` times, all kinds and models in turn; the
-    least time of each counts, the mean over those of a kind is told.
+    Every step is recorded once and repeated ``blocks`` times from its snapshot, with all kinds and models in turn. The
+    result is the mean over the steps of a kind of the shortest time of each step.
     """
     result: dict[str, dict[str, Row]] = {}
     for name in ROBOTS:
         robot = load_robot(name)
         simulators = {}
-        moments: dict[tuple[str, str], list[Moment]] = {}
+        moments: dict[tuple[str, str], list[RecordedStep]] = {}
         for model in velocity_level(robot):
             simulators[model] = simulator = Simulator(robot, contact=model, physics_dt=dt)
             simulator.warm_up()
             for kind in SECONDS:
-                found = [moment for run in _runs(simulator, kind, dt) for moment in run]
-                picked = np.unique(np.linspace(0, len(found) - 1, min(MOST, len(found))).round().astype(int))
-                moments[model, kind] = [found[i] for i in picked]
+                candidates = [step for sequence in _step_sequences(simulator, kind, dt) for step in sequence]
+                selected = np.unique(
+                    np.linspace(0, len(candidates) - 1, min(MOST, len(candidates))).round().astype(int)
+                )
+                moments[model, kind] = [candidates[i] for i in selected]
                 tick(f"events: {name}, {model}, {kind}")
-        times = {key: np.full(len(those), np.inf) for key, those in moments.items()}
+        times = {key: np.full(len(recorded_steps), np.inf) for key, recorded_steps in moments.items()}
         with one_core():
             for _ in range(blocks):
-                for (model, kind), those in moments.items():
-                    least = times[model, kind]
-                    for i, moment in enumerate(those):
-                        least[i] = min(least[i], _time(simulators[model], moment))
+                for (model, kind), recorded_steps in moments.items():
+                    shortest = times[model, kind]
+                    for i, moment in enumerate(recorded_steps):
+                        shortest[i] = min(shortest[i], _time(simulators[model], moment))
                 tick(f"events: {name}, step time")
                 gc.collect()
         result[name] = {model: _row(times, model) for model in simulators}
@@ -106,8 +108,8 @@ def _row(times: dict[tuple[str, str], Array], model: str) -> Row:
     }
 
 
-def _time(simulator: Simulator, moment: Moment) -> float:
-    """Take a step again and return how long it took [us]."""
+def _time(simulator: Simulator, moment: RecordedStep) -> float:
+    """Repeat a step and return its duration [us]."""
     simulator.restore(moment.begun)
     *before, last = moment.torques
     for torque in before:
@@ -117,8 +119,8 @@ def _time(simulator: Simulator, moment: Moment) -> float:
     return (perf_counter_ns() - start) / 1e3
 
 
-def _runs(simulator: Simulator, kind: str, dt: float) -> Iterator[Iterator[Moment]]:
-    """Yield the steps of a ``kind`` of each run that is made for it."""
+def _step_sequences(simulator: Simulator, kind: str, dt: float) -> Iterator[Iterator[RecordedStep]]:
+    """Simulate the runs for a ``kind`` of step, and yield the steps of each run."""
     robot = simulator.robot
     hold = Hold(robot, dt)
 
@@ -135,8 +137,8 @@ def _runs(simulator: Simulator, kind: str, dt: float) -> Iterator[Iterator[Momen
         for roll, pitch in TILTS if kind == "tilted" else ((0.0, 0.0),):
             for height in HEIGHTS:
                 q = robot.q_nominal.copy()
-                turned = pin.rpy.rpyToMatrix(roll, pitch, 0.0) @ pin.Quaternion(q[3:7]).matrix()
-                q[3:7] = pin.Quaternion(turned).coeffs()
+                rotation = pin.rpy.rpyToMatrix(roll, pitch, 0.0) @ pin.Quaternion(q[3:7]).matrix()
+                q[3:7] = pin.Quaternion(rotation).coeffs()
                 q[2] += height + soles.depth(q)
                 yield _steps(simulator, kind, simulator.reset(q), stand)
     elif kind == "touch-down":
@@ -160,17 +162,17 @@ def _runs(simulator: Simulator, kind: str, dt: float) -> Iterator[Iterator[Momen
 
 def _steps(
     simulator: Simulator, kind: str, observation: Observation, drive: Callable[[Observation], Array]
-) -> Iterator[Moment]:
-    """Simulate on, and yield the steps of a ``kind``."""
-    last: list[tuple[Snapshot, Array]] = []
+) -> Iterator[RecordedStep]:
+    """Continue the simulation and yield the steps of a ``kind``."""
+    recent: list[tuple[Snapshot, Array]] = []
     for _ in range(round(SECONDS[kind] / simulator.physics_dt)):
         torque = drive(observation).copy()
-        last = [*last[-LEAD:], (simulator.snapshot(), torque)]
+        recent = [*recent[-LEAD:], (simulator.snapshot(), torque)]
         observation = simulator.step(torque)
-        found = (
+        matches = (
             simulator.reactions.body_impulse.any()
             if kind == "bodies"
             else kind == STANDING or simulator.stepper.landed > 0.0
         )
-        if found and len(last) > LEAD:
-            yield Moment(last[0][0], tuple(torque for _, torque in last))
+        if matches and len(recent) > LEAD:
+            yield RecordedStep(recent[0][0], tuple(torque for _, torque in recent))

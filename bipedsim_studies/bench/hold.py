@@ -1,4 +1,4 @@
-"""The controller that every engine runs under: it holds the nominal posture."""
+"""Define the controller for all engines, which holds the nominal posture."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from bipedsim.model import Robot, inverse_inertia, standing_torque
 from bipedsim.numerics import Array
 
 DAMPING = 0.5
-"""Largest eigenvalue of dt M^-1 Kd; an explicit damper diverges at 2."""
+"""Largest eigenvalue of dt M^-1 Kd. An explicit damper diverges at 2."""
 STIFFNESS = 100.0
-"""kp / kd [1/s]."""
+"""Ratio kp / kd [1/s]."""
 
 
 class Hold:
-    """Static torques of the nominal posture plus a PD around it, evaluated outside the engine.
+    """Static torques of the nominal posture plus PD feedback, computed outside the engine.
 
     Args:
         robot: The robot.
-        dt: Period [s].
+        dt: Control period [s].
     """
 
     def __init__(self, robot: Robot, dt: float) -> None:
         inverse = inverse_inertia(robot)
-        together = float(np.abs(np.linalg.eigvals(inverse / np.diag(inverse))).max())
-        self._kd = DAMPING / (np.diag(inverse) * dt * together)
+        coupling = float(np.abs(np.linalg.eigvals(inverse / np.diag(inverse))).max())
+        self._kd = DAMPING / (np.diag(inverse) * dt * coupling)
         self._kp = STIFFNESS * self._kd
         self._robot = robot
         self._static = standing_torque(robot)

@@ -1,4 +1,4 @@
-"""Joints of a pinocchio model as the formats of other engines know them."""
+"""Convert the joints of a pinocchio model to the joint types of other engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def single_axis(model: pin.Model, joint_id: int) -> tuple[str, Array]:
     """Return ``"revolute"`` or ``"prismatic"``, and the axis (3,) in the joint frame.
 
     Raises:
-        EngineUnavailableError: The joint is something else.
+        EngineUnavailableError: The joint has another type.
     """
     joint = model.joints[joint_id]
     if joint.nq != 1 or joint.nv != 1:

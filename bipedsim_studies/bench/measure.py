@@ -1,4 +1,4 @@
-"""What is measured: time of a step in alternation, creep under a side load, force at rest, penetration."""
+"""Measure step times in alternation, creep under a side load, force at rest, and penetration."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from bipedsim_studies.bench.hold import Hold
 SETTLE_SECONDS = 2.0
 REST_SECONDS = 1.0
 PUSH_RAMP_SECONDS = 2.0
-"""Time [s] over which the push grows, as a quintic: a robot that is jolted rocks on the edges of its feet."""
+"""Duration of the quintic ramp of the push [s]. A sudden push would make the robot rock on the edges of its feet."""
 PUSH_SETTLE_SECONDS = 2.0
-"""Time [s] after it in which the transient dies."""
+"""Settling time after the ramp [s]."""
 UNTIMED_STEPS = 50
-"""Steps after a reset that a block does not time: caches, warm starts."""
+"""Untimed steps at the start of a block, for caches and warm starts."""
 
 
 @dataclass(frozen=True)
 class Rest:
-    """A standing robot.
+    """Result of a standing robot.
 
     Attributes:
-        q, v: State at the end.
+        q, v: Final state.
         force_error: Largest |sum f_z - m g| over the last second [N].
-        penetration: Deepest vertex below the ground over the last second [m].
+        penetration: Depth of the deepest vertex below the ground over the last second [m].
     """
 
     q: Array
@@ -44,12 +44,12 @@ class Rest:
 
 @dataclass(frozen=True)
 class Creep:
-    """Feet under a steady side load.
+    """Result of the feet under a constant side load.
 
     Attributes:
-        speed: Displacement of the worst foot in the ground plane over the time [m/s].
-        displacement: The same [m].
-        friction_used: Largest |f_t| / (mu f_z) of a foot at the end; the load is inside the cone below 1.
+        speed: Mean horizontal speed of the foot that moves most [m/s].
+        displacement: Horizontal displacement of that foot [m].
+        friction_used: Largest final |f_t| / (mu f_z) of a foot. The load is inside the friction cone below 1.
     """
 
     speed: float
@@ -58,22 +58,22 @@ class Creep:
 
 
 class FellError(BipedSimError):
-    """The robot did not stay on its feet."""
+    """The robot fell."""
 
 
-def run(engine: Engine, hold: Hold, steps: int, each: Callable[[], None] | None = None) -> None:
-    """Advance under the controller; ``each`` is called after every step."""
+def run(engine: Engine, hold: Hold, steps: int, on_step: Callable[[], None] | None = None) -> None:
+    """Advance the engine under the controller, and call ``on_step`` after every step."""
     for _ in range(steps):
         engine.step(hold.torque(*engine.state()))
-        if each:
-            each()
+        if on_step:
+            on_step()
 
 
 def measure_rest(engine: Engine, hold: Hold) -> Rest:
-    """Stand from the nominal posture on and return what the last second shows.
+    """Stand in the nominal posture, and return the result over the last second.
 
     Raises:
-        FellError: The robot does not stand.
+        FellError: The robot fell.
     """
     robot = engine.robot
     soles = Soles(robot)
@@ -82,32 +82,32 @@ def measure_rest(engine: Engine, hold: Hold) -> Rest:
     _check_upright(engine)
     force_error, depth = 0.0, -np.inf
 
-    def look() -> None:
+    def record_worst() -> None:
         nonlocal force_error, depth
         force_error = max(force_error, abs(float(engine.wrenches()[:, 2].sum()) - robot.weight))
         depth = max(depth, soles.depth(engine.state()[0]))
 
-    run(engine, hold, round(REST_SECONDS / engine.dt), look)
+    run(engine, hold, round(REST_SECONDS / engine.dt), record_worst)
     q, v = engine.state()
     return Rest(q.copy(), v.copy(), force_error, depth)
 
 
 def measure_creep(engine: Engine, hold: Hold, rest: Rest, force: float, seconds: float) -> Creep:
-    """Push the root link sideways and return how the feet move once the transient has died.
+    """Push the root link sideways, and return the motion of the feet after the transient.
 
     Args:
-        engine, hold: What runs, and under what.
-        rest: Where it starts.
-        force: Side load [N], along y of the world.
-        seconds: How long it is watched.
+        engine, hold: Engine and controller.
+        rest: Initial state.
+        force: Side load along the world's y axis [N].
+        seconds: Duration of the measurement [s].
 
     Raises:
-        FellError: The robot does not stand.
+        FellError: The robot fell.
     """
     engine.reset(rest.q, rest.v)
     ramp = round(PUSH_RAMP_SECONDS / engine.dt)
-    for share in np.linspace(0.0, 1.0, ramp):
-        engine.push(np.array([0.0, force * share**3 * (10.0 - 15.0 * share + 6.0 * share**2), 0.0]))
+    for fraction in np.linspace(0.0, 1.0, ramp):
+        engine.push(np.array([0.0, force * fraction**3 * (10.0 - 15.0 * fraction + 6.0 * fraction**2), 0.0]))
         run(engine, hold, 1)
     run(engine, hold, round(PUSH_SETTLE_SECONDS / engine.dt))
     _check_upright(engine)
@@ -116,8 +116,8 @@ def measure_creep(engine: Engine, hold: Hold, rest: Rest, force: float, seconds:
     steps = round(seconds / engine.dt)
     run(engine, hold, steps)
     _check_upright(engine)
-    moved = soles.positions(engine.state()[0]) - start
-    displacement = float(np.hypot(moved[:, 0], moved[:, 1]).max())
+    displacements = soles.positions(engine.state()[0]) - start
+    displacement = float(np.hypot(displacements[:, 0], displacements[:, 1]).max())
     wrenches = engine.wrenches()
     mu = np.array([sole.friction_static for sole in engine.robot.soles])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -146,7 +146,7 @@ def record_torques(engine: Engine, hold: Hold, rest: Rest, steps: int) -> list[A
 
 @contextmanager
 def one_core() -> Iterator[int | None]:
-    """Keep this process on one core, and the garbage collector away; yields the core, None where it is not known."""
+    """Pin this process to one core and disable garbage collection. Yield the core, or None if it is unknown."""
     affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     collecting = gc.isenabled()
     gc.disable()
@@ -168,13 +168,13 @@ def time_alternating(
     blocks: int,
     tick: Callable[[], None],
 ) -> dict[str, Array]:
-    """Time the same standing steps of all engines, block by block in turn.
+    """Time the same standing steps of all engines, alternating between blocks.
 
-    A block starts from the engine's rest and replays the recorded torques, so that no controller runs between the
-    steps. Timed is a Python loop over :meth:`Engine.step`.
+    A block starts from the engine's rest state and replays the recorded torques, so that no controller runs between the
+    steps. The timed code is a Python loop over :meth:`Engine.step`.
 
     Returns:
-        Per engine (blocks,) mean time of a step in each block [us].
+        Mean step time of each block (blocks,) per engine [us].
     """
     times = {name: np.zeros(blocks) for name in engines}
     with one_core():
@@ -191,7 +191,7 @@ def time_alternating(
 
 
 def block_times(us: Array) -> dict[str, float]:
-    """Return minimum and median of the mean step times of blocks [us]."""
+    """Return minimum and median of the blocks' mean step times [us]."""
     return {"min": float(us.min()), "median": float(np.median(us))}
 
 

@@ -1,4 +1,4 @@
-"""What our own contact models cost where they differ: over the number of vertices, and in motion."""
+"""Measure bipedsim's contact models over the number of vertices, and in motion."""
 
 from __future__ import annotations
 
@@ -33,45 +33,45 @@ VERTICES = (4, 8, 16, 32)
 MOTIONS = ("squat", "sway", "jump")
 MOTION_SECONDS = 3.0
 STRETCH = 200
-"""Steps of a motion that are timed at once. A whole motion never runs undisturbed, but each stretch does some time."""
+"""Steps of a motion that are timed together. Each segment runs undisturbed at some time, but never a whole motion."""
 
 
 def scaling_pieces(blocks: int) -> int:
-    """Return how often :func:`measure_scaling` ticks."""
+    """Return the number of calls of ``tick`` by :func:`measure_scaling`."""
     return len(VERTICES) * len(CONTACT_MODELS) * (1 + blocks)
 
 
 def motion_pieces(blocks: int) -> int:
-    """Return how often :func:`measure_motion` ticks."""
+    """Return the number of calls of ``tick`` by :func:`measure_motion`."""
     return len(MOTIONS) * len(CONTACT_MODELS) * (1 + blocks)
 
 
 def measure_scaling(dt: float, blocks: int, steps: int, tick: Callable[[str], None]) -> dict[str, dict[str, Row]]:
-    """Return step time per contact model and number of vertices, standing, and its ratio to the smallest number."""
-    plain = load_robot(ROBOT)
-    hold = Hold(plain, dt)
+    """Return the standing step time per contact model and number of vertices, and its ratio to the smallest number."""
+    robot = load_robot(ROBOT)
+    hold = Hold(robot, dt)
     keys = {f"{model} {n}": (model, n) for model in CONTACT_MODELS for n in VERTICES}
     engines, rests, torques = {}, {}, {}
     for key, (model, n) in keys.items():
-        engine = engines[key] = make_engine(model, polygon_soles(plain, n), dt)
+        engine = engines[key] = make_engine(model, polygon_soles(robot, n), dt)
         rests[key] = measure_rest(engine, hold)
         torques[key] = record_torques(engine, hold, rests[key], UNTIMED_STEPS + steps)
         tick(f"scaling: {key} vertices")
     times = time_alternating(engines, rests, torques, blocks, lambda: tick("scaling: step time"))
     result: dict[str, dict[str, Row]] = {model: {} for model in CONTACT_MODELS}
     for key, (model, n) in keys.items():
-        first = times[f"{model} {VERTICES[0]}"]
-        ratio = float(times[key].min() / first.min())
+        baseline = times[f"{model} {VERTICES[0]}"]
+        ratio = float(times[key].min() / baseline.min())
         result[model][str(n)] = {"step_us": block_times(times[key]), f"ratio_to_{VERTICES[0]}": ratio}
     return result
 
 
-class Replay:
-    """One contact model in one motion of the posture controller: recorded once, then repeated bit by bit.
+class MotionReplay:
+    """Motion of the posture controller with one contact model, recorded once and repeated with identical results.
 
     Attributes:
-        q_end: (nq,) configuration after the motion, as recorded.
-        state_changes, unresolved: Counters of the contact model after it.
+        q_end: (nq,) recorded final configuration.
+        state_changes, unresolved: Counters of the contact model after the motion.
     """
 
     def __init__(self, robot: Robot, model: str, motion: str, dt: float) -> None:
@@ -91,34 +91,34 @@ class Replay:
 
     @property
     def q(self) -> Array:
-        """(nq,) configuration now."""
+        """Current configuration (nq,)."""
         return self._simulator.q
 
     def time(self) -> Array:
-        """Return the mean time of a step [us] in each stretch of the motion."""
+        """Return the mean step time of each segment of the motion [us]."""
         self._simulator.reset()
         step = self._simulator.advance
         times = []
         for first in range(0, len(self._torques), STRETCH):
-            stretch = self._torques[first : first + STRETCH]
+            segment = self._torques[first : first + STRETCH]
             start = perf_counter_ns()
-            for torque in stretch:
+            for torque in segment:
                 step(torque)
-            times.append((perf_counter_ns() - start) / (1e3 * len(stretch)))
+            times.append((perf_counter_ns() - start) / (1e3 * len(segment)))
         return np.array(times)
 
 
 def measure_motion(dt: float, blocks: int, tick: Callable[[str], None]) -> dict[str, dict[str, Row]]:
-    """Return the mean step time over whole motions per motion and contact model, and its ratio to ``one_step``.
+    """Return the mean step time per motion and contact model, and its ratio to ``one_step``.
 
-    A motion is recorded per model under the posture controller, and repeated without it; models take turns.
+    Each motion is recorded once per model with the posture controller, and repeated without it. The models alternate.
     """
     robot = load_robot(ROBOT)
     result: dict[str, dict[str, Row]] = {}
     for motion in MOTIONS:
         replays = {}
         for model in CONTACT_MODELS:
-            replays[model] = Replay(robot, model, motion, dt)
+            replays[model] = MotionReplay(robot, model, motion, dt)
             tick(f"motion: {motion}, {model}")
         times: dict[str, list[Array]] = {model: [] for model in replays}
         with one_core():
@@ -127,11 +127,11 @@ def measure_motion(dt: float, blocks: int, tick: Callable[[str], None]) -> dict[
                     times[model].append(replay.time())
                     tick(f"motion: {motion}")
                 gc.collect()
-        least = {model: float(np.min(us, axis=0).mean()) for model, us in times.items()}
+        shortest = {model: float(np.min(us, axis=0).mean()) for model, us in times.items()}
         result[motion] = {
             model: {
-                "step_us": {"min": least[model], "median": float(np.median(times[model], axis=0).mean())},
-                "ratio_to_one_step": least[model] / least["one_step"],
+                "step_us": {"min": shortest[model], "median": float(np.median(times[model], axis=0).mean())},
+                "ratio_to_one_step": shortest[model] / shortest["one_step"],
                 "state_changes": replay.state_changes,
                 "unresolved": replay.unresolved,
             }

@@ -1,4 +1,4 @@
-"""A report as table, file and picture."""
+"""Write a report of the benchmark as a table, a file and a figure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bipedsim.config import to_json
 Row = dict[str, Any]
 
 LEAST_CREEP = 1e-12
-"""Drawn in place of less [um/s]: a log axis has no zero."""
+"""Lower limit of the creep in the figure [um/s], because a logarithmic axis has no zero."""
 
 COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("step us, min", lambda row: _number(row["step_us"]["min"], ".1f")),
@@ -27,21 +27,21 @@ COLUMNS: tuple[tuple[str, Callable[[Row], str]], ...] = (
 def _number(value: float | None, form: str) -> str:
     if value is None:
         return "-"
-    # Plain digits up to five of them: 3400 reads better than 3.4e+03.
+    # Up to 1e6, plain digits are easier to read: 3400 instead of 3.4e+03.
     text = format(value, form)
     return format(float(text), ".0f") if "e+" in text and abs(value) < 1e6 else text
 
 
 def table(report: dict[str, Any]) -> str:
-    """Return the report as Markdown, one table per robot, readable in a terminal too."""
+    """Return the report as Markdown with one table per robot, which is also readable in a terminal."""
     parameters = report["parameters"]
-    what = (
+    description = (
         f"{parameters['blocks']} blocks of {parameters['steps']} standing steps of {1e3 * parameters['dt']:g} ms per "
         f"engine, in alternation on one core; creep over {parameters['creep_seconds']:g} s under "
         f"{parameters['push_force']:g} N sideways."
     )
     lines = [
-        what,
+        description,
         f"{report['machine']['cpu']}; " + ", ".join(f"{name} {text}" for name, text in report["versions"].items()),
     ]
     for robot, rows in report["robots"].items():
@@ -116,7 +116,7 @@ def _grid(head: list[str], cells: list[list[str]]) -> list[str]:
 
 
 def write(report: dict[str, Any], folder: Path) -> list[Path]:
-    """Write report.json, table.md and plot.png into ``folder`` and return their paths."""
+    """Write report.json, table.md and plot.png into ``folder``. Return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / "report.json", folder / "table.md", folder / "plot.png"]
     paths[0].write_text(to_json(report) + "\n", encoding="utf-8")
@@ -126,7 +126,7 @@ def write(report: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def plot(report: dict[str, Any], path: Path) -> None:
-    """Draw time per step and creep of every engine, one colour per robot."""
+    """Draw step time and creep of every engine, with one colour per robot."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -143,13 +143,13 @@ def plot(report: dict[str, Any], path: Path) -> None:
     )
     height = 0.8 / max(len(measured), 1)
     for k, (robot, rows) in enumerate(measured.items()):
-        where = [names.index(name) + (k - 0.5 * (len(measured) - 1)) * height for name in rows]
+        positions = [names.index(name) + (k - 0.5 * (len(measured) - 1)) * height for name in rows]
         times = [row["step_us"]["min"] for row in rows.values()]
-        left.scatter(times, where, 28, color=f"C{k}", label=robot, zorder=3)
-        for x, y in zip(times, where, strict=True):
+        left.scatter(times, positions, 28, color=f"C{k}", label=robot, zorder=3)
+        for x, y in zip(times, positions, strict=True):
             left.annotate(f"{x:.1f}", (x, y), (6, 0), textcoords="offset points", va="center", fontsize=7)
         creep = [max(row["creep_um_s"], LEAST_CREEP) for row in rows.values()]
-        right.scatter(creep, where, 28, color=f"C{k}", zorder=3)
+        right.scatter(creep, positions, 28, color=f"C{k}", zorder=3)
     left.set_xlabel("time of a whole step [us], minimum over blocks")
     left.set_yticks(range(len(names)), [labels[name] for name in names])
     left.set_ylim(len(names) - 0.4, -0.6)

@@ -1,4 +1,4 @@
-"""The whole benchmark: all robots in all engines, and the cost over the number of vertices."""
+"""Run the benchmark: all robots in all engines, and the step time over the number of vertices."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ Row = dict[str, Any]
 
 
 def pieces(settings: BenchSettings) -> int:
-    """Return how often :class:`Bench` ticks at most."""
+    """Return the maximum number of calls of ``tick`` by :class:`Bench`."""
     blocks = settings.blocks
-    own = scaling_pieces(blocks) + motion_pieces(blocks) + event_pieces(blocks) if settings.own else 0
-    return len(settings.robots) * len(settings.engines or ENGINES) * (1 + blocks) + own
+    own_pieces = scaling_pieces(blocks) + motion_pieces(blocks) + event_pieces(blocks) if settings.own else 0
+    return len(settings.robots) * len(settings.engines or ENGINES) * (1 + blocks) + own_pieces
 
 
 class Bench:
-    """Runs a benchmark; results are plain data, ready for JSON.
+    """Run a benchmark. Results are plain data that can be written as JSON.
 
     Args:
-        settings: What to measure.
-        tick: Called with a line of text after each piece of work, for a progress bar.
+        settings: Settings of the benchmark.
+        tick: Receives a line of text after each piece of work, for a progress bar.
 
     Raises:
         ConfigError: A setting is out of range.
-        UnknownNameError: No such engine.
+        UnknownNameError: An engine does not exist.
     """
 
     def __init__(self, settings: BenchSettings, tick: Callable[[str], None] = lambda text: None) -> None:
@@ -65,7 +65,7 @@ class Bench:
         self._tick = tick
 
     def report(self) -> dict[str, Any]:
-        """Measure and return the report."""
+        """Run all measurements and return the report."""
         settings = self._settings
         robots = [load_robot(name) for name in settings.robots]
         return {
@@ -86,7 +86,7 @@ class Bench:
         }
 
     def _robot(self, robot: Robot) -> dict[str, Row]:
-        """Return a row per engine."""
+        """Measure a robot in all engines, and return one row per engine."""
         s = self._settings
         hold = Hold(robot, s.dt)
         rows: dict[str, Row] = {}
@@ -103,7 +103,7 @@ class Bench:
                 torques[name] = record_torques(engine, hold, rest, UNTIMED_STEPS + s.steps)
             except EngineUnavailableError as error:
                 rows[name].update(status=error.status, note=str(error))
-            except Exception as error:  # whatever another engine raises must not cost the rows of the rest
+            except Exception as error:  # A failure of one engine must not stop the others.
                 rows[name].update(status="failed", note=f"{type(error).__name__}: {error}")
             else:
                 engines[name] = engine
@@ -127,7 +127,7 @@ class Bench:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the times depend on besides the code."""
+    """Return the properties of the machine that affect the times."""
     cpu = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -143,8 +143,8 @@ def machine() -> dict[str, Any]:
 
 
 def versions(engines: Sequence[str]) -> dict[str, str]:
-    """Return the versions of Python, of what our own step runs on, and of the engines' packages."""
-    found = {"python": platform.python_version(), "bipedsim": __version__}
-    found.update({package: metadata.version(package) for package in ("pin", "numba", "numpy")})
-    found.update({ENGINES[name].package: engine_version(name) for name in engines if engine_version(name)})
-    return found
+    """Return the versions of Python, bipedsim, its libraries, and the packages of the engines."""
+    version_of = {"python": platform.python_version(), "bipedsim": __version__}
+    version_of.update({package: metadata.version(package) for package in ("pin", "numba", "numpy")})
+    version_of.update({ENGINES[name].package: engine_version(name) for name in engines if engine_version(name)})
+    return version_of

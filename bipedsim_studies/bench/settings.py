@@ -1,4 +1,4 @@
-"""What a benchmark measures: its options, declared once."""
+"""Define the settings of the benchmark, which are also its command-line options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bipedsim.config import param
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """What a run of the benchmark measures; no ``engines`` are all."""
+    """Settings of the benchmark. An empty ``engines`` means all engines."""
 
     robots: tuple[str, ...] = param(("biped14", "talos_legs", "talos"), "names or paths of a robot.yaml")
     engines: tuple[str, ...] = param((), "what to measure", choices="bipedsim_studies.bench.engines:ENGINES")

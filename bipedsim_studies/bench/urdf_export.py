@@ -1,4 +1,4 @@
-"""The reduced model of a robot as URDF, for engines that read nothing else."""
+"""Export the reduced model of a robot as URDF, for engines without another format."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ UNLIMITED = "1e6"
 
 
 def link_name(robot: Robot, joint_id: int) -> str:
-    """Return the name of the link that a joint carries."""
+    """Return the name of the child link of a joint."""
     return ROOT_LINK if joint_id == 1 else f"{robot.model.names[joint_id]}_link"
 
 
 def urdf(robot: Robot, soles: bool, reflected_inertia: bool = False) -> str:
-    """Return the URDF: links, joints with damping and without limits, and the soles as boxes.
+    """Return the URDF: links, joints with damping and without limits, and optionally the soles as boxes.
 
     Args:
         robot: The robot.
-        soles: Whether to add a collision box per sole, for engines whose contacts are set up by URDF.
-        reflected_inertia: Whether to add the reflected inertia of a joint to its link, as a thin disc about the axis
-            (engines refuse inertias that no body can have), for engines that know no armature. At rest it makes no
-            difference; in motion the link's parents feel it too.
+        soles: Whether to add a collision box per sole, for engines that read contacts from the URDF.
+        reflected_inertia: Whether to add the reflected inertia of a joint to its link, for engines without armature.
+            It is modelled as a thin disc about the axis, since engines reject inertias that no body can have. This
+            makes no difference at rest. In motion, it also affects the parents of the link.
 
     Raises:
-        EngineUnavailableError: A joint or sole that URDF or the engines' boxes do not know.
+        EngineUnavailableError: A joint or a sole cannot be represented.
     """
     model = robot.model
     root = ET.Element("robot", name=robot.name)
@@ -61,7 +61,7 @@ def urdf(robot: Robot, soles: bool, reflected_inertia: bool = False) -> str:
         collision = ET.SubElement(links[sole.joint_id - 1], "collision", name=sole.name)
         _origin(collision, box.placement_joint_box)
         ET.SubElement(ET.SubElement(collision, "geometry"), "box", size=_text(box.size))
-    ET.indent(root)  # Bullet's parser breaks on long lines
+    ET.indent(root)  # Bullet's parser fails on long lines.
     return ET.tostring(root, encoding="unicode")
 
 

@@ -1,1 +1,1 @@
-"""The same test for every controller: a battery of runs, shares of success with intervals, a page (docs/score.md)."""
+"""Score every controller with the same battery of runs: success rates with intervals, and a page (docs/score.md)."""

@@ -1,4 +1,4 @@
-"""A battery: tests, each a small study, from one file with a version; and the trials that it is for one controller."""
+"""Read a battery: tests from one versioned file, each a small study, and their trials for one controller."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bipedsim_studies.study import Needs, Plan, StudyConfig, Trial, digest, make
 
 BATTERY = Path(__file__).parent / "battery_2.yaml"
 TEST, POINT = "test", "point_of_test"
-"""The columns that say which test a trial is of, and which point of its grid."""
+"""Columns with the test of a trial, and with the point of its grid."""
 
 
 @dataclass(frozen=True)
 class TestConfig:
-    """An entry of ``tests``: a study without bisection, whose scenario is all of its scenario."""
+    """Entry of ``tests``: a study without bisection, with its complete scenario."""
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # pytest must not collect this class.
 
     name: str = param("", "what the table calls it", required=True)
     group: str = param("", "what it is counted with", required=True)
@@ -37,7 +37,7 @@ class TestConfig:
 
 @dataclass(frozen=True)
 class BatteryConfig:
-    """A battery's file."""
+    """Settings in a battery file."""
 
     version: int = param(0, "of what is in it; published with every score", required=True)
     repeat: int = like(StudyConfig, "repeat")
@@ -48,12 +48,12 @@ class BatteryConfig:
 
 @dataclass(frozen=True, eq=False)
 class Battery:
-    """A battery for one controller on one robot.
+    """Battery for one controller on one robot.
 
     Attributes:
-        version: Of its file.
-        groups: Name of each test to its group, in the order of the file.
-        left_out: Name of each test that the controller cannot be tried with, to why.
+        version: Version of the battery file.
+        groups: Group of each test by its name, in the order of the file.
+        left_out: Reason for each test that is not possible with the controller, by its name.
         plan: All trials of the other tests.
     """
 
@@ -64,17 +64,17 @@ class Battery:
 
 
 def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
-    """Return the trials of a battery.
+    """Read a battery file and return its trials for a controller.
 
-    Each trial has a seed of its own, by the battery's seed, its test, its point of the grid and its repetition: no two
-    of a battery share noise or draws, and those of two controllers are pairs.
+    The seed of a trial depends on the battery's seed, the test, the grid point and the repetition. No two trials of a
+    battery therefore share noise or draws, and the trials of two controllers form pairs.
 
     Args:
-        path: Its file.
-        controller: Parameters of the run that say who is tried, on what: robot, controller, controller_params and more.
+        path: Battery file.
+        controller: Parameters of the run that define the subject: robot, controller, controller_params and more.
 
     Raises:
-        ConfigError: The file is wrong, or the controller is; no test can be run.
+        ConfigError: The file or the controller is invalid, so that no test is possible.
     """
     battery = from_file(BatteryConfig, path)
     plans: dict[str, Plan] = {}
@@ -95,7 +95,7 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
         except ConfigError as error:
             left_out[test.name] = str(error)
     if not plans:
-        # What is wrong with all of them is wrong with the controller.
+        # An error that all tests share is an error of the controller.
         raise ConfigError(next(iter(left_out.values()), f": {path}: no tests").partition(": ")[2])
     trials: list[Trial] = []
     points = 0
@@ -104,11 +104,11 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
             values = {TEST: name, POINT: trial.point, **trial.values}
             trials.append(replace(trial, index=len(trials), point=points + trial.point, values=values))
         points += plan.grid
-    parts = tuple(part for plan in plans.values() for part in plan.parts)
-    who = f"{controller['controller']} on {controller['robot']}"
+    parts = tuple(item for plan in plans.values() for item in plan.parts)
+    description = f"{controller['controller']} on {controller['robot']}"
     joined = Plan(
         name=f"battery {battery.version}",
-        description=who,
+        description=description,
         grid_names=(TEST,),
         grid=points,
         trials=tuple(trials),
@@ -120,15 +120,15 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
     return Battery(battery.version, {test.name: test.group for test in battery.tests}, left_out, joined)
 
 
-def _seed(of_battery: int, test: str, chosen: Mapping[str, Any], repetition: int) -> int:
-    """Return the seed of a trial, of 32 bits."""
-    return int(digest([of_battery, test, dict(chosen), repetition])[:8], 16)
+def _seed(battery_seed: int, test: str, chosen: Mapping[str, Any], repetition: int) -> int:
+    """Return the 32-bit seed of a trial."""
+    return int(digest([battery_seed, test, dict(chosen), repetition])[:8], 16)
 
 
 def _conditions(battery: BatteryConfig, trial: Trial) -> dict[str, str]:
-    """Return what two scores must have in common, as texts: those of :data:`SAME`, and those that are told."""
+    """Return the conditions that two scores must share, in :data:`SAME`, and those whose differences are reported."""
     run = from_mapping(RunConfig, trial.run, "run")
-    here = Needs.of(()).content
+    code_content = Needs.of(()).content
     return {
         "battery": f"version {battery.version} ({digest(asdict(battery))[:8]})",
         "robot": f"{robot_file(run.robot).parent.name} ({digest(robot_content(run.robot))[:8]})",
@@ -136,9 +136,9 @@ def _conditions(battery: BatteryConfig, trial: Trial) -> dict[str, str]:
         "contact parameters": str(dict(run.contact_params)),
         "rate": f"{run.rate:g} Hz",
         "physics step": "one per tick" if run.physics_dt is None else f"{run.physics_dt:g} s",
-        "simulator": f"bipedsim {bipedsim.__version__} ({digest(dict(here))[:8]})",
+        "simulator": f"bipedsim {bipedsim.__version__} ({digest(dict(code_content))[:8]})",
     }
 
 
 SAME = ("battery", "robot")
-"""Conditions without which two scores have no trial in common."""
+"""Conditions without which two scores have no trials in common."""

@@ -1,4 +1,4 @@
-"""``bipedsim score``."""
+"""Implement the command ``bipedsim score``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bipedsim.cli import add_run_option, key_values
 from bipedsim_studies.study import add_options, asked_jobs
 
 TRIED = ("robot", "controller_params", "contact_model", "contact_params", "rate", "physics_dt")
-"""Parameters of the run that say who is tried, and on what; all others are the battery's."""
+"""Parameters of the run that define the subject of the score. The battery defines all others."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run and print."""
+    """Score the controller and print the results."""
     from dataclasses import asdict
 
     from bipedsim.config import from_folder, to_json
@@ -57,25 +57,27 @@ def main(args: argparse.Namespace) -> int:
     )
 
     jobs = asked_jobs(args)
-    tried = {name: getattr(args, name) for name in TRIED if not name.endswith("_params")}
-    tried = {name: value for name, value in tried.items() if value is not None} | {"controller": args.controller}
-    # In the battery's file a path would count from its folder.
-    tried["robot"] = from_folder(args.robot, Path())
-    tried["controller_params"] = key_values(args.set, "--set")
-    tried["contact_params"] = key_values(args.contact_set, "--contact-set")
+    subject = {name: getattr(args, name) for name in TRIED if not name.endswith("_params")}
+    subject = {name: value for name, value in subject.items() if value is not None} | {"controller": args.controller}
+    # Relative paths in a battery would start at the folder of its file.
+    subject["robot"] = from_folder(args.robot, Path())
+    subject["controller_params"] = key_values(args.set, "--set")
+    subject["contact_params"] = key_values(args.contact_set, "--contact-set")
     others = read_rows(args.against) if args.against else []
     file = args.battery or BATTERY
-    battery = read_battery(file, tried)
-    unlike: list[str] = []
+    battery = read_battery(file, subject)
+    other_differences: list[str] = []
     if args.against:
-        unlike = compared(battery.plan.conditions, read_about(args.against).get("conditions", {}), str(args.against))
+        other_differences = compared(
+            battery.plan.conditions, read_about(args.against).get("conditions", {}), str(args.against)
+        )
     check_figures({trial.values[TEST]: trial for trial in battery.plan.trials}.values(), str(file))
     say = (lambda _text: None) if args.json else print
     say(f"battery {battery.version}: {battery.plan.description}, {len(battery.plan.trials)} trials")
     for name, why in battery.left_out.items():
         say(f"left out: {name}: {why}")
-    described = Path(args.robot)
-    robot = described.parent.name if described.name == "robot.yaml" else described.stem
+    robot_path = Path(args.robot)
+    robot = robot_path.parent.name if robot_path.name == "robot.yaml" else robot_path.stem
     short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, robot))
     folder = args.output or Path("runs") / f"score_{short}"
     bar = not args.json and sys.stderr.isatty()
@@ -87,8 +89,8 @@ def main(args: argparse.Namespace) -> int:
         raise
     rows = [results.rows[i] for i in sorted(results.rows)]
     lines = score(rows, battery.groups)
-    beside = differences(rows, others, battery.groups)
-    said = {
+    paired_differences = differences(rows, others, battery.groups)
+    score_data = {
         "battery": battery.version,
         "version": battery.plan.version,
         "of": battery.plan.description,
@@ -99,10 +101,16 @@ def main(args: argparse.Namespace) -> int:
         "against": None,
     }
     if others:
-        said["against"] = {"folder": str(args.against), "lines": [asdict(one) for one in beside], "unlike": unlike}
+        score_data["against"] = {
+            "folder": str(args.against),
+            "lines": [asdict(difference) for difference in paired_differences],
+            "unlike": other_differences,
+        }
     remarks = [*error_lines(rows), *same_lines(rows)]
-    remarks += [f"warning: not only the controller differs from {args.against}: {text}" for text in unlike]
-    write_whole(folder / "score.json", (to_json(said) + "\n").encode())
-    page = write_page(folder, battery, lines, beside, str(args.against or ""), remarks)
-    print(to_json(said) if args.json else "\n".join([*table(lines, beside), *remarks, f"wrote {page}"]))
+    remarks += [f"warning: not only the controller differs from {args.against}: {text}" for text in other_differences]
+    write_whole(folder / "score.json", (to_json(score_data) + "\n").encode())
+    page = write_page(folder, battery, lines, paired_differences, str(args.against or ""), remarks)
+    print(
+        to_json(score_data) if args.json else "\n".join([*table(lines, paired_differences), *remarks, f"wrote {page}"])
+    )
     return EXIT_FAILED if any(row["outcome"] in FAILED for row in rows) else EXIT_OK

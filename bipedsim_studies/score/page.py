@@ -1,4 +1,4 @@
-"""A score as text, picture and page: one file, which needs no other."""
+"""Write a score as text, as a figure and as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 from bipedsim.analysis import aligned
 from bipedsim.view import FOOT_COLOURS, STYLE, picture
 from bipedsim_studies.score.battery import Battery
-from bipedsim_studies.score.score import Difference, Line
+from bipedsim_studies.score.score import PairedDifference, ScoreLine
 from bipedsim_studies.study import write_whole
 
 HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transport", "remarks")
 
 
-def table(lines: Sequence[Line], beside: Sequence[Difference] = ()) -> list[str]:
-    """Return the score as lines of text, and the differences to another one."""
+def table(lines: Sequence[ScoreLine], paired_differences: Sequence[PairedDifference] = ()) -> list[str]:
+    """Return the score as lines of text, followed by the differences from another score if given."""
     text = aligned([HEADS, *map(_cells, lines)])
-    if beside:
+    if paired_differences:
         heads = ("this less the other", "trials", "this", "other", "only this", "only other", "difference, 95 %")
-        text += ["", *aligned([heads, *map(_difference_cells, beside)])]
+        text += ["", *aligned([heads, *map(_difference_cells, paired_differences)])]
     return text
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: ScoreLine) -> tuple[str, ...]:
     name = line.name if line.group else line.name.upper()
     figures = (line.figures["velocity_error"], line.figures["cost_of_transport"])
     remarks = [f"{count} {kind}" for kind, count in sorted(line.failures.items())]
@@ -41,17 +41,17 @@ def _cells(line: Line) -> tuple[str, ...]:
     )
 
 
-def _difference_cells(one: Difference) -> tuple[str, ...]:
-    share = (one.first - one.second) / one.trials
-    counts = map(str, (one.trials, one.first, one.second, one.only_first, one.only_second))
-    return (one.name, *counts, f"{share:+.1%} ({one.low:+.1%} to {one.high:+.1%})")
+def _difference_cells(difference: PairedDifference) -> tuple[str, ...]:
+    share = (difference.first - difference.second) / difference.trials
+    numbers = (difference.trials, difference.first, difference.second, difference.only_first, difference.only_second)
+    return (difference.name, *map(str, numbers), f"{share:+.1%} ({difference.low:+.1%} to {difference.high:+.1%})")
 
 
-def plot(title: str, lines: Sequence[Line], path: Path) -> None:
-    """Draw the shares of success with their intervals, a bar for each test, in the colour of its group.
+def plot(title: str, lines: Sequence[ScoreLine], path: Path) -> None:
+    """Draw success rates and their intervals, with a bar for each test in the colour of its group.
 
     Raises:
-        RecordingError: The picture cannot be written.
+        RecordingError: The figure cannot be written.
     """
     tests = [line for line in lines if line.group]
     groups = list(dict.fromkeys(line.group for line in tests))
@@ -59,10 +59,10 @@ def plot(title: str, lines: Sequence[Line], path: Path) -> None:
         axes = figure.add_subplot()
         for i, line in enumerate(tests):
             colour = FOOT_COLOURS[groups.index(line.group) % len(FOOT_COLOURS)]
-            label = line.group if line.group not in [one.group for one in tests[:i]] else None
+            label = line.group if line.group not in [previous.group for previous in tests[:i]] else None
             axes.barh(i, line.share, color=colour, alpha=0.75, height=0.7, label=label)
-            ends = [[max(0.0, line.share - line.low)], [max(0.0, line.high - line.share)]]
-            axes.errorbar(line.share, i, xerr=ends, color="#333333", capsize=2, linewidth=1.0)
+            errors = [[max(0.0, line.share - line.low)], [max(0.0, line.high - line.share)]]
+            axes.errorbar(line.share, i, xerr=errors, color="#333333", capsize=2, linewidth=1.0)
         axes.set_yticks(range(len(tests)), [line.name for line in tests], fontsize=8)
         axes.invert_yaxis()
         axes.set_xlim(0.0, 1.0)
@@ -73,39 +73,39 @@ def plot(title: str, lines: Sequence[Line], path: Path) -> None:
 def write_page(
     folder: Path,
     battery: Battery,
-    lines: Sequence[Line],
-    beside: Sequence[Difference],
-    other: str,
+    lines: Sequence[ScoreLine],
+    paired_differences: Sequence[PairedDifference],
+    other_folder: str,
     remarks: Sequence[str] = (),
 ) -> Path:
-    """Write score.png and score.html into a folder and return the latter.
+    """Write score.png and score.html into a folder. Return the path of the page.
 
     Args:
-        folder: Takes both.
-        battery: What was tried.
+        folder: Folder for both files.
+        battery: The battery.
         lines: The score.
-        beside: Its difference to another one.
-        other: Folder of that.
+        paired_differences: Differences from another score.
+        other_folder: Folder of the other score.
         remarks: Errors and warnings.
 
     Raises:
-        RecordingError: The disk does not take them.
+        RecordingError: The files cannot be written to the disk.
     """
     plan = battery.plan
     title = f"Battery {battery.version}: {plan.description}"
     plot(title, lines, folder / "score.png")
-    shown = base64.b64encode((folder / "score.png").read_bytes()).decode()
+    picture_data = base64.b64encode((folder / "score.png").read_bytes()).decode()
     parts = [
         f"<h1>{escape(title)}</h1>",
         f"<p>bipedsim {escape(plan.version)}, {len(plan.trials)} trials, repeated to the bit by the same command.</p>",
         _html_table([HEADS, *map(_cells, lines)]),
-        f'<img alt="shares of success" src="data:image/png;base64,{shown}">',
+        f'<img alt="shares of success" src="data:image/png;base64,{picture_data}">',
     ]
-    if beside:
+    if paired_differences:
         heads = ("test", "trials", "this", "other", "only this", "only the other", "difference, 95 %")
         parts += [
-            f"<h2>Beside {escape(other)}, on the same seeds</h2>",
-            _html_table([heads, *map(_difference_cells, beside)]),
+            f"<h2>Beside {escape(other_folder)}, on the same seeds</h2>",
+            _html_table([heads, *map(_difference_cells, paired_differences)]),
         ]
     if remarks:
         parts += ["<h2>Remarks</h2>", f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in remarks)}</ul>"]

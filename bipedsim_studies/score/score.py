@@ -1,4 +1,4 @@
-"""Rows of a battery to a score, and two of them on the same seeds to their difference."""
+"""Compute the score of a battery from its rows, and the paired difference of two scores."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from bipedsim_studies.study import wilson
 
 ALL = "all"
 MEDIANS = ("velocity_error", "cost_of_transport", "torque_limited_fraction")
-"""Figures of which a score has the median of the trials that were a success."""
+"""Metrics whose median over the successful trials is part of a score."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """What came out of a test, a group of tests, or all.
+class ScoreLine:
+    """Score of a test, of a group of tests, or of all tests.
 
     Attributes:
-        name, group: Of the test; a group of tests has no group, it is one.
-        trials, successes: How many.
-        low, high: Wilson's interval of the share of successes at 95 %.
-        figures: :data:`MEDIANS` of the successes, None without any.
-        failures: What became of the others, and how often.
-        beyond: Trials in which the physics was beyond what the contact model promises, successes or not.
+        name, group: Name of the test and its group. The line of a group has an empty ``group``.
+        trials, successes: Number of trials and successes.
+        low, high: Wilson's interval of the success rate at 95 %.
+        figures: Medians of :data:`MEDIANS` over the successful trials; None without any.
+        failures: Number of failed trials with each outcome.
+        beyond: Number of trials in which the physics exceeded the limits of the contact model, successful or not.
     """
 
     name: str
@@ -42,14 +42,14 @@ class Line:
 
     @property
     def share(self) -> float:
-        """Share of successes."""
+        """Success rate."""
         return self.successes / self.trials
 
 
-def score(rows: Iterable[Mapping[str, Any]], groups: Mapping[str, str]) -> list[Line]:
-    """Return a line for each test of which there are rows, then for each group, then for all.
+def score(rows: Iterable[Mapping[str, Any]], groups: Mapping[str, str]) -> list[ScoreLine]:
+    """Return a line for each test with rows, for each group, and for all tests.
 
-    In the lines of groups and of all every test counts as much as another one has trials.
+    In the lines of groups and of all tests, each test has a weight proportional to its number of trials.
     """
     by_test: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -61,11 +61,11 @@ def score(rows: Iterable[Mapping[str, Any]], groups: Mapping[str, str]) -> list[
     return [*lines, _line(ALL, "", [row for name in tests for row in by_test[name]])]
 
 
-def _line(name: str, group: str, rows: Sequence[Mapping[str, Any]]) -> Line:
-    good = [row for row in rows if row["success"]]
+def _line(name: str, group: str, rows: Sequence[Mapping[str, Any]]) -> ScoreLine:
+    successful = [row for row in rows if row["success"]]
     figures: dict[str, float | None] = {}
     for figure in MEDIANS:
-        values = [row[figure] for row in good if row.get(figure) is not None]
+        values = [row[figure] for row in successful if row.get(figure) is not None]
         figures[figure] = median(values) if values else None
     failures: dict[str, int] = {}
     for row in rows:
@@ -73,19 +73,21 @@ def _line(name: str, group: str, rows: Sequence[Mapping[str, Any]]) -> Line:
             kind = row["outcome"] if row["outcome"] != "stayed up" else "missed its figures"
             failures[kind] = failures.get(kind, 0) + 1
     beyond = sum(any(row.get(name) for name in row if name.endswith(".steps_beyond")) for row in rows)
-    return Line(name, group, len(rows), len(good), *wilson(len(good), len(rows)), figures, failures, beyond)
+    return ScoreLine(
+        name, group, len(rows), len(successful), *wilson(len(successful), len(rows)), figures, failures, beyond
+    )
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Two controllers on the same trials.
+class PairedDifference:
+    """Comparison of two controllers on the same trials.
 
     Attributes:
-        name: Of the test, the group, or all.
-        trials: That both have.
-        first, second: Successes of each.
-        only_first, only_second: Trials in which one alone was successful.
-        low, high: Interval of the difference of the shares, first less second, at 95 %.
+        name: Name of the test or group, or ``all``.
+        trials: Number of common trials.
+        first, second: Number of successes of each controller.
+        only_first, only_second: Number of trials in which only one controller was successful.
+        low, high: Interval of the difference of the success rates, first minus second, at 95 %.
     """
 
     name: str
@@ -99,29 +101,29 @@ class Difference:
 
 
 def compared(ours: Mapping[str, str], theirs: Mapping[str, str], folder: str) -> list[str]:
-    """Return what differs beside the controller between two scores, in words.
+    """Return the differences between the conditions of two scores, apart from the controller, in words.
 
     Args:
-        ours, theirs: Conditions of both, see :func:`bipedsim_studies.score.battery.read_battery`.
-        folder: That of the other one, for messages.
+        ours, theirs: Conditions of both scores, see :func:`bipedsim_studies.score.battery.read_battery`.
+        folder: Folder of the other score, for messages.
 
     Raises:
-        ConfigError: They have no trials in common, as battery or robot differ.
+        ConfigError: The scores have no common trials, because battery or robot differ.
     """
     if not theirs:
         raise ConfigError(f"--against {folder}: it holds no score, or one of an older bipedsim; run that score again")
-    differ = {name: f"{name}: {theirs.get(name)} there, {value} here" for name, value in ours.items()}
-    differ = {name: text for name, text in differ.items() if theirs.get(name) != ours[name]}
-    if any(name in differ for name in SAME):
-        text = "it is of other trials, which cannot be compared one by one"
-        raise ConfigError(f"--against {folder}: {text}: {'; '.join(differ.values())}")
-    return list(differ.values())
+    differing = {name: f"{name}: {theirs.get(name)} there, {value} here" for name, value in ours.items()}
+    differing = {name: text for name, text in differing.items() if theirs.get(name) != ours[name]}
+    if any(name in differing for name in SAME):
+        reason = "it is of other trials, which cannot be compared one by one"
+        raise ConfigError(f"--against {folder}: {reason}: {'; '.join(differing.values())}")
+    return list(differing.values())
 
 
 def differences(
     first: Iterable[Mapping[str, Any]], second: Iterable[Mapping[str, Any]], groups: Mapping[str, str]
-) -> list[Difference]:
-    """Return the lines of :func:`score` for what both have tried, trial by trial."""
+) -> list[PairedDifference]:
+    """Return the paired differences for each test, each group and all tests, over the trials that both scores have."""
     ours = {_key(row): bool(row["success"]) for row in first}
     theirs = {_key(row): bool(row["success"]) for row in second}
     pairs: dict[str, list[tuple[bool, bool]]] = {}
@@ -137,19 +139,20 @@ def _key(row: Mapping[str, Any]) -> tuple[str, int, int]:
     return row[TEST], row[POINT], row["repetition"]
 
 
-def _difference(name: str, pairs: Sequence[tuple[bool, bool]]) -> Difference:
+def _difference(name: str, pairs: Sequence[tuple[bool, bool]]) -> PairedDifference:
     both = sum(a and b for a, b in pairs)
     only_first, only_second = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
     neither = len(pairs) - both - only_first - only_second
     low, high = paired_interval(both, only_first, only_second, neither)
     first, second = both + only_first, both + only_second
-    return Difference(name, len(pairs), first, second, only_first, only_second, low, high)
+    return PairedDifference(name, len(pairs), first, second, only_first, only_second, low, high)
 
 
 def paired_interval(both: int, only_first: int, only_second: int, neither: int) -> tuple[float, float]:
-    """Return the interval at 95 % of the difference of two shares that were seen on the same trials.
+    """Return the interval at 95 % of the difference of two proportions in paired trials.
 
-    Newcombe's method 10 (Statistics in Medicine 17, 1998, p. 2635): Wilson's intervals of both, with their correlation.
+    This is Newcombe's method 10 (Statistics in Medicine 17, 1998, p. 2635). It combines Wilson's intervals of both
+    proportions with their correlation.
     """
     n = both + only_first + only_second + neither
     first, second = both + only_first, both + only_second

@@ -1,4 +1,4 @@
-"""Many runs from one file: sweeps, Monte Carlo, bisection, on the cores of one machine or of many (docs/study.md)."""
+"""Run many simulations defined by one file: sweeps, Monte Carlo, bisection, on one or many machines (docs/study.md)."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""``bipedsim study``."""
+"""Implement the command ``bipedsim study``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run and print."""
+    """Run the study and print its results."""
     from dataclasses import asdict
 
     from bipedsim.config import to_json

@@ -1,4 +1,4 @@
-"""What a study is, declared once; and the trials that follow from it, the same on every machine."""
+"""Define a study and derive its trials, which are identical on every machine."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from bipedsim.runs import SCENARIO_FILES, Prepared, Scenario, get_scenario, prep
 from bipedsim_studies.study.needs import Needs
 
 PARTS = ("run", "scenario", "ground")
-"""What a name that is varied begins with."""
+"""First parts of the names that a study can vary."""
 _PATHS = ("robot", "scenario", "ground", "posture", "hardware", "faults")
-"""Those parameters of a run that may be paths, which count from the folder of the study."""
+"""Parameters of a run that can be paths. Relative paths start at the folder of the study."""
 
 
 @dataclass(frozen=True)
 class BisectConfig:
-    """``bisect``: the largest value of a number at which a trial is still a success."""
+    """Settings of ``bisect``: search the largest value of a number at which a trial is still a success."""
 
     name: str = param("", "what to bisect, such as scenario.pushes.0.impulse_over_mass.0", required=True)
     guess: float = param(0.1, "where to begin; a hundredth of it counts as nothing", low=1e-12)
@@ -38,14 +38,14 @@ class BisectConfig:
     tolerance: float = param(0.02, "how near success and failure get, as a share of the value", low=1e-6, high=0.5)
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield the inconsistencies between the keys."""
         if self.limit < self.guess:
             yield f"limit = {self.limit:g} is below guess = {self.guess:g}"
 
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """One study; its fields are the keys of its file (docs/study.md)."""
+    """Settings of a study; its fields are the keys of the study file (docs/study.md)."""
 
     description: str = param("", "one line")
     run: Mapping[str, Any] = param({}, "parameters of a run that differ from its defaults, as options of bipedsim run")
@@ -64,16 +64,16 @@ class StudyConfig:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One row of the results; all that a worker needs.
+    """One row of the results, with everything that a worker needs.
 
     Attributes:
-        index: Its place among all trials.
-        point: Its point of the grid.
-        repetition: Which of the trials at this point; those of one number share draws and seed.
-        values: Name to what was chosen or drawn for it.
-        run, scenario, ground: What the run, the scenario and the ground are made of; no mapping is the named one.
-        bisect: What is bisected.
-        success: What a success is beside staying up.
+        index: Index among all trials.
+        point: Index of its point of the grid.
+        repetition: Index among the trials at this point. Trials with the same index share draws and seed.
+        values: Chosen or drawn value of each name.
+        run, scenario, ground: Parameters of run, scenario and ground. An empty mapping means that the run names it.
+        bisect: Settings of the bisection.
+        success: Conditions of a success in addition to not falling.
     """
 
     index: int
@@ -86,24 +86,24 @@ class Trial:
     bisect: BisectConfig | None
     success: Mapping[str, Any]
 
-    def prepare(self, found: float | None = None) -> Prepared:
-        """Return what it runs; with ``found`` in the place of the number that is bisected.
+    def prepare(self, bisected_value: float | None = None) -> Prepared:
+        """Return everything for the run. ``bisected_value`` replaces the number that is bisected.
 
         Raises:
-            ConfigError: Something in it is wrong.
+            ConfigError: A setting is invalid.
         """
-        return prepare(*self.read(found))
+        return prepare(*self.read(bisected_value))
 
-    def read(self, found: float | None = None) -> tuple[RunConfig, Scenario | None, Ground | None]:
-        """Return its run, and its scenario and ground where they are not the named ones; without their robot.
+    def read(self, bisected_value: float | None = None) -> tuple[RunConfig, Scenario | None, Ground | None]:
+        """Return the run, and scenario and ground unless the run names them. Do not load the robot.
 
         Raises:
-            ConfigError: A key or a value is wrong.
+            ConfigError: A key or a value is invalid.
         """
         parts = {"run": self.run, "scenario": self.scenario, "ground": self.ground}
-        if self.bisect is not None and found is not None:
+        if self.bisect is not None and bisected_value is not None:
             parts = deepcopy(parts)
-            _set(parts, self.bisect.name, found)
+            _set(parts, self.bisect.name, bisected_value)
         settings = from_mapping(RunConfig, parts["run"], "run")
         scenario = from_mapping(Scenario, parts["scenario"], "scenario") if parts["scenario"] else None
         ground = make_ground(parts["ground"], "ground") if parts["ground"] else None
@@ -111,21 +111,21 @@ class Trial:
 
 
 SeedOf = Callable[[Mapping[str, Any], int], int]
-"""From the values of a point of the grid and the number of a repetition to the seed of that trial."""
+"""Maps the values of a grid point and the index of a repetition to the seed of that trial."""
 
 
 class Trials(Sequence[Trial]):
-    """The trials of a study, in order; each is made when it is asked for.
+    """Sequence of the trials of a study. Each trial is made on access.
 
     Args:
         study: The study.
         parts: Run, scenario and ground as mappings.
-        kinds: Name to the list of its values, or to the kind and the numbers of its distribution.
-        seed_of: Seed of each trial; by default that of the study for the first repetition, and so on.
+        kinds: For each name, the list of its values, or the kind and the parameters of its distribution.
+        seed_of: Seed of each trial. By default, the study's seed plus the index of the repetition.
 
     Attributes:
-        grid: Name to values of what makes up the grid.
-        points: Number of its points.
+        grid: Values of each name that forms the grid.
+        points: Number of grid points.
     """
 
     def __init__(
@@ -154,20 +154,20 @@ class Trials(Sequence[Trial]):
             raise IndexError(index)
         point, k = divmod(index, self._study.repeat)
         chosen: dict[str, Any] = {}
-        rest = point
+        remaining = point
         for name, values in reversed(self.grid.items()):
-            rest, at = divmod(rest, len(values))
-            chosen[name] = values[at]
-        # In the order of the file.
+            remaining, i = divmod(remaining, len(values))
+            chosen[name] = values[i]
+        # Restore the order of the names in the file.
         chosen = {name: chosen[name] for name in self.grid}
         seed = self._seed_of(chosen, k)
         return self.of({**chosen, **_draws(seed, self._drawn)}, seed, index, point, k)
 
     def of(self, values: Mapping[str, Any], seed: int, index: int = 0, point: int = 0, repetition: int = 0) -> Trial:
-        """Return a trial with other values than those of its point.
+        """Return a trial with the given values instead of those of its grid point.
 
         Raises:
-            ConfigError: A value has no place in run, scenario or ground.
+            ConfigError: A name does not fit run, scenario or ground.
         """
         parts = deepcopy(dict(self._parts))
         parts["run"].setdefault("seed", seed)
@@ -182,15 +182,15 @@ class Plan:
     """All trials of a study.
 
     Attributes:
-        name: Of the study.
-        description: In a line.
-        grid_names: What makes up the grid.
-        grid: Number of its points.
-        trials: In order.
-        version: Of the simulator.
-        parts: Parameters of its runs that may name code or files, and their values.
-        asked: Digest of all parameters that the results depend on.
-        conditions: Name to value of what other results must share to be compared; empty where nobody compares.
+        name: Name of the study.
+        description: One-line description.
+        grid_names: Names that form the grid.
+        grid: Number of grid points.
+        trials: Trials, in order.
+        version: Version of the simulator.
+        parts: Names and values of parameters that can refer to code or files.
+        asked: Digest of all parameters that affect the results.
+        conditions: Conditions that other results must share for a comparison; empty if none is intended.
     """
 
     name: str
@@ -205,25 +205,25 @@ class Plan:
 
     @cached_property
     def needs(self) -> Needs:
-        """Code and files that the results depend on, as they are when this is first asked for."""
+        """Code and files that affect the results, in their state at the first access."""
         return Needs.of(self.parts)
 
     @property
     def checksum(self) -> str:
-        """Digest of all that the results depend on."""
+        """Digest of everything that affects the results."""
         return digest([self.asked, dict(self.needs.content)])
 
 
 def digest(value: Any) -> str:
-    """Return the SHA-256 of a value as JSON holds it."""
+    """Return the SHA-256 of a value in JSON form."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def read_plan(path: Path) -> Plan:
-    """Return the trials of a study's file.
+    """Read a study file and return its trials.
 
     Raises:
-        ConfigError: The file is missing or wrong; the message holds file, key and value, or all of them.
+        ConfigError: The file is missing or invalid. The message lists all errors with file, key and value.
     """
     return make_plan(from_file(StudyConfig, path), path.stem, path.parent, str(path))
 
@@ -233,13 +233,13 @@ def make_plan(study: StudyConfig, name: str, folder: Path, where: str, seed_of: 
 
     Args:
         study: The study.
-        name: Its name.
-        folder: From where paths in it count.
-        where: Its file, for messages.
+        name: Name of the study.
+        folder: Folder at which its relative paths start.
+        where: Name of its file, for messages.
         seed_of: Seed of each trial, see :class:`Trials`.
 
     Raises:
-        ConfigError: As :func:`read_plan`.
+        ConfigError: See :func:`read_plan`.
     """
     parts = _parts(study, folder, where)
     kinds = _kinds(study, parts, where)
@@ -248,14 +248,14 @@ def make_plan(study: StudyConfig, name: str, folder: Path, where: str, seed_of: 
     bisect = None if study.bisect is None else vars(study.bisect)
     seeds = study.seed if seed_of is None else [seed_of({}, 0), study.seed]
     asked = digest([parts, kinds, study.repeat, seeds, study.success, bisect])
-    named = tuple(_named(parts, kinds))
+    run_parts = tuple(_named(parts, kinds))
     return Plan(
-        name, study.description, tuple(trials.grid), trials.points, trials, bipedsim.__version__, named, asked
+        name, study.description, tuple(trials.grid), trials.points, trials, bipedsim.__version__, run_parts, asked
     )  # fmt: skip
 
 
 def _named(parts: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values that may stand for code or files, of all trials."""
+    """Yield names and values of the parameters of all trials that can refer to code or files."""
     yield from vars(from_mapping(RunConfig, parts["run"], "run")).items()
     yield from (("scenario", parts["scenario"]), ("ground", parts["ground"]))
     for name, kind in kinds.items():
@@ -265,7 +265,7 @@ def _named(parts: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _parts(study: StudyConfig, folder: Path, where: str) -> dict[str, Any]:
-    """Return run, scenario and ground as mappings; the latter two are empty where they are those that are named."""
+    """Return run, scenario and ground as mappings. The latter two are empty if the run's names suffice."""
     run = deepcopy(dict(study.run))
     for key in _PATHS:
         if isinstance(run.get(key), str):
@@ -278,37 +278,38 @@ def _parts(study: StudyConfig, folder: Path, where: str) -> dict[str, Any]:
         scenario |= deepcopy(dict(study.scenario))
     ground: dict[str, Any] = deepcopy(dict(study.ground))
     if not ground and "ground" in needed:
-        named = settings.ground or scenario.get("ground") or get_scenario(settings.scenario).ground
-        ground = read_yaml(GROUNDS.find(named))
+        ground_name = settings.ground or scenario.get("ground") or get_scenario(settings.scenario).ground
+        ground = read_yaml(GROUNDS.find(ground_name))
     return {"run": run, "scenario": scenario, "ground": ground}
 
 
 def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return for each name the list of its values, or the kind and the numbers of its distribution."""
+    """Return for each name the list of its values, or the kind and the parameters of its distribution."""
     faults: list[ConfigError] = []
     kinds: dict[str, Any] = {}
     names = [*study.vary, *([study.bisect.name] if study.bisect else ())]
     for name in names:
         part = name.partition(".")[0]
         if part not in PARTS or "." not in name:
-            text = f"{where}: {name!r} must begin with {', '.join(f'{one}.' for one in PARTS)} and go on with a key"
-            faults.append(ConfigError(text))
+            beginnings = ", ".join(f"{part_name}." for part_name in PARTS)
+            message = f"{where}: {name!r} must begin with {beginnings} and go on with a key"
+            faults.append(ConfigError(message))
             continue
         try:
             _set(deepcopy(dict(parts)), name, 0.0)
         except ConfigError as error:
             faults.append(ConfigError(f"{where}: {error}"))
-    for name, given in study.vary.items():
+    for name, spec in study.vary.items():
         try:
-            kinds[name] = _values(given)
+            kinds[name] = _values(spec)
         except ConfigError as error:
-            faults.append(ConfigError(f"{where}: vary: {name} = {shown(given)}: {error}"))
+            faults.append(ConfigError(f"{where}: vary: {name} = {shown(spec)}: {error}"))
     if study.bisect is not None and study.bisect.name in study.vary:
         faults.append(ConfigError(f"{where}: {study.bisect.name} is varied and bisected; take one"))
-    for figure, wanted in study.success.items():
-        if isinstance(wanted, list) and len(wanted) != 2:
-            text = f"{where}: success: {figure} = {wanted} must be a value or [low, high], null for no bound"
-            faults.append(ConfigError(text))
+    for figure, limits in study.success.items():
+        if isinstance(limits, list) and len(limits) != 2:
+            message = f"{where}: success: {figure} = {limits} must be a value or [low, high], null for no bound"
+            faults.append(ConfigError(message))
     together(faults)
     return kinds
 
@@ -316,21 +317,21 @@ def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str
 _DISTRIBUTIONS = {"uniform": 2, "log_uniform": 2, "normal": 2, "choice": 0}
 
 
-def _values(given: Any) -> Any:
-    """Return a list of values, or (kind, numbers) of a distribution."""
-    if isinstance(given, list):
-        if not given:
+def _values(spec: Any) -> Any:
+    """Return a list of values, or the kind and the parameters of a distribution."""
+    if isinstance(spec, list):
+        if not spec:
             raise ConfigError("an empty list; give one value at least")
-        return given
-    if isinstance(given, Mapping) and set(given) <= {"from", "to", "count", "scale"} and {"from", "to"} <= set(given):
-        count, scale = given.get("count", 5), given.get("scale", "linear")
+        return spec
+    if isinstance(spec, Mapping) and set(spec) <= {"from", "to", "count", "scale"} and {"from", "to"} <= set(spec):
+        count, scale = spec.get("count", 5), spec.get("scale", "linear")
         if not isinstance(count, int) or count < 1 or scale not in ("linear", "log"):
             raise ConfigError("count must be a whole number above 0, and scale linear or log")
         space = np.linspace if scale == "linear" else np.geomspace
-        first, last = _numbers([given["from"], given["to"]], scale == "log")
+        first, last = _numbers([spec["from"], spec["to"]], scale == "log")
         return [float(value) for value in space(first, last, count)]
-    if isinstance(given, Mapping) and len(given) == 1:
-        kind, numbers = next(iter(given.items()))
+    if isinstance(spec, Mapping) and len(spec) == 1:
+        kind, numbers = next(iter(spec.items()))
         if kind not in _DISTRIBUTIONS:
             raise UnknownNameError("distribution", str(kind), _DISTRIBUTIONS)
         if not isinstance(numbers, list) or not numbers or len(numbers) != (_DISTRIBUTIONS[kind] or len(numbers)):
@@ -349,15 +350,15 @@ def _values(given: Any) -> Any:
     )
 
 
-def _numbers(given: Sequence[Any], positive: bool) -> list[float]:
-    numbers = [float(value) for value in given if isinstance(value, (int, float)) and math.isfinite(value)]
-    if len(numbers) != len(given) or (positive and min(numbers) <= 0.0):
-        raise ConfigError(f"{list(given)} must be finite numbers{' above 0' if positive else ''}")
+def _numbers(values: Sequence[Any], positive: bool) -> list[float]:
+    numbers = [float(value) for value in values if isinstance(value, (int, float)) and math.isfinite(value)]
+    if len(numbers) != len(values) or (positive and min(numbers) <= 0.0):
+        raise ConfigError(f"{list(values)} must be finite numbers{' above 0' if positive else ''}")
     return numbers
 
 
 def _draws(seed: int, kinds: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a value for each name: each has a stream of its own, so that another one beside it changes nothing."""
+    """Draw a value for each name. Each name has its own random stream and is therefore independent of the others."""
     drawn = {}
     for name, (kind, numbers) in kinds.items():
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
@@ -372,26 +373,26 @@ def _draws(seed: int, kinds: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _set(parts: dict[str, Any], name: str, value: Any) -> None:
-    """Put a value where a name such as ``scenario.pushes.0.at`` says; what is no mapping or list on the way is told."""
-    *way, last = name.split(".")
-    at: Any = parts
-    for i, key in enumerate(way):
-        place: Any = _index(at, key, name) if isinstance(at, list) else key
-        if isinstance(at, dict):
-            at.setdefault(place, {})
-            if key == "hardware" and isinstance(at[place], str):
-                at[place] = _preset(at[place], name)
-        at = at[place]
-        if not isinstance(at, (dict, list)):
-            raise ConfigError(f"{name}: {'.'.join(way[: i + 1])} = {shown(at)} has no parts")
-    if isinstance(at, list):
-        at[_index(at, last, name)] = value
+    """Set the value with a name such as ``scenario.pushes.0.at``. Raise a ConfigError if the name does not fit."""
+    *parents, last = name.split(".")
+    container: Any = parts
+    for i, key in enumerate(parents):
+        place: Any = _index(container, key, name) if isinstance(container, list) else key
+        if isinstance(container, dict):
+            container.setdefault(place, {})
+            if key == "hardware" and isinstance(container[place], str):
+                container[place] = _preset(container[place], name)
+        container = container[place]
+        if not isinstance(container, (dict, list)):
+            raise ConfigError(f"{name}: {'.'.join(parents[: i + 1])} = {shown(container)} has no parts")
+    if isinstance(container, list):
+        container[_index(container, last, name)] = value
     else:
-        at[last] = value
+        container[last] = value
 
 
 def _preset(hardware: str, name: str) -> dict[str, Any]:
-    """Return the parameters that a name of a preset stands for, so that single ones can differ."""
+    """Return a preset's name as a mapping, so that single parameters can override it."""
     if hardware not in PRESETS:
         raise ConfigError(f"{name}: hardware = {shown(hardware)} is no preset; give its parameters as a mapping")
     return {"preset": hardware}
@@ -399,26 +400,26 @@ def _preset(hardware: str, name: str) -> dict[str, Any]:
 
 def _index(entries: list[Any], key: str, name: str) -> int:
     if not key.isdigit() or int(key) >= len(entries):
-        there = f"0 to {len(entries) - 1}" if entries else "of which there are none"
-        raise ConfigError(f"{name}: {key!r} must be the number of an entry, {there}")
+        valid_range = f"0 to {len(entries) - 1}" if entries else "of which there are none"
+        raise ConfigError(f"{name}: {key!r} must be the number of an entry, {valid_range}")
     return int(key)
 
 
 _CHECKED = 1000
-"""Draws of a normal distribution whose extremes are tried."""
+"""Number of draws of a normal distribution whose extremes are checked."""
 
 
 def _check(study: StudyConfig, trials: Trials, where: str) -> None:
-    """Read the first trial, then for each name one with each of its values, or with the ends of its range.
+    """Check the first trial, and for each name a trial with each of its values or with the ends of its range.
 
-    What names parameters of the run is prepared, too: robots, controllers and their parameters are looked at.
+    Variations of run parameters are also prepared, which checks robots, controllers and their parameters.
 
     Raises:
-        ConfigError: What is wrong in them.
+        ConfigError: The trials have errors.
     """
     faults: dict[str, ConfigError] = {}
 
-    def look(values: Mapping[str, Any], prepared: bool) -> None:
+    def check_values(values: Mapping[str, Any], prepared: bool) -> None:
         trial = trials.of(values, study.seed)
         try:
             if prepared:
@@ -429,23 +430,23 @@ def _check(study: StudyConfig, trials: Trials, where: str) -> None:
             faults.setdefault(str(error), ConfigError(f"{where}: {error}"))
 
     if study.repeat > 1 and "seed" in study.run:
-        text = f"{where}: run: seed = {study.run['seed']} would be that of all {study.repeat} repetitions"
-        raise ConfigError(f"{text}, which were then the same run; give `seed` beside `run`")
+        message = f"{where}: run: seed = {study.run['seed']} would be that of all {study.repeat} repetitions"
+        raise ConfigError(f"{message}, which were then the same run; give `seed` beside `run`")
     first = trials[0].values
-    look(first, True)
-    for name, given in study.vary.items():
+    check_values(first, True)
+    for name, spec in study.vary.items():
         of_run = name.startswith("run.")
-        for value in _extremes(name, given, trials):
-            look({**first, name: value}, of_run)
+        for value in _extremes(name, spec, trials):
+            check_values({**first, name: value}, of_run)
     together(list(faults.values()))
 
 
-def _extremes(name: str, given: Any, trials: Trials) -> list[Any]:
-    """Return values of a name that the first trial does not have: all that are listed, and the ends of a range."""
+def _extremes(name: str, spec: Any, trials: Trials) -> list[Any]:
+    """Return the values of a name to check in addition to the first trial: listed values, or the ends of a range."""
     if name in trials.grid:
         values = trials.grid[name]
-        return [values[-1]] if isinstance(given, Mapping) else values[1:]
-    ((kind, numbers),) = given.items()
+        return [values[-1]] if isinstance(spec, Mapping) else values[1:]
+    ((kind, numbers),) = spec.items()
     if kind == "normal":
         drawn = [trials[i].values[name] for i in range(min(len(trials), _CHECKED))]
         return [min(drawn), max(drawn)]

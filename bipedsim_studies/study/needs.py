@@ -1,4 +1,4 @@
-"""Code and files that results depend on, and whether a process has the same."""
+"""Identify the code and files that results depend on, and compare them between processes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bipedsim.runs import run_content
 
 
 class ChangedError(BipedSimError):
-    """Code or files are other ones than those that results came from."""
+    """Code or files differ from those that produced the results."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What some work depends on beside its parameters; to be sent to other processes.
+    """Code and files that affect results in addition to the parameters. Instances are sent to other processes.
 
     Attributes:
-        parts: Names of parameters of runs and their values, see :func:`bipedsim.runs.run_content`.
-        content: Digests of the code and the files that they stand for, by name.
+        parts: Names and values of run parameters, see :func:`bipedsim.runs.run_content`.
+        content: Digests of the code and the files that they refer to, by name.
     """
 
     parts: tuple[tuple[str, Any], ...] = ()
@@ -32,37 +32,37 @@ class Needs:
 
     @classmethod
     def of(cls, parts: Iterable[tuple[str, Any]]) -> Needs:
-        """Return what runs with such parameters depend on.
+        """Return the dependencies of runs with the given parameters.
 
         Raises:
-            BipedSimError: Something that the parameters name is not there.
+            BipedSimError: A parameter refers to code or a file that does not exist.
         """
-        given: list[tuple[str, Any]] = []
+        distinct: list[tuple[str, Any]] = []
         for part in parts:
-            if part[1] and part not in given:
-                given.append(part)
-        return cls(tuple(given), _content(given))
+            if part[1] and part not in distinct:
+                distinct.append(part)
+        return cls(tuple(distinct), _content(distinct))
 
     def differences(self) -> list[str]:
-        """Return in words what differs in this process."""
+        """Describe the differences in this process."""
         try:
             return changes(self.content, _content(self.parts))
         except (BipedSimError, OSError) as error:
             return [str(error)]
 
     def check(self) -> None:
-        """See to it that this process has the same code and files; it looks once.
+        """Check that this process has the same code and files. The check is done once per process.
 
         Raises:
-            ChangedError: Something differs.
+            ChangedError: Code or files differ.
         """
         key = tuple(sorted(self.content.items()))
         if key in _checked:
             return
-        differ = self.differences()
-        if differ:
-            text = f"code or files on {platform.node()} differ from those at the start ({some(differ)})"
-            raise ChangedError(f"{text}; undo that, or run everything again with --restart")
+        differences = self.differences()
+        if differences:
+            message = f"code or files on {platform.node()} differ from those at the start ({some(differences)})"
+            raise ChangedError(f"{message}; undo that, or run everything again with --restart")
         _checked.add(key)
 
 

@@ -1,4 +1,4 @@
-"""Options of commands that work on many processes; light, for they are declared whenever help is asked for."""
+"""Declare options of commands that use many processes. This module must import fast, because every help needs it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from bipedsim_studies.study.limited import LIMIT
 def add_options(
     parser: argparse.ArgumentParser, jobs: int | None = None, why: str = "", piece: str = "a trial that hangs"
 ) -> None:
-    """Declare the options that say who does the work: ``jobs``, ``scheduler`` and ``time_limit``.
+    """Declare the options for the distribution of work: ``jobs``, ``scheduler`` and ``time_limit``.
 
     Args:
-        parser: Takes them.
-        jobs: Processes by default; one for each core without it.
-        why: Said of that default.
-        piece: What has to end within the time limit.
+        parser: Parser that receives the options.
+        jobs: Default number of processes; None for one per core.
+        why: Reason for this default, for the help text.
+        piece: The work that must end within the time limit, for the help text.
     """
-    said = f"{jobs or 'one for each core'}{why and f', {why}'}"
+    default_text = f"{jobs or 'one for each core'}{why and f', {why}'}"
     parser.add_argument(
-        "--jobs", type=int, default=jobs, metavar="N", help=f"processes of this machine (default: {said})"
+        "--jobs", type=int, default=jobs, metavar="N", help=f"processes of this machine (default: {default_text})"
     )
     parser.add_argument(
         "--scheduler",
@@ -40,10 +40,10 @@ def add_options(
 
 
 def asked_jobs(args: argparse.Namespace) -> int:
-    """Return how many processes the options ask for.
+    """Return the number of processes requested by the options.
 
     Raises:
-        ConfigError: None at all.
+        ConfigError: The number of processes or the time limit is not positive.
     """
     if args.jobs is not None and args.jobs < 1:
         raise ConfigError(f"--jobs {args.jobs} must be at least 1")
@@ -53,5 +53,5 @@ def asked_jobs(args: argparse.Namespace) -> int:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores available to this process."""
     return len(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""What a study leaves: a journal to which each row is added as it comes, and the table of all of them in order."""
+"""Store the results of a study: a journal that receives each row immediately, and an ordered table of all rows."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from bipedsim_studies.study.trial import FAILED
 
 JOURNAL, TABLE, ABOUT = "trials.jsonl", "results.parquet", "study.json"
 SYNC = 1.0
-"""Rows are forced onto the disk so often [s], and whenever something is said of them."""
+"""Interval at which rows are synchronised to the disk [s]."""
 
 
 class Results:
-    """The folder of a study; to be used as a context.
+    """Folder with the results of a study; use it as a context manager.
 
     Args:
-        folder: Made if there is none.
-        plan: What is run.
-        restart: Forget what is there.
+        folder: Folder of the results. It is created if it does not exist.
+        plan: The trials.
+        restart: Whether to discard existing results.
 
     Attributes:
-        rows: Number of the trial to its row, those of an earlier session first.
-        again: How many trials of an earlier session gave no result, and are tried again.
+        rows: Row of each trial by its index; those of an earlier session come first.
+        again: Number of trials of an earlier session that gave no result and are repeated.
 
     Raises:
-        ConfigError: The folder has results of something else, or of other code or files.
+        ConfigError: The folder has results of another study, or of other code or files.
     """
 
     def __init__(self, folder: Path, plan: Plan, restart: bool = False) -> None:
@@ -51,16 +51,16 @@ class Results:
         about = folder / ABOUT
         if not about.exists() and any(folder.iterdir()):
             raise ConfigError(f"{folder} is not empty and no study's; give another folder with -o")
-        # Without a buffer, of which the end of the process would have to make another attempt on a full disk.
+        # The file is unbuffered. A buffer would be written again at the end of the process, which fails on a full disk.
         self._journal: FileIO = (folder / JOURNAL).open("ab", buffering=0)
         try:
-            self._take(about, restart)
+            self._lock_and_load(about, restart)
         except BaseException:
             self._journal.close()
             raise
 
-    def _take(self, about: Path, restart: bool) -> None:
-        """Keep others out of the folder while this process lives, and read what is there."""
+    def _lock_and_load(self, about: Path, restart: bool) -> None:
+        """Lock the folder for this process and load existing results."""
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -72,11 +72,11 @@ class Results:
             self._continue(_parsed(about.read_bytes(), about))
             return
         plan = self._plan
-        said = {"study": plan.name, "description": plan.description, "trials": len(plan.trials)}
-        said |= {"version": plan.version, "asked": plan.asked, "content": dict(plan.needs.content)}
+        about_data = {"study": plan.name, "description": plan.description, "trials": len(plan.trials)}
+        about_data |= {"version": plan.version, "asked": plan.asked, "content": dict(plan.needs.content)}
         if plan.conditions:
-            said["conditions"] = dict(plan.conditions)
-        write_whole(about, (to_json(said) + "\n").encode())
+            about_data["conditions"] = dict(plan.conditions)
+        write_whole(about, (to_json(about_data) + "\n").encode())
 
     def __enter__(self) -> Results:
         return self
@@ -88,24 +88,26 @@ class Results:
 
     def _continue(self, about: Mapping[str, Any]) -> None:
         plan = self._plan
-        theirs = f"{self.folder} holds results of study {about.get('study')!r}"
-        way_out = "--restart runs all trials again, another folder (-o) keeps both"
+        description = f"{self.folder} holds results of study {about.get('study')!r}"
+        remedy = "--restart runs all trials again, another folder (-o) keeps both"
         if about.get("asked") != plan.asked:
-            raise ConfigError(f"{theirs}, which asks for other runs than now (its file or options changed); {way_out}")
+            raise ConfigError(
+                f"{description}, which asks for other runs than now (its file or options changed); {remedy}"
+            )
         if about.get("content") != dict(plan.needs.content):
-            said = changes(about.get("content", {}), plan.needs.content)
-            raise ConfigError(f"{theirs}, which came from other code or files: {some(said)}; {way_out}")
+            differences = changes(about.get("content", {}), plan.needs.content)
+            raise ConfigError(f"{description}, which came from other code or files: {some(differences)}; {remedy}")
         path = self.folder / JOURNAL
-        rows, whole = _read(path)
+        rows, complete_bytes = _read(path)
         self.rows = {i: row for i, row in rows.items() if row["outcome"] not in FAILED}
         self.again = len(rows) - len(self.rows)
-        os.truncate(path, whole)
+        os.truncate(path, complete_bytes)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Keep a row: at once through the end of this process, through that of the machine after :data:`SYNC`.
+        """Store a row. It survives the end of this process at once, and that of the machine after :data:`SYNC`.
 
         Raises:
-            RecordingError: The disk does not take it.
+            RecordingError: The row cannot be written to the disk.
         """
         try:
             line = (json.dumps(row) + "\n").encode()
@@ -114,23 +116,23 @@ class Results:
             if time.monotonic() - self._synced > SYNC:
                 self.sync()
         except OSError as error:
-            raise _unwritten(self.folder / JOURNAL, error) from error
-        self.rows[row["trial"]] = _shared(row)
+            raise _write_error(self.folder / JOURNAL, error) from error
+        self.rows[row["trial"]] = _interned(row)
 
     def sync(self) -> None:
-        """Force all rows onto the disk.
+        """Synchronise all rows to the disk.
 
         Raises:
-            OSError: The disk does not take them.
+            OSError: The rows cannot be written to the disk.
         """
         os.fsync(self._journal.fileno())
         self._synced = time.monotonic()
 
     def write_table(self) -> Path:
-        """Write all rows that there are, by trial, as Parquet; the same rows give the same bytes.
+        """Write all existing rows as Parquet, in order of the trials. Equal rows give identical files.
 
         Raises:
-            RecordingError: The disk does not take it.
+            RecordingError: The table cannot be written to the disk.
         """
         try:
             import pyarrow as pa
@@ -142,21 +144,21 @@ class Results:
         metadata = {"study": self._plan.name, "version": self._plan.version, "checksum": self._plan.checksum}
         table = pa.table(columns).replace_schema_metadata(metadata)
         path = self.folder / TABLE
-        written = pa.BufferOutputStream()
-        pq.write_table(table, written, compression="zstd")
+        buffer = pa.BufferOutputStream()
+        pq.write_table(table, buffer, compression="zstd")
         try:
             self.sync()
         except OSError as error:
-            raise _unwritten(self.folder / JOURNAL, error) from error
-        write_whole(path, written.getvalue().to_pybytes())
+            raise _write_error(self.folder / JOURNAL, error) from error
+        write_whole(path, buffer.getvalue().to_pybytes())
         return path
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is on the disk whole, or as it was before.
+    """Write a file atomically, so that the disk contains either the complete new file or the old one.
 
     Raises:
-        RecordingError: The disk does not take it.
+        RecordingError: The file cannot be written to the disk.
     """
     new = path.with_name(f".{path.name}")
     try:
@@ -166,20 +168,20 @@ def write_whole(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(new, path)
     except OSError as error:
-        raise _unwritten(path, error) from error
+        raise _write_error(path, error) from error
 
 
-def _unwritten(path: Path, error: OSError) -> RecordingError:
+def _write_error(path: Path, error: OSError) -> RecordingError:
     return RecordingError(
         f"{path}: {error.strerror}; what was written before is kept: make room, then repeat the command"
     )
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """Return what a folder of results says of the study that it is of.
+    """Return the description of the study from a folder of results.
 
     Raises:
-        ConfigError: It is no such folder, or damaged.
+        ConfigError: The folder has no results, or the description is damaged.
     """
     path = folder / ABOUT
     if not path.is_file():
@@ -188,10 +190,10 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows that a folder of results holds, by trial.
+    """Return the rows in a folder of results, in order of the trials.
 
     Raises:
-        ConfigError: It holds none.
+        ConfigError: The folder has no journal.
     """
     path = folder / JOURNAL
     if not path.is_file():
@@ -201,21 +203,21 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> tuple[dict[int, dict[str, Any]], int]:
-    """Return the whole rows of a journal by trial, and how many bytes they are."""
-    rows, whole = {}, 0
+    """Return the complete rows of a journal by trial, and their total size in bytes."""
+    rows, complete_bytes = {}, 0
     with path.open("rb") as file:
         for line in file:
-            # A line that was being written when the machine went down has no end; its trial is run again.
+            # A crash of the machine can leave an incomplete last line. Its trial is run again.
             if not line.endswith(b"\n"):
                 break
             row = _parsed(line, path)
-            rows[row["trial"]] = _shared(row)
-            whole += len(line)
-    return rows, whole
+            rows[row["trial"]] = _interned(row)
+            complete_bytes += len(line)
+    return rows, complete_bytes
 
 
-def _shared(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with names that are in memory once for all rows."""
+def _interned(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with interned names, which are stored only once for all rows."""
     return {sys.intern(name): value for name, value in row.items()}
 
 
@@ -233,7 +235,7 @@ def _names(rows: Iterable[Mapping[str, Any]]) -> Iterable[str]:
 
 
 def _column(values: list[Any]) -> list[Any]:
-    """Return values of one type: whole numbers only where all are, and texts where some are no numbers."""
+    """Return values of one type: integers only if all are integers, and texts if some are not numbers."""
     kinds = {type(value) for value in values if value is not None}
     if kinds in ({bool}, {int}, {str}):
         return values
@@ -243,9 +245,9 @@ def _column(values: list[Any]) -> list[Any]:
 
 
 def wilson(successes: int, trials: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Return the interval of a share at 95 % by Wilson's score (J. Am. Stat. Assoc. 22, 1927).
+    """Return Wilson's score interval of a proportion at 95 % (J. Am. Stat. Assoc. 22, 1927).
 
-    It holds for few trials too, and for none or all of them successful.
+    The interval is also valid for few trials, and for no or only successes.
     """
     if trials == 0:
         return 0.0, 1.0

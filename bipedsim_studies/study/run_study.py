@@ -1,4 +1,4 @@
-"""A study from its plan to its results."""
+"""Run a study from its plan to its results."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bipedsim_studies.study.trial import KILLED, TIMED_OUT, begin_row, run_trial
 from bipedsim_studies.study.workers import DaskWorkers, Killed
 
 EVERY = 30.0
-"""The table is written, and news are told, so often [s] while trials go on."""
+"""Interval at which the table is written and progress is reported while trials run [s]."""
 SHARE = 0.05
-"""Of the time that writing the table may take; that of many trials is written less often."""
+"""Maximum fraction of the time for writing the table. A table of many trials is written less often."""
 
 
 def run_study(
@@ -31,35 +31,35 @@ def run_study(
     news: Callable[[str], None] = lambda _text: None,
     limit: float = LIMIT,
 ) -> Results:
-    """Run all trials that the folder does not hold yet, and write its table.
+    """Run all trials that are not yet in the folder, and write the table of results.
 
     Args:
         plan: The trials.
-        folder: Where results are and go to.
-        jobs: Processes of this machine.
-        scheduler: Address of a dask scheduler to be used instead; see :class:`DaskWorkers`.
-        restart: Run all of them again.
-        progress: Show a bar on stderr.
-        tell: Takes lines about what goes on.
-        news: Takes a line about how far it is, every 30 s, where no bar is shown.
-        limit: Wall time within which a trial must end [s].
+        folder: Folder of the results.
+        jobs: Number of processes of this machine.
+        scheduler: Address of a dask scheduler to use instead; see :class:`DaskWorkers`.
+        restart: Run all trials again.
+        progress: Show a progress bar on stderr.
+        tell: Receives messages about the study.
+        news: Receives a message about the progress every 30 s if no bar is shown.
+        limit: Maximum wall time of a trial [s].
 
     Raises:
-        ConfigError: The folder is of something else, or the workers cannot be had.
+        ConfigError: The folder has results of another study, or the workers are unavailable.
         ChangedError: Code or files have changed since the start.
-        LostWorkersError: The cluster went away.
-        RecordingError: The disk does not take the results.
-        KeyboardInterrupt: Ctrl-C; the table holds what was done, and the same call goes on.
+        LostWorkersError: The cluster was lost.
+        RecordingError: The results cannot be written to the disk.
+        KeyboardInterrupt: The user pressed Ctrl-C. The table has all finished trials, and the same call continues.
     """
     with Results(folder, plan, restart) as results:
         done = len(results.rows)
         if done or results.again:
-            again = f", {results.again} of them once more after an error" if results.again else ""
+            repeated_text = f", {results.again} of them once more after an error" if results.again else ""
             total = len(plan.trials)
-            tell(f"{done} of {total} trials are there already, {total - done} to go{again}")
+            tell(f"{done} of {total} trials are there already, {total - done} to go{repeated_text}")
         try:
             if done < len(plan.trials):
-                # A wrong installation is told before an hour of work.
+                # Write the table once in advance, so that an incomplete installation fails before the trials.
                 results.write_table()
                 _work(plan, results, jobs, scheduler, progress, news, limit)
         finally:
@@ -76,23 +76,23 @@ def _work(
     news: Callable[[str], None],
     limit: float,
 ) -> None:
-    left = [i for i in range(len(plan.trials)) if i not in results.rows]
-    with DaskWorkers(min(jobs, len(left)), scheduler, plan.needs, limit) as workers:
-        bar = tqdm(total=len(left), unit="trial", disable=not progress, leave=False)
-        written, pause, failures = time.monotonic(), EVERY, 0
-        for done, (i, result) in enumerate(workers.each(run_trial, map(plan.trials.__getitem__, left)), start=1):
+    remaining = [i for i in range(len(plan.trials)) if i not in results.rows]
+    with DaskWorkers(min(jobs, len(remaining)), scheduler, plan.needs, limit) as workers:
+        bar = tqdm(total=len(remaining), unit="trial", disable=not progress, leave=False)
+        last_write, pause, failures = time.monotonic(), EVERY, 0
+        for done, (i, result) in enumerate(workers.each(run_trial, map(plan.trials.__getitem__, remaining)), start=1):
             if isinstance(result, Killed):
                 outcome = TIMED_OUT if result.hung else KILLED
-                result = begin_row(plan.trials[left[i]]) | {"outcome": outcome, "why": result.why}
+                result = begin_row(plan.trials[remaining[i]]) | {"outcome": outcome, "why": result.why}
             results.add(result)
             failures += not result["success"]
             bar.set_postfix_str(f"{failures} failed")
             bar.update()
             now = time.monotonic()
-            if now - written > pause:
+            if now - last_write > pause:
                 results.write_table()
                 if not progress:
-                    news(f"{done} of {len(left)} trials, {failures} failed")
-                written = time.monotonic()
-                pause = max(EVERY, (written - now) / SHARE)
+                    news(f"{done} of {len(remaining)} trials, {failures} failed")
+                last_write = time.monotonic()
+                pause = max(EVERY, (last_write - now) / SHARE)
         bar.close()

@@ -1,4 +1,4 @@
-"""Where a yes turns into a no, by bisection."""
+"""Find by bisection where a condition changes from true to false."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Threshold:
-    """A value that was survived, the next one that was not, and how many trials that took.
+    """Bracket of the value at which the condition changes, and the number of trials.
 
     Attributes:
-        survived: The largest value with a yes; 0 if there was none.
-        failed: The smallest value above it with a no; infinite if the search ended at its limit.
+        survived: Largest value with a success; 0 without any.
+        failed: Smallest failed value above it; infinite if the search ended at its limit.
         trials: Number of calls.
     """
 
@@ -22,30 +22,31 @@ class Threshold:
 
 
 def threshold(survives: Callable[[float], bool], guess: float, tolerance: float, limit: float) -> Threshold:
-    """Bracket where ``survives`` turns from yes to no, and bisect.
+    """Bracket the value at which ``survives`` changes from true to false, and bisect it.
 
-    Of several such places one is found: robots may survive a push that is harder than one that fells them.
+    If there are several such values, the search finds one of them. A robot can survive a push that is stronger than
+    one that makes it fall.
 
     Args:
-        survives: Asked for positive values.
-        guess: Where to begin; what is a hundredth of it counts as nothing.
-        tolerance: How near the two ends get, as a share of the upper one.
-        limit: Beyond it nothing is asked.
+        survives: Condition to evaluate for positive values.
+        guess: Initial value. A hundredth of it counts as zero.
+        tolerance: Distance of the bracket's ends, relative to the upper one.
+        limit: Largest value that is tried.
     """
     trials = 0
 
-    def ask(value: float) -> bool:
+    def succeeds(value: float) -> bool:
         nonlocal trials
         trials += 1
         return survives(value)
 
     low, high = 0.0, float("inf")
     value = min(guess, limit)
-    if ask(value):
+    if succeeds(value):
         low = value
         while low < limit:
             value = min(1.5 * low, limit)
-            if not ask(value):
+            if not succeeds(value):
                 high = value
                 break
             low = value
@@ -53,13 +54,13 @@ def threshold(survives: Callable[[float], bool], guess: float, tolerance: float,
         high = value
         while high > 1e-2 * guess:
             value = high / 1.5
-            if ask(value):
+            if succeeds(value):
                 low = value
                 break
             high = value
     while high < float("inf") and low > 0.0 and high - low > tolerance * high:
         middle = 0.5 * (low + high)
-        if ask(middle):
+        if succeeds(middle):
             low = middle
         else:
             high = middle

@@ -1,4 +1,4 @@
-"""The results of a study in words and numbers: a line for each point of the grid."""
+"""Format the results of a study: one line per grid point."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from bipedsim_studies.study.results import wilson
 from bipedsim_studies.study.trial import FAILED
 
 WORST = 5
-"""Errors that are named."""
+"""Maximum number of different errors that are listed."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """What came out at one point of the grid.
+class GridPoint:
+    """Results at one grid point.
 
     Attributes:
-        values: Name to value, of what makes up the grid.
-        trials, successes: How many.
-        low, high: Wilson's interval of the share at 95 %.
-        outcomes: What became of the trials, and how often.
-        found: The bisected number in the trials that had a success.
+        values: Value of each name that forms the grid.
+        trials, successes: Number of trials and successes.
+        low, high: Wilson's interval of the success rate at 95 %.
+        outcomes: Number of trials with each outcome.
+        found: Bisected number of each successful trial.
     """
 
     values: Mapping[str, Any]
@@ -39,8 +39,8 @@ class Point:
     found: Sequence[float]
 
 
-def points_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[Point]:
-    """Return the points of the grid of which there are rows."""
+def points_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[GridPoint]:
+    """Return the grid points that have rows."""
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for i in sorted(rows):
         groups.setdefault(rows[i]["point"], []).append(rows[i])
@@ -48,32 +48,34 @@ def points_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[Point]:
     points = []
     for _, group in sorted(groups.items()):
         successes = sum(row["success"] for row in group)
-        found = [row[bisected.name] for row in group if row["success"]] if bisected else []
+        bisected_values = [row[bisected.name] for row in group if row["success"]] if bisected else []
         values = {name: group[0][name] for name in plan.grid_names}
         outcomes = Counter(row["outcome"] for row in group)
-        points.append(Point(values, len(group), successes, *wilson(successes, len(group)), outcomes, found))
+        points.append(
+            GridPoint(values, len(group), successes, *wilson(successes, len(group)), outcomes, bisected_values)
+        )
     return points
 
 
 def lines_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """Return the table of a study, and what went wrong in it."""
+    """Return the table of a study, followed by errors and warnings."""
     bisected = plan.trials[0].bisect
     heads = [*plan.grid_names, "trials", "success", "95 %"] + ([bisected.name] if bisected else []) + ["what happened"]
     body = []
     for point in points_of(plan, rows):
         share = point.successes / point.trials
-        found = []
+        bisected_cells = []
         if bisected:
             spread = f" +- {stdev(point.found):.2g}" if len(point.found) > 1 else ""
-            found = [f"{fmean(point.found):.4g}{spread}" if point.found else "-"]
-        happened = ", ".join(f"{count} {name}" for name, count in sorted(point.outcomes.items()))
+            bisected_cells = [f"{fmean(point.found):.4g}{spread}" if point.found else "-"]
+        outcome_text = ", ".join(f"{count} {name}" for name, count in sorted(point.outcomes.items()))
         shares = [f"{share:.1%}", f"{point.low:.1%} to {point.high:.1%}"]
-        body.append([*map(short, point.values.values()), str(point.trials), *shares, *found, happened])
+        body.append([*map(short, point.values.values()), str(point.trials), *shares, *bisected_cells, outcome_text])
     return [*aligned([heads, *body]), *error_lines(rows.values()), *same_lines(rows.values())]
 
 
 def error_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what went wrong in trials that gave no result: each error once, with the trials in which it occurred."""
+    """Return the errors of trials without a result. Each error is listed once with its trials."""
     groups: dict[tuple[str, str], list[int]] = {}
     for row in rows:
         if row["outcome"] in FAILED:
@@ -90,17 +92,17 @@ def error_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def same_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a warning if repetitions of a point are the same run, so that their interval says nothing."""
+    """Return a warning if all repetitions at a point are identical, which makes their interval meaningless."""
     points: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["outcome"] not in FAILED:
             points.setdefault(row["point"], []).append(row)
-    same = sum(len(group) > 1 and len({_figures(row) for row in group}) == 1 for group in points.values())
-    if not same:
+    identical = sum(len(group) > 1 and len({_figures(row) for row in group}) == 1 for group in points.values())
+    if not identical:
         return []
-    where = f"at {same} of {len(points)} points all repetitions have the same figures"
-    way_out = "vary something by a distribution, or take hardware with noise"
-    return [f"warning: {where}, and their intervals mean nothing; {way_out}"]
+    description = f"at {identical} of {len(points)} points all repetitions have the same figures"
+    remedy = "vary something by a distribution, or take hardware with noise"
+    return [f"warning: {description}, and their intervals mean nothing; {remedy}"]
 
 
 def _figures(row: Mapping[str, Any]) -> str:
@@ -111,5 +113,5 @@ _NUMBERS = ("trial", "repetition", "seed")
 
 
 def short(value: Any) -> str:
-    """Return a value of the grid in few characters."""
+    """Return a short text for a grid value."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""One trial of a study: a run, or a search over runs, to a row of figures."""
+"""Run one trial of a study, either a single run or a bisection, and return its row of metrics."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from bipedsim_studies.study.motion import NAMES, motion_figures
 from bipedsim_studies.study.search import threshold
 
 STOOD, FELL, STOPPED, DIVERGED = "stayed up", "fell", "stopped", "diverged"
-"""What becomes of a trial: ``stopped`` by its monitor though it stood."""
+"""Outcomes of a trial. ``stopped``: the controller's monitor ended the run although the robot did not fall."""
 ERROR, KILLED, TIMED_OUT = "error", "killed", "timed out"
-"""What becomes of a trial that gives no result: ``killed``, no worker survived it; ``timed out``, it never ended."""
+"""Outcomes without a result. ``killed``: no worker survived the trial; ``timed out``: it exceeded the time limit."""
 FAILED = (ERROR, KILLED, TIMED_OUT)
-"""They say nothing of the robot; a study that goes on tries them again."""
+"""Outcomes that contain no information about the robot. A continued study repeats these trials."""
 LEFT_OUT = ("real_time_factor", "round_trip_us", "lateness_us", "overruns", "missed_commands", "joint_stops")
-"""Figures of a summary that no row has: they depend on the machine, or have other names in each run."""
+"""Metrics of a summary that are not in a row. They depend on the machine, or have different names in each run."""
 OF_PHYSICS = ("worst", "steps_beyond")
-"""What a row has of each quantity that is monitored."""
+"""Values in a row for each monitored physical quantity."""
 FIRST = ("trial", "point", "repetition", "seed", "version", "success", "outcome", "why")
-"""The columns that every row begins with, before what is varied and the figures."""
+"""First columns of every row, before the varied values and the metrics."""
 
 
 def run_trial(trial: Trial) -> dict[str, Any]:
-    """Return the row of a trial: what it is, what became of it, and the figures of its summary.
+    """Run a trial and return its row: identification, outcome and metrics.
 
-    Rows depend on the trial alone: the same bits on every worker of one kind of machine.
+    The row depends only on the trial. It is identical to the last bit on all workers of the same type of machine.
     """
     row = begin_row(trial)
     try:
@@ -45,35 +45,35 @@ def run_trial(trial: Trial) -> dict[str, Any]:
         row |= {"outcome": DIVERGED, "why": str(error)}
     except BipedSimError as error:
         row |= {"outcome": ERROR, "why": str(error)}
-    except Exception as error:  # of a controller of somebody's own
+    except Exception as error:  # A third-party controller can raise any exception.
         row |= {"outcome": ERROR, "why": raised_line(error)}
     return row
 
 
 def check_figures(trials: Iterable[Trial], where: str) -> None:
-    """See to it that the figures that successes ask for exist; those of a summary are seen in a run of one tick.
+    """Check that the metrics named in ``success`` exist. A run of one tick shows the metrics of the summary.
 
     Args:
-        trials: One of each kind.
-        where: Where ``success`` is, for messages.
+        trials: One trial of each kind.
+        where: Location of ``success``, for messages.
 
     Raises:
-        UnknownNameError: There is no such figure.
-        ConfigError: Several are wrong.
+        UnknownNameError: A metric does not exist.
+        ConfigError: Several metrics do not exist.
     """
     faults: dict[str, ConfigError] = {}
     for trial in trials:
-        asked = [name for name in trial.success if name not in NAMES]
-        if not asked:
+        summary_names = [name for name in trial.success if name not in NAMES]
+        if not summary_names:
             continue
         prepared = trial.prepare(None if trial.bisect is None else trial.bisect.guess)
         try:
             recording, summary = run(replace(prepared, ticks=1))
-        except Exception:  # whatever it is, it becomes of every trial, and is told with them
+        except Exception:  # The same exception will occur in every trial and is reported with their results.
             continue
         known = [*dict(_flat(summary)), *motion_figures(recording, prepared.scenario.velocity)]
-        for name in asked:
-            # A joint at its limit, say, has an entry only in runs in which that happens.
+        for name in summary_names:
+            # These entries exist only in runs in which the event happens, such as a joint at its torque limit.
             if name not in known and name.partition(".")[0] not in _BY_EVENT:
                 error = UnknownNameError("figure", name, known, f"{where}: success")
                 faults.setdefault(name, error)
@@ -81,11 +81,11 @@ def check_figures(trials: Iterable[Trial], where: str) -> None:
 
 
 _BY_EVENT = ("torque_limited", "torque_swings_hz")
-"""Figures whose parts are named after what happens."""
+"""Metrics with entries named after events during the run."""
 
 
 def begin_row(trial: Trial) -> dict[str, Any]:
-    """Return the row of a trial of which nothing is known yet."""
+    """Return the row of a trial before it has run."""
     return {
         "trial": trial.index,
         "point": trial.point,
@@ -99,8 +99,8 @@ def begin_row(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _once(trial: Trial, found: float | None) -> dict[str, Any]:
-    prepared = trial.prepare(found)
+def _once(trial: Trial, bisected_value: float | None) -> dict[str, Any]:
+    prepared = trial.prepare(bisected_value)
     recording, summary = run(prepared)
     figures = {**dict(_flat(summary)), **motion_figures(recording, prepared.scenario.velocity)}
     why = summary["gave_up_why"] or ""
@@ -110,13 +110,13 @@ def _once(trial: Trial, found: float | None) -> dict[str, Any]:
         outcome, why = FELL, summary["verdict"]
     else:
         outcome = STOPPED if summary["gave_up_at_s"] is not None else STOOD
-    good = outcome == STOOD
-    for name, wanted in trial.success.items():
+    success = outcome == STOOD
+    for name, limits in trial.success.items():
         if name not in figures:
             raise BipedSimError(f"success: there is no figure {name!r}; there are {', '.join(sorted(figures))}")
-        if good and not _meets(figures[name], wanted):
-            good, why = False, f"{name} = {figures[name]} and not {wanted}"
-    return {"success": good, "outcome": outcome, "why": why, **figures}
+        if success and not _meets(figures[name], limits):
+            success, why = False, f"{name} = {figures[name]} and not {limits}"
+    return {"success": success, "outcome": outcome, "why": why, **figures}
 
 
 def _search(trial: Trial) -> dict[str, Any]:
@@ -131,13 +131,13 @@ def _search(trial: Trial) -> dict[str, Any]:
             rows[value] = {"success": False, "outcome": DIVERGED, "why": str(error)}
         return bool(rows[value]["success"])
 
-    found = threshold(survives, bisect.guess, bisect.tolerance, bisect.limit)
-    failed_at = found.failed if math.isfinite(found.failed) else None
-    # The row shows the run at the largest value that was a success; without one that of the smallest that was tried.
-    shown = rows[found.survived if found.survived in rows else min(rows)]
-    why = rows[found.failed]["why"] if found.failed in rows else f"no failure up to {bisect.limit:g}"
-    found_figures = {bisect.name: found.survived, "failed_at": failed_at, "runs": found.trials}
-    return {**shown, "success": found.survived > 0.0, "why": why, **found_figures}
+    bracket = threshold(survives, bisect.guess, bisect.tolerance, bisect.limit)
+    failed_at = bracket.failed if math.isfinite(bracket.failed) else None
+    # The row shows the run at the largest successful value, or at the smallest value tried if none was successful.
+    shown = rows[bracket.survived if bracket.survived in rows else min(rows)]
+    why = rows[bracket.failed]["why"] if bracket.failed in rows else f"no failure up to {bisect.limit:g}"
+    bisection_figures = {bisect.name: bracket.survived, "failed_at": failed_at, "runs": bracket.trials}
+    return {**shown, "success": bracket.survived > 0.0, "why": why, **bisection_figures}
 
 
 def _meets(value: Any, wanted: Any) -> bool:
@@ -148,17 +148,17 @@ def _meets(value: Any, wanted: Any) -> bool:
 
 
 def _flat(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of all figures that are single values, those in mappings with both names."""
+    """Yield names and values of all scalar metrics. Metrics in mappings are named ``outer.inner``."""
     for name, value in summary.items():
         if name in LEFT_OUT:
             continue
         if name == "physics":
-            for quantity, seen in value.items():
-                yield from ((f"physics.{quantity}.{key}", seen[key]) for key in OF_PHYSICS)
+            for quantity, monitored in value.items():
+                yield from ((f"physics.{quantity}.{key}", monitored[key]) for key in OF_PHYSICS)
         elif isinstance(value, Mapping):
             yield from ((f"{name}.{key}", entry) for key, entry in _flat(value))
         elif value is None or isinstance(value, (bool, int, str)):
             yield name, value
         elif isinstance(value, float):
-            # Not NumPy's, which other programs need not know.
+            # Convert NumPy scalars, so that other programs can read the rows.
             yield name, float(value)

@@ -1,4 +1,4 @@
-"""Work on many processes, of this machine or of a cluster; what takes one of them down is told."""
+"""Distribute work over processes of this machine or of a cluster, and report work that ends its process."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TRIES = 4
-"""Workers that may die under a piece of work before it counts as what kills them."""
+"""Number of workers that may die during a piece of work before the work counts as the cause."""
 LOOK, ALONE = 1.0, 120.0
-"""How often it is looked whether workers are missing [s], and how long a study of this machine goes on without any."""
+"""Interval of the check for missing workers [s], and time that a local study waits without any worker [s]."""
 RETURNS = 15.0
-"""A worker that died and is not back after so long [s], on a busy machine, is given up with what would restart it."""
+"""Time after which a dead worker that has not restarted is given up, together with the process that restarts it [s]."""
 DIED = "workers died of it, one after the other (out of memory, a fault in native code, or --time-limit)"
 AHEAD = 4
-"""Pieces of work for each worker that are handed out before results come; all others are made later."""
+"""Pieces of work per worker that are prepared before results arrive. The others are prepared later."""
 
 
 class LostWorkersError(FailedError):
-    """The scheduler of a cluster is gone, and with it what was not yet done; or its workers die of their work."""
+    """The scheduler of a cluster is lost together with unfinished work, or workers die during their work."""
 
 
 @dataclass(frozen=True)
 class Killed:
-    """What stands for a result that no worker lived to give.
+    """Placeholder for the result of work that ended its workers.
 
     Attributes:
-        why: In words.
-        hung: Whether it took longer than the limit.
+        why: Reason in words.
+        hung: Whether the work exceeded the time limit.
     """
 
     why: str
@@ -53,10 +53,10 @@ class Killed:
 
 
 def alive(result: T | Killed) -> T:
-    """Return a result that a worker lived to give.
+    """Return a worker's result.
 
     Raises:
-        LostWorkersError: None did.
+        LostWorkersError: The work ended its workers.
     """
     if isinstance(result, Killed):
         raise LostWorkersError(result.why)
@@ -64,10 +64,10 @@ def alive(result: T | Killed) -> T:
 
 
 class Workers(Protocol):
-    """Processes that take pieces of work; to be used as a context.
+    """Pool of processes; use it as a context manager.
 
     Attributes:
-        jobs: How many.
+        jobs: Number of processes.
     """
 
     jobs: int
@@ -79,22 +79,22 @@ class Workers(Protocol):
     ) -> bool | None: ...
 
     def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
-        """Call ``function`` on each piece of work; yield its number and the result as they come, in any order.
+        """Call ``function`` for each piece of work. Yield its index and result on arrival, in any order.
 
-        Pieces are taken from ``work`` when there is a worker for them.
+        An item is read from ``work`` only when a worker needs it.
         """
         ...
 
 
 @dataclass(frozen=True)
-class _Task:
-    """How a worker handles a piece of work.
+class _WorkerTask:
+    """Execution of a piece of work by a worker.
 
     Attributes:
-        function: Is called.
+        function: Function to call.
         needs: Code and files that the worker must have.
-        limit: Wall time within which the call must end [s].
-        token: Names the files in which calls that take longer say where they were.
+        limit: Maximum wall time of the call [s].
+        token: Token of the files in which calls that exceed the limit record their position.
     """
 
     function: Callable[[Any], Any]
@@ -103,12 +103,12 @@ class _Task:
     token: str
 
     def __call__(self, number: int, piece: Any) -> Any:
-        """Return what the function returns, or :class:`Killed` where the call has taken too long before.
+        """Return the function's result, or :class:`Killed` if the call has exceeded the time limit before.
 
         Raises:
-            ChangedError: Code or files of this process are other ones.
-            ControllerError: A controller raised something; the message says where.
-            Exception: What else the function raised.
+            ChangedError: This process has other code or files.
+            ControllerError: A controller raised an exception. The message contains its location.
+            Exception: The function raised another exception.
         """
         self.needs.check()
         try:
@@ -125,12 +125,12 @@ class _Task:
 
 
 class Processes:
-    """Processes of this machine, and nothing to install; what one dies of ends the work of all.
+    """Processes of this machine, without additional packages. The death of one process ends the work of all.
 
     Args:
-        jobs: How many.
+        jobs: Number of processes.
         needs: Code and files that they must have.
-        limit: Wall time within which a piece of work must end [s].
+        limit: Maximum wall time of a piece of work [s].
     """
 
     def __init__(self, jobs: int, needs: Needs, limit: float = LIMIT) -> None:
@@ -151,41 +151,41 @@ class Processes:
             remove_notes(self._token)
 
     def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
-        """As :meth:`Workers.each`.
+        """Distribute the work as defined by :meth:`Workers.each`.
 
         Raises:
-            LostWorkersError: A process died, or a piece of work took longer than the limit.
+            LostWorkersError: A process died, or a piece of work exceeded the time limit.
         """
-        task = _Task(function, self._needs, self._limit, self._token)
-        todo = iter(enumerate(work))
+        task = _WorkerTask(function, self._needs, self._limit, self._token)
+        remaining = iter(enumerate(work))
         pending: dict[Future[Any], int] = {}
         try:
             while True:
-                while len(pending) < AHEAD * self.jobs and (one := next(todo, None)) is not None:
-                    pending[self._pool.submit(task, *one)] = one[0]
+                while len(pending) < AHEAD * self.jobs and (item := next(remaining, None)) is not None:
+                    pending[self._pool.submit(task, *item)] = item[0]
                 if not pending:
                     return
                 for job in wait(pending, return_when=FIRST_COMPLETED).done:
                     result = job.result()
                     yield pending.pop(job), result
         except BrokenProcessPool as error:
-            said = [str(hung) for number in pending.values() if (hung := Hung.noted(self._token, number))]
-            why = "; ".join(said) or "a process was killed (out of memory, or a fault in native code)"
+            hung_messages = [str(hung) for number in pending.values() if (hung := Hung.previous(self._token, number))]
+            why = "; ".join(hung_messages) or "a process was killed (out of memory, or a fault in native code)"
             raise LostWorkersError(f"{why}; the work of all processes ended with it") from error
 
 
 class DaskWorkers:
-    """The same by dask.distributed: of this machine, or of a cluster; one that dies is replaced.
+    """Processes of this machine or of a cluster, managed by dask.distributed, which replaces dead workers.
 
     Args:
-        jobs: Processes of this machine.
-        scheduler: Address of a dask scheduler, such as ``tcp://10.0.0.1:8786``, whose workers are taken instead.
+        jobs: Number of processes of this machine.
+        scheduler: Address of a dask scheduler, such as ``tcp://10.0.0.1:8786``, whose workers are used instead.
         needs: Code and files that they must have.
-        limit: Wall time within which a piece of work must end [s].
+        limit: Maximum wall time of a piece of work [s].
 
     Raises:
-        ConfigError: dask.distributed is missing, nobody answers at the address, or workers there have other code.
-        LostWorkersError: Processes could not be started.
+        ConfigError: dask.distributed is missing, no scheduler answers at the address, or its workers have other code.
+        LostWorkersError: The processes could not be started.
     """
 
     def __init__(self, jobs: int, scheduler: str = "", needs: Needs | None = None, limit: float = LIMIT) -> None:
@@ -193,16 +193,16 @@ class DaskWorkers:
             import dask
             import distributed
         except ImportError as error:
-            text = f"studies on many processes need dask.distributed: {install('bipedsim[study]')}"
-            raise ConfigError(f"{text} ({error})") from error
+            message = f"studies on many processes need dask.distributed: {install('bipedsim[study]')}"
+            raise ConfigError(f"{message} ({error})") from error
         for logger in ("distributed", "distributed.client"):
             logging.getLogger(logger).setLevel(logging.CRITICAL)
         settings = {
-            # What is lost is said by the study, with its trial; a worker that dies is replaced.
+            # The study itself reports lost work with its trial. Dead workers are replaced.
             "distributed.scheduler.allowed-failures": TRIES - 1,
             "distributed.deploy.lost-worker-timeout": f"{RETURNS:g}s",
             "distributed.worker.daemon": True,
-            # A worker that dies takes nothing with it but what it works on.
+            # Workers receive only the work that they can run, so that a dead worker loses no queued work.
             "distributed.scheduler.worker-saturation": 1.0,
             "distributed.admin.log-format": "%(message)s",
         }
@@ -220,7 +220,7 @@ class DaskWorkers:
                 self._client = self._stack.enter_context(distributed.Client(scheduler, timeout="10s", name="bipedsim"))
                 self._check_workers()
             else:
-                # Ctrl-C is answered by the command alone, which ends them; threads that start here inherit the mask.
+                # Only the command handles Ctrl-C, and ends the processes. Threads started here inherit the signal mask.
                 with without_interrupts():
                     cluster = distributed.LocalCluster(
                         n_workers=jobs,
@@ -238,14 +238,14 @@ class DaskWorkers:
             if isinstance(error, BipedSimError) or not isinstance(error, Exception):
                 raise
             if scheduler and isinstance(error, OSError):
-                text = f"no dask scheduler answers at {scheduler!r} ({error}); start one with `dask scheduler`"
-                raise ConfigError(text) from error
+                message = f"no dask scheduler answers at {scheduler!r} ({error}); start one with `dask scheduler`"
+                raise ConfigError(message) from error
             if scheduler:
-                text = f"the workers at {scheduler!r} do not have this bipedsim ({type(error).__name__}: {error})"
-                raise ConfigError(f"{text}; install it there with its extra study, and start them again") from error
-            text = f"the {jobs} processes could not be started ({type(error).__name__}: {error})"
+                message = f"the workers at {scheduler!r} do not have this bipedsim ({type(error).__name__}: {error})"
+                raise ConfigError(f"{message}; install it there with its extra study, and start them again") from error
+            message = f"the {jobs} processes could not be started ({type(error).__name__}: {error})"
             raise LostWorkersError(
-                f"{text}; give the same command again, with fewer --jobs if memory is short"
+                f"{message}; give the same command again, with fewer --jobs if memory is short"
             ) from error
 
     def __enter__(self) -> DaskWorkers:
@@ -255,50 +255,50 @@ class DaskWorkers:
         self._close()
 
     def _close(self) -> None:
-        # A scheduler that is gone cannot be taken leave of: what it held is lost anyway.
+        # A lost scheduler cannot be closed properly, and its data are lost anyway.
         with contextlib.suppress(OSError, TimeoutError):
             self._stack.close()
 
     def _check_workers(self) -> None:
-        """Refuse workers whose results would not be those of this machine."""
-        others = self._client.run(self._needs.differences)
-        wrong = [f"{address}: {', '.join(differ)}" for address, differ in sorted(others.items()) if differ]
-        if wrong:
+        """Raise a ConfigError if the code or files of a worker differ from those of this machine."""
+        differences = self._client.run(self._needs.differences)
+        mismatches = [f"{address}: {', '.join(names)}" for address, names in sorted(differences.items()) if names]
+        if mismatches:
             raise ConfigError(
-                "workers must have the code and files of this machine; these differ:\n  " + "\n  ".join(wrong)
+                "workers must have the code and files of this machine; these differ:\n  " + "\n  ".join(mismatches)
             )
-        if not others:
+        if not differences:
             raise ConfigError(f"the scheduler at {self._of!r} has no workers yet; start some with `dask worker`")
         self.jobs = sum(self._client.nthreads().values())
 
     def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
-        """As :meth:`Workers.each`.
+        """Distribute the work as defined by :meth:`Workers.each`.
 
-        Work of a worker that dies is done again by another one; what :data:`TRIES` of them died of, or what takes
-        longer than the limit, yields :class:`Killed`.
+        The work of a dead worker is repeated by another one. Work that ends :data:`TRIES` workers, or that exceeds the
+        time limit, yields :class:`Killed`.
 
         Raises:
-            LostWorkersError: The scheduler is gone, or all workers of this machine and no other one starts.
+            LostWorkersError: The scheduler is lost, or all workers of this machine are lost and none restarts.
             ChangedError: A worker has other code or files.
-            Exception: What the function raised.
+            Exception: The function raised an exception.
         """
         import distributed
 
-        # Packed and unpacked by the task: what fails while it is sent or received leaves both sides waiting for ever.
-        task = _Task(function, self._needs, self._limit, self._token)
-        todo = iter(enumerate(work))
+        # The task itself pickles and unpickles the work. Errors during transfer by dask would block both sides forever.
+        task = _WorkerTask(function, self._needs, self._limit, self._token)
+        remaining = iter(enumerate(work))
         pending: dict[str, int] = {}
         completed = distributed.as_completed(with_results=True, raise_errors=False)
         self._seen = time.monotonic()
 
         def hand_out() -> None:
             packed: list[tuple[int, bytes]] = []
-            ahead = AHEAD * max(self.jobs, 1)
-            # Many at once: each call costs scheduler and client as much as ten pieces.
-            if len(pending) > ahead // 2:
+            max_pending = AHEAD * max(self.jobs, 1)
+            # Submit many pieces at once, because one call costs scheduler and client as much as ten pieces.
+            if len(pending) > max_pending // 2:
                 return
-            while len(pending) + len(packed) < ahead and (one := next(todo, None)) is not None:
-                packed.append((one[0], pickle.dumps((task, *one))))
+            while len(pending) + len(packed) < max_pending and (item := next(remaining, None)) is not None:
+                packed.append((item[0], pickle.dumps((task, *item))))
             futures = self._client.map(_unpack_and_call, [piece for _, piece in packed], pure=False) if packed else []
             for (number, _), future in zip(packed, futures, strict=True):
                 pending[future.key] = number
@@ -311,7 +311,7 @@ class DaskWorkers:
                 continue
             future, result = next(completed)
             number = pending.pop(future.key)
-            # What the future says of itself changes where the worker that holds the result dies after it was sent.
+            # The result is used, not the future's status, which changes if the worker dies after sending the result.
             if isinstance(result, bytes):
                 yield number, pickle.loads(result)
             elif isinstance(result, tuple):
@@ -330,30 +330,30 @@ class DaskWorkers:
         )
 
     def _wait(self, completed: distributed.as_completed) -> None:
-        """Wait for a result for as long as ``LOOK``, and see to it that there are workers that may give one."""
+        """Wait up to ``LOOK`` for a result, and check that workers exist."""
         with completed.thread_condition:
             if not completed.has_ready():
                 completed.thread_condition.wait(LOOK)
         try:
             threads = self._client.nthreads()
         except OSError:
-            # The scheduler is gone: so say the results that are waited for.
+            # The scheduler is lost. The pending results report this.
             return
-        there = len(threads)
+        worker_count = len(threads)
         if self._cluster is None:
             self.jobs = sum(threads.values())
-        now = time.monotonic()
-        if there:
-            self._seen = now
-        elif now - self._seen > ALONE:
+        current_time = time.monotonic()
+        if worker_count:
+            self._seen = current_time
+        elif current_time - self._seen > ALONE:
             if self._cluster is not None:
                 raise LostWorkersError(
                     f"all workers are gone, and no other one has started for {ALONE:g} s (out of memory?); what is "
                     "done is kept, and the same command goes on from there"
                 )
             print(f"no worker is left at {self._of}: waiting for some", file=sys.stderr)
-            self._seen = now
-        if self._cluster is not None and there < self.jobs:
+            self._seen = current_time
+        if self._cluster is not None and worker_count < self.jobs:
             self._cluster.scale(self.jobs)
 
 
@@ -363,12 +363,12 @@ def _unpack_and_call(packed: bytes) -> bytes:
 
 
 def workers(jobs: int, needs: Needs, scheduler: str = "", limit: float = LIMIT) -> Workers:
-    """Return processes of this machine, or those of the dask scheduler at an address.
+    """Return processes of this machine, or those of a dask scheduler.
 
     Args:
-        jobs: Processes of this machine.
+        jobs: Number of processes of this machine.
         needs: Code and files that they must have.
-        scheduler: Address of a dask scheduler.
-        limit: Wall time within which a piece of work must end [s].
+        scheduler: Address of a dask scheduler; empty for processes of this machine.
+        limit: Maximum wall time of a piece of work [s].
     """
     return DaskWorkers(jobs, scheduler, needs, limit) if scheduler else Processes(jobs, needs, limit)

@@ -1,4 +1,4 @@
-"""Our contact models and other engines behind one interface."""
+"""Provide one interface to bipedsim's contact models and to other engines."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What the benchmark asks of an engine."""
+"""Define the interface of an engine for the benchmark."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bipedsim.model import Robot, Sole, sole_placements
 from bipedsim.numerics import Array
 
 SOLE_THICKNESS = 0.02
-"""Height [m] of the box that stands for a sole in engines that know only solids; its bottom face is the sole."""
+"""Height of the box that represents a sole in engines with solid shapes only [m]. Its bottom face is the sole."""
 
 
 class EngineUnavailableError(BipedSimError):
-    """An engine that cannot take part.
+    """The engine cannot be used.
 
     Attributes:
         status: ``"not installed"`` or ``"not supported"``.
@@ -32,25 +32,25 @@ class EngineUnavailableError(BipedSimError):
 
 
 def not_supported(message: str) -> EngineUnavailableError:
-    """Return the error of an engine that cannot take this robot."""
+    """Return the error for an engine that does not support a robot."""
     return EngineUnavailableError("not supported", message)
 
 
 class Engine(ABC):
     """One robot on the plane z = 0 in one engine.
 
-    The state goes in and out in pinocchio's convention, torques in the order of ``robot.joint_names``.
+    States use pinocchio's convention. Torques are in the order of ``robot.joint_names``.
 
     Args:
-        robot: The robot; free-flying.
+        robot: The robot, with a floating base.
         dt: Step [s].
 
     Attributes:
-        step: Advances by dt under joint torques (nu,) [N.m], with the forces on both feet computed. The timed part;
-            a callable and no method, so that an engine can hand out the function itself.
+        step: Advances by dt under joint torques (nu,) [N.m] and computes the forces on both feet. Only this call is
+            timed. It is a callable instead of a method, so that an engine can provide its function without overhead.
 
     Raises:
-        EngineUnavailableError: The engine cannot take this robot.
+        EngineUnavailableError: The engine does not support the robot.
     """
 
     step: Callable[[Array], object]
@@ -60,7 +60,7 @@ class Engine(ABC):
             raise not_supported(f"{robot.name} has a fixed base")
         self.robot = robot
         self.dt = dt
-        # All joints but the free-flyer, and where they are in our q and v.
+        # All joints except the free-flyer, and their indices in q and v.
         joints = list(robot.model.joints)[2:]
         self._joints = list(robot.model.names)[2:]
         self._ours_q = [joint.idx_q for joint in joints]
@@ -70,14 +70,14 @@ class Engine(ABC):
 
     @abstractmethod
     def reset(self, q: Array, v: Array) -> None:
-        """Go to the state q (nq,), v (nv,), and take the push away."""
+        """Set the state q (nq,), v (nv,), and remove the push."""
 
     def push(self, force_world: Array) -> None:
         """Apply a force (3,) [N] at the origin of the root link, from the next step until changed."""
         self._push[:] = force_world
 
     def time_block(self, torques: list[Array]) -> float:
-        """Step through ``torques``, an array (nu,) each, and return the time that took [ns]."""
+        """Advance with each of ``torques``, arrays (nu,), and return the total time [ns]."""
         step = self.step
         start = perf_counter_ns()
         for torque in torques:
@@ -90,12 +90,12 @@ class Engine(ABC):
 
     @abstractmethod
     def wrenches(self) -> Array:
-        """Return (K, 6) force [N] and torque [N.m] of the ground on each foot at its sole origin, world axes."""
+        """Return force [N] and torque [N.m] of the ground on each foot at its sole origin (K, 6), in world axes."""
 
     def _state_of(
         self, base: pin.SE3, linear: ArrayLike, angular: ArrayLike, position: ArrayLike, rate: ArrayLike
     ) -> tuple[Array, Array]:
-        """Return q and v of the pose of the root, its velocities in the world, and the joints' states in our order."""
+        """Return q and v from the root's pose and world velocities, and the joints' states in pinocchio's order."""
         q, v = np.zeros(self.robot.model.nq), np.zeros(self.robot.model.nv)
         q[:7] = pin.SE3ToXYZQUAT(base)
         v[:3] = base.rotation.T @ np.asarray(linear)
@@ -104,19 +104,19 @@ class Engine(ABC):
         return q, v
 
     def _wrenches_of(self, contacts: Iterable[tuple[int, ArrayLike, ArrayLike]]) -> Array:
-        """Return the wrenches of contacts, each the number of its foot, point and force on the foot in the world."""
+        """Return the wrenches of contacts: index of the foot, point, and force on the foot, in world axes."""
         origins = self._soles.positions(self.state()[0])
         rows = np.zeros((len(origins), 6))
         for k, point, force in contacts:
             rows[k] += wrench_about(origins[k], np.array([point]), np.array([force]))
         return rows
 
-    def close(self) -> None:  # noqa: B027 - most engines hold nothing
-        """Give back what garbage collection does not."""
+    def close(self) -> None:  # noqa: B027 - most engines hold no resources
+        """Release resources that garbage collection does not release."""
 
 
 class Soles:
-    """Placements of the soles of a robot at any configuration, by pinocchio, so that engines are judged alike."""
+    """Placements of a robot's soles in any configuration. All engines use this pinocchio code for a fair comparison."""
 
     def __init__(self, robot: Robot) -> None:
         self._model = robot.model
@@ -132,7 +132,7 @@ class Soles:
         return np.array([placement.translation for placement in self.placements(q)])
 
     def depth(self, q: Array) -> float:
-        """Return how far the deepest vertex is below z = 0 [m]; negative above."""
+        """Return the depth of the lowest vertex below z = 0 [m]; negative above."""
         lowest = np.inf
         for sole, placement in zip(self._soles, self.placements(q), strict=True):
             heights = sole.vertices @ placement.rotation[2, :2] + placement.translation[2]
@@ -142,7 +142,7 @@ class Soles:
 
 @dataclass(frozen=True)
 class SoleBox:
-    """The box whose bottom face is a rectangular sole.
+    """Box whose bottom face is a rectangular sole.
 
     Attributes:
         placement_joint_box: Centre of the box in the frame of the parent joint.
@@ -157,15 +157,15 @@ def sole_box(sole: Sole) -> SoleBox:
     """Return the box of a rectangular sole.
 
     Raises:
-        EngineUnavailableError: The sole is no rectangle.
+        EngineUnavailableError: The sole is not a rectangle.
     """
     vertices = sole.vertices
     edges = np.roll(vertices, -1, axis=0) - vertices
     if len(vertices) != 4 or abs(edges[0] @ edges[1]) + float(np.abs(edges[0] + edges[2]).max()) > 1e-9:
         raise not_supported(f"sole {sole.name!r} is no rectangle ({len(vertices)} vertices); the adapter knows boxes")
     lengths = np.hypot(edges[:2, 0], edges[:2, 1])
-    along = edges[0] / lengths[0]
-    rotation = np.array([[along[0], -along[1], 0.0], [along[1], along[0], 0.0], [0.0, 0.0, 1.0]])
+    direction = edges[0] / lengths[0]
+    rotation = np.array([[direction[0], -direction[1], 0.0], [direction[1], direction[0], 0.0], [0.0, 0.0, 1.0]])
     centre = np.append(sole.centre, 0.5 * SOLE_THICKNESS)
     placement = sole.placement_joint_sole * pin.SE3(rotation, centre)
     return SoleBox(placement, np.array([lengths[0], lengths[1], SOLE_THICKNESS]))

@@ -1,4 +1,4 @@
-"""Bullet's multibody simulation by pybullet."""
+"""Provide Bullet's multibody simulation (pybullet) as an engine of the benchmark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bipedsim_studies.bench.urdf_export import urdf
 class BulletEngine(Engine):
     """pybullet in this process, with box soles on a plane.
 
-    Bullet knows no reflected inertia: it is added to the links, see :func:`urdf`.
+    Bullet has no reflected inertia, so it is added to the links; see :func:`urdf`.
 
     Args:
         robot, dt: See :class:`Engine`.
@@ -35,7 +35,7 @@ class BulletEngine(Engine):
         client.setTimeStep(dt)
         client.setGravity(*robot.model.gravity.linear)
         client.setPhysicsEngineParameter(**(solver or {}))
-        # Coefficients of a pair are multiplied.
+        # Bullet multiplies the friction coefficients of two bodies.
         ground = client.createMultiBody(0.0, client.createCollisionShape(pybullet.GEOM_PLANE))
         client.changeDynamics(ground, -1, lateralFriction=1.0)
         with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +54,7 @@ class BulletEngine(Engine):
             )
         for sole, i in zip(robot.soles, self._feet, strict=True):
             client.changeDynamics(body, i, lateralFriction=sole.friction_static)
-        # Joints are born with a motor that brakes them.
+        # Each joint initially has a motor that brakes it.
         client.setJointMotorControlArray(
             body, self._all, pybullet.VELOCITY_CONTROL, forces=np.zeros(len(self._all)).tolist()
         )
@@ -66,7 +66,7 @@ class BulletEngine(Engine):
         client, body = self._client, self._body
         base = pin.XYZQUATToSE3(q[:7])
         centre = base * self._base_inertial()
-        # Poses and velocities of the base are those of its centre of mass.
+        # Bullet's pose and velocity of the base refer to its centre of mass.
         client.resetBasePositionAndOrientation(body, centre.translation, pin.Quaternion(centre.rotation).coeffs())
         angular = base.rotation @ v[3:6]
         linear = base.rotation @ v[:3] + np.cross(angular, base.rotation @ self._inertial)
@@ -82,7 +82,7 @@ class BulletEngine(Engine):
         client, body = self._client, self._body
         client.setJointMotorControlArray(body, self._actuated, pybullet.TORQUE_CONTROL, forces=tau_joint)
         if self._push.any():
-            # External forces last for one step.
+            # Bullet applies an external force for one step only.
             origin = self.state()[0][:3]
             client.applyExternalForce(body, -1, self._push, origin, pybullet.WORLD_FRAME)
         client.stepSimulation()
@@ -93,16 +93,18 @@ class BulletEngine(Engine):
         position, quaternion = client.getBasePositionAndOrientation(body)
         linear, angular = client.getBaseVelocity(body)
         base = pin.XYZQUATToSE3(np.array([*position, *quaternion])) * self._base_inertial().inverse()
-        of_root = np.array(linear) - np.cross(angular, base.rotation @ self._inertial)
+        root_velocity = np.array(linear) - np.cross(angular, base.rotation @ self._inertial)
         states = client.getJointStates(body, self._all)
-        return self._state_of(base, of_root, angular, [state[0] for state in states], [state[1] for state in states])
+        return self._state_of(
+            base, root_velocity, angular, [state[0] for state in states], [state[1] for state in states]
+        )
 
     def wrenches(self) -> Array:
-        found = []
+        contacts = []
         for contact in self._contacts:
             force = sum(contact[i] * np.array(contact[j]) for i, j in ((9, 7), (10, 11), (12, 13)))
-            found.append((self._feet.index(contact[3]), contact[6], force))
-        return self._wrenches_of(found)
+            contacts.append((self._feet.index(contact[3]), contact[6], force))
+        return self._wrenches_of(contacts)
 
     def close(self) -> None:
         self._client.disconnect()

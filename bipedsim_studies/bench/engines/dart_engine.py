@@ -1,4 +1,4 @@
-"""DART by dartpy."""
+"""Provide DART (dartpy) as an engine of the benchmark."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bipedsim_studies.bench.urdf_export import ROOT_LINK, link_name, urdf
 
 
 class DartEngine(Engine):
-    """DART with box soles on a box as ground, by its own collision detector and default constraint solver.
+    """DART with box soles on a box as ground, its own collision detector and its default constraint solver.
 
-    DART knows no reflected inertia: it is added to the links, see :func:`urdf`.
+    DART has no reflected inertia, so it is added to the links; see :func:`urdf`.
 
     Args:
         robot, dt: See :class:`Engine`.
@@ -35,7 +35,7 @@ class DartEngine(Engine):
         world.addSkeleton(_ground(mu))
         world.addSkeleton(self._robot)
         world.getConstraintSolver().setCollisionDetector(dart.collision.DARTCollisionDetector())
-        # Sleeping bodies would be timed asleep.
+        # Deactivation is off, because a sleeping body would be timed without any computation.
         options = world.getDeactivationOptions()
         options.mEnabled = False
         world.setDeactivationOptions(options)
@@ -43,9 +43,9 @@ class DartEngine(Engine):
         self._feet = [link_name(robot, sole.joint_id) for sole in robot.soles]
         for name in self._feet:
             _set_friction(self._robot.getBodyNode(name), mu)
-        where = {name: self._robot.getJoint(name).getIndexInSkeleton(0) for name in self._joints}
-        self._theirs = list(where.values())
-        self._actuated = [where[name] for name in robot.joint_names]
+        index = {name: self._robot.getJoint(name).getIndexInSkeleton(0) for name in self._joints}
+        self._theirs = list(index.values())
+        self._actuated = [index[name] for name in robot.joint_names]
         self._forces = np.zeros(self._robot.getNumDofs())
         self.step = self._step
 
@@ -71,29 +71,29 @@ class DartEngine(Engine):
         self._forces[self._actuated] = tau_joint
         self._robot.setForces(self._forces)
         if self._push.any():
-            # External forces last for one step.
+            # DART applies an external force for one step only.
             self._root.addExtForce(self._push, np.zeros(3), False, True)
         self._world.step()
-        self._contacts = [(c.point, c.force, c.collisionObject1, c.collisionObject2) for c in self._found()]
+        self._contacts = [(c.point, c.force, c.collisionObject1, c.collisionObject2) for c in self._last_contacts()]
 
-    def _found(self) -> Any:
+    def _last_contacts(self) -> Any:
         return self._world.getLastCollisionResult().getContacts()
 
     def state(self) -> tuple[Array, Array]:
-        root, found = self._root, self._root.getWorldTransform()
-        pose = pin.SE3(found.rotation(), found.translation())
+        root, transform = self._root, self._root.getWorldTransform()
+        pose = pin.SE3(transform.rotation(), transform.translation())
         position, rate = self._robot.getPositions()[self._theirs], self._robot.getVelocities()[self._theirs]
         return self._state_of(pose, root.getLinearVelocity(), root.getAngularVelocity(), position, rate)
 
     def wrenches(self) -> Array:
-        found = []
+        contacts = []
         for point, force, first, second in self._contacts:
-            # The force is on the first body.
+            # DART reports the force on the first body.
             for body, sign in ((first, 1.0), (second, -1.0)):
                 name = body.getShapeFrame().asShapeNode().getBodyNodePtr().getName()
                 if name in self._feet:
-                    found.append((self._feet.index(name), point, sign * np.asarray(force)))
-        return self._wrenches_of(found)
+                    contacts.append((self._feet.index(name), point, sign * np.asarray(force)))
+        return self._wrenches_of(contacts)
 
 
 def _isometry(pose: pin.SE3) -> Any:
@@ -111,7 +111,7 @@ def _set_friction(body: Any, mu: float) -> None:
 
 
 def _ground(mu: float) -> Any:
-    """Return a skeleton with a box of 20 m x 20 m whose upper face is z = 0."""
+    """Return a skeleton with a box of 20 m x 20 m and its upper face at z = 0."""
     skeleton = dart.dynamics.Skeleton("ground")
     _, body = skeleton.createWeldJointAndBodyNodePair()
     shape = body.createShapeNode(dart.dynamics.BoxShape([20.0, 20.0, 1.0]))

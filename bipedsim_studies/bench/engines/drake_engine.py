@@ -1,4 +1,4 @@
-"""Drake's discrete MultibodyPlant with point contact."""
+"""Provide Drake's discrete MultibodyPlant with point contact as an engine of the benchmark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ CONTACT_RADIUS = 1e-3
 
 
 class DrakeEngine(Engine):
-    """Point contact at every sole vertex, as a sphere of 1 mm that touches there: a box on a plane has one point only.
+    """Drake with point contact at every sole vertex.
+
+    A box on a plane would have only one contact point. Each vertex is therefore a sphere of 1 mm that is tangent to the
+    sole.
 
     Args:
         robot, dt: See :class:`Engine`.
@@ -48,7 +51,7 @@ class DrakeEngine(Engine):
             actuator.set_default_gear_ratio(1.0)
             actuator.set_default_rotor_inertia(float(robot.model.armature[i]))
         mu = max(sole.friction_static for sole in robot.soles)
-        # Coefficients of a pair are combined as 2 a b / (a + b): equal ones stay what they are.
+        # Drake combines two friction coefficients as 2 a b / (a + b), which leaves equal ones unchanged.
         logging.getLogger("drake").setLevel(logging.ERROR)  # it warns that half spaces touch no deformable bodies
         plant.RegisterCollisionGeometry(
             plant.world_body(), RigidTransform(), HalfSpace(), "ground", CoulombFriction(mu, mu)
@@ -66,11 +69,11 @@ class DrakeEngine(Engine):
         self._simulator: Any = Simulator(builder.Build())
         self._root = plant.GetBodyByName(ROOT_LINK)
         self._feet = [plant.GetBodyByName(link_name(robot, sole.joint_id)).index() for sole in robot.soles]
-        theirs = [plant.GetJointByName(name) for name in self._joints]
-        self._theirs_q = [joint.position_start() for joint in theirs]
-        self._theirs_v = [joint.velocity_start() for joint in theirs]
-        where = {name: joint.velocity_start() for name, joint in zip(self._joints, theirs, strict=True)}
-        self._actuated = np.array([where[name] for name in robot.joint_names])
+        joints = [plant.GetJointByName(name) for name in self._joints]
+        self._theirs_q = [joint.position_start() for joint in joints]
+        self._theirs_v = [joint.velocity_start() for joint in joints]
+        index = {name: joint.velocity_start() for name, joint in zip(self._joints, joints, strict=True)}
+        self._actuated = np.array([index[name] for name in robot.joint_names])
         self._force = np.zeros(plant.num_velocities())
         self._contacts = plant.get_contact_results_output_port()
         self.step = self._step
@@ -109,20 +112,20 @@ class DrakeEngine(Engine):
 
     def state(self) -> tuple[Array, Array]:
         plant, context = self._plant, self._context
-        found = plant.GetFreeBodyPose(context, self._root)
-        pose = pin.SE3(found.rotation().matrix(), found.translation())
+        transform = plant.GetFreeBodyPose(context, self._root)
+        pose = pin.SE3(transform.rotation().matrix(), transform.translation())
         position, velocity = plant.GetPositions(context)[self._theirs_q], plant.GetVelocities(context)
         first = self._root.floating_velocities_start_in_v()
         angular, linear = velocity[first : first + 3], velocity[first + 3 : first + 6]
         return self._state_of(pose, linear, angular, position, velocity[self._theirs_v])
 
     def wrenches(self) -> Array:
-        found = []
+        contacts = []
         for i in range(self._results.num_point_pair_contacts()):
             info = self._results.point_pair_contact_info(i)
-            # The force is on body B.
+            # Drake reports the force on body B.
             for body, sign in ((info.bodyA_index(), -1.0), (info.bodyB_index(), 1.0)):
                 if body in self._feet:
                     force = sign * np.asarray(info.contact_force())
-                    found.append((self._feet.index(body), info.contact_point(), force))
-        return self._wrenches_of(found)
+                    contacts.append((self._feet.index(body), info.contact_point(), force))
+        return self._wrenches_of(contacts)

@@ -1,6 +1,6 @@
-"""The process that runs jiminy; started as a script with the file descriptor of a connection.
+"""Run jiminy in its own process; started as a script with the file descriptor of a connection.
 
-It must not import bipedsim, which would load another pinocchio than jiminy's.
+This script must not import bipedsim, which would load another pinocchio than jiminy's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class Worker:
-    """One robot in jiminy; all vectors are in jiminy's order. Methods are called by name from the other process."""
+    """One robot in jiminy. All vectors are in jiminy's order. The other process calls the methods by name."""
 
     def build(
         self,
@@ -29,7 +29,7 @@ class Worker:
         regularization: float,
         dt: float,
     ) -> dict[str, Any]:
-        """Build the robot and return where its joints are in q and v, and the order of its motors."""
+        """Build the robot. Return the indices of its joints in q and v, and the order of its motors."""
         import jiminy_py.core as jiminy
         import numpy as np
 
@@ -67,10 +67,10 @@ class Worker:
         options["world"]["gravity"] = gravity
         engine.set_options(options)
         model = robot.pinocchio_model
-        found = [model.joints[model.getJointId(name)] for name in joints]
+        joint_models = [model.joints[model.getJointId(name)] for name in joints]
         return {
-            "idx_q": [joint.idx_q for joint in found],
-            "idx_v": [joint.idx_v for joint in found],
+            "idx_q": [joint.idx_q for joint in joint_models],
+            "idx_v": [joint.idx_v for joint in joint_models],
             "motors": [motor.name for motor in robot.motors],
         }
 
@@ -81,7 +81,7 @@ class Worker:
         force[:] = self._force
 
     def reset(self, q: Any, v: Any) -> Any:
-        """Start from q, v without push and return the state."""
+        """Start from q, v without a push, and return the state."""
         if self._engine.is_simulation_running:
             self._engine.stop()
         self._force[:] = 0.0
@@ -90,7 +90,7 @@ class Worker:
         return self._state()
 
     def push(self, force: Any) -> None:
-        """Apply a force [N] in the world at the origin of the root."""
+        """Apply a force [N] at the origin of the root, in world axes."""
         self._force[:3] = force
 
     def step(self, command: Any) -> Any:
@@ -100,18 +100,18 @@ class Worker:
         return self._state()
 
     def time(self, commands: list[Any], cores: set[int] | None) -> int:
-        """Step through ``commands`` on the cores of the caller and return the time that took [ns]."""
+        """Advance with each of ``commands`` on the caller's cores, and return the total time [ns]."""
         if cores is not None:
             os.sched_setaffinity(0, cores)
-        held, step, dt = self._command, self._engine.step, self._dt
+        command_buffer, step, dt = self._command, self._engine.step, self._dt
         start = perf_counter_ns()
         for command in commands:
-            held[:] = command
+            command_buffer[:] = command
             step(dt)
         return perf_counter_ns() - start
 
     def contacts(self) -> list[tuple[Any, Any]]:
-        """Return points and forces in the world, (n, 3) each per foot."""
+        """Return contact points and forces of each foot, (n, 3) each, in world axes."""
         import numpy as np
 
         robot, data = self._robot, self._robot.pinocchio_data
@@ -120,7 +120,7 @@ class Worker:
         for foot in self._feet:
             frames = [(names.index(name), data.oMf[robot.contact_frame_indices[names.index(name)]]) for name in foot]
             points = np.array([placement.translation for _, placement in frames])
-            # Forces are in the axes of the contact frame.
+            # jiminy reports forces in the axes of the contact frame.
             forces = np.array([placement.rotation @ robot.contact_forces[i].linear for i, placement in frames])
             feet.append((points, forces))
         return feet
@@ -131,7 +131,7 @@ class Worker:
 
 
 def main() -> None:
-    """Answer requests until the other side hangs up."""
+    """Answer requests until the other process closes the connection."""
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     worker = Worker()
     while True:
@@ -141,7 +141,7 @@ def main() -> None:
             return
         try:
             answer = "", getattr(worker, method)(**arguments)
-        except Exception as error:  # belongs to the caller
+        except Exception as error:  # The caller handles the exception.
             answer = f"{type(error).__name__}: {error}", None
         connection.send(answer)
 

@@ -1,4 +1,4 @@
-"""MuJoCo, built from the pinocchio model and not from the URDF, so that both are the same robot."""
+"""Provide MuJoCo as an engine; its model is built from pinocchio's instead of the URDF, so that both are identical."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from bipedsim_studies.bench.joints import single_axis
 
 
 class MujocoEngine(Engine):
-    """MuJoCo with its own defaults, but for what ``options`` says.
+    """MuJoCo with its default settings, except for ``options``.
 
     Each foot has a contact sensor with ``reduce="netforce"``, so that a step yields the wrenches of both feet. Torques
-    go in by ``qfrc_applied``, which costs no actuator.
+    are applied as ``qfrc_applied``, which needs no actuator.
 
     Args:
         robot, dt: See :class:`Engine`.
@@ -41,17 +41,17 @@ class MujocoEngine(Engine):
         self._v = np.empty(robot.model.nv, dtype=np.intp)
         self._q = np.empty(robot.model.nq, dtype=np.intp)
         self._v[:6] = np.arange(6)
-        # x y z w from w x y z
+        # MuJoCo's quaternions are w x y z instead of x y z w.
         self._q[:7] = [0, 1, 2, 4, 5, 6, 3]
         self._v[self._ours_v] = self.model.jnt_dofadr[ids]
         self._q[self._ours_q] = self.model.jnt_qposadr[ids]
         actuated = self._v[robot.idx_v]
         ordered = np.array_equal(actuated, np.arange(actuated[0], actuated[0] + robot.nu))
-        where = slice(int(actuated[0]), int(actuated[0]) + robot.nu) if ordered else actuated
+        torque_index = slice(int(actuated[0]), int(actuated[0]) + robot.nu) if ordered else actuated
         data, model, torque, mj_step = self.data, self.model, self.data.qfrc_applied, mujoco.mj_step
 
         def step(tau_joint: Array) -> None:
-            torque[where] = tau_joint
+            torque[torque_index] = tau_joint
             mj_step(model, data)
 
         self.step = step
@@ -62,7 +62,7 @@ class MujocoEngine(Engine):
         mujoco.mj_forward(self.model, self.data)
 
     def set_state(self, q: Array, v: Array) -> None:
-        """Write q (nq,) and v (nv,); the base velocity is linear in the world and angular in the body here."""
+        """Set q (nq,) and v (nv,). MuJoCo's base velocity is linear in the world and angular in the body frame."""
         self.data.qpos[self._q] = q
         self.data.qvel[self._v] = v
         self.data.qvel[:3] = pin.XYZQUATToSE3(q[:7]).rotation @ v[:3]
@@ -86,10 +86,10 @@ class MujocoEngine(Engine):
 
 
 def mjcf(robot: Robot, dt: float, options: Mapping[str, str]) -> str:
-    """Return the MJCF of the robot's reduced model, with its reflected inertia, damping and soles, on a plane.
+    """Return the MJCF of the robot's reduced model on a plane, with reflected inertia, damping and soles.
 
     Raises:
-        EngineUnavailableError: A joint is no single-axis joint, or a sole has fewer than three vertices.
+        EngineUnavailableError: A joint has more than one axis, or a sole has fewer than three vertices.
     """
     model = robot.model
     root = ET.Element("mujoco", model=robot.name)

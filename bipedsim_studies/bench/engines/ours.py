@@ -1,4 +1,4 @@
-"""Our own contact models under the interface of the benchmark."""
+"""Provide bipedsim's contact models as engines of the benchmark."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class BipedSimEngine(Engine):
     Args:
         robot, dt: See :class:`Engine`.
         contact: Name of the contact model.
-        sensors: Whether a step fills an :class:`Observation` too: encoders, IMU and ankle force-torque sensors. The
-            wrenches and centres of pressure are there either way.
+        sensors: Whether a step also fills an :class:`Observation`: encoders, IMU and ankle force-torque sensors.
+            Wrenches and centres of pressure are available in both cases.
     """
 
     def __init__(self, robot: Robot, dt: float, contact: str, sensors: bool = False) -> None:

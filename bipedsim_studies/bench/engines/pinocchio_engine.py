@@ -1,4 +1,4 @@
-"""pinocchio's own contact solvers (ADMM, projected Gauss-Seidel) in a time-stepping scheme, glued with numpy."""
+"""Provide pinocchio's contact solvers (ADMM, projected Gauss-Seidel) with a time-stepping scheme in numpy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bipedsim_studies.bench.engines.base import Engine, wrench_about
 TOLERANCE = 1e-9
 MAX_ITERATIONS = 1000
 CORRECTION = 0.2
-"""Share of a penetration that one step removes."""
+"""Fraction of a penetration that one step removes."""
 
 
 class PinocchioEngine(Engine):
-    """Semi-implicit steps with one frictional point contact per sole vertex, solved as a cone complementarity problem.
+    """Semi-implicit steps with one frictional point contact per sole vertex, as a cone complementarity problem.
 
     Args:
         robot, dt: See :class:`Engine`.
@@ -80,7 +80,7 @@ class PinocchioEngine(Engine):
         self._q = pin.integrate(model, q, h * self._v)
 
     def _jacobian(self) -> Array:
-        """Return (3n, nv) velocities of the vertices in the world, and remember where they are."""
+        """Return the Jacobian (3n, nv) of the vertices' world velocities, and store the positions of the vertices."""
         rows, i = [], 0
         for sole in self.robot.soles:
             placement = self._data.oMi[sole.joint_id]
@@ -97,10 +97,10 @@ class PinocchioEngine(Engine):
     def wrenches(self) -> Array:
         forces = self._impulse.reshape(-1, 3) / self.dt
         rows, i = [], 0
-        # Points and forces are those of the begin of the step.
+        # Points and forces refer to the start of the step.
         origins = self._soles.positions(pin.integrate(self._model, self._q, -self.dt * self._v))
         for sole, origin in zip(self.robot.soles, origins, strict=True):
-            at = slice(i, i + sole.n_vertices)
-            rows.append(wrench_about(origin, self._points[at], forces[at]))
+            vertices = slice(i, i + sole.n_vertices)
+            rows.append(wrench_about(origin, self._points[vertices], forces[vertices]))
             i += sole.n_vertices
         return np.array(rows)

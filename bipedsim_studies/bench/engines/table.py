@@ -1,4 +1,4 @@
-"""Engines behind one interface: a new one is a new file and a line in ``ENGINES``."""
+"""List the engines. To add one, add a file and an entry in ``ENGINES``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """One row of the benchmark.
+    """Definition of an engine.
 
     Attributes:
         label: Name in tables.
         target: ``module:Class`` below ``bipedsim_studies.bench.engines``.
-        package: Distribution that has to be installed; empty for our own.
-        options: Arguments of the class besides robot and dt.
-        rest_tolerance: Error of the rest force [N] that the engine's own theory and defaults explain, for tests.
-        note: What differs from the robot as the others have it.
+        package: Required distribution; empty for bipedsim's own engines.
+        options: Arguments of the class except robot and dt.
+        rest_tolerance: Error of the rest force that the engine's theory and defaults explain, for tests [N].
+        note: Difference between this robot model and that of the other engines.
     """
 
     label: str
@@ -52,7 +52,7 @@ ENGINES: dict[str, EngineSpec] = {
         {"options": {**_ELLIPTIC, "noslip_iterations": "10"}},
         rest_tolerance=0.1,
     ),
-    # The least creep over our robots of impratio 10 ... 1e6 with 0, 10 and 50 iterations.
+    # These options gave the least creep over all robots of impratio 10 ... 1e6 with 0, 10 and 50 iterations.
     "mujoco_stiction": EngineSpec(
         "MuJoCo, elliptic, impratio 1e4, noslip 10",
         _MUJOCO,
@@ -106,11 +106,11 @@ ENGINES: dict[str, EngineSpec] = {
 }
 
 REFERENCE = "mujoco"
-"""The engine that ratios refer to."""
+"""Reference engine of the ratios."""
 
 
 def engine_version(name: str) -> str:
-    """Return the installed version of the engine's package, ``""`` if it is missing or our own."""
+    """Return the installed version of the engine's package, or ``""`` if it is missing or bipedsim's own."""
     package = ENGINES[name].package
     try:
         return importlib.metadata.version(package) if package else ""
@@ -119,11 +119,11 @@ def engine_version(name: str) -> str:
 
 
 def make_engine(name: str, robot: Robot, dt: float) -> Engine:
-    """Return the engine ``name`` with the robot in it.
+    """Return the engine ``name`` with the robot.
 
     Raises:
-        UnknownNameError: No such engine; the message lists them.
-        EngineUnavailableError: Its package is missing, or it cannot take the robot.
+        UnknownNameError: The engine does not exist; the message lists all engines.
+        EngineUnavailableError: The engine's package is missing, or it does not support the robot.
     """
     if name not in ENGINES:
         raise UnknownNameError("engine", name, ENGINES)

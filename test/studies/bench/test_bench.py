@@ -19,7 +19,7 @@ from bipedsim_studies.bench.engines.base import Engine, EngineUnavailableError, 
 from bipedsim_studies.bench.engines.table import ENGINES, EngineSpec, engine_version, make_engine
 from bipedsim_studies.bench.hold import Hold
 from bipedsim_studies.bench.measure import Rest, measure_creep, measure_rest, polygon_soles, run
-from bipedsim_studies.bench.own import Replay
+from bipedsim_studies.bench.own import MotionReplay
 from bipedsim_studies.bench.report import plot, table
 from bipedsim_studies.bench.run import Bench, pieces
 from bipedsim_studies.bench.settings import BenchSettings
@@ -259,7 +259,7 @@ def test_the_progress_bar_ends_where_the_work_does(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_repeated_motion_ends_where_the_recorded_one_did(biped: Robot) -> None:
-    replay = Replay(biped, "one_step", "squat", H)
+    replay = MotionReplay(biped, "one_step", "squat", H)
     replay.time()
     np.testing.assert_array_equal(replay.q, replay.q_end)
 

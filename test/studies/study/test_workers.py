@@ -70,7 +70,7 @@ def test_a_call_within_its_limit_leaves_no_note(tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ValueError, match="own"), limited(60.0, token, 3):
         raise ValueError("own")
-    assert Hung.noted(token, 3) is None
+    assert Hung.previous(token, 3) is None
     (tmp_path / f"bipedsim_hung_{token}_3").write_text("Timeout (0:00:02)!\n")
     with pytest.raises(Hung, match="0:00:02"), limited(60.0, token, 3):
         raise AssertionError("it was tried again")
