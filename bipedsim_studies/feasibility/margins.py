@@ -68,8 +68,8 @@ def run_margins(
 ) -> RunMargins:
     """Return the margins of a run: its states and torques under the conditions of eq. 72.
 
-    The conditions of a row are those of its state and its contacts, all of which are to stick. The torques are those of
-    the following tick. A recording contains no pushes, so the margins are those of a robot without pushes.
+    The conditions of a row require that all its contacts stick. The torques are those of the following tick. A
+    recording contains no pushes, so the margins are those of a robot without pushes.
 
     Args:
         recording: Run of a simulator.

@@ -1,4 +1,4 @@
-"""List the papers whose experiments can be reproduced.
+"""List the papers with reproducible experiments.
 
 ``bipedsim reproduce PAPER [CASE ...]`` runs them; docs/reproduce.md describes each case.
 """

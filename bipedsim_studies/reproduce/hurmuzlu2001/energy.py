@@ -71,7 +71,7 @@ def problems(count: int = PROBLEMS) -> list[ImpactSample]:
         q[3:7] = pin.Quaternion(attitude).coeffs()
         v = SWAY * rng.standard_normal(robot.model.nv)
         v[:3] += FALL * attitude[2]
-        # Adjacent vertices are chosen, so that the samples include whole soles, whose rows are linearly dependent.
+        # Adjacent vertices are chosen, so that the samples include whole soles with linearly dependent rows.
         chosen = (rng.integers(len(vertices)) + np.arange(rng.integers(1, MOST_CONTACTS + 1))) % len(vertices)
         state = mechanics(robot, q, v, [vertices[i] for i in chosen])
         samples.append(ImpactSample(state.M, state.rows[:, Z], v, rng.uniform(size=len(chosen))))

@@ -1,4 +1,4 @@
-"""Show impacts with friction that gain energy, or whose friction does work, on Kane's double pendulum (3.3.2)."""
+"""Show impacts of Kane's double pendulum that gain energy, or in which friction gains energy (section 3.3.2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIMIT = 1e-9
 
 
 class Pendulum:
-    """Double pendulum whose lower end hits the ground: M, normal and tangential row, and velocity before."""
+    """Double pendulum as its lower end hits the ground: M, normal and tangential row, and velocity before."""
 
     def __init__(self, state: tuple[float, float, float, float]) -> None:
         robot = body("double_pendulum")

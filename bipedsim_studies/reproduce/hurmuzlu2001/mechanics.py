@@ -48,7 +48,7 @@ def of_soles(robot: Robot) -> list[tuple[int, Array]]:
 
 
 def mass_matrix(data: pin.Data) -> Array:
-    """Return both triangles of the mass matrix (nv, nv) in ``data``, of which pinocchio fills the upper one."""
+    """Return the symmetric mass matrix (nv, nv) in ``data``; pinocchio fills only the upper triangle."""
     return np.asarray(np.triu(data.M) + np.triu(data.M, 1).T)
 
 

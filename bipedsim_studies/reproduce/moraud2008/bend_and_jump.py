@@ -27,7 +27,7 @@ ROUNDING = 0.025
 
 
 def rounded_rectangle(rectangle: Array, n: int) -> Array:
-    """Return n vertices (n, 2) of an axis-aligned rectangle (4, 2) whose corners are arcs of n / 4 vertices."""
+    """Return n vertices (n, 2) of an axis-aligned rectangle (4, 2) with arcs of n / 4 vertices as corners."""
     if n == len(rectangle):
         return rectangle
     low, high = rectangle.min(axis=0), rectangle.max(axis=0)
