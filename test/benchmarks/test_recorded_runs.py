@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,17 @@ def test_what_is_missing_or_of_another_shape_is_named(tmp_path: Path) -> None:
     found = call("--compare", tmp_path / "a", tmp_path / "b")
     assert found.returncode == 1
     assert found.stdout == f"one.npz: new, t\ntwo.npz: not in {tmp_path / 'a'}\n"
+
+
+def test_another_version_of_the_code_is_no_difference_and_another_seed_is_one(tmp_path: Path) -> None:
+    for folder, code, seed in (("a", "1", 0), ("b", "2", 0), ("c", "1", 1)):
+        header = {"run": {"code": code, "content": {"bipedsim": code, "robot": "x"}, "seed": seed}}
+        write(
+            tmp_path / folder / "one.npz", t=np.zeros(1), header=np.array(json.dumps(header)), header_crc=np.array(seed)
+        )
+    assert call("--compare", tmp_path / "a", tmp_path / "b").returncode == 0
+    other = call("--compare", tmp_path / "a", tmp_path / "c")
+    assert (other.returncode, other.stdout) == (1, "one.npz: header\n")
 
 
 def test_a_folder_without_runs_is_an_error_and_not_agreement(tmp_path: Path) -> None:
