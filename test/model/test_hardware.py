@@ -47,8 +47,8 @@ def test_ideal_hardware_is_none_at_all(biped: Robot) -> None:
     plain = Simulator(biped)
     assert plain.hardware == HardwareParams()
     assert plain.plant is biped
-    assert plain._noise is None
-    assert plain._actuators.torque is plain._actuators.effort is plain._actuators.command
+    assert plain.sensors._noise is None
+    assert plain.drives.torque is plain.drives.effort is plain.drives.command
     # Parts that are there, but change nothing, change no bit of the motion either.
     neutral = Simulator(biped, hardware={"clip_effort": True, "yaw_bias": 1e-3})
     tau = np.linspace(-20.0, 20.0, biped.nu)
