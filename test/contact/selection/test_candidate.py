@@ -166,7 +166,7 @@ def test_feet_that_turn_about_a_vertex_have_the_friction_of_all_their_vertices()
         about = every[rng.integers(n)] + rng.choice([0.0, 1e-5, 1e-4, 1e-3, 1e-2]) * rng.normal(size=2)
         spin = rng.uniform(-20.0, 20.0)
         v = np.array([spin * about[1], -spin * about[0], 0.0, 0.0, 0.0, spin])
-        work = model.arrays.scratch.best
+        work = model.arrays.scratch.best_slip
         work[:] = np.nan
         p = dynamics.project(np.eye(7)[6], v, NOTHING)
         result = model.solve(p)
