@@ -4,13 +4,12 @@ A body moves with the velocity of its centre of mass and its angular velocity, b
 primary state: velocities follow from it and from the attitude, so every step balances momentum to rounding. The centre
 of mass follows its parabola.
 
-Free rotation is composed of exact rotations of two kinds. The first is that of a symmetric top; the second is that of
-the difference between the body and the top (McLachlan and Quispel, "Splitting methods", Acta Numerica 2002, section 3).
-The rotation of balls, cylinders and
-other symmetric bodies is thus exact for any step. For all others the composition is of order six (Kahan and Li,
-"Composition constants for raising the orders of unconventional schemes", Math. Comp. 66, 1997), in sub-steps of a small
-angle. It preserves angular momentum to rounding. It is symmetric and symplectic, so its energy does not drift. Half of
-an external torque acts before the rotation and half after it.
+Free rotation is composed of exact rotations of two kinds: that of a symmetric top, and that of the difference between
+the body and the top. This is a splitting method (McLachlan and Quispel, "Splitting methods", Acta Numerica 2002,
+section 3). The rotation of balls, cylinders and other symmetric bodies is thus exact for any step. For all others the
+composition is of order six (Kahan and Li, "Composition constants for raising the orders of unconventional schemes",
+Math. Comp. 66, 1997), in sub-steps of a small angle. It preserves angular momentum to rounding. It is symmetric and
+symplectic, so its energy does not drift. Half of an external torque acts before the rotation and half after it.
 """
 
 from __future__ import annotations

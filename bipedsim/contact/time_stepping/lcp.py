@@ -312,8 +312,8 @@ def _pivot(p: Projection, m: LcpContacts, level) -> bool:
 def lcp(p: Projection, model: Vertices):
     """Advance one step with impulses at the vertices near the ground.
 
-    The problem is solved again in three cases: further vertices end below the ground, a vertex slides in spite of
-    static friction, or a slip is not aligned with its pyramid.
+    The problem is solved again if further vertices end below the ground, or if a vertex slides in spite of static
+    friction. It is also solved again if a slip is not aligned with its pyramid.
     """
     s = model.contacts
     m = model.lcp
