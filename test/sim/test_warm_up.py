@@ -19,7 +19,7 @@ from numba.core.dispatcher import Dispatcher
 from penalty_model import Penalty
 
 from bipedsim.contact import CONTACT_MODELS
-from bipedsim.dynamics import step
+from bipedsim.dynamics import step_kernels
 from bipedsim.errors import DivergenceError
 from bipedsim.model import load_robot
 from bipedsim.objects import ObjectConfig
@@ -58,7 +58,7 @@ for sim in sims:
     sim.warm_up(loops=True)
 before = loaded()
 # Rare: landings without a set of modes that holds, and stops that a model meets which is not compiled into the step.
-assert (step._hold_again if kind == "python" else step._put_back).overloads
+assert (step_kernels.prepare if kind == "python" else step_kernels.restore_contact).overloads
 aloft = pressed = fallen = 0
 for sim in sims:
     robot = sim.robot
