@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol
 
-from bipedsim.contact import ContactModel, ContactResult
-from bipedsim.dynamics import Dynamics
-from bipedsim.model import Robot
 from bipedsim.numerics import Array
-from bipedsim.sim.steps import Steps
+
+if TYPE_CHECKING:
+    # Controllers and schedules import this module; they do not need the physics.
+    from bipedsim.contact import ContactModel, ContactResult
+    from bipedsim.dynamics import Dynamics
+    from bipedsim.model import Robot
+    from bipedsim.sim.steps import Steps
 
 
 class Simulation(Protocol):

@@ -20,9 +20,10 @@ from theory import MODELS, THEORY, Theory
 
 from bipedsim.contact.base import STATE_CHANGES, STEPS, UNRESOLVED, ContactResult
 from bipedsim.contact.models import CONTACT_MODELS
+from bipedsim.dynamics import Outcome
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
-from bipedsim.sim.arrival import UNSOUND, Calls
+from bipedsim.sim.arrival import Calls
 from bipedsim.sim.simulator import Simulator
 
 MASS = 2.0
@@ -285,7 +286,7 @@ def test_a_landing_without_an_answer_is_a_step_of_plain_time_stepping(
     q[2] += 3e-4
     v[2] = -0.5
     made = Calls.of
-    monkeypatch.setattr(Calls, "of", lambda *given: made(*given)._replace(finish=lambda *its: UNSOUND))
+    monkeypatch.setattr(Calls, "of", lambda *given: made(*given)._replace(finish=lambda *its: Outcome.NO_ANSWER))
     for sim in (tried, plain):
         sim.reset(q, v)
         sim.advance(np.zeros(robot.nu))

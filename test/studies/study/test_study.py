@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from bipedsim.config import RunConfig
 from bipedsim.errors import ConfigError
 from bipedsim.runs import run
-from bipedsim_studies.compare.comparison import Measured, compare
+from bipedsim_studies.compare.comparison import MeasuredRun, compare
 from bipedsim_studies.stability.basin import probe
 from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.study.config import read_plan
@@ -188,8 +188,8 @@ def test_workers_of_a_scheduler_do_the_work(study: Path, tmp_path: Path) -> None
 def _compared(**where: Any) -> list[bytes]:
     """Return the forces of a short run under two contact models."""
     found = compare(RunConfig(scenario="stand", duration=0.1), ["one_step", "lcp"], **where).rows.values()
-    assert all(isinstance(row, Measured) for row in found)
-    return [row.recording.wrench.tobytes() for row in found if isinstance(row, Measured)]
+    assert all(isinstance(row, MeasuredRun) for row in found)
+    return [row.recording.wrench.tobytes() for row in found if isinstance(row, MeasuredRun)]
 
 
 def _followed(**where: Any) -> bytes:
