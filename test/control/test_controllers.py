@@ -107,6 +107,7 @@ def test_who_knows_no_closed_chains_says_so(name: str) -> None:
         make_controller(name, load_robot("parallel_ankles"), {})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["sway", "shift", "toe_fall", "jump", "steps"])
 def test_other_motions_take_chains_along(mode: str) -> None:
     make_controller("posture", load_robot("parallel_ankles"), {"mode": mode})

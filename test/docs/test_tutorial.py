@@ -71,6 +71,7 @@ def shoved(controller: str = "balance:Balance", gain: float = 3.0, duration: flo
     return RunConfig(controller=controller, scenario="shove.yaml", controller_params=params, duration=duration)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("gain", "what", "error"), told_of_gains())
 def test_the_class_balances_as_the_page_says(folder: Path, gain: float, what: str, error: str) -> None:
     recording, summary = run(shoved(gain=gain))

@@ -231,6 +231,7 @@ def test_quadruped_stands_though_the_forces_of_rigid_feet_are_indeterminate(
     assert sim.contact.unresolved == 0
 
 
+@pytest.mark.long
 def test_falling_quadruped_comes_to_rest_on_its_feet(folder: Path, model: str) -> None:
     expected = theory(model)
     robot = quadruped(folder, [[0.0, 0.0]])

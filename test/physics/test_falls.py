@@ -162,6 +162,7 @@ def test_a_robot_falls_and_comes_to_rest(name: str, seconds: float, model: str, 
     check(fall(name, model, seconds, push), rises=5e-2, creeps=1e-2)
 
 
+@pytest.mark.long
 def test_what_the_energy_rises_by_is_the_error_of_the_integration() -> None:
     """In a step it falls with the square of its length, up to the first impact of a body: contact gives nothing."""
     worst = []

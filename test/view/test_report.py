@@ -59,6 +59,7 @@ def test_a_report_of_a_stretch_has_the_figures_of_the_stretch(stood: Path, tmp_p
     assert gathered.figures()["duration_s"] == pytest.approx(0.2, abs=2e-3)
 
 
+@pytest.mark.long
 def test_the_command_that_repeats_it_makes_the_same_run(stood: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "page.html", tmp_path / "again.npz"
     report(load_run(stood), out, stood)
@@ -85,6 +86,7 @@ def test_an_empty_recording_is_refused(tmp_path: Path) -> None:
         report(Recording.empty(0, ["hip"], ["left"]), tmp_path / "none.html", tmp_path)
 
 
+@pytest.mark.long
 def test_runs_come_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = {"one": "one_step", "two": "feedback_linearised"}
     for name, model in names.items():
@@ -120,6 +122,7 @@ def test_runs_of_other_robots_are_refused(stood: Path, tmp_path: Path, capsys: p
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.long
 def test_report_brings_the_page_that_plays_the_run(stood: Path, tmp_path: Path) -> None:
     pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
     assert main(["report", str(stood), "-o", str(tmp_path / "sent.html"), "--view"]) == 0

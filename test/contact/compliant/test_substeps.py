@@ -95,6 +95,7 @@ def test_forces_move_the_foot_and_are_booked_by_when_they_acted() -> None:
     np.testing.assert_allclose(c.shift, H**3 / 6.0 * p.G @ wrench, rtol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [FeedbackLinearised, NonlinearDamping])
 def test_vertices_that_come_and_go_without_an_end_end_the_step_as_unresolved(kind: type) -> None:
     """Velocities that contacts elsewhere may ask about while they are off by 26 powers of ten; a step took minutes."""

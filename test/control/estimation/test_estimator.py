@@ -54,6 +54,7 @@ def test_ideal_sensors_follow_ten_metres_to_a_third_of_a_millimetre() -> None:
     assert norm(seen.velocity).max() < 2e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", sampled([1, 2]))
 def test_real_sensors_follow_ten_metres_to_five_millimetres(seed: int) -> None:
     """The bounds are 30 mm and 0.5 degrees plus the IMU's bias."""

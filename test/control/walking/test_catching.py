@@ -245,6 +245,7 @@ def test_no_landing_moves_further_than_is_allowed(shift: Array, most: float) -> 
 PUSHES = [("biped14", 0, 40.0), ("biped14", 1, 24.0), ("talos", 0, 45.0), ("talos", 1, 28.0), ("g1", 1, 4.5)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "axis", "impulse"), sampled(PUSHES, 2))
 def test_a_push_that_tips_a_walk_is_caught_by_the_next_step(name: str, axis: int, impulse: float) -> None:
     fell = []
@@ -268,6 +269,7 @@ def test_a_push_that_tips_a_walk_is_caught_by_the_next_step(name: str, axis: int
 QUICK = [(90, 0.19, 0.12), (270, 0.69, 0.12)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("degrees", "share", "size"), sampled(QUICK, 1))
 def test_a_push_is_caught_by_when_a_foot_lands(degrees: float, share: float, size: float) -> None:
     fell = []

@@ -88,6 +88,7 @@ def kicked(foot: str = "right", hold: float = HOLD, until: float = 12.0) -> Rows
     )
 
 
+@pytest.mark.long
 def test_it_stands_on_one_leg_for_five_seconds() -> None:
     run = kicked()
     lifted = (run.load[:, 1] == 0.0) & (run.feet[:, 1, 2] > 0.04)

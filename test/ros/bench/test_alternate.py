@@ -34,6 +34,7 @@ def test_both_answer_under_both_clocks(ros_env: dict[str, str]) -> None:
     assert text.count("\n") == 12
 
 
+@pytest.mark.long
 def test_who_cannot_run_is_quoted(ros_env: dict[str, str]) -> None:
     bench = LoopBench(Settings(robot="nobody", blocks=1, seconds=0.1, priority=0), lambda text: None, ros_env)
     with pytest.raises(BipedSimError, match=r"without a result; it said: .*nobody"):

@@ -47,6 +47,7 @@ def external(command: str, **params: float) -> dict[str, Any]:
     return {"controller": NODE, "controller_params": {"command": command, **params}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("controller", ["posture", "zmp"])
 def test_a_node_gives_the_bits_of_its_controller_without_ros(controller: str) -> None:
     """``zmp`` walks: the velocity commands come on /cmd_vel."""

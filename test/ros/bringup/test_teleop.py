@@ -85,6 +85,7 @@ class Teleop:
         return self.settings()[3] != self.before[3]
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.parametrize("end", ["key", "SIGHUP"])
 def test_velocities_are_published_and_the_terminal_is_as_it_was(ros: Any, end: str) -> None:
@@ -129,6 +130,7 @@ def test_without_a_terminal_it_says_so() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_who_listens_is_looked_for_before_it_is_said_that_nobody_does(ros: Any) -> None:
     """Discovery takes up to 3 s, in which a newcomer was told that nobody listens."""

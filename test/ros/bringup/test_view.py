@@ -66,6 +66,7 @@ def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path
         assert node.wait(60) == 0, log.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.ros
 def test_a_robot_that_nobody_names_is_not_said_to_be_missing(ros: RosWorld, tmp_path: Path) -> None:
     log = tmp_path / "said.txt"

@@ -37,6 +37,7 @@ faults:
 """
 
 
+@pytest.mark.long
 def test_lock_step_with_a_schedule_repeats_the_headless_run_to_the_bit(ros: RosWorld, tmp_path: Path) -> None:
     scenario = tmp_path / "steered.yaml"
     scenario.write_text(SCENARIO)

@@ -116,6 +116,7 @@ def test_commands_are_those_of_the_controller(ros: RosWorld, robot: PlayedRobot)
         np.testing.assert_array_equal(robot.answer(t_ms), expected)
 
 
+@pytest.mark.long
 def test_joints_are_matched_by_name(ros: RosWorld, robot: PlayedRobot) -> None:
     ros.start("controller_node", controller=ECHO)
     straight = robot.answer(0)
@@ -123,6 +124,7 @@ def test_joints_are_matched_by_name(ros: RosWorld, robot: PlayedRobot) -> None:
     np.testing.assert_array_equal(robot.answer(1, names=ROBOT.joint_names[::-1]), straight)
 
 
+@pytest.mark.long
 def test_commands_follow_the_order_that_the_robot_asks_for(ros: RosWorld, robot: PlayedRobot) -> None:
     ros.start("controller_node", controller=ECHO, joints=list(ROBOT.joint_names[::-1]))
     np.testing.assert_array_equal(robot.answer(0)[:-3], robot.observation.joint_position[:2:-1])
@@ -169,6 +171,7 @@ def test_what_the_controller_shows_of_a_repeated_state_is_repeated(ros: RosWorld
     assert len(late) == heard, "between two periods nothing was told, so there is nothing to repeat"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -213,6 +216,7 @@ def test_the_controller_waits_for_sensors_and_says_so(ros: RosWorld, robot: Play
     assert not robot.commands
 
 
+@pytest.mark.long
 def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
     node = ros.start("controller_node", controller=ECHO)
     said = "waiting for /joint_states, which nobody publishes yet: a simulator may still be compiling; else"
@@ -233,6 +237,7 @@ def test_a_simulator_that_is_about_to_come_is_waited_for_and_nobody_told_to_star
     simulator.destroy_node()
 
 
+@pytest.mark.long
 def test_who_waits_for_long_is_told_why(ros: RosWorld) -> None:
     """A simulator that starts for the first time compiles for minutes: nothing to warn of."""
     node = ros.start("controller_node", controller="user_controllers:Restless")
@@ -250,6 +255,7 @@ def test_who_waits_for_long_is_told_why(ros: RosWorld) -> None:
     simulator.destroy_node()
 
 
+@pytest.mark.long
 def test_what_cannot_be_used_is_told_and_survived(ros: RosWorld, robot: PlayedRobot) -> None:
     """A first state from which no controller starts, messages cut short, an IMU that stops, joint states that stop."""
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
@@ -311,6 +317,7 @@ def test_torques_that_are_not_finite_are_never_sent(ros: RosWorld, robot: Played
     ros.until(lambda: [m.data for m in fallen[-1:]] == [True], "the fall on its topic")
 
 
+@pytest.mark.long
 def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRobot) -> None:
     """Velocity and footsteps in, readouts, estimate and fall out; a controller without them has no such topics."""
     velocity = ros.node.create_publisher(Twist, "/cmd_vel", 10)
@@ -357,6 +364,7 @@ def test_steers_and_shows_what_the_controller_has(ros: RosWorld, robot: PlayedRo
     ros.until(lambda: fallen[-1].data is False, "that the reset ends it")
 
 
+@pytest.mark.long
 def test_footsteps_that_cannot_be_taken_do_not_end_the_controller(ros: RosWorld, robot: PlayedRobot) -> None:
     path = ros.node.create_publisher(NavPath, "/footsteps", 10)
     node = ros.start("controller_node", controller="user_controllers:Steered")

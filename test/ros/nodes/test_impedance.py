@@ -34,6 +34,7 @@ def test_lock_step_has_the_bits_of_one_process(ros: RosWorld) -> None:
     np.testing.assert_array_equal(stepped, recording.joint_position)
 
 
+@pytest.mark.long
 def test_a_controller_at_50_hz_sends_50_messages_a_second(ros: RosWorld) -> None:
     impedances = ros.collect(Float64MultiArray, "/impedance_controller/commands")
     torques = ros.collect(Float64MultiArray, "/effort_controller/commands")

@@ -110,6 +110,7 @@ def test_log_times_do_not_fall_where_the_clock_is_set_back(ros: RosWorld, tmp_pa
     assert ticks_in(bag, "/left_foot/cop") == [0, 1, 2]
 
 
+@pytest.mark.long
 def test_interrupted_with_the_simulator_it_keeps_what_that_says_last(ros: RosWorld, tmp_path: Path) -> None:
     """As `ros2 launch` and a terminal do it: all nodes at once, the recorder first of them."""
     sim = ros.start("sim_node", start="immediately", rate=500.0)

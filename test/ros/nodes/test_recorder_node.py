@@ -76,6 +76,7 @@ def test_nothing_is_lost_at_a_kilohertz_and_others_can_read_it(ros: RosWorld, tm
     assert [m.ros_msg.position[25] for m in decoded] == [float(i) for i in range(n)]
 
 
+@pytest.mark.long
 def test_log_times_are_those_of_arrival(ros: RosWorld, tmp_path: Path) -> None:
     topics = {"/left_foot/cop": PointStamped, "/imu/data": Imu}
     wanted = ("topics:=['/left_foot/cop', '/imu/data']", "poll_period:=0.1")

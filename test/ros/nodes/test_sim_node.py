@@ -106,6 +106,7 @@ def test_commands_are_taken_from_reliable_and_best_effort_publishers(
     commander.send([0.0] * 14, moving(states))
 
 
+@pytest.mark.long
 def test_bad_commands_are_dropped_counted_and_named(ros: RosWorld) -> None:
     states = ros.collect(JointState, "/joint_states")
     diagnostics = ros.collect(DiagnosticArray, "/diagnostics")
@@ -148,6 +149,7 @@ def test_physics_waits_for_the_first_command_unless_told_not_to(ros: RosWorld) -
     assert counted["missed_commands"] == 0, "nobody had promised any"
 
 
+@pytest.mark.long
 def test_bodies_and_stops_are_told_of_while_they_carry(ros: RosWorld) -> None:
     """A robot that falls without torques: what each message says is what the simulator has at its time."""
     robot = load_robot("biped14")
@@ -194,6 +196,7 @@ def test_physics_waits_for_a_recorder_if_so_asked(ros: RosWorld) -> None:
     ros.until(moving(states), "the start after the wait")
 
 
+@pytest.mark.long
 def test_who_waited_for_a_topic_has_the_first_state_on_it_too(ros: RosWorld) -> None:
     """A recorder finds the topics one after the other; a run begins with the state at t = 0 on each of them."""
     late = "/ground_truth/odom"

@@ -74,6 +74,7 @@ def test_lock_step_counts_commands_that_never_come(ros: RosWorld) -> None:
     assert counted["state"] == "finished"
 
 
+@pytest.mark.long
 def test_pushes_and_services_do_not_make_lock_step_skip_commands(ros: RosWorld) -> None:
     push = ros.node.create_publisher(WrenchStamped, "/push", 100)
     stats = ros.folder / "stats.json"

@@ -42,6 +42,7 @@ def model(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.long
 def test_a_controller_stands_and_is_recorded(ros: RosWorld, model: str) -> None:
     """One second in lock step: no command is missed, no tick is lost, and every figure of the contact is sound."""
     stats, bag = ros.folder / "stats.json", ros.folder / "bag"

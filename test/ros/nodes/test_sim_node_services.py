@@ -56,6 +56,7 @@ def test_pause_step_resume_reset(ros: RosWorld) -> None:
     assert sim.stop(signal.SIGTERM) == 0
 
 
+@pytest.mark.long
 def test_a_gantry_lowers_and_lets_go_and_its_force_is_on_a_topic(ros: RosWorld) -> None:
     forces = ros.collect(Float64MultiArray, "/gantry")
     said = ros.collect(String, "/sim_node/run")

@@ -67,6 +67,7 @@ def pose_of(transform: Any) -> pin.SE3:
     return pin.XYZQUATToSE3(np.array([t.x, t.y, t.z, r.x, r.y, r.z, r.w]))
 
 
+@pytest.mark.long
 def test_links_hang_together_and_end_at_the_soles(walk: Path) -> None:
     """By names alone, each link has one parent and hangs on odom, and the soles are where the simulator had them."""
     run, robot = load_recording(walk), load_robot("biped14")

@@ -186,6 +186,7 @@ def test_where_the_robots_time_begins_anew_its_program_begins_anew(ros: RosWorld
     assert not [number for command in passed() if (number := int(command[0, 0])) in free]
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_told_counted_and_never_passed_on(ros: RosWorld) -> None:
     robot = Robot(ros)
     program = robot.program
@@ -301,6 +302,7 @@ def test_the_motion_switcher_answers_as_the_vendors_example_asks(ros: RosWorld) 
     assert json.loads(said[2][1])["name"] == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factor", [1.0, 0.5])
 def test_a_program_moves_a_simulated_robot(ros: RosWorld, factor: float) -> None:
     """In slowed time, too."""
