@@ -47,7 +47,7 @@ from bipedsim.numerics import (
 TRIES, MANY = 20, 5
 """Attempts before all sets of the joint limits that were active in one of them are tried, and how many of those limits
 these sets are made of."""
-# Plain integers: compiled functions take them faster than members of an IntEnum.
+# Compiled functions take plain integers: for members of an IntEnum they would be compiled once more.
 _WHOLE, _WITHIN, _UNSPLIT, _CLOSED = (int(part) for part in (Part.WHOLE, Part.WITHIN, Part.UNSPLIT, Part.CLOSED))
 _FIRST, _OTHER_LIMITS, _FIRST_LIMITS = int(Attempt.FIRST), int(Outcome.OTHER_LIMITS), int(Outcome.FIRST_LIMITS)
 TURN_ON = StopParams(joint_stops=False)
@@ -160,7 +160,7 @@ class Dynamics:
         if sizes != needed:
             raise ValueError(f"q, v and tau_joint have {sizes} entries instead of {needed}")
         self._fill(q, v)
-        project(self._boxed, q, v, tau_joint, Part.WITHIN, 1.0)
+        project(self._boxed, q, v, tau_joint, _WITHIN, 1.0)
         self._q = q
         return self.projection
 
@@ -175,8 +175,8 @@ class Dynamics:
         Returns:
             TAKEN or DIVERGED; ``progress.fastest`` is the largest entry of v+.
         """
-        part, late = (Part.UNSPLIT, impulse) if late is None else (Part.WITHIN, late)
-        return Outcome(finish(self._boxed, self._q, v, impulse, late, part, Attempt.GIVEN))
+        part, late = (_UNSPLIT, impulse) if late is None else (_WITHIN, late)
+        return Outcome(finish(self._boxed, self._q, v, impulse, late, part, Attempt.GIVEN.value))
 
     def step(
         self, q: Array, v: Array, tau_joint: Array, contact: Contact, split: bool = True, flies: bool = True
@@ -240,7 +240,7 @@ class Dynamics:
             As :meth:`step`.
         """
         self._fill(q, v)
-        return self._part(q, v, tau_joint, Part.IMPACT)
+        return self._part(q, v, tau_joint, Part.IMPACT.value)
 
     def rest(self, q: Array, v: Array, tau_joint: Array, left: float) -> int:
         """Solve the rest of a step after an :meth:`impact`, the share ``left``; fill ``change``, and leave ``v``.
@@ -249,7 +249,7 @@ class Dynamics:
             As :meth:`step`.
         """
         self._fill(q, v)
-        return self._part(q, v, tau_joint, Part.REST, left)
+        return self._part(q, v, tau_joint, Part.REST.value, left)
 
     def touch(self, q: Array, v: Array, tau_joint: Array, contact: Contact, coupling: Coupling) -> int:
         """Take an unsplit step with contacts other than those of the feet; joint limits are solved with them.
@@ -270,12 +270,12 @@ class Dynamics:
         self.bodies.near[0] = False
         self.repeated = self.unresolved = False
         coupling.find(q, v)
-        attempt = Attempt.CONTACT
+        attempt = Attempt.CONTACT.value
 
         def ask() -> Array:
             nonlocal attempt
             self._run(self._step, q, v, tau_joint, part, 1.0, attempt)
-            attempt = Attempt.CONTACT_AGAIN
+            attempt = Attempt.CONTACT_AGAIN.value
             assert self._runner is not None
             return self._runner.impulse
 
@@ -283,7 +283,7 @@ class Dynamics:
         while outcome == Outcome.OTHER_LIMITS:
             impulse = coupling.solve(ask)
             late = impulse if contact.late is None else contact.late
-            outcome = finish(self._boxed, q, v, impulse, late, part, Attempt.COUPLED)
+            outcome = finish(self._boxed, q, v, impulse, late, part, Attempt.COUPLED.value)
             if outcome == Outcome.OTHER_LIMITS:
                 coupling.add_stops(q)
         self.flight.aloft[0] = False
@@ -309,7 +309,7 @@ class Dynamics:
                     held[:] = other
             tried.add(held.tobytes())
             sides[held != 0] = held[held != 0]
-            attempt = Attempt.ALL_LIMITS if self.unresolved else Attempt.OTHER_LIMITS
+            attempt = Attempt.ALL_LIMITS.value if self.unresolved else Attempt.OTHER_LIMITS.value
             outcome = self._run(self._step, q, v, tau_joint, part, left, attempt)
         return outcome
 
