@@ -196,7 +196,11 @@ class Dynamics:
         if contact is not self._contact:
             self._take(contact)
         part = _WITHIN if contact.late is not None else _WHOLE if split else _CLOSED if flies else _UNSPLIT
-        outcome = self._part(q, v, tau_joint, part)
+        # As _part, which would be one more call in every step.
+        self.repeated = self.unresolved = False
+        outcome = self._run(self._step, q, v, tau_joint, part, 1.0, _FIRST)
+        if outcome >= _OTHER_LIMITS:
+            outcome = self._search_limits(q, v, tau_joint, part, 1.0, outcome)
         if not flies:
             self.flight.aloft[0] = False
         return outcome
@@ -219,7 +223,11 @@ class Dynamics:
 
         Where no foot carried, it is such that momentum is kept, and ``v`` (nv,) is changed in place to that effect.
         """
-        after = self.closed(pin.integrate(self._model, q, self.displacement))
+        after = pin.integrate(self._model, q, self.displacement)
+        if self._closing is None:
+            self.misplaced = False
+        else:
+            after = self.closed(after)
         if self._aloft[0] and not self._airborne.correct(after, v):
             self.misplaced = True
         return after
@@ -290,12 +298,17 @@ class Dynamics:
         return outcome
 
     def _part(self, q: Array, v: Array, tau_joint: Array, part: int, left: float = 1.0) -> int:
+        """Solve a part of a step; return an :class:`Outcome`."""
+        self.repeated = self.unresolved = False
         outcome = self._run(self._step, q, v, tau_joint, part, left, _FIRST)
+        if outcome >= _OTHER_LIMITS:
+            outcome = self._search_limits(q, v, tau_joint, part, left, outcome)
+        return outcome
+
+    def _search_limits(self, q: Array, v: Array, tau_joint: Array, part: int, left: float, outcome: int) -> int:
+        """Repeat the first attempt at a part with other active joint limits, until one is consistent."""
         # If vertices may land, the state of the contact model was stored before it was called.
         self.repeated = outcome == _FIRST_LIMITS and not (part == _WHOLE and self.landing.lifted[0] > 0)
-        self.unresolved = False
-        if outcome < _OTHER_LIMITS:
-            return outcome
         held = self.stops.held
         tried, sides, others = set[bytes](), held.copy(), None
         while outcome in (_OTHER_LIMITS, _FIRST_LIMITS):
