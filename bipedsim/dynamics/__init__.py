@@ -1,4 +1,4 @@
-"""From joint space to the feet and back: factorisation, projection, one step for every contact model."""
+"""Rigid-body dynamics: factorisation, projection on the feet, and one step for every contact model."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Whether a body other than a sole may touch the ground in a step: what a step asks of the robot's shapes.
+"""Detection of ground contact of the robot's bodies, other than its soles, within a step.
 
-All shapes of a joint have one box around them. While no box is near the ground, that is all that is looked at. Points
-of a sole's own link that lie in the plane of the sole are left to the foot.
+All shapes of a joint share one bounding box. While no box is near the ground, nothing else is checked. Points of a
+foot's link in the plane of its sole are ignored, because the sole represents them.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from bipedsim.model import Robot, Shape
 from bipedsim.numerics import Array, Flags, Integers, act, kernel, point_velocity, zeros_of
 
 FASTEST = 30.0
-"""A body farther from the ground than this speed [m/s] covers in a step is not near it."""
+"""A body is near the ground if it could reach the ground within a step at this speed [m/s]."""
 CLOSE = 0.01
-"""Nor is one that is this far from it [m]."""
+"""Minimum of the distance [m] up to which a body is near the ground."""
 OF_SOLE = 0.005
-"""Points of a foot's link that are no farther from the plane of its sole [m] belong to the sole."""
+"""Maximum distance from the plane of the sole [m] of points of the foot's link that belong to the sole."""
 SUNK = 0.03
-"""A point deeper than this below a patch with a region is under it or beside it [m]."""
+"""A point deeper than this below a patch with a region [m] is under or next to the patch, and not in contact."""
 PASSES = 1e-12
-"""A body touches the ground where it would get this far below it [m]."""
+"""Penetration [m] above which a body is in contact with the ground."""
 SURELY = 1e-9
-"""A body whose box stays this far above it [m] does not, whatever rounding does."""
+"""Clearance of a bounding box [m] above which its body is free of the ground in spite of rounding."""
 
 
 class Bodies(NamedTuple):
-    """B bodies with P points in all, each with a ball or a ring around it, that may touch the ground.
+    """Store B bodies with P points in total, each surrounded by a ball or a ring, that may contact the ground.
 
     Attributes:
-        joint: (B,) that carries each. centre, half: (B, 3) box around its points, in the frame of the joint [m].
-        radius: (B,) of the ball around the box [m].
-        begin, end: (B,) its points.
-        body: (P,) of each point. point: (P, 3) in the frame of the joint [m]. ball, ring: (P,) radii [m]. axis: (P, 3)
-            of the ring, a unit vector.
-        shape: (P,) number of its shape.
-        leaf: (joints,) last velocity index of each joint, -1 of the world.
-        reach: A box farther from the ground [m] is not near.
-        plane: (G,) first patches of the planes of which a part may be near any body, in this part of a step; planes:
-            (1,) how many.
-        near: (1,) whether any is near in this part of a step. close: (B,) which. low: (B,) how far the box of each of
-            these is from the ground [m].
-        twist: (6,) work.
+        joint: (B,) joint of each body. centre, half: (B, 3) bounding box of its points, in the joint frame [m].
+        radius: (B,) of the sphere around the box [m].
+        begin, end: (B,) range of its points.
+        body: (P,) body of each point. point: (P, 3) position in the joint frame [m]. ball, ring: (P,) radii [m]. axis:
+            (P, 3) axis of the ring, a unit vector.
+        shape: (P,) index of its shape.
+        leaf: (joints,) last velocity index of each joint, -1 for the world.
+        reach: Largest distance of a box from the ground [m] at which it is near.
+        plane: (G,) first patches of the planes that may be near any body in this part of a step. planes: (1,) their
+            number.
+        near: (1,) whether any body is near in this part of a step. close: (B,) whether each body is. low: (B,) distance
+            of the box of each of these from the ground [m].
+        twist: (6,) work array.
     """
 
     joint: Annotated[Integers, "B"]
@@ -72,7 +72,7 @@ class Bodies(NamedTuple):
 
     @classmethod
     def of_robot(cls, robot: Robot, shapes: Sequence[Shape], ground: GroundArrays, physics_dt: float) -> Bodies:
-        """Return the bodies that ``shapes`` are on; none without shapes."""
+        """Make the bodies that have ``shapes``; there are none without shapes."""
         model = robot.model
         leaf = np.array([-1] + [model.joints[j].idx_v + model.joints[j].nv - 1 for j in range(1, model.njoints)])
         kept = [(i, k) for i, shape in enumerate(shapes) for k in range(len(shape.points)) if _touches(robot, shape, k)]
@@ -101,7 +101,7 @@ class Bodies(NamedTuple):
 
 
 def _touches(robot: Robot, shape: Shape, k: int) -> bool:
-    """Whether point ``k`` of a shape is not one that a sole stands for."""
+    """Return whether point ``k`` of a shape may contact the ground; points that a sole represents do not count."""
     for sole in robot.soles:
         if sole.joint_id == shape.joint_id:
             into = sole.placement_joint_sole.inverse()
@@ -115,13 +115,13 @@ def _touches(robot: Robot, shape: Shape, k: int) -> bool:
 
 @kernel
 def _plane_beside(ground: GroundArrays, g: int, x: float, y: float, z: float, reach: float) -> bool:
-    """Return whether nothing within ``reach`` of a point of the world [m] is over a patch of the plane of ``g``."""
+    """Return whether no point within ``reach`` [m] of a world point is over a patch of the plane of ``g``."""
     return is_beside(ground.rotation[g], ground.point[g], ground.plane_circle[g], x, y, z, reach)
 
 
 @kernel
 def _list_planes(b: Bodies, t: Tree, ground: GroundArrays) -> None:
-    """List the planes of which a part is over or under a ball around all bodies."""
+    """List the planes that have a part above or below the bounding sphere of all bodies."""
     if ground.counts.shape[0] == 1:
         b.planes[0] = 1
         return
@@ -142,7 +142,7 @@ def _list_planes(b: Bodies, t: Tree, ground: GroundArrays) -> None:
 
 @kernel
 def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
-    """Note which bodies are near a plane of the ground; return whether any is."""
+    """Mark the bodies that are near a plane of the ground in ``b.close``; return whether there is any."""
     near = False
     _list_planes(b, t, ground)
     for i in range(b.joint.shape[0]):
@@ -168,7 +168,7 @@ def anything_near(b: Bodies, t: Tree, ground: GroundArrays) -> bool:
 
 @kernel
 def lowest_point(b: Bodies, p: int, pose: Array, n: Array) -> tuple[float, float, float]:
-    """Return where point ``p`` of a body, with what is around it, is lowest along ``n``, in the world [m]."""
+    """Return the lowest point along ``n`` of the ball or ring around point ``p``, in the world [m]."""
     x, y, z = act(pose, b.point[p])
     r = b.ball[p]
     x -= r * n[0]
@@ -192,8 +192,8 @@ def lowest_point(b: Bodies, p: int, pose: Array, n: Array) -> tuple[float, float
 
 @kernel
 def patch_below(ground: GroundArrays, g: int, point: tuple[float, float, float], gap: float) -> int:
-    """Return the last patch of the plane of ``g`` with ``point`` in its region, -1 if none has it."""
-    found = -1
+    """Return the last patch of the plane of ``g`` whose region contains ``point``, -1 if there is none."""
+    patch = -1
     for i in range(g, ground.counts.shape[0]):
         if ground.plane[i] != g:
             continue
@@ -203,11 +203,11 @@ def patch_below(ground: GroundArrays, g: int, point: tuple[float, float, float],
             y += ground.rotation[i, a, 1] * (point[a] - ground.point[i, a])
         inside = ground.counts[i] == 0 or gap > -SUNK
         for k in range(ground.counts[i]):
-            one, two = ground.region[i, k], ground.region[i, k + 1 if k + 1 < ground.counts[i] else 0]
-            inside = inside and (two[0] - one[0]) * (y - one[1]) - (two[1] - one[1]) * (x - one[0]) >= 0.0
+            start, end = ground.region[i, k], ground.region[i, k + 1 if k + 1 < ground.counts[i] else 0]
+            inside = inside and (end[0] - start[0]) * (y - start[1]) - (end[1] - start[1]) * (x - start[0]) >= 0.0
         if inside:
-            found = i
-    return found
+            patch = i
+    return patch
 
 
 @kernel
@@ -225,7 +225,7 @@ def twist_of(b: Bodies, t: Tree, i: int, v: Array, x: Array) -> None:
 
 @kernel
 def _fastest_point(b: Bodies, i: int, pose: Array) -> float:
-    """Return a speed that no point of body ``i`` exceeds under its twist [m/s]."""
+    """Return an upper bound of the speed of the points of body ``i`` under its twist [m/s]."""
     ux, uy, uz = point_velocity(b.twist, act(pose, b.centre[i]))
     wx, wy, wz = b.twist[3], b.twist[4], b.twist[5]
     return np.sqrt(ux * ux + uy * uy + uz * uz) + np.sqrt(wx * wx + wy * wy + wz * wz) * b.radius[i]
@@ -233,12 +233,12 @@ def _fastest_point(b: Bodies, i: int, pose: Array) -> float:
 
 @kernel
 def touches_ground(b: Bodies, t: Tree, ground: GroundArrays, v: Array, span: float) -> bool:
-    """Whether a body that is near would be in the ground after ``span`` [s] with the velocity that the step has found.
+    """Return whether a near body would penetrate the ground after ``span`` [s] with the solved velocity v + t.x.
 
     Args:
         b, t, ground: See :class:`Bodies`, :class:`Tree` (the change of v in ``x``) and :class:`GroundArrays`.
-        v: (nv,) velocity before.
-        span: Of this part of the step.
+        v: (nv,) velocity before the step.
+        span: Duration of this part of the step [s].
     """
     for i in range(b.joint.shape[0]):
         if not b.close[i]:

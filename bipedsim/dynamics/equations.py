@@ -1,7 +1,7 @@
-"""The equations of motion of a tree, M dv + nle = tau: its mass matrix and bias forces.
+"""Equations of motion of a kinematic tree, M dv + nle = tau: mass matrix and bias forces.
 
-Composite inertias give M, Newton's and Euler's equations of the bodies give nle (Featherstone, "Rigid Body Dynamics
-Algorithms", 2008, sections 5.3 and 6.2), from the leaves to the root in one pass.
+M follows from composite inertias, and nle from the Newton-Euler equations of the bodies (Featherstone, "Rigid Body
+Dynamics Algorithms", 2008, sections 5.3 and 6.2). One pass from the leaves to the root computes both.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ Six = tuple[float, float, float, float, float, float]
 
 
 class Equations(NamedTuple):
-    """M and nle of a tree of joints, and work.
+    """Store M and nle of a kinematic tree, with work arrays.
 
     Attributes:
-        joints: The tree, of which all joints are looked at.
-        ancestors, depth: (nv, D) velocities from the root to each one, itself last; (nv,) how many of the D are used.
-        armature: (nv,) inertia of the drives [kg.m^2].
-        M: (nv, nv) M[k, i], i an ancestor of k or k itself, is that of both; the rest of it is zero.
+        joints: The tree; all of its joints are evaluated.
+        ancestors, depth: (nv, D) velocity indices from the root to each velocity, itself last; (nv,) number of entries
+            used.
+        armature: (nv,) reflected inertia of the actuators [kg.m^2].
+        M: (nv, nv) mass matrix. Only the entries M[k, i] are filled where i is k or an ancestor of k; others are zero.
         nle: (nv,) Coriolis, centrifugal and gravity terms [N.m].
         J: (nv, 6) motion of each velocity at the origin of the world, linear first.
         com: (3,) centre of mass in the world [m].
-        load: (joints, 6) force and torque that the bodies from each joint on need at constant joint velocities.
-        composite: (joints, 10) their mass, first moment and inertia, xx xy yy xz yz zz.
+        load: (joints, 6) force and torque for the motion of each joint's subtree at constant joint velocities.
+        composite: (joints, 10) mass, first moment and inertia, xx xy yy xz yz zz, of the subtree.
     """
 
     joints: Joints
@@ -58,13 +59,13 @@ class Equations(NamedTuple):
 
     @classmethod
     def of_model(cls, model: pin.Model) -> Equations:
-        """Return those of a model as it is now.
+        """Make the equations of a model with its current values.
 
         Raises:
-            ConfigError: As :meth:`Joints.of_model`.
+            ConfigError: As in :meth:`Joints.of_model`.
         """
         ancestors, depth = _ancestors(model)
-        made: Equations = zeros_of(
+        equations: Equations = zeros_of(
             cls,
             {"J": model.njoints, "v": model.nv},
             joints=Joints.of_model(model),
@@ -72,11 +73,11 @@ class Equations(NamedTuple):
             depth=depth,
             armature=np.array(model.armature),
         )
-        return made
+        return equations
 
 
 def _ancestors(model: pin.Model) -> tuple[Integers, Integers]:
-    """Return for each velocity its ancestors from the root to itself, (nv, D) padded with 0, and how many, (nv,)."""
+    """Return the ancestors of each velocity from the root to itself, (nv, D) padded with 0, and their number, (nv,)."""
     chains: list[list[int]] = [[] for _ in range(model.nv)]
     for j in range(1, model.njoints):
         first, above = model.idx_vs[j], model.parents[j]
@@ -111,7 +112,7 @@ def turned_inertia(s: Joints, j: int) -> Six:
 
 @kernel
 def lever(s: Joints, j: int) -> Three:
-    """Return the centre of mass of the body of joint ``j`` from ``origin``."""
+    """Return the centre of mass of the body of joint ``j`` relative to ``origin``."""
     pose, o = s.poses[j], s.origin
     r = turn(pose, s.lever[j])
     return r[0] + pose[9] - o[0], r[1] + pose[10] - o[1], r[2] + pose[11] - o[2]
@@ -119,7 +120,7 @@ def lever(s: Joints, j: int) -> Three:
 
 @kernel
 def _times(inertia: Six, w: Three) -> Three:
-    """Return a symmetric matrix, xx xy yy xz yz zz, times a vector."""
+    """Return the product of a symmetric matrix, xx xy yy xz yz zz, and a vector."""
     return (
         inertia[0] * w[0] + inertia[1] * w[1] + inertia[3] * w[2],
         inertia[1] * w[0] + inertia[2] * w[1] + inertia[4] * w[2],
@@ -129,10 +130,10 @@ def _times(inertia: Six, w: Three) -> Three:
 
 @kernel
 def needs(s: Joints, j: int, c: Three, inertia: Six) -> Six:
-    """Return force and torque at ``origin`` that the body of joint ``j`` needs to move as it does.
+    """Return the force and torque at ``origin`` that produce the present motion of the body of joint ``j``.
 
     Args:
-        s, j: The joint.
+        s, j: Joints, and index of the joint.
         c, inertia: Its body's :func:`lever` and :func:`turned_inertia`.
     """
     twist, acceleration, m = s.twists[j], s.accelerations[j], s.mass[j]
@@ -147,7 +148,7 @@ def needs(s: Joints, j: int, c: Three, inertia: Six) -> Six:
 
 @kernel
 def _weigh(e: Equations, j: int) -> None:
-    """Begin ``load`` and ``composite`` of joint ``j`` with its own body."""
+    """Initialise ``load`` and ``composite`` of joint ``j`` with its own body."""
     s = e.joints
     c, inertia, m = lever(s, j), turned_inertia(s, j), s.mass[j]
     f = needs(s, j, c, inertia)
@@ -171,7 +172,7 @@ def _begin_composite(out: Array, m: float, c: Three, inertia: Six) -> None:
 
 @kernel
 def _fill_row(e: Equations, j: int, k: int) -> None:
-    """Fill what stands in M and nle for the velocity ``k`` of joint ``j``."""
+    """Fill the entries of M, nle and J for the velocity ``k`` of joint ``j``."""
     S, b, f, all_S = e.joints.S[k], e.composite[j], e.load[j], e.joints.S
     u, w = (S[0], S[1], S[2]), (S[3], S[4], S[5])
     h = (b[1], b[2], b[3])
@@ -221,9 +222,9 @@ def fill(e: Equations, q: Array, v: Array) -> None:
 
 @kernel
 def gather_momentum(e: Equations, q: Array, v: Array, momentum: Array) -> None:
-    """Fill the momentum of all bodies at (q, v), and ``com`` and ``composite`` of joint 0, that of the whole tree.
+    """Fill the momentum of all bodies at (q, v), and for the whole tree ``com`` and ``composite`` of joint 0.
 
-    Poses and motions of the joints are filled on the way, M and nle are not.
+    The function also fills poses and motions of the joints, but not M and nle.
 
     Args:
         e: See :class:`Equations`.
@@ -255,5 +256,5 @@ def gather_momentum(e: Equations, q: Array, v: Array, momentum: Array) -> None:
 
 @entry
 def fill_equations(boxed: Any, q: Array, v: Array) -> None:
-    """Do as :func:`fill` with a box of equations."""
+    """Call :func:`fill` for a packed argument struct of equations."""
     fill(boxed.arrays, q, v)

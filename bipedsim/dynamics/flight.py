@@ -1,16 +1,16 @@
-"""Free flight, of second order in h: momentum stays to rounding, and the centre of mass follows its parabola.
+"""Free flight of second order in h: momentum is conserved to rounding, and the centre of mass follows its parabola.
 
-A semi-implicit step is of first order, and velocities of the base and the joints do not keep momentum: the sum of all
-momenta goes with the configuration. A step in which no foot carries is therefore taken again, by the midpoint rule: the
-equations of motion are those of the configuration and the velocity in the middle of the step, the way is the mean
-velocity times h. Then the robot as a whole is given the velocity and the place that its momentum demands; its posture
-and how that changes are left alone. The turn of the base goes with the mean of the velocities before and after, which
-keeps the energy of a rigid body to rounding as well (Simo and Wong, "Unconditionally stable algorithms for rigid body
+A semi-implicit step is of first order and does not conserve momentum, because the total momentum also depends on the
+configuration. A step in which no foot is in contact is therefore repeated by the midpoint rule. It evaluates the
+equations of motion at the configuration and the velocity in the middle of the step, and the displacement is h times the
+mean velocity. Then the velocity and the position of the whole robot are corrected to match its momentum. The posture
+and its rate stay unchanged. The base rotates with the mean of the angular velocities before and after the step. This
+also conserves the energy of a rigid body to rounding (Simo and Wong, "Unconditionally stable algorithms for rigid body
 dynamics that exactly preserve energy and momentum", Int. J. Numer. Methods Eng. 31, 1991).
 
-Friction of joints is implicit: D acts on v + theta dv, with theta = (1 + r) / (2 + r) and r = h D over the inertia that
-the joint moves. That is of second order where r is small, and leaves 1 / (1 + r + r^2 / 2) of the velocity in any case.
-Drives with friction of their own keep theta = 1, as in stance.
+Joint friction is implicit: D acts on v + theta dv, with theta = (1 + r) / (2 + r) and r = h D divided by the inertia
+that the joint moves. This is of second order for small r, and the velocity decays by 1 / (1 + r + r^2 / 2) for any r.
+Actuators with friction of their own use theta = 1, as in stance.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ from bipedsim.numerics import (
 )
 
 ITERATIONS = 50
-"""Largest number of iterations of the attitude at the end of a step; each leaves a share h |w| / 2 of the error."""
+"""Maximum number of iterations of the attitude at the end of a step; each reduces the error by the factor h |w| / 2."""
 SETTLED, FOUND = 1e-15, 1e-9
-"""Change of the angular velocity in an iteration, relative to the velocity, that is rounding, and that is an answer."""
+"""Relative changes of the angular velocity per iteration: rounding level that ends it, and level of success."""
 ROUNDED = 1e-9
-"""Axes whose product is no larger are across each other."""
+"""Scalar product below which two axes are perpendicular."""
 
 
 class Flight(NamedTuple):
-    """A robot that may fly, and the momentum that it then has.
+    """Store the state of flight of a robot and its required momentum.
 
-    The robot as a whole moves with the first velocities of its tree: those of a free-flyer, or of prismatic joints one
-    after the other and the hinge across them, as of planar models.
+    The first velocities of the tree move the whole robot. They belong to a free-flyer, or to a chain of prismatic
+    joints and the hinge perpendicular to them, as in planar models.
 
     Attributes:
-        aloft: (1,) whether no foot carried in the last step.
-        linear, angular: How many of the first velocities move the whole robot along axes, and how many then turn it.
-        pivot: Joint with the last of them.
-        mass: Of the robot [kg]. com: (3,) its centre of mass in the world where the step begins [m].
-        momentum, spin: (3,) wanted momentum [N.s] and angular momentum about the centre of mass [N.m.s], in the world.
-        place: (3,) where the centre of mass is wanted [m].
+        aloft: (1,) whether no foot was in contact in the last step.
+        linear, angular: Number of first velocities that translate the whole robot, and number that then rotate it.
+        pivot: Joint of the last of these velocities.
+        mass: Mass of the robot [kg]. com: (3,) its centre of mass in the world at the beginning of the step [m].
+        momentum, spin: (3,) required momentum [N.s] and angular momentum about the centre of mass [N.m.s], world axes.
+        place: (3,) required position of the centre of mass [m].
     """
 
     aloft: Annotated[Flags, 1]
@@ -83,23 +83,24 @@ class Flight(NamedTuple):
 
 
 class Course(NamedTuple):
-    """A step in flight: what it was found to be by the step before the middle was known, and its middle.
+    """Store a step in flight: its semi-implicit first solution, and its midpoint.
 
     Attributes:
-        tree, flight, stops, loops: Of the dynamics, where the step begins.
-        equations, middle, chains: The equations of motion, the tree and the loops in the middle of the step; then the
-            equations are those at its end.
-        q, v: (nq,), (nv,) in the middle.
-        viscous: (nv,) friction of the joints themselves, without that of drives [N.m.s/rad].
-        theta, implicit: (nv,) share of the change of the velocity on which friction acts, and damping times that.
-        turned: (1,) whether the base turns with the mean of the velocities before and after.
-        before: (3,) angular velocity of the base where the step begins [rad/s].
-        attitude: (4,) the quaternion of the base there.
-        sum: (6,) momentum at the end, before it is corrected.
-        R, axes: (3, 3) attitudes of the base as it was found and as it is wanted.
-        inertia, factor: (3, 3) of the robot about its centre of mass, in the axes of the base [kg.m^2], work.
-        error, turn: (3,) by how much the angular momentum is off, and what corrects it [rad/s].
-        turning: (4,) quaternion of the way of the base.
+        tree, flight, stops, loops: Those of the dynamics, at the beginning of the step.
+        equations, middle, chains: Equations of motion, tree and loops at the midpoint; the equations are then reused
+            for the end of the step.
+        q, v: (nq,), (nv,) at the midpoint.
+        viscous: (nv,) friction of the joints themselves, without that of the actuators [N.m.s/rad].
+        theta, implicit: (nv,) fraction of the change of velocity on which friction acts, and damping times that.
+        turned: (1,) whether the base rotates with the mean of the velocities before and after.
+        before: (3,) angular velocity of the base at the beginning of the step [rad/s].
+        attitude: (4,) quaternion of the base there.
+        sum: (6,) momentum at the end, before the correction.
+        R, axes: (3, 3) attitudes of the base before and after the correction.
+        inertia, factor: (3, 3) inertia of the robot about its centre of mass in the axes of the base [kg.m^2], and a
+            work array.
+        error, turn: (3,) error of the angular momentum [N.m.s], and its correction [rad/s].
+        turning: (4,) quaternion of the base at the end of the step.
     """
 
     tree: Tree
@@ -129,10 +130,10 @@ class Course(NamedTuple):
 
 @kernel
 def look_ahead(f: Flight, t: Tree, v: Array) -> None:
-    """Fill what is wanted at the end of the step that begins with ``v``, from what acts from outside.
+    """Fill the required momentum and position at the end of the step, from ``v`` (nv,) and the external forces.
 
-    The first of M v are the momentum along the axes of the first velocities, and that about the pivot; so are the first
-    of the push, its wrench.
+    The first entries of M v are the momentum along the axes of the first velocities, and the angular momentum about the
+    pivot. The first entries of the push are its wrench in the same way.
     """
     if f.linear == 0:
         return
@@ -162,12 +163,12 @@ def look_ahead(f: Flight, t: Tree, v: Array) -> None:
 
 @kernel
 def _go_halfway(c: Course, q: Array, v: Array) -> None:
-    """Fill the configuration and the velocity in the middle of a step, to second order."""
+    """Fill the configuration and the velocity at the midpoint of a step, to second order."""
     t, s, h = c.tree, c.equations.joints, c.tree.h
-    lacks = h - c.loops.ahead[0]
-    if c.loops.error.shape[0] > 0 and lacks > 0.0:
-        # The step was solved for a velocity that is tangent in the middle of its way.
-        meet(c.loops, t, c.loops.bias, -lacks)
+    missing_time = h - c.loops.ahead[0]
+    if c.loops.error.shape[0] > 0 and missing_time > 0.0:
+        # The first solution has a velocity that is tangent to the loops at the midpoint of the displacement.
+        meet(c.loops, t, c.loops.bias, -missing_time)
     else:
         c.loops.change[:] = 0.0
     for i in range(v.shape[0]):
@@ -177,7 +178,7 @@ def _go_halfway(c: Course, q: Array, v: Array) -> None:
         if s.kind[j] == FLOATS:
             for a in range(3):
                 c.turn[a] = 0.25 * h * (v[i + 3 + a] + c.v[i + 3 + a])
-                # Where the robot as a whole is has no part in it.
+                # The equations do not depend on the position of the whole robot.
                 c.q[n + a] = q[n + a]
             turn_quaternion(q[n + 3 :], c.turn, c.q[n + 3 :])
         else:
@@ -186,12 +187,12 @@ def _go_halfway(c: Course, q: Array, v: Array) -> None:
 
 @entry
 def _fly(boxed: Any, q: Array, v: Array, tau_joint: Array) -> float:
-    """Move ``v`` (nv,) in place to the end of a step in flight from ``q`` (nq,), and fill its way and acceleration.
+    """Advance ``v`` (nv,) in place over a step in flight from ``q`` (nq,); fill displacement and acceleration.
 
-    The tree is that of the step as it was found, with the change of the velocity in ``x``.
+    The tree contains the semi-implicit first solution, with the change of velocity in ``x``.
 
     Returns:
-        The largest velocity; where it is not finite or reaches ``SPEED_LIMIT``, ``v`` stays as it is.
+        The largest velocity; if it is not finite or reaches ``SPEED_LIMIT``, ``v`` stays unchanged.
     """
     c = boxed.arrays
     t, b, h, first = c.tree, c.middle, c.tree.h, c.loops.error.shape[0]
@@ -199,7 +200,7 @@ def _fly(boxed: Any, q: Array, v: Array, tau_joint: Array) -> float:
     fill(c.equations, c.q, c.v)
     for i in range(v.shape[0]):
         c.theta[i] = 1.0
-        # A drive makes its friction linear about the velocity at the end of the step, where it has to act.
+        # An actuator linearises its friction about the velocity at the end of the step, so it has to act there.
         if t.damping[i] == c.viscous[i]:
             c.theta[i] = 1.0 / (2.0 - h * t.damping[i] * t.inverse[i] * t.inverse[i])
         c.implicit[i] = c.theta[i] * t.damping[i]
@@ -209,7 +210,7 @@ def _fly(boxed: Any, q: Array, v: Array, tau_joint: Array) -> float:
     if first > 0:
         fill_loops(c.chains, b, v, 0.5 * h)
     if c.stops.near[0]:
-        # As of forces within the step: the velocity is that of its end.
+        # As with forces within the step, the velocity belongs to the end of the step.
         fill_rows(c.stops, b, q, v, Part.WITHIN.value, first)
         reach_rows(b, v, first)
         orthonormalise(b.rows, first)
@@ -240,27 +241,27 @@ def _fly(boxed: Any, q: Array, v: Array, tau_joint: Array) -> float:
 
 @entry
 def _correct(boxed: Any, q: Array, v: Array) -> bool:
-    """Move the robot at the end (q, v) of a step as a whole to the wanted place and velocity, in place.
+    """Correct position and velocity of the whole robot at the end (q, v) of a step, in place.
 
-    Its acceleration, which an IMU feels, goes with the velocity.
+    The acceleration, which an IMU measures, is corrected with the velocity.
 
     Returns:
-        Whether the attitude was found.
+        Whether the iteration of the attitude converged.
     """
     c = boxed.arrays
     gather_momentum(c.equations, q, v, c.sum)
-    found = True
+    converged = True
     if c.flight.angular == 3:
-        found = _correct_base(c, q, v)
+        converged = _correct_base(c, q, v)
     else:
         _correct_slides(c, q, v)
     c.turned[0] = False
-    return found
+    return converged
 
 
 @kernel
 def _correct_base(c: Course, q: Array, v: Array) -> bool:
-    """Do as :func:`_correct` with a free-flyer: in the axes of its base, in which the robot keeps its inertia."""
+    """Correct a robot with a free-flyer as in :func:`_correct`, in the base axes, where its inertia is constant."""
     f, t, com = c.flight, c.tree, c.equations.com
     from_quaternion(q[3:7], c.R)
     for a in range(4):
@@ -270,7 +271,7 @@ def _correct_base(c: Course, q: Array, v: Array) -> bool:
     for a in range(3):
         assign(c.axes[a], c.R[a])
     last = (0.0, 0.0, 0.0)
-    found = not c.turned[0]
+    converged = not c.turned[0]
     for n in range(ITERATIONS + 1):
         wanted = mul_t(c.axes, f.spin)
         for a in range(3):
@@ -281,7 +282,7 @@ def _correct_base(c: Course, q: Array, v: Array) -> bool:
         for a in range(3):
             change = max(change, abs(c.turn[a] - last[a]))
             size = max(size, abs(v[3 + a]))
-        found = found or (n > 0 and change <= FOUND * size)
+        converged = converged or (n > 0 and change <= FOUND * size)
         if not c.turned[0] or n == ITERATIONS or (n > 0 and change <= SETTLED * size):
             break
         last = (c.turn[0], c.turn[1], c.turn[2])
@@ -301,7 +302,7 @@ def _correct_base(c: Course, q: Array, v: Array) -> bool:
         q[a] = f.place[a] + place[a]
     for a in range(4):
         q[3 + a] = c.turning[a]
-    return found
+    return converged
 
 
 @kernel
@@ -324,7 +325,7 @@ def _fill_inertia(c: Course) -> None:
 
 @kernel
 def _correct_slides(c: Course, q: Array, v: Array) -> None:
-    """Do as :func:`_correct` with prismatic joints and the hinge across them."""
+    """Correct a robot as in :func:`_correct` whose root is a chain of prismatic joints and a perpendicular hinge."""
     f, t, com, S = c.flight, c.tree, c.equations.com, c.equations.joints.S
     shift = (
         (f.momentum[0] - c.sum[0]) / f.mass,
@@ -338,35 +339,35 @@ def _correct_slides(c: Course, q: Array, v: Array) -> None:
                 c.R[a, b] = 1.0 if a == b else 0.0
         _fill_inertia(c)
         axis = S[n, 3:]
-        of_axis, lacks, inertia = mul(c.inertia, axis), 0.0, 0.0
+        of_axis, deficit, inertia = mul(c.inertia, axis), 0.0, 0.0
         for a in range(3):
-            lacks += axis[a] * (f.spin[a] - c.sum[3 + a])
+            deficit += axis[a] * (f.spin[a] - c.sum[3 + a])
             inertia += axis[a] * of_axis[a]
-        more = lacks / inertia
+        change = deficit / inertia
         swing = cross(axis, (pose[9] - com[0], pose[10] - com[1], pose[11] - com[2]))
-        shift = (shift[0] + more * swing[0], shift[1] + more * swing[1], shift[2] + more * swing[2])
-        v[n] += more
-        t.acceleration[n] += more / t.h
+        shift = (shift[0] + change * swing[0], shift[1] + change * swing[1], shift[2] + change * swing[2])
+        v[n] += change
+        t.acceleration[n] += change / t.h
     for i in range(f.linear):
-        more = way = 0.0
+        change = way = 0.0
         for a in range(3):
-            more += S[i, a] * shift[a]
+            change += S[i, a] * shift[a]
             way += S[i, a] * (f.place[a] - com[a])
-        v[i] += more
-        t.acceleration[i] += more / t.h
+        v[i] += change
+        t.acceleration[i] += change / t.h
         q[i] += way
 
 
 class Airborne:
-    """Takes the steps of a robot in flight.
+    """Take the steps of a robot in flight.
 
     Args:
         robot: The robot.
-        tree, stops, loops: Of its dynamics.
-        com: (3,) its centre of mass where a step begins [m], live.
+        tree, stops, loops: Those of its dynamics.
+        com: (3,) live array with its centre of mass at the beginning of a step [m].
 
     Attributes:
-        flight: What a step fills for it.
+        flight: State of flight and required momentum, filled by every step.
     """
 
     def __init__(self, robot: Robot, tree: Tree, stops: Stops, loops: Loops, com: Array) -> None:
@@ -414,22 +415,22 @@ class Airborne:
         self._correct = ready(_correct, self._boxed, vector, vector)
 
     def fly(self, q: Array, v: Array, tau_joint: Array) -> float:
-        """Take the step from (q, v), (nq,) and (nv,), which was found to be one in flight, under the torques (nu,).
+        """Take a step in flight from (q, v), (nq,) and (nv,), under the torques (nu,).
 
         Returns:
-            As :meth:`bipedsim.dynamics.Dynamics.step`.
+            The largest velocity; if it is not finite or reaches ``SPEED_LIMIT``, ``v`` stays unchanged.
         """
         return self._fly(self._boxed, q, v, tau_joint)
 
     def correct(self, q: Array, v: Array) -> bool:
-        """Correct the end (q, v) of a step in place, (nq,) and (nv,); return whether the attitude was found."""
+        """Correct the end (q, v) of a step in place, (nq,) and (nv,); return whether the attitude converged."""
         return self.flight.linear == 0 or self._correct(self._boxed, q, v)
 
 
 def _root(robot: Robot) -> tuple[int, int, int]:
-    """Return how many of the first velocities move the whole robot along axes and turn it, and the last joint of them.
+    """Return how many first velocities translate the whole robot, how many rotate it, and the joint of the last one.
 
-    Nothing but gravity and pushes acts on it along these: they have no drive, friction, inertia of a drive, or limits.
+    These velocities have no actuator, friction, reflected inertia or limits, so only gravity and pushes act along them.
     """
     model = robot.model
     if any(UNIVERSE in loop.joints for loop in robot.loops):
@@ -438,9 +439,9 @@ def _root(robot: Robot) -> tuple[int, int, int]:
         return 3, 3, 1
     data = model.createData()
     J = pin.computeJointJacobians(model, data, pin.neutral(model)).reshape(6, model.nv)
-    found: list[np.ndarray[Any, Any]] = []
+    axes: list[np.ndarray[Any, Any]] = []
     for j in range(1, model.njoints):
-        n = len(found)
+        n = len(axes)
         i, limits = (
             model.idx_vs[j],
             (model.lowerPositionLimit[model.idx_qs[j]], model.upperPositionLimit[model.idx_qs[j]]),
@@ -451,10 +452,10 @@ def _root(robot: Robot) -> tuple[int, int, int]:
         if acts or not carries or any(model.inertias[k].mass > 0.0 for k in range(1, j)):
             break
         slides, axis = not J[3:, i].any(), J[:3, i]
-        if slides and np.abs([other @ axis for other in found]).max(initial=0.0) < ROUNDED:
-            found.append(axis)
+        if slides and np.abs([earlier @ axis for earlier in axes]).max(initial=0.0) < ROUNDED:
+            axes.append(axis)
             continue
-        if n == 2 and not slides and np.abs([other @ J[3:, i] for other in found]).max() < ROUNDED:
+        if n == 2 and not slides and np.abs([earlier @ J[3:, i] for earlier in axes]).max() < ROUNDED:
             return 2, 1, j
         break
-    return len(found), 0, len(found)
+    return len(axes), 0, len(axes)

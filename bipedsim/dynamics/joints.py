@@ -1,11 +1,11 @@
-"""A kinematic tree in flat arrays: where its bodies are, and how they move.
+"""Kinematic tree in flat arrays: poses, velocities and accelerations of its bodies.
 
-What pinocchio knows of a model is copied once, joint by joint; compiled code then needs no call of a library in a step.
+The model is copied from pinocchio once, joint by joint. Compiled code then calls no library during a step.
 
-Motions, forces and inertias of all bodies are taken along the axes of the world at one and the same point, so that
-those of neighbours add as they are (Featherstone, "Rigid Body Dynamics Algorithms", 2008, section 5.3, in absolute
-coordinates). The point is where the root is now, and not the origin of the world, where a robot that has walked a
-hundred metres would lose four digits.
+Motions, forces and inertias of all bodies refer to one common point and to the world axes. Those of neighbouring
+bodies therefore add without a transformation (Featherstone, "Rigid Body Dynamics Algorithms", 2008, section 5.3, in
+absolute coordinates). The common point is the current position of the root. With the world origin instead, a robot
+that has walked a hundred metres would lose four digits.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers, Three, act, assign, cross, entry, kernel, turn, zeros_of
 
 FLOATS, TURNS_X, TURNS_Y, TURNS_Z, TURNS, SLIDES = range(6)
-"""Kinds of joints: free-flyer; revolute about an axis of its frame, or any other one; prismatic."""
+"""Kinds of joints: free-flyer; revolute about the x, y or z axis of its frame, or about any other axis; prismatic."""
 UNIVERSE = 0
 _ALIGNED = {"X": TURNS_X, "Y": TURNS_Y, "Z": TURNS_Z}
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
 class Joints(NamedTuple):
-    """The joints j of a model with their bodies, nv velocities in all; joint 0 is the world.
+    """Store the joints j of a model and their bodies, with nv velocities in total; joint 0 is the world.
 
     Attributes:
-        order: (n,) the joints that are looked at, each behind its parent.
-        parent, kind, idx_q, idx_v: (joints,) what each hangs on and is, and where its coordinates begin.
-        axis: (joints, 3) of revolute and prismatic joints, in their frames.
-        placement: (joints, 12) the frame of the joint at rest in that of its parent: rotation, column after column,
-            then translation [m].
-        mass, lever, inertia: (joints,), (joints, 3), (joints, 6) of the bodies: [kg], centre of mass in the frame of
-            the joint [m], and inertia about it along the axes of that frame, xx xy yy xz yz zz [kg.m^2].
+        order: (n,) joints that are evaluated, each after its parent.
+        parent, kind, idx_q, idx_v: (joints,) parent, kind, and first index in q and in v of each joint.
+        axis: (joints, 3) axes of revolute and prismatic joints, in the joint frames.
+        placement: (joints, 12) pose of the joint frame in its parent's frame at zero joint position: rotation, column
+            after column, then translation [m].
+        mass, lever, inertia: (joints,), (joints, 3), (joints, 6) of the bodies: mass [kg], centre of mass in the joint
+            frame [m], and inertia about it along the axes of that frame, xx xy yy xz yz zz [kg.m^2].
         gravity: (3,) [m/s^2].
-        poses: (joints, 12) of the joints in the world, as ``placement``.
-        origin: (3,) the point of the world at which motions are taken [m].
-        S: (nv, 6) motion of each velocity, linear first.
-        twists, accelerations: (joints, 6) velocity, and spatial acceleration less gravity, linear first.
+        poses: (joints, 12) of the joints in the world, in the format of ``placement``.
+        origin: (3,) reference point of all motions, in the world [m].
+        S: (nv, 6) motion axis of each velocity, linear first.
+        twists, accelerations: (joints, 6) velocity, and spatial acceleration minus gravity, linear first.
     """
 
     order: Integers
@@ -64,17 +64,17 @@ class Joints(NamedTuple):
 
     @classmethod
     def of_model(cls, model: pin.Model, needed: Collection[int] | None = None) -> Joints:
-        """Return the joints of a model as it is now.
+        """Copy the joints of a model with its current values.
 
         Args:
-            model: Its joints are a free-flyer at most, revolute and prismatic.
-            needed: Joints that are looked at, with those that carry them; all by default.
+            model: Its joints may be free-flyers, revolute or prismatic.
+            needed: Joints that are evaluated, together with their ancestors; all by default.
 
         Raises:
             ConfigError: A joint is of another kind.
         """
         which = range(1, model.njoints) if needed is None else {j for i in needed for j in model.supports[i] if j}
-        made: Joints = zeros_of(
+        joints: Joints = zeros_of(
             cls,
             {"J": model.njoints, "v": model.nv},
             order=np.array(sorted(which), dtype=np.int64),
@@ -84,15 +84,15 @@ class Joints(NamedTuple):
             idx_v=np.array(list(model.idx_vs), dtype=np.int64),
             gravity=np.array(model.gravity.linear),
         )
-        made.poses[UNIVERSE, [0, 4, 8]] = 1.0
-        made.accelerations[UNIVERSE, :3] = -made.gravity
+        joints.poses[UNIVERSE, [0, 4, 8]] = 1.0
+        joints.accelerations[UNIVERSE, :3] = -joints.gravity
         for j in range(1, model.njoints):
-            made.kind[j], made.axis[j] = _read(model, j)
+            joints.kind[j], joints.axis[j] = _read(model, j)
             place, body = model.jointPlacements[j], model.inertias[j]
-            made.placement[j, :9], made.placement[j, 9:] = place.rotation.T.reshape(-1), place.translation
-            made.mass[j], made.lever[j] = body.mass, body.lever
-            made.inertia[j] = body.inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
-        return made
+            joints.placement[j, :9], joints.placement[j, 9:] = place.rotation.T.reshape(-1), place.translation
+            joints.mass[j], joints.lever[j] = body.mass, body.lever
+            joints.inertia[j] = body.inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+        return joints
 
 
 def _read(model: pin.Model, j: int) -> tuple[int, tuple[float, float, float]]:
@@ -103,7 +103,7 @@ def _read(model: pin.Model, j: int) -> tuple[int, tuple[float, float, float]]:
     if name[:1] in "RP" and name[1:] in _AXES:
         return _ALIGNED[name[1]] if name[0] == "R" else SLIDES, _AXES[name[1]]
     if name in ("RevoluteUnaligned", "PrismaticUnaligned"):
-        # Of a joint that does not move, the motion is the axis.
+        # The motion subspace S of such a joint is its axis.
         data = model.joints[j].createData()
         model.joints[j].calc(data, np.zeros(model.nq), np.zeros(model.nv))
         x, y, z = np.asarray(data.S).reshape(6)[3:] if name[0] == "R" else np.asarray(data.S).reshape(6)[:3]
@@ -116,7 +116,7 @@ def _read(model: pin.Model, j: int) -> tuple[int, tuple[float, float, float]]:
 
 @kernel
 def locate(s: Joints, j: int, q: Array) -> None:
-    """Fill the pose of joint ``j`` at ``q`` (nq,); that of its parent is there."""
+    """Fill the world pose of joint ``j`` at ``q`` (nq,); the pose of its parent must be filled already."""
     above, place, pose, kind = s.poses[s.parent[j]], s.placement[j], s.poses[j], s.kind[j]
     x = turn(above, (place[0], place[1], place[2]))
     y = turn(above, (place[3], place[4], place[5]))
@@ -167,7 +167,7 @@ def _along(x: Three, y: Three, z: Three, p: Three, r: Three) -> Three:
 
 @kernel
 def _swing(a: Three, b: Three, cosine: float, sine: float) -> tuple[Three, Three]:
-    """Return two axes after a turn from the first towards the second."""
+    """Return two axes after a rotation from the first towards the second."""
     return (
         (cosine * a[0] + sine * b[0], cosine * a[1] + sine * b[1], cosine * a[2] + sine * b[2]),
         (cosine * b[0] - sine * a[0], cosine * b[1] - sine * a[1], cosine * b[2] - sine * a[2]),
@@ -176,7 +176,7 @@ def _swing(a: Three, b: Three, cosine: float, sine: float) -> tuple[Three, Three
 
 @kernel
 def _about(axis: Three, a: Three, part: float, cosine: float, sine: float) -> Three:
-    """Return the vector a, of which ``part`` is along ``axis``, after a turn about it (Rodrigues)."""
+    """Return vector ``a`` after a rotation about ``axis`` (Rodrigues); ``part`` is the component of a along it."""
     b, rest = cross(axis, a), (1.0 - cosine) * part
     return (
         cosine * a[0] + sine * b[0] + rest * axis[0],
@@ -187,7 +187,7 @@ def _about(axis: Three, a: Three, part: float, cosine: float, sine: float) -> Th
 
 @kernel
 def place(s: Joints, q: Array) -> None:
-    """Fill the poses of the joints, and ``origin``, at ``q`` (nq,)."""
+    """Fill the poses of the joints and ``origin`` at ``q`` (nq,)."""
     for n in range(s.order.shape[0]):
         locate(s, s.order[n], q)
     for a in range(3):
@@ -196,13 +196,13 @@ def place(s: Joints, q: Array) -> None:
 
 @entry
 def place_joints(joints: Any, q: Array) -> None:
-    """Do as :func:`place` with a box of joints."""
+    """Call :func:`place` for a packed argument struct of joints."""
     place(joints.arrays, q)
 
 
 @kernel
 def span(s: Joints, j: int) -> None:
-    """Fill the motions ``S`` of the velocities of joint ``j``, which is in its place."""
+    """Fill the motion axes ``S`` of the velocities of joint ``j``; its pose must be filled already."""
     pose, i = s.poses[j], s.idx_v[j]
     p = (pose[9] - s.origin[0], pose[10] - s.origin[1], pose[11] - s.origin[2])
     if s.kind[j] == FLOATS:
@@ -222,7 +222,7 @@ def span(s: Joints, j: int) -> None:
 
 @kernel
 def move(s: Joints, j: int, v: Array) -> None:
-    """Fill twist and acceleration of joint ``j`` at constant joint velocities ``v`` (nv,)."""
+    """Fill the twist and the acceleration of joint ``j`` at constant joint velocities ``v`` (nv,)."""
     above, twist, acceleration = s.parent[j], s.twists[j], s.accelerations[j]
     ux = uy = uz = wx = wy = wz = 0.0
     for i in range(s.idx_v[j], s.idx_v[j] + (6 if s.kind[j] == FLOATS else 1)):
@@ -235,19 +235,19 @@ def move(s: Joints, j: int, v: Array) -> None:
         wz += S[5] * speed
     u, w = (ux, uy, uz), (wx, wy, wz)
     before = s.twists[above]
-    # A joint's motion is fixed in its body, with which it goes round.
-    one, two = cross(before[3:], u), cross(before, w)
-    three = cross(before[3:], w)
+    # The motion axis is fixed in the body and rotates with it, hence the velocity product terms.
+    w_cross_u, v_cross_w = cross(before[3:], u), cross(before, w)
+    w_cross_w = cross(before[3:], w)
     for a in range(3):
         twist[a] = before[a] + u[a]
         twist[3 + a] = before[3 + a] + w[a]
-        acceleration[a] = s.accelerations[above, a] + one[a] + two[a]
-        acceleration[3 + a] = s.accelerations[above, 3 + a] + three[a]
+        acceleration[a] = s.accelerations[above, a] + w_cross_u[a] + v_cross_w[a]
+        acceleration[3 + a] = s.accelerations[above, 3 + a] + w_cross_w[a]
 
 
 @kernel
 def accelerate(s: Joints, j: int, a: Array) -> None:
-    """Add to the acceleration of joint ``j`` what its own velocities gain: ``a`` (nv,)."""
+    """Add the contribution of the joint accelerations ``a`` (nv,) of joint ``j`` to its spatial acceleration."""
     acceleration = s.accelerations[j]
     for i in range(s.idx_v[j], s.idx_v[j] + (6 if s.kind[j] == FLOATS else 1)):
         for r in range(6):

@@ -1,9 +1,9 @@
-"""When a vertex lands within a step: what is left out of a first solve, and at which share of the step it arrives.
+"""Detection of touchdowns within a step: the time of impact, and the vertices that a solve ignores.
 
-A step of time stepping closes a gap by a velocity that just reaches the ground at the end of the step, and stops what
-is left in the next one: two impacts of which neither has the velocity of the body, an error of first order in h at
-every landing. A step in which a vertex arrives is therefore solved in three parts (:class:`bipedsim.sim.steps`): up
-to the arrival without that vertex, the impact alone, and from there to the end.
+Plain time stepping closes a gap with a velocity that just reaches the ground at the end of the step. The remaining
+velocity is stopped in the next step. Neither of these two impacts has the velocity of the body, which is an error of
+first order in h at every touchdown. A step with a touchdown is therefore solved in three parts
+(:mod:`bipedsim.sim.steps`): without the vertex until the touchdown, the impact alone, and the rest of the step.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from bipedsim.dynamics.projection import Projection
 from bipedsim.numerics import Array, Integers, kernel, point_velocity
 
 APART = 1e-9
-"""A vertex this far above the ground [m] may land."""
+"""Minimum height of a vertex above the ground [m] for a touchdown; a lower vertex is in contact already."""
 TOUCHING = 1e-5
-"""A vertex that is no farther above the ground [m] takes part in the impact of others."""
+"""Maximum height of a vertex above the ground [m] at which it takes part in the impact of other vertices."""
 RESTING = 1e-6
-"""The same in an impact of joints at their stops: what contacts may be off at rest."""
+"""The same in an impact at joint limits: the tolerance of a resting contact [m]."""
 SLOW = 0.5
-"""A vertex that arrives with less than what gravity adds in so many steps is put down within the step."""
+"""Speed below which a touchdown is no separate impact, as a multiple of the speed that gravity adds in one step."""
 OUT_OF_REACH = 1e3
-"""Height [m] that leaves a vertex out of a solve."""
+"""Height [m] that is added to a vertex to exclude it from a solve."""
 TOGETHER = 0.1
-"""Vertices that arrive within this share of a step arrive at once."""
+"""Fraction of a step within which touchdowns are treated as simultaneous."""
 NEVER = 2.0
 LAST = 1.0 - 1e-6
-"""Share of the step at which a vertex or a joint arrives at the latest, so that something is left of the step."""
+"""Latest time of an impact as a fraction of the step, so that the rest of the step is not empty."""
 
 
 class Landing(NamedTuple):
-    """Which vertices may land in a step, and when the first one does.
+    """Store the vertices that may touch down in a step, and the time of the first touchdown.
 
     Attributes:
-        slow: Speed [m/s] below which a vertex is put down and does not land.
-        lifted: (1,) how many vertices the first solve leaves out.
-        arrival: (K, N) share of the step at which each of them arrives, else ``NEVER``. share: (1,) the first of these,
-            ``LAST`` at most.
-        together: (1,) vertices that arrive up to this share of the step take part in the impact. touching: (1,) so do
-            those no farther above the ground [m].
-        lag: (1,) by which share of a step the velocities are behind the positions: half a step, as that is what a
-            semi-implicit step makes of them; nothing in flight, whose steps are corrected for it.
+        slow: Speed [m/s] below which a touchdown is not a separate impact.
+        lifted: (1,) number of vertices that the first solve excludes.
+        arrival: (K, N) fraction of the step at which each of them touches down, else ``NEVER``. share: (1,) the
+            earliest of these, at most ``LAST``.
+        together: (1,) vertices that touch down up to this fraction of the step take part in the impact. touching: (1,)
+            vertices up to this height above the ground [m] take part as well.
+        lag: (1,) delay of the velocities behind the positions, as a fraction of a step. It is half a step after a
+            semi-implicit step, and zero in flight, where the steps are corrected for it.
     """
 
     slow: float
@@ -57,7 +57,7 @@ class Landing(NamedTuple):
 
 @kernel
 def lift(p: Projection, a: Landing, h: float) -> None:
-    """Lift the vertices that may land in this step, and lower all others."""
+    """Exclude the vertices that may touch down in this step from the solve, and include all others."""
     a.lifted[0] = 0
     for k in range(p.n_vertices.shape[0]):
         for i in range(p.n_vertices[k]):
@@ -75,7 +75,7 @@ def lift(p: Projection, a: Landing, h: float) -> None:
 
 @kernel
 def touch(p: Projection, a: Landing) -> None:
-    """Lift the vertices that have no part in the impact: those that arrive later, and what is above the ground."""
+    """Exclude the vertices that take no part in the impact: those that touch down later or are above the ground."""
     for k in range(p.n_vertices.shape[0]):
         for i in range(p.n_vertices[k]):
             when = a.arrival[k, i]
@@ -86,10 +86,10 @@ def touch(p: Projection, a: Landing) -> None:
 
 @kernel
 def arrives(p: Projection, a: Landing, h: float, impulse: Array) -> bool:
-    """Whether a lifted vertex reaches the ground under the ``impulse`` (K, 6) of the others; lower all of them.
+    """Return whether an excluded vertex touches down under the ``impulse`` (K, 6) of the others; include all again.
 
-    Where one does, fill ``share`` and ``lag``: positions go with the velocity in the middle of the way, and
-    velocities that are behind are half a step older.
+    If one does, the function fills ``share``, ``together``, ``touching`` and ``lag``. The displacement follows the
+    velocity at its midpoint; velocities with a lag are half a step older.
     """
     carried = False
     for k in range(impulse.shape[0]):

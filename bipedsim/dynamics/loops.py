@@ -1,16 +1,17 @@
-"""Closed chains: rows that are always there, eliminated before stops and contact act (:mod:`.rows`).
+"""Closed kinematic chains: permanent constraints, eliminated before joint limits and contact (:mod:`.rows`).
 
-A loop holds a frame of one body to a frame of another one. Its error is where the second frame is as the first one sees
-it, e = R1^T (p2 - p1), and of a weld its turn as well; its rows are the velocities of both bodies at one and the same
-point, p2, along the axes of the first frame. So joints that carry both bodies have no part in it, and what holds a loop
-together is internal to the robot, exactly.
+A loop attaches a frame of one body to a frame of another body. Its error is the position of the second frame relative
+to the first, e = R1^T (p2 - p1); a weld also has a rotation error. Its rows are the relative velocity of both bodies at
+the same point, p2, along the axes of the first frame. Joints that carry both bodies therefore do not appear in the
+rows, and the forces of a loop are exactly internal to the robot.
 
-Velocities of a semi-implicit step are those of half a step ago. A way that stays on the curve on which loops are
-closed, as positions go with the velocity after the step, has e(q (+) h v+) = 0: the velocity is tangent in the middle
-of the way, which is that of SHAKE (Ryckaert, Ciccotti and Berendsen, "Numerical integration of the cartesian equations
-of motion of a system with constraints", J. Comput. Phys. 23, 1977), a leapfrog. To second order it is
-G v+ = -h/2 k, with k = G' v, the acceleration of the loop at constant joint velocities. What is left, of third order in
-h, is taken from the configuration alone, after the step, by Newton's method in the metric of the kinetic energy.
+The velocities of a semi-implicit step have a lag of half a step. Positions follow the velocity after the step, so the
+loops stay closed if e(q (+) h v+) = 0. The velocity is then tangent to the constraint at the midpoint of the
+displacement. This is SHAKE (Ryckaert, Ciccotti and Berendsen, "Numerical integration of the cartesian equations of
+motion of a system with constraints", J. Comput. Phys. 23, 1977), a leapfrog method. To second order the condition is
+G v+ = -h/2 k, with k = G' v, the acceleration of the loop at constant joint velocities. The remaining error is of third
+order in h. It is removed from the configuration alone, after the step, by Newton's method in the metric of the kinetic
+energy.
 """
 
 from __future__ import annotations
@@ -43,28 +44,28 @@ from bipedsim.numerics import (
 )
 
 SHUT = 1e-13
-"""Largest error [m or rad] of a loop that is left after a step."""
+"""Largest error [m or rad] of a loop after a step."""
 ITERATIONS = 10
 NOISE = 1e-13
-"""A velocity that is such a share of the terms that it is made of is none."""
+"""A velocity that is at most this fraction of its terms counts as zero."""
 
 
 class Loops(NamedTuple):
-    """The loops of a robot: L loops of M rows in all, over nv velocities.
+    """Store the closed chains of a robot: L loops with M rows in total, over nv velocities.
 
     Attributes:
         first, second: (L,) joints that carry the two frames, 0 for the world.
-        first_R, first_p, second_R, second_p: (L, 3, 3), (L, 3) the frames in them.
-        size: (L,) rows of each, 3 or 6. The turn of a weld comes first: where bodies turn about the point that is held,
-            its place says nothing, but for rounding.
+        first_R, first_p, second_R, second_p: (L, 3, 3), (L, 3) poses of the frames in these joints.
+        size: (L,) rows of each, 3 or 6. The rotation of a weld comes first: if the bodies rotate about the attached
+            point, its position rows are zero except for rounding.
         first_chain, second_chain: (L, D) velocities that move one of the bodies and not the other.
-        first_length, second_length: (L,) how many these are.
-        rows: (M, nv) g of the last part of a step, which change the error by g v in time.
-        error: (M,) of the loops where it began [m, rad]. bias: (M,) G' v [m/s^2, rad/s^2].
+        first_length, second_length: (L,) number of these velocities.
+        rows: (M, nv) rows g of the last part of a step; g v is the rate of the error.
+        error: (M,) of the loops at the beginning of this part [m, rad]. bias: (M,) G' v [m/s^2, rad/s^2].
         impulse: (M,) of the loops on their second bodies in it, along the axes of the first frame [N.s, N.m.s].
-        ahead: (1,) time from where the part began to the moment at which the velocity after it is tangent [s].
-        axes, other: (3, 3) work.
-        change: (nv,) of the configuration that closes the loops.
+        ahead: (1,) time from the beginning of the part until the velocity after it is tangent to the constraint [s].
+        axes, other: (3, 3) work arrays.
+        change: (nv,) change of the configuration that closes the loops.
     """
 
     first: Integers
@@ -89,9 +90,9 @@ class Loops(NamedTuple):
 
     @classmethod
     def of_robot(cls, loops: Sequence[Loop], model: pin.Model) -> Loops:
-        """Return the loops of a robot with this model."""
+        """Make the loops of a robot with this model."""
         chains = [[_moving(model, joint) for joint in loop.joints] for loop in loops]
-        found = zeros_of(
+        arrays = zeros_of(
             cls,
             {"L": len(loops), "M": sum(loop.size for loop in loops), "D": model.nv, "v": model.nv},
             first=np.array([loop.joints[0] for loop in loops], dtype=np.int64),
@@ -104,23 +105,23 @@ class Loops(NamedTuple):
         )
         for k, (one, two) in enumerate(chains):
             for chain, length, mine, other in (
-                (found.first_chain, found.first_length, one, two),
-                (found.second_chain, found.second_length, two, one),
+                (arrays.first_chain, arrays.first_length, one, two),
+                (arrays.second_chain, arrays.second_length, two, one),
             ):
                 own = [i for i in mine if i not in other]
                 chain[k, : len(own)] = own
                 length[k] = len(own)
-        return found
+        return arrays
 
 
 def _moving(model: pin.Model, joint: int) -> list[int]:
-    """Return the velocities (n,) that move a joint of the model, from the root on."""
+    """Return the indices of the velocities that move a joint of the model, from the root on."""
     return [i for j in model.supports[joint] if j for i in range(model.idx_vs[j], model.idx_vs[j] + model.nvs[j])]
 
 
 @kernel
 def _find_errors(o: Loops, poses: Array) -> None:
-    """Fill the errors of all loops, of bodies at ``poses`` (joints, 12)."""
+    """Fill the errors of all loops for bodies at ``poses`` (joints, 12)."""
     n = 0
     for k in range(o.size.shape[0]):
         first, second = poses[o.first[k]], poses[o.second[k]]
@@ -129,7 +130,7 @@ def _find_errors(o: Loops, poses: Array) -> None:
         if o.size[k] == 6:
             turn_axes(second, o.second_R[k], o.other)
             for a in range(3):
-                # The turn of small errors: half of the difference between rotation and transpose.
+                # For small errors, the rotation vector is half the difference between the matrix and its transpose.
                 b, c = (a + 1) % 3, (a + 2) % 3
                 total = 0.0
                 for i in range(3):
@@ -144,7 +145,7 @@ def _find_errors(o: Loops, poses: Array) -> None:
 
 @kernel
 def _fill_rows(o: Loops, k: int, n: int, chain: Array, length: int, sign: float, at: Array, J_rows: Array) -> None:
-    """Add the motion of one of the bodies of loop ``k`` to its rows, from ``n`` on: at the point ``at`` (3,)."""
+    """Add the motion of one body of loop ``k`` at the point ``at`` (3,) to its rows, which begin at ``n``."""
     for d in range(length):
         i, m = chain[d], n
         column = J_rows[i]
@@ -163,7 +164,7 @@ def _fill_rows(o: Loops, k: int, n: int, chain: Array, length: int, sign: float,
 
 @kernel
 def _find_bias(o: Loops, k: int, n: int, t: Tree) -> None:
-    """Fill how loop ``k``, whose rows begin at ``n``, is accelerated at constant joint velocities."""
+    """Fill the acceleration of loop ``k``, whose rows begin at ``n``, at constant joint velocities."""
     twist, rate = t.twists[o.first[k]], t.accelerations[o.first[k]]
     twist2, rate2 = t.twists[o.second[k]], t.accelerations[o.second[k]]
     if o.size[k] == 6:
@@ -178,17 +179,17 @@ def _find_bias(o: Loops, k: int, n: int, t: Tree) -> None:
 
 @kernel
 def hold_loops(o: Loops, t: Tree, p: Projection, v: Array, part: int, aloft: bool) -> None:
-    """Eliminate the loops, as the first rows of ``t``, in this part of a step; after its projection.
+    """Eliminate the loops, as the first rows of ``t``, from this part of a step; call after its projection.
 
     Args:
         o, t, p: See :class:`Loops`, :class:`Tree` and :class:`Projection`.
-        v: (nv,) where the part begins.
-        part: Of the step.
-        aloft: Whether the robot was in flight in the step before, and so probably is in this one.
+        v: (nv,) at the beginning of the part.
+        part: Part of the step.
+        aloft: Whether the previous step was in flight, so that this one probably is as well.
     """
     _find_errors(o, t.poses)
-    # In an impact the velocity is that of its moment; in the rest after it, of forces within the step and in flight, it
-    # is that of where the part ends, and not of half a step before.
+    # In an impact, the velocity belongs to the time of impact. In the rest of a step, with forces within the step and
+    # in flight, it belongs to the end of the part. Otherwise it has a lag of half a step.
     at_end = part in (Part.WITHIN, Part.REST) or aloft
     fill_loops(o, t, v, 0.0 if part == Part.IMPACT else t.h if at_end else 0.5 * t.h)
     keep_whole(t, p)
@@ -197,7 +198,7 @@ def hold_loops(o: Loops, t: Tree, p: Projection, v: Array, part: int, aloft: boo
 
 @kernel
 def fill_loops(o: Loops, t: Tree, v: Array, ahead: float) -> None:
-    """Make the loops the first rows of ``t``, orthonormal ones; after :func:`bipedsim.dynamics.tree.factor`.
+    """Fill the first rows of ``t`` with the loops, orthonormalised; call after :func:`bipedsim.dynamics.tree.factor`.
 
     Args:
         o, t: See :class:`Loops` and :class:`Tree`.
@@ -234,16 +235,17 @@ def fill_loops(o: Loops, t: Tree, v: Array, ahead: float) -> None:
 
 @kernel
 def read_loops(o: Loops, t: Tree) -> None:
-    """Take in the impulses of the loops from the rows."""
+    """Read the impulses of the loops from the rows."""
     for m in range(o.impulse.shape[0]):
         o.impulse[m] = t.rows.impulse[m]
 
 
 @kernel
 def meet(o: Loops, t: Tree, wanted: Array, scale: float) -> None:
-    """Fill ``change`` with the smallest x that has G x = ``scale`` times ``wanted`` (M,), and leaves stops that carry.
+    """Fill ``change`` with the smallest x that satisfies G x = ``scale`` times ``wanted`` (M,).
 
-    It is the smallest in the metric of the kinetic energy. Rows are those of the last part of a step.
+    It is the smallest in the metric of the kinetic energy, and leaves joints at active limits unchanged. The rows are
+    those of the last part of a step.
     """
     r, x = t.rows, o.change
     for i in range(x.shape[0]):
@@ -252,10 +254,10 @@ def meet(o: Loops, t: Tree, wanted: Array, scale: float) -> None:
         if r.R[n, n] == 0.0:
             r.shift[n] = 0.0
             continue
-        lacks = scale * wanted[n] if n < wanted.shape[0] else 0.0
+        deficit = scale * wanted[n] if n < wanted.shape[0] else 0.0
         for m in range(n):
-            lacks -= r.R[m, n] * r.shift[m]
-        r.shift[n] = lacks / r.R[n, n]
+            deficit -= r.R[m, n] * r.shift[m]
+        r.shift[n] = deficit / r.R[n, n]
         for i in range(x.shape[0]):
             x[i] += r.Q[n, i] * r.shift[n]
     for i in range(x.shape[0]):
@@ -269,8 +271,8 @@ def meet(o: Loops, t: Tree, wanted: Array, scale: float) -> None:
 def _shut(loops: Any, tree: Any, poses: Array) -> float:
     """Fill ``change``, which closes the loops at ``poses`` (joints, 12); return the largest error [m or rad].
 
-    It is the least one in the metric of the kinetic energy where the last part of a step began, and leaves joints that
-    stand at their stops.
+    The change is the smallest in the metric of the kinetic energy at the beginning of the last part of a step. It
+    leaves joints at active limits unchanged.
     """
     o, t = loops.arrays, tree.arrays
     _find_errors(o, poses)
@@ -284,11 +286,11 @@ def _shut(loops: Any, tree: Any, poses: Array) -> float:
 
 
 class Closing:
-    """Closes the loops of a robot after its steps.
+    """Close the loops of a robot after each step.
 
     Args:
-        model: Of the robot.
-        loops, tree: Of its dynamics.
+        model: Model of the robot.
+        loops, tree: Loops and tree of its dynamics.
 
     Attributes:
         failed: Whether the last call left a loop open.
@@ -302,10 +304,10 @@ class Closing:
         self._poses = live_poses(self._data, model.njoints)
 
     def closed(self, q: Array) -> Array:
-        """Return ``q`` (nq,), which the last part of a step leads to, with the loops closed.
+        """Return ``q`` (nq,), the configuration at the end of the last part of a step, with the loops closed.
 
-        A part has left less than the third power of the step; Newton's method with the rows of its beginning needs one
-        or two iterations.
+        The error after a part is of third order in h. Newton's method with the rows of the beginning of the part
+        therefore needs one or two iterations.
         """
         self.failed = True
         for _ in range(ITERATIONS):

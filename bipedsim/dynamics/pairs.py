@@ -1,4 +1,4 @@
-"""Links that may touch each other: capsules, pair by pair as robot.yaml asks for it."""
+"""Self-collision of the links that robot.yaml lists: pairs of capsules."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from bipedsim.numerics import Array, Flags, Integers, act, kernel, point_velocit
 
 Point = tuple[float, float, float]
 ROUND = ("sphere", "capsule", "cylinder")
-"""Kinds of shapes that are capsules, or have one in them."""
+"""Kinds of shapes that are capsules or contain one."""
 
 
 class Pairs(NamedTuple):
-    """P pairs of capsules, on bodies a and b.
+    """Store P pairs of capsules.
 
     Attributes:
-        joint: (P, 2) that carries each. ends: (P, 2, 2, 3) of their axes, in the frames of these joints [m]. radius:
-            (P, 2) [m].
-        shape: (P, 2) numbers of their shapes.
-        reach: Capsules farther apart [m] are not near. near: (P,) which pairs are in this part of a step.
+        joint: (P, 2) joint of each capsule. ends: (P, 2, 2, 3) end points of the axes in the frames of these joints
+            [m]. radius: (P, 2) [m].
+        shape: (P, 2) indices of the shapes.
+        reach: Largest distance [m] at which two capsules count as near. near: (P,) whether the pair is near in this
+            part of a step.
     """
 
     joint: Annotated[Integers, "P", 2]
@@ -37,15 +38,15 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of_robot(cls, robot: Robot, shapes: Sequence[Shape], reach: float) -> Pairs:
-        """Return the pairs that the robot has under ``self_collision``, of its ``shapes``; none without shapes.
+        """Make the pairs that robot.yaml lists under ``self_collision``; there are none without ``shapes``.
 
         Raises:
             ConfigError: A link has no shape that is a capsule.
         """
-        found: list[tuple[int, int]] = []
-        for one, two in robot.self_collision if shapes else ():
+        shape_pairs: list[tuple[int, int]] = []
+        for first, second in robot.self_collision if shapes else ():
             sides = []
-            for link in (one, two):
+            for link in (first, second):
                 side = [i for i, s in enumerate(shapes) if s.name == link and s.kind in ROUND]
                 if not side:
                     raise ConfigError(
@@ -53,16 +54,16 @@ class Pairs(NamedTuple):
                         "one under `bodies`"
                     )
                 sides.append(side)
-            found += [(i, j) for i in sides[0] for j in sides[1]]
-        pairs: Pairs = zeros_of(cls, {"P": len(found)}, reach=reach)
-        for p, chosen in enumerate(found):
+            shape_pairs += [(i, j) for i in sides[0] for j in sides[1]]
+        pairs: Pairs = zeros_of(cls, {"P": len(shape_pairs)}, reach=reach)
+        for p, chosen in enumerate(shape_pairs):
             for k, i in enumerate(chosen):
                 shape = shapes[i]
                 pairs.joint[p, k], pairs.shape[p, k] = shape.joint_id, i
                 pairs.ends[p, k, 0], pairs.ends[p, k, 1] = shape.points[0], shape.points[-1]
                 pairs.radius[p, k] = shape.radius + shape.ring
                 if shape.ring > 0.0:
-                    # A cylinder is the capsule within it, as far as it is longer than wide.
+                    # A cylinder is replaced by the largest capsule inside it, if it is longer than wide.
                     middle = 0.5 * (shape.points[0] + shape.points[1])
                     half = 0.5 * float(np.linalg.norm(shape.points[0] - shape.points[1]))
                     share = max(1.0 - shape.ring / half, 0.0)
@@ -72,9 +73,9 @@ class Pairs(NamedTuple):
 
 @kernel
 def closest(pairs: Pairs, t: Tree, p: int) -> tuple[Point, Point, float]:
-    """Return the points of the axes of pair ``p`` that are closest to each other, in the world, and the gap [m].
+    """Return the closest points on the two axes of pair ``p``, in the world, and the gap of the capsules [m].
 
-    Ericson, Real-Time Collision Detection (2005), section 5.1.9.
+    The method is that of Ericson, Real-Time Collision Detection (2005), section 5.1.9.
     """
     one, two = t.poses[pairs.joint[p, 0]], t.poses[pairs.joint[p, 1]]
     a, b = act(one, pairs.ends[p, 0, 0]), act(one, pairs.ends[p, 0, 1])
@@ -103,7 +104,7 @@ def closest(pairs: Pairs, t: Tree, p: int) -> tuple[Point, Point, float]:
 
 @kernel
 def any_pair_near(pairs: Pairs, t: Tree) -> bool:
-    """Note which pairs are near each other; return whether any is."""
+    """Mark the pairs that are near each other in ``pairs.near``; return whether there is any."""
     near = False
     for p in range(pairs.near.shape[0]):
         pairs.near[p] = closest(pairs, t, p)[2] < pairs.reach
@@ -130,7 +131,7 @@ def approach(pairs: Pairs, t: Tree, leaf: Integers, p: int, v: Array, x: Array) 
 
 @kernel
 def any_pair_touches(pairs: Pairs, t: Tree, leaf: Integers, v: Array, span: float) -> bool:
-    """Whether a pair that is near would overlap after ``span`` [s] with the velocity v + t.x of the step."""
+    """Return whether a near pair would overlap after ``span`` [s] with the velocity v + t.x of the step."""
     for p in range(pairs.near.shape[0]):
         if pairs.near[p]:
             gap, speed = approach(pairs, t, leaf, p, v, t.x)

@@ -1,4 +1,4 @@
-"""What the feet see of one step of the dynamics."""
+"""Projection of one step of the dynamics on the feet: the input of every contact model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bipedsim.numerics import Array, Flags, Integers, unlimited, zeros_of
 
 
 class Projection(NamedTuple):
-    """One step of the dynamics as the feet see it; arrays are reused from step to step.
+    """Store the projection of one step of the dynamics on the feet; the arrays are reused in every step.
 
-    K feet, N vertices at most; each foot has the axes (t1, t2, n) of the ground under it; (u, w) is the velocity of
-    the sole origin [m/s] and its angular velocity [rad/s].
+    There are K feet with at most N vertices each. Each foot uses the axes (t1, t2, n) of the ground under it. A
+    velocity (u, w) is that of the sole origin [m/s] and the angular velocity of the sole [rad/s].
 
     Attributes:
         G: (6K, 6K) Delassus matrix J M^-1 J^T.
@@ -25,21 +25,21 @@ class Projection(NamedTuple):
         offsets: (K, N, 3) vertices relative to the sole origin, ground axes [m].
         vertices: (K, N, 2) polygon that can carry load, in the sole frame [m], counter-clockwise: the sole, or the part
             of it that is above the ground.
-        n_vertices: (K,) how many of the N each foot has; none where it is over nothing.
+        n_vertices: (K,) number of vertices of each foot; 0 if there is no ground under it.
         edges: (K, N, 3) edge i as a line: outward unit normal and its offset, a x + b y - c = distance outside [m].
         bias: (6K,) classical acceleration of the sole origin and angular acceleration at constant joint velocities,
             J' v; filled only for models whose forces act within the step.
         mu_static, mu_dynamic: (K,) friction of each foot on the ground under it.
-        changed: (K,) 0 if what is under the foot is what it was in the last step, 1 if the polygon is another, 2 if the
-            plane is.
-        radius: (K,) of a ball around the only vertex [m], 0 for all other feet. Its offset is that of the point where
-            it touches, a radius below the vertex; it rolls, so that no material point of it stays where it touched.
-        previous, n_previous: (K, N, 2), (K,) the polygon of the last step, where it is another.
-        lifted: (K, N) added to the height of a vertex [m]: models leave out one that is lifted, else it is 0.
-        parted: (1,) whether this is the impact or the rest of a step in which something arrived: nobody asks what of
-            the impulse of these parts is impact, so that models need not find out.
+        changed: (K,) change of the ground under the foot since the last step: 0 for none, 1 for another polygon, 2 for
+            another plane.
+        radius: (K,) of the ball around the only vertex [m], 0 for all other feet. The offset of a ball is its contact
+            point, one radius below the vertex. The ball rolls, so the contact point is not fixed to the material.
+        previous, n_previous: (K, N, 2), (K,) the polygon of the last step, if it has changed.
+        lifted: (K, N) height added to a vertex [m]; models ignore a vertex with a positive value, otherwise it is 0.
+        parted: (1,) whether this is the impact or the rest of a divided step. Models then need not separate the
+            impact from the rest of the impulse.
         budget: (1,) operations that the solves of this step may still take; see :mod:`bipedsim.numerics.budget`. It is
-            unlimited, unless whoever takes the steps sets it at the beginning of each.
+            unlimited unless the caller sets it at the beginning of each step.
     """
 
     G: Annotated[Array, "6K", "6K"]
@@ -64,10 +64,10 @@ class Projection(NamedTuple):
 
     @classmethod
     def of_soles(cls, soles: tuple[Sole, ...], capacity: int = 1) -> Projection:
-        """Return a projection for polygons of at least ``capacity`` vertices, the soles filled in and the rest zero."""
+        """Allocate a projection for polygons of at least ``capacity`` vertices; fill in the soles, the rest is zero."""
         vertices, counts = padded_vertices(soles, capacity)
         feet, widest = vertices.shape[:2]
-        found = zeros_of(
+        projection = zeros_of(
             cls,
             {"K": feet, "N": widest},
             rotation=np.tile(np.eye(3), (feet, 1, 1)),
@@ -79,8 +79,8 @@ class Projection(NamedTuple):
             budget=unlimited(),
         )
         for k, sole in enumerate(soles):
-            found.edges[k, : counts[k]] = edge_lines(sole.vertices)
-        return found
+            projection.edges[k, : counts[k]] = edge_lines(sole.vertices)
+        return projection
 
 
 def edge_lines(vertices: Array) -> Array:

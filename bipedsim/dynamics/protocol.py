@@ -1,4 +1,4 @@
-"""The protocol of a step: its parts, its attempts, its outcomes, and what it asks of a contact model."""
+"""Protocol of a physics step: its parts, attempts and outcomes, and the interface of a contact model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bipedsim.numerics import Array, Integers, Kept
 
 
 class Part(IntEnum):
-    """Part of a step that is solved at once.
+    """Name the part of a step that one solve covers.
 
     Attributes:
         WHOLE: The whole step; impacts within it, and flight, are detected.
@@ -30,7 +30,7 @@ class Part(IntEnum):
 
 
 class Attempt(IntEnum):
-    """Attempt to solve a part of a step.
+    """Name an attempt to solve a part of a step.
 
     Attributes:
         FIRST: With the joint limits that are active at the start.
@@ -52,7 +52,7 @@ class Attempt(IntEnum):
 
 
 class Outcome(IntEnum):
-    """Outcome of a step, or of an attempt at a part of one. The velocity changes only if it is TAKEN.
+    """Name the outcome of a step, or of an attempt at a part of one. The velocity changes only if it is TAKEN.
 
     Attributes:
         TAKEN: The step was taken.
@@ -60,10 +60,10 @@ class Outcome(IntEnum):
         DIVERGED: A velocity would not be finite or would reach ``SPEED_LIMIT``; ``Progress.fastest`` has the largest.
         IMPACT: A vertex touches down, or a joint reaches its limit, within the step; ``Landing`` says when.
         FLIGHT: No foot is in contact; :meth:`Dynamics.fly` takes the step.
-        BODY_CONTACT: A body other than a sole would get into the ground or into another body.
-        OTHER_LIMITS: Other joint limits are active than were assumed.
+        BODY_CONTACT: A body other than a sole would penetrate the ground or another body.
+        OTHER_LIMITS: The active joint limits differ from the assumed ones.
         FIRST_LIMITS: The same, in the first attempt near a limit.
-        NO_ANSWER: The parts of a step with an impact have no answer together.
+        NO_ANSWER: The parts of a step with an impact have no consistent solution.
     """
 
     TAKEN = 0
@@ -78,12 +78,12 @@ class Outcome(IntEnum):
 
 
 class MemoryUse(IntEnum):
-    """What has to happen to the state of the contact model.
+    """Name the operation that the caller must apply to the state of the contact model.
 
     Attributes:
-        NOTHING: It stays.
-        STORE: It is stored.
-        RESTORE: It goes back to what was stored.
+        NOTHING: Leave the state as it is.
+        STORE: Store the state.
+        RESTORE: Restore the stored state.
     """
 
     NOTHING = 0
@@ -92,7 +92,7 @@ class MemoryUse(IntEnum):
 
 
 class Progress(NamedTuple):
-    """What an attempt leaves to its caller.
+    """Store the results that an attempt returns to its caller.
 
     Attributes:
         fastest: (1,) largest entry of the velocity after it.
@@ -104,9 +104,9 @@ class Progress(NamedTuple):
 
 
 class Contact(Protocol):
-    """A contact model, as a step uses it.
+    """Describe a contact model, as a step uses it.
 
-    A model whose solve is compiled also has an attribute ``compiled``, a :class:`CompiledContact`: its solve and the
+    A model with a compiled solve also has an attribute ``compiled``, a :class:`CompiledContact`. Its solve and the
     dynamics are then one call, which is 1.3 times as fast.
 
     Attributes:
@@ -131,26 +131,26 @@ class Contact(Protocol):
 
 
 class Coupling(Protocol):
-    """The contacts in addition to those of the feet, as a step uses them; :class:`bipedsim.touch.Touching`."""
+    """Describe the contacts other than those of the feet, as a step uses them; :class:`bipedsim.touch.Touching`."""
 
     def find(self, q: Array, v: Array) -> None:
         """Find the contacts of a step from (q, v), joint limits included."""
         ...
 
     def add_stops(self, q: Array) -> None:
-        """Add the joint limits that the solved step passes, before it is solved again."""
+        """Add the joint limits that the solved step exceeds, before it is solved again."""
         ...
 
     def solve(self, ask: Callable[[], Array]) -> Array:
-        """Solve all contacts together with the contact model, which ``ask()`` calls: (K, 6) on the feet [N.s].
+        """Solve all contacts together with the contact model and return the foot impulses, (K, 6) [N.s].
 
-        The impulses on the robot have to be in ``tree.z`` at the end.
+        ``ask()`` calls the contact model. At the end, ``tree.z`` must include the other impulses on the robot.
         """
         ...
 
 
 class CompiledContact(NamedTuple):
-    """A contact model for compiled code.
+    """Describe a contact model to compiled code.
 
     Attributes:
         solve: Kernel ``solve(projection, arrays)``, a function of a module; it fills ``impulse`` and ``late``.

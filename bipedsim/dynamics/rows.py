@@ -1,10 +1,11 @@
-"""Velocities that a step fixes before the contact acts: rows g of G v+ = c, eliminated from the dynamics.
+"""Elimination of velocity constraints before the contact acts: rows g of G v+ = c.
 
-With M = L^T L and y = L^-T g^T, a change of velocity x = L^-1 xi fulfils g x = b where y xi = b. Orthonormalised, the
-rows y = R^T Q say what of every xi is decided: xi - Q^T (Q xi - beta) has it right, whatever impulses made xi, and
-differs from it as little as the kinetic energy can tell (Gauss's principle). So the feet are left with the Delassus
-matrix G - (Q Y^T)^T Q Y^T and the free velocities that go with it: what a contact model makes of them, one that knows
-nothing of the rows as well, is exact for both together. The impulses along the rows follow from R lambda = beta - Q xi.
+Let M = L^T L and y = L^-T g^T. A change of velocity x = L^-1 xi satisfies g x = b if and only if y xi = b. The rows
+are orthonormalised as y = R^T Q. For any impulses behind xi, the vector xi - Q^T (Q xi - beta) satisfies the
+constraints. It is the closest such vector in the metric of the kinetic energy (Gauss's principle). The feet therefore
+have the Delassus matrix G - (Q Y^T)^T Q Y^T and the corresponding free velocities. A contact model solves with these
+and needs no knowledge of the rows; the result is exact for contact and constraints together. The impulses along the
+rows follow from R lambda = beta - Q xi.
 """
 
 from __future__ import annotations
@@ -14,23 +15,24 @@ from typing import Annotated, NamedTuple
 from bipedsim.numerics import Array, Integers, kernel
 
 DEPENDENT = 1e-9
-"""A row of which no larger share than this is new says nothing that the rows before it do not say."""
+"""A row is redundant if its part orthogonal to the earlier rows is at most this fraction of its length."""
 
 
 class Rows(NamedTuple):
-    """Rows of fixed velocities, R at most, over nv velocities, for K feet.
+    """Store at most R velocity constraints over nv velocities, for K feet.
 
     Attributes:
-        used: (1,) how many there are in this part of the step; 0 for a step as if there were none.
-        size: (R,) square of the length of y, or of a longer one beside which a row is judged to be new.
+        used: (1,) number of constraints in this part of the step; 0 ignores all of them.
+        size: (R,) squared length of y, or a larger reference value for the test of redundancy.
         Q: (R, nv) in: the rows g; out: the orthonormal rows. R: (R, R) upper triangle of the factor.
-        goal, goal_late: (R,) in: g v after the step, and the mean of g v over its way, where that is another one.
-        beta, beta_late: (R,) the changes to these from what g v is before, along the orthonormal rows.
+        goal, goal_late: (R,) in: required g v after the step, and required mean of g v over the displacement, where
+            the two differ.
+        beta, beta_late: (R,) the required changes of g v to these values, along the orthonormal rows.
         after: (R,) ``goal`` along the orthonormal rows.
         along: (R, 6K) Q Y^T. whole, free: (6K, 6K), (6K,) Delassus matrix and free velocities without the rows.
-        impulse: (R,) along g, that the rows needed: generalised, so [N.m.s] of a revolute joint.
-        shift: (R,) work.
-        given: (1,) kinetic energy that the rows gave, without contact, beside the step without them [J].
+        impulse: (R,) constraint impulses along g: generalised, so [N.m.s] for a revolute joint.
+        shift: (R,) work array.
+        given: (1,) kinetic energy that the rows add without contact, relative to the step without rows [J].
     """
 
     used: Annotated[Integers, 1]
@@ -52,9 +54,10 @@ class Rows(NamedTuple):
 
 @kernel
 def orthonormalise(r: Rows, first: int) -> None:
-    """Make Q of rows y = L^-T g^T orthonormal, by Gram and Schmidt twice over, and fill R, ``after`` and betas.
+    """Orthonormalise the rows y = L^-T g^T in Q by a repeated Gram-Schmidt method; fill R, ``after`` and the betas.
 
-    ``beta`` comes as g v before the step, which is taken off the goals. Rows before the ``first`` are done already.
+    On input, ``beta`` is g v before the step, which is subtracted from the goals. Rows before ``first`` are
+    orthonormal already.
     """
     for n in range(first, r.used[0]):
         y = r.Q[n]
@@ -62,21 +65,21 @@ def orthonormalise(r: Rows, first: int) -> None:
             r.R[m, n] = 0.0
         for _ in range(2):
             for m in range(n):
-                other, share = r.Q[m], 0.0
+                earlier, share = r.Q[m], 0.0
                 for i in range(y.shape[0]):
-                    share += other[i] * y[i]
+                    share += earlier[i] * y[i]
                 r.R[m, n] += share
                 for i in range(y.shape[0]):
-                    y[i] -= share * other[i]
-        left = 0.0
+                    y[i] -= share * earlier[i]
+        remainder = 0.0
         for i in range(y.shape[0]):
-            left += y[i] * y[i]
-        if not left > DEPENDENT * DEPENDENT * r.size[n]:
+            remainder += y[i] * y[i]
+        if not remainder > DEPENDENT * DEPENDENT * r.size[n]:
             r.R[n, n] = r.beta[n] = r.beta_late[n] = r.after[n] = 0.0
             for i in range(y.shape[0]):
                 y[i] = 0.0
             continue
-        r.R[n, n] = left**0.5
+        r.R[n, n] = remainder**0.5
         before = r.beta[n]
         goal, early, late = r.goal[n], r.goal[n] - before, r.goal_late[n] - before
         for m in range(n):
@@ -92,23 +95,23 @@ def orthonormalise(r: Rows, first: int) -> None:
 
 @kernel
 def impose(r: Rows, xi: Array, late: bool) -> None:
-    """Correct ``xi`` (nv,) in place to what the rows want; where it is not the ``late`` one, fill the impulses."""
+    """Correct ``xi`` (nv,) in place so that it satisfies the rows; fill the impulses unless ``late`` is set."""
     beta = r.beta_late if late else r.beta
     for n in range(r.used[0]):
-        lacks = beta[n]
+        deficit = beta[n]
         for i in range(xi.shape[0]):
-            lacks -= r.Q[n, i] * xi[i]
+            deficit -= r.Q[n, i] * xi[i]
         for i in range(xi.shape[0]):
-            xi[i] += r.Q[n, i] * lacks
+            xi[i] += r.Q[n, i] * deficit
         if not late:
-            r.impulse[n] = lacks
+            r.impulse[n] = deficit
     if not late:
         solve_back(r)
 
 
 @kernel
 def solve_back(r: Rows) -> None:
-    """Turn impulses along the orthonormal rows into those along g, in place."""
+    """Convert impulses along the orthonormal rows to impulses along g, in place."""
     for n in range(r.used[0] - 1, -1, -1):
         if r.R[n, n] == 0.0:
             continue

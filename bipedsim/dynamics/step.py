@@ -1,4 +1,4 @@
-"""One projection of the dynamics per step, the contact model on it, and the way back to joint space."""
+"""Dynamics of one robot: project a step on the feet, call the contact model, and convert back to joint space."""
 
 from __future__ import annotations
 
@@ -45,46 +45,49 @@ from bipedsim.numerics import (
 )
 
 TRIES, MANY = 20, 5
-"""Attempts before all sets of the joint limits that were active in one of them are tried, and how many of those limits
-these sets are made of."""
+"""Attempts before the search enumerates sets of joint limits, and largest number of limits that it enumerates.
+
+The sets consist of limits that were active in an earlier attempt."""
 # Compiled functions take plain integers: for members of an IntEnum they would be compiled once more.
 _WHOLE, _WITHIN, _UNSPLIT, _CLOSED = (int(part) for part in (Part.WHOLE, Part.WITHIN, Part.UNSPLIT, Part.CLOSED))
 _FIRST, _OTHER_LIMITS, _FIRST_LIMITS = int(Attempt.FIRST), int(Outcome.OTHER_LIMITS), int(Outcome.FIRST_LIMITS)
 TURN_ON = StopParams(joint_stops=False)
-"""Joints turn on beyond their limits."""
+"""Joints move freely beyond their limits."""
 
 
 class Dynamics:
-    """Projects the dynamics of one robot on its feet, and brings contact impulses back to joint space.
+    """Project the dynamics of one robot on its feet, and convert contact impulses back to joint space.
 
     Args:
-        robot: The robot; its model carries the reflected inertia.
-        ground: What the feet meet.
+        robot: The robot; its model includes the reflected inertia.
+        ground: Ground under the feet.
         physics_dt: Step h [s].
-        stops: What happens at the position limits of joints; by default they turn on beyond them.
-        shapes: Of the robot's bodies, which a step is not taken through the ground with; see :meth:`step`.
+        stops: Behaviour at the position limits of joints; by default joints move freely beyond them.
+        shapes: Collision shapes of the robot's bodies. A step that would move them into the ground is not taken; see
+            :meth:`step`.
 
     Attributes:
-        equations: Of motion, where the step begins.
-        tree, foothold: The joint side of a step, and where the feet stand; refilled by every step.
-        projection: What the contact model sees; refilled by every step.
-        push: (nv,) generalised force besides the joint torques; written by whoever pushes.
+        equations: Equations of motion at the beginning of the step.
+        tree, foothold: Joint side of a step, and the ground under the feet; refilled in every step.
+        projection: Input of the contact model; refilled in every step.
+        push: (nv,) generalised force in addition to the joint torques; the caller writes it.
         acceleration: (nv,) mean acceleration over the last step, (v+ - v) / h.
-        change: (nv,) by which the last part of a step changes v.
-        landing: When a vertex lands in the last step, or a joint arrives at its stop.
-        loops: What closes chains, and what it did in the last part of a step.
-        stops: The stops of the joints, and what they did in the last part of a step. stopped_joints: These joints.
-        bodies, pairs: Which of the robot's bodies are near the ground, and which near each other.
-        repeated: Whether the contact model was asked for the last part without a stop that carried.
-        unresolved: Whether no set of stops was found for it of which all push.
+        change: (nv,) change of v in the last part of a step.
+        landing: Time of a touchdown, or of an impact at a joint limit, in the last step.
+        loops: Closed kinematic chains, and their impulses in the last part of a step.
+        stops: Joint limits, and their impulses in the last part of a step. stopped_joints: names of these joints.
+        bodies, pairs: Bodies that are near the ground, and pairs of bodies that are near each other.
+        repeated: Whether the last part called the contact model with too few active joint limits and repeated it.
+        unresolved: Whether the last part found no set of joint limits that all push.
         misplaced: Whether the last :meth:`move` or :meth:`closed` left a loop open, or found no attitude in flight.
-        displacement: (nv,) way of the last step: h v+, or the course of the velocity for forces that act within it.
+        displacement: (nv,) displacement in the last step: h v+, or the integral of the velocity for forces that act
+            within the step.
         com: (3,) centre of mass in the world at the beginning of the last step [m].
-        sole_origins: (K, 3) the same of the soles [m].
+        sole_origins: (K, 3) sole origins in the world at the beginning of the last step [m].
         ground_axes: (K, 3, 3) axes (t1, t2, n) of the ground under each foot in the last step, as columns.
 
     Raises:
-        ConfigError: The robot has no feet, or one that nothing moves.
+        ConfigError: The robot has no feet, or a foot is fixed to the world.
     """
 
     def __init__(
@@ -137,11 +140,11 @@ class Dynamics:
         self._boxed = box(self._arrays)
         self._contact: Contact | None = None
         self._runner: _Compiled | _InPython | None = None
-        # Box and function of the runner: one look-up less in every step.
+        # Caching the struct and the function of the runner saves a look-up in every step.
         self._step: Any = None
         self._run: Callable[..., int] = attempt_compiled
         self._q: Array = np.zeros(self._model.nq)
-        # Read in every step: a memoryview takes half the time of an array.
+        # Every step reads this flag; reading a memoryview takes half the time of an array.
         self._aloft = self.flight.aloft.data
 
     @property
@@ -150,10 +153,10 @@ class Dynamics:
         return StepArrays(*parts, self.loops, self.bodies, self.pairs, self.progress)
 
     def project(self, q: Array, v: Array, tau_joint: Array) -> Projection:
-        """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); reused by the next.
+        """Return the projection of the step from (q, v) under the torques ``tau_joint`` (nu,); the next call reuses it.
 
         Raises:
-            ValueError: A size is wrong; the kernels do not look.
+            ValueError: A size is wrong; the kernels do not check sizes.
         """
         sizes = len(q), len(v), len(tau_joint)
         needed = self._model.nq, self._model.nv, len(self.tree.actuated)
@@ -190,7 +193,7 @@ class Dynamics:
 
         Returns:
             An :class:`Outcome`: TAKEN, BAD_TORQUE, DIVERGED, IMPACT, FLIGHT or BODY_CONTACT. For IMPACT, ``change`` is
-            by how much the step without the impact would change v.
+            the change of v in the step without the impact.
         """
         self._fill_equations(self._filled, q, v)
         if contact is not self._contact:
@@ -206,10 +209,10 @@ class Dynamics:
         return outcome
 
     def fly(self, q: Array, v: Array, tau_joint: Array) -> int:
-        """Take the step of which :meth:`step` returned FLIGHT.
+        """Take a step in flight, after :meth:`step` returned FLIGHT.
 
         Args:
-            q, v, tau_joint: As of :meth:`step`.
+            q, v, tau_joint: As in :meth:`step`.
 
         Returns:
             TAKEN or DIVERGED.
@@ -219,9 +222,10 @@ class Dynamics:
         return Outcome.TAKEN if fastest < SPEED_LIMIT else Outcome.DIVERGED
 
     def move(self, q: Array, v: Array) -> Array:
-        """Return the configuration at the end of the last step, which takes the way ``displacement`` from ``q`` (nq,).
+        """Return the configuration at the end of the last step: ``q`` (nq,) moved by ``displacement``.
 
-        Where no foot carried, it is such that momentum is kept, and ``v`` (nv,) is changed in place to that effect.
+        If no foot was in contact, the method corrects the configuration, and ``v`` (nv,) in place, so that the momentum
+        is conserved.
         """
         after = pin.integrate(self._model, q, self.displacement)
         if self._closing is None:
@@ -233,7 +237,7 @@ class Dynamics:
         return after
 
     def closed(self, q: Array) -> Array:
-        """Return ``q`` (nq,), which the last part of a step leads to, with its loops closed."""
+        """Return ``q`` (nq,), the configuration at the end of the last part of a step, with its loops closed."""
         if self._closing is None:
             self.misplaced = False
             return q
@@ -242,19 +246,19 @@ class Dynamics:
         return q
 
     def impact(self, q: Array, v: Array, tau_joint: Array) -> int:
-        """Solve the impact at ``q`` alone, of a step of which :meth:`step` returned IMPACT; fill ``change``, not ``v``.
+        """Solve only the impact at ``q``, after :meth:`step` returned IMPACT; fill ``change`` and leave ``v``.
 
         Returns:
-            As :meth:`step`.
+            An outcome, as :meth:`step`.
         """
         self._fill(q, v)
         return self._part(q, v, tau_joint, Part.IMPACT.value)
 
     def rest(self, q: Array, v: Array, tau_joint: Array, left: float) -> int:
-        """Solve the rest of a step after an :meth:`impact`, the share ``left``; fill ``change``, and leave ``v``.
+        """Solve the rest of a step, the fraction ``left``, after an :meth:`impact`; fill ``change`` and leave ``v``.
 
         Returns:
-            As :meth:`step`.
+            An outcome, as :meth:`step`.
         """
         self._fill(q, v)
         return self._part(q, v, tau_joint, Part.REST.value, left)
@@ -263,7 +267,7 @@ class Dynamics:
         """Take an unsplit step with contacts other than those of the feet; joint limits are solved with them.
 
         Args:
-            q, v, tau_joint, contact: As of :meth:`step`.
+            q, v, tau_joint, contact: As in :meth:`step`.
             coupling: Finds the other contacts, and solves them with the contact model.
 
         Returns:
@@ -312,14 +316,14 @@ class Dynamics:
         held = self.stops.held
         tried, sides, others = set[bytes](), held.copy(), None
         while outcome in (_OTHER_LIMITS, _FIRST_LIMITS):
-            # The same limits give the same answer: the search is in a circle, as the contact answers in between.
+            # The same limits give the same solution. The search may cycle, because the contact changes in between.
             if others is None and (held.tobytes() in tried or len(tried) >= TRIES):
                 others = _sets_of(sides)
             if others is not None and not self.unresolved:
-                other = next((stops for stops in others if stops.tobytes() not in tried), None)
-                self.unresolved = other is None
-                if other is not None:
-                    held[:] = other
+                untried = next((stops for stops in others if stops.tobytes() not in tried), None)
+                self.unresolved = untried is None
+                if untried is not None:
+                    held[:] = untried
             tried.add(held.tobytes())
             sides[held != 0] = held[held != 0]
             attempt = Attempt.ALL_LIMITS.value if self.unresolved else Attempt.OTHER_LIMITS.value
@@ -332,14 +336,14 @@ class Dynamics:
         self._runner.restore()
 
     def _take(self, contact: Contact, in_python: bool = False) -> None:
-        """Use ``contact`` from now on, and compile or load its step; ``in_python`` calls it from Python in any case."""
+        """Use ``contact`` from now on, and compile or load its step; ``in_python`` forces a call from Python."""
         compiled: CompiledContact | None = None if in_python else getattr(contact, "compiled", None)
         self._contact = contact
         runner = _InPython(contact, self) if compiled is None else _Compiled(compiled, self._arrays, self.change)
         self._runner, self._step, self._run = runner, runner.boxed, runner.run
 
     def compile_contact(self, contact: Contact) -> None:
-        """Compile what the kernel of ``contact`` brings into a step, and not the step."""
+        """Compile the kernel of ``contact`` alone, without the step."""
         compiled: CompiledContact | None = getattr(contact, "compiled", None)
         if compiled is not None:
             compiled.solve.compile((box(self.projection).type.arrays, box(compiled.arrays).type.arrays))
@@ -354,7 +358,7 @@ class Dynamics:
             self._runner.warm_up(vector)
 
     def reset(self) -> None:
-        """Forget what the feet stand on, whether they do, and which stops carry."""
+        """Reset the ground under the feet, the flag of flight, and the active joint limits."""
         self.stops.held[:] = 0
         self.flight.aloft[0] = False
         feet = self.foothold
@@ -369,11 +373,11 @@ class Dynamics:
             p.edges[k, :n] = edge_lines(feet.soles[k, :n])
 
     def memory(self) -> list[NDArray[Any]]:
-        """Return the arrays of :meth:`state` themselves: always the same."""
+        """Return the arrays of :meth:`state` themselves, without a copy; they stay the same objects."""
         return list(self._kept().values())
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return a copy of what the next step depends on besides q, v and the contact model."""
+        """Return a copy of everything that the next step depends on except q, v and the contact model."""
         return {name: array.copy() for name, array in self._kept().items()}
 
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
@@ -399,7 +403,7 @@ class Dynamics:
         }
 
     def place(self, q: Array) -> None:
-        """Put the bodies where they are at ``q`` (nq,): ``tree.poses``."""
+        """Fill the poses of the bodies at ``q`` (nq,), ``tree.poses``."""
         place_joints(self._joints, q)
 
     def _fill(self, q: Array, v: Array) -> None:
@@ -407,10 +411,10 @@ class Dynamics:
 
 
 class _Compiled:
-    """Makes attempts with a compiled contact model, in one call.
+    """Make attempts with a compiled contact model, in one call.
 
     Attributes:
-        run: ``run(boxed, q, v, tau_joint, part, left, attempt)`` makes one and returns its :class:`Outcome`.
+        run: ``run(boxed, q, v, tau_joint, part, left, attempt)`` makes an attempt and returns its :class:`Outcome`.
         boxed: First argument of ``run``.
         impulse: (K, 6) of the last attempt [N.s].
     """
@@ -431,10 +435,10 @@ class _Compiled:
 
 
 class _InPython:
-    """Makes attempts with a contact model in Python; the compiled code decides what happens to its state.
+    """Make attempts with a contact model in Python; the compiled code decides when to store and restore its state.
 
     Attributes:
-        boxed, impulse: As of :class:`_Compiled`.
+        boxed, impulse: As in :class:`_Compiled`.
     """
 
     def __init__(self, contact: Contact, dynamics: Dynamics) -> None:
@@ -471,16 +475,16 @@ class _InPython:
 
 
 def _sets_of(sides: Integers) -> Iterator[Integers]:
-    """Yield all sets of the stops that are not 0 in ``sides``, of the first of them where there are many."""
-    those = np.flatnonzero(sides)[:MANY]
-    for chosen in itertools.product([True, False], repeat=len(those)):
+    """Yield all sets of the joint limits that are not 0 in ``sides``, made of at most the first ``MANY`` of them."""
+    limited = np.flatnonzero(sides)[:MANY]
+    for chosen in itertools.product([True, False], repeat=len(limited)):
         stops = sides.copy()
-        stops[those] *= chosen
+        stops[limited] *= chosen
         yield stops
 
 
 def _tree(robot: Robot, equations: Equations, physics_dt: float, n_rows: int) -> Tree:
-    """Return the joint side of a step, with room for some rows."""
+    """Allocate the joint side of a step, for at most ``n_rows`` velocity constraints."""
     model, soles = robot.model, robot.soles
     nv, feet = model.nv, len(soles)
     ancestors, depth = equations.ancestors, equations.depth

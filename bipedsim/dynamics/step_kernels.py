@@ -1,4 +1,4 @@
-"""The compiled side of a step: projection, joint limits, contact model, and the way back to joint space."""
+"""Compiled functions of a step: projection, joint limits, contact model, and the conversion back to joint space."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bipedsim.numerics import Array, entry, keep, kernel, put_back
 
 
 class StepArrays(NamedTuple):
-    """Everything that a step computes with, except the contact model."""
+    """Store all arrays of a step except the contact model."""
 
     tree: Tree
     foothold: Foothold
@@ -44,7 +44,7 @@ class StepArrays(NamedTuple):
 
 
 class StepWithContact(NamedTuple):
-    """The same with a compiled contact model."""
+    """Store all arrays of a step and a compiled contact model."""
 
     tree: Tree
     foothold: Foothold
@@ -61,7 +61,7 @@ class StepWithContact(NamedTuple):
 
 @kernel
 def _begin(a: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float) -> int:
-    """Fill the projection of ``a`` for a part of the step, of which the share ``left`` remains; return an outcome."""
+    """Fill the projection of ``a`` for a part of the step that lasts the fraction ``left`` of h; return an outcome."""
     a.progress.memory[0] = MemoryUse.NOTHING.value
     if not kernels.project(a.tree, a.foothold, a.projection, v, tau_joint, 0.0 if part == Part.IMPACT else 1.0):
         return Outcome.BAD_TORQUE.value
@@ -172,7 +172,7 @@ def _apply(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, a
     else:
         kernels.take(a.tree, v)
     if a.stops.near[0] or attempt == Attempt.COUPLED:
-        # A solve to a tolerance, or rounding of large impulses, may end beyond a limit by that much.
+        # An iterative solve and the rounding of large impulses may both exceed a limit slightly.
         keep_within(a.stops, a.tree, q)
     return Outcome.TAKEN.value
 
@@ -197,7 +197,7 @@ def _judge_limits(a: Any, q: Array, v: Array, impulse: Array, part: int, attempt
 
 @kernel
 def _events(a: Any, impulse: Array, aloft: bool) -> bool:
-    """Whether a vertex touches down or a joint reaches its limit within the step; if so, fill when the first does."""
+    """Return whether a vertex touches down or a joint reaches its limit; if so, fill the time of the first event."""
     landing = a.landing
     lands = landing.lifted[0] > 0 and arrives(a.projection, landing, a.tree.h, impulse)
     first = first_arrival(a.stops)
@@ -212,7 +212,7 @@ def _events(a: Any, impulse: Array, aloft: bool) -> bool:
 
 @kernel
 def _may_land(a: Any, part: int) -> bool:
-    """Whether the first solve of a step leaves vertices out."""
+    """Return whether the first solve of a step excludes vertices."""
     return part == Part.WHOLE and a.landing.lifted[0] > 0
 
 
@@ -243,7 +243,7 @@ def finish(step: Any, q: Array, v: Array, impulse: Array, late: Array, part: int
     return _finish(step.arrays, q, v, impulse, late, part, attempt)
 
 
-# A step is compiled for the type of its box, which holds the kernel of the contact model.
+# numba compiles a step per type of the packed argument struct, and this type contains the contact model's kernel.
 @entry
 def attempt_compiled(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
     """Make an attempt, from (M, nle, J, state) to v+, wrenches and modes; see :class:`Outcome`."""

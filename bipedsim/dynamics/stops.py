@@ -1,14 +1,15 @@
-"""Stops of joints: which of them carry in a step, and what they make of the velocities of their joints.
+"""Joint limits: find the active ones in a step, and the velocities of their joints.
 
-A stop that carries fixes one velocity, as a row that is eliminated before the contact acts (:mod:`.rows`): the contact
-model sees a robot whose joint is at its stop, and the coupling of stops and ground is exact under every one of them.
-Which stops carry is found by trying: from those of the last step, one of them is changed at a time, that of the lowest
-number, until every stop that carries pushes and no other joint passes its limit (Murty, "Note on a Bard-type scheme for
-solving the complementarity problem", Opsearch 11, 1974). After each change the contact model solves anew.
+An active limit fixes one velocity, as a row that is eliminated before the contact acts (:mod:`.rows`). The contact
+model then sees a robot whose joint is at its limit, so the coupling of limits and ground is exact for every model. The
+active set is found by pivoting: starting with the set of the last step, the violated limit with the lowest index is
+changed, one at a time. The search ends when every active limit pushes and no other joint exceeds its limit (Murty,
+"Note on a Bard-type scheme for solving the complementarity problem", Opsearch 11, 1974). After each change the contact
+model solves again.
 
-A joint that arrives with a speed does so within the step, which is solved in parts there (:mod:`.landing`): the impact
-is Newton's, v+ = -e v. One that arrives slowly, or where an impact has no answer, ends the step at its limit: v+ = gap
-/ h, and stops in the next one.
+A joint that reaches its limit at speed does so within the step, which is divided at that time (:mod:`.landing`). The
+impact follows Newton's law, v+ = -e v. A joint that reaches its limit slowly ends the step at the limit, v+ = gap / h,
+and stops in the next step. So does a joint whose impact has no solution.
 """
 
 from __future__ import annotations
@@ -26,39 +27,41 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
 
 APART = 1e-9
-"""A joint this far from its limit [rad] may arrive there; one that is nearer is at its stop."""
+"""Minimum distance from the limit [rad] for an impact there; a nearer joint is at its limit already."""
 BEYOND = 1e-12
-"""A joint passes its limit where it gets this far beyond [rad], or so fast in an impact [rad/s]."""
+"""Tolerance above which a joint exceeds its limit [rad], or its velocity in an impact [rad/s]."""
 SLOW = 0.5
-"""A joint that arrives with less than what gravity gives the end of a lever of one metre in so many steps is slow."""
+"""Speed below which a joint reaches its limit slowly, as a number of steps.
+
+In that time, gravity accelerates the end of a lever of one metre to this speed."""
 FASTEST = 2e3
-"""Acceleration [rad/s^2] with which a joint at rest may get to its limit in a step: nearer ones are looked after."""
+"""Acceleration [rad/s^2] that defines ``reach``: a joint at rest that could reach its limit in a step is near it."""
 PULLS = 1e-10
-"""A stop pulls where its impulse is such a share of the largest one, in the wrong direction."""
+"""A limit pulls if its impulse in the wrong direction exceeds this fraction of the largest impulse."""
 GIVES = 1e-9
-"""Stops give energy where they give this share of what their impulses could."""
+"""Limits add energy if they add more than this fraction of the largest possible work of their impulses."""
 SHORT = 1e-3
-"""Share of a step that is too short for a joint to come back in: by rounding it may be all that is left of one."""
+"""Fraction of a step that is too short to move a joint back to its limit; rounding may leave such a rest of a step."""
 STANDS, AGAIN = 0, 1
 
 
 class Stops(NamedTuple):
-    """The stops of S joints.
+    """Store the limits of S joints.
 
     Attributes:
         idx_q, idx_v: (S,) indices in q and v. lower, upper: (S,) limits [rad].
-        restitution: Newton's e. slow: [rad/s] below which a joint arrives slowly, without it.
-        reach: A joint that is farther from its limit [rad], and does not go there, is left alone.
-        held: (S,) 1 where a joint is at its upper stop, which carries, -1 where it is the lower one, else 0.
-        impulse: (S,) of the stops on their joints in the last part of a step [N.m.s].
-        near: (1,) whether any joint is near a limit in this part of the step. span: (1,) the time for which the
-            velocity after the step is the one of the way [s], 0 in an impact.
-        arrivals: (1,) how many joints arrive within the step. arrival: (S,) share of the step at which each does, else
-            ``NEVER``. side: (S,) at which stop, of these and of those that are ``asked``: (S,) solved for with all that
-            touches. together: (1,) share up to which those arrive that take part in an
-            impact.
-        bounced, plastic: (1,) whether any stop has restitution in this try, and whether none must have any.
-        closing: (1,) whether a joint that was fast got to its limit in this part of the step by the velocity after it.
+        restitution: Newton's e. slow: speed [rad/s] below which a joint reaches its limit without restitution.
+        reach: A joint that is farther from its limit [rad], and does not approach it, is not near it.
+        held: (S,) 1 if the upper limit of a joint is active, -1 if the lower one is, else 0.
+        impulse: (S,) of the limits on their joints in the last part of a step [N.m.s].
+        near: (1,) whether any joint is near a limit in this part of the step. span: (1,) time during which the
+            displacement follows the velocity after the step [s], 0 in an impact.
+        arrivals: (1,) number of joints that reach their limit within the step. arrival: (S,) fraction of the step at
+            which each does, else ``NEVER``. side: (S,) limit that they reach, 1 or -1, also of the joints in ``asked``.
+            asked: (S,) whether the limit was solved together with all contacts. together: (1,) joints that reach their
+            limit up to this fraction of the step take part in the impact.
+        bounced, plastic: (1,) whether any limit has restitution in this attempt, and whether restitution is disabled.
+        closing: (1,) whether a fast joint reached its limit in this part of the step by the velocity after it.
     """
 
     idx_q: Integers
@@ -83,7 +86,7 @@ class Stops(NamedTuple):
 
     @classmethod
     def of_joints(cls, robot: Robot, joints: Sequence[int], restitution: float, physics_dt: float) -> Stops:
-        """Return the stops of the ``joints`` of the model, by number."""
+        """Make the limits of the ``joints``, given by their indices in the model."""
         model = robot.model
         idx_q = np.array([model.joints[i].idx_q for i in joints], dtype=np.int64)
         gravity = float(np.linalg.norm(model.gravity.linear))
@@ -101,34 +104,34 @@ class Stops(NamedTuple):
 
 
 def stopped_joints(robot: Robot) -> list[int]:
-    """Return the joints of the model, by number, that have a lower or an upper limit."""
-    model, found = robot.model, []
+    """Return the indices of the model's joints that have a lower or an upper limit."""
+    model, limited = robot.model, []
     for i in range(1, model.njoints):
         joint = model.joints[i]
         limits = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
         if joint.nq == 1 and limits[0] < limits[1] and np.isfinite(limits).any():
-            found.append(i)
-    return found
+            limited.append(i)
+    return limited
 
 
 @kernel
 def _gap(s: Stops, j: int, side: int, angle: float) -> float:
-    """Return how far joint ``j`` at ``angle`` is from its limit on a side [rad]."""
+    """Return the distance of joint ``j`` at ``angle`` from its limit on ``side`` [rad]."""
     return s.upper[j] - angle if side > 0 else angle - s.lower[j]
 
 
 @kernel
 def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
-    """Note which stops a part of a step begins with; return whether any joint is near a limit.
+    """Set the joint limits that are active at the start of a part; return whether any joint is near a limit.
 
     Args:
         s: See :class:`Stops`.
-        q, v: (nq,), (nv,) where the part begins.
-        span: The time for which the velocity after it is that of the way [s], 0 for an impact.
-        part: Of the step.
+        q, v: (nq,), (nv,) at the beginning of the part.
+        span: Time during which the displacement follows the velocity after the part [s], 0 for an impact.
+        part: Part of the step.
     """
     near = False
-    # At its stop with a speed, a joint arrives there, at the beginning of the step.
+    # A fast joint at its limit has an impact at the beginning of the step, so its limit is not active before.
     most = s.slow if part == Part.WHOLE else np.inf
     for j in range(s.idx_q.shape[0]):
         angle = q[s.idx_q[j]]
@@ -152,10 +155,10 @@ def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
 
 @kernel
 def _goal(s: Stops, j: int, side: int, q: Array, v: Array, part: int, h: float) -> tuple[float, float]:
-    """Return the velocity that joint ``j`` has after the step where a stop carries, and its mean on the way there.
+    """Return the velocity of joint ``j`` after a part in which its limit is active, and the mean velocity within it.
 
-    What a joint is beyond its limit, it comes back in this part of a step of ``h`` [s], or where that is hardly any, in
-    the time of a step.
+    A joint beyond its limit moves back within this part of the step. If the part is very short, it moves back with the
+    velocity for a whole step ``h`` [s].
     """
     gap, out, span = _gap(s, j, side, q[s.idx_q[j]]), side * v[s.idx_v[j]], s.span[0]
     bounces = s.restitution > 0.0 and out > s.slow and not s.plastic[0]
@@ -170,7 +173,7 @@ def _goal(s: Stops, j: int, side: int, q: Array, v: Array, part: int, h: float) 
 
 @kernel
 def fill_rows(s: Stops, t: Tree, q: Array, v: Array, part: int, first: int) -> None:
-    """Make a row of every stop that is thought to carry, from row ``first`` on."""
+    """Make a row of every joint limit that is assumed active, from row ``first`` on."""
     r, n = t.rows, first
     s.bounced[0] = False
     for j in range(s.idx_q.shape[0]):
@@ -190,7 +193,7 @@ def fill_rows(s: Stops, t: Tree, q: Array, v: Array, part: int, first: int) -> N
 
 @kernel
 def read_stops(s: Stops, t: Tree, first: int) -> float:
-    """Read what every stop did from the rows, which begin at ``first``; return the largest impulse."""
+    """Read the impulses of the joint limits from the rows, which begin at ``first``; return the largest impulse."""
     largest, n = 0.0, first
     for j in range(s.idx_q.shape[0]):
         s.impulse[j] = 0.0
@@ -203,12 +206,12 @@ def read_stops(s: Stops, t: Tree, first: int) -> float:
 
 @kernel
 def _gives(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int) -> bool:
-    """Whether impacts with restitution give energy, with what the contact takes: as Newton's law may with friction."""
+    """Return whether impacts with restitution and the contact together add energy; Newton's law may with friction."""
     given, most = t.rows.given[0], 0.0
     for j in range(s.idx_q.shape[0]):
         most += abs(s.impulse[j] * v[s.idx_v[j]])
     if part != Part.WITHIN:
-        # The energy of springs is not that of the impact.
+        # With forces within the step, the contact impulse includes energy of springs, which is not due to the impact.
         for row in range(p.w_free.shape[0]):
             after = p.w_free[row]
             for k in range(impulse.shape[0]):
@@ -222,21 +225,21 @@ def _gives(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int
 def judge(
     s: Stops, t: Tree, p: Projection, impulse: Array, q: Array, v: Array, part: int, aloft: bool, firm: bool, first: int
 ) -> int:
-    """Say whether the stops that were thought to carry do, and no others; else change one of them.
+    """Check whether the assumed joint limits are exactly the active ones; otherwise change one of them.
 
     Args:
-        s, t, p: See :class:`Stops`, :class:`Tree` (the change of v in ``x``, and the way of forces that act within the
-            step in ``step``) and :class:`Projection`.
+        s, t, p: See :class:`Stops`, :class:`Tree` (with the change of v in ``x``, and for forces within the step the
+            displacement in ``step``) and :class:`Projection`.
         impulse: (K, 6) of the contact.
         q, v: (nq,), (nv,) before the step.
-        part: Of the step. aloft: Whether no foot carries in it.
-        firm: Whether the tries have to end: stops that pull are kept, and only what passes its limit is changed; of
-            forces within the step, whose feet give way, joints are left at their limits with the velocity that they
-            have.
-        first: Row of the first stop that carries.
+        part: Part of the step. aloft: whether no foot is in contact in it.
+        firm: Whether the search must end. Limits that pull then stay active, and only joints that exceed their limit
+            are changed. With forces within the step, whose feet are compliant, joints end at their limits with the
+            velocity that they have.
+        first: Row of the first active joint limit.
 
     Returns:
-        ``STANDS`` or ``AGAIN``. Which joints arrive within the whole step, ``arrivals`` says.
+        ``STANDS`` or ``AGAIN``. For a whole step, ``arrivals`` counts the joints that reach their limit within it.
     """
     pulls = PULLS * read_stops(s, t, first) if s.near[0] else np.inf
     if part == Part.WHOLE:
@@ -265,12 +268,12 @@ def judge(
             continue
         gap = _gap(s, j, side, angle)
         if part == Part.WITHIN and (side * after < 0.0 or firm):
-            # On its way back by the end of the step: it turned at the limit.
+            # The joint moves away from the limit at the end of the step, so it turned back at the limit.
             t.step[i] = side * gap
         elif part == Part.WHOLE and side * v[i] > s.slow:
             _arrive(s, j, side, gap, side * v[i], side * t.x[i], aloft)
         elif aloft and side * v[i] <= s.slow and side * (after - _goal(s, j, side, q, v, part, t.h)[0]) <= 0.0:
-            # As there: the stop would pull. In flight the way of slow joints ends at their limits.
+            # The limit would pull here, too. In flight the displacement of slow joints ends at their limits.
             continue
         else:
             s.held[j] = side
@@ -283,24 +286,24 @@ def judge(
 
 @kernel
 def passes_others(s: Stops, t: Tree, q: Array, v: Array) -> bool:
-    """Whether joints pass their limits whose stops were not solved for with all that touches; note these as held.
+    """Return whether joints exceed limits that were not solved with the contacts; mark these limits as active.
 
-    A blow elsewhere may turn a light joint through its whole range within a step.
+    An impact elsewhere may rotate a light joint through its whole range within a step.
     """
-    found = False
+    exceeded = False
     for j in range(s.idx_q.shape[0]):
         i = s.idx_v[j]
         end = q[s.idx_q[j]] + t.h * (v[i] + t.x[i])
         side = 1 if end > s.upper[j] else -1 if end < s.lower[j] else 0
         if side != 0 and not s.asked[j]:
             s.held[j] = side
-            found = True
-    return found
+            exceeded = True
+    return exceeded
 
 
 @kernel
 def keep_within(s: Stops, t: Tree, q: Array) -> None:
-    """End the way of a step at the limits of the joints at most."""
+    """Clip the displacement of a step at the joint limits."""
     for j in range(s.idx_q.shape[0]):
         i, angle = s.idx_v[j], q[s.idx_q[j]]
         t.step[i] = min(max(t.step[i], s.lower[j] - angle), s.upper[j] - angle)
@@ -308,7 +311,7 @@ def keep_within(s: Stops, t: Tree, q: Array) -> None:
 
 @kernel
 def end_at_limits(s: Stops, t: Tree, q: Array, v: Array) -> None:
-    """End the way of a step in flight from (q, v) at limits that stops hold, and elsewhere within all limits."""
+    """Move the displacement of a step in flight from (q, v) onto the active joint limits, and clip it at all others."""
     for j in range(s.idx_q.shape[0]):
         if s.held[j] != 0:
             t.step[s.idx_v[j]] = t.h * _goal(s, j, s.held[j], q, v, Part.WITHIN.value, t.h)[1]
@@ -317,10 +320,10 @@ def end_at_limits(s: Stops, t: Tree, q: Array, v: Array) -> None:
 
 @kernel
 def _arrive(s: Stops, j: int, side: int, gap: float, speed: float, change: float, aloft: bool) -> None:
-    """Note when a joint arrives: its velocity is that of half a step ago, and in flight that of the moment."""
+    """Store when a joint reaches its limit; its velocity has a lag of half a step, and none in flight."""
     if s.arrivals[0] == 0:
-        for other in range(s.arrival.shape[0]):
-            s.arrival[other] = NEVER
+        for i in range(s.arrival.shape[0]):
+            s.arrival[i] = NEVER
     h = s.span[0]
     # gap = h s (speed + (1 + s) / 2 change), in flight h s (speed + s / 2 change)
     slope = h * (speed if aloft else speed + 0.5 * change)
@@ -333,7 +336,7 @@ def _arrive(s: Stops, j: int, side: int, gap: float, speed: float, change: float
 
 @kernel
 def first_arrival(s: Stops) -> float:
-    """Return the share of the step at which the first joint arrives, ``NEVER`` if none does."""
+    """Return the fraction of the step at which the first joint reaches its limit, ``NEVER`` if none does."""
     first = NEVER
     if s.arrivals[0] > 0:
         for j in range(s.arrival.shape[0]):
@@ -344,5 +347,5 @@ def first_arrival(s: Stops) -> float:
 
 @kernel
 def gather(s: Stops, share: float) -> None:
-    """Let those take part in an impact at ``share`` of the step that arrive up to then, or hardly later."""
+    """Let joints take part in an impact at ``share`` of the step if they reach their limits until shortly after it."""
     s.together[0] = share + TOGETHER

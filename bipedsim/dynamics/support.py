@@ -1,4 +1,4 @@
-"""What is under each foot in this step: its plane, the polygon that can carry load, and friction."""
+"""Find the ground under each foot: its plane, the polygon that can carry load, and the friction."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
 UNCHANGED, NEW_POLYGON, NEW_PLANE = 0, 1, 2
 
 LIFTED = 1e-5
-"""A foot that is this far [m] above the ground has left it: more than a step of a foot that turns about its point."""
+"""Height [m] above which a foot has left the ground; a foot that rotates about its point rises less in a step."""
 
 
 class Foothold(NamedTuple):
-    """The ground and where K feet stand on it; M vertices of a support polygon at most.
+    """Store the ground and the support of K feet on it, with at most M vertices in a support polygon.
 
     Attributes:
-        ground: The patches. work, spare: Work arrays, (M, 2) the last.
-        endless: Whether the ground is one plane without end: there is nothing to look up after the first step.
-        soles, n_soles: (K, N, 2) sole polygons in the sole frame [m], (K,).
+        ground: Patches of the ground. work, spare: work arrays, the last of size (M, 2).
+        endless: Whether the ground is one infinite plane, so that no look-up is needed after the first step.
+        soles, n_soles: (K, N, 2) sole polygons in the sole frame [m], (K,) number of vertices.
         mu_static, mu_dynamic: (K,) friction of the soles.
-        passes: Whether any foot may pass through the ground. lead: (K,) how far [m] such a foot must be in front to
-            land, 0 for all others. passing: (K,) whether there is no ground for it now (:func:`find_passing`).
-        width: (K,) largest distance of two vertices of each sole [m].
-        patch: (K,) patch of each foot, -1 over nothing. second: (K,) one of another plane for a foot that lies on
-            several planes (:mod:`bipedsim.ground.bridge`), else -1.
-        twist: (6,) velocity of the origin [m/s] and angular velocity [rad/s] of one sole, in its axes: work.
+        passes: Whether any foot may pass through the ground. lead: (K,) distance [m] by which such a foot must be in
+            front to touch down, 0 for all others. passing: (K,) whether it ignores the ground now
+            (:func:`find_passing`).
+        width: (K,) largest distance between two vertices of each sole [m].
+        patch: (K,) patch under each foot, -1 without ground. second: (K,) a patch of another plane for a foot that is
+            supported by several planes (:mod:`bipedsim.ground.bridge`), else -1.
+        twist: (6,) velocity of the origin [m/s] and angular velocity [rad/s] of one sole, in its axes: work array.
         axes, origin: (K, 3, 3) axes of the ground under each foot as columns, (K, 3) a point of it, in the world.
         sole_axes, sole_origin: (K, 3, 3), (K, 3) pose of each sole in the world.
     """
@@ -70,7 +71,7 @@ class Foothold(NamedTuple):
 
     @classmethod
     def of_soles(cls, soles: tuple[Sole, ...], ground: GroundArrays) -> Foothold:
-        """Return the soles over nothing yet."""
+        """Make the footholds of these soles, without ground under them yet."""
         vertices, counts = padded_vertices(soles)
         feet, widest = vertices.shape[:2]
         return zeros_of(
@@ -99,7 +100,7 @@ def _width(vertices: Array) -> float:
 
 @kernel
 def meet_ground(k: int, f: Foothold, p: Projection) -> int:
-    """Return the patch that foot ``k`` meets first, -1 over nothing."""
+    """Return the patch that foot ``k`` meets first, -1 if there is none."""
     if f.passing[k]:
         return -1
     R, n = f.sole_axes[k], f.n_soles[k]
@@ -108,7 +109,7 @@ def meet_ground(k: int, f: Foothold, p: Projection) -> int:
 
 @kernel
 def may_lie_on_several(k: int, patch: int, f: Foothold) -> bool:
-    """Whether foot ``k``, which meets ``patch`` first, may touch another plane too."""
+    """Return whether foot ``k``, which meets ``patch`` first, may also be in contact with another plane."""
     if f.n_soles[k] < 3 or patch < 0:
         return False
     return f.second[k] >= 0 or may_bridge(f.sole_axes[k], patch, f.width[k], f.ground, f.work)
@@ -116,10 +117,10 @@ def may_lie_on_several(k: int, patch: int, f: Foothold) -> bool:
 
 @kernel
 def find_foothold(k: int, patch: int, several: bool, h: float, f: Foothold, p: Projection) -> None:
-    """Fill plane, polygon, edges and friction of foot ``k`` where they changed.
+    """Fill plane, polygon, edges and friction of foot ``k`` if they changed.
 
     Args:
-        patch: That the foot meets first. several: Whether other planes are looked at; ``f.twist`` is filled then.
+        patch: Patch that the foot meets first. several: whether to consider other planes; this needs ``f.twist``.
         h: Step [s].
         k, f, p: Foot, :class:`Foothold`, :class:`Projection`.
     """
@@ -129,7 +130,7 @@ def find_foothold(k: int, patch: int, several: bool, h: float, f: Foothold, p: P
     second, count = -1, 0
     if several:
         f.work.width[0] = f.width[k]
-        # How much each gap grows in the step, affine in (x, y) of the sole.
+        # The growth of a gap in the step is affine in (x, y) of the sole.
         f.work.ahead[0] = -h * f.twist[4]
         f.work.ahead[1] = h * f.twist[3]
         f.work.ahead[2] = h * f.twist[2]
@@ -169,15 +170,15 @@ def find_foothold(k: int, patch: int, several: bool, h: float, f: Foothold, p: P
 
 @kernel
 def find_passing(f: Foothold, radius: Array) -> None:
-    """Note for which feet there is no ground now, from where the soles are: straight legs would stub their toes.
+    """Mark the feet that ignore the ground now; swing feet on straight legs would otherwise stub their toes.
 
-    A foot of ``Sole.passes_ground`` that lifts behind or beside the others begins to pass; it may go below the ground
-    and come up again. There is ground for it as soon as it is above it and far enough in front of all others. A foot on
-    the ground stays there, wherever the others go.
+    A foot with ``Sole.passes_ground`` starts to ignore the ground when it lifts off behind or next to the other feet.
+    It may then move below the ground and back up. It meets the ground again when it is above it and far enough in front
+    of all other feet. A foot on the ground stays there, wherever the other feet move.
 
     Args:
         f: See :class:`Foothold`.
-        radius: (K,) of the balls that feet roll on [m].
+        radius: (K,) radius of the ball feet [m].
     """
     feet = f.patch.shape[0]
     for k in range(feet):
@@ -204,7 +205,7 @@ def find_passing(f: Foothold, radius: Array) -> None:
         if f.passing[k]:
             f.passing[k] = height < 0.0 or not in_front
         else:
-            # At the start nobody knows how a foot came below the ground.
+            # At the start of a run, a foot that is below the ground counts as passing.
             sunk = f.patch[k] < 0 and height < -LIFTED
             f.passing[k] = sunk or (height > LIFTED and not in_front)
 

@@ -1,11 +1,11 @@
-"""The compiled inner loops between joint space and the feet: one projection per step, and the way back.
+"""Compiled inner loops between joint space and the feet: the projection of a step, and the conversion back.
 
 The mass matrix is factored as M = L^T L along the kinematic tree (Featherstone, "Efficient factorization of the
-joint-space inertia matrix for branched kinematic trees", IJRR 2005): row i of L has entries only at the ancestors of
-i, so that L^-T J^T of a foot touches its own leg and the base alone.
+joint-space inertia matrix for branched kinematic trees", IJRR 2005). Row i of L has entries only at the ancestors of
+i. L^-T J^T of a foot therefore involves only its own leg and the base.
 
 Rows are packed by depth: entry p of row i belongs to its p-th ancestor from the root, itself last. The ancestors of
-an ancestor are a prefix of that list, so that every inner loop runs over neighbours in memory.
+an ancestor are a prefix of that list, so every inner loop runs over neighbours in memory.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from bipedsim.dynamics.rows import Rows, impose, orthonormalise
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing, may_lie_on_several, meet_ground
 from bipedsim.numerics import Array, Integers, act, assign, kernel, mul_t, point_acceleration, point_velocity, turn_axes
 
-# No joint or base of a biped moves this fast [m/s, rad/s]; beyond it the step has left the physics.
+# No joint or base of a biped moves this fast [m/s, rad/s], so a larger velocity means that the simulation diverged.
 SPEED_LIMIT = 1e4
 
 
 class Tree(NamedTuple):
-    """The joint side of a step: its equations of motion, what the robot is, and work arrays.
+    """Store the joint side of a step: equations of motion, robot properties, and work arrays.
 
-    nv velocities, D the longest chain of them, K feet.
+    There are nv velocities, at most D of them in a chain, and K feet.
 
     Attributes:
         M_rows, nle, J_rows: M, nle and J of :class:`bipedsim.dynamics.equations.Equations`, which are filled there.
         poses, twists, accelerations, origin, gravity: Those of its :class:`bipedsim.dynamics.joints.Joints`.
-        ancestors: (nv, D) velocity indices from the root to each one, itself last.
-        depth: (nv,) how many of the D are used.
+        ancestors: (nv, D) velocity indices from the root to each velocity, itself last.
+        depth: (nv,) number of the D entries that are used.
         damping: (nv,) viscous friction [N.m.s/rad].
         actuated: (nu,) velocity index of each actuated joint.
         h: Step [s].
         foot_joint: (K,) joint that carries each foot. leaf: (K,) its last velocity index.
         common: (K, K) number of ancestors that two feet share.
         placement_R, placement_p: (K, 3, 3), (K, 3) sole frame in that joint.
-        push: (nv,) generalised force besides the joint torques.
+        push: (nv,) generalised force in addition to the joint torques.
         L: (nv, D) factor. inverse: (nv,) 1 / diagonal of L. z: (nv,) L^-T h (tau - nle - D v). x: (nv,) work.
         Y: (K, D, 6) L^-T J^T of each foot, along its chain.
         acceleration: (nv,) mean acceleration over the step. step: (nv,) h v+, for the integration.
-        rows: Velocities that are fixed before the contact acts; none after :func:`project`.
+        rows: Velocity constraints, eliminated before the contact acts; none after :func:`project`.
     """
 
     M_rows: Array
@@ -102,7 +102,7 @@ def factor(t: Tree, damping: Array, share: float) -> None:
 
 @kernel
 def locate_foot(k: int, t: Tree, f: Foothold) -> None:
-    """Fill the pose of the sole of foot ``k`` in the world."""
+    """Fill the world pose of the sole of foot ``k``."""
     pose = t.poses[t.foot_joint[k]]
     assign(f.sole_origin[k], act(pose, t.placement_p[k]))
     turn_axes(pose, t.placement_R[k], f.sole_axes[k])
@@ -125,7 +125,7 @@ def _twist_of_sole(k: int, t: Tree, f: Foothold, v: Array) -> None:
 
 @kernel
 def place_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
-    """Find out what is under foot ``k``; fill rotation, position and offsets in ground axes."""
+    """Find the ground under foot ``k``; fill rotation, position and offsets in ground axes."""
     if f.endless and f.patch[k] == 0 and not f.passing[k]:
         p.changed[k] = UNCHANGED
     else:
@@ -156,7 +156,7 @@ def place_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
 
 @kernel
 def drive(t: Tree, v: Array, tau_joint: Array, share: float) -> None:
-    """Fill z = L^-T share h (push - nle - D v + tau), of all that acts but contact."""
+    """Fill z = L^-T share h (push - nle - D v + tau): all forces except contact."""
     z, h = t.z, share * t.h
     for i in range(v.shape[0]):
         z[i] = h * (t.push[i] - t.nle[i] - t.damping[i] * v[i])
@@ -171,7 +171,7 @@ def drive(t: Tree, v: Array, tau_joint: Array, share: float) -> None:
 
 @kernel
 def _reach_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
-    """Fill Y = L^-T J^T of foot ``k`` along its leg, and its velocities before the step and without contact."""
+    """Fill Y = L^-T J^T of foot ``k`` along its leg, its velocity before the step, and that without contact."""
     Y, R = t.Y[k], f.axes[k]
     x, y, z = f.sole_origin[k]
     chain = t.ancestors[t.leaf[k]]
@@ -198,7 +198,7 @@ def _reach_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
         for r in range(6):
             Y[d, r] *= t.inverse[i]
             p.w_free[row + r] += Y[d, r] * t.z[i]
-        # Written out, the six stay in registers.
+        # The loop over the six entries is unrolled so that they stay in registers.
         y0, y1, y2, y3, y4, y5 = Y[d, 0], Y[d, 1], Y[d, 2], Y[d, 3], Y[d, 4], Y[d, 5]
         for e in range(d):
             a = t.L[i, e]
@@ -212,7 +212,7 @@ def _reach_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
 
 @kernel
 def _couple_feet(t: Tree, p: Projection) -> None:
-    """Fill G = Y Y^T of all pairs of feet, over what their legs share."""
+    """Fill G = J M^-1 J^T of all pairs of feet, as a sum over the ancestors that their legs share."""
     for k in range(t.leaf.shape[0]):
         for m in range(k + 1):
             row = 6 * k
@@ -244,12 +244,12 @@ def _couple_feet(t: Tree, p: Projection) -> None:
 def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, share: float) -> bool:
     """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
 
-    Returns False, with nothing done, where a torque is not finite.
+    The function returns False and changes nothing if a torque is not finite.
 
     Args:
         t, f, p: See :class:`Tree`, :class:`Foothold` and :class:`Projection`.
         v: (nv,) velocity. tau_joint: (nu,) torques of the actuated joints [N.m].
-        share: Of the step, in which all but contact acts; 0 for an impact.
+        share: Fraction of the step during which the forces other than contact act; 0 for an impact.
     """
     for j in range(tau_joint.shape[0]):
         if not np.isfinite(tau_joint[j]):
@@ -271,7 +271,7 @@ def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, sha
 
 @kernel
 def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
-    """Fill ``p.bias``: what the feet accelerate by at constant joint velocities, J' v; after :func:`project`."""
+    """Fill ``p.bias``, the acceleration J' v of the feet at constant joint velocities; call after :func:`project`."""
     o, g = t.origin, t.gravity
     for k in range(t.leaf.shape[0]):
         twist, acceleration, point = t.twists[t.foot_joint[k]], t.accelerations[t.foot_joint[k]], f.sole_origin[k]
@@ -283,11 +283,11 @@ def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
 
 @kernel
 def eliminate(t: Tree, p: Projection, v: Array, first: int) -> None:
-    """Fix the velocities of ``t.rows`` in this part of the step, before the contact acts; after :func:`project`.
+    """Eliminate the velocity constraints ``t.rows`` from this part of the step; call after :func:`project`.
 
-    The rows g, over velocities, are in ``Q``, and what they want in ``goal`` and ``goal_late``. ``whole`` and ``free``
-    hold the projection without rows (:func:`keep_whole`), or with those before the ``first`` only, which are eliminated
-    already, so that other rows can be tried.
+    The rows g are in ``Q``, and their required velocities in ``goal`` and ``goal_late``. The arrays ``whole`` and
+    ``free`` store the projection without rows (:func:`keep_whole`), or with only the rows before ``first``, which are
+    eliminated already. Other sets of rows can therefore be tried afterwards.
     """
     reach_rows(t, v, first)
     orthonormalise(t.rows, first)
@@ -296,7 +296,7 @@ def eliminate(t: Tree, p: Projection, v: Array, first: int) -> None:
 
 @kernel
 def reach_rows(t: Tree, v: Array, first: int) -> None:
-    """Make y = L^-T g^T of rows g in ``Q``; fill ``beta`` with g v, and ``size``."""
+    """Replace the rows g in ``Q`` by y = L^-T g^T; fill ``beta`` with g v, and ``size``."""
     r = t.rows
     for n in range(first, r.used[0]):
         y, before = r.Q[n], 0.0
@@ -316,7 +316,7 @@ def reach_rows(t: Tree, v: Array, first: int) -> None:
 
 @kernel
 def take_off(t: Tree, p: Projection, first: int) -> None:
-    """Take orthonormal rows off the Delassus matrix and the free velocities of the feet."""
+    """Subtract the orthonormal rows from the Delassus matrix and from the free velocities of the feet."""
     r = t.rows
     nv, size = t.x.shape[0], r.free.shape[0]
     r.given[0] = 0.0
@@ -343,7 +343,7 @@ def take_off(t: Tree, p: Projection, first: int) -> None:
 
 @kernel
 def keep_whole(t: Tree, p: Projection) -> None:
-    """Keep the projection without rows, for :func:`eliminate`."""
+    """Store the projection without rows, for :func:`eliminate`."""
     for a in range(p.w_free.shape[0]):
         t.rows.free[a] = p.w_free[a]
         for b in range(p.w_free.shape[0]):
@@ -352,7 +352,7 @@ def keep_whole(t: Tree, p: Projection) -> None:
 
 @kernel
 def take(t: Tree, v: Array) -> None:
-    """Move ``v`` (nv,) by the last :func:`change`; fill ``acceleration`` and ``step`` = h v+: semi-implicit."""
+    """Add the last :func:`change` to ``v`` (nv,); fill ``acceleration`` and ``step`` = h v+ (semi-implicit)."""
     for i in range(v.shape[0]):
         t.acceleration[i] = t.x[i] / t.h
         v[i] += t.x[i]
@@ -361,17 +361,17 @@ def take(t: Tree, v: Array) -> None:
 
 @kernel
 def find_way(t: Tree, late: Array, v: Array) -> float:
-    """Fill ``step`` for forces that act within the step: the displacement follows the course of the velocity.
+    """Fill ``step`` for forces that act within the step: the displacement is the integral of the velocity.
 
-    Torques act all through the step, half of their impulse early enough to count for ``step`` = h v + h^2 a / 2.
+    Torques act throughout the step, so half of their impulse counts: ``step`` = h v + h^2 a / 2.
 
     Args:
         t: See :class:`Tree`.
-        late: (K, 6) impulse weighted by the share of the step that was left when it acted.
+        late: (K, 6) impulse weighted by the fraction of the step that remained when it acted.
         v: (nv,) before the step.
 
     Returns:
-        As :func:`change`.
+        Largest velocity, as :func:`change`.
     """
     halfway = change(t, late, True, v)
     for i in range(v.shape[0]):
@@ -381,7 +381,7 @@ def find_way(t: Tree, late: Array, v: Array) -> float:
 
 @kernel
 def take_within(t: Tree, v: Array) -> None:
-    """Move ``v`` (nv,) in place by the last :func:`change`; fill ``acceleration``, and leave ``step``."""
+    """Add the last :func:`change` to ``v`` (nv,) in place; fill ``acceleration``, and leave ``step``."""
     for i in range(v.shape[0]):
         t.acceleration[i] = t.x[i] / t.h
         v[i] += t.h * t.acceleration[i]
@@ -406,7 +406,7 @@ def change(t: Tree, impulse: Array, late: bool, v: Array) -> float:
     Args:
         t: See :class:`Tree`.
         impulse: (K, 6) impulses (f, torque) at the sole origins, ground axes [N.s, N.m.s].
-        late: Whether this is the mean change over the step: that of z is half of what it is in the end.
+        late: Whether to compute the mean change over the step, for which z counts half.
         v: (nv,) before the step.
     """
     nv = v.shape[0]

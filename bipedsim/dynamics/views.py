@@ -1,4 +1,4 @@
-"""pinocchio's results as arrays that every later call refills: for kernels that are handed them once."""
+"""Live views of pinocchio's results as arrays: a kernel gets them once, and every later call refills them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bipedsim.numerics import Array
 
 
 def live_rows(views: Sequence[Array], width: int) -> Array:
-    """Return views that lie in memory one after the other as one array (len(views), width), without a copy.
+    """Return views at equal distances in memory as one array (len(views), width), without a copy.
 
     Raises:
-        RuntimeError: They do not: this pinocchio stores them in another way.
+        RuntimeError: The distances differ: this version of pinocchio uses another memory layout.
     """
     first = views[0]
     stride = views[1].ctypes.data - first.ctypes.data if len(views) > 1 else width * first.itemsize
@@ -29,7 +29,7 @@ def live_poses(data: pin.Data, n_joints: int) -> Array:
     """Return data.oMi as a live array (n_joints, 12): rotation column after column, then translation [m].
 
     Raises:
-        RuntimeError: This pinocchio stores placements in another way.
+        RuntimeError: This version of pinocchio stores placements in another layout.
     """
     placements = [data.oMi[i] for i in range(n_joints)]
     poses = live_rows([np.asarray(placement.rotation).T.reshape(-1) for placement in placements], 12)
@@ -42,6 +42,6 @@ def live_motions(motions: Sequence[pin.Motion], n_joints: int) -> Array:
     """Return data.v or data.a_gf as a live array (n_joints, 6), linear first, each in the frame of its joint.
 
     Raises:
-        RuntimeError: This pinocchio stores motions in another way.
+        RuntimeError: This version of pinocchio stores motions in another layout.
     """
     return live_rows([np.asarray(motions[i].linear) for i in range(n_joints)], 6)
