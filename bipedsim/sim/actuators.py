@@ -1,17 +1,17 @@
-"""Drives between command and joint: delay, their own loop, effort limit, torque-speed limit, friction.
+"""Drives between command and joint: delay, joint-level loop, effort limit, torque-speed limit, and friction.
 
-A command that is an impedance is followed at every physics step, on the joint as it is then: a drive has its own
-encoder, and what is delayed is the command. The loop is explicit in time, as the same law in a controller is that
-answers every step.
+A drive evaluates an impedance command at every physics step with the present state of its joint. It has its own
+encoder, so only the command is delayed. The loop is explicit in time, like the same law in a controller that runs at
+every step.
 
-Dry friction is an elastoplastic element in every joint: a spring that holds the joint, and slips when its torque
-reaches that of the friction (Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction models",
-IEEE TAC 47, 2002, without their transition). A joint at rest stays there under any load below friction, without creep.
+Dry friction is an elastoplastic element in every joint. Its spring holds the joint, and slips when the torque reaches
+the friction torque (Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction models", IEEE TAC 47,
+2002, without their transition). A joint at rest stays at rest, without creep, under any load below the friction torque.
 
-It is stepped so that it never gives energy, whatever the rest of the robot does. Its torque is e + d v+, with the
-velocity v+ *after* the step: d is a damper that the dynamics solve together with the contacts, and e comes from what
-the spring holds, of which slip only ever takes. Coulomb's limit is met for the v+ that the last two steps let expect,
-and missed by d times the error of that.
+The element never adds energy, whatever the rest of the robot does. Its torque is e + d v+, with the velocity v+ *after*
+the step. The dynamics solve the damper d together with the contacts. The part e comes from the deflection of the
+spring, which slip can only reduce. Coulomb's limit holds exactly for the v+ that is extrapolated from the last two
+steps. Otherwise the torque is off by d times the error of this extrapolation.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ from bipedsim.sim.checks import checked_vector, numbers
 from bipedsim.sim.io import DAMPING, EFFORT, LIMIT, POSITION, SETPOINT, STIFFNESS, VELOCITY, Asked, Command
 from bipedsim.sim.participant import Participant, Simulation
 
-# Damping of the spring about rest, as a share of the critical one.
+# Damping ratio of the friction spring about rest.
 _DAMPING = 0.5
 
 
 class _Drives(NamedTuple):
-    """Drives of nu joints.
+    """Store the drives of nu joints.
 
     Attributes:
         idx_q, idx_v: (nu,) indices of each joint in the configuration and the velocity.
         h: Step [s].
-        mobility: (nu,) h / I [rad/s / N.m], I the least inertia that the joint shows.
+        mobility: (nu,) h / I [rad/s / N.m], where I is the smallest effective inertia of the joint.
         limit: (nu,) effort limit, infinite if commands are not clipped [N.m].
-        no_load: (nu,) speed at which no torque is left [rad/s]. slope: (nu,) of its fall, 0 for none [N.m.s/rad].
+        no_load: (nu,) no-load speed, at which the available torque is zero [rad/s]. slope: (nu,) slope of the
+            torque-speed line, 0 without a torque-speed limit [N.m.s/rad].
         coulomb: (nu,) dry friction [N.m]. most: (nu,) deflection at which it slips [rad]. stiffness, inner: (nu,) of
-            the springs [N.m/rad], and of the dampers beside them [N.m.s/rad]. viscous: (nu,) friction [N.m.s/rad].
-        line: (n + 1, 6, nu) commands on their way, rows as in ``SETPOINT``, n the delay in steps. head: (1,) entry that
-            is written next.
-        closed: (1,) whether there has been an impedance: until then a command is its torque alone.
-        newest: (6, nu) the newest command, once there has been one.
-        command: (nu,) newest torque, or once closed what the loops ask for in this step [N.m].
-        effort, torque: (nu,) torque of the drives in this step, and less the part e of dry friction [N.m].
+            the springs [N.m/rad], and of the parallel dampers [N.m.s/rad]. viscous: (nu,) friction [N.m.s/rad].
+        line: (n + 1, 6, nu) delayed commands, rows as in ``SETPOINT``, n the delay in steps. head: (1,) entry that is
+            written next.
+        closed: (1,) whether an impedance was commanded since the last reset; before that, a command is only a torque.
+        newest: (6, nu) newest impedance command, valid if ``closed``.
+        command: (nu,) newest torque, or if ``closed`` the torque that the joint-level loops request in this step [N.m].
+        effort, torque: (nu,) torque of the drives in this step, and the same minus the part e of dry friction [N.m].
         before: (nu,) velocity before the last step [rad/s].
-        deflection: (nu,) of the springs [rad]. reach: (nu,) time of the last step for which they take part in v+ [s].
+        deflection: (nu,) of the springs [rad]. reach: (nu,) time in the last step during which v+ deflects them [s].
         damping: (nv,) all dampers on the velocity after the step, which the dynamics read.
     """
 
@@ -87,8 +88,8 @@ def _effort(d: _Drives, j, command, v) -> float:
     tau = min(max(command, -d.limit[j]), d.limit[j])
     if not (d.slope[j] > 0.0 and tau * v > 0.0):
         return tau
-    # The line is met at the velocity after the step, if all else acts on as in the last step: a steep one would chatter
-    # if it were read before the step.
+    # The torque-speed line is evaluated at the velocity after the step, predicted with the other forces of the last
+    # step. A steep line would chatter if it were evaluated before the step.
     sign = 1.0 if v > 0.0 else -1.0
     coasting = sign * (2.0 * v - d.before[j] - d.mobility[j] * d.effort[j])
     most = d.slope[j] * (d.no_load[j] - coasting) / (1.0 + d.slope[j] * d.mobility[j])
@@ -103,12 +104,12 @@ def _friction(d: _Drives, j, v) -> float:
     firm = d.h * k + d.inner[j]
     damper = firm
     reach = d.h
-    # What the velocity after the step is, if all acts on as in the last step.
+    # This is the velocity after the step if all forces stay as in the last step.
     ahead = 2.0 * v - d.before[j]
     held = k * z + firm * ahead
     speed = abs(ahead)
     if abs(held) > d.coulomb[j] and held * ahead > 0.0:
-        # It slips: the spring lets go of as much as makes friction that of Coulomb.
+        # The element slips: the deflection is reduced until the friction torque is Coulomb's.
         sign = 1.0 if ahead > 0.0 else -1.0
         if sign * z + d.h * speed > d.most[j]:
             z = sign * max(d.most[j] - d.h * speed, 0.0)
@@ -122,14 +123,14 @@ def _friction(d: _Drives, j, v) -> float:
 
 @kernel
 def _closed_loop(d: _Drives, j, x, q, v) -> float:
-    """Return the torque that the loop of drive ``j`` asks for at (q, v), under the command ``x`` (6, nu)."""
+    """Return the torque that the loop of drive ``j`` requests at (q, v), under the command ``x`` (6, nu)."""
     tau = x[EFFORT, j] + x[STIFFNESS, j] * (x[POSITION, j] - q) + x[DAMPING, j] * (x[VELOCITY, j] - v)
     return min(max(tau, -x[LIMIT, j]), x[LIMIT, j])
 
 
 @kernel
 def _asked(d: _Drives, q, v):
-    """Fill ``command`` and move the line on."""
+    """Fill ``command`` and advance the delay line."""
     nu = d.idx_v.shape[0]
     closed = d.closed[0]
     head = d.head[0]
@@ -148,7 +149,7 @@ def _asked(d: _Drives, q, v):
 
 @entry
 def take_finite(values, out):
-    """Copy ``values`` (n,) to ``out``; return False, with nothing copied, if one of them is not finite."""
+    """Copy ``values`` (n,) to ``out``; return False and copy nothing if a value is not finite."""
     for j in range(out.shape[0]):
         if not np.isfinite(values[j]):
             return False
@@ -159,13 +160,13 @@ def take_finite(values, out):
 
 @entry
 def _follow(boxed, command):
-    """Take an impedance (6, nu); return False, with nothing done, if a number is not finite or a limit negative."""
+    """Store an impedance (6, nu); return False and change nothing if a value is not finite or a limit is negative."""
     d = boxed.arrays
     for j in range(d.idx_v.shape[0]):
         for i in range(LIMIT):
             if not np.isfinite(command[i, j]):
                 return False
-        # Infinity is no limit.
+        # An infinite limit is valid and means that there is none.
         if not command[LIMIT, j] >= 0.0:
             return False
     for i in range(command.shape[0]):
@@ -193,7 +194,7 @@ _REAL = np.dtype(np.float64)
 
 
 class Actuators(Participant):
-    """The drives of one robot.
+    """Simulate the drives of one robot.
 
     Args:
         robot: The plant.
@@ -202,10 +203,10 @@ class Actuators(Participant):
 
     Attributes:
         asked: The command of the last tick; the next one overwrites it.
-        command: (nu,) newest torque [N.m], written by the simulator; once a loop is closed, what the loops asked for in
-            the last step.
+        command: (nu,) newest torque [N.m], written by the simulator; under an impedance, the torque that the loops
+            requested in the last step.
         effort: (nu,) torque of the drives in the last step, before friction [N.m].
-        torque: (nu,) what the dynamics take as the joints' torques; the rest of friction is in ``damping`` [N.m].
+        torque: (nu,) joint torques that the dynamics use; the rest of the friction is in ``damping`` [N.m].
         damping: (nv,) dampers on the velocity after the step [N.m.s/rad]; rewritten by every :meth:`drive`.
         delay: Time from a command to its torque [s], a whole number of steps.
     """
@@ -215,14 +216,14 @@ class Actuators(Participant):
     def __init__(self, robot: Robot, params: HardwareParams, physics_dt: float) -> None:
         nu = robot.nu
         self._robot = robot
-        # Ideal drives give what they are asked for: until one closes its loop there is nothing to compute.
+        # Ideal drives apply the commanded torque, so they need no computation until one closes its loop.
         self._ideal = ideal = not differs(params, ActuatorParams)
         torque = np.zeros(nu)
-        one = {"command": torque, "effort": torque, "torque": torque} if ideal else {}
+        shared = {"command": torque, "effort": torque, "torque": torque} if ideal else {}
 
         def friction(values: Any) -> Array:
-            given = numbers_per_joint(values, robot.joint_names, "friction", low=0.0)
-            return np.array([given.get(joint, 0.0) for joint in robot.joint_names])
+            values_by_joint = numbers_per_joint(values, robot.joint_names, "friction", low=0.0)
+            return np.array([values_by_joint.get(joint, 0.0) for joint in robot.joint_names])
 
         steps = round(params.command_delay / physics_dt)
         self.delay = steps * physics_dt
@@ -230,7 +231,7 @@ class Actuators(Participant):
         band = (params.no_load_speed - params.corner_speed) * robot.velocity_limit
         limited = params.no_load_speed > 0.0
         mobility = physics_dt * np.diag(inverse_inertia(robot))
-        # A joint that loops hold still shows no end of it, and never moves.
+        # A joint that closed chains lock has infinite effective inertia and never moves.
         inertia = np.divide(1.0, mobility, out=np.zeros_like(mobility), where=mobility > 0.0)
         coulomb = friction(params.coulomb_friction)
         stiffness = coulomb / params.presliding
@@ -252,7 +253,7 @@ class Actuators(Participant):
             inner=2.0 * _DAMPING * np.sqrt(stiffness * physics_dt * inertia),
             viscous=self._viscous[robot.idx_v],
             damping=self.damping,
-            **one,
+            **shared,
         )
         self.command = self._drives.command
         self.effort = self._drives.effort
@@ -265,12 +266,12 @@ class Actuators(Participant):
         self._take = ready(take_finite, self.command, self.command)
 
     def take(self, command: Array | Command) -> None:
-        """Take the command of a control tick; see :meth:`Simulator.step`.
+        """Accept the command of a control tick; see :meth:`Simulator.step`.
 
         Raises:
             ConfigError: It has a wrong size, a value is not finite, or a limit is negative; nothing has changed.
         """
-        # Nearly all commands are arrays of numbers.
+        # Nearly all commands are arrays already, so this test is the fast path.
         if type(command) is not np.ndarray or command.dtype is not _REAL:
             if isinstance(command, Command):
                 command = command.packed(self._robot.effort_limit) if command.closes_loop else command.tau_joint
@@ -281,7 +282,7 @@ class Actuators(Participant):
             checked_vector("tau_joint", command, self._robot.nu, self._robot.name)
 
     def _take_setpoint(self, asked: Array) -> None:
-        """Take an impedance (6, nu), or torques (nu,) once there was an impedance."""
+        """Accept an impedance (6, nu), or torques (nu,) after an impedance."""
         nu, name = self._robot.nu, self._robot.name
         if asked.shape != (len(SETPOINT), nu):
             self.follow_torque(checked_vector("tau_joint", asked, nu, name))
@@ -293,7 +294,7 @@ class Actuators(Participant):
             self._note_loops()
 
     def _note_loops(self) -> None:
-        """Note whether the drives close their loops."""
+        """Update the flag and the setpoint that say whether the drives close their loops."""
         self._closed = self.closed
         self.asked.setpoint = self.newest.T if self._closed else None
 
@@ -303,21 +304,21 @@ class Actuators(Participant):
             self.drive(sim.q, sim.v)
 
     def loads(self, v: Array) -> tuple[Array, Array]:
-        """Return the torque of the drives (nu,) in the last step, and the share lost to friction (nv,) [N.m]."""
+        """Return the torque of the drives (nu,) in the last step, and the torque lost to friction (nv,) [N.m]."""
         lost = self.damping * v
         lost[self._robot.idx_v] += self.effort - self.torque
         return self.effort.copy(), lost
 
     def reset(self, sim: Simulation) -> None:
-        """Forget all commands: the drives are idle, and the robot moves with ``sim.v``."""
+        """Clear all commands, so that the drives are idle while the robot moves with ``sim.v``."""
         self.start(sim.v)
 
     def start(self, v: Array) -> None:
-        """Forget all commands: the drives are idle, and the robot moves with ``v`` (nv,)."""
+        """Clear all commands, so that the drives are idle while the robot moves with ``v`` (nv,)."""
         d = self._drives
         for array in (d.line, d.head, d.closed, d.command, d.effort, d.torque, d.deflection, d.reach):
             array[:] = 0
-        # What are torques alone the host has bounded.
+        # The caller has already limited commands that are only torques.
         d.line[:, LIMIT] = np.inf
         d.before[:] = v[d.idx_v]
         d.damping[:] = self._viscous
@@ -325,29 +326,29 @@ class Actuators(Participant):
 
     @property
     def closed(self) -> bool:
-        """Whether there was an impedance since the last reset."""
+        """Whether an impedance was commanded since the last reset."""
         return bool(self._drives.closed[0])
 
     @property
     def newest(self) -> Array:
-        """The newest command (6, nu) once there was an impedance, rows as in ``SETPOINT``; live."""
+        """The newest command (6, nu), valid if ``closed``, rows as in ``SETPOINT``; live."""
         return self._drives.newest
 
     def follow(self, command: Array) -> bool:
         """Follow an impedance (6, nu) from now on, rows as in ``SETPOINT``.
 
         Returns:
-            False, with nothing done, if a number is not finite, or a limit is below 0; a limit may be infinite.
+            False, with nothing changed, if a value is not finite or a limit is below 0; a limit may be infinite.
         """
         if self._follow is None:
             self._follow = ready(_follow, self._box, self._drives.newest)
         return self._follow(self._box, np.ascontiguousarray(command, dtype=np.float64))
 
     def follow_torque(self, command: Array) -> bool:
-        """Give a torque (nu,) once there was an impedance.
+        """Apply a torque (nu,) from now on, after an impedance.
 
         Returns:
-            False, with nothing done, if a number is not finite.
+            False, with nothing changed, if a value is not finite.
         """
         d = self._drives
         if not take_finite(np.ascontiguousarray(command), d.newest[EFFORT]):
@@ -361,7 +362,7 @@ class Actuators(Participant):
         _drive(self._box, q, v)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return a copy of what the next step depends on."""
+        """Return a copy of the state of the drives on which the next step depends."""
         return {name: getattr(self._drives, name).copy() for name in _STATE}
 
     def set_state(self, state: dict[str, NDArray[Any]], sim: Simulation) -> None:

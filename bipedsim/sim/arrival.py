@@ -1,4 +1,4 @@
-"""The compiled side of a step in which something arrives: what each of its parts leaves for the next one."""
+"""Compiled functions of a step with an impact: they pass the results of each part to the next one."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bipedsim.numerics import Array, Box, Flags, Kept, entry, keep, kept, kernel
 
 
 class Arrival(NamedTuple):
-    """A step that is taken in parts, with S stops and M numbers of the loops.
+    """Store a step that is divided at an impact, with S joint limits and M rows of the loops.
 
     Attributes:
-        sums: Of what the ground does in the parts.
-        memory: What the next part depends on, as the first part left it.
-        begun, change: (nv,) velocity before the step, and by how much the first part changes it.
-        way: (nv,) from where the step begins to where something arrives.
-        after: (nv,) velocity with which it arrives, then that after the impact.
-        stop_impulse, stops_begun: (S,) of the stops over the step so far, and over the first part as a whole step
-            [N.m.s]. loop_impulse, loops_begun: (M,) the same of the loops [N.s, N.m.s].
-        until: (1,) share of the step in which forces act up to the arrival.
-        flies: (2,) whether the robot kept its momentum in the first part, and in the impact too.
-        stopped: (1,) whether stops may have acted.
+        sums: Sums of the ground reactions over the parts.
+        memory: State after the first part, on which the next part depends.
+        begun, change: (nv,) velocity before the step, and its change in the first part.
+        way: (nv,) displacement from the beginning of the step to the impact.
+        after: (nv,) velocity before the impact, then the velocity after it.
+        stop_impulse, stops_begun: (S,) impulses of the joint limits over the step so far, and over the first part taken
+            as a whole step [N.m.s]. loop_impulse, loops_begun: (M,) the same for the loops [N.s, N.m.s].
+        until: (1,) fraction of the step during which forces act before the impact.
+        flies: (2,) whether the momentum was conserved in the first part, and also in the impact.
+        stopped: (1,) whether joint limits may have been active.
     """
 
     tree: Tree
@@ -49,7 +49,7 @@ class Arrival(NamedTuple):
 
     @classmethod
     def of_robot(cls, dynamics: Dynamics, contact: ContactModel, sums: Sums) -> Arrival:
-        """Return the arrays for a robot; what a contact model remembers that is not compiled is not among them."""
+        """Allocate the arrays for a robot; they exclude the state of a contact model in Python."""
         compiled = getattr(contact, "compiled", None)
         own: list[NDArray[Any]] = dynamics.memory()
         d = dynamics
@@ -68,7 +68,13 @@ class Arrival(NamedTuple):
 
 @entry
 def _note(boxed: Any, v: Array, stopped: bool) -> None:
-    """Note what the first part, a step as if nothing arrived, left: from ``v`` (nv,), with stops that acted or not."""
+    """Store the result of the first part, a whole step without the impact.
+
+    Args:
+        boxed: See :class:`Arrival`.
+        v: (nv,) velocity before the step.
+        stopped: Whether joint limits were active.
+    """
     a = boxed.arrays
     keep(a.memory)
     for i in range(v.shape[0]):
@@ -79,14 +85,14 @@ def _note(boxed: Any, v: Array, stopped: bool) -> None:
         a.stops_begun[j] = a.stop_impulse[j] if stopped else 0.0
     for m in range(a.loop_impulse.shape[0]):
         a.loops_begun[m] = a.loop_impulse[m]
-    # The robot as a whole keeps its momentum where a stop is all that it meets.
+    # An impact at a joint limit is internal, so the momentum of the whole robot is conserved.
     a.flies[0] = a.flight.aloft[0] and a.stops.arrivals[0] > 0
     a.stopped[0] = stopped
 
 
 @entry
 def _depart(boxed: Any, behind: float) -> None:
-    """Go to the arrival: fill ``way`` and ``after``; velocities are ``behind`` by this share of the step."""
+    """Advance to the impact: fill ``way`` and ``after``; ``behind`` is the lag of velocities in steps."""
     a = boxed.arrays
     share = a.landing.share[0]
     until = behind + share
@@ -104,7 +110,7 @@ def _depart(boxed: Any, behind: float) -> None:
 
 @entry
 def _strike(boxed: Any) -> None:
-    """Take in the impact: ``after`` becomes the velocity after it."""
+    """Apply the impact: replace ``after`` by the velocity after it."""
     a = boxed.arrays
     _add(a, 1.0, True)
     a.flies[1] = a.flies[0] and a.flight.aloft[0]
@@ -115,27 +121,28 @@ def _strike(boxed: Any) -> None:
 
 @entry
 def _finish(boxed: Any, q: Array, v: Array) -> int:
-    """Add the rest of the step: move ``v`` (nv,) to its end, and fill the displacement from the impact at ``q``.
+    """Add the rest of the step: set ``v`` (nv,) to its end, and fill the displacement from the impact at ``q``.
 
     Returns:
         TAKEN, or NO_ANSWER or DIVERGED with ``v`` unchanged.
     """
     a = boxed.arrays
     t, s = a.tree, a.stops
-    left = 1.0 - a.landing.share[0]
-    more = 1.0 - a.until[0]
-    _add(a, more, False)
-    # A stop that is reached in the rest of the step has an impulse, of which no share may be taken back.
+    remaining = 1.0 - a.landing.share[0]
+    forces_share = 1.0 - a.until[0]
+    _add(a, forces_share, False)
+    # The rest of the step subtracts a fraction of its impulses. That is not allowed for an impact at a joint limit.
     if not end_parts(a.sums) or s.closing[0]:
         return Outcome.NO_ANSWER.value
-    # As ever: in flight along the parabola, which leaves nothing to correct, else to where contacts want to be.
+    # In flight the displacement follows the parabola, so nothing is left to correct. Otherwise it follows the velocity
+    # after the step, with which the contacts were solved.
     aloft = a.flight.aloft[0]
-    ahead = 0.5 * left if aloft else 1.0
+    ahead = 0.5 * remaining if aloft else 1.0
     a.flight.aloft[0] = a.flies[1] and aloft
     largest = 0.0
     for i in range(v.shape[0]):
-        t.step[i] = left * t.h * (a.after[i] + ahead * t.x[i])
-        a.after[i] += more * t.x[i]
+        t.step[i] = remaining * t.h * (a.after[i] + ahead * t.x[i])
+        a.after[i] += forces_share * t.x[i]
         t.acceleration[i] = (a.after[i] - v[i]) / t.h
         largest = max(largest, abs(a.after[i]))
     if not largest < SPEED_LIMIT:
@@ -143,20 +150,20 @@ def _finish(boxed: Any, q: Array, v: Array) -> int:
     for i in range(v.shape[0]):
         v[i] = a.after[i]
     if s.near[0]:
-        # In flight joints that are slow end at their limits; else it is rounding that is taken off.
+        # In flight, slow joints end at their limits. Otherwise the clipping only removes rounding errors.
         keep_within(s, t, q)
     return Outcome.TAKEN.value
 
 
 @entry
 def _take_back(boxed: Any) -> None:
-    """Go back to what the first part left."""
+    """Restore the state after the first part."""
     put_back(boxed.arrays.memory)
 
 
 @kernel
 def _add(a: Any, share: float, at_once: bool) -> None:
-    """Take in what ground, stops and loops did in the part that was solved last."""
+    """Add the impulses of ground, joint limits and loops in the part that was solved last."""
     add_part(a.sums, share, at_once)
     for m in range(a.loop_impulse.shape[0]):
         a.loop_impulse[m] += share * a.loops.impulse[m]
@@ -167,7 +174,7 @@ def _add(a: Any, share: float, at_once: bool) -> None:
 
 
 class Calls(NamedTuple):
-    """The functions of this module as they are called in a landing; see :func:`bipedsim.numerics.ready`."""
+    """Store the bound functions of this module for one simulation; see :func:`bipedsim.numerics.ready`."""
 
     note: Callable[[Box, Array, bool], None]
     depart: Callable[[Box, float], None]
@@ -177,7 +184,7 @@ class Calls(NamedTuple):
 
     @classmethod
     def of(cls, boxed: Box, a: Arrival) -> Calls:
-        """Return the calls for ``a`` in its box, compiled if that was never done."""
+        """Bind the functions to ``a`` in its packed argument struct; compile them if needed."""
         return cls(
             ready(_note, boxed, a.after, True),
             ready(_depart, boxed, 1.0),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SimulatorConfig:
-    """The arguments of a :class:`Simulator`."""
+    """Store the arguments of a :class:`Simulator`."""
 
     robot: Robot
     ground: Ground | None
@@ -43,7 +43,7 @@ class SimulatorConfig:
 
 
 class Core(Simulation, Protocol):
-    """A simulation before it has its participants."""
+    """Describe a simulation before it has its participants."""
 
     config: SimulatorConfig
     ground: Ground
@@ -66,7 +66,7 @@ def assemble(sim: Core, plant: Robot, events: bool) -> tuple[Steps, tuple[Partic
     shapes = plant.shapes.shapes if sim.hardware.body_contact else ()
     objects: Objects | None = None
     if config.objects:
-        # The library that finds their contacts takes long to load.
+        # The collision library takes long to load, so it is loaded only for objects.
         from bipedsim.sim.objects import Objects
 
         friction = sim.hardware.body_friction if shapes else None
@@ -97,4 +97,4 @@ def assemble(sim: Core, plant: Robot, events: bool) -> tuple[Steps, tuple[Partic
         participants.append(ForcePlates(plates, sim.ground, *loads, sim.physics_dt, sim.control_dt))
     participants += [sim.tick if sim.tick.n_steps > 1 else None, sim.sensors]
     stepper = Steps(plant.model, dynamics, sim.solver, sim.physics_dt, events, touching)
-    return stepper, tuple(one for one in participants if one is not None)
+    return stepper, tuple(participant for participant in participants if participant is not None)

@@ -14,7 +14,7 @@ def numbers(name: str, values: Any) -> Array:
     """Return ``values`` as an array of floating-point numbers.
 
     Raises:
-        ConfigError: They are no numbers.
+        ConfigError: The values are not numbers.
     """
     try:
         return np.asarray(values, dtype=np.float64)
@@ -28,11 +28,11 @@ def checked_vector(name: str, values: Any, size: int, robot: str) -> Array:
     Args:
         name: Name of the argument, for the message.
         values: The numbers.
-        size: How many ``robot`` needs.
+        size: Number of values that ``robot`` needs.
         robot: Name of the robot, for the message.
 
     Raises:
-        ConfigError: They are no numbers, too few or too many, or not finite.
+        ConfigError: The values are not numbers, too few or too many, or not finite.
     """
     array = numbers(name, values)
     if array.shape != (size,):

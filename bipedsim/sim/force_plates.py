@@ -1,4 +1,4 @@
-"""The force plates of a simulation: what its contacts do to each of them, step by step."""
+"""Force plates of a simulation: the loads of all contacts on each plate, step by step."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.touch import WORLD, Contacts, Touching
 
 
-class _Plates(NamedTuple):
-    """Plates, and the feet that they feel."""
+class _PlateLoads(NamedTuple):
+    """Store the plates and the contacts of the feet."""
 
     chain: Chain
     feet: Foothold
@@ -39,8 +39,8 @@ class _Plates(NamedTuple):
     result: ContactResult
 
 
-class _Others(NamedTuple):
-    """All contacts but those of the soles; of the robot's sides, those from ``bodies`` on are stops of joints."""
+class _OtherContacts(NamedTuple):
+    """Store the plates and all contacts except those of the soles; bodies from index ``bodies`` on are joint limits."""
 
     chain: Chain
     contacts: Contacts
@@ -49,7 +49,7 @@ class _Others(NamedTuple):
 
 @entry
 def _add_feet(boxed: Any, landed: float) -> None:
-    """Begin a step, and add what the ground does to the feet in it; they land after the share ``landed`` of it."""
+    """Start a step and add the loads of the feet; ``landed`` is the time of impact as a fraction of the step."""
     a = boxed.arrays
     s, p, r = a.chain.surfaces, a.projection, a.result
     clear(s)
@@ -77,7 +77,7 @@ def _add_feet(boxed: Any, landed: float) -> None:
 
 @entry
 def _add_others(boxed: Any) -> None:
-    """Add what the ground does to bodies, and to objects that were solved for with the robot."""
+    """Add the ground contacts of bodies, and of objects that were solved together with the robot."""
     a = boxed.arrays
     c, s = a.contacts, a.chain.surfaces
     for m in range(c.used[0]):
@@ -92,24 +92,24 @@ def _advance(boxed: Any) -> None:
 
 
 class ForcePlates(Participant):
-    """The force plates of a simulation.
+    """Simulate the force plates and their amplifiers.
 
     Args:
-        configs: At least one.
-        ground: In which they lie.
-        dynamics: Of the robot. result: What its contact model fills.
-        touching: All contacts but those of the soles; None where only these touch.
+        configs: Plates, at least one.
+        ground: Ground that contains the plates.
+        dynamics: Dynamics of the robot. result: result of its contact model, live.
+        touching: All contacts except those of the soles; None if only the soles can be in contact.
         objects: Free bodies; None without any.
-        physics_dt, control_dt: Of the simulation [s].
+        physics_dt, control_dt: Periods of the simulation [s].
 
     Attributes:
-        amplifiers: What they have sampled.
-        configs: As they were given, with all that their models say.
-        names: Of the plates.
+        amplifiers: Amplifiers with the samples of the last tick.
+        configs: The plates as given, completed with the values of their models.
+        names: Names of the plates.
 
     Raises:
-        ConfigError: A plate lacks what it needs, a name is given twice, plates lie over each other, or a plate is not
-            flush with the ground; all faults at once.
+        ConfigError: A plate is incomplete, a name is given twice, plates overlap, or a plate is not flush with the
+            ground; the message lists all faults.
     """
 
     name = "force_plates"
@@ -125,37 +125,37 @@ class ForcePlates(Participant):
         physics_dt: float,
         control_dt: float,
     ) -> None:
-        faults = [f"force_plates: {one.name!r}: {fault}" for one in configs for fault in one.problems()]
-        whole = [one for one in configs if not list(one.problems())]
-        together([ConfigError(fault) for fault in (*faults, *check_plates(configs), *_not_flush(whole, ground))])
+        faults = [f"force_plates: {config.name!r}: {fault}" for config in configs for fault in config.problems()]
+        complete = [config for config in configs if not list(config.problems())]
+        together([ConfigError(fault) for fault in (*faults, *check_plates(configs), *_not_flush(complete, ground))])
         widest = dynamics.projection.vertices.shape[1]
         self.amplifiers = Amplifiers(configs, physics_dt, control_dt, widest)
         self.configs = self.amplifiers.configs
         self.names = self.amplifiers.names
         chain = self.amplifiers.chain
         self._h = physics_dt
-        self._boxed = box(_Plates(chain, dynamics.foothold, dynamics.projection, for_kernels(result)))
+        self._boxed = box(_PlateLoads(chain, dynamics.foothold, dynamics.projection, for_kernels(result)))
         self._others = None
         if touching is not None:
-            self._others = box(_Others(chain, touching.contacts, len(dynamics.bodies.leaf)))
+            self._others = box(_OtherContacts(chain, touching.contacts, len(dynamics.bodies.leaf)))
         self._objects = objects
         self._surfaces = box(chain.surfaces)
 
     def warm_up(self) -> None:
-        """Load or compile what the first body on a plate needs."""
+        """Load or compile the kernel for the first body on a plate."""
         if self._others is not None:
             ready(_add_others, self._others)
 
     def reset(self, sim: Simulation) -> None:
-        """Draw offsets and noise of a new run."""
+        """Draw the offsets and the noise of a new run."""
         self.amplifiers.reset(sim.seed, sim.draw)
 
     def begin_tick(self, sim: Simulation) -> None:
-        """Forget the samples of the last tick."""
+        """Discard the samples of the last tick."""
         self.amplifiers.begin()
 
     def after_step(self, sim: Simulation) -> None:
-        """Sample the physics step that was made last."""
+        """Sample the last physics step."""
         _add_feet(self._boxed, sim.stepper.landed)
         if sim.stepper.touched and self._others is not None:
             _add_others(self._others)
@@ -164,7 +164,7 @@ class ForcePlates(Participant):
         _advance(self._boxed)
 
     def state(self) -> dict[str, Any]:
-        """Return a copy of what the next samples depend on."""
+        """Return a copy of the state on which the next samples depend."""
         return self.amplifiers.state()
 
     def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
@@ -173,16 +173,16 @@ class ForcePlates(Participant):
 
     @property
     def loads(self) -> Array:
-        """Mean wrench (P + 1, 6) over the last physics step of the plates on who stands there [N], [N.m].
+        """Mean wrench (P + 1, 6) of each plate on the robot and the objects over the last physics step [N], [N.m].
 
-        About the transducers' origin in each plate's axes, and, last, of the floor beside them, about the world's
-        origin in its axes.
+        The wrench of a plate is about its transducer origin, in the axes of the plate. The last row is the floor next
+        to the plates, about the world origin, in world axes.
         """
         return np.asarray(self.amplifiers.chain.surfaces.load / self._h)
 
 
 def _not_flush(configs: Sequence[PlateConfig], ground: Ground) -> list[str]:
-    """Return what is to be said of plates whose surface is not that of the ground."""
+    """Return an error message for each plate that is not flush with the ground."""
     faults = []
     for config in configs:
         geometry = config.complete().geometry()

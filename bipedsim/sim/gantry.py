@@ -1,7 +1,7 @@
-"""A gantry: a rope from above to the trunk, which holds a robot until its controller does.
+"""Gantry: a rope from above to the trunk, which holds the robot until its controller does.
 
-Programs made for a machine begin while that hangs: joints are free, then go to a posture, and only when the robot was
-lowered and stands does a controller begin. The rope is a spring and a damper that pull only.
+Programs for a real robot start while it hangs. First the joints are free, then they move to a posture. The controller
+starts only after the robot was lowered and stands. The rope is a spring and a damper that can only pull.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from bipedsim.numerics import Array
 from bipedsim.sim.participant import Participant, Simulation
 
 HANG = "hang"
-"""The text for a gantry that waits until somebody lowers it."""
+"""Text of a gantry that holds the robot until a ``lower`` action; also the state of such a gantry."""
 LOWERED = "lowered"
-"""What it does once the feet carry: it keeps the robot from falling."""
+"""State of the gantry after the feet carry the robot: it only keeps the robot from falling."""
 LOWER, RELEASE, LIFT = GANTRY_ACTIONS = ("lower", "release", "lift")
-"""What it does: pays out rope until the feet carry, lets go, and takes the robot up again from where it is."""
+"""Actions: pay out rope until the feet carry the robot, release the robot, and lift it from its present position."""
 SAG = 0.01
-"""How far the rope stretches under the weight of the robot [m]."""
+"""Elongation of the rope under the weight of the robot [m]."""
 CARRIED = 0.1
-"""Share of the weight in the rope at which the feet carry, and no more of it is paid out."""
+"""Rope tension, as a fraction of the weight, at which the feet carry the robot and lowering ends."""
 FADING = 0.5
-"""How long letting go takes [s]."""
-_FELT = 0.1  # time constant [s] of the force by which it is judged whether the feet carry
-_ABOVE, _ROPE = 0.4, 1.0  # over the height of the CoM: where the rope is fixed above it, and how long it is
+"""Time in which a release fades out the force [s]."""
+_FELT = 0.1  # Time constant [s] of the filtered tension that decides whether the feet carry the robot.
+_ABOVE, _ROPE = 0.4, 1.0  # Attachment point above the CoM, and rope length, both as multiples of the CoM height.
 _UP = np.array([0.0, 0.0, 1.0])
-_LEAST_HEIGHT = 0.1  # of a CoM [m], where nothing says where the ground is
-_RATIO, _SWAY, _TURN = 0.3, 0.2, 0.3  # damping ratios of stretching, swaying and turning
+_LEAST_HEIGHT = 0.1  # Lower bound of the CoM height [m], for robots whose height above the ground is unknown.
+_RATIO, _SWAY, _TURN = 0.3, 0.2, 0.3  # Damping ratios of stretching, swaying and turning.
 
 
 @dataclass(frozen=True)
 class GantryConfig:
-    """A gantry; its fields are the keys of ``gantry`` in a scenario file (docs/scenarios.md)."""
+    """Configure a gantry; the fields are the keys of ``gantry`` in a scenario file (docs/scenarios.md)."""
 
     clearance: float = param(0.1, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
     lower_at: float | None = param(
@@ -52,21 +52,21 @@ class GantryConfig:
     speed: float = param(0.05, "at which rope is paid out and taken in", unit="m/s", low=1e-3, high=1.0)
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield a message for each inconsistency between the keys."""
         if self.lower_at is not None and self.release_at is not None and self.release_at < self.lower_at:
             yield f"release_at = {self.release_at:g} s must not be before lower_at = {self.lower_at:g} s"
 
     def text(self) -> str:
-        """Return what :func:`read_gantry` reads."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        return str(yaml.safe_dump(given, default_flow_style=True, width=math.inf, sort_keys=False)).strip()
+        """Return the configuration as a text for :func:`read_gantry`."""
+        values = {name: value for name, value in asdict(self).items() if value is not None}
+        return str(yaml.safe_dump(values, default_flow_style=True, width=math.inf, sort_keys=False)).strip()
 
 
 def read_gantry(given: str | Mapping[str, Any], where: str = "gantry") -> GantryConfig | None:
     """Read a gantry: ``hang``, ``{lower_at: 3, release_at: 6}`` or the same as a mapping; None for an empty text.
 
     Raises:
-        ConfigError: It is none of them, or a value is wrong.
+        ConfigError: The text has another form, or a value is wrong.
     """
     value: Any = given
     if isinstance(given, str):
@@ -82,21 +82,22 @@ def read_gantry(given: str | Mapping[str, Any], where: str = "gantry") -> Gantry
 
 
 class Gantry(Participant):
-    """The rope of one robot, fixed on the heaviest body beside the legs, straight above the CoM as the robot stands.
+    """Simulate the rope of a gantry.
 
-    Pulled from L to l, it gives T = max(0, k (l - L) + c l'), and as long as it does, damps swaying and turning in
-    proportion to T / (m g). It stretches by 1 cm under the weight.
+    The rope is attached to the heaviest body outside the legs, straight above the CoM of the nominal posture. At the
+    length l and the rest length L, its tension is T = max(0, k (l - L) + c l'). Under tension it also damps swaying and
+    turning in proportion to T / (m g). It stretches by 1 cm under the weight.
 
     Args:
-        config: What it is to do.
-        robot: Who hangs in it.
-        dt: Of a physics step [s].
+        config: Configuration of the gantry.
+        robot: Robot that hangs in it.
+        dt: Physics step [s].
         substeps: Physics steps of a control tick.
 
     Attributes:
-        config: As it was given.
-        force: (3,) mean force on the robot in the world over the control tick [N]; NaN once it is let go.
-        doing: ``hang``, what it was asked for last, or ``lowered``.
+        config: As given.
+        force: (3,) mean force on the robot in the world over the control tick [N]; NaN after the release.
+        doing: ``hang``, the last action, or ``lowered``.
 
     Raises:
         ConfigError: The root of the robot is fixed to the world.
@@ -131,18 +132,18 @@ class Gantry(Participant):
         self._fading = -1
 
     def reset(self, sim: Simulation) -> None:
-        """Hold the robot where it is, at rest, with all of its weight."""
+        """Hold the robot at its present position, at rest, with its full weight."""
         self.doing, self._steps, self._fading = HANG, 0, -1
         self._anchor = self._above(sim.q) + self._rope * _UP
         self._length, self._felt = self._rope - SAG, self._weight
         self.force[:] = 0.0, 0.0, self._weight
 
     def act(self, action: str, q: Array) -> None:
-        """Begin to do one of ``GANTRY_ACTIONS``, with the robot in the configuration ``q`` (nq,).
+        """Start one of ``GANTRY_ACTIONS``, with the robot in the configuration ``q`` (nq,).
 
         Raises:
-            UnknownNameError: It is none of them.
-            ConfigError: There is nothing to lower: it was let go.
+            UnknownNameError: There is no such action.
+            ConfigError: The robot cannot be lowered, because it was released.
         """
         if action not in GANTRY_ACTIONS:
             raise UnknownNameError("action", action, GANTRY_ACTIONS, "gantry")
@@ -157,7 +158,7 @@ class Gantry(Participant):
             self.on_action(self._steps * self._dt, action)
 
     def _above(self, q: Array) -> Array:
-        """Return where the rope is fixed (3,) in the world."""
+        """Return the attachment point of the rope on the robot (3,) in the world [m]."""
         pin.forwardKinematics(self._model, self._data, q)
         return np.asarray(self._data.oMi[self._joint].act(self._point))
 
@@ -170,15 +171,15 @@ class Gantry(Participant):
 
     @property
     def holds(self) -> bool:
-        """Whether it has not let go."""
-        return self._left() > 0.0
+        """Whether the gantry holds the robot, also while a release fades out."""
+        return self._remaining() > 0.0
 
     def begin_tick(self, sim: Simulation) -> None:
         """Start the mean force of a control tick."""
         self.force[:] = 0.0 if self.holds else np.nan
 
-    def _left(self) -> float:
-        """Return the share of its force that is left."""
+    def _remaining(self) -> float:
+        """Return the remaining fraction of its force: 1 until the release, then falling to 0."""
         if self._fading < 0:
             return 1.0
         return max(0.0, 1.0 - (self._steps - self._fading) * self._dt / FADING)
@@ -187,14 +188,14 @@ class Gantry(Participant):
         """Add the force of the rope in the coming physics step to ``sim.dynamics.push``."""
         q = sim.q
         config, now = self.config, self._steps * self._dt
-        # Times are those of the scenario, in which nobody has asked for anything else.
+        # The times of the scenario apply only if no other action was requested before.
         for at, action, after in ((config.lower_at, LOWER, HANG), (config.release_at, RELEASE, LOWERED)):
             due = at is not None and -1e-9 <= now - at < self._dt - 1e-9
             if due and self.doing in (HANG, LOWER, after):
                 self._begin(action)
         self._steps += 1
-        left = self._left()
-        if left == 0.0:
+        remaining = self._remaining()
+        if remaining == 0.0:
             return
         pin.forwardKinematics(self._model, self._data, q, sim.v)
         place, twist = self._data.oMi[self._joint], self._data.v[self._joint]
@@ -205,8 +206,8 @@ class Gantry(Participant):
         stretching = -float(along @ velocity)
         pulled = self._stiffness * (length - self._length) + self._damping * stretching
         tension = max(0.0, pulled) if length > self._length else 0.0
-        share = left * min(1.0, tension / self._weight)
-        force = (left * tension) * along - (share * self._sway) * (velocity + stretching * along)
+        share = remaining * min(1.0, tension / self._weight)
+        force = (remaining * tension) * along - (share * self._sway) * (velocity + stretching * along)
         local = place.rotation.T @ force
         torque = np.cross(self._point, local) - (share * self._turn) * twist.angular
         jacobian = pin.computeJointJacobian(self._model, self._data, q, self._joint)
@@ -216,13 +217,13 @@ class Gantry(Participant):
         if self.doing == LOWER and self._felt > CARRIED * self._weight:
             self._length += config.speed * self._dt
         elif self.doing == LOWER:
-            # What leans on the rope from then on is held by it.
+            # From now on the rope length is constant, and the rope holds a robot that falls into it.
             self.doing = LOWERED
         elif self.doing == LIFT:
             self._length = max(self._rope - SAG, self._length - config.speed * self._dt)
 
     def state(self) -> dict[str, Any]:
-        """Return all that its future depends on."""
+        """Return a copy of everything that the future of the gantry depends on."""
         return {
             "doing": self.doing,
             "steps": self._steps,
@@ -242,7 +243,7 @@ class Gantry(Participant):
 
 
 def _trunk(robot: Robot) -> int:
-    """Return the joint that moves the heaviest body which is in no leg."""
+    """Return the joint of the heaviest body outside the legs."""
     legs = {int(joint) for sole in robot.soles for joint in robot.model.supports[sole.joint_id]} - {0, 1}
     masses = {joint: robot.model.inertias[joint].mass for joint in range(1, robot.model.njoints) if joint not in legs}
     return max(masses, key=lambda joint: (masses[joint], -joint))

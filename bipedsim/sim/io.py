@@ -1,4 +1,4 @@
-"""What a controller receives and what it returns, the same on a robot and on the simulator."""
+"""Interface of a controller, the same on a robot and in the simulator: observations in, commands out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bipedsim.errors import ConfigError, shown
 from bipedsim.numerics import Array, zeros_of
 
 LARGEST_PUSH = 1e9
-"""What a push may be at most [N, N.m]: the weight of a hundred thousand tonnes. More is a slip of the hand."""
+"""Largest external wrench accepted [N, N.m]. Anything larger is treated as an input error."""
 
 
 @dataclass(slots=True, eq=False)
 class Observation:
-    """Measurements of one control tick: nothing in here needs ground truth.
+    """Store the measurements of one control tick; none of them needs ground truth.
 
-    The producer owns the arrays and overwrites them at the next tick; ``copy()`` what must last.
+    The producer owns the arrays and overwrites them at the next tick. Call ``copy()`` to keep them.
 
     Attributes:
         t: Time stamp of the measurements [s].
@@ -29,8 +29,8 @@ class Observation:
         imu_angular_velocity: (3,) [rad/s], in the IMU frame.
         imu_linear_acceleration: (3,) [m/s^2], specific force in the IMU frame: +g along the upward axis at rest
             (REP-145).
-        foot_wrench: (n_feet, 6) force [N] then torque [N.m] of the ground on the foot as the ankle sensor feels it,
-            in the ankle frame: standing gives sum f_z = weight above the ankles.
+        foot_wrench: (n_feet, 6) force [N] then torque [N.m] of the ground on the foot as measured by the ankle sensor,
+            in the ankle frame: in stance, sum f_z = weight above the ankles.
     """
 
     t: float
@@ -52,7 +52,7 @@ class Observation:
         return Observation(self.t, *(getattr(self, name).copy() for name in MEASURED))
 
     def take(self, other: Observation) -> Observation:
-        """Become what ``other`` is, in the arrays of this one, and return this one."""
+        """Copy ``other`` into the arrays of this observation, and return this observation."""
         self.t = other.t
         for name in MEASURED:
             np.copyto(getattr(self, name), getattr(other, name))
@@ -64,23 +64,23 @@ MEASURED = tuple(field.name for field in fields(Observation) if field.name != "t
 
 
 SETPOINT = ("position", "velocity", "effort", "stiffness", "damping", "limit")
-"""What a drive that closes its loop follows, in this order: a packed command (6, nu) has a row for each."""
+"""Quantities of a drive's closed loop: a packed command (6, nu) has one row for each, in this order."""
 POSITION, VELOCITY, EFFORT, STIFFNESS, DAMPING, LIMIT = range(len(SETPOINT))
 
 
 @dataclass(slots=True, eq=False)
 class Command:
-    """What a controller asks of the joints: torques, or an impedance that the drives keep by themselves.
+    """Store the output of a controller: joint torques, or an impedance that the drives realise.
 
-    With a stiffness or a damping each drive closes its loop at every physics step, on its own joint as it is then, and
-    goes on doing so until the next command::
+    With a stiffness or a damping, each drive closes its loop at every physics step with the state of its own joint.
+    It continues until the next command::
 
         tau = tau_joint + stiffness (position - q) + damping (velocity - v)
 
     within the effort limit. All arrays are (nu,), in the order of ``Robot.joint_names``.
 
     Attributes:
-        tau_joint: Torque [N.m]; beside an impedance, what is fed forward.
+        tau_joint: Torque [N.m]; with an impedance, the feed-forward torque.
         position: q above [rad]; needed where there is a stiffness.
         velocity: v above [rad/s]; zero by default.
         stiffness: kp [N.m/rad], at least 0; none by default.
@@ -95,14 +95,14 @@ class Command:
 
     @property
     def closes_loop(self) -> bool:
-        """Whether the drives are to close their loops."""
+        """Whether the command makes the drives close their loops."""
         return self.stiffness is not None or self.damping is not None
 
     def packed(self, limit: Array) -> Array:
-        """Return what the drives follow (6, nu), rows as in ``SETPOINT``.
+        """Return the packed command of the drives (6, nu), rows as in ``SETPOINT``.
 
         Args:
-            limit: (nu,) what bounds the torque of each drive [N.m].
+            limit: (nu,) largest torque of each drive [N.m].
 
         Raises:
             ConfigError: A stiffness has no position, or an array has another size.
@@ -116,18 +116,18 @@ class Command:
                 try:
                     row[:] = values
                 except (TypeError, ValueError) as error:
-                    said = f"command: {name} = {shown(values)} must be {len(limit)} numbers, one for each joint"
-                    raise ConfigError(said) from error
+                    message = f"command: {name} = {shown(values)} must be {len(limit)} numbers, one for each joint"
+                    raise ConfigError(message) from error
         return rows
 
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """What the drives were asked for in a control tick.
+    """Store the command that the drives received in a control tick.
 
     Attributes:
-        tau_joint: (nu,) the torque [N.m]; of drives that close their loops, that of the last physics step.
-        setpoint: (nu, 6) what these follow, as ``SETPOINT`` has it; None while there are only torques.
+        tau_joint: (nu,) torque [N.m]; for drives that close their loops, the torque of the last physics step.
+        setpoint: (nu, 6) their setpoint, columns as in ``SETPOINT``; None while commands are only torques.
     """
 
     tau_joint: Array

@@ -1,8 +1,9 @@
-"""Monitors of the physics: is what a step did what mechanics allows? One compiled call beside the step.
+"""Monitors of the physics: check every step against the laws of mechanics, in one compiled call.
 
-They judge what came out, from the equations and not from what the contact model computed on its way: momentum of every
-joint, work of the contact, friction cone, pulls, forces from afar, depth, CoP, joint limits and their stops, loops.
-What a model may do beyond the ideal is declared with the model (:class:`bipedsim.contact.Promises`).
+The monitors evaluate the result of a step with the equations of motion and use no intermediate values of the contact
+model. They check the momentum balance of every joint, the work and the CoP of the contact, and its friction cone. They
+detect adhesion, forces at a distance and penetration. They also check the joint limits with their impulses, and closed
+chains. A contact model declares its deviations from the ideal (:class:`bipedsim.contact.Promises`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ MONITORS = (
     "stop_pull_Nm",
     "loop_gap_m",
 )
-"""What the monitors measure, in the order of these numbers; the momentum error is a share of what is balanced."""
+"""Names of the monitors, in the order of these indices; the momentum error is relative to the largest term."""
 SAID = (
     "momentum is not balanced",
     "contact gives energy",
@@ -59,37 +60,38 @@ SAID = (
     "a loop is open",
 )
 BALANCED = 1e-7
-"""Rounding of the equations of motion, as a share of their largest term; of forces, as a share of the weight."""
+"""Tolerance for rounding: of the equations of motion relative to their largest term, of forces to the weight."""
 INSIDE = 1e-4
-"""How far outside [m] the CoP may be, beyond what friction at different heights makes of it."""
+"""Allowed distance of the CoP outside the sole [m], in addition to the effect of friction at different heights."""
 PUSHES = 1e-6
-"""A vertex that begins or ends the step lower than this [m] may have pushed in it."""
+"""Height [m] below which a vertex at the beginning or the end of a step may have been in contact in it."""
 LEVEL = 0.9
-"""Cosine of the tilt up to which the CoP is looked for: near a tilt of atan(1 / mu) the force lies in the sole."""
+"""Cosine of the largest tilt for which the CoP is checked; near atan(1 / mu) the force is in the plane of the sole."""
 GIVES = 1e-3
-"""How far beyond its limit [rad] a joint without stops gets that a drive holds at it: drives give way."""
+"""Allowed angle of a joint beyond its limit [rad] if the simulation has no joint stops: a drive there is compliant."""
 HELD = 1e-6
-"""The same of a joint that has stops [rad]."""
+"""Allowed angle of a joint beyond its limit [rad] if the simulation has joint stops."""
 CLOSED = 1e-9
-"""How far the two ends of a loop may be apart [m], or turned [rad]."""
+"""Allowed gap [m] or rotation [rad] between the two ends of a loop."""
 
 
 class _Monitored(NamedTuple):
-    """What is looked at, live, and what was found.
+    """Store the live inputs of the monitors and their findings.
 
     Attributes:
-        tree, feet, projection, result: Of dynamics and contact.
-        torque: (nu,) what the dynamics took as the joints' torques [N.m].
-        stops: The stops of the joints, which may be none. loops: The loops, the same. loop: (M,) to which one each of
-            their rows belongs. idx_q, lower, upper: (nu,) limits of the joints [rad].
-        touch, gained: (nv,), (1,) generalised impulse of all other contacts [N.s, N.m.s], and what they gave [J].
-        weight: Of the robot [N]. springs: Whether contacts hold energy. stored: (1,) the most that they hold now [J].
-        residual, cop, cop_ground: (nv,), (2,), (3,) work.
-        limit, worst, when, where, hits: Per monitor: what is allowed, the worst value, its time [s], its foot or joint,
-            and how many steps were beyond the limit.
-        broken, new: (1,) what this step violates, and what it was the first to violate, one bit each.
-        before: (nv,) velocity at the end of the last step that was looked at: where the next one begins. held: (S,)
-            which stops carried then.
+        tree, feet, projection, result: Arrays of dynamics and contact.
+        torque: (nu,) joint torques that the dynamics used [N.m].
+        stops: Joint limits, possibly none. loops: closed chains, possibly none. loop: (M,) index of the chain of each
+            row. idx_q, lower, upper: (nu,) limits of the joints [rad].
+        touch, gained: (nv,), (1,) generalised impulse of all other contacts [N.s, N.m.s], and energy that they add [J].
+        weight: Weight of the robot [N]. springs: whether contacts store energy. stored: (1,) upper bound of the energy
+            that they store now [J].
+        residual, cop, cop_ground: (nv,), (2,), (3,) work arrays.
+        limit, worst, when, where, hits: Per monitor: allowed value, worst value, its time [s], its foot or joint, and
+            number of steps above the limit.
+        broken, new: (1,) monitors that this step violates, and those that it is the first to violate, one bit each.
+        before: (nv,) velocity at the end of the last step examined, at which the next one begins. held: (S,) joint
+            limits that were active then.
     """
 
     tree: Tree
@@ -124,7 +126,7 @@ class _Monitored(NamedTuple):
 
 @kernel
 def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
-    """Take in the value of monitor ``i``."""
+    """Record the value of monitor ``i`` at foot or joint ``where``; count it if it exceeds the limit."""
     if value > m.worst[i]:
         m.worst[i] = value
         m.when[i] = t
@@ -137,12 +139,13 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
             m.new[0] |= 1 << i
 
 
-# Of two numbers the larger one by `if`: max() of the compiler minds NaN, which takes ten times as long.
+# These kernels compare with `if`, because numba's max() handles NaN and takes ten times as long.
 @kernel
 def _momentum(m: _Monitored, v: Array, share: float) -> float:
-    """Return the largest |M dv / h + share (nle + D v+ - tau - push) - J^T f / h - s / h|, beside the largest term.
+    """Return the largest error of the momentum balance, relative to its largest term.
 
-    f are the impulses of the contact and of all that touches besides, s those of stops and loops.
+    The error is |M dv / h + share (nle + D v+ - tau - push) - J^T f / h - s / h|. Here f are the impulses of the feet
+    and of all other contacts, and s those of joint limits and loops.
     """
     t, p, r = m.tree, m.residual, m.result
     dv, h = t.acceleration, t.h
@@ -167,7 +170,7 @@ def _momentum(m: _Monitored, v: Array, share: float) -> float:
             if abs(pull) > largest:
                 largest = abs(pull)
     for i in range(v.shape[0]):
-        # Whole rows as they lie in memory are faster than only the entries that are not zero.
+        # Contiguous loops over whole rows are faster than loops over only the nonzero entries.
         row, own, rest = t.M_rows[i], dv[i], 0.0
         for d in range(i):
             p[d] += row[d] * own
@@ -199,11 +202,11 @@ def _momentum(m: _Monitored, v: Array, share: float) -> float:
 
 @kernel
 def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float, begins: bool) -> float:
-    """Note what foot ``k``, which ends the step with the velocities ``w`` (6,), did; return how deep it began [m]."""
+    """Check foot ``k``, which ends the step with the velocity ``w`` (6,); return its initial penetration [m]."""
     p, r, h = m.projection, m.result, m.tree.h
     f = r.impulse[k]
     _note(m, PULL, -f[2] / h, k, t)
-    # Within the step a foot may begin to slide, and friction fall from static to dynamic.
+    # A foot may start to slide within the step, and its friction then drops from static to dynamic.
     mu = p.mu_dynamic[k] if r.sliding[k] and not m.springs else max(p.mu_static[k], p.mu_dynamic[k])
     _note(m, FRICTION, (np.sqrt(f[0] * f[0] + f[1] * f[1]) - mu * max(f[2], 0.0)) / h, k, t)
     deepest = 0.0
@@ -217,7 +220,7 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float, begins:
             deepest = -z
         near = after
         if m.springs:
-            # What pushes within the step may arrive in it, and leave.
+            # With forces within the step, a vertex may touch down and lift off in the same step.
             b = p.w_before[6 * k :]
             near = min(after, z, z + h * (b[2] + b[3] * c[1] - b[4] * c[0]))
         if near < nearest:
@@ -233,7 +236,7 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float, begins:
         centre_of_pressure(f, p.rotation[k], m.cop, m.cop_ground)
         outside = distance_outside(p.vertices[k], p.edges[k], n, (0, n), m.cop[0], m.cop[1])
         if outside > 0.0 and high > low:
-            # Friction of one vertex about another one that is higher or lower is part of the torque.
+            # Friction at vertices of different heights contributes to the torque and so shifts the CoP.
             outside = max(outside - max(p.mu_static[k], p.mu_dynamic[k]) * (high - low), 0.0)
         _note(m, COP, outside, k, t)
     return deepest
@@ -241,23 +244,24 @@ def _look_at_foot(m: _Monitored, k: int, w: tuple[float, ...], t: float, begins:
 
 @kernel
 def _look_at_stops(m: _Monitored, contact: float, t: float) -> None:
-    """Note what the stops did, beside what the ``contact`` gave [J], which may be the reason why they carry.
+    """Check the work and the sign of the impulses of the joint limits.
 
-    Of models with springs, what these give is no part of it.
+    The energy of the ``contact`` [J] counts as well, because the contact may be the reason for the active limits. It
+    does not count for models with springs.
     """
     if m.tree.rows.used[0] > 0:
-        given = m.tree.rows.given[0]
-        _note(m, STOP_WORK, given if m.springs else given + contact, 0, t)
+        energy = m.tree.rows.given[0]
+        _note(m, STOP_WORK, energy if m.springs else energy + contact, 0, t)
     for j in range(m.stops.impulse.shape[0]):
         _note(m, STOP_PULL, m.stops.held[j] * m.stops.impulse[j] / m.tree.h, j, t)
 
 
 @entry
 def _check(boxed: Any, steps: int, q: Array, v: Array, share: float, begins: bool) -> int:
-    """Judge the step number ``steps`` from (q, before) to ``v``; return the monitors that it is the first to violate.
+    """Check step number ``steps`` from (q, before) to ``v``; return the monitors that it is the first to violate.
 
-    ``before`` and ``held`` are kept where there are such. Where a part of a step begins, no state of the robot is:
-    joint limits and depths are judged where a step ``begins``.
+    If there are any, ``before`` and ``held`` stay unchanged. The function checks joint limits and penetration only if
+    ``begins`` is set: the beginning of a later part of a step is no state of the robot.
     """
     m = boxed.arrays
     p, r = m.projection, m.result
@@ -271,10 +275,10 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float, begins: boo
              _after(m, 6 * k + 3), _after(m, 6 * k + 4), _after(m, 6 * k + 5))  # fmt: skip
         f = r.impulse[k]
         for a in range(6):
-            # Against the same step without contact, exact at any length of the step.
+            # The work is relative to the same step without contact, and exact for any step size.
             work += 0.5 * f[a] * (p.w_free[6 * k + a] + w[a])
         depth = _look_at_foot(m, k, w, t, begins)
-        # A spring that is left faster than it follows has no force for a while, and is not yet slack.
+        # A damped spring that is unloaded fast has no force for a while, but is still compressed.
         touching = touching or f[2] != 0.0 or depth > 0.0
         allowed += f[2] * min(depth / m.tree.h, RECOVERY)
     if m.stops.near[0]:
@@ -282,7 +286,7 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float, begins: boo
     for n in range(m.loop.shape[0]):
         _note(m, LOOP, abs(m.loops.error[n]), m.loop[n], t)
     if m.springs:
-        # A spring gives back no more than what went in since the feet were last in the air.
+        # A spring returns at most the energy that it received since the feet were last in the air.
         gain = work - m.stored[0]
         m.stored[0] = max(m.stored[0] - work, 0.0) if touching else 0.0
         work = gain
@@ -302,7 +306,7 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float, begins: boo
 
 @kernel
 def _after(m: _Monitored, row: int) -> float:
-    """Return velocity ``row`` of the feet after the step."""
+    """Return entry ``row`` of the foot velocities after the step."""
     p, r = m.projection, m.result
     total = p.w_free[row]
     for k in range(r.impulse.shape[0]):
@@ -315,22 +319,22 @@ Report = Callable[[str, str, dict[str, NDArray[Any]]], None]
 
 
 class Monitors(Participant):
-    """The monitors of one simulation; nothing in them grows with it.
+    """Check the steps of one simulation, with constant memory.
 
     Args:
-        plant: What is simulated.
+        plant: The simulated robot.
         dynamics, contact: Its dynamics and its contact model.
-        torque: (nu,) what the dynamics take as the joints' torques [N.m], live.
-        touching: All contacts but those of the soles, if there may be any.
+        torque: (nu,) joint torques that the dynamics use [N.m], live.
+        touching: All contacts except those of the soles; None if there cannot be any.
         report: Called once for each kind of violation since reset; see :meth:`Simulator.watch`.
 
     Attributes:
-        before: (nv,) velocity from which the next step begins, or began the one that was the first to violate a limit.
-        held: (S,) the stops that carried in the step before it, see :class:`bipedsim.dynamics.Stops`.
-        look: ``look(steps, q, v, share, begins)`` judges the step from the configuration q (nq,) to the velocity v
-            (nv,), number ``steps`` since reset, for whose ``share`` more than contact acts; ``begins`` if it begins at
-            q, and not a part of it. It returns the monitors that the step is the first to violate, bit i for number i
-            of :data:`MONITORS`.
+        before: (nv,) velocity at the beginning of the next step, or of the first step that violated a limit.
+        held: (S,) joint limits that were active in the step before it, see :class:`bipedsim.dynamics.Stops`.
+        look: ``look(steps, q, v, share, begins)`` checks the step from the configuration q (nq,) to the velocity v
+            (nv,). ``steps`` is its number since reset, ``share`` the fraction of the step during which forces other
+            than contact act, and ``begins`` whether the step, and not only a part of it, begins at q. The result is
+            the set of monitors that the step is the first to violate, bit i for entry i of :data:`MONITORS`.
     """
 
     name = "monitors"
@@ -376,16 +380,16 @@ class Monitors(Participant):
         )
         self.before, self.held = self._monitored.before, self._monitored.held
         boxed = box(self._monitored)
-        # Called as what was compiled: to look up for which types takes as long as the monitors themselves.
+        # The compiled function is bound directly, since a dispatch by types takes as long as the monitors.
         types = (boxed.type, int64, float64[::1], float64[::1], float64, boolean)
         self.look = partial(_check.compile(types), boxed)
 
     def reset(self, sim: Simulation) -> None:
-        """Forget the violations of the last run."""
+        """Clear the violations of the last run."""
         self.restart(sim.v)
 
     def judge(self, sim: Simulation, q: Array, v: Array, share: float) -> None:
-        """Examine a step, or a part of one, and report new violations."""
+        """Check a step, or a part of one, and report new violations."""
         new = self.look(sim.step_count + 1, q, v, share, q is sim.q)
         if not new:
             return
@@ -403,37 +407,37 @@ class Monitors(Participant):
             self._report(name, text, begun)
 
     def after_step(self, sim: Simulation) -> None:
-        """Update the velocity if the step ended with another one than :meth:`judge` got."""
+        """Update the velocity if the step ended with a velocity that :meth:`judge` has not seen."""
         if sim.stepper.unseen:
             self.go_on(sim.v)
 
     def set_state(self, state: None, sim: Simulation) -> None:
-        """Continue from the state of ``sim``; what was found before stays."""
+        """Continue from the state of ``sim``; the findings so far stay."""
         self.go_on(sim.v)
 
     def restart(self, v: Array) -> None:
-        """Forget what was found; the next step begins with the velocity ``v`` (nv,)."""
+        """Clear all findings; the next step begins with the velocity ``v`` (nv,)."""
         m = self._monitored
         for array in (m.stored, m.when, m.where, m.hits):
             array[:] = 0
         m.worst[:] = -np.inf
-        # Of what did nothing.
+        # These monitors run only near joint limits; without a check their value is 0.
         m.worst[[STOP_WORK, STOP_PULL]] = 0.0
         self.go_on(v)
 
     def go_on(self, v: Array) -> None:
-        """Take in that the next step begins with the velocity ``v`` (nv,)."""
+        """Set the velocity ``v`` (nv,) with which the next step begins."""
         self.before[:] = v
         self.held[:] = self._monitored.stops.held
 
     def described(self, bits: int) -> Iterator[tuple[str, str]]:
-        """Yield the monitors in ``bits``, and in words what each found worst."""
+        """Yield the name of each monitor in ``bits``, and a description of its worst value."""
         m = self._monitored
-        for i, said in enumerate(SAID):
+        for i, violation in enumerate(SAID):
             if bits >> i & 1:
                 unit = MONITORS[i].rpartition("_")[2] if i != BALANCE else "of the largest term"
-                found = f"{m.worst[i]:.3g} {unit}, where {m.limit[i]:.3g} is allowed"
-                yield MONITORS[i], f"{said} at t = {m.when[i]:.6f} s{self._where(i)}: {found}"
+                finding = f"{m.worst[i]:.3g} {unit}, where {m.limit[i]:.3g} is allowed"
+                yield MONITORS[i], f"{violation} at t = {m.when[i]:.6f} s{self._where(i)}: {finding}"
 
     def _where(self, i: int) -> str:
         where = int(self._monitored.where[i])
@@ -446,7 +450,7 @@ class Monitors(Participant):
         return f" ({self._plant.soles[where].name} foot)" if i in (FRICTION, PULL, GAP, DEPTH, COP) else ""
 
     def figures(self) -> dict[str, dict[str, Any]]:
-        """Return the worst value of each monitor, its time [s], what is allowed, and how many steps were beyond it."""
+        """Return for each monitor the worst value, its time [s], the limit, and the number of steps above the limit."""
         m = self._monitored
         return {
             name: {

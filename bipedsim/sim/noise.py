@@ -1,4 +1,4 @@
-"""Sensors as they are: resolution, noise, bias and delay over what ideal ones measure, repeatable from a seed."""
+"""Sensor errors: resolution, noise, bias and delay added to ideal measurements, repeatable from a seed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bipedsim.numerics import Array, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim.io import Observation
 
 
-class _Chain(NamedTuple):
-    """From the ideal observation to the real one; nu joints, K feet.
+class _SignalChain(NamedTuple):
+    """Store the signal chain from the ideal observation to the real one, for nu joints and K feet.
 
     Attributes:
-        ideal, real: What goes in, and what comes out.
-        line: (n + 1, 3 nu + 10 + 6 K) measurements on their way, n the delay in ticks. head: (1,) row written next.
+        ideal, real: Input and output.
+        line: (n + 1, 3 nu + 10 + 6 K) delayed measurements, n the delay in ticks. head: (1,) row written next.
         tilt_bias, gyro_bias, accelerometer_bias: (3,) in the IMU frame. yaw_bias: (1,). wrench_bias: (K, 6).
         rotation: (3,) work array.
     """
@@ -37,7 +37,7 @@ class _Chain(NamedTuple):
 
 @kernel
 def _put(c: Observation, row):
-    """Write an observation into a row of the line."""
+    """Write an observation into a row of the delay line."""
     nu = c.joint_position.shape[0]
     for j in range(nu):
         row[j] = c.joint_position[j]
@@ -55,7 +55,7 @@ def _put(c: Observation, row):
 
 @kernel
 def _turn(q, e, out):
-    """Fill ``out`` with the quaternion ``q`` x y z w, turned by the rotation vector ``e`` in its own frame; w >= 0."""
+    """Fill ``out`` with the quaternion ``q`` x y z w, rotated by the rotation vector ``e`` in its own frame; w >= 0."""
     angle = np.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
     half = 0.5 if angle < 1e-8 else np.sin(0.5 * angle) / angle
     x, y, z, w = half * e[0], half * e[1], half * e[2], np.cos(0.5 * angle)
@@ -71,8 +71,8 @@ def _turn(q, e, out):
 
 
 @kernel
-def _attitude(c: _Chain, q, normal):
-    """Fill the orientation: tilt and yaw have errors of their own, told apart by the vertical in the IMU frame."""
+def _attitude(c: _SignalChain, q, normal):
+    """Fill the orientation; tilt and yaw have separate errors, divided along the vertical in the IMU frame."""
     ux = 2.0 * (q[0] * q[2] - q[1] * q[3])
     uy = 2.0 * (q[1] * q[2] + q[0] * q[3])
     uz = 1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1])
@@ -88,12 +88,12 @@ def _attitude(c: _Chain, q, normal):
 
 @entry
 def _corrupt(boxed, normal, first):
-    """Take in the ideal observation and fill the real one with what arrives now.
+    """Store the ideal observation in the delay line, and fill the real one with the measurements that arrive now.
 
     Args:
-        boxed: See :class:`_Chain`.
-        normal: (nu + 10 + 6 K,) standard normal numbers, each with a place of its own.
-        first: Whether the line is filled with this observation: before it, the robot stood still.
+        boxed: See :class:`_SignalChain`.
+        normal: (nu + 10 + 6 K,) standard normal numbers, one per channel.
+        first: Whether to fill the whole line with this observation, as for a robot that was at rest before.
     """
     c = boxed.arrays
     rows = c.line.shape[0]
@@ -126,20 +126,20 @@ def _corrupt(boxed, normal, first):
 
 
 class Noise:
-    """Makes real observations of ideal ones.
+    """Convert ideal observations to real ones.
 
-    All random numbers come from the seed and the number of resets since it was set, 0 for the first: the same seed
-    gives the same bits in every process with the same version of NumPy, and every reset another draw. Each channel has
-    random numbers of its own: switching one off leaves the others as they were.
+    All random numbers depend on the seed and on the number of resets since it was set, 0 for the first. The same seed
+    gives the same bits in every process with the same version of NumPy. Every reset gives another draw. Each channel
+    has its own random numbers, so disabling one channel does not change the others.
 
     Args:
         params: See :class:`NoiseParams`.
-        ideal: The ideal observation, whose arrays are refilled in place.
+        ideal: The ideal observation; its arrays are refilled in place.
         control_dt: Period of the observations [s].
         seed: At least 0.
 
     Attributes:
-        observation: The real one; always the same object.
+        observation: The real observation; always the same object.
         delay: Age of the measurements when they arrive [s], a whole number of ticks.
 
     Raises:
@@ -158,7 +158,7 @@ class Noise:
         self._generator = np.random.Generator(np.random.Philox(0))
         self._normal = np.zeros(nu + 10 + 6 * feet)
         self._chain = zeros_of(
-            _Chain,
+            _SignalChain,
             {"n": ticks + 1, "m": 3 * nu + 10 + 6 * feet, "K": feet},
             params=part_of(NoiseParams, params),
             ideal=ideal,
@@ -167,7 +167,7 @@ class Noise:
         self._box = box(self._chain)
 
     def reset(self, seed: int | None = None) -> None:
-        """Draw new biases, and begin the noise anew, from a new seed or from the old one's next reset.
+        """Draw new biases and restart the noise, from a new seed or for the next reset of the old one.
 
         Raises:
             ConfigError: The seed is no integer, or negative.
@@ -189,21 +189,21 @@ class Noise:
         bias(c.wrench_bias, np.repeat([p.force_bias, p.torque_bias], 3))
 
     def measure(self, first: bool = False) -> Observation:
-        """Take in the ideal observation of this tick and return what arrives at this tick.
+        """Process the ideal observation of this tick and return the measurements that arrive at this tick.
 
-        Its time is that of its arrival, as a driver would stamp it. The observation is overwritten by the next call.
+        The time stamp is the time of arrival, as from a driver. The next call overwrites the observation.
 
         Args:
-            first: Whether this is the first one after :meth:`reset`: before it, the robot stood still.
+            first: Whether this is the first observation after :meth:`reset`, before which the robot was at rest.
         """
-        # A microsecond in every tick; blocks of numbers would cost half of that, and ten in the tick that draws one.
+        # A draw costs one microsecond per tick. Drawing blocks would halve the mean, but cost ten in some ticks.
         self._generator.standard_normal(out=self._normal)
         _corrupt(self._box, self._normal, first)
         self.observation.t = self._ideal.t
         return self.observation
 
     def state(self) -> dict[str, Any]:
-        """Return a copy of what the next observations depend on."""
+        """Return a copy of the state on which the next observations depend."""
         return {
             "seed": (self._seed, self._resets),
             "generator": self._generator.bit_generator.state,
@@ -212,7 +212,7 @@ class Noise:
         }
 
     def set_state(self, state: dict[str, Any]) -> Observation:
-        """Restore what :meth:`state` returned, and return the observation of then."""
+        """Restore a state that :meth:`state` returned, and return its observation."""
         self._seed, self._resets = state["seed"]
         self._generator = np.random.Generator(np.random.Philox(0))
         self._generator.bit_generator.state = state["generator"]

@@ -1,7 +1,7 @@
-"""Free rigid bodies beside the robot of a simulation, and how it meets them.
+"""Free rigid bodies in the simulation of a robot, and their contacts with it.
 
-As long as none of them can reach the robot within a step, robot and objects take their steps apart. Where one can, the
-robot's contacts and theirs are one problem (:class:`bipedsim.touch.Touching`), over the whole of the step.
+While no object can reach the robot within a step, robot and objects take their steps separately. Otherwise the contacts
+of robot and objects are solved as one problem (:class:`bipedsim.touch.Touching`) over the whole step.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ from bipedsim.sim.participant import Participant, Simulation
 from bipedsim.touch import Contacts, Objects as Sides, Touching
 
 REACH = 0.5
-"""How much nearer robot and object may come in a step [m]: at 250 m/s and 2 ms."""
+"""Largest approach of robot and object in a step [m], as at 250 m/s and 2 ms."""
 
 
 class Objects(Participant):
-    """The objects of a simulation.
+    """Simulate the free objects.
 
     Args:
-        configs: At least one.
-        robot: Whom they may meet.
-        ground, physics_dt: Of the simulation.
-        friction: Of the robot's bodies; None where objects pass through them.
-        budget: (1,) of the steps of the robot, which begin before those of the objects; None without such steps.
+        configs: Objects, at least one.
+        robot: Robot that they may be in contact with.
+        ground, physics_dt: Ground and physics step of the simulation.
+        friction: Friction of the robot's bodies; None if objects pass through them.
+        budget: (1,) budget of operations of the robot's steps, which precede those of the objects; None without such
+            steps.
 
     Attributes:
-        configs: As they were given.
-        names: Theirs.
-        world: What moves them.
-        sides: What the robot's contacts see of them.
-        robot_v: (nv,) velocity of the robot where the step began.
-        unresolved: Whether the last step has no solution within the tolerance, where the objects took it alone.
+        configs: As given.
+        names: Names of the objects.
+        world: Simulation of the objects.
+        sides: State of the objects for the contact solver of the robot.
+        robot_v: (nv,) velocity of the robot at the beginning of the step.
+        unresolved: Whether the last step, if the objects took it alone, has no solution within the tolerance.
 
     Raises:
-        ConfigError: A name is given twice or that of a frame of the robot, or something begins within something else.
+        ConfigError: A name is given twice or is that of a frame of the robot, or bodies overlap at the start.
     """
 
     name = "objects"
@@ -86,25 +87,25 @@ class Objects(Participant):
         self._met: bool | None = None
         self._coupled = False
         self._first = 0
-        # Balls around the robot's base and the objects: while they do not meet, nobody looks closer.
+        # Bounding spheres of the robot and of the objects; detailed checks run only if two of them overlap.
         self._span = _span(robot) if links else -np.inf
         self._bounds = [self._span + REACH + one.reach for one in self.world.free]
 
     def join(self, touching: Touching) -> None:
-        """Have the robot's contacts know of the objects."""
+        """Connect the objects to the contact solver of the robot."""
         self._touching = touching
         self.world.meet(touching.contacts, self.sides)
         touching.wanted = self._meet
         touching.finders.append(self._add)
 
     def warm_up(self) -> None:
-        """Load or compile what the first contact needs; nothing moves."""
+        """Load or compile the kernels of the first contact; nothing moves."""
         self.world.warm_up()
         if self._touching is not None:
             ready(give_contacts, self.world.sides)
 
     def check_start(self, sim: Simulation, q: Array, v: Array) -> None:
-        """Raise ConfigError with the names of objects that would start within the robot at (q, v)."""
+        """Raise ConfigError with the names of objects that would start inside the robot at (q, v)."""
         before = self.world.state()
         self.world.reset()
         try:
@@ -115,13 +116,13 @@ class Objects(Participant):
         together([ConfigError(fault) for fault in faults])
 
     def forget_pushes(self) -> None:
-        """Forget the pushes of the last step."""
+        """Clear the pushes of the last step."""
         b = self.world.bodies
         b.force[:] = 0.0
         b.torque[:] = 0.0
 
     def reset(self, sim: Simulation) -> None:
-        """Put the objects where they start."""
+        """Move the objects to their initial states."""
         self.world.reset()
 
     def before_step(self, sim: Simulation) -> None:
@@ -145,7 +146,7 @@ class Objects(Participant):
             sim.stepper.count_unresolved()
 
     def end(self) -> str:
-        """Take the step, all of it or none; return why it was refused, an empty text if it was taken."""
+        """Take the step completely or not at all; return the reason of a refusal, empty if the step was taken."""
         touching = self._touching
         if not self._coupled or touching is None:
             before = self.world.unresolved
@@ -158,7 +159,7 @@ class Objects(Participant):
         return self.world.arrive(self.sides.after, c.impulse[rows], c.velocity[rows], c.late[rows])
 
     def press(self, surfaces: Box) -> None:
-        """Add to ``surfaces`` of force plates what the ground did to the objects in a step that they took alone."""
+        """Add the ground forces on the objects to the force plates' ``surfaces``, if the objects stepped alone."""
         if not self._coupled:
             self.world.press(surfaces)
 
@@ -171,7 +172,7 @@ class Objects(Participant):
             self.world.see(i, place.translation, place.rotation, motion.linear, motion.angular)
 
     def _meet(self) -> bool:
-        """Whether an object may touch the robot in this step."""
+        """Return whether an object may contact the robot in this step."""
         if self._met is None:
             self._met = False
             if self._near():
@@ -182,7 +183,7 @@ class Objects(Participant):
         return self._met
 
     def _look_ahead(self) -> None:
-        """Have contacts found as they are when the first object is hit, if one is that rebounds."""
+        """Detect the contacts at the time of the first impact on an object with restitution, if there is one."""
         ahead = self.world.first_hit()
         if ahead > 0.0:
             q, v = self._state
@@ -190,7 +191,7 @@ class Objects(Participant):
             self._met = self.world.meets(ahead)
 
     def _near(self) -> bool:
-        """Whether an object is in the ball around the robot that no part of it can leave."""
+        """Return whether an object is near the bounding sphere of the robot."""
         x, y, z = self._state[0][:3].tolist()
         places = self.world.bodies.position[: len(self._bounds)].tolist()
         near = False
@@ -200,7 +201,7 @@ class Objects(Participant):
         return near
 
     def _add(self, contacts: Contacts) -> None:
-        """Add the contacts of the objects in a step in which they may touch the robot."""
+        """Add the contacts of the objects if they may contact the robot in this step."""
         self._coupled = self._meet()
         if not self._coupled:
             return
@@ -219,11 +220,11 @@ class Objects(Participant):
         return np.hstack([self.poses(), self.twists()])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return a copy of all that the next step depends on."""
+        """Return a copy of everything that the next step depends on."""
         return self.world.state()
 
     def check_state(self, state: dict[str, NDArray[Any]]) -> None:
-        """Raise ConfigError where :meth:`set_state` would refuse ``state``; nothing changes."""
+        """Raise ConfigError if :meth:`set_state` would refuse ``state``; nothing changes."""
         self.world.check_state(state)
 
     def set_state(self, state: dict[str, NDArray[Any]], sim: Simulation) -> None:
@@ -233,7 +234,7 @@ class Objects(Participant):
 
 
 def _span(robot: Robot) -> float:
-    """Return how far from the base any point of the robot's shapes can be [m]; infinity where it can slide there."""
+    """Return the largest distance of the robot's shapes from its base [m]; infinite with prismatic joints."""
     model = robot.model
     if not robot.free_flyer:
         return float("inf")

@@ -127,6 +127,10 @@ class Hooks(NamedTuple):
 
         def overridden(name: str) -> tuple[Any, ...]:
             own = getattr(Participant, name)
-            return tuple(getattr(one, name) for one in participants if getattr(type(one), name) is not own)
+            return tuple(
+                getattr(participant, name)
+                for participant in participants
+                if getattr(type(participant), name) is not own
+            )
 
         return cls(*(overridden(name) for name in cls._fields))

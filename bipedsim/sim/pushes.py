@@ -1,4 +1,4 @@
-"""External wrenches on bodies of the robot and on objects, for a time."""
+"""External wrenches of limited duration on bodies of the robot and on objects."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class _Push(NamedTuple):
-    """A wrench (6,) in world axes at the origin of a frame, from ``begin`` to ``end``, counted in physics steps.
+    """Store a wrench (6,) in world axes at the origin of a frame, from ``begin`` to ``end`` in physics steps.
 
-    The frame -1 - k is that of object k.
+    The frame index -1 - k denotes object k.
     """
 
     frame: int
@@ -30,14 +30,16 @@ class _Push(NamedTuple):
 
 
 class Pushes(Participant):
-    """The pushes of a simulation. It has to be first in the list, since it starts the force of a step.
+    """Apply the pushes of a simulation.
+
+    This participant must be the first in the list, because it initialises the external force of a step.
 
     Args:
         model: Model of the robot.
         objects: Free bodies; None without any.
 
     Attributes:
-        others_add: Whether another participant adds forces, too; the simulator sets it.
+        others_add: Whether another participant adds forces as well; the simulator sets it.
         on_push: Called with wrench, body, duration and delay of every push that is accepted. None by default.
     """
 
@@ -80,12 +82,12 @@ class Pushes(Participant):
             return -1 - names.index(name)
         if not self._model.existFrame(name):
             raise UnknownNameError("frame", name, sorted({*names, *(frame.name for frame in self._model.frames)}))
-        # A link and a joint may share a name: the body is meant.
+        # A link and a joint may share a name; the push then acts on the link.
         body_too = self._model.existFrame(name, pin.FrameType.BODY)
         return int(self._model.getFrameId(name, pin.FrameType.BODY) if body_too else self._model.getFrameId(name))
 
     def reset(self, sim: Simulation) -> None:
-        """Forget all pushes."""
+        """Remove all pushes."""
         self._pushes = ()
         sim.dynamics.push[:] = 0.0
 

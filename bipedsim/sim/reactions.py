@@ -17,7 +17,7 @@ BODY_IN_GROUND = 0.01
 
 
 class Reactions(Participant):
-    """Sums the impulses of everything that acts on the robot except drives, pushes and the ground under its soles.
+    """Sum the impulses of everything that acts on the robot except drives, pushes and the ground under its soles.
 
     Args:
         robot: The robot.
@@ -53,7 +53,7 @@ class Reactions(Participant):
         self._stopped = self._touched = False
 
     def check_start(self, sim: Simulation, q: Array, v: Array) -> None:
-        """Raise ConfigError if a body starts in the ground or in another body at ``q``: it would be thrown out."""
+        """Raise ConfigError if a body starts in the ground or in another body at ``q``; it would be ejected."""
         touching = self.touching
         if touching is None:
             return
@@ -70,7 +70,7 @@ class Reactions(Participant):
                 )
 
     def reset(self, sim: Simulation) -> None:
-        """Forget the impulses of the last tick."""
+        """Clear the impulses of the last tick."""
         self._clear()
         if self.touching is not None:
             self.touching.reset()
@@ -82,7 +82,7 @@ class Reactions(Participant):
         self.body_impulse[:] = 0.0
 
     def after_step(self, sim: Simulation) -> None:
-        """Add the impulses of the last physics step, to nothing if it is the first one of a tick."""
+        """Add the impulses of the last physics step; the first step of a tick restarts the sums."""
         stepper = sim.stepper
         if stepper.stopped or stepper.touched or self._stopped or self._touched:
             self._add(sim)
@@ -122,7 +122,7 @@ class Reactions(Participant):
         return torques
 
     def state(self) -> dict[str, Any]:
-        """Return a copy of the impulses, and of what the next body contacts depend on."""
+        """Return a copy of the impulses and of the state of the body contacts."""
         arrays = {"stop": self.stop_impulse, "loop": self.loop_impulse, "body": self.body_impulse}
         touching = None if self.touching is None else self.touching.state()
         return {name: array.copy() for name, array in arrays.items()} | {"touching": touching}

@@ -1,4 +1,4 @@
-"""All sensors of a robot: ideal ones, and their errors if the hardware has any."""
+"""All sensors of a robot: ideal measurements, and sensor errors if the hardware has any."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bipedsim.sim.tick import Tick
 
 
 class SensorSuite(Participant):
-    """Measures what the robot's controller gets.
+    """Make the observation that the controller receives.
 
     Args:
         plant: The robot with the masses of the simulation.
@@ -46,7 +46,7 @@ class SensorSuite(Participant):
             self._noise.reset(sim.seed if sim.draw == 0 else None)
 
     def first(self, sim: Simulation) -> Observation:
-        """Return the observation at the start of a run, before which the robot stood still."""
+        """Return the observation at the start of a run, before which the robot was at rest."""
         return self.measure(sim, self._still, True)
 
     def measure(self, sim: Simulation, acceleration: Array | None = None, first: bool = False) -> Observation:
@@ -55,7 +55,7 @@ class SensorSuite(Participant):
         Args:
             sim: The simulation.
             acceleration: (nv,) mean acceleration; that of the tick by default.
-            first: Whether it is the first one of a run.
+            first: Whether it is the first observation of a run.
         """
         self._placed = sim.step_count
         a = self._acceleration if acceleration is None else acceleration
@@ -75,7 +75,7 @@ class SensorSuite(Participant):
         return self._sensors.observation if self._noise is None else self._noise.observation
 
     def state(self) -> dict[str, Any]:
-        """Return a copy of the last measurement, and of what the next noise depends on."""
+        """Return a copy of the last measurement and of the state of the noise."""
         noise = None if self._noise is None else self._noise.state()
         return {"ideal": self._sensors.observation.copy(), "noise": noise}
 

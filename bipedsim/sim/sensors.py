@@ -1,4 +1,4 @@
-"""What a robot measures: encoders, IMU and ankle force-torque, from the state and the contact of one step."""
+"""Ideal sensors: encoders, IMU and ankle force-torque sensors, from the state and the contact of one step."""
 
 from __future__ import annotations
 
@@ -39,21 +39,22 @@ from bipedsim.sim.io import Observation
 
 
 class Instruments(NamedTuple):
-    """What is read, where the instruments sit, and what they fill; K feet.
+    """Store the sensors of a robot with K feet: inputs, mounting frames and output.
 
     Attributes:
-        joints: Those that carry or are below an instrument, or carry a sole, after the step.
-        below: (joints,) whether each is at or behind an ankle sensor.
-        load: (joints, 6) force and torque that the bodies from each of those on need, in the world at ``origin``.
-        imu_joint, imu_R, imu_p: The joint that carries the IMU, and its frame in that joint.
-        ankle_joint, ankle_R, ankle_p: (K,), (K, 3, 3), (K, 3) the joint above each ankle sensor, and its frame in it.
-        hangs: (K,) whether the foot hangs below it: nothing does below a load cell.
-        sole_to_ankle: (K, 6, 6) wrenches from sole to ankle frame.
-        foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) sole frame in its joint.
-        radius: (K,) of the balls that feet roll on [m], 0 for all other feet.
+        joints: Joints that carry an instrument or a sole, or are distal to an instrument, after the step.
+        below: (joints,) whether each joint carries an ankle sensor or is distal to one.
+        load: (joints, 6) force and torque for the motion of the subtree of each of these, in the world at ``origin``.
+        imu_joint, imu_R, imu_p: Joint that carries the IMU, and the IMU frame in that joint.
+        ankle_joint, ankle_R, ankle_p: (K,), (K, 3, 3), (K, 3) joint that carries each ankle sensor, and the sensor
+            frame in it.
+        hangs: (K,) whether the mass of the foot is below the sensor; there is none below a load cell.
+        sole_to_ankle: (K, 6, 6) transforms of wrenches from sole to ankle frame.
+        foot_joint, sole_R, sole_p: (K,), (K, 3, 3), (K, 3) joint of each sole, and the sole frame in it.
+        radius: (K,) of the ball feet [m], 0 for all other feet.
         axes: (3, 3) work array.
-        idx_q, idx_v: (nu,) where joint positions and velocities stand.
-        observation: What is filled.
+        idx_q, idx_v: (nu,) indices of the joint positions in q and of the joint velocities in v.
+        observation: Output.
     """
 
     joints: Joints
@@ -79,7 +80,7 @@ class Instruments(NamedTuple):
 
 @kernel
 def _imu(s: Instruments):
-    """Fill what the IMU measures."""
+    """Fill the measurements of the IMU."""
     j, o = s.imu_joint, s.joints.origin
     pose, twist = s.joints.poses[j], s.joints.twists[j]
     turn_axes(pose, s.imu_R, s.axes)
@@ -92,7 +93,7 @@ def _imu(s: Instruments):
 
 @kernel
 def _ankles(s: Instruments, sole_wrench):
-    """Fill what the ankle sensors feel: the ground's wrench less what the foot needs to hang and move."""
+    """Fill the ankle wrenches: the ground wrench minus the wrench for the weight and the motion of the foot."""
     o = s.joints.origin
     for k in range(s.ankle_joint.shape[0]):
         out = s.observation.foot_wrench[k]
@@ -114,7 +115,7 @@ def _ankles(s: Instruments, sole_wrench):
 
 @kernel
 def _move(s: Instruments, q, v, a):
-    """Bring joints and loads to the motion (q, v, a)."""
+    """Update joints and loads to the motion (q, v, a)."""
     t = s.joints
     place(t, q)
     for n in range(t.order.shape[0]):
@@ -152,11 +153,11 @@ def _measure(instruments, q, v, a, tau_joint, sole_wrench):
 
 @entry
 def _force_plates(instruments, impulse, cop, ground_axes, poses, cop_world):
-    """Fill the pose of every sole and the centre of pressure of all feet, in the world.
+    """Fill the poses of the soles and the centre of pressure of all feet, in the world.
 
     Args:
         instruments: See :class:`Instruments`.
-        impulse, cop: (K, 6), (K, 2) of the contact.
+        impulse, cop: (K, 6), (K, 2) impulse and CoP of the feet.
         ground_axes: (K, 3, 3) axes of the ground under each foot, normal last.
         poses: (K, 7) out, position and quaternion x y z w. cop_world: (3,) out, NaN in the air.
     """
@@ -181,13 +182,13 @@ def _force_plates(instruments, impulse, cop, ground_axes, poses, cop_world):
 
 
 class Sensors:
-    """Fills one Observation from the state; ideal sensors, no noise.
+    """Fill one Observation from the state, as ideal sensors without noise.
 
     Args:
-        robot: The robot; gives joint order, IMU and ankle frames.
+        robot: The robot, with joint order, IMU and ankle frames.
 
     Attributes:
-        observation: What was measured last; always the same object.
+        observation: The last measurement; always the same object.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -225,25 +226,25 @@ class Sensors:
         )
 
     def measure(self, t: float, q: Array, v: Array, a: Array, tau_joint: Array, contact: ContactResult) -> Observation:
-        """Return what the robot measures at time ``t``; the observation is overwritten by the next call.
+        """Return the measurements at time ``t``; the next call overwrites the observation.
 
         Args:
             t: Time [s].
             q, v: State after the step, (nq,) and (nv,).
             a: (nv,) mean acceleration over the step, (v+ - v) / h.
             tau_joint: (nu,) torque applied over the step [N.m].
-            contact: What the ground did over the step.
+            contact: Ground reactions over the step.
         """
         self.observation.t = t
         _measure(self._instruments, q, v, a, tau_joint, contact.wrench)
         return self.observation
 
     def place(self, q: Array) -> None:
-        """Bring the poses that :meth:`force_plates` reads to configuration ``q`` (nq,)."""
+        """Update the poses that :meth:`force_plates` reads to the configuration ``q`` (nq,)."""
         place_joints(self._joints, q)
 
     def restore(self, q: Array, observation: Observation) -> Observation:
-        """Go back to an earlier observation, measured at configuration ``q`` (nq,), and return it."""
+        """Restore an earlier observation, measured at the configuration ``q`` (nq,), and return it."""
         self.place(q)
         return self.observation.take(observation)
 
@@ -251,7 +252,7 @@ class Sensors:
         """Return sole poses (K, 7) and overall CoP (3,), NaN in the air, in the world, at the last measurement.
 
         Args:
-            contact: What the ground did over the step.
+            contact: Ground reactions over the step.
             ground_axes: (K, 3, 3) axes of the ground under each foot, normal last.
         """
         poses = np.empty((len(contact.impulse), 7))

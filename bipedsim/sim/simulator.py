@@ -1,4 +1,4 @@
-"""The simulator: joint torques in, observations out. No clock, no threads, no ROS."""
+"""Simulator of one robot: joint torques in, observations out, without clock, threads or ROS."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bipedsim.sim.objects import Objects
 
 BEYOND_STOP = 1e-6
-"""Largest angle [rad] by which a joint may start beyond its limit: postures are rounded."""
+"""Largest angle [rad] by which a joint may start beyond its limit, since files round postures."""
 
 
 def whole_ratio(control_dt: float, physics_dt: float) -> int:
@@ -60,14 +60,14 @@ def whole_ratio(control_dt: float, physics_dt: float) -> int:
 
 
 class Simulator:
-    """Steps one robot on the ground under joint torques.
+    """Step one robot on the ground under joint torques.
 
     You can copy and pickle it. The copy continues from the same moment with the same bits, without monitors and
     callbacks.
 
-    One step is semi-implicit on the Lie group: v+ follows from the projected dynamics and the contact impulses, and q
-    is integrated by h v+, or along the velocity profile if contact forces act within the step. In flight it is the
-    midpoint rule. The same inputs give the same bits.
+    One step is semi-implicit on the Lie group: v+ follows from the projected dynamics and the contact impulses. Then q
+    is integrated by h v+, or along the velocity profile if contact forces act within the step. In flight, the step uses
+    the midpoint rule. The same inputs give the same bits.
 
     Args:
         robot: The robot.
@@ -124,9 +124,9 @@ class Simulator:
         force_plates: Sequence[PlateConfig] = (),
     ) -> None:
         params = dict(contact_params or {})
-        more = tuple(objects), gantry, tuple(force_plates)
+        additions = tuple(objects), gantry, tuple(force_plates)
         self.config = SimulatorConfig(
-            robot, ground, contact, physics_dt, control_dt, params, hardware, seed, events, *more
+            robot, ground, contact, physics_dt, control_dt, params, hardware, seed, events, *additions
         )
         self.robot = robot
         self.ground = ground or Ground.flat()
@@ -145,7 +145,7 @@ class Simulator:
         self.tick = Tick(self.solver.result, self.dynamics.acceleration, n_steps)
         self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, self.drives.effort, self.tick)
         self.stepper, participants = assemble(self, plant, events)
-        self._set_participants({one.name: one for one in participants})
+        self._set_participants({participant.name: participant for participant in participants})
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(plant.model.nv)
         self.step_count = 0
@@ -170,13 +170,15 @@ class Simulator:
 
     def remove(self, participant: Participant) -> None:
         """Remove a participant that :meth:`add` added."""
-        self._set_participants({name: one for name, one in self.participants.items() if one is not participant})
+        self._set_participants(
+            {name: present for name, present in self.participants.items() if present is not participant}
+        )
 
     def _set_participants(self, participants: dict[str, Any]) -> None:
         self.participants = participants
         self._hooks = Hooks.of(tuple(participants.values()))
         self._form: Snapshot | None = None
-        self.pushes.others_add = any(one.adds_force for one in participants.values())
+        self.pushes.others_add = any(participant.adds_force for participant in participants.values())
         # The next step starts from 0, also if a participant that added forces is gone.
         self.dynamics.push[:] = 0.0
 
@@ -246,8 +248,8 @@ class Simulator:
             nominal = self.robot.q_nominal
             q = self.ground.place(nominal) if self.robot.free_flyer else nominal
         q, v = self._checked_state(q, np.zeros(len(self.v)) if v is None else v)
-        for one in self.participants.values():
-            one.check_start(self, q, v)
+        for participant in self.participants.values():
+            participant.check_start(self, q, v)
         return q.copy(), v.copy()
 
     def _checked_state(self, q: Array, v: Array) -> tuple[Array, Array]:
@@ -295,8 +297,8 @@ class Simulator:
         self._diverged = ""
         self.solver.reset()
         self.dynamics.reset()
-        for one in self.participants.values():
-            one.reset(self)
+        for participant in self.participants.values():
+            participant.reset(self)
         return self.sensors.first(self)
 
     def step(self, command: Array | Command) -> Observation:
@@ -327,7 +329,7 @@ class Simulator:
         if self._diverged:
             raise DivergenceError(self._diverged, self.t, self.q, self.v)
         self.drives.take(command)
-        # From here on nothing of the command is refused.
+        # The command is valid from here on, so participants may change their state.
         begin_tick, before_step, judge, after_step = self._hooks
         for begin in begin_tick:
             begin(self)
@@ -351,7 +353,7 @@ class Simulator:
             judge(self, q, v, share)
 
     def watch(self, report: Callable[[str, str, dict[str, NDArray[Any]]], None]) -> Monitors:
-        """Judge every step from now on, see :mod:`bipedsim.sim.monitors`; costs one to two microseconds a step.
+        """Check every step from now on, see :mod:`bipedsim.sim.monitors`; this takes one to two microseconds a step.
 
         Args:
             report: Called once for each kind of violation since the last reset, with the name of the monitor, a
@@ -385,8 +387,8 @@ class Simulator:
         Args:
             wrench_world: (6,) force [N], torque [N.m].
             body: Frame of the robot, its root body by default, or an object.
-            duration: How long it acts [s].
-            after: When it begins, counted from now [s].
+            duration: Duration of the push [s].
+            after: Delay from now until it begins [s].
 
         Raises:
             UnknownNameError: The robot has no such frame.
@@ -419,7 +421,7 @@ class Simulator:
 
     def _snapshot(self) -> Snapshot:
         own = self.step_count, self.seed, self.draw, self.q.copy(), self.v.copy()
-        states = {name: one.state() for name, one in self.participants.items()}
+        states = {name: participant.state() for name, participant in self.participants.items()}
         states = {name: state for name, state in states.items() if state is not None}
         return Snapshot(*own, self.solver.state(), self.dynamics.state(), states)
 
@@ -437,8 +439,8 @@ class Simulator:
         self._diverged = ""
         self.solver.set_state(snapshot.contact)
         self.dynamics.set_state(snapshot.footing)
-        for name, one in self.participants.items():
-            one.set_state(snapshot.participants.get(name), self)
+        for name, participant in self.participants.items():
+            participant.set_state(snapshot.participants.get(name), self)
         return self.sensors.observation
 
     def _check_form(self, snapshot: Snapshot) -> None:
@@ -446,15 +448,15 @@ class Simulator:
         if self._form is None:
             own = self._snapshot()
             # A third-party contact model may have arrays of any size, and participants check sizes that change.
-            free = {name: ... for name, one in self.participants.items() if one.changes_form}
+            free = {name: ... for name, participant in self.participants.items() if participant.changes_form}
             self._form = replace(
                 own, contact=dict.fromkeys(own.contact, ...), participants={**own.participants, **free}
             )
-        other = next(differences(self._form, snapshot, "snapshot"), "")
-        if other:
-            raise ConfigError(f"the snapshot is of another simulation: {other}")
-        for name, one in self.participants.items():
-            one.check_state(snapshot.participants.get(name))
+        difference = next(differences(self._form, snapshot, "snapshot"), "")
+        if difference:
+            raise ConfigError(f"the snapshot is of another simulation: {difference}")
+        for name, participant in self.participants.items():
+            participant.check_state(snapshot.participants.get(name))
 
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses, the overall CoP, and forces that no robot can measure."""
@@ -472,18 +474,18 @@ class Simulator:
         """Load or compile all kernels, so that no real step waits for that; the state is unchanged.
 
         Args:
-            loops: Also those of drives that close their loops.
+            loops: Whether to include the kernels of drives that close their loops.
         """
         before, listener = self.snapshot(), self.on_physics_step
         self.on_physics_step = None
         try:
             self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
             with announced("landings, falls and objects", 5, at_first=30):
-                # Not in compile_contact: the process beside would have to wait for the kernels of the step.
+                # compile_contact leaves these out: the second process would have to wait for the kernels of the step.
                 self.dynamics.warm_up()
                 self.stepper.warm_up(self.q, self.v)
-                for one in self.participants.values():
-                    one.warm_up()
+                for participant in self.participants.values():
+                    participant.warm_up()
                 self.ground_truth()
         finally:
             self.restore(before)

@@ -15,7 +15,7 @@ from bipedsim.numerics import Array
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Everything that the future of a simulation depends on; see :meth:`Simulator.snapshot`.
+    """Store everything that the future of a simulation depends on; see :meth:`Simulator.snapshot`.
 
     Attributes:
         steps: Physics steps since reset.
@@ -37,7 +37,7 @@ class Snapshot:
 
 
 def differences(own: Any, other: Any, where: str) -> Iterator[str]:
-    """Yield where ``other`` has another form than ``own``: other keys of mappings, or other sizes of arrays.
+    """Yield a message for each difference in form between ``other`` and ``own``: mapping keys or array sizes.
 
     A value ``...`` in a mapping of ``own`` accepts anything.
     """

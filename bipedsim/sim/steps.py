@@ -1,12 +1,12 @@
-"""A step in which a vertex lands, or a joint arrives at its stop: up to then, the impact, and what is left of the step.
+"""Physics steps with impacts: a step with a touchdown or a joint limit is divided into three parts.
 
-Time stepping alone is of first order in h at every arrival (docs/contact_models.md). Here the impact happens where and
-when vertex or joint arrives, at the velocity that it has there, and is solved by the contact model as an impact: forces
-of finite size have no part in it.
+The parts are the motion until the impact, the impact, and the rest of the step. Plain time stepping is of first order
+in h at every impact (docs/contact_models.md). Here the impact has the correct time, position and velocity. The contact
+model solves it without finite forces.
 
-Velocities of a semi-implicit step are those of half a step ago, as positions go with the velocity at the end of the
-step; what it lacks until the arrival is added there, and taken back in the rest of the step: over the whole step, all
-forces act for its length.
+The velocities of a semi-implicit step have a lag of half a step, because positions follow the velocity at the end of
+the step. The missing change of velocity is added before the impact and subtracted in the rest of the step. Over the
+whole step, all forces therefore act for exactly its length.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from bipedsim.sim.arrival import Arrival, Calls
 from bipedsim.touch import Touching
 
 Judge = Callable[[Array, Array, float], None]
-# Plain integers, compared in every step.
+# Every step compares these; plain integers are faster than members of an IntEnum.
 _BODY_CONTACT, _FLIGHT, _IMPACT = int(Outcome.BODY_CONTACT), int(Outcome.FLIGHT), int(Outcome.IMPACT)
 
 
 class Steps:
-    """Takes the steps of a simulation, those in which a vertex lands or a joint arrives at its stop in their parts.
+    """Take the physics steps of a simulation, and divide those with an impact.
 
     Args:
-        model: The robot's.
-        dynamics, contact: Of the simulation.
+        model: Model of the robot.
+        dynamics, contact: Dynamics and contact model of the simulation.
         physics_dt: Step h [s].
-        events: Whether such arrivals happen within a step, and flight keeps its momentum.
-        touching: All contacts but those of the soles; None where these alone touch.
+        events: Whether impacts are resolved within a step, and flight conserves momentum.
+        touching: All contacts except those of the soles; None if only the soles can be in contact.
 
     Attributes:
-        stop_impulse: (S,) impulses of the stops on their joints over the last step [N.m.s].
-        loop_impulse: (M,) impulses of the loops on their second bodies over the last step [N.s, N.m.s], as the dynamics
-            have them.
-        stopped: Whether any of these may not be 0.
-        touched: Whether more than the soles had a part in the last step, or may have had, in a simulation that was put
-            back.
+        stop_impulse: (S,) impulses of the joint limits on their joints over the last step [N.m.s].
+        loop_impulse: (M,) impulses of the loops on their second bodies over the last step [N.s, N.m.s], in the order of
+            the dynamics.
+        stopped: Whether any joint limit may have been active.
+        touched: Whether contacts other than those of the soles were solved in the last step. It is also set after a
+            restore, where this is unknown.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Steps:
         self._stops, self._loops = dynamics.stops, dynamics.loops
         self._arrival = arrival = Arrival.of_robot(dynamics, contact, self._parts.sums)
         self._boxed = box(arrival)
-        # Compiled when something arrives for the first time.
+        # The kernels are compiled at the first impact.
         self._compiled: Calls | None = None
         self._remembers = getattr(contact, "compiled", None) is None
         self.stopped = False
@@ -76,20 +76,20 @@ class Steps:
         self._meets = touching is not None and touching.wanted is not None
         self._place = self._q = np.zeros(model.nq)
         self._v: Array = np.zeros(model.nv)
-        # Read in every step, or in every landing, which a memoryview does in half the time.
+        # Every step or impact reads these; a memoryview takes half the time of an array.
         self._counters, self._fixed = contact.result.counters.data, dynamics.tree.rows.used.data
         self._near, self._acted = dynamics.stops.near.data, arrival.stopped.data
         self._share, self._lag = dynamics.landing.share.data, dynamics.landing.lag.data
         self._budget = dynamics.projection.budget.data
 
     def take(self, q: Array, v: Array, torque: Array, judge: Judge | None = None) -> int:
-        """Move ``v`` to the end of a step from (q, v); :meth:`move` then says where it ends.
+        """Advance ``v`` over a step from (q, v) in place; :meth:`move` then returns the configuration at its end.
 
         Args:
             q, v: (nq,), (nv,).
-            torque: (nu,) of the joints [N.m].
-            judge: Called with what the step, or each part of it, begins and ends with, and for which share of the step
-                more than contact acts in it: ``judge(q, v+, share)``.
+            torque: (nu,) joint torques [N.m].
+            judge: Called as ``judge(q, v+, share)`` for the step, or for each part of it, with the configuration at its
+                beginning, the velocity at its end, and the fraction of h during which other forces than contact act.
 
         Returns:
             An :class:`Outcome`: TAKEN, BAD_TORQUE or DIVERGED.
@@ -111,7 +111,8 @@ class Steps:
             self._note_stops(self._fixed[0] > 0)
         self._landed = outcome == _IMPACT
         if self._landed and self._counters[UNRESOLVED] > unresolved and self._stops.arrivals[0] == 0:
-            # Without the vertices that may land, no set may be left that holds the others: three of four are none.
+            # Without the vertices that may touch down, the others may have no solution: three of four vertices may not
+            # support the foot.
             d.take_back()
             return self._unsplit(q, v, torque, False, judge)
         if self._landed:
@@ -121,7 +122,7 @@ class Steps:
         return outcome
 
     def _fly(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> int:
-        """Take a step in flight; ``judge`` sees it as it was found, without the middle that it then is given."""
+        """Take a step in flight; ``judge`` gets the semi-implicit solution, before the midpoint rule replaces it."""
         d = self._dynamics
         self._landed = False
         if judge is not None:
@@ -134,7 +135,7 @@ class Steps:
         return outcome
 
     def _goes_on(self) -> bool:
-        """Whether a step has to be taken as one in which more than the feet touches, whatever they do."""
+        """Return whether a step has to be solved together with contacts other than those of the feet."""
         touching = self._touching
         assert touching is not None
         if self.touched:
@@ -144,7 +145,7 @@ class Steps:
         return touching.carries or (touching.wanted is not None and touching.wanted())
 
     def _touch(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> int:
-        """Take a step as a whole in which more than the feet touches."""
+        """Take an undivided step with all contacts solved together."""
         touching = self._touching
         assert touching is not None
         self._landed = self.stopped = False
@@ -159,7 +160,7 @@ class Steps:
         return outcome
 
     def _unsplit(self, q: Array, v: Array, torque: Array, flies: bool, judge: Judge | None) -> int:
-        """Take a step as a whole in the end that was begun in parts; ``flies`` if it should keep momentum in flight."""
+        """Take a step undivided after dividing it failed; ``flies`` enables flight with constant momentum."""
         self._landed = self.stopped = False
         outcome = self._dynamics.step(q, v, torque, self._contact, split=False, flies=flies)
         if outcome == Outcome.BODY_CONTACT:
@@ -173,7 +174,7 @@ class Steps:
         return outcome
 
     def _note_stops(self, acted: bool) -> None:
-        """Take in what stops and loops did in a step that was made as a whole, or tried to and did not act."""
+        """Record the impulses of joint limits and loops in an undivided step, and whether limits ``acted``."""
         d = self._dynamics
         if d.repeated:
             self._parts.again()
@@ -193,10 +194,10 @@ class Steps:
         return after
 
     def _look_at(self, q: Array, v: Array) -> None:
-        """Take in that a step begins with arrays that the last one did not end with.
+        """Check the arrays of a step that does not continue from the last one.
 
         Raises:
-            ValueError: One is not what compiled code reads, which does not look.
+            ValueError: An array has the wrong type or size; the compiled code does not check this.
         """
         for name, array, size in (("q", q, self._model.nq), ("v", v, self._model.nv)):
             if array.dtype != np.float64 or array.shape != (size,) or not array.flags.c_contiguous:
@@ -204,11 +205,11 @@ class Steps:
         self._q, self._v = q, v
 
     def count_unresolved(self) -> None:
-        """Count that the last step has no solution, of what is not the robot's."""
+        """Count the last step as unresolved, because the objects have no solution."""
         self._parts.fail()
 
     def warm_up(self, q: Array, v: Array) -> None:
-        """Load or compile what the first landing and the first flight need, as of a step from (q, v)."""
+        """Load or compile the kernels of the first impact, with (q, v) as an example."""
         boxed, calls, end = self._boxed, self._calls(), v.copy()
         calls.note(boxed, v, False)
         calls.depart(boxed, 0.0)
@@ -220,22 +221,22 @@ class Steps:
 
     @property
     def unseen(self) -> bool:
-        """Whether the last step ended with another velocity than ``judge`` was shown."""
+        """Whether the last step ended with a velocity that ``judge`` has not seen."""
         return self._landed or bool(self._dynamics.flight.aloft[0])
 
     @property
     def landed(self) -> float:
-        """After which share of the last step something arrived in it; 0 where it was taken as a whole."""
+        """Time of the impact in the last step as a fraction of the step; 0 if the step was not divided."""
         return self._share[0] if self._landed else 0.0
 
     def _calls(self) -> Calls:
-        # A cached property would ask for the object's dictionary, and every attribute be slower from then on.
+        # A cached property would create the object's dictionary, which makes every attribute access slower.
         if self._compiled is None:
             self._compiled = Calls.of(self._boxed, self._arrival)
         return self._compiled
 
     def _land(self, q: Array, v: Array, torque: Array, judge: Judge | None) -> int:
-        """Take the step that :meth:`Dynamics.step` was about to make when something arrived."""
+        """Divide the step in which :meth:`Dynamics.step` has detected an impact."""
         d, boxed, calls = self._dynamics, self._boxed, self._calls()
         stops = self._stops.arrivals[0] > 0
         calls.note(boxed, v, self.stopped)
@@ -243,8 +244,8 @@ class Steps:
         if judge is not None:
             judge(q, v + d.change, 1.0)
         share, lag = self._share[0], self._lag[0]
-        # After a late arrival the rest takes back more than a foot may have been given that hardly weighs.
-        # A joint would not be at its stop then.
+        # After a late impact, the rest of the step may subtract more impulse than a lightly loaded foot received. The
+        # second attempt therefore uses a smaller lag, except for joint limits: the joint would miss its limit.
         for behind in (lag,) if lag + share <= 1.0 or stops else (lag, 1.0 - share):
             outcome = self._from_landing(q, v, torque, behind, judge)
             if outcome not in (Outcome.NO_ANSWER, Outcome.BODY_CONTACT):
@@ -255,12 +256,12 @@ class Steps:
             if outcome == Outcome.BODY_CONTACT:
                 self._parts.again()
                 return self._touch(q, v, torque, judge)
-        # No answer to the impact alone: the gap is closed within the step, as of a vertex that is put down.
+        # The impact has no solution, so an undivided step closes the gap, as for a slow touchdown.
         self._parts.again()
         return self._unsplit(q, v, torque, stops, judge)
 
     def _from_landing(self, q: Array, v: Array, torque: Array, behind: float, judge: Judge | None) -> int:
-        """Go from the first part over the landing to the end of the step; velocities are ``behind`` until then."""
+        """Solve the impact and the rest of the step; ``behind`` is the lag of velocities before it, in steps."""
         d, boxed, calls, a = self._dynamics, self._boxed, self._calls(), self._arrival
         calls.depart(boxed, behind)
         self._place = place = d.closed(pin.integrate(self._model, q, a.way))

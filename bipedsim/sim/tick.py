@@ -1,4 +1,4 @@
-"""Ground reactions over a control tick of several physics steps: no impulse between two measurements is lost."""
+"""Ground reactions over a control tick of several physics steps, so that no impulse between measurements is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bipedsim.sim.participant import Participant, Simulation
 
 
 class Tick(Participant):
-    """Sums the contact results of the physics steps of a tick.
+    """Sum the contact results of the physics steps of a tick.
 
     Args:
         step: The result that the contact model overwrites at every physics step.
@@ -60,7 +60,7 @@ class Tick(Participant):
         loaded = normal > 0.0
         r.cop[loaded] += normal[loaded, None] * step.cop[loaded]
         self._normal[loaded] += normal[loaded]
-        # fmin and fmax leave NaN out.
+        # fmin and fmax ignore NaN.
         np.fmin(r.cop_margin, step.cop_margin, out=r.cop_margin)
         np.fmax(r.friction_used, step.friction_used, out=r.friction_used)
         if self._steps == self.n_steps:
@@ -75,7 +75,7 @@ class Tick(Participant):
             getattr(r, name)[:] = getattr(step, name)
 
     def reset(self, sim: Simulation) -> None:
-        """Forget the last tick."""
+        """Clear the results of the last tick."""
         self.result.clear()
 
     def state(self) -> ContactResult:

@@ -1,4 +1,4 @@
-"""Ground truth of a simulation, which no robot can measure."""
+"""Ground truth of a simulation: quantities that no robot can measure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bipedsim.sim.sensor_suite import SensorSuite
 
 @dataclass(frozen=True, eq=False)
 class GroundTruth:
-    """Quantities that no robot measures, for plots and tests.
+    """Store quantities that no robot measures, for plots and tests.
 
     Attributes:
         pose_world_base: (7,) position [m] and quaternion x y z w of the base in the world; the identity if the root is

@@ -1,4 +1,4 @@
-"""Forces of the ground at single vertices of the soles, as far as the contact model finds them."""
+"""Ground forces at the vertices of the soles, if the contact model computes them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bipedsim.sim.simulator import Simulator
 
 
 class VertexForces:
-    """Turns what the contact model says of vertices into the frames of the soles.
+    """Rotate the vertex forces of the contact model into the sole frames.
 
     Args:
-        sim: Whose they are.
+        sim: Simulator with this contact model.
 
     Attributes:
-        lacking: Why there are none, with the way out; empty if there are.
+        lacking: Reason why there are no such forces, with a remedy; empty if there are.
     """
 
     def __init__(self, sim: Simulator) -> None:
@@ -29,11 +29,11 @@ class VertexForces:
                 "compliant models do (docs/contact_models.md)"
             )
         elif not np.allclose(sim.ground.arrays().rotation, np.eye(3)):
-            # They are in the axes of whatever patch is below the vertex.
+            # The contact model gives each force in the axes of the patch below the vertex.
             self.lacking = "patches of its ground are tilted; they are known on level ones"
 
     def read(self, soles: Array) -> tuple[Array, ...]:
-        """Return of each foot the mean forces at its vertices (N, 3) over the last tick, in the sole frame [N].
+        """Return for each foot the mean forces at its vertices (N, 3) over the last tick, in the sole frame [N].
 
         Args:
             soles: (K, 7) poses of the soles in the world.
