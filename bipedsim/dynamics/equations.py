@@ -147,7 +147,7 @@ def needs(s: Joints, j: int, c: Three, inertia: Six) -> Six:
 
 
 @kernel
-def _weigh(e: Equations, j: int) -> None:
+def _init_subtree(e: Equations, j: int) -> None:
     """Initialise ``load`` and ``composite`` of joint ``j`` with its own body."""
     s = e.joints
     c, inertia, m = lever(s, j), turned_inertia(s, j), s.mass[j]
@@ -203,7 +203,7 @@ def fill(e: Equations, q: Array, v: Array) -> None:
     for j in range(1, s.parent.shape[0]):
         span(s, j)
         move(s, j, v)
-        _weigh(e, j)
+        _init_subtree(e, j)
     for a in range(10):
         e.composite[0, a] = 0.0
     for j in range(s.parent.shape[0] - 1, 0, -1):

@@ -268,7 +268,7 @@ def meet(o: Loops, t: Tree, wanted: Array, scale: float) -> None:
 
 
 @entry
-def _shut(loops: Any, tree: Any, poses: Array) -> float:
+def _fill_closing_change(loops: Any, tree: Any, poses: Array) -> float:
     """Fill ``change``, which closes the loops at ``poses`` (joints, 12); return the largest error [m or rad].
 
     The change is the smallest in the metric of the kinetic energy at the beginning of the last part of a step. It
@@ -312,7 +312,7 @@ class Closing:
         self.failed = True
         for _ in range(ITERATIONS):
             pin.forwardKinematics(self._model, self._data, q)
-            if not _shut(*self._boxes, self._poses) > SHUT:
+            if not _fill_closing_change(*self._boxes, self._poses) > SHUT:
                 self.failed = False
                 break
             q = pin.integrate(self._model, q, self._loops.change)

@@ -1,4 +1,4 @@
-"""Runs without ROS: scenario, pushes, velocity commands, and the loop around simulator and controller."""
+"""Runs: scenarios, pushes, velocity commands, faults, and the loop around simulator and controller without ROS."""
 
 import lazy_loader
 

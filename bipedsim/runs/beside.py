@@ -1,4 +1,4 @@
-"""Kernels of a run compiled by two processes: what one comes to last, the other one begins with."""
+"""Compile the kernels of a run in two processes: the helper begins with those that the run needs last."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bipedsim.sim import Simulator
 
 @contextmanager
 def compiling_beside(contact: str) -> Iterator[None]:
-    """Where kernels of a run have to be compiled within the context, have a second process help; it ends with it.
+    """Start a second compiling process if kernels have to be compiled within the context; it ends with the context.
 
     Args:
         contact: Contact model of the run.
@@ -26,7 +26,7 @@ def compiling_beside(contact: str) -> Iterator[None]:
     processes: list[subprocess.Popen[bytes]] = []
 
     def begin() -> None:
-        # It has nothing to say: whatever keeps it from compiling, this process says when it comes to the same kernel.
+        # The helper's output is discarded: this process reports the same error when it compiles the same kernel.
         quiet = subprocess.DEVNULL
         command = [sys.executable, "-m", "bipedsim.runs.beside", contact, str(os.getpid())]
         processes.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
@@ -44,11 +44,11 @@ def _compile(contact: str) -> None:
     sim = Simulator(load_robot("biped14"), contact=contact)
     sim.compile_contact()
     Verdict(sim).warm_up()
-    sim.watch(lambda name, said, begun: None)
+    sim.watch(lambda name, message, begun: None)
 
 
 def _end_with(parent: int) -> None:
-    """End this process when the process ``parent`` ends, also when that is killed."""
+    """End this process when the process ``parent`` ends, even if that is killed."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(0)

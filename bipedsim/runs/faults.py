@@ -1,7 +1,7 @@
-"""Faults on purpose: what a controller measures, what it asks for and what the drives give may fail at given times.
+"""Injected faults of sensors, commands and drives at scheduled times.
 
-They stand between simulator and controller, in runs with nodes as in runs without: the physics is told the torques
-that are left, the controller what the sensors still say. Which ticks are hit follows from the seed alone.
+The faults act between simulator and controller, with and without ROS nodes. The physics receives the faulty torques,
+and the controller receives the faulty measurements. The seed alone determines the affected ticks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIELDS = {
     IMU: ("imu_orientation", "imu_angular_velocity", "imu_linear_acceleration"),
     ANKLES: ("foot_wrench",),
 }
-"""What each sensor measures: attributes of :class:`bipedsim.sim.Observation`."""
+"""Quantities that each sensor measures: attributes of :class:`bipedsim.sim.Observation`."""
 LOST, LATE, STUCK, NAN, OFFSET, SCALED = "lost", "late", "stuck", "nan", "offset", "scaled"
 POSSIBLE = {
     JOINTS: (LOST, LATE, STUCK, NAN, OFFSET),
@@ -40,13 +40,13 @@ POSSIBLE = {
 }
 _MOST_LATE_S = 10.0
 _MAKES_TORQUE = np.array([name not in ("position", "velocity") for name in SETPOINT])
-# Apart from what the sensors' noise is drawn from.
+# This key separates the random numbers of faults from those of the sensor noise.
 _STREAM = 0xFA17
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: an entry of ``faults`` in a scenario file (docs/faults.md)."""
+    """Describe one fault: an entry of ``faults`` in a scenario file (docs/faults.md)."""
 
     part: str = param(JOINTS, "what fails", choices=tuple(POSSIBLE))
     does: str = param(LOST, "what it does", choices=(LOST, LATE, STUCK, NAN, OFFSET, SCALED))
@@ -60,7 +60,7 @@ class Fault:
     share: float = param(1.0, "how likely each message, or tick, is hit", low=0.0, high=1.0)
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield a message for each inconsistency between the keys."""
         if self.does not in POSSIBLE[self.part]:
             yield f"{self.part} cannot be {self.does!r}: {', '.join(POSSIBLE[self.part])}"
         if (self.amount is None) == (self.does in (LATE, OFFSET, SCALED)):
@@ -77,7 +77,7 @@ class Fault:
             yield "late ones are all late, share = 1"
 
     def __str__(self) -> str:
-        """Return it in words: ``joints (l_knee) stuck from 2 s to 3 s``."""
+        """Return a description such as ``joints (l_knee) stuck from 2 s to 3 s``."""
         which = self.joint or self.foot
         end = f" to {self.at + self.duration:g} s" if self.duration < 1e9 else " on"
         amount = "" if self.amount is None else f" {self.amount:g}"
@@ -85,14 +85,14 @@ class Fault:
         return f"{self.part}{f' ({which})' if which else ''} {self.does}{amount} from {self.at:g} s{end}{share}"
 
     def text(self) -> str:
-        """Return what :func:`read_faults` reads."""
+        """Return the fault as a text for :func:`read_faults`."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         values = {"part": self.part, "does": self.does, **values}
         return str(yaml.safe_dump(values, default_flow_style=True, width=math.inf, sort_keys=False)).strip()
 
 
 @dataclass(frozen=True)
-class _File:
+class _FaultFile:
     faults: tuple[Fault, ...] = param((), "list of faults")
 
 
@@ -100,35 +100,35 @@ def read_faults(text: str) -> tuple[Fault, ...]:
     """Read faults: ``{part: imu, does: lost}``, a list of such, or the path of a YAML file with a key ``faults``.
 
     Raises:
-        ConfigError: A file is missing, or something is wrong; all faults of the text are told at once.
+        ConfigError: A file is missing, or something is wrong; the message lists all errors in the text.
     """
     if not text:
         return ()
     if is_path(text):
-        return from_mapping(_File, read_yaml(Path(text)), text).faults
+        return from_mapping(_FaultFile, read_yaml(Path(text)), text).faults
     try:
         value = yaml_value(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"faults = {text!r}: no YAML; write '{{part: imu, does: lost, at: 2}}'") from error
-    return from_mapping(_File, {"faults": value if isinstance(value, list) else [value]}, "options").faults
+    return from_mapping(_FaultFile, {"faults": value if isinstance(value, list) else [value]}, "options").faults
 
 
 class FaultSchedule:
-    """The faults of a run.
+    """Apply the faults of a run.
 
     Args:
-        faults: In any order; several act one after the other.
-        robot: Whose joints and feet they name.
+        faults: Faults in any order; several active ones act one after the other.
+        robot: Robot with the joints and feet that the faults name.
         control_dt: Time from one tick to the next [s].
-        seed: Of those that hit by chance. Each fault has random numbers of its own: how often one is asked for leaves
-            the others as they are. They do not depend on its times, its amount or its share, so that a larger share
-            hits all that a smaller one does, and more.
+        seed: Seed of faults that act by chance. Each fault has its own random numbers, so faults do not influence each
+            other. The numbers do not depend on its times, its amount or its share. A larger share therefore affects
+            all ticks that a smaller one does, and more.
 
     Attributes:
-        faults: Those of the run; when empty, nothing of this need be called.
-        sent: Sensor to whether a message of this tick reaches the controller.
-        stamp: Sensor to the time [s] at which was measured what reaches the controller.
-        lost_commands: How many commands never reached the drives.
+        faults: Faults of the run; if there are none, the other methods need not be called.
+        sent: For each sensor, whether a message of this tick reaches the controller.
+        stamp: For each sensor, the time [s] of the measurement that reaches the controller.
+        lost_commands: Number of commands that never reached the drives.
 
     Raises:
         UnknownNameError: The robot has no such joint or foot.
@@ -156,7 +156,7 @@ class FaultSchedule:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again at t = 0, with the same chances."""
+        """Restart at t = 0, with the same random numbers."""
         self._chances = self._drawn()
         self._seen = Observation.zeros(self._robot.nu, len(self._robot.soles))
         self._command = np.zeros(self._robot.nu)
@@ -169,7 +169,7 @@ class FaultSchedule:
         self.lost_commands = 0
 
     def _drawn(self) -> dict[Fault, np.random.Generator]:
-        """Return the random numbers of each fault, by what it is and how many like it are before it."""
+        """Return the random generator of each fault, seeded by its kind and by the number of equal ones before it."""
         before: Counter[str] = Counter()
         chances = {}
         for fault in self.faults:
@@ -179,11 +179,11 @@ class FaultSchedule:
         return chances
 
     def _lasts(self, fault: Fault, t: float) -> bool:
-        """Return whether a fault lasts in the tick that begins at ``t``; every fault does in at least one."""
+        """Return whether a fault is active in the tick that begins at ``t``; every fault is active in at least one."""
         return fault.at <= t + 0.5 * self._dt < fault.at + max(fault.duration, self._dt)
 
     def _active(self, t: float, part: str) -> Iterator[Fault]:
-        """Yield the faults of ``part`` that act at ``t``, those that come by chance only when they do."""
+        """Yield the faults of ``part`` that act at ``t``; faults with a share below 1 act at random."""
         for fault in self.faults:
             acts = fault.part == part and self._lasts(fault, t)
             if acts and (fault.share == 1.0 or self._chances[fault].random() < fault.share):
@@ -197,7 +197,7 @@ class FaultSchedule:
             self.sent[sensor] = True
             acting = list(self._active(t, sensor))
             for fault in acting:
-                self._spoil(fault, values)
+                self._apply(fault, values)
             for fault in self._kept.keys() - set(acting):
                 if fault.part == sensor and fault.share == 1.0:
                     del self._kept[fault]
@@ -213,11 +213,11 @@ class FaultSchedule:
         self._seen.t = self.stamp[JOINTS]
         return self._seen
 
-    def _spoil(self, fault: Fault, values: dict[str, Array]) -> None:
-        """Change ``values`` as ``fault`` does."""
+    def _apply(self, fault: Fault, values: dict[str, Array]) -> None:
+        """Apply ``fault`` to ``values``, the measurements of its sensor."""
         which = self._index[fault]
         if fault.does == STUCK:
-            # Positions stay where they were, and what stands still has no velocity; a gyro that is stuck says the same.
+            # A stuck encoder repeats its position, so its velocity is 0. A stuck gyro repeats its last value.
             kept = self._kept.setdefault(fault, {name: value.copy() for name, value in values.items()})
             for name, value in values.items():
                 value[which] = 0.0 if name == "joint_velocity" else kept[name][which]
@@ -232,7 +232,7 @@ class FaultSchedule:
     def _delayed(
         self, fault: Fault, line: deque[tuple[float, Any]], acting: bool, t: float, value: Any
     ) -> tuple[float, Any]:
-        """Put a value into a line; return the newest one that has come out, with its time, or the time and {}."""
+        """Put a value into a delay line; return the newest value that leaves it, with its time, or ``(t, {})``."""
         wait = (fault.amount or 0.0) if acting else 0.0
         line.append((t, value))
         out: tuple[float, Any] = (t, {})
@@ -241,15 +241,15 @@ class FaultSchedule:
         return out
 
     def hears(self, t: float) -> bool:
-        """Return whether a command that comes at ``t`` [s] reaches the drives."""
+        """Return whether a command that arrives at ``t`` [s] reaches the drives; count it if it does not."""
         lost = any(fault.does == LOST for fault in self._active(t, COMMANDS))
         self.lost_commands += lost
         return not lost
 
     def drive(self, t: float, command: Array) -> Array:
-        """Return what is left of a command for the tick that begins at ``t`` [s].
+        """Return the command after faults for the tick that begins at ``t`` [s].
 
-        Before the first late command has come, there is no torque.
+        The torque is zero until the first delayed command arrives.
 
         Args:
             t: Time [s].
@@ -258,14 +258,14 @@ class FaultSchedule:
         value: Any = command
         for fault, line in self._lines.items():
             if fault.part == COMMANDS:
-                # Looks at the interval alone: whether one is lost was asked when it came.
+                # Only the interval matters here: a loss was decided when the command arrived.
                 _, value = self._delayed(fault, line, self._lasts(fault, t), t, np.array(value))
                 if isinstance(value, dict):
                     value = self._command
         self._command = np.array(value)
         out = self._command.copy()
         for fault in self._active(t, DRIVES):
-            # Of a loop all that makes torque is less, and so is what bounds it, which has no sign.
+            # For a closed loop, all entries that make torque are scaled, and its limit by the absolute value.
             share: Any = fault.amount
             out[_MAKES_TORQUE if out.ndim == 2 else ..., self._index[fault]] *= share
             if out.ndim == 2:
@@ -274,5 +274,5 @@ class FaultSchedule:
 
 
 def for_run(scenario: Sequence[Fault], text: str) -> tuple[Fault, ...]:
-    """Return the faults of a scenario and those of an option, of which one that repeats another acts once."""
+    """Return the faults of a scenario and of an option, without duplicates."""
     return tuple(dict.fromkeys((*scenario, *read_faults(text))))

@@ -1,4 +1,4 @@
-"""The scenarios that can be named."""
+"""Table of the scenarios that have a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pushes that begin by themselves: in scenario files, as texts in parameters, and in the loop around a simulator."""
+"""Scheduled pushes: in scenario files, as texts in parameters, and as a participant of the simulation."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 WORLD, HEADING = "world", "heading"
 FRAMES = (WORLD, HEADING)
 ROOT = "root"
-"""Stands for the root link where a text must name a body."""
+"""Name of the root link in a text that must name a body."""
 _FORCES = ("force", "force_over_weight", "impulse_over_mass")
 _FORM = "'start duration fx fy fz [body [frame]]' in s, s and N"
 
 
 @dataclass(frozen=True)
 class Push:
-    """A force on a body for a while: an entry of ``pushes`` in a scenario file."""
+    """Describe a force on a body for a limited time: an entry of ``pushes`` in a scenario file."""
 
     at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
     duration: float = param(0.1, "how long it lasts", unit="s", low=1e-6, high=1e9)
@@ -46,24 +46,24 @@ class Push:
     )
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield a message for each inconsistency between the keys."""
         if sum(getattr(self, name) is not None for name in _FORCES) != 1:
             yield f"give one of {', '.join(_FORCES)}, [x, y, z]"
 
     def for_robot(self, robot: Robot, objects: Sequence[ObjectConfig] = ()) -> Push:
-        """Return the push with the force [N] that it is for ``robot``, or for the one of ``objects`` that it names.
+        """Return the push with its force in N for ``robot``, or for the object in ``objects`` that it names.
 
         Raises:
             UnknownNameError: The robot has no such body.
             ConfigError: The force is beyond ``LARGEST_PUSH``.
         """
         mass, weight = robot.mass, robot.weight
-        pushed = next((one for one in objects if one.name == self.body), None)
+        pushed = next((config for config in objects if config.name == self.body), None)
         if pushed is not None:
             mass = pushed.make().mass
             weight = mass * robot.weight / robot.mass
         elif self.body and not robot.model.existFrame(self.body):
-            names = sorted({*(one.name for one in objects), *(frame.name for frame in robot.model.frames)})
+            names = sorted({*(config.name for config in objects), *(frame.name for frame in robot.model.frames)})
             raise UnknownNameError("body", self.body, names, f"push at {self.at:g} s of {robot.name}")
         if self.impulse_over_mass is not None:
             force = mass / self.duration * np.array(self.impulse_over_mass)
@@ -103,7 +103,7 @@ def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Push, ...
 
     Args:
         texts: Times in s, forces in N.
-        frames: The frames of the robot that a body may be.
+        frames: Frames of the robot that a text may name as body.
 
     Raises:
         ConfigError: A text has the wrong form, or names no frame of the robot.
@@ -131,10 +131,10 @@ def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Push, ...
 
 
 class PushSchedule(Participant):
-    """The scheduled pushes of a run; a push that begins ends the one before.
+    """Apply the scheduled pushes of a run; each push ends the one before.
 
     Args:
-        pushes: In any order.
+        pushes: Pushes in any order.
     """
 
     name = "push_schedule"

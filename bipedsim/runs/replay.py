@@ -1,4 +1,4 @@
-"""One physics step, kept in a file with all that it began with, and taken again under every contact model."""
+"""Save one physics step with its complete initial state to a file, and repeat it with every contact model."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 
 def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None = None) -> Monitors:
-    """Have the physics of ``sim`` judged; what is violated is logged, and the step that did it first is kept.
+    """Monitor the physics of ``sim``: log violations, and save the first step with a violation.
 
     Args:
         sim: The simulator.
-        log: Called with a line for each kind of violation; without it they are only counted, and no step is kept.
-        path: Where the step is kept; by default a new file in the folder for temporary files.
+        log: Called with a line for each kind of violation; if None, violations are only counted, and no step is saved.
+        path: File for the step; by default a new file in the folder for temporary files.
     """
     if log is None:
-        return sim.watch(lambda name, said, begun: None)
+        return sim.watch(lambda name, message, begun: None)
     kept: list[Path] = []
 
-    def report(name: str, said: str, begun: dict[str, NDArray[Any]]) -> None:
+    def report(name: str, message: str, begun: dict[str, NDArray[Any]]) -> None:
         if name == MONITORS[JOINT] and not sim.hardware.joint_stops:
-            log(f"{said}: its joints have no stops")
+            log(f"{message}: its joints have no stops")
             return
         try:
             if not kept:
@@ -59,20 +59,20 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
             where = f"; `{command}` takes the first such step again under every contact model"
         except OSError as error:
             where = f"; the step could not be kept in {path or tempfile.gettempdir()} ({error.strerror})"
-        log(f"contact model {sim.config.contact}: {said}{where}")
+        log(f"contact model {sim.config.contact}: {message}{where}")
 
     return sim.watch(report)
 
 
 def _new_file(prefix: str) -> Path:
-    """Return a file that no other run, nor another user's, has: their folder for temporary files is the same."""
+    """Create a new file with a unique name, since all runs and users share the folder for temporary files."""
     handle, name = tempfile.mkstemp(".npz", prefix)
     os.close(handle)
     return Path(name)
 
 
 def save_step(path: Path, sim: Simulator, begun: Mapping[str, NDArray[Any]]) -> None:
-    """Write what a step of ``sim`` began with, as its monitors give it.
+    """Write the initial state ``begun`` of a step of ``sim``, as its monitors report it, to a file.
 
     Raises:
         OSError: The file cannot be written.
@@ -80,7 +80,7 @@ def save_step(path: Path, sim: Simulator, begun: Mapping[str, NDArray[Any]]) -> 
     settings = settings_of(sim)
     kept: dict[str, Any] = {f"ground_{name}": array for name, array in sim.ground.arrays()._asdict().items()}
     if sim.objects is not None:
-        # They take their step after the robot, or with it: here they are where it begins.
+        # Objects take their step after or together with the robot, so they are still in their initial state here.
         settings["objects"] = [one.text() for one in sim.objects.configs]
         kept |= {f"objects_{name}": array for name, array in _of_objects(sim.objects).items()}
     about = json.dumps(settings)
@@ -89,7 +89,7 @@ def save_step(path: Path, sim: Simulator, begun: Mapping[str, NDArray[Any]]) -> 
 
 
 def _of_objects(objects: Objects) -> dict[str, NDArray[Any]]:
-    """Return copies of all that a step of free objects begins with, their pushes among it."""
+    """Return copies of the initial state of a step of the free objects, including their pushes."""
     bodies = objects.world.bodies
     return {**objects.state(), "force": bodies.force.copy(), "torque": bodies.torque.copy()}
 
@@ -97,17 +97,19 @@ def _of_objects(objects: Objects) -> dict[str, NDArray[Any]]:
 def _objects_again(
     path: Path, configs: Sequence[str], kept: Mapping[str, NDArray[Any]], robot: Robot, ground: Ground, h: float
 ) -> Callable[[float | None], Objects | None]:
-    """Return what makes the free objects of a kept step where they were, from the friction of the robot's bodies.
+    """Return a function that makes the free objects of a saved step in their initial state.
+
+    Its argument is the friction of the robot's bodies, None without body contacts.
 
     Raises:
-        ConfigError: What is kept of them is damaged.
+        ConfigError: The saved state of the objects is damaged.
     """
     if not configs:
         return lambda friction: None
-    # What finds their contacts takes a while to load.
+    # The collision library takes long to load, so it is loaded only for objects.
     from bipedsim.sim import Objects
 
-    given = {name.removeprefix("objects_"): kept[name] for name in kept if name.startswith("objects_")}
+    state = {name.removeprefix("objects_"): kept[name] for name in kept if name.startswith("objects_")}
 
     def make(friction: float | None) -> Objects:
         objects = Objects(parse_objects(configs), robot, ground, h, friction)
@@ -115,19 +117,19 @@ def _objects_again(
         wrong = [
             name
             for name, array in fresh.items()
-            if name not in given or given[name].shape != array.shape or not np.isfinite(given[name]).all()
+            if name not in state or state[name].shape != array.shape or not np.isfinite(state[name]).all()
         ]
         if wrong:
             raise ConfigError(f"{path}: {', '.join(wrong)} of the objects do not fit them: the file is damaged")
-        objects.world.set_state(given)
-        objects.world.bodies.force[:], objects.world.bodies.torque[:] = given["force"], given["torque"]
+        objects.world.set_state(state)
+        objects.world.bodies.force[:], objects.world.bodies.torque[:] = state["force"], state["torque"]
         return objects
 
     return make
 
 
 def settings_of(sim: Simulator) -> dict[str, Any]:
-    """Return what ``sim`` was made of but for its ground, as JSON can hold it."""
+    """Return the settings of ``sim`` except its ground, in a form that JSON can store."""
     return {
         "robot": ROBOTS.kept(sim.robot.source),
         "robot_content": dict(sim.robot.content),
@@ -141,19 +143,19 @@ def settings_of(sim: Simulator) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """What a contact model made of a step.
+    """Store the result of one contact model for a repeated step.
 
     Attributes:
-        model: Its name.
+        model: Name of the contact model.
         figures: As :meth:`bipedsim.sim.Monitors.figures` returns them.
-        violated: What it violates, in words.
+        violated: Descriptions of the violations.
         fastest: Largest entry of the velocity after the step [m/s, rad/s].
         force: (K,) normal force over the step [N]. bodies: (3,) force on all other bodies, in the world [N].
         modes: Contact mode of each foot in words.
-        unresolved: Whether the model found no answer.
+        unresolved: Whether the model found no solution.
         objects: Velocities (6,) of the free objects after the step by name: linear [m/s] and angular [rad/s], each in
             the axes of its object.
-        without: Names of free objects that an older file names only, and which are not there again.
+        without: Names of free objects that are missing here, because an older file stores only their names.
     """
 
     model: str
@@ -169,7 +171,7 @@ class Replayed:
 
 
 def is_step(path: Path) -> bool:
-    """Return whether ``path`` is a file that :func:`save_step` wrote, whole or damaged at its end."""
+    """Return whether :func:`save_step` wrote the file ``path``, which may be truncated."""
     if path.suffix != ".npz" or not os.path.isfile(path):
         return False
     try:
@@ -180,13 +182,13 @@ def is_step(path: Path) -> bool:
 
 
 def replay_step(path: Path) -> tuple[Replayed, ...]:
-    """Take a kept step again under every contact model, each with a fresh memory.
+    """Repeat a saved step with every contact model, each without stored state.
 
-    The model of the run has the parameters that it had there, all others their defaults.
+    The model of the run uses the parameters of the run, and all others use their defaults.
 
     Raises:
-        RecordingError: The file holds no step.
-        BipedSimError: Its robot or its contact model is not there any more.
+        RecordingError: The file contains no step.
+        BipedSimError: Its robot or its contact model no longer exists.
     """
     try:
         with path.open("rb") as stream, np.load(stream) as file:
@@ -199,7 +201,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         )
         hardware = HardwareParams(**about["hardware"])
         begun = {name: kept[name] for name in ("q", "v", "torque", "push", "damping")}
-        # Older files lack them: no stop has carried yet.
+        # Older files do not store the active joint limits; the step then starts without active ones.
         begun["held"] = kept.get("held", np.zeros(0, dtype=np.int64))
         patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
     except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -219,7 +221,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
     shapes = plant.shapes.shapes if hardware.body_contact else ()
     ground = Ground(patches)
     objects_with = _objects_again(path, about.get("objects", ()), kept, robot, ground, h)
-    done = []
+    results = []
     for name in CONTACT_MODELS:
         params = params_of_model if name == of_model else {}
         dynamics = Dynamics(plant, ground, h, hardware, shapes)
@@ -255,11 +257,11 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
             touching.add_forces(bodies)
         result = contact.result
         rows = zip(result.mode, result.sliding, result.n_vertices, strict=True)
-        done.append(
+        results.append(
             Replayed(
                 name,
                 monitors.figures(),
-                tuple(said for _, said in monitors.described(seen)),
+                tuple(description for _, description in monitors.described(seen)),
                 float(np.abs(v).max()),
                 result.impulse[:, 2] / h,
                 bodies.sum(axis=0) / h,
@@ -269,11 +271,11 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
                 tuple(about.get("without", ())),
             )
         )
-    return tuple(done)
+    return tuple(results)
 
 
 def patches_of(kept: Mapping[str, Any]) -> tuple[Patch, ...]:
-    """Return the patches of a ground from its arrays, or lists, by name (:meth:`bipedsim.ground.Ground.arrays`)."""
+    """Make the patches of a ground from its arrays, or lists, by name (:meth:`bipedsim.ground.Ground.arrays`)."""
     patches = []
     region = np.asarray(kept["region"])
     for i, count in enumerate(kept["counts"]):

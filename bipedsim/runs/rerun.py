@@ -1,7 +1,8 @@
-"""A recorded run simulated again: from its own commands, pushes and seed, and compared with what was recorded.
+"""Simulate a recorded run again from its commands, pushes and seed, and compare the result with the recording.
 
-With nothing changed the same machine gives the same bits, and the first that differs is named. With another contact
-model, hardware or ground it answers what would have been. Torques that a real robot measured serve as commands too.
+Without changes, the same machine gives the same bits, and the first difference is reported. With another contact
+model, hardware or ground, the result shows their effect. The measured torques of a real robot can also serve as
+commands.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from bipedsim.sim import Simulator, read_gantry
 
 FORMAT = "bipedsim run 1"
 _PACKAGES = ("bipedsim", "numpy", "numba", "pin")
-# What follows from other columns, what the controller adds, and what is given.
+# These columns follow from others, or come from the controller, or are inputs.
 _NOT_COMPARED = ("t", "sole_poses", "odometry", "joint_command")
 _TORN = 5
 _OBJECT = "object_"
-"""What the names of objects begin with among the columns, as in tables."""
+"""Prefix of the columns of objects, as in tables."""
 _PLATE = "force_plate_"
-"""The same of force plates."""
+"""Prefix of the columns of force plates."""
 _PARTS = {"position": slice(0, 3), "orientation": slice(3, 7), "velocity": slice(7, 10), "spin": slice(10, 13)}
-"""What the numbers of an object are."""
+"""Parts of the state of an object."""
 _MEASURED = tuple(name for names in FIELDS.values() for name in names)
 
 
 def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]:
-    """Return all that it takes to simulate again what begins now, at t = 0, as JSON can hold it to the bit.
+    """Return everything that is needed to simulate a run again that begins now, in a form that JSON stores exactly.
 
     Args:
-        sim: Its state is where the run begins.
-        faults: What fails on purpose.
+        sim: Simulator in the initial state of the run, at t = 0.
+        faults: Injected faults.
     """
     q, v = sim.start
     return {
@@ -57,7 +58,7 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
         "events": sim.config.events,
         "seed": sim.seed,
         "draw": sim.draw,
-        # As they were given: rotations of length 1 and closed loops, made anew, may differ by a bit.
+        # These are the values as given, since normalised rotations and closed loops may differ by a bit.
         "q": q.tolist(),
         "v": v.tolist(),
         "ground": {name: array.tolist() for name, array in sim.ground.arrays()._asdict().items()},
@@ -69,18 +70,21 @@ def describe_run(sim: Simulator, faults: Sequence[Fault] = ()) -> dict[str, Any]
 
 
 def describe_push(t: float, wrench: Array, body: str, duration: float, after: float) -> dict[str, Any]:
-    """Return a push that was asked for at ``t`` [s] (:meth:`bipedsim.sim.Simulator.push`), as ``pushes`` hold it."""
+    """Return the entry of ``pushes`` for a push requested at ``t`` [s]; see :meth:`bipedsim.sim.Simulator.push`."""
     return {"t": t, "wrench": wrench.tolist(), "body": body, "duration": min(duration, 1e300), "after": after}
 
 
 def describe_action(t: float, action: str) -> dict[str, Any]:
-    """Return what a gantry was asked for at ``t`` [s], as ``gantry_actions`` hold it."""
+    """Return the entry of ``gantry_actions`` for an action of the gantry requested at ``t`` [s]."""
     return {"t": t, "action": action}
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is to differ from a recorded run; None is as recorded, or for a robot's recording the default."""
+    """Describe the changes to a recorded run.
+
+    None keeps the recorded value. For a recording of a real robot, None selects the default.
+    """
 
     contact_model: str | None = None
     contact_params: Mapping[str, Any] | None = None
@@ -93,13 +97,13 @@ AS_RECORDED = Changes()
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """Where a run and its repetition part.
+    """Store the first difference between a run and its repetition.
 
     Attributes:
         t: Time [s].
         column: Name of the column.
-        which: Name of joint or foot, and of the number; empty where there is but one.
-        recorded, simulated: The numbers.
+        which: Name of joint or foot, and of the component; empty if the column has only one value.
+        recorded, simulated: The two values.
     """
 
     t: float
@@ -115,18 +119,18 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """A run simulated again.
+    """Store the result of a repeated run.
 
     Attributes:
-        recorded, simulated: Both, row for row.
-        compared: The columns that were compared to the bit, among them ``object_NAME`` of each object and
+        recorded, simulated: Both runs, with corresponding rows.
+        compared: Columns that were compared bit by bit, including ``object_NAME`` of each object and
             ``force_plate_NAME`` of each force plate.
-        ticks: How many there were from the begin of the recording to its end; more than are simulated, where some are
-            missing.
+        ticks: Number of ticks from the beginning of the recording to its end; larger than the number of simulated ticks
+            if some are missing.
         first: The first difference; None if all bits are the same.
-        errors: (n columns) largest and root mean square difference of each column, of joints for each joint, of objects
-            for position [m], orientation, velocity [m/s] and spin [rad/s].
-        notes: What a reader should know: what is missing, assumed or left out.
+        errors: (n columns) largest and root mean square difference of each column. Joint columns have one entry per
+            joint, and objects one for position [m], orientation, velocity [m/s] and spin [rad/s].
+        notes: Notes for the reader about missing data, assumptions and omissions.
     """
 
     recorded: Recording
@@ -142,22 +146,22 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     """Simulate a recorded run again from its commands.
 
     Args:
-        recording: Of a simulated run; or of a robot, whose measured torques are then the commands, from its first row
-            on: base pose as recorded, or else standing on flat ground.
-        changes: What is to differ from the recorded run.
+        recording: Recording of a simulated run, or of a real robot. For a robot, the measured torques are the commands,
+            from its first valid row on. The base starts as recorded, or else standing on flat ground.
+        changes: Changes to the recorded run.
 
     Raises:
-        RecordingError: The recording holds no commands, or not its robot.
-        BipedSimError: The robot, or something that is to differ, is none.
+        RecordingError: The recording contains no commands, or not its robot.
+        BipedSimError: The robot, or something in the changes, does not exist.
     """
     notes: list[str] = []
     try:
         sim, rows, total, commands, pushes = _begin(recording, changes, notes)
-        actions = [(one["t"], one["action"]) for one in recording.run.get("gantry_actions", ())]
+        actions = [(entry["t"], entry["action"]) for entry in recording.run.get("gantry_actions", ())]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        said = "what the recording says of its run is damaged, or of another version of bipedsim"
-        raise RecordingError(f"{said} ({type(error).__name__}: {error})") from error
-    # A robot's drives are not the simulator's: what they gave is known.
+        message = "what the recording says of its run is damaged, or of another version of bipedsim"
+        raise RecordingError(f"{message} ({type(error).__name__}: {error})") from error
+    # The drives of a real robot differ from the simulator's, so its measured torques are used and no setpoints.
     setpoints = np.full((len(recording), 1), np.nan)
     if recording.run:
         setpoints = recording.in_order(sim.robot.joint_names).setpoint
@@ -175,14 +179,14 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         except DivergenceError as error:
             notes.append(f"the simulation ends at t = {error.t:.6f} s: {error}")
             break
-        beside = sim.objects, sim.force_plates
-        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command, *beside)
+        extras = sim.objects, sim.force_plates
+        builder.append(sim.t, observation, sim.contact, sim.ground_truth(), sim.command, *extras)
     simulated = builder.build()
     recorded = recording.rows(rows[: len(simulated)])
-    spoilt = recording.run.get("faults", ())
-    if spoilt:
-        notes.append(f"sensors are not compared, some failed on purpose: {'; '.join(spoilt)}")
-    names = [name for name in COLUMNS if name not in (*_NOT_COMPARED, *(_MEASURED if spoilt else ()))]
+    injected = recording.run.get("faults", ())
+    if injected:
+        notes.append(f"sensors are not compared, some failed on purpose: {'; '.join(injected)}")
+    names = [name for name in COLUMNS if name not in (*_NOT_COMPARED, *(_MEASURED if injected else ()))]
     names += [f"{_OBJECT}{name}" for name in recorded.objects]
     compared = tuple(name for name in names if _was_recorded(recorded, name))
     plates = tuple(name for name in recorded.force_plates if name in simulated.force_plates)
@@ -193,8 +197,8 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         simulated,
         (*compared, *(f"{_PLATE}{name}" for name in plates)),
         total,
-        min((one for one in firsts if one is not None), key=lambda one: one.t, default=None),
-        {name: found for name in compared for name, found in _errors(recorded, simulated, name)},
+        min((entry for entry in firsts if entry is not None), key=lambda entry: entry.t, default=None),
+        {name: statistics for name in compared for name, statistics in _errors(recorded, simulated, name)},
         tuple(notes),
     )
 
@@ -202,15 +206,17 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
 def _begin(
     recording: Recording, changes: Changes, notes: list[str]
 ) -> tuple[Simulator, Indices, int, Array, Sequence[Mapping[str, Any]]]:
-    """Return the simulator at the begin of the run, the rows to repeat, how many ticks it had, commands (n, nu) for all
-    rows, and pushes.
+    """Return the simulator at the beginning of the run and the inputs of the run.
+
+    Returns:
+        Simulator, rows to repeat, number of ticks of the run, commands (n, nu) for all rows, and pushes.
     """
     run = recording.run
     robot = robot_of(recording)
     order = [recording.joint_names.index(name) for name in robot.joint_names if name in recording.joint_names]
     if len(order) < robot.nu:
-        lacking = sorted({*robot.joint_names} - {*recording.joint_names})
-        raise RecordingError(f"the recording lacks joints of {robot.name}: {', '.join(lacking)}")
+        absent = sorted({*robot.joint_names} - {*recording.joint_names})
+        raise RecordingError(f"the recording lacks joints of {robot.name}: {', '.join(absent)}")
     commands = recording.joint_command[:, order]
     if not run:
         return _begin_robot(recording, robot, order, changes, notes)
@@ -239,7 +245,7 @@ def _begin(
     sim.reset(q, v, seed=run["seed"])
     for _ in range(run["draw"]):
         sim.reset(q, v)
-    # A run begins with what was measured at t = 0, which is in no row, or in some that are the same.
+    # A run begins with the measurement at t = 0. It is in no row, or repeated in several rows, so these are skipped.
     stepped = np.flatnonzero(recording.t > 0.5 * sim.control_dt)
     ticks = np.rint(recording.t[stepped] / sim.control_dt).astype(np.int64)
     whole = (ticks == np.arange(1, len(ticks) + 1)) & np.isfinite(commands[stepped]).all(axis=1)
@@ -249,10 +255,12 @@ def _begin(
         notes.append(f"{missing}: {n} of {total} ticks are repeated")
     if n == 0:
         raise RecordingError("the recording holds no commands from its begin on; it was made by an older bipedsim?")
-    here = {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()}
-    other = [f"{name} {was} (here {here.get(name)})" for name, was in run["versions"].items() if here.get(name) != was]
-    if other:
-        notes.append(f"recorded with {', '.join(other)}: bits may differ")
+    current = {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()}
+    mismatches = [
+        f"{name} {was} (here {current.get(name)})" for name, was in run["versions"].items() if current.get(name) != was
+    ]
+    if mismatches:
+        notes.append(f"recorded with {', '.join(mismatches)}: bits may differ")
     elif run.get("code", own_content()[OWN]) != own_content()[OWN]:
         notes.append("the code of bipedsim has changed since the recording: bits may differ")
     pushes = [{name: push[name] for name in ("t", "wrench", "body", "duration", "after")} for push in run["pushes"]]
@@ -260,14 +268,14 @@ def _begin(
 
 
 def _ground(changes: Changes, run: Mapping[str, Any]) -> Ground:
-    """Return the ground of a run, or the one that is to be instead; force plates are no part of either."""
+    """Return the ground of the changes, or else that of the run, both without force plates."""
     return Ground(get_ground(changes.ground).patches if changes.ground else patches_of(run["ground"]))
 
 
 def _begin_robot(
     recording: Recording, robot: Robot, order: Sequence[int], changes: Changes, notes: list[str]
 ) -> tuple[Simulator, Indices, int, Array, Sequence[Mapping[str, Any]]]:
-    """Return the same for a recording that says nothing of a simulator."""
+    """Return the values of :func:`_begin` for the recording of a real robot."""
     efforts = recording.joint_effort[:, order]
     measured = np.hstack([efforts, recording.joint_position[:, order]])
     sound: Flags = np.asarray(np.isfinite(measured).all(axis=1))
@@ -323,9 +331,10 @@ def _was_recorded(recording: Recording, name: str) -> bool:
 
 
 def _first_difference(recorded: Recording, simulated: Recording, names: Sequence[str]) -> Difference | None:
-    """Return where two recordings of the same rows first differ by a bit; what both lack is the same.
+    """Return the first bit difference between two recordings with the same rows; values missing in both are equal.
 
-    Where messages are lost, some of those of the ticks before are, too: what the last rows lack is not compared.
+    At a lost message, messages of the ticks before may be lost as well. Missing values in the last rows are therefore
+    not compared.
     """
     first: tuple[int, str, tuple[int, ...]] | None = None
     for name in names:
@@ -355,11 +364,11 @@ def _first_difference(recorded: Recording, simulated: Recording, names: Sequence
 
 
 def _plate_differs(recorded: Recording, simulated: Recording, name: str) -> Difference | None:
-    """Return where two recordings of a force plate first differ by a bit, over the samples that both have."""
+    """Return the first bit difference between two recordings of a force plate, over the samples that both have."""
     was, now = recorded.force_plates[name], simulated.force_plates[name]
-    # The stamps of a bag are whole nanoseconds.
+    # The time stamps of a bag are rounded to whole nanoseconds.
     first = max(was.t[:1].tolist() + now.t[:1].tolist(), default=0.0) - 1e-9
-    i, j = (int(np.searchsorted(one.t, first)) for one in (was, now))
+    i, j = (int(np.searchsorted(plate.t, first)) for plate in (was, now))
     n = min(len(was) - i, len(now) - j)
     differ = np.argwhere(was.channels[i : i + n] != now.channels[j : j + n])
     if not len(differ):
@@ -376,25 +385,25 @@ def _matched(recorded: Recording, simulated: Recording, name: str) -> Any:
     if owner is None:
         return values
     names = getattr(simulated, owner)
-    return values[:, [names.index(one) for one in getattr(recorded, owner)]]
+    return values[:, [names.index(entry) for entry in getattr(recorded, owner)]]
 
 
 def _errors(recorded: Recording, simulated: Recording, name: str) -> list[tuple[str, dict[str, float]]]:
-    """Return largest and root mean square difference of a column, for each joint or part where it has these."""
+    """Return the largest and the root mean square difference of a column, for each joint or part if it has these."""
     column = COLUMNS.get(name)
     if column is not None and column.dtype is not np.float64:
         return []
     was, now = _values(recorded, name), _matched(recorded, simulated, name)
-    # Without a limit both are infinite.
+    # Equal values are not subtracted, because a missing torque limit is infinite in both runs.
     difference = np.abs(np.subtract(was, now, out=np.zeros_like(was), where=was != now))
     parts = {name: difference}
     if column is None:
         parts = {f"{name} {part}": difference[:, which] for part, which in _PARTS.items()}
     elif column.per == "joint":
         parts = {f"{name} {joint}": difference[:, j] for j, joint in enumerate(recorded.joint_names)}
-    found = []
+    errors = []
     for label, values in parts.items():
         known = values[np.isfinite(values)]
         if len(known):
-            found.append((label, {"max": float(known.max()), "rms": float(np.sqrt(np.mean(known**2)))}))
-    return found
+            errors.append((label, {"max": float(known.max()), "rms": float(np.sqrt(np.mean(known**2)))}))
+    return errors

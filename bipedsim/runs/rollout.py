@@ -18,10 +18,10 @@ from bipedsim.sim import GantryConfig, Observation, Simulator
 
 
 class Rollout:
-    """Runs a simulator with everything that acts on it and judges it; the loop around it gives the commands.
+    """Run a simulator with pushes, faults and monitors; the loop around it supplies the commands.
 
     A loop adds its source of commands, its clock, and its sink of observations. Pushes and monitors are participants of
-    the simulator, so a rollout has only the faults between simulator and controller, and the verdict on the robot.
+    the simulator. A rollout itself has only the faults between simulator and controller, and the outcome for the robot.
 
     Args:
         sim: The simulator.
@@ -59,7 +59,7 @@ class Rollout:
         self.measured = self.observation = sim.sensors.observation
 
     def warm_up(self, loops: bool = False) -> None:
-        """Load or compile all kernels; ``loops`` also those of drives that close their loops."""
+        """Load or compile all kernels; ``loops`` includes those of drives that close their loops."""
         self.sim.warm_up(loops)
         self.verdict.warm_up()
 
@@ -111,7 +111,7 @@ def start_state(robot: Robot, ground: Ground, posture: str, height: float, gantr
         ground: The ground under it.
         posture: Name of a posture; see :func:`start_configuration`.
         height: Height of the soles above the ground [m].
-        gantry: Holds it higher; None without one.
+        gantry: Gantry that holds the robot higher; None without one.
     """
     q = start_configuration(robot, posture)
     if robot.free_flyer:

@@ -1,4 +1,4 @@
-"""A headless run: robot, controller, scenario and contact model in one process, without ROS."""
+"""Headless run: robot, controller, scenario and contact model in one process, without ROS."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from bipedsim.sim import Command, GantryConfig, Simulator, VertexForces, read_ga
 
 _T = TypeVar("_T")
 SETTLE = 1.0
-"""Time [s] at the start that figures of standing leave out."""
-# Seconds that kernels of a contact model and a controller take on one core, and all that a first walk takes.
+"""Initial time [s] that the metrics of standing ignore."""
+# Compile times on one core [s]: of the kernels of a contact model and a controller, and of all kernels of a first walk.
 _COMPILING, _COMPILING_ALL = 15.0, 90.0
 MADE_ROOM_FOR = 50_000
-"""Rows whose memory is taken beforehand; that of a run that is longer grows with what is simulated."""
+"""Largest number of rows that a run allocates in advance; the recording of a longer run grows."""
 
 
 class RunInterruptedError(KeyboardInterrupt):
-    """Ctrl-C has ended a headless run before its time.
+    """Report that Ctrl-C has ended a headless run early.
 
     Attributes:
-        recording, summary: Of what was simulated until then, as :func:`run` returns them of a whole run.
+        recording, summary: Those of the simulated part, as :func:`run` returns them.
     """
 
     def __init__(self, recording: Recording, summary: dict[str, Any]) -> None:
@@ -54,27 +54,27 @@ class RunInterruptedError(KeyboardInterrupt):
 
 
 class Observer(Protocol):
-    """Who looks into a run while it goes on: what the recording does not hold."""
+    """Watch a run while it is simulated, to see more than the recording contains."""
 
     def start(self, sim: Simulator, readouts: Mapping[str, float]) -> None:
-        """Take in the simulator, at rest in its first state, and what the controller shows, live."""
+        """Receive the simulator in its initial state, and the live debug signals of the controller."""
         ...
 
     def tick(self, tau_joint: Array, seconds: float) -> None:
-        """Take in that the simulator made a step under ``tau_joint`` (nu,) [N.m], which took ``seconds``."""
+        """Receive the torques ``tau_joint`` (nu,) [N.m] of the last tick, and its computing time ``seconds``."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What the settings name, found and checked.
+    """Store the objects that the settings name, loaded and checked.
 
     Attributes:
-        settings: The settings with what the scenario says in them.
-        robot, ground, scenario: The things themselves.
-        guard: Hosts a new controller, told what the scenario needs and what the settings say.
-        faults: What fails on purpose.
-        gantry: What holds the robot at first.
+        settings: The settings, with values of the scenario filled in.
+        robot, ground, scenario: The loaded objects.
+        guard: Monitor that hosts a new controller with the parameters of the scenario and the settings.
+        faults: Injected faults.
+        gantry: Gantry that holds the robot at first; None without one.
         control_dt, physics_dt: Periods [s]; their ratio is whole.
         ticks: Control ticks of the run.
     """
@@ -92,11 +92,11 @@ class Prepared:
 
 
 def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Ground | None = None) -> Prepared:
-    """Find and check everything that the settings name, but for the contact model.
+    """Load and check everything that the settings name, except the contact model.
 
     Args:
-        settings: The run.
-        scenario, ground: Instead of those that the settings name.
+        settings: Settings of the run.
+        scenario, ground: Used instead of those that the settings name.
 
     Raises:
         ConfigError: Something in the settings is wrong.
@@ -105,37 +105,37 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
     scenario = get_scenario(settings.scenario) if scenario is None else scenario
     controller = scenario.controller if settings.controller is None else settings.controller
     duration = scenario.duration if settings.duration is None else settings.duration
-    named = scenario.ground if settings.ground is None else settings.ground
+    ground_name = scenario.ground if settings.ground is None else settings.ground
     hardware = scenario.hardware if settings.hardware is None else settings.hardware
     gantry = read_gantry(scenario.gantry if settings.gantry is None else settings.gantry)
     control_dt = 1.0 / settings.rate
     physics_dt = control_dt if settings.physics_dt is None else settings.physics_dt
     whole_ratio(control_dt, physics_dt)
     robot = load_robot(settings.robot)
-    told = controller_params_for(scenario, controller, settings.scenario)
-    own = without_prefix(settings.controller_params, controller)
+    scenario_params = controller_params_for(scenario, controller, settings.scenario)
+    settings_params = without_prefix(settings.controller_params, controller)
 
     def make(params: Mapping[str, Any]) -> Controller:
         return make_controller(controller, robot, params, control_dt)
 
-    def blamed(use: Callable[[Mapping[str, Any]], _T]) -> _T:
+    def naming_scenario(use: Callable[[Mapping[str, Any]], _T]) -> _T:
         try:
-            return use({**told, **own})
+            return use({**scenario_params, **settings_params})
         except ConfigError as error:
-            # The scenario is to blame where it fails alone, and what else is given does not.
-            if not _fails(use, told) or _fails(use, own):
+            # The message names the scenario if its parameters fail alone and those of the settings do not.
+            if not _fails(use, scenario_params) or _fails(use, settings_params):
                 raise
             raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
 
-    # All else is read first: whoever misspelt a name need not wait until the controller's kernels are compiled.
-    blamed(partial(controller_params, controller, robot))
-    ground = get_ground(named) if ground is None else ground
+    # All other settings are checked first, so that a misspelt name is reported before the controller is compiled.
+    naming_scenario(partial(controller_params, controller, robot))
+    ground = get_ground(ground_name) if ground is None else ground
     faults = for_run(scenario.faults, settings.faults)
     contact = without_prefix(settings.contact_params, settings.contact_model)
     contact_params(settings.contact_model, contact)
     with _announced(settings):
-        made = blamed(make)
-    guard = Guard(made, robot, dt=control_dt)
+        instance = naming_scenario(make)
+    guard = Guard(instance, robot, dt=control_dt)
     if scenario.velocity and guard.set_velocity is None:
         raise ConfigError(no_velocity(settings.scenario, controller))
     return Prepared(
@@ -143,7 +143,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
             settings,
             controller=controller,
             duration=duration,
-            ground=named,
+            ground=ground_name,
             hardware=hardware,
             contact_params=contact,
         ),
@@ -172,24 +172,24 @@ def _fails(use: Callable[[Mapping[str, Any]], object], params: Mapping[str, Any]
 
 
 class Run:
-    """A run, tick by tick: the simulator, the guarded controller, pushes and velocity commands.
+    """Simulate a run tick by tick: the simulator, the guarded controller, pushes and velocity commands.
 
-    The effort limits of the robot are applied to every command, as its drives would.
+    The run clips every command to the effort limits of the robot, as its drives would.
 
     Args:
-        prepared: What to run; the controller is used, so that another run needs another one.
-        log, step_file: What the monitors of the physics say, and where they keep a step; see
-            :func:`bipedsim.runs.watch`. By default they only count.
+        prepared: The run. Its controller is used up, so another run needs a new one.
+        log, step_file: Called with the violations of the physics, and file for the first step with a violation; see
+            :func:`bipedsim.runs.watch`. By default violations are only counted.
 
     Attributes:
         sim, guard: The simulator and the controller.
         rollout: The run without its controller.
-        faults: What fails between them; a command that is not finite is dropped only where there are some.
-        observation: What the controller was told last of what the robot measured.
-        command: What the controller asked for last: torques (nu,) within the effort limits [N.m], or an impedance
+        faults: Injected faults between them; only with faults, a command that is not finite is dropped.
+        observation: The last observation that reached the controller.
+        command: The last command of the controller: torques (nu,) within the effort limits [N.m], or an impedance
             (6, nu), which the drives keep within them.
-        dropped_commands: How many commands were not finite.
-        described: All that it takes to simulate it again, see :func:`bipedsim.runs.describe_run`.
+        dropped_commands: Number of commands that were not finite.
+        described: Everything that is needed to simulate the run again, see :func:`bipedsim.runs.describe_run`.
 
     Raises:
         ConfigError: A parameter of the contact model is wrong, or a push names no body of the robot.
@@ -229,7 +229,7 @@ class Run:
             self._begin(prepared)
 
     def _begin(self, prepared: Prepared) -> None:
-        """Go to the start of the run, all kernels loaded."""
+        """Move to the start of the run and load all kernels."""
         sim, guard, scenario = self.sim, self.guard, prepared.scenario
         self.rollout.warm_up()
         posture, height = prepared.settings.posture, scenario.drop_height
@@ -238,7 +238,8 @@ class Run:
         self.described = {**self.rollout.described(), "pushes": []}
         guard.reset(self.observation)
         self._steer()
-        # The first update may load kernels. It is the first of the run, too: a controller may count.
+        # The first update may load kernels. It also counts as the first update of the run, because a controller may
+        # have an internal counter.
         self._answer = guard.update(self.observation)
         if self._answer.closes_loop:
             sim.warm_up(loops=True)
@@ -248,13 +249,13 @@ class Run:
             self.described["pushes"].append(event["push"])
 
     def _steer(self) -> None:
-        """Hand the velocity that is due to the controller."""
+        """Pass a velocity command that is due to the controller."""
         velocity = None if self._velocities is None else self._velocities.due(round(self.sim.t * 1e9))
         if velocity is not None:
             self.guard.steer(velocity)
 
     def control(self) -> None:
-        """Let the controller answer the last observation; without one, and where the answer is lost, the last holds."""
+        """Update the command from the last observation; the old command holds if observation or command is lost."""
         self._steer()
         faults = self.faults
         if faults.faults and not faults.sent[JOINTS]:
@@ -273,7 +274,7 @@ class Run:
             self.command = command.packed(self._limit)
 
     def step(self) -> None:
-        """Take the tick that the controller's answer is for.
+        """Take the next tick with the present command.
 
         Raises:
             DivergenceError: The simulation left the finite numbers.
@@ -292,23 +293,23 @@ def run(
     vertex_forces: bool = False,
     interrupted: Callable[[float], None] = lambda _t: None,
 ) -> tuple[Recording, dict[str, Any]]:
-    """Run and return the recording, one row per control tick, and the summary with the keys of summary.json.
+    """Simulate a run; return the recording, one row per control tick, and the summary with the keys of summary.json.
 
     Args:
-        settings: What to run; or what :func:`prepare` made of it, which is used up.
-        progress: Show a bar on stderr.
-        observer: Looks on.
-        label: Stands before the bar.
-        log, step_file: Of :class:`Run`.
-        partial: Called with recording and summary of what was simulated before an error ends the run: that of a
-            simulation that left the finite numbers, or whatever the controller raises.
-        vertex_forces: Record the forces at the vertices of the soles too.
-        interrupted: Called at once with the time [s] where Ctrl-C ends the run, before its summary is made.
+        settings: The run, as settings or as the result of :func:`prepare`, which is used up.
+        progress: Show a progress bar on stderr.
+        observer: Watches the run.
+        label: Text before the progress bar.
+        log, step_file: As in :class:`Run`.
+        partial: Called with recording and summary of the simulated part if an error ends the run. The error may be a
+            divergence of the simulation, or any exception of the controller.
+        vertex_forces: Also record the forces at the vertices of the soles.
+        interrupted: Called at once with the time [s] if Ctrl-C ends the run, before its summary is made.
 
     Raises:
-        ConfigError: Something in the settings is wrong, or there are no such forces.
+        ConfigError: Something in the settings is wrong, or there are no forces at vertices.
         DivergenceError: The simulation left the finite numbers.
-        RunInterruptedError: Ctrl-C came after the first tick; holds what was simulated.
+        RunInterruptedError: Ctrl-C was pressed after the first tick; the error contains the simulated part.
     """
     with _announced(settings if isinstance(settings, RunConfig) else settings.settings):
         prepared = settings if isinstance(settings, Prepared) else prepare(settings)
@@ -324,7 +325,7 @@ def run(
     started = time.perf_counter() - compile_seconds()
 
     def elapsed() -> float:
-        # What a first landing or fall compiles is no part of how fast the next one is.
+        # The real-time factor excludes compile times, for example those of the first impact or fall.
         return time.perf_counter() - compile_seconds() - started
 
     try:
@@ -341,7 +342,7 @@ def run(
         if not len(builder):
             raise
         interrupted(len(builder) * prepared.control_dt)
-        # In here, where the command line does not repeat the interrupt.
+        # The result is made within this handler, where the command line does not repeat the interrupt.
         raise RunInterruptedError(*_result(prepared, run, builder, elapsed())) from error
     except Exception:
         if len(builder) and partial is not None:
@@ -353,7 +354,7 @@ def run(
 def _result(
     prepared: Prepared, run: Run, builder: Recording.Builder, elapsed: float
 ) -> tuple[Recording, dict[str, Any]]:
-    """Return recording and summary of the ticks in ``builder``, which took ``elapsed`` [s]."""
+    """Return the recording and the summary of the ticks in ``builder``, which took ``elapsed`` [s]."""
     settings, robot, sim = prepared.settings, prepared.robot, run.sim
     recording = builder.build()
     recording.about = _about(settings)
@@ -372,42 +373,42 @@ def _result(
         "commands_dropped": run.dropped_commands,
         "round_trip_us": None,
     }
-    # Counted on every physics step and across the whole run, where the recording only sees control ticks.
+    # These counters cover every physics step, whereas the recording contains only control ticks.
     exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
     outcome = run.rollout.outcome(duration)
     physics = outcome.pop("physics")
-    seen = {
+    physical = {
         "foot_drift_m": sole_drift(recording, SETTLE),
         "penetration_m": float(sole_depth(recording, robot, prepared.ground).max()),
         "physics": physics,
         "faults": faults or None,
         "commands_lost": run.faults.lost_commands if prepared.faults else None,
     }
-    # What a reader of the rows alone could not find; how fast the machine was is no part of the run.
-    kept = {"robot": robot.name, "ticks": len(recording), **counted, **exact, **seen, **outcome}
-    recording.statistics = _plain({name: kept[name] for name in kept if name != "real_time_factor"})
-    told = with_stop(outcome, run.guard.fell_at, run.guard.reason, faults)
+    # The rows alone do not contain these statistics. The speed of the machine is not a property of the run.
+    statistics = {"robot": robot.name, "ticks": len(recording), **counted, **exact, **physical, **outcome}
+    recording.statistics = _plain({name: statistics[name] for name in statistics if name != "real_time_factor"})
+    ending = with_stop(outcome, run.guard.fell_at, run.guard.reason, faults)
     figures = {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact}
-    return recording, {**figures, **seen, **controller_figures(recording), **object_figures(recording), **told}
+    return recording, {**figures, **physical, **controller_figures(recording), **object_figures(recording), **ending}
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as JSON holds them; of what it has no words for, what Python prints."""
+    """Convert values to JSON types; other types become lists or their text."""
 
-    def other(value: Any) -> Any:
+    def convert(value: Any) -> Any:
         return value.tolist() if hasattr(value, "tolist") else str(value)
 
-    return json.loads(json.dumps(values, default=other))
+    return json.loads(json.dumps(values, default=convert))
 
 
 def note(builder: Recording.Builder, guard: Guard) -> None:
-    """Add what the controller shows after its update to the row that it has answered."""
+    """Add the debug signals and the state estimate of the controller to the current row, after its update."""
     estimate = guard.estimate
     builder.note(guard.readouts, odometry=None if estimate is None else estimate.q[:7])
 
 
 def append(builder: Recording.Builder, run: Run, vertices: VertexForces | None = None) -> None:
-    """Add a row for the tick that ``run`` has taken, with the forces at ``vertices`` where these are wanted."""
+    """Add a row for the last tick of ``run``, with the forces at ``vertices`` if they are recorded."""
     sim = run.sim
     truth = sim.ground_truth()
     forces = () if vertices is None else vertices.read(truth.pose_world_sole)
@@ -417,7 +418,7 @@ def append(builder: Recording.Builder, run: Run, vertices: VertexForces | None =
 
 
 def _about(settings: RunConfig) -> dict[str, str]:
-    """Return what a picture says of the run; a file's name without its folders."""
+    """Return the description of the run for figures, with file names without folder and suffix."""
     return {
         "scenario": Path(settings.scenario).stem,
         "controller": settings.controller or "",

@@ -1,4 +1,4 @@
-"""Scenario: what a run is besides robot and contact model; as files, and those that come with the package."""
+"""Scenarios: all properties of a run except robot and contact model, from YAML files or by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bipedsim.runs.velocities import Velocity
 
 @dataclass(frozen=True)
 class Scenario:
-    """One situation; its fields are the keys of its file (docs/scenarios.md)."""
+    """Describe a run except for robot and contact model; the fields are the keys of a file (docs/scenarios.md)."""
 
     name: str = param("", "its name; default that of its file")
     description: str = param("", "one line")
@@ -42,13 +42,13 @@ class Scenario:
     force_plates: tuple[PlateConfig, ...] = param((), "list of force plates in the ground (docs/force_plates.md)")
 
     def problems(self) -> Iterator[str]:
-        """Yield what is wrong between the keys."""
+        """Yield a message for each inconsistency between the keys."""
         yield from check_names(self.objects)
         yield from check_plates(self.force_plates)
 
     @property
     def push_times(self) -> tuple[tuple[float, float], ...]:
-        """Begin and end of every push [s]."""
+        """Start and end time of every push [s]."""
         return tuple((push.at, push.at + push.duration) for push in self.pushes)
 
 
@@ -56,7 +56,7 @@ def read_scenario(path: Path) -> Scenario:
     """Read a scenario file.
 
     Raises:
-        ConfigError: The file is missing or wrong; the message holds file, key and value.
+        ConfigError: The file is missing or wrong; the message names file, key and value.
         UnknownNameError: An unknown key; the message lists the keys.
     """
     scenario = from_file(Scenario, path)
@@ -80,7 +80,7 @@ def get_scenario(name_or_path: str | Path) -> Scenario:
 
 
 class _Scenarios(Mapping[str, Scenario]):
-    """Each is read when it is asked for: help texts need only their names."""
+    """Map names to scenarios; read a scenario at its first use, because help texts need only the names."""
 
     def __getitem__(self, name: str) -> Scenario:
         if name not in SCENARIO_FILES:
@@ -95,4 +95,4 @@ class _Scenarios(Mapping[str, Scenario]):
 
 
 SCENARIOS: Mapping[str, Scenario] = _Scenarios()
-"""The scenarios that can be named."""
+"""Table of the scenarios that have a name."""

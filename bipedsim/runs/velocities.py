@@ -1,4 +1,4 @@
-"""Velocity commands on a schedule, as a hand on a joystick would give them: in headless runs and in commander_node."""
+"""Scheduled velocity commands in place of a joystick, for headless runs and commander_node."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bipedsim.errors import ConfigError
 PERIOD_NS = 100_000_000
 """Time between two commands of a schedule [ns]."""
 PlanarVelocity = tuple[float, float, float]
-"""Ahead and to the left [m/s], and the turning rate [rad/s], in the heading frame of the robot."""
+"""Forward velocity, velocity to the left [m/s], and yaw rate [rad/s], in the heading frame of the robot."""
 
 
 @dataclass(frozen=True)
 class Velocity:
-    """A velocity that holds from a time on: an entry of ``velocity`` in a scenario file."""
+    """Describe a velocity that applies from a given time on: an entry of ``velocity`` in a scenario file."""
 
     at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
     vx: float = param(0.0, "velocity ahead", unit="m/s", low=-10.0, high=10.0)
@@ -24,7 +24,7 @@ class Velocity:
     wz: float = param(0.0, "turning rate to the left", unit="rad/s", low=-10.0, high=10.0)
 
     def text(self) -> str:
-        """Return what :func:`parse_velocities` reads, to the bit."""
+        """Return the velocity as a text for :func:`parse_velocities`, without loss of precision."""
         return " ".join(repr(float(value)) for value in (self.at, self.vx, self.vy, self.wz))
 
 
@@ -49,10 +49,10 @@ def parse_velocities(texts: Sequence[str]) -> tuple[Velocity, ...]:
 
 
 class VelocitySchedule:
-    """A schedule in steps, of which a command is taken every 0.1 s: what begins between two is in the second.
+    """Sample a piecewise constant velocity every 0.1 s; a change between two samples appears in the second.
 
     Args:
-        steps: In any order; before the first one, and without any, the velocity is zero.
+        steps: Velocities in any order. Before the first one, and without any, the velocity is zero.
     """
 
     def __init__(self, steps: Iterable[Velocity]) -> None:
@@ -60,11 +60,11 @@ class VelocitySchedule:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again at t = 0."""
+        """Restart at t = 0."""
         self._last = -1
 
     def velocity(self, t: float) -> PlanarVelocity:
-        """Return what holds at ``t`` [s]."""
+        """Return the velocity at ``t`` [s]."""
         current: PlanarVelocity = (0.0, 0.0, 0.0)
         for step in self._steps:
             if step.at > t + 1e-9:
@@ -73,7 +73,7 @@ class VelocitySchedule:
         return current
 
     def due(self, t_ns: int) -> PlanarVelocity | None:
-        """Return the command that is due at ``t_ns`` [ns], at the start and whenever a period is over, else None."""
+        """Return the command that is due at ``t_ns`` [ns]: one at the start and one per period, otherwise None."""
         period = t_ns // PERIOD_NS
         if period == self._last:
             return None

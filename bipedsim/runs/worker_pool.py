@@ -1,4 +1,4 @@
-"""Processes that work for a command: Ctrl-C is answered by the command alone, and ends them with it."""
+"""Worker processes of a command: only the command handles Ctrl-C, and it ends the workers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Block SIGINT for the processes and threads that start within the context: they inherit that."""
-    # It unblocks SIGINT once it runs, in the thread that needs it first.
+    """Block SIGINT for the processes and threads that start within the context, which inherit the signal mask."""
+    # The resource tracker unblocks SIGINT in the thread that starts it, so it must run before SIGINT is blocked.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -27,31 +27,33 @@ def without_interrupts() -> Iterator[None]:
 
 
 class WorkerPool(ProcessPoolExecutor):
-    """Spawned processes that never see SIGINT; to be used as a context, which an error ends at once.
+    """Run calls in spawned processes that never receive SIGINT; use the pool as a context.
+
+    An error within the context ends the processes at once.
 
     Args:
-        jobs: Processes.
-        initializer: Called in each of them before its first work.
+        jobs: Number of processes.
+        initializer: Called in each process before its first call.
         initargs: Arguments of the initializer.
     """
 
     def __init__(
         self, jobs: int, initializer: Callable[..., object] | None = None, initargs: tuple[Any, ...] = ()
     ) -> None:
-        # Spawned, because forks of a process with threads may hang.
+        # The processes are spawned, because a fork of a process with threads may hang.
         context = multiprocessing.get_context("spawn")
         super().__init__(jobs, mp_context=context, initializer=initializer, initargs=initargs)
         self._of_others = set(multiprocessing.active_children())
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Give away a call; the processes start here and inherit that SIGINT is blocked, from their first import on."""
+        """Submit a call; processes start here and inherit the blocked SIGINT, so that it is blocked from the start."""
         with without_interrupts():
             return super().submit(fn, *args, **kwargs)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        """Wait for the work that was given away; after an error, end the processes instead."""
+        """Wait for the submitted calls; after an error, end the processes instead."""
         if error is not None:
             workers = set(multiprocessing.active_children()) - self._of_others
             self.shutdown(wait=False, cancel_futures=True)

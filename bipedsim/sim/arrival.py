@@ -67,7 +67,7 @@ class Arrival(NamedTuple):
 
 
 @entry
-def _note(boxed: Any, v: Array, stopped: bool) -> None:
+def _store_first_part(boxed: Any, v: Array, stopped: bool) -> None:
     """Store the result of the first part, a whole step without the impact.
 
     Args:
@@ -91,7 +91,7 @@ def _note(boxed: Any, v: Array, stopped: bool) -> None:
 
 
 @entry
-def _depart(boxed: Any, behind: float) -> None:
+def _advance_to_impact(boxed: Any, behind: float) -> None:
     """Advance to the impact: fill ``way`` and ``after``; ``behind`` is the lag of velocities in steps."""
     a = boxed.arrays
     share = a.landing.share[0]
@@ -109,7 +109,7 @@ def _depart(boxed: Any, behind: float) -> None:
 
 
 @entry
-def _strike(boxed: Any) -> None:
+def _add_impact(boxed: Any) -> None:
     """Apply the impact: replace ``after`` by the velocity after it."""
     a = boxed.arrays
     _add(a, 1.0, True)
@@ -186,9 +186,9 @@ class Calls(NamedTuple):
     def of(cls, boxed: Box, a: Arrival) -> Calls:
         """Bind the functions to ``a`` in its packed argument struct; compile them if needed."""
         return cls(
-            ready(_note, boxed, a.after, True),
-            ready(_depart, boxed, 1.0),
-            ready(_strike, boxed),
+            ready(_store_first_part, boxed, a.after, True),
+            ready(_advance_to_impact, boxed, 1.0),
+            ready(_add_impact, boxed),
             ready(_finish, boxed, a.after, a.after),
             ready(_take_back, boxed),
         )

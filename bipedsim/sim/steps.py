@@ -96,8 +96,8 @@ class Steps:
         """
         self._budget[0] = STEP_BUDGET
         if q is not self._q or v is not self._v:
-            self._look_at(q, v)
-        if (self.touched or self._meets) and self._goes_on():
+            self._check_arrays(q, v)
+        if (self.touched or self._meets) and self._needs_all_contacts():
             return self._touch(q, v, torque, judge)
         d = self._dynamics
         unresolved = self._counters[UNRESOLVED]
@@ -108,7 +108,7 @@ class Steps:
             return self._fly(q, v, torque, judge)
         self.stopped = False
         if self._near[0] or self._chained:
-            self._note_stops(self._fixed[0] > 0)
+            self._record_limits(self._fixed[0] > 0)
         self._landed = outcome == _IMPACT
         if self._landed and self._counters[UNRESOLVED] > unresolved and self._stops.arrivals[0] == 0:
             # Without the vertices that may touch down, the others may have no solution: three of four vertices may not
@@ -131,10 +131,10 @@ class Steps:
         outcome = d.fly(q, v, torque)
         self.stopped = False
         if self._near[0] or self._chained:
-            self._note_stops(self._fixed[0] > 0)
+            self._record_limits(self._fixed[0] > 0)
         return outcome
 
-    def _goes_on(self) -> bool:
+    def _needs_all_contacts(self) -> bool:
         """Return whether a step has to be solved together with contacts other than those of the feet."""
         touching = self._touching
         assert touching is not None
@@ -152,7 +152,7 @@ class Steps:
         self.touched = True
         outcome = self._dynamics.touch(q, v, torque, self._contact, touching)
         if self._near[0] or self._chained:
-            self._note_stops(True)
+            self._record_limits(True)
         if touching.unresolved:
             self._parts.fail()
         if judge is not None and not outcome:
@@ -168,12 +168,12 @@ class Steps:
         if outcome == Outcome.FLIGHT:
             return self._fly(q, v, torque, judge)
         if self._near[0] or self._chained:
-            self._note_stops(self._fixed[0] > 0)
+            self._record_limits(self._fixed[0] > 0)
         if judge is not None and not outcome:
             judge(q, v, 1.0)
         return outcome
 
-    def _note_stops(self, acted: bool) -> None:
+    def _record_limits(self, acted: bool) -> None:
         """Record the impulses of joint limits and loops in an undivided step, and whether limits ``acted``."""
         d = self._dynamics
         if d.repeated:
@@ -193,7 +193,7 @@ class Steps:
             self._parts.fail()
         return after
 
-    def _look_at(self, q: Array, v: Array) -> None:
+    def _check_arrays(self, q: Array, v: Array) -> None:
         """Check the arrays of a step that does not continue from the last one.
 
         Raises:

@@ -1,9 +1,9 @@
-"""The loop of sim_node: command in, one step, state out, in one of three clocks.
+"""Main loop of sim_node: command in, one step, state out, with one of three clocks.
 
-A tick publishes what the robot measures first, then waits for the command, and publishes everything else when the
-command is there or when time runs short, in the middle of a tick in which none need come: on a machine with few cores
-the controller would otherwise wait for plots and recordings. In lock step, which has no deadline to miss, everything
-else comes while the controller computes.
+A tick first publishes the measurements of the robot, and then waits for the command. It publishes everything else when
+the command has arrived or when the deadline is near. If the drives hold the command, so that none is expected, it does
+so in the middle of the tick. Otherwise, on a machine with few cores, the controller would wait for plots and
+recordings. Lock step has no deadline, so everything else is published while the controller computes.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
 from bipedsim_ros.wire import topics
 
-# Signals reach Python between two waits only.
+# Python handles signals only between two waits, so a wait must not be longer.
 _LONGEST_WAIT_NS = 100_000_000
-# While the physics is held, the state is repeated in case that nobody got it.
+# Before the start, the state is repeated at this period, in case no controller received it.
 _REPEAT_NS = 500_000_000
-# A command on its way when the state changed under it (reset, repeated state) arrives within this.
+# A command that was sent before a change of the state (reset, repeated state) arrives within this time.
 _QUIET_NS = 200_000_000
-# A wait for a command that none ends comes back later than a sleep, which therefore has the last of a tick.
+# A wait that times out returns later than a sleep does, so a sleep covers the last part of a tick.
 _WAKE_NS = 200_000
-# A controller that sends without being asked never falls quiet. A reset that comes upon the start waits for two of
-# these, and is to be answered within a second.
+# Upper bound of the wait for silence, since a controller that sends at its own rate never stops. A reset during the
+# start waits for this time twice, and should respond within a second.
 _DRAIN_NS = 400_000_000
 _REQUEST_TIMEOUT_S = 10.0
 _RECORDER_PATIENCE_NS = 10 * NS_PER_S
 
 
-def _name_of(given: str) -> str:
-    """Return what pictures call something that is a name or a file."""
-    return Path(given).stem if is_path(given) else given
+def _name_of(name_or_path: str) -> str:
+    """Return the label of a name or a file in figures."""
+    return Path(name_or_path).stem if is_path(name_or_path) else name_or_path
 
 
 @dataclass
-class _Request:
+class _ActionRequest:
     action: Callable[[], str]
     done: threading.Event = field(default_factory=threading.Event)
     success: bool = False
@@ -59,18 +59,19 @@ class _Request:
 
 
 class SimLoop:
-    """Runs a simulator against a controller in another process.
+    """Run a simulator with a controller in another process.
 
     Args:
-        sim: The simulator; only the loop touches it.
+        sim: The simulator; only the loop accesses it.
         params: Clock, rate, timeouts.
         pushes: Scheduled pushes.
-        faults: What fails on purpose.
-        inbox: Where commands arrive.
-        commands: Judges and keeps them.
-        publishers: Where states go.
-        statistics: What is counted.
+        faults: Injected faults.
+        inbox: Receives commands.
+        commands: Validates and stores the commands.
+        publishers: Publish the states.
+        statistics: Counters of the run.
         log: Called with an error message.
+        clock_ns: Monotonic clock [ns].
 
     Attributes:
         exit_code: 0, or 1 when a run with a ``duration`` ended by divergence.
@@ -103,7 +104,7 @@ class SimLoop:
         self._awake = StayAwake(params.priority > 0)
         self._tick_ns = round(sim.control_dt * NS_PER_S)
         self._rate = RateKeeper(sim.control_dt / params.real_time_factor, clock_ns=clock_ns)
-        self._requests: deque[_Request] = deque()
+        self._requests: deque[_ActionRequest] = deque()
         self._stop = self._ended = False
         self._running_since: int | None = None
         self._out_ns = 0
@@ -118,60 +119,60 @@ class SimLoop:
         self.exit_code = 0
         self._reset()
 
-    # What other threads may call.
+    # Other threads may call these methods.
 
     @property
     def stopped(self) -> bool:
-        """Whether :meth:`run` is to end."""
+        """Whether :meth:`stop` was called."""
         return self._stop
 
     @property
     def state(self) -> str:
-        """waiting (for the first command), running, paused, diverged or finished."""
+        """State of the loop: waiting (for the first command), running, paused, diverged or finished."""
         return self._state
 
     def stop(self) -> None:
-        """End :meth:`run` soon; may be called from any thread and from a signal handler."""
+        """End :meth:`run` soon; any thread and a signal handler may call this."""
         self._stop = True
         self._inbox.wake()
 
     def ask(self, action: Callable[[], str]) -> tuple[bool, str]:
-        """Have the loop do ``action`` between two ticks; return whether it worked, and its message."""
-        request = _Request(action)
+        """Run ``action`` in the loop between two ticks; return whether it succeeded, and its message."""
+        request = _ActionRequest(action)
         self._requests.append(request)
         if self._ended:
-            # Whoever appends after the loop has looked for the last time finds this.
+            # A request that is appended after the last check of the loop gets this reply.
             return False, "the simulation has ended"
         self._inbox.wake()
         request.done.wait(_REQUEST_TIMEOUT_S)
         return request.success, request.message
 
     def post(self, action: Callable[[], str], refused: Callable[[str], None]) -> None:
-        """Have the loop do ``action`` between two ticks, without waiting for it; ``refused`` hears why if it cannot."""
-        self._requests.append(_Request(action, refused=refused))
+        """Run ``action`` in the loop between two ticks, without waiting; ``refused`` gets the message of a failure."""
+        self._requests.append(_ActionRequest(action, refused=refused))
         self._inbox.wake()
 
     def keep_pace(self, factor: float) -> None:
-        """Have a second of the wall clock hold ``factor`` simulated ones; may be called from any thread."""
+        """Set the real-time factor: simulated seconds per second of wall time; any thread may call this."""
         self._rate.period_ns = round(self._tick_ns / factor)
 
-    # What ``ask`` and ``post`` take.
+    # These methods are actions for ``ask`` and ``post``.
 
     def reset(self) -> str:
-        """Go back to t = 0 and to the start policy."""
-        self._until_quiet(self._throw_away)
+        """Reset to t = 0, and start again as the parameter ``start`` requires."""
+        self._drain_commands(self._drop_stale)
         self._reset()
         return "back at t = 0" + (", waiting for a command" if self._state == "waiting" else "")
 
     def begin_at(self, q: Array, v: Array) -> str:
-        """Go back to t = 0, at (q, v): (nq,), (nv,); a pause goes on.
+        """Reset to t = 0 in the state (q, v): (nq,), (nv,); a paused simulation stays paused.
 
         Raises:
-            ConfigError: Nobody can be there; the run goes on as it was.
+            ConfigError: The robot cannot start in this state; the run continues unchanged.
         """
         self._sim.check_start(q, v)
         paused = self._state == "paused"
-        self._until_quiet(self._throw_away)
+        self._drain_commands(self._drop_stale)
         self._reset(q, v)
         return self.pause() if paused else "at t = 0"
 
@@ -179,19 +180,19 @@ class SimLoop:
         """Stop stepping."""
         if self._state in ("diverged", "finished"):
             raise BipedSimError(f"the simulation is {self._state}; call reset")
-        self._go("paused")
+        self._set_state("paused")
         return f"paused at t = {self._sim.t:.6f} s"
 
     def resume(self) -> str:
-        """Step again, or wait for the first command if there was none."""
+        """Continue to step, or wait for the first command if there was none."""
         if self._state == "paused":
-            self._go("running" if self._commands.started or self._params.start == "immediately" else "waiting")
+            self._set_state("running" if self._commands.started or self._params.start == "immediately" else "waiting")
         if self._state not in ("running", "waiting"):
             raise BipedSimError(f"the simulation is {self._state}; call reset")
         return f"{self._state} at t = {self._sim.t:.6f} s"
 
     def single_step(self) -> str:
-        """Take one tick of a paused simulation, with the last command; in lock_step, with the answer to the last state.
+        """Take one tick of a paused simulation with the last command; in lock_step, with the reply to the last state.
 
         Raises:
             BipedSimError: The simulation is not paused, or diverges.
@@ -201,8 +202,8 @@ class SimLoop:
         self._answered = self._take_commands() or self._answered
         answers = self._params.clock == "lock_step" and self._commands.started
         if answers and not self._answered:
-            # The pause came before the answer to the state that is out.
-            self._finish_lock_step(told=True)
+            # The pause came before the reply to the published state.
+            self._finish_lock_step(published=True)
         if not self._step():
             raise BipedSimError(self._statistics.error)
         if answers:
@@ -218,7 +219,7 @@ class SimLoop:
         return f"pushed at t = {self._sim.t:.6f} s"
 
     def hang(self, action: str) -> str:
-        """Have the gantry do something; see :meth:`Simulator.hang`."""
+        """Start an action of the gantry; see :meth:`Simulator.hang`."""
         self._sim.hang(action)
         return f"{action} at t = {self._sim.t:.6f} s"
 
@@ -234,7 +235,7 @@ class SimLoop:
             if self._state == "running":
                 self._tick()
             elif self._state == "waiting":
-                self._hold()
+                self._wait_for_start()
             else:
                 self._inbox.wait(_LONGEST_WAIT_NS)
                 self._answered = self._take_commands() or self._answered
@@ -243,7 +244,7 @@ class SimLoop:
                 next_report += NS_PER_S
                 self.count()
                 each_second()
-        self._go(self._state)
+        self._set_state(self._state)
         self.count()
         self._ended = True
         self._publishers.publish_run({schema.STATISTICS: self._statistics.as_dict()})
@@ -251,7 +252,7 @@ class SimLoop:
             self._requests.popleft().done.set()
 
     def count(self) -> None:
-        """Bring the statistics up to date."""
+        """Update the statistics."""
         statistics, contact, commands = self._statistics, self._sim.contact, self._commands
         self._split_wall_time()
         statistics.state = self._state
@@ -270,7 +271,7 @@ class SimLoop:
         statistics.state_changes = self._counted_changes + contact.state_changes
         statistics.unresolved_steps = self._counted_unresolved + contact.unresolved
 
-    def _serve(self, request: _Request) -> None:
+    def _serve(self, request: _ActionRequest) -> None:
         try:
             request.message = request.action()
             request.success = True
@@ -282,7 +283,7 @@ class SimLoop:
                 self._log(request.message)
         request.done.set()
 
-    def _go(self, state: str) -> None:
+    def _set_state(self, state: str) -> None:
         self._split_wall_time()
         self._changes += 1
         self._state = state
@@ -315,7 +316,7 @@ class SimLoop:
         self._statistics.error = ""
         self._repeat_at = self._repeats = 0
         self._state = "waiting"
-        self._go("running" if self._params.start == "immediately" else "waiting")
+        self._set_state("running" if self._params.start == "immediately" else "waiting")
         self._publish_all()
 
     def _publish_all(self) -> None:
@@ -323,43 +324,43 @@ class SimLoop:
         self._publish_ground()
 
     def _publish_ground(self) -> None:
-        """Publish all the rest, where no deadline waits."""
+        """Publish everything except the measurements, without regard to a deadline."""
         self._publishers.publish_ground()
         self._publishers.show()
 
-    def _until_quiet(self, take: Callable[[], object]) -> None:
-        """Have ``take`` take commands until none has come for a while, or until it is clear that they never end.
+    def _drain_commands(self, take: Callable[[], object]) -> None:
+        """Call ``take`` for commands until none has arrived for a while, or until a time limit.
 
-        A wake-up for a request ends a wait, and says nothing of commands.
+        A request also ends a wait, so the end of a wait does not imply a command.
         """
         now = self._clock_ns()
         end, quiet = now + _DRAIN_NS, now + _QUIET_NS
-        while (left := min(end, quiet) - self._clock_ns()) > 0 and not self._stop:
-            if self._inbox.wait(left):
+        while (remaining := min(end, quiet) - self._clock_ns()) > 0 and not self._stop:
+            if self._inbox.wait(remaining):
                 take()
                 quiet = self._clock_ns() + _QUIET_NS
 
-    def _throw_away(self) -> None:
+    def _drop_stale(self) -> None:
         if (message := self._inbox.take_any()) is not None:
             text = f"{message[0].name} dropped: it answers a state from before the reset"
             self._commands.drops.add("stale", text)
 
     def _take_commands(self) -> bool:
-        """Take the newest command, if one has arrived; return whether it was sound, or is lost on purpose."""
-        found = False
+        """Process the newest command, if one has arrived; return whether it was valid, or lost by an injected fault."""
+        valid = False
         for _ in topics.COMMAND_KINDS:
             message = self._inbox.take_any()
             if message is None:
                 break
             if self._faults.faults and self._state == "running" and not self._faults.hears(self._sim.t):
-                found = True
+                valid = True
                 continue
             topic, data = message
-            found = self._commands.accept(data, self._sim.t, topic) or found
-        return found
+            valid = self._commands.accept(data, self._sim.t, topic) or valid
+        return valid
 
-    def _hold(self) -> None:
-        """Wait for the first command with the physics at rest, and repeat the state for whoever comes late."""
+    def _wait_for_start(self) -> None:
+        """Wait for the first command while time stands still, and repeat the state for late subscribers."""
         now = self._clock_ns()
         connected = self._publishers.subscribers() > 0 and self._inbox.publishers() > 0
         if now >= self._repeat_at or (connected and self._repeats == 0):
@@ -371,15 +372,15 @@ class SimLoop:
         if not self._commands.started or self._recorder_missing():
             return
         if self._params.wait_for_recorder:
-            # A recorder finds the topics one after the other: only this time each of them has a listener.
+            # A recorder discovers the topics one after the other, and only now each topic has a subscriber.
             self._publish_all()
-        # The state at t = 0 has been published more than once, and each may bring an answer: none of them must be taken
-        # for an answer to the states that follow.
-        self._until_quiet(self._take_commands)
-        self._go("running")
+        # The state at t = 0 was published more than once, and each message may cause a reply. None of these may count
+        # as the reply to a later state.
+        self._drain_commands(self._take_commands)
+        self._set_state("running")
 
     def _recorder_missing(self) -> bool:
-        """Whether the start has to wait until a recorder listens to every topic."""
+        """Return whether the start must wait until a recorder subscribes to every topic."""
         if not self._params.wait_for_recorder:
             return False
         now = self._clock_ns()
@@ -391,7 +392,7 @@ class SimLoop:
         return bool(unheard)
 
     def _step(self) -> bool:
-        """Step once and publish what the robot measures; return False if the simulation has diverged."""
+        """Step once and publish the measurements of the robot; return False if the simulation has diverged."""
         rollout = self._rollout
         command = self._commands.command(rollout.measured, self._sim.t)
         try:
@@ -404,13 +405,13 @@ class SimLoop:
             out_ns = self._publishers.publish_faulty_sensors(observation, self._faults)
         else:
             out_ns = self._publishers.publish_sensors(observation)
-        # What the drives keep answers the newest state, and not the first one since the last command.
+        # A command that the drives hold replies to the newest state, not to the first state since the last command.
         if self._answered or self._commands.kept:
             self._out_ns = out_ns
         return True
 
     def _diverge(self, error: DivergenceError) -> None:
-        self._go("diverged")
+        self._set_state("diverged")
         self._statistics.error = str(error)
         self._log(f"{error}; stopped at t = {error.t:.6f} s, call the service ~/reset to go on")
         if self._params.duration > 0.0:
@@ -422,7 +423,7 @@ class SimLoop:
             return
         self._statistics.simulated_ns += self._tick_ns
         expected, changes = self._commands.started, self._changes
-        # To measurements that were lost on purpose nobody will answer.
+        # No controller replies to measurements that an injected fault has dropped.
         self._answered = bool(self._faults.faults) and not self._faults.sent[JOINTS]
         clock = self._params.clock
         if clock == "real_time":
@@ -433,7 +434,7 @@ class SimLoop:
             self._publish_ground()
             self._receive()
         if expected and not self._answered and changes == self._changes:
-            # What the drives keep need not come at every tick, unless the clock waits for it.
+            # A command that the drives hold need not arrive at every tick, unless the clock waits for it.
             if clock == "lock_step":
                 self._statistics.missed_commands += 1
                 self._commands.miss(self._params.lock_step_timeout)
@@ -441,10 +442,10 @@ class SimLoop:
                 self._statistics.missed_commands += 1
         duration = self._params.duration
         if duration > 0.0 and self._sim.t >= duration - 0.5 * self._sim.physics_dt:
-            self._go("finished")
+            self._set_state("finished")
 
     def _receive(self) -> None:
-        """Take what has arrived; the first sound command of a tick ends its round trip, if it can be an answer."""
+        """Process arrived commands; the first valid one of a tick ends its round trip, if it can be a reply."""
         silent = self._commands.silent_since is not None
         if self._take_commands() and not self._answered:
             self._answered = True
@@ -455,9 +456,9 @@ class SimLoop:
         rate = self._rate
         reserve = self._ground_cost_ns + self._ground_cost_ns // 4
         if self._commands.kept:
-            # Most ticks bring no command then: each of them would end in a hurry, and many late.
+            # Most ticks then receive no command. Publishing at the last moment would make many of them late.
             reserve = max(reserve, rate.period_ns // 2)
-        # Whoever wakes the loop for a push or a service is served between two ticks: the wait for the command goes on.
+        # A push or a service also wakes the loop, but is served between two ticks, so the wait continues.
         while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns() - reserve) > 0:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
@@ -468,18 +469,18 @@ class SimLoop:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
             self._receive()
         self._publishers.show(rate.sleep_budget_ns())
-        # In slow motion, a sleep until the deadline would keep signals waiting.
+        # In slow motion, a sleep until the deadline would delay signals.
         while not self._stop and rate.sleep_budget_ns() > _LONGEST_WAIT_NS:
             self._inbox.wait(_LONGEST_WAIT_NS)
             self._receive()
         rate.wait()
-        # What came during the last microseconds is in time too, and of several commands the last one counts.
+        # A command from the last microseconds is still in time, and the last of several commands counts.
         self._receive()
 
-    def _finish_lock_step(self, told: bool = False) -> None:
-        """Wait for the answer to the state that is out; ``told`` says that all the rest of it is out, too."""
-        # While the controller computes, and before a service may change the state.
-        if not told:
+    def _finish_lock_step(self, published: bool = False) -> None:
+        """Wait for the reply to the published state; ``published`` means that everything else is published as well."""
+        # Everything else is published while the controller computes, and before a service can change the state.
+        if not published:
             self._publish_ground()
         end = self._clock_ns() + round(self._params.lock_step_timeout * NS_PER_S)
         changes = self._changes
