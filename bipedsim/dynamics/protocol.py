@@ -58,7 +58,7 @@ class Outcome(IntEnum):
         TAKEN: The step was taken.
         BAD_TORQUE: The joint torques are not finite.
         DIVERGED: A velocity would not be finite or would reach ``SPEED_LIMIT``; ``Progress.fastest`` has the largest.
-        IMPACT: A vertex touches down, or a joint reaches its limit, within the step; ``Landing`` says when.
+        IMPACT: A vertex touches down, or a joint reaches its limit, within the step; ``Landing`` stores the time.
         FLIGHT: No foot is in contact; :meth:`Dynamics.fly` takes the step.
         BODY_CONTACT: A body other than a sole would penetrate the ground or another body.
         OTHER_LIMITS: The active joint limits differ from the assumed ones.
@@ -126,7 +126,7 @@ class Contact(Protocol):
         ...
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         ...
 
 

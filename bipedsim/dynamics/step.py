@@ -77,7 +77,7 @@ class Dynamics:
         loops: Closed kinematic chains, and their impulses in the last part of a step.
         stops: Joint limits, and their impulses in the last part of a step. stopped_joints: names of these joints.
         bodies, pairs: Bodies that are near the ground, and pairs of bodies that are near each other.
-        repeated: Whether the last part called the contact model with too few active joint limits and repeated it.
+        repeated: Whether the last part first called the contact model without active joint limits, and then again.
         unresolved: Whether the last part found no set of joint limits that all push.
         misplaced: Whether the last :meth:`move` or :meth:`closed` left a loop open, or found no attitude in flight.
         displacement: (nv,) displacement in the last step: h v+, or the integral of the velocity for forces that act
@@ -311,7 +311,7 @@ class Dynamics:
 
     def _search_limits(self, q: Array, v: Array, tau_joint: Array, part: int, left: float, outcome: int) -> int:
         """Repeat the first attempt at a part with other active joint limits, until one is consistent."""
-        # If vertices may land, the state of the contact model was stored before it was called.
+        # If vertices may touch down, the state of the contact model was stored before it was called.
         self.repeated = outcome == _FIRST_LIMITS and not (part == _WHOLE and self.landing.lifted[0] > 0)
         held = self.stops.held
         tried, sides, others = set[bytes](), held.copy(), None
@@ -381,7 +381,7 @@ class Dynamics:
         return {name: array.copy() for name, array in self._kept().items()}
 
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         for name, array in self._kept().items():
             array[...] = state[name]
 

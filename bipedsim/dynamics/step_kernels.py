@@ -121,7 +121,7 @@ def _hold(a: Any, q: Array, v: Array, part: int, attempt: int) -> None:
 
 @kernel
 def _finish(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, attempt: int) -> int:
-    """Convert the impulses of an attempt to joint space, and judge it; return its outcome."""
+    """Convert the impulses of an attempt to joint space and check the result; return its outcome."""
     outcome = _apply(a, q, v, impulse, late, part, attempt)
     a.progress.memory[0] = MemoryUse.NOTHING.value
     if outcome == Outcome.FIRST_LIMITS and not _may_land(a, part):

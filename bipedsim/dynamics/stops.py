@@ -9,7 +9,7 @@ model solves again.
 
 A joint that reaches its limit at speed does so within the step, which is divided at that time (:mod:`.landing`). The
 impact follows Newton's law, v+ = -e v. A joint that reaches its limit slowly ends the step at the limit, v+ = gap / h,
-and stops in the next step. So does a joint whose impact has no solution.
+and comes to rest in the next step. A joint without a solution of its impact does the same.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class FaultSchedule:
                 yield fault
 
     def sense(self, observation: Observation) -> Observation:
-        """Return what reaches the controller of what was measured; it is overwritten by the next call."""
+        """Return the observation that reaches the controller after faults; the next call overwrites it."""
         for sensor, names in FIELDS.items():
             t = observation.t
             values = {name: np.array(getattr(observation, name)) for name in names}

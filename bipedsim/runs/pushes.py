@@ -86,7 +86,7 @@ class Push:
         return np.concatenate([force, np.zeros(3)])
 
     def text(self) -> str:
-        """Return what :func:`parse_pushes` reads, to the bit, of a push whose force is in N."""
+        """Return the push as a text for :func:`parse_pushes`, without loss of precision; its force must be in N."""
         numbers = " ".join(repr(float(value)) for value in (self.at, self.duration, *(self.force or ())))
         tail = [self.body or ROOT, self.frame] if self.frame != WORLD else [self.body] * bool(self.body)
         return " ".join([numbers, *tail])

@@ -34,7 +34,7 @@ class Rollout:
     Attributes:
         sim, faults: As given.
         verdict: Outcome of the run for the robot.
-        monitors: Judges of the physics.
+        monitors: Monitors of the physics.
         measured: The last observation of the robot's sensors.
         observation: The observation that reaches the controller; it differs from ``measured`` by faults only.
     """

@@ -8,7 +8,7 @@ Dry friction is an elastoplastic element in every joint. Its spring holds the jo
 the friction torque (Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction models", IEEE TAC 47,
 2002, without their transition). A joint at rest stays at rest, without creep, under any load below the friction torque.
 
-The element never adds energy, whatever the rest of the robot does. Its torque is e + d v+, with the velocity v+ *after*
+The element never adds energy, for any motion of the robot. Its torque is e + d v+, with the velocity v+ *after*
 the step. The dynamics solve the damper d together with the contacts. The part e comes from the deflection of the
 spring, which slip can only reduce. Coulomb's limit holds exactly for the v+ that is extrapolated from the last two
 steps. Otherwise the torque is off by d times the error of this extrapolation.
@@ -366,7 +366,7 @@ class Actuators(Participant):
         return {name: getattr(self._drives, name).copy() for name in _STATE}
 
     def set_state(self, state: dict[str, NDArray[Any]], sim: Simulation) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         for name in _STATE:
             getattr(self._drives, name)[...] = state[name]
         self._note_loops()

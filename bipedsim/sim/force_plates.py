@@ -168,7 +168,7 @@ class ForcePlates(Participant):
         return self.amplifiers.state()
 
     def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         self.amplifiers.set_state(state)
 
     @property

@@ -235,7 +235,7 @@ class Gantry(Participant):
         }
 
     def set_state(self, state: Mapping[str, Any], sim: Simulation) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         self.doing, self._steps, self._fading = state["doing"], state["steps"], state["fading"]
         self._anchor = state["anchor"].copy()
         self._length, self._felt = state["length"], state["felt"]

@@ -228,7 +228,7 @@ class Objects(Participant):
         self.world.check_state(state)
 
     def set_state(self, state: dict[str, NDArray[Any]], sim: Simulation) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         self.forget_pushes()
         self.world.set_state(state)
 

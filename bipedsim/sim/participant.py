@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Simulation(Protocol):
-    """The part of a :class:`Simulator` that participants use; it describes the attributes."""
+    """Describe the part of a :class:`Simulator` that participants use."""
 
     robot: Robot
     physics_dt: float
@@ -114,7 +114,7 @@ class Participant:
 
 
 class Hooks(NamedTuple):
-    """The methods that participants override, in the order of the list."""
+    """Store the methods that participants override, in the order of the list."""
 
     begin_tick: tuple[Callable[[Simulation], None], ...]
     before_step: tuple[Callable[[Simulation], None], ...]

@@ -120,7 +120,7 @@ class Pushes(Participant):
         return self._pushes
 
     def set_state(self, state: tuple[_Push, ...], sim: Simulation) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         self._pushes = state
         sim.dynamics.push[:] = 0.0
 

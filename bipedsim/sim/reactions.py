@@ -128,7 +128,7 @@ class Reactions(Participant):
         return {name: array.copy() for name, array in arrays.items()} | {"touching": touching}
 
     def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         self.stop_impulse[:], self.loop_impulse[:] = state["stop"], state["loop"]
         self.body_impulse[:] = state["body"]
         self._stopped = self._touched = True

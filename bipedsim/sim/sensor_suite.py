@@ -80,7 +80,7 @@ class SensorSuite(Participant):
         return {"ideal": self._sensors.observation.copy(), "noise": noise}
 
     def set_state(self, state: dict[str, Any], sim: Simulation) -> None:
-        """Restore what :meth:`state` returned."""
+        """Restore a state that :meth:`state` returned."""
         self._sensors.restore(sim.q, state["ideal"])
         self._placed = sim.step_count
         if self._noise is not None:

@@ -83,5 +83,5 @@ class Tick(Participant):
         return ContactResult(**{name: array.copy() for name, array in self.result.arrays().items()})
 
     def set_state(self, state: ContactResult, sim: Simulation) -> None:
-        """Restore what :meth:`state` returned; the contact model restores the counters."""
+        """Restore a state that :meth:`state` returned; the contact model restores the counters."""
         self.result.take(state.arrays() | {"counters": self.result.counters})
