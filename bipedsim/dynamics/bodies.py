@@ -31,7 +31,7 @@ SURELY = 1e-9
 
 
 class Bodies(NamedTuple):
-    """Store B bodies with P points in total, each surrounded by a ball or a ring, that may contact the ground.
+    """Store B bodies that may contact the ground, with P points; each point has a ball or a ring.
 
     Attributes:
         joint: (B,) joint of each body. centre, half: (B, 3) bounding box of its points, in the joint frame [m].
@@ -101,7 +101,7 @@ class Bodies(NamedTuple):
 
 
 def _touches(robot: Robot, shape: Shape, k: int) -> bool:
-    """Return whether point ``k`` of a shape may contact the ground; points that a sole represents do not count."""
+    """Return whether point ``k`` of a shape may contact the ground, and no sole represents it."""
     for sole in robot.soles:
         if sole.joint_id == shape.joint_id:
             into = sole.placement_joint_sole.inverse()
@@ -115,7 +115,7 @@ def _touches(robot: Robot, shape: Shape, k: int) -> bool:
 
 @kernel
 def _plane_beside(ground: GroundArrays, g: int, x: float, y: float, z: float, reach: float) -> bool:
-    """Return whether no point within ``reach`` [m] of a world point is over a patch of the plane of ``g``."""
+    """Return whether the plane of ``g`` has no patch within ``reach`` [m] of a world point."""
     return is_beside(ground.rotation[g], ground.point[g], ground.plane_circle[g], x, y, z, reach)
 
 
@@ -212,7 +212,7 @@ def patch_below(ground: GroundArrays, g: int, point: tuple[float, float, float],
 
 @kernel
 def twist_of(b: Bodies, t: Tree, i: int, v: Array, x: Array) -> None:
-    """Fill ``b.twist`` with the motion of body ``i`` at the origin of the world under the velocity v + x (nv,)."""
+    """Fill ``b.twist`` with the motion of body ``i`` at the world origin for the velocity v + x (nv,)."""
     for a in range(6):
         b.twist[a] = 0.0
     leaf = b.leaf[b.joint[i]]

@@ -1,15 +1,15 @@
 """Free flight of second order in h: momentum is conserved to rounding, and the centre of mass follows its parabola.
 
-A semi-implicit step is of first order and does not conserve momentum, because the total momentum also depends on the
+A semi-implicit step is of first order. It does not conserve momentum, because the total momentum also depends on the
 configuration. A step in which no foot is in contact is therefore repeated by the midpoint rule. It evaluates the
-equations of motion at the configuration and the velocity in the middle of the step, and the displacement is h times the
+equations of motion at the configuration and the velocity in the middle of the step. The displacement is h times the
 mean velocity. Then the velocity and the position of the whole robot are corrected to match its momentum. The posture
 and its rate stay unchanged. The base rotates with the mean of the angular velocities before and after the step. This
 also conserves the energy of a rigid body to rounding (Simo and Wong, "Unconditionally stable algorithms for rigid body
 dynamics that exactly preserve energy and momentum", Int. J. Numer. Methods Eng. 31, 1991).
 
-Joint friction is implicit: D acts on v + theta dv, with theta = (1 + r) / (2 + r) and r = h D divided by the inertia
-that the joint moves. This is of second order for small r, and the velocity decays by 1 / (1 + r + r^2 / 2) for any r.
+Joint friction is implicit: D acts on v + theta dv, with theta = (1 + r) / (2 + r). Here r is h D divided by the inertia
+that the joint moves. This is of second order for small r. For any r, the velocity decays by 1 / (1 + r + r^2 / 2).
 Actuators with friction of their own use theta = 1, as in stance.
 """
 
@@ -59,8 +59,8 @@ ROUNDED = 1e-9
 class Flight(NamedTuple):
     """Store the state of flight of a robot and its required momentum.
 
-    The first velocities of the tree move the whole robot. They belong to a free-flyer, or to a chain of prismatic
-    joints and the hinge perpendicular to them, as in planar models.
+    The first velocities of the tree move the whole robot. They belong to a free-flyer or, in planar models, to a chain
+    of prismatic joints and the hinge perpendicular to them.
 
     Attributes:
         aloft: (1,) whether no foot was in contact in the last step.
@@ -130,10 +130,10 @@ class Course(NamedTuple):
 
 @kernel
 def look_ahead(f: Flight, t: Tree, v: Array) -> None:
-    """Fill the required momentum and position at the end of the step, from ``v`` (nv,) and the external forces.
+    """Fill the required momentum and position at the end of the step from ``v`` (nv,) and the external forces.
 
-    The first entries of M v are the momentum along the axes of the first velocities, and the angular momentum about the
-    pivot. The first entries of the push are its wrench in the same way.
+    The first entries of M v are the linear momentum along the first axes and the angular momentum about the pivot. The
+    first entries of the push are its wrench in the same axes.
     """
     if f.linear == 0:
         return

@@ -1,9 +1,13 @@
 """Detection of touchdowns within a step: the time of impact, and the vertices that a solve ignores.
 
 Plain time stepping closes a gap with a velocity that just reaches the ground at the end of the step. The remaining
-velocity is stopped in the next step. Neither of these two impacts has the velocity of the body, which is an error of
-first order in h at every touchdown. A step with a touchdown is therefore solved in three parts
-(:mod:`bipedsim.sim.steps`): without the vertex until the touchdown, the impact alone, and the rest of the step.
+velocity is stopped in the next step. Neither of these two impacts has the velocity of the body. Every touchdown
+therefore has an error of first order in h. To avoid it, a step with a touchdown is solved in three parts
+(:mod:`bipedsim.sim.steps`):
+
+1. up to the touchdown, without the vertex,
+2. the impact alone,
+3. the rest of the step.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ class Landing(NamedTuple):
 
 @kernel
 def lift(p: Projection, a: Landing, h: float) -> None:
-    """Exclude the vertices that may touch down in this step from the solve, and include all others."""
+    """Exclude vertices from the solve that may touch down in this step; include all others."""
     a.lifted[0] = 0
     for k in range(p.n_vertices.shape[0]):
         for i in range(p.n_vertices[k]):
@@ -75,7 +79,7 @@ def lift(p: Projection, a: Landing, h: float) -> None:
 
 @kernel
 def touch(p: Projection, a: Landing) -> None:
-    """Exclude the vertices that take no part in the impact: those that touch down later or are above the ground."""
+    """Exclude vertices from the impact that touch down later or are above the ground."""
     for k in range(p.n_vertices.shape[0]):
         for i in range(p.n_vertices[k]):
             when = a.arrival[k, i]

@@ -11,7 +11,7 @@ from bipedsim.numerics import Array, Flags, Integers, unlimited, zeros_of
 
 
 class Projection(NamedTuple):
-    """Store the projection of one step of the dynamics on the feet; the arrays are reused in every step.
+    """Store one step of the dynamics projected on the feet; every step reuses the arrays.
 
     There are K feet with at most N vertices each. Each foot uses the axes (t1, t2, n) of the ground under it. A
     velocity (u, w) is that of the sole origin [m/s] and the angular velocity of the sole [rad/s].

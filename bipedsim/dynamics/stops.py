@@ -1,15 +1,16 @@
 """Joint limits: find the active ones in a step, and the velocities of their joints.
 
-An active limit fixes one velocity, as a row that is eliminated before the contact acts (:mod:`.rows`). The contact
-model then sees a robot whose joint is at its limit, so the coupling of limits and ground is exact for every model. The
-active set is found by pivoting: starting with the set of the last step, the violated limit with the lowest index is
-changed, one at a time. The search ends when every active limit pushes and no other joint exceeds its limit (Murty,
-"Note on a Bard-type scheme for solving the complementarity problem", Opsearch 11, 1974). After each change the contact
-model solves again.
+An active limit fixes one velocity, as a row that is eliminated before the contact acts (:mod:`.rows`). For the contact
+model, the joint is fixed. The coupling of limits and ground is therefore exact for every model.
 
-A joint that reaches its limit at speed does so within the step, which is divided at that time (:mod:`.landing`). The
-impact follows Newton's law, v+ = -e v. A joint that reaches its limit slowly ends the step at the limit, v+ = gap / h,
-and comes to rest in the next step. A joint without a solution of its impact does the same.
+Pivoting finds the active set. It starts with the set of the last step, and changes one violated limit at a time, that
+with the lowest index. After each change the contact model solves again. The search ends when every active limit pushes
+and no other joint exceeds its limit (Murty, "Note on a Bard-type scheme for solving the complementarity problem",
+Opsearch 11, 1974).
+
+A step in which a joint reaches its limit at speed is divided at that time (:mod:`.landing`). The impact follows
+Newton's law, v+ = -e v. A joint that reaches its limit slowly ends the step there, v+ = gap / h. It comes to rest in
+the next step. A joint without a solution of its impact does the same.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _gap(s: Stops, j: int, side: int, angle: float) -> float:
 
 @kernel
 def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
-    """Set the joint limits that are active at the start of a part; return whether any joint is near a limit.
+    """Set the limits that are active at the start of a part; return whether any joint is near a limit.
 
     Args:
         s: See :class:`Stops`.
@@ -131,7 +132,7 @@ def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
         part: Part of the step.
     """
     near = False
-    # A fast joint at its limit has an impact at the beginning of the step, so its limit is not active before.
+    # A fast joint at its limit has an impact at the beginning of the step, so its limit is not active yet.
     most = s.slow if part == Part.WHOLE else np.inf
     for j in range(s.idx_q.shape[0]):
         angle = q[s.idx_q[j]]
@@ -155,7 +156,7 @@ def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
 
 @kernel
 def _goal(s: Stops, j: int, side: int, q: Array, v: Array, part: int, h: float) -> tuple[float, float]:
-    """Return the velocity of joint ``j`` after a part in which its limit is active, and the mean velocity within it.
+    """Return the velocity of joint ``j`` with an active limit after this part, and its mean within the part.
 
     A joint beyond its limit moves back within this part of the step. If the part is very short, it moves back with the
     velocity for a whole step ``h`` [s].
@@ -311,7 +312,7 @@ def keep_within(s: Stops, t: Tree, q: Array) -> None:
 
 @kernel
 def end_at_limits(s: Stops, t: Tree, q: Array, v: Array) -> None:
-    """Move the displacement of a step in flight from (q, v) onto the active joint limits, and clip it at all others."""
+    """End a step in flight from (q, v) at the active joint limits; clip its displacement at all others."""
     for j in range(s.idx_q.shape[0]):
         if s.held[j] != 0:
             t.step[s.idx_v[j]] = t.h * _goal(s, j, s.held[j], q, v, Part.WITHIN.value, t.h)[1]
@@ -347,5 +348,5 @@ def first_arrival(s: Stops) -> float:
 
 @kernel
 def gather(s: Stops, share: float) -> None:
-    """Let joints take part in an impact at ``share`` of the step if they reach their limits until shortly after it."""
+    """Include joints in an impact at ``share`` of the step if they reach their limits until shortly after it."""
     s.together[0] = share + TOGETHER

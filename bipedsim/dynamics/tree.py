@@ -1,8 +1,8 @@
 """Compiled inner loops between joint space and the feet: the projection of a step, and the conversion back.
 
-The mass matrix is factored as M = L^T L along the kinematic tree (Featherstone, "Efficient factorization of the
-joint-space inertia matrix for branched kinematic trees", IJRR 2005). Row i of L has entries only at the ancestors of
-i. L^-T J^T of a foot therefore involves only its own leg and the base.
+The mass matrix is factored as M = L^T L (Featherstone, "Efficient factorization of the joint-space inertia matrix for
+branched kinematic trees", IJRR 2005). Row i of L has entries only at the ancestors of i. L^-T J^T of a foot therefore
+involves only its own leg and the base.
 
 Rows are packed by depth: entry p of row i belongs to its p-th ancestor from the root, itself last. The ancestors of
 an ancestor are a prefix of that list, so every inner loop runs over neighbours in memory.
@@ -19,7 +19,7 @@ from bipedsim.dynamics.rows import Rows, impose, orthonormalise
 from bipedsim.dynamics.support import UNCHANGED, Foothold, find_foothold, find_passing, may_lie_on_several, meet_ground
 from bipedsim.numerics import Array, Integers, act, assign, kernel, mul_t, point_acceleration, point_velocity, turn_axes
 
-# No joint or base of a biped moves this fast [m/s, rad/s], so a larger velocity means that the simulation diverged.
+# No joint or base of a biped moves this fast [m/s, rad/s]. A larger velocity means divergence.
 SPEED_LIMIT = 1e4
 
 
@@ -171,7 +171,7 @@ def drive(t: Tree, v: Array, tau_joint: Array, share: float) -> None:
 
 @kernel
 def _reach_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
-    """Fill Y = L^-T J^T of foot ``k`` along its leg, its velocity before the step, and that without contact."""
+    """Fill Y = L^-T J^T of foot ``k``, its velocity before the step, and its velocity without contact."""
     Y, R = t.Y[k], f.axes[k]
     x, y, z = f.sole_origin[k]
     chain = t.ancestors[t.leaf[k]]
@@ -212,7 +212,7 @@ def _reach_foot(k: int, t: Tree, f: Foothold, p: Projection, v: Array) -> None:
 
 @kernel
 def _couple_feet(t: Tree, p: Projection) -> None:
-    """Fill G = J M^-1 J^T of all pairs of feet, as a sum over the ancestors that their legs share."""
+    """Fill G = J M^-1 J^T of all pairs of feet from the shared ancestors of their legs."""
     for k in range(t.leaf.shape[0]):
         for m in range(k + 1):
             row = 6 * k
@@ -242,7 +242,7 @@ def _couple_feet(t: Tree, p: Projection) -> None:
 
 @kernel
 def project(t: Tree, f: Foothold, p: Projection, v: Array, tau_joint: Array, share: float) -> bool:
-    """Project one step of the dynamics on the feet: fill ``p`` and the factor and right-hand side in ``t``.
+    """Project one step of the dynamics on the feet; fill ``p``, and factor and right-hand side in ``t``.
 
     The function returns False and changes nothing if a torque is not finite.
 
@@ -285,9 +285,9 @@ def fill_bias(t: Tree, f: Foothold, p: Projection) -> None:
 def eliminate(t: Tree, p: Projection, v: Array, first: int) -> None:
     """Eliminate the velocity constraints ``t.rows`` from this part of the step; call after :func:`project`.
 
-    The rows g are in ``Q``, and their required velocities in ``goal`` and ``goal_late``. The arrays ``whole`` and
-    ``free`` store the projection without rows (:func:`keep_whole`), or with only the rows before ``first``, which are
-    eliminated already. Other sets of rows can therefore be tried afterwards.
+    The rows g are in ``Q``, and their required velocities in ``goal`` and ``goal_late``. Rows before ``first`` are
+    eliminated already. The arrays ``whole`` and ``free`` store the projection with only these (:func:`keep_whole`).
+    Other sets of rows can therefore be tried afterwards.
     """
     reach_rows(t, v, first)
     orthonormalise(t.rows, first)

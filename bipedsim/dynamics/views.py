@@ -1,4 +1,4 @@
-"""Live views of pinocchio's results as arrays: a kernel gets them once, and every later call refills them."""
+"""Live views of pinocchio's results as arrays. A kernel gets them once; every later call refills them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compile the kernels of a run in two processes: the helper begins with those that the run needs last."""
+"""Compile the kernels of a run in two processes. The helper begins with those that the run needs last."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bipedsim.sim import Simulator
 
 @contextmanager
 def compiling_beside(contact: str) -> Iterator[None]:
-    """Start a second compiling process if kernels have to be compiled within the context; it ends with the context.
+    """Let a second process help if kernels have to be compiled within the context; it ends with the context.
 
     Args:
         contact: Contact model of the run.

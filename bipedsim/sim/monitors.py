@@ -1,6 +1,6 @@
 """Monitors of the physics: check every step against the laws of mechanics, in one compiled call.
 
-The monitors evaluate the result of a step with the equations of motion and use no intermediate values of the contact
+The monitors evaluate the result of a step with the equations of motion. They use no intermediate values of the contact
 model. They check the momentum balance of every joint, the work and the CoP of the contact, and its friction cone. They
 detect adhesion, forces at a distance and penetration. They also check the joint limits with their impulses, and closed
 chains. A contact model declares its deviations from the ideal (:class:`bipedsim.contact.Promises`).
@@ -261,7 +261,7 @@ def _check(boxed: Any, steps: int, q: Array, v: Array, share: float, begins: boo
     """Check step number ``steps`` from (q, before) to ``v``; return the monitors that it is the first to violate.
 
     If there are any, ``before`` and ``held`` stay unchanged. The function checks joint limits and penetration only if
-    ``begins`` is set: the beginning of a later part of a step is no state of the robot.
+    ``begins`` is set. The beginning of a later part of a step is no state of the robot.
     """
     m = boxed.arrays
     p, r = m.projection, m.result

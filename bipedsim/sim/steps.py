@@ -111,8 +111,8 @@ class Steps:
             self._record_limits(self._fixed[0] > 0)
         self._landed = outcome == _IMPACT
         if self._landed and self._counters[UNRESOLVED] > unresolved and self._stops.arrivals[0] == 0:
-            # Without the vertices that may touch down, the others may have no solution: three of four vertices may not
-            # support the foot.
+            # Without the vertices that may touch down, the others may have no solution. For example, three of four
+            # vertices may not support the foot.
             d.take_back()
             return self._unsplit(q, v, torque, False, judge)
         if self._landed:
