@@ -4,14 +4,15 @@ A drive evaluates an impedance command at every physics step with the present st
 encoder, so only the command is delayed. The loop is explicit in time, like the same law in a controller that runs at
 every step.
 
-Dry friction is an elastoplastic element in every joint. Its spring holds the joint, and slips when the torque reaches
-the friction torque (Dupont, Hayward, Armstrong and Altpeter, "Single state elastoplastic friction models", IEEE TAC 47,
-2002, without their transition). A joint at rest stays at rest, without creep, under any load below the friction torque.
+Dry friction is an elastoplastic element in every joint (Dupont, Hayward, Armstrong and Altpeter, "Single state
+elastoplastic friction models", IEEE TAC 47, 2002, without their transition). Its spring holds the joint, and slips when
+the torque reaches the friction torque. A joint at rest stays at rest, without creep, under any load below the friction
+torque.
 
-The element never adds energy, for any motion of the robot. Its torque is e + d v+, with the velocity v+ *after*
-the step. The dynamics solve the damper d together with the contacts. The part e comes from the deflection of the
-spring, which slip can only reduce. Coulomb's limit holds exactly for the v+ that is extrapolated from the last two
-steps. Otherwise the torque is off by d times the error of this extrapolation.
+The element never adds energy, for any motion of the robot. Its torque is e + d v+, with the velocity v+ *after* the
+step. The dynamics solve the damper d together with the contacts. The part e comes from the deflection of the spring,
+which slip can only reduce. Coulomb's limit holds exactly if v+ is the value that the last two steps predict. Otherwise
+the torque is off by d times the error of the prediction.
 """
 
 from __future__ import annotations
