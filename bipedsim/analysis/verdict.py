@@ -251,7 +251,7 @@ class Verdict:
             soles=soles,
             effort=sim.effort,
             command=sim.command.tau_joint,
-            stop_impulse=sim.reactions.stop_impulse,
+            stop_impulse=sim.stop_impulse,
             control_dt=sim.control_dt,
             force=contact.wrench,
             sliding=contact.sliding,
@@ -312,7 +312,7 @@ class Verdict:
     def lies_on(self) -> list[str]:
         """Links that carried part of the weight in the last tick, the most loaded first."""
         sim = self._sim
-        force = np.linalg.norm(sim.reactions.body_impulse, axis=1) / sim.control_dt
+        force = np.linalg.norm(sim.body_impulse, axis=1) / sim.control_dt
         links: dict[int, str] = {}
         for shape in sim.plant.shapes.shapes if force.any() else ():
             links.setdefault(shape.joint_id, shape.name)

@@ -223,6 +223,21 @@ class Simulator:
         return self.participants["reactions"]
 
     @property
+    def stop_impulse(self) -> Array:
+        """Impulses (nv,) of the joint limits over the last control tick; see :class:`Reactions`."""
+        return self.reactions.stop_impulse
+
+    @property
+    def loop_impulse(self) -> Array:
+        """Impulses (L, 6) of the closed chains over the last control tick; see :class:`Reactions`."""
+        return self.reactions.loop_impulse
+
+    @property
+    def body_impulse(self) -> Array:
+        """Impulses (joints, 3) of all contacts except those of the soles; see :class:`Reactions`."""
+        return self.reactions.body_impulse
+
+    @property
     def pushes(self) -> Pushes:
         """The external wrenches."""
         return self.participants["pushes"]

@@ -170,9 +170,7 @@ def _steps(
         recent = [*recent[-LEAD:], (simulator.snapshot(), torque)]
         observation = simulator.step(torque)
         matches = (
-            simulator.reactions.body_impulse.any()
-            if kind == "bodies"
-            else kind == STANDING or simulator.stepper.landed > 0.0
+            simulator.body_impulse.any() if kind == "bodies" else kind == STANDING or simulator.stepper.landed > 0.0
         )
         if matches and len(recent) > LEAD:
             yield RecordedStep(recent[0][0], tuple(torque for _, torque in recent))

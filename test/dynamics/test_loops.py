@@ -76,9 +76,9 @@ def test_a_step_of_random_chains_is_what_dense_equations_say(seed: int, count: i
         return
     M, J = mass_matrix(robot, q) + H * np.diag(robot.joint_damping), feet_jacobian(robot, q)
     entries = [6 * k + i for k, loop in enumerate(robot.loops) for i in range(loop.size)]
-    held = sim.reactions.loop_impulse.ravel()[entries]
+    held = sim.loop_impulse.ravel()[entries]
     left = M @ (sim.v - v) - H * forces(robot, q, v, tau) - J.T @ sim.contact.impulse.ravel()
-    left -= sim.reactions.stop_impulse
+    left -= sim.stop_impulse
     scale = np.abs(held).max() + 1.0
     np.testing.assert_allclose(left, G.T @ held, atol=1e-9 * scale)
     np.testing.assert_allclose(G @ sim.v, -0.5 * H * bias(robot, q, v), atol=2e-7)
@@ -101,7 +101,7 @@ def test_feet_that_hold_and_loops_are_solved_together(model: str) -> None:
     expected = np.linalg.lstsq(kkt, np.append(H * forces(robot, q, v, tau), np.zeros(n)), rcond=1e-12)[0]
     assert np.abs(expected[:nv]).max() > 1e-3
     np.testing.assert_allclose(sim.v, expected[:nv], atol=1e-9)
-    np.testing.assert_allclose(sim.reactions.loop_impulse[:, :3].ravel(), expected[nv : nv + 12], atol=1e-9)
+    np.testing.assert_allclose(sim.loop_impulse[:, :3].ravel(), expected[nv : nv + 12], atol=1e-9)
     np.testing.assert_allclose(sim.contact.impulse.ravel(), expected[nv + 12 :], atol=1e-8)
 
 
@@ -136,7 +136,7 @@ def test_for_small_steps_it_is_the_dynamics_of_pinocchio() -> None:
         before = sim.v.copy()
         sim.advance(tau)
         # Velocities are those of half a step ago.
-        found.append((sim.dynamics.acceleration.copy()[6:], -sim.reactions.loop_impulse[:, :3] / h, before))
+        found.append((sim.dynamics.acceleration.copy()[6:], -sim.loop_impulse[:, :3] / h, before))
     forces_ = np.array([d.contact_force.linear for d in datas])
     errors = [np.abs(a - expected[6:]).max() for a, _, _ in found]
     assert errors[0] < 0.05 * np.abs(expected[6:]).max()
@@ -173,5 +173,5 @@ def test_a_loop_that_says_nothing_new_is_met_once() -> None:
         for _ in range(50):
             sim.advance(np.array([3.0, -1.0]))
     np.testing.assert_allclose(sims[1].q, sims[0].q, atol=1e-12)
-    total: Any = sims[1].reactions.loop_impulse.sum(axis=0)
-    np.testing.assert_allclose(total, sims[0].reactions.loop_impulse.sum(axis=0), atol=1e-12)
+    total: Any = sims[1].loop_impulse.sum(axis=0)
+    np.testing.assert_allclose(total, sims[0].loop_impulse.sum(axis=0), atol=1e-12)

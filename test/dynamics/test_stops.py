@@ -106,13 +106,13 @@ def test_stops_and_ground_are_what_brute_force_finds(model: str) -> None:
         sim = Simulator(limited(arm, case), ground, model, events=False)
         sim.reset(case.q, case.v)
         sim.advance(case.tau)
-        got = np.concatenate([sim.v, sim.reactions.stop_impulse, [sim.contact.impulse[0, 2]]])
+        got = np.concatenate([sim.v, sim.stop_impulse, [sim.contact.impulse[0, 2]]])
         several += np.count_nonzero(got[2:]) > 1
         # Three ways that end at once in a robot that has two: who carries is open, how it moves is not.
         nearest = min(expected, key=lambda x: float(np.abs(got - x).max()))
         np.testing.assert_allclose(got, nearest, atol=2e-8, err_msg=str(case))
         # Two stops hold all of the arm: the ground cannot move it, to rounding, which `lcp` and `ncp` count.
-        assert sim.contact.unresolved == 0 or sim.reactions.stop_impulse.all()
+        assert sim.contact.unresolved == 0 or sim.stop_impulse.all()
     assert several > 8
 
 
@@ -138,13 +138,13 @@ def test_every_stop_pushes_or_is_left_alone(seed: int, number: int, model: str) 
     sim.advance(standing)
     reached = sim.q[at]
     room = np.where(side > 0, upper[at] - reached, reached - lower[at])
-    inward = -side * sim.reactions.stop_impulse[robot.idx_v[chosen]]
+    inward = -side * sim.stop_impulse[robot.idx_v[chosen]]
     assert (room > -1e-11).all()
     if sim.contact.unresolved == 0:
         assert (inward > -1e-12).all()
         assert np.abs(room * inward).max() < 1e-12, "only what is at its limit carries"
     others = np.setdiff1d(np.arange(robot.nu), chosen)
-    assert not sim.reactions.stop_impulse[robot.idx_v[others]].any()
+    assert not sim.stop_impulse[robot.idx_v[others]].any()
 
 
 _BIPED = load_robot("biped14")

@@ -73,7 +73,7 @@ def test_a_box_slides_as_coulomb_says(tmp_path: Path, model: str, friction: floa
     assert np.hypot(*sim.q[:2]) == pytest.approx(way, abs=speed * H)
     assert sim.q[1] / sim.q[0] == pytest.approx(0.5, rel=1e-6)
     np.testing.assert_allclose(sim.v, 0.0, atol=1e-8)
-    assert sim.reactions.body_impulse[1, 2] == pytest.approx(robot.weight * H, rel=1e-7)
+    assert sim.body_impulse[1, 2] == pytest.approx(robot.weight * H, rel=1e-7)
     assert sim.contact.unresolved == 0
 
 
@@ -167,7 +167,7 @@ def test_a_fallen_robot_comes_to_rest_on_the_ground(name: str, model: str) -> No
     for _ in range(200):
         drop = -0.01 * robot.effort_limit * sim.v[robot.idx_v]
         sim.advance(np.clip(drop, -robot.effort_limit, robot.effort_limit))
-        force = sim.reactions.body_impulse.sum(axis=0)
+        force = sim.body_impulse.sum(axis=0)
         feet = sum(axes @ f[:3] for axes, f in zip(sim.dynamics.ground_axes, sim.contact.impulse, strict=True))
         after = momentum(robot, sim)
         gravity = np.array([0.0, 0.0, -robot.weight * H])
@@ -220,7 +220,7 @@ def test_same_bits_again_and_from_a_snapshot() -> None:
         sim.restore(snapshot)
         for _ in range(100):
             sim.advance(np.zeros(robot.nu))
-        runs.append((sim.q.copy(), sim.v.copy(), sim.reactions.body_impulse.copy()))
+        runs.append((sim.q.copy(), sim.v.copy(), sim.body_impulse.copy()))
     for one, two in zip(*runs, strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -307,7 +307,7 @@ def test_a_blow_turns_no_joint_through_its_stop(tmp_path: Path, model: str, limi
     turned, stopped = 0.0, False
     for _ in range(40):
         sim.advance(np.zeros(sim.robot.nu))
-        turned, stopped = max(turned, float(sim.q[7])), stopped or bool(sim.reactions.stop_impulse[6])
+        turned, stopped = max(turned, float(sim.q[7])), stopped or bool(sim.stop_impulse[6])
     assert stopped
     assert limit - 1e-9 < turned < limit + 1e-6
     assert all(figure["steps_beyond"] == 0 for figure in monitors.figures().values())

@@ -320,7 +320,7 @@ def test_a_snapshot_goes_on_to_the_bit(model: str) -> None:
         bits = []
         for _ in range(60):
             simulator.advance(tau)
-            bits.append(simulator.q.tobytes() + simulator.v.tobytes() + simulator.reactions.loop_impulse.tobytes())
+            bits.append(simulator.q.tobytes() + simulator.v.tobytes() + simulator.loop_impulse.tobytes())
         return bits
 
     first = after(sim)
@@ -328,7 +328,7 @@ def test_a_snapshot_goes_on_to_the_bit(model: str) -> None:
     assert after(sim) == first
     other = Simulator(robot, contact=model, control_dt=2e-3)
     other.restore(middle)
-    np.testing.assert_array_equal(other.reactions.loop_impulse, middle.participants["reactions"]["loop"])
+    np.testing.assert_array_equal(other.loop_impulse, middle.participants["reactions"]["loop"])
     assert after(other) == first
 
 
@@ -372,7 +372,7 @@ def test_a_model_that_is_not_compiled_has_the_same_loops() -> None:
         for sim in sims:
             sim.advance(tau)
         np.testing.assert_array_equal(sims[0].q, sims[1].q)
-        np.testing.assert_array_equal(sims[0].reactions.loop_impulse, sims[1].reactions.loop_impulse)
+        np.testing.assert_array_equal(sims[0].loop_impulse, sims[1].loop_impulse)
     assert sims[0].contact.impulse[:, 2].any()
 
 
@@ -383,11 +383,11 @@ def test_impulses_add_up_over_a_tick(tmp_path: Path) -> None:
         total = np.zeros((1, 6))
         for _ in range(4):
             fine.advance(NOTHING)
-            total += fine.reactions.loop_impulse
+            total += fine.loop_impulse
         coarse.advance(NOTHING)
-        np.testing.assert_allclose(coarse.reactions.loop_impulse, total, rtol=1e-12)
+        np.testing.assert_allclose(coarse.loop_impulse, total, rtol=1e-12)
         np.testing.assert_array_equal(coarse.q, fine.q)
-    assert not fine.reactions.loop_impulse[0, 3:].any()
+    assert not fine.loop_impulse[0, 3:].any()
 
 
 def test_an_open_loop_is_refused_at_the_start_and_by_a_snapshot(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def follow(sim: Simulator, seconds: float, drive: Callable[[], Array], wrench: A
         sim.advance(torque)
         work[i] = 0.5 * h * torque @ (v + sim.v)[robot.idx_v]
         feet = sum(axes @ f[:3] for axes, f in zip(sim.dynamics.ground_axes, sim.contact.impulse, strict=True))
-        force[i] = (feet + sim.reactions.body_impulse.sum(axis=0)) / h
+        force[i] = (feet + sim.body_impulse.sum(axis=0)) / h
         outside = h * (force[i] + weight + pushed[i] * wrench[:3])
         energy[i + 1] = energy_of(robot, data, sim)
         pin.ccrba(robot.model, data, sim.q, sim.v)
@@ -188,8 +188,8 @@ def test_momentum_from_state_to_state_is_of_first_order_through_impacts() -> Non
         given = np.zeros(3)
         while sim.t < 1.0 - 0.5 * h:
             sim.advance(np.zeros(robot.nu))
-            given += h * weight + sim.contact.impulse[:, :3].sum(axis=0) + sim.reactions.body_impulse.sum(axis=0)
-        assert sim.reactions.body_impulse.any(), "it lies on its bodies"
+            given += h * weight + sim.contact.impulse[:, :3].sum(axis=0) + sim.body_impulse.sum(axis=0)
+        assert sim.body_impulse.any(), "it lies on its bodies"
         left.append(np.linalg.norm(pin.computeCentroidalMomentum(model, data, sim.q, sim.v).linear - begun - given))
     order = np.log2(np.divide(left[:-1], left[1:]))
     assert order.min() > 0.7
@@ -227,7 +227,7 @@ def test_a_robot_that_lies_gets_to_its_knees(model: str) -> None:
     assert done.sim.contact.unresolved == 0
     # Neither sole has a part in it.
     assert not done.sim.contact.impulse.any()
-    carried = np.linalg.norm(sim.reactions.body_impulse, axis=1) > 0.1 * robot.weight * H
+    carried = np.linalg.norm(sim.body_impulse, axis=1) > 0.1 * robot.weight * H
     shapes = {shape.name for shape in robot.shapes.shapes if carried[shape.joint_id]}
     assert "base_link" in shapes
     assert len(shapes) == 3

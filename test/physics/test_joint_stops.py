@@ -175,11 +175,11 @@ def test_a_pendulum_comes_to_rest_on_its_stop(tmp_path: Path, model: str) -> Non
     impulse = 0.0
     for _ in range(250):
         sim.advance(np.array([-20.0]))
-        impulse += sim.reactions.stop_impulse[0]
+        impulse += sim.stop_impulse[0]
     assert abs(sim.q[0] - LOWER) < 1e-12
     assert abs(sim.v[0]) < 1e-9
     held = 20.0 + G * LEVER * np.sin(LOWER)
-    assert sim.reactions.stop_impulse[0] / 4e-3 == pytest.approx(held, rel=1e-9)
+    assert sim.stop_impulse[0] / 4e-3 == pytest.approx(held, rel=1e-9)
     # Impulses of the whole way add up: it is at rest in the end as it was at the beginning.
     assert impulse > held * 0.5
     assert said == []
@@ -227,7 +227,7 @@ def test_a_robot_without_torques_falls_onto_its_stops(name: str, model: str) -> 
     for _ in range(1000):
         sim.advance(np.zeros(robot.nu))
         assert beyond(sim) < 1e-15
-        used |= sim.reactions.stop_impulse != 0.0
+        used |= sim.stop_impulse != 0.0
     assert used.sum() >= 4
     assert sim.monitors is not None
     figures = sim.monitors.figures()
@@ -256,7 +256,7 @@ def test_energy_never_rises(model: str, restitution: float) -> None:
         sim.advance(np.zeros(robot.nu))
         now = energy()
         assert now <= before + 2e-3
-        stopped += bool(sim.reactions.stop_impulse.any())
+        stopped += bool(sim.stop_impulse.any())
         before = now
     assert stopped > 5
 
@@ -273,7 +273,7 @@ def test_stops_are_internal_to_the_robot(model: str, restitution: float) -> None
     stopped = 0
     for _ in range(400):
         sim.advance(np.zeros(robot.nu))
-        stopped += bool(sim.reactions.stop_impulse.any())
+        stopped += bool(sim.stop_impulse.any())
     assert stopped > 2
     t = sim.t
     pin.ccrba(robot.model, data, sim.q, sim.v)
@@ -290,7 +290,7 @@ def test_a_snapshot_at_a_stop_goes_on_to_the_bit(model: str) -> None:
     for _ in range(1000):
         sim.advance(np.zeros(robot.nu))
         held = sim.dynamics.stops.held.copy()
-        if held.any() and sim.reactions.stop_impulse.any() and (sim.contact.impulse[:, 2] > 0.0).any():
+        if held.any() and sim.stop_impulse.any() and (sim.contact.impulse[:, 2] > 0.0).any():
             break
     assert held.any()
     middle = sim.snapshot()
@@ -300,7 +300,7 @@ def test_a_snapshot_at_a_stop_goes_on_to_the_bit(model: str) -> None:
         bits = []
         for _ in range(200):
             simulator.advance(torque)
-            bits.append(simulator.q.tobytes() + simulator.v.tobytes() + simulator.reactions.stop_impulse.tobytes())
+            bits.append(simulator.q.tobytes() + simulator.v.tobytes() + simulator.stop_impulse.tobytes())
         return bits
 
     first = after(sim)
@@ -323,7 +323,7 @@ def test_a_model_that_is_not_compiled_has_the_same_stops(model: str) -> None:
         for sim in sims:
             sim.advance(np.zeros(robot.nu))
         np.testing.assert_array_equal(sims[0].q, sims[1].q)
-    assert sims[0].reactions.stop_impulse.any()
+    assert sims[0].stop_impulse.any()
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -338,7 +338,7 @@ def test_without_a_stop_near_there_are_none(model: str) -> None:
             sim.advance(torque)
         np.testing.assert_array_equal(sims[0].q, sims[1].q)
         np.testing.assert_array_equal(sims[0].contact.wrench, sims[1].contact.wrench)
-        assert not sims[0].reactions.stop_impulse.any()
+        assert not sims[0].stop_impulse.any()
 
 
 def test_by_choice_joints_turn_on() -> None:
@@ -347,7 +347,7 @@ def test_by_choice_joints_turn_on() -> None:
     for _ in range(400):
         sim.advance(np.zeros(robot.nu))
     assert beyond(sim) > 0.1
-    assert not sim.reactions.stop_impulse.any()
+    assert not sim.stop_impulse.any()
 
 
 def test_a_posture_beyond_a_limit_is_refused_with_the_name_of_the_joint(tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_what_a_stop_did_adds_up_over_an_impact(model: str) -> None:
     before, total = momentum(), 0.0
     for _ in range(4):
         sim.advance(tau)
-        total += sim.reactions.stop_impulse[0]
+        total += sim.stop_impulse[0]
     np.testing.assert_allclose(sim.v, 0.0, atol=1e-9)
     # A step is of first order: M of its beginning is that of half a step to a whole one ago.
     slope = 0.5 * 0.25 * abs(np.sin(q[1]))
@@ -406,7 +406,7 @@ def test_a_foot_and_a_stop_are_solved_for_together(tmp_path: Path) -> None:
     for _ in range(20):
         sim.advance(torque)
         # The stops take what the drives press into them, less what the weight bends: nothing of it moves.
-        assert (sim.reactions.stop_impulse[robot.idx_v[knees]] > 0.0).all()
+        assert (sim.stop_impulse[robot.idx_v[knees]] > 0.0).all()
         np.testing.assert_array_less(np.abs(sim.v[robot.idx_v[knees]]), 1e-12)
     assert sim.contact.wrench[:, 2].sum() == pytest.approx(robot.weight, rel=0.02)
 

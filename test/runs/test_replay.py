@@ -47,7 +47,7 @@ def _hit(path: Path, model: str) -> Simulator:
     sim.push(np.array([-20.0, 0.0, 4.0, 0.0, 0.0, 0.0]), "ball")
     torque = standing_torque(sim.robot)
     monitors = sim.watch(lambda name, said, begun: save_step(path, sim, begun))
-    while not sim.reactions.body_impulse.any():
+    while not sim.body_impulse.any():
         # All that a step may violate, so that it is told of: each step is kept until it is the one.
         monitors.restart(sim.v)
         monitors._monitored.limit[:] = -1e9
@@ -68,9 +68,7 @@ def test_a_step_in_which_an_object_hits_the_robot_is_taken_again_with_it(
     twist = sim.objects.twists()[0]
     assert twist[0] > 1.0, "it was hit"
     np.testing.assert_allclose(done[model].objects["ball"], twist, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(
-        done[model].bodies, sim.reactions.body_impulse.sum(axis=0) / sim.physics_dt, rtol=1e-5, atol=1e-4
-    )
+    np.testing.assert_allclose(done[model].bodies, sim.body_impulse.sum(axis=0) / sim.physics_dt, rtol=1e-5, atol=1e-4)
     assert {one.without for one in done.values()} == {()}
     assert main(["replay", str(path)]) == 0
     assert f", ball {np.linalg.norm(twist[:3]):.4g} m/s" in capsys.readouterr().out
@@ -140,7 +138,7 @@ def test_a_step_of_a_robot_that_lies_with_joints_at_their_stops_is_taken_again(t
     v = np.zeros(robot.model.nv)
     v[0], v[4] = 0.4, 0.3
     sim.reset(sim.q, v)
-    while not (sim.reactions.body_impulse.any() and sim.reactions.stop_impulse.any()) or sim.t < 1.5:
+    while not (sim.body_impulse.any() and sim.stop_impulse.any()) or sim.t < 1.5:
         sim.advance(np.zeros(robot.nu))
     # All that a step may violate, so that it is told of.
     monitors._monitored.limit[:] = -1e9
@@ -150,6 +148,4 @@ def test_a_step_of_a_robot_that_lies_with_joints_at_their_stops_is_taken_again(t
     again = next(one for one in replay_step(tmp_path / "step.npz") if one.model == model)
     assert again.fastest == pytest.approx(np.abs(sim.v).max(), rel=1e-5, abs=1e-9)
     assert again.figures["joint_limit_rad"]["worst"] < 1e-6
-    np.testing.assert_allclose(
-        again.bodies, sim.reactions.body_impulse.sum(axis=0) / sim.physics_dt, rtol=1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(again.bodies, sim.body_impulse.sum(axis=0) / sim.physics_dt, rtol=1e-5, atol=1e-6)

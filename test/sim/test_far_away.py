@@ -57,7 +57,7 @@ def fall(sim: Simulator, ticks: int, seed: int) -> bytes:
             sim.v.tobytes(),
             c.wrench.tobytes(),
             c.sliding.tobytes(),
-            sim.reactions.body_impulse.tobytes(),
+            sim.body_impulse.tobytes(),
         ]
     return b"".join(found)
 

@@ -181,7 +181,7 @@ def test_bodies_that_lie_on_a_plate_are_felt() -> None:
     load = run.sim.force_plates.loads  # type: ignore[union-attr]
     assert run.sim.reactions.touching is not None
     assert run.sim.reactions.touching.carries
-    bodies = run.sim.reactions.body_impulse.sum(axis=0)[2] / run.sim.control_dt
+    bodies = run.sim.body_impulse.sum(axis=0)[2] / run.sim.control_dt
     feet = feet_load(run.sim)[2]
     assert bodies > 10.0
     assert -load[0, 2] == pytest.approx(bodies + feet, rel=1e-9)

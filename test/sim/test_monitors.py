@@ -245,7 +245,7 @@ def test_what_is_wrong_with_a_stop_is_heard(spoil: float | None, first: str) -> 
     torque[knee] = -20.0
     for _ in range(5):
         sim.advance(torque)
-    assert sim.reactions.stop_impulse[robot.idx_v[knee]] > 0.0
+    assert sim.stop_impulse[robot.idx_v[knee]] > 0.0
     assert not any(figure["steps_beyond"] for figure in monitors.figures().values())
     look, stops = monitors.look, sim.dynamics.stops
 

@@ -71,7 +71,7 @@ for sim in sims:
             sim.step(np.zeros(robot.nu) if tick < 100 else np.zeros((6, robot.nu)))
             aloft += not sim.contact.impulse[:, 2].any()
             pressed += sim.contact.impulse[:, 2].any()
-            fallen += sim.reactions.body_impulse[:, 2].any()
+            fallen += sim.body_impulse[:, 2].any()
             if tick == 200:
                 kept = sim.snapshot()
         sim.ground_truth()

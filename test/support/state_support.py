@@ -43,9 +43,9 @@ def traces(sim: Simulator) -> dict[str, np.ndarray]:
         "own": {"t": sim.t, "q": sim.q, "v": sim.v, "effort": effort, "taken": taken, "pushes": len(pushes)},
         "drawn": {"seed": sim.seed, "draw": sim.draw},
         "impulses": {
-            "stops": sim.reactions.stop_impulse,
-            "loops": sim.reactions.loop_impulse,
-            "bodies": sim.reactions.body_impulse,
+            "stops": sim.stop_impulse,
+            "loops": sim.loop_impulse,
+            "bodies": sim.body_impulse,
         },
         "touching": used(states["reactions"]["touching"], "used", ("key", "impulse")),
         "objects": states.get("objects", {}),
