@@ -144,8 +144,8 @@ class Simulator:
         self.solver: ContactModel = make_contact_model(contact, self.dynamics.projection, self.physics_dt, params)
         self.tick = Tick(self.solver.result, self.dynamics.acceleration, n_steps)
         self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, self.drives.effort, self.tick)
-        self.stepper, participants = assemble(self, plant, events)
-        self._set_participants({participant.name: participant for participant in participants})
+        self.stepper, self._own = assemble(self, plant, events)
+        self._set_participants({participant.name: participant for participant in self._own})
         self.q: Array = robot.q_nominal.copy()
         self.v: Array = np.zeros(plant.model.nv)
         self.step_count = 0
@@ -488,11 +488,13 @@ class Simulator:
     def warm_up(self, loops: bool = False) -> None:
         """Load or compile all kernels, so that no real step waits for that; the state is unchanged.
 
+        It takes a step without the participants that were added: a scheduled push or a logger must not see that step.
+
         Args:
             loops: Whether to include the kernels of drives that close their loops.
         """
-        before, listener = self.snapshot(), self.on_physics_step
-        self.on_physics_step = None
+        before, listener, hooks = self.snapshot(), self.on_physics_step, self._hooks
+        self.on_physics_step, self._hooks = None, Hooks.of(self._own)
         try:
             self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
             with announced("landings, falls and objects", 5, at_first=30):
@@ -503,8 +505,8 @@ class Simulator:
                     participant.warm_up()
                 self.ground_truth()
         finally:
+            self.on_physics_step, self._hooks = listener, hooks
             self.restore(before)
-            self.on_physics_step = listener
 
     def compile_contact(self) -> None:
         """Compile the contact model's part of a step, and landings, while another process compiles the rest."""
@@ -515,8 +517,9 @@ class Simulator:
 def _copy_of(
     cls: type[Simulator], arguments: dict[str, Any], start: tuple[Array, Array], snapshot: Snapshot
 ) -> Simulator:
-    """Return a simulator with these arguments, in the state ``snapshot``."""
+    """Return a simulator with these arguments, in the state ``snapshot``, without participants that were added."""
     sim = cls(**arguments)
-    sim.restore(snapshot)
+    states = {name: state for name, state in snapshot.participants.items() if name in sim.participants}
+    sim.restore(replace(snapshot, participants=states))
     sim.start = start
     return sim

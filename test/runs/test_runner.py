@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,21 @@ from bipedsim.control.controllers import make_controller
 from bipedsim.errors import EXIT_FAILED, ConfigError
 from bipedsim.model import load_robot
 from bipedsim.recording import joined, load_recording
-from bipedsim.runs import runner
+from bipedsim.runs import Push, runner
 from bipedsim.runs.runner import Run, prepare, run
 from bipedsim.view.page.frames import frames_of
+
+
+def test_a_push_at_the_start_acts_once_and_is_described_once() -> None:
+    """The kernels are loaded by a step before it, which must not start the push."""
+    prepared = prepare(RunConfig(scenario="stand"))
+    push = Push(at=0.0, duration=0.1, force=(0.0, 20.0, 0.0))
+    run = Run(replace(prepared, scenario=replace(prepared.scenario, pushes=(push,))))
+    assert run.described["pushes"] == []
+    for _ in range(3):
+        run.control()
+        run.step()
+    assert [(one["t"], one["wrench"][1]) for one in run.described["pushes"]] == [(0.0, 20.0)]
 
 
 @pytest.mark.parametrize("controller", ["posture", "pfl"])

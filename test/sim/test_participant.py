@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -22,12 +24,14 @@ class Counter(Participant):
     def __init__(self, force: float) -> None:
         self.force = force
         self.ticks = self.steps = self.judged = -1
+        self.calls = 0
 
     def reset(self, sim: Simulation) -> None:
         self.ticks = self.steps = self.judged = 0
 
     def begin_tick(self, sim: Simulation) -> None:
         self.ticks += 1
+        self.calls += 1
 
     def before_step(self, sim: Simulation) -> None:
         sim.dynamics.push[2] += self.force
@@ -106,6 +110,27 @@ def test_a_removed_one_leaves_the_run_as_it_would_be_without() -> None:
         one, two = sim.step(np.zeros(sim.robot.nu)), other.step(np.zeros(sim.robot.nu))
         np.testing.assert_array_equal(one.imu_linear_acceleration, two.imu_linear_acceleration)
     assert counter.steps == 2
+
+
+def test_a_warm_up_calls_none_of_its_hooks_and_keeps_its_state() -> None:
+    sim, counter = standing(3.0)
+    sim.step(np.zeros(sim.robot.nu))
+    sim.warm_up()
+    assert (counter.ticks, counter.steps, counter.judged, counter.calls) == (1, 2, 2, 1)
+    sim.step(np.zeros(sim.robot.nu))
+    assert counter.calls == 2, "its hooks are called again"
+
+
+def test_a_copy_goes_on_without_it_with_the_same_bits() -> None:
+    sim, _ = standing(0.0)
+    for _ in range(3):
+        sim.step(np.zeros(sim.robot.nu))
+    for other in (copy.deepcopy(sim), pickle.loads(pickle.dumps(sim))):
+        assert "counter" not in other.participants
+        assert other.step(np.zeros(sim.robot.nu)).t == pytest.approx(sim.t + sim.control_dt)
+    sim.step(np.zeros(sim.robot.nu))
+    np.testing.assert_array_equal(other.q, sim.q)
+    np.testing.assert_array_equal(other.v, sim.v)
 
 
 def test_two_of_one_name_are_refused() -> None:
