@@ -420,7 +420,7 @@ class _Compiled:
     """
 
     def __init__(self, contact: CompiledContact, arrays: StepArrays, vector: Array) -> None:
-        self.boxed = box(StepWithContact(*arrays, contact))
+        self.boxed = box(StepWithContact(arrays, contact))
         self.impulse = contact.impulse
         with announced(f"contact model {contact.solve.__name__}", 10, at_first=60):
             self.run: Callable[..., int] = ready(

@@ -46,16 +46,7 @@ class StepArrays(NamedTuple):
 class StepWithContact(NamedTuple):
     """Store all arrays of a step and a compiled contact model."""
 
-    tree: Tree
-    foothold: Foothold
-    projection: Projection
-    landing: Landing
-    flight: Flight
-    stops: Stops
-    loops: Loops
-    bodies: Bodies
-    pairs: Pairs
-    progress: Progress
+    step: StepArrays
     contact: CompiledContact
 
 
@@ -247,8 +238,7 @@ def finish(step: Any, q: Array, v: Array, impulse: Array, late: Array, part: int
 @entry
 def attempt_compiled(step: Any, q: Array, v: Array, tau_joint: Array, part: int, left: float, attempt: int) -> int:
     """Make an attempt, from (M, nle, J, state) to v+, wrenches and modes; see :class:`Outcome`."""
-    a = step.arrays
-    c = a.contact
+    a, c = step.arrays.step, step.arrays.contact
     outcome = _prepare(a, q, v, tau_joint, part, left, attempt)
     if outcome != Outcome.TAKEN:
         return outcome

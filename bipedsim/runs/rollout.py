@@ -1,4 +1,4 @@
-"""One run of a simulator, tick by tick, for every loop around it: headless, studies, gym and ROS."""
+"""One run of a simulator, tick by tick, for the loops around it: headless runs, studies and ROS."""
 
 from __future__ import annotations
 
