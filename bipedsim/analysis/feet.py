@@ -1,4 +1,4 @@
-"""Motion of the soles in a recorded run: their depth in the ground, and how far and how fast they drift."""
+"""Motion of the soles in a recorded run: depth in the ground, drift and drift rate."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bipedsim.recording import Recording
 
 
 def settled_rows(recording: Recording, settle: float) -> Flags:
-    """Return which rows (n,) are later than ``settle`` [s] after the first one, at most half of the run."""
+    """Return a mask (n,) of the rows after the first ``settle`` seconds, which are at most half of the run."""
     return np.asarray(recording.t - recording.t[0] >= min(settle, 0.5 * recording.duration))
 
 
 def sole_depth(recording: Recording, robot: Robot, ground: Ground) -> Array:
-    """Return the depth (n,) of the deepest vertex of all soles in the ground [m]; 0 where none is in the ground.
+    """Return the depth (n,) of the deepest vertex of all soles in the ground [m]; 0 if no vertex is in it.
 
-    For a ball foot it is the depth of its lowest point.
+    For a ball foot, this is the depth of the lowest point.
     """
     depth = np.zeros(len(recording))
     for k, sole in enumerate(robot.soles):

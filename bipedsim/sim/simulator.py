@@ -161,15 +161,23 @@ class Simulator:
         """Add a participant at the end of the list, from the next step on; it is reset first.
 
         Raises:
-            ConfigError: A participant has this name already.
+            ConfigError: It has no name, or a participant has this name already.
         """
+        if not participant.name:
+            raise ConfigError(f"participant {type(participant).__name__} has no name; give the class a `name`")
         if participant.name in self.participants:
             raise ConfigError(f"the simulation has a participant {participant.name!r} already; use another name")
         participant.reset(self)
         self._set_participants({**self.participants, participant.name: participant})
 
     def remove(self, participant: Participant) -> None:
-        """Remove a participant that :meth:`add` added."""
+        """Remove a participant that :meth:`add` added.
+
+        Raises:
+            ConfigError: It is part of every simulation like this one.
+        """
+        if participant in self._own:
+            raise ConfigError(f"participant {participant.name!r} belongs to the simulation and cannot be removed")
         self._set_participants(
             {name: present for name, present in self.participants.items() if present is not participant}
         )

@@ -19,12 +19,12 @@ from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import load_robot
 from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
-from bipedsim.sim import LIMIT, SETPOINT, Command
+from bipedsim.sim import LIMIT, SETPOINT, Command, Participant
 from bipedsim.sim.simulator import Simulator, Snapshot
 
 PURE = {"check_start", "closed_at", "compile_contact", "ground_truth", "joint_loads", "places", "snapshot", "warm_up"}
 """Methods that change nothing; ``check_start`` refuses what ``reset`` does."""
-NOT_REFUSED = {"refuse", "remove", "watch"}
+NOT_REFUSED = {"refuse", "watch"}
 
 
 def amid_all(plates: float = 0.5) -> Simulator:
@@ -140,7 +140,8 @@ def refused(sim: Simulator, rng: np.random.Generator) -> dict[str, list[Callable
         "push": [partial(sim.push, **push) for push in pushes],
         "hang": [partial(sim.hang, action) for action in actions],
         "restore": [partial(sim.restore, snapshot) for snapshot in snapshots],
-        "add": [partial(sim.add, sim.drives)],
+        "add": [partial(sim.add, sim.drives), partial(sim.add, Participant())],
+        "remove": [partial(sim.remove, sim.drives)],
     }
 
 
