@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.errors import ConfigError, DivergenceError
-from bipedsim.model import load_robot
+from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import STEP_BUDGET, Array
 from bipedsim.objects import ObjectConfig
 from bipedsim.runs import WorkerPool
@@ -197,6 +197,17 @@ def objects_beside(rng: np.random.Generator, mass: float, height: float) -> list
     return objects
 
 
+def sole_height(robot: Robot, q: Array) -> float:
+    """Return the height of the lowest vertex of all soles at ``q`` (nq,) [m]."""
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, q)
+    return min(
+        float((data.oMi[sole.joint_id] * sole.placement_joint_sole).act(np.array([x, y, 0.0]))[2])
+        for sole in robot.soles
+        for x, y in sole.vertices
+    )
+
+
 def thrown(number: int, model: str, folder: Path) -> Simulator:
     """Return biped ``number`` at its start under a contact model, with all kernels loaded."""
     rng = np.random.default_rng(number)
@@ -211,6 +222,7 @@ def thrown(number: int, model: str, folder: Path) -> Simulator:
     rotation = pin.exp3(rng.normal(size=3) * rng.choice([0.3, 1.0]))
     q[3:7] = pin.Quaternion(rotation).coeffs()
     q[2] += rng.uniform(0.0, 0.5) * height
+    q[2] -= min(sole_height(robot, q), 0.0)
     while True:
         try:
             sim = Simulator(robot, contact=model, physics_dt=STEP, hardware=hardware, objects=objects)
