@@ -63,6 +63,8 @@ class Stops(NamedTuple):
             limit up to this fraction of the step take part in the impact.
         bounced, plastic: (1,) whether any limit has restitution in this attempt, and whether restitution is disabled.
         closing: (1,) whether a fast joint reached its limit in this part of the step by the velocity after it.
+        freed: (S,) whether the limit of a joint stays inactive in this part, because it pulled and no set of active
+            limits is consistent.
     """
 
     idx_q: Integers
@@ -84,6 +86,7 @@ class Stops(NamedTuple):
     bounced: Annotated[Flags, 1]
     plastic: Annotated[Flags, 1]
     closing: Annotated[Flags, 1]
+    freed: Annotated[Flags, "S"]
 
     @classmethod
     def of_joints(cls, robot: Robot, joints: Sequence[int], restitution: float, physics_dt: float) -> Stops:
@@ -144,6 +147,7 @@ def look_around(s: Stops, q: Array, v: Array, span: float, part: int) -> bool:
     if near or s.near[0]:
         for j in range(s.idx_q.shape[0]):
             s.impulse[j] = 0.0
+            s.freed[j] = False
             side, speed = s.held[j], s.held[j] * v[s.idx_v[j]]
             if side != 0 and not (_gap(s, j, side, q[s.idx_q[j]]) <= APART and -s.slow <= speed <= most):
                 s.held[j] = 0
@@ -234,9 +238,8 @@ def judge(
         impulse: (K, 6) of the contact.
         q, v: (nq,), (nv,) before the step.
         part: Part of the step. aloft: whether no foot is in contact in it.
-        firm: Whether the search must end. Limits that pull then stay active, and only joints that exceed their limit
-            are changed. With forces within the step, whose feet are compliant, joints end at their limits with the
-            velocity that they have.
+        firm: Whether the search must end. A limit that pulls is then inactive for the rest of the part, and its joint
+            ends at most at the limit, with the velocity that it has. With forces within the step, all joints do so.
         first: Row of the first active joint limit.
 
     Returns:
@@ -250,10 +253,13 @@ def judge(
         side, i, angle = s.held[j], s.idx_v[j], q[s.idx_q[j]]
         after = v[i] + t.x[i]
         if side != 0:
-            if side * s.impulse[j] > pulls and (part == Part.WITHIN or not firm):
+            if side * s.impulse[j] > pulls:
                 s.held[j] = 0
                 s.impulse[j] = 0.0
+                s.freed[j] = firm
                 return AGAIN
+            continue
+        if s.freed[j]:
             continue
         if part == Part.IMPACT:
             side = 1 if s.upper[j] - angle <= APART else -1 if angle - s.lower[j] <= APART else 0

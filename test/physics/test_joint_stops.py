@@ -17,6 +17,7 @@ from scipy.integrate import solve_ivp
 from theory import MODELS, THEORY, Theory
 from uncompiled import InPython
 
+from bipedsim.dynamics import step
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, load_robot
@@ -233,6 +234,27 @@ def test_a_robot_without_torques_falls_onto_its_stops(name: str, model: str) -> 
     figures = sim.monitors.figures()
     for monitor in ("momentum_error", "joint_limit_rad", "stop_work_J"):
         assert figures[monitor]["steps_beyond"] == 0, (monitor, figures[monitor])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_stop_pulls_where_no_set_of_active_limits_is_found(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search gives up after its first attempt: joints stay within their limits, and each impulse points inwards."""
+    monkeypatch.setattr(step, "TRIES", 0)
+    monkeypatch.setattr(step, "_sets_of", lambda sides: iter(()))
+    robot = load_robot("biped14")
+    sim = tossed(robot, model)
+    q = sim.q.copy()
+    q[2] -= 1.95
+    sim.reset(q, sim.v)
+    stops, unresolved = sim.dynamics.stops, 0
+    middle = 0.5 * (stops.lower + stops.upper)
+    for _ in range(600):
+        sim.advance(np.zeros(robot.nu))
+        assert beyond(sim) < 1e-15
+        angles, impulses = sim.q[stops.idx_q], sim.stop_impulse[stops.idx_v]
+        assert (impulses * np.sign(middle - angles) >= -1e-9 * abs(impulses).max(initial=0.0)).all()
+        unresolved += sim.dynamics.unresolved
+    assert unresolved > 0
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
