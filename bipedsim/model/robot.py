@@ -169,8 +169,10 @@ class Robot:
     def with_mass_scale(self, scale: float) -> Robot:
         """Return a copy with scaled masses and inertias, except for rotors; ``q_nominal`` is unchanged."""
         model = pin.Model(self.model)
-        for i, body in enumerate(self.model.inertias):
-            model.inertias[i] = pin.Inertia(scale * body.mass, body.lever, scale * body.inertia)
+        # The constructor refuses the inertia of a point mass whose zeros are rounded to negative numbers.
+        for body in model.inertias:
+            body.mass *= scale
+            body.inertia = scale * body.inertia
         return replace(self, model=model)
 
     def with_com_shift(self, shift: ArrayLike) -> Robot:
@@ -182,8 +184,9 @@ class Robot:
         inertias = self.model.inertias
         trunk = next(i for i in range(1, self.model.njoints) if inertias[i].mass > 0.0)
         body = inertias[trunk]
-        lever = body.lever + np.asarray(shift, dtype=np.float64) * self.mass / body.mass
-        return self.with_inertia(trunk, pin.Inertia(body.mass, lever, body.inertia))
+        shifted = pin.Inertia(body)
+        shifted.lever = body.lever + np.asarray(shift, dtype=np.float64) * self.mass / body.mass
+        return self.with_inertia(trunk, shifted)
 
     def settle(self, posture: ArrayLike) -> Array:
         """Return q (nq,) for joints at ``posture`` (nu,), with all sole vertices at z = 0 by least squares.

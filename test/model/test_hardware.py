@@ -16,7 +16,7 @@ from paths import ROOT, STANDING
 from bipedsim.cli.options import add_run_options, run_config
 from bipedsim.control.controllers import make_controller
 from bipedsim.errors import ConfigError, UnknownNameError
-from bipedsim.model import PRESETS, HardwareParams, Robot, load_robot, read_hardware
+from bipedsim.model import PRESETS, ROBOTS, HardwareParams, Robot, load_robot, read_hardware
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim.io import Observation
@@ -137,23 +137,29 @@ def test_every_robot_stands_and_squats_with_realistic_hardware(name: str) -> Non
     assert sim.contact.unresolved <= 0.01 * 600
 
 
+@pytest.mark.parametrize("name", sorted(ROBOTS))
+def test_mass_and_com_of_every_robot_can_be_changed(name: str) -> None:
+    """M scales with the masses, except for the rotors; the total CoM moves by the shift along the axes of the trunk."""
+    robot = load_robot(name)
+    scaled, shift = robot.with_mass_scale(0.9), np.array([0.02, -0.01, 0.005])
+    assert scaled.mass == pytest.approx(0.9 * robot.mass, rel=1e-12)
+    mass = [np.triu(pin.crba(r.model, r.model.createData(), robot.q_nominal)) for r in (robot, scaled)]
+    rotors = np.diag(robot.model.armature)
+    np.testing.assert_allclose(mass[1] - rotors, 0.9 * (mass[0] - rotors), atol=1e-12 * mass[0].max())
+    trunk = next(i for i in range(1, robot.model.njoints) if robot.model.inertias[i].mass > 0.0)
+    data = robot.model.createData()
+    before = pin.centerOfMass(robot.model, data, robot.q_nominal).copy()
+    axes = data.oMi[trunk].rotation.copy()
+    after = pin.centerOfMass(robot.with_com_shift(shift).model, data, robot.q_nominal)
+    np.testing.assert_allclose(after - before, axes @ shift, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["biped14", "g1"])
 def test_the_plant_may_differ_from_the_robot_that_controllers_know(name: str) -> None:
     robot = load_robot(name)
-    shift = np.array([0.02, -0.01, 0.005])
-    sim = Simulator(robot, hardware={"mass_scale": 1.1, "com_shift": shift.tolist()})
+    sim = Simulator(robot, hardware={"mass_scale": 1.1, "com_shift": [0.02, -0.01, 0.005]})
     assert sim.robot is robot
-    data = robot.model.createData()
-    before = pin.centerOfMass(robot.model, data, robot.q_nominal).copy()
-    upright = pin.Quaternion(robot.q_nominal[3:7]).matrix()
-    after = pin.centerOfMass(sim.plant.model, sim.plant.model.createData(), robot.q_nominal)
-    np.testing.assert_allclose(after - before, upright @ shift, atol=1e-12)
     assert sim.plant.mass == pytest.approx(1.1 * robot.mass, rel=1e-12)
-    # Scaled as a whole, M scales too, but for the rotors.
-    scaled = robot.with_mass_scale(1.1)
-    mass = [np.triu(pin.crba(r.model, r.model.createData(), robot.q_nominal)) for r in (robot, scaled)]
-    rotors = np.diag(robot.model.armature)
-    np.testing.assert_allclose(mass[1] - rotors, 1.1 * (mass[0] - rotors), atol=1e-12)
     controller = make_controller("posture", robot, {}, sim.control_dt)
     observation = sim.reset()
     controller.reset(observation)
