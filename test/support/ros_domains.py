@@ -19,12 +19,11 @@ from bipedsim_ros.wire.network import profile_variables
 TEST_BASE = 7520
 """Lowest port of domain 0 in ros_ports.xml."""
 
-# Shared memory would outlive a SIGKILL.
 _PORTS = str(Path(__file__).with_name("ros_ports.xml"))
 APART = {
     **dict.fromkeys(profile_variables(os.environ), _PORTS),
-    "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
-    "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    # The profile allows the loopback interface only. LOCALHOST would add shared memory to it.
+    "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",
 }
 
 
