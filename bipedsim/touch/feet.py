@@ -70,8 +70,8 @@ def add_vertices(boxed: Any) -> bool:
 def take_vertices(boxed: Any, impulses: Array, slips: Flags) -> None:
     """Convert ``impulses`` (C, 3) at the contacts to those of the feet, and remove the vertices from the contacts.
 
-    A foot slides if one of its loaded vertices slips. Its total force does not show this, because a force between
-    dynamic and static friction means sticking.
+    A foot slides if all its loaded vertices slip, as in the models of vertex forces. Its total force does not show
+    this, because a force between dynamic and static friction means sticking.
 
     Args:
         boxed: A :class:`FeetAsPoints`.
@@ -87,7 +87,7 @@ def take_vertices(boxed: Any, impulses: Array, slips: Flags) -> None:
             s.impulse[k, a] = r.impact[k, a] = 0.0
         x = y = 0.0
         bits = 0
-        slides = False
+        loaded = sticks = False
         for i in range(n):
             s.touching[i] = False
             for a in range(3):
@@ -101,9 +101,11 @@ def take_vertices(boxed: Any, impulses: Array, slips: Flags) -> None:
             x += f[2] * p.vertices[k, i, 0]
             y += f[2] * p.vertices[k, i, 1]
             s.touching[i] = f[2] > 0.0
-            if s.touching[i] and i < 63:
-                bits |= 1 << i
-                slides = slides or slips[s.taken[k, i]]
+            if s.touching[i]:
+                loaded = True
+                sticks = sticks or not slips[s.taken[k, i]]
+                if i < 63:
+                    bits |= 1 << i
             if i < r.vertex_forces.shape[1]:
                 for a in range(3):
                     r.vertex_forces[k, i, a] = f[a] * per_step
@@ -111,7 +113,7 @@ def take_vertices(boxed: Any, impulses: Array, slips: Flags) -> None:
             r.impulse[k, a] = s.impulse[k, a]
             r.wrench[k, a] = s.impulse[k, a] * per_step
         to_sole(p.rotation[k], r.wrench[k], r.wrench[k])
-        write_mode(k, p, r, mode_of(s.touching, n), slides, bits)
+        write_mode(k, p, r, mode_of(s.touching, n), loaded and not sticks, bits)
         load = r.impulse[k, 2]
         write_pressure(k, p, r, x / load, y / load)
     s.contacts.used[0] = s.begin[0]

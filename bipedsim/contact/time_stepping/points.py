@@ -59,8 +59,9 @@ def _acts(D: Array, m: int, k: int) -> bool:
 def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows: Integers, order: Integers) -> bool:
     """Solve the problem from the impulses in ``q.f``; return whether the residual reached the tolerance.
 
-    ``q.f`` and ``q.u`` are the best values found; ``q.residual`` is their residual. They are never NaN for finite
-    input. The solver takes at most half of the remaining budget of the step. It makes some sweeps even without budget.
+    ``q.f`` and ``q.u`` are the best values found, projected on the cones; ``q.residual`` is their residual, at most
+    twice as large after the projection. They are never NaN for finite input. The solver takes at most half of the
+    remaining budget of the step. It makes some sweeps even without budget.
 
     Args:
         D: (>= 3n, >= 3n) velocities of the points per unit impulse at them [1/kg].
@@ -103,6 +104,8 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
         for m in range(q.points[0]):
             for a in range(3):
                 q.f[m, a] = q.best[m, a]
+            # Friction beyond its cone or a pull is never a result, even if it has the smaller residual.
+            onto_cone(q.f[m], q.mu[m])
         fill_speeds(D, q)
     q.budget[0] = max(q.budget[0], 0) + reserved
     return q.residual[0] <= q.tolerance

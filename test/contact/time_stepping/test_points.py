@@ -87,3 +87,16 @@ def test_a_budget_cuts_short_and_leaves_half() -> None:
             cut += not solved
         np.testing.assert_array_equal(q.f, alone)
     assert cut > 50
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-2, 1e-3, 1e-4])
+def test_no_impulse_is_outside_its_cone(tolerance: float) -> None:
+    """Not even where the bodies cannot reach the speeds that contact asks for, so that there is no solution."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        q, D = problem(rng, tolerance)
+        q.g[:] = 3.0 * rng.normal(size=q.g.shape)
+        q.scale[0] = np.abs(q.g).max()
+        q.budget[0] = rng.choice([0, 500, 2000, 10_000_000])
+        solve(q, D)
+        assert (np.hypot(q.f[:, 0], q.f[:, 1]) <= q.mu * q.f[:, 2] + 1e-12 * np.abs(q.f).max()).all()
