@@ -27,7 +27,7 @@ from .loops import Loops as Loops
 from .pairs import Pairs as Pairs, approach as approach, closest as closest
 from .projection import Projection as Projection, edge_lines as edge_lines
 from .protocol import CompiledContact as CompiledContact, Outcome as Outcome
-from .rows import impose as impose
+from .rows import energy_added as energy_added, impose as impose
 from .step import Dynamics as Dynamics
 from .stops import Stops as Stops, keep_within as keep_within
 from .support import NEW_PLANE as NEW_PLANE, UNCHANGED as UNCHANGED, Foothold as Foothold

@@ -110,6 +110,22 @@ def impose(r: Rows, xi: Array, late: bool) -> None:
 
 
 @kernel
+def energy_added(r: Rows, first: int, impulse: Array) -> float:
+    """Return the kinetic energy that the rows from ``first`` on add in a step with contact [J].
+
+    It is ``given``, and the work of the change of the row impulses due to the contact ``impulse`` (K, 6), at the
+    velocities that the rows impose. The work of the contact itself is not included.
+    """
+    total = r.given[0]
+    for n in range(first, r.used[0]):
+        share = 0.0
+        for a in range(r.along.shape[1]):
+            share += r.along[n, a] * impulse[a // 6, a % 6]
+        total -= r.after[n] * share
+    return total
+
+
+@kernel
 def solve_back(r: Rows) -> None:
     """Convert impulses along the orthonormal rows to impulses along g, in place."""
     for n in range(r.used[0] - 1, -1, -1):

@@ -23,6 +23,7 @@ import numpy as np
 from bipedsim.dynamics.landing import LAST, NEVER, TOGETHER
 from bipedsim.dynamics.projection import Projection
 from bipedsim.dynamics.protocol import Part
+from bipedsim.dynamics.rows import energy_added
 from bipedsim.dynamics.tree import Tree
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Flags, Integers, kernel, zeros_of
@@ -210,9 +211,9 @@ def read_stops(s: Stops, t: Tree, first: int) -> float:
 
 
 @kernel
-def _gives(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int) -> bool:
+def _gives(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int, first: int) -> bool:
     """Return whether impacts with restitution and the contact together add energy; Newton's law may with friction."""
-    given, most = t.rows.given[0], 0.0
+    given, most = energy_added(t.rows, first, impulse), 0.0
     for j in range(s.idx_q.shape[0]):
         most += abs(s.impulse[j] * v[s.idx_v[j]])
     if part != Part.WITHIN:
@@ -285,7 +286,7 @@ def judge(
         else:
             s.held[j] = side
             return AGAIN
-    if s.bounced[0] and t.rows.used[0] > first and _gives(s, t, p, impulse, v, part):
+    if s.bounced[0] and t.rows.used[0] > first and _gives(s, t, p, impulse, v, part, first):
         s.plastic[0] = True
         return AGAIN
     return STANDS

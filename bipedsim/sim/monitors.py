@@ -25,7 +25,7 @@ from bipedsim.contact import (
     distance_outside,
     for_kernels,
 )
-from bipedsim.dynamics import Dynamics, Foothold, Loops, Projection, Stops, Tree
+from bipedsim.dynamics import Dynamics, Foothold, Loops, Projection, Stops, Tree, energy_added
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, Integers, box, cross, entry, kernel, mul, zeros_of
 from bipedsim.sim.participant import Participant, Simulation
@@ -249,9 +249,12 @@ def _look_at_stops(m: _Monitored, contact: float, t: float) -> None:
     The energy of the ``contact`` [J] counts as well, because the contact may be the reason for the active limits. It
     does not count for models with springs.
     """
-    if m.tree.rows.used[0] > 0:
-        energy = m.tree.rows.given[0]
-        _note(m, STOP_WORK, energy if m.springs else energy + contact, 0, t)
+    rows = m.tree.rows
+    if rows.used[0] > 0:
+        energy = rows.given[0]
+        if not m.springs:
+            energy = energy_added(rows, m.loops.error.shape[0], m.result.impulse) + contact
+        _note(m, STOP_WORK, energy, 0, t)
     for j in range(m.stops.impulse.shape[0]):
         _note(m, STOP_PULL, m.stops.held[j] * m.stops.impulse[j] / m.tree.h, j, t)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from bipedsim.dynamics.rows import energy_added
 from bipedsim.dynamics.step import Dynamics
 from bipedsim.dynamics.tree import change, eliminate, keep_whole
 from bipedsim.ground.ground import Ground
@@ -79,8 +80,11 @@ def test_rows_are_fixed_whatever_the_contact_does(name: str, count: int) -> None
         np.testing.assert_allclose(v + dynamics.change, after, atol=1e-9)
         np.testing.assert_allclose(r.impulse[:count], along, atol=1e-8 * max(1.0, np.abs(along).max(initial=0.0)))
         alone = np.linalg.solve(step.M, step.M @ v + step.f)
-        given = 0.5 * free @ step.M @ free - 0.5 * alone @ step.M @ alone
-        assert r.given[0] == pytest.approx(given, rel=1e-8, abs=1e-9)
+        alone_energy = 0.5 * alone @ step.M @ alone
+        assert r.given[0] == pytest.approx(0.5 * free @ step.M @ free - alone_energy, rel=1e-8, abs=1e-9)
+        contact = 0.5 * impulse.ravel() @ step.J @ (free + after)
+        added = 0.5 * after @ step.M @ after - alone_energy - contact
+        assert call(energy_added, r, 0, impulse) == pytest.approx(added, rel=1e-8, abs=1e-8)
 
 
 def test_a_row_that_says_nothing_new_changes_nothing() -> None:
