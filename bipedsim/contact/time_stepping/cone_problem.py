@@ -120,8 +120,8 @@ class ConeProblem(NamedTuple):
 
 
 INSIDE, EDGE, CORNER = 0, 1, 2
-NOTHING = 1e-20
-"""Upper bound of the impulse that Newton's method leaves at an open point, relative to the largest speed."""
+NOTHING = 1e-14
+"""Effect of an impulse at an open point that is only rounding, relative to the largest speed."""
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 
 from bipedsim.contact.time_stepping.cone_admm import onto_cone
 from bipedsim.contact.time_stepping.cone_newton import NEWTON_STEPS, check_progress, linearise
-from bipedsim.contact.time_stepping.cone_problem import ConeProblem, copy_points, measure, reserve_budget
+from bipedsim.contact.time_stepping.cone_problem import NOTHING, ConeProblem, copy_points, measure, reserve_budget
 from bipedsim.contact.time_stepping.cone_solver import MILDER, PROXIMAL, SOFTER
 from bipedsim.contact.time_stepping.cone_sweeps import SWEEPS, solve_point
 from bipedsim.numerics import Array, Integers, factor_pivoted, kernel, solve_factored
@@ -102,8 +102,9 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
         q.residual[0] = now
     else:
         for m in range(q.points[0]):
+            load = q.mobility[m] * q.best[m, 2]
             for a in range(3):
-                q.f[m, a] = q.best[m, a]
+                q.f[m, a] = q.best[m, a] if load > NOTHING * q.scale[0] else 0.0
             # Friction beyond its cone or a pull is never a result, even if it has the smaller residual.
             onto_cone(q.f[m], q.mu[m])
         fill_speeds(D, q)

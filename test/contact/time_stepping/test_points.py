@@ -100,3 +100,4 @@ def test_no_impulse_is_outside_its_cone(tolerance: float) -> None:
         q.budget[0] = rng.choice([0, 500, 2000, 10_000_000])
         solve(q, D)
         assert (np.hypot(q.f[:, 0], q.f[:, 1]) <= q.mu * q.f[:, 2] + 1e-12 * np.abs(q.f).max()).all()
+        assert (q.f[q.mobility * q.f[:, 2] <= 1e-14 * q.scale[0]] == 0.0).all()
