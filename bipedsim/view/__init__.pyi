@@ -19,3 +19,4 @@ from .sheet import (
     picture as picture,
 )
 from .thinned import Thinned as Thinned, columns_of as columns_of
+from .time_axis import time_axis as time_axis

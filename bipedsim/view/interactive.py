@@ -16,6 +16,7 @@ import numpy as np
 
 from bipedsim.errors import ConfigError, RecordingError, install
 from bipedsim.numerics import Array
+from bipedsim.view.time_axis import is_over_time
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -86,7 +87,7 @@ def write_interactive(figure: Figure, path: Path, title: str) -> None:
     plots, boxes = {}, {}
     for number, ax in enumerate(ax for ax in figure.axes if ax.get_visible()):
         limits = ax.get_xlim()
-        shared = times.setdefault(limits, Range1d(*limits, bounds="auto")) if _over_time(ax) else None
+        shared = times.setdefault(limits, Range1d(*limits, bounds="auto")) if is_over_time(ax) else None
         name, around = f"plot{number}", _around(ax)
         plots[name] = _plot(ax, shared, line, sources)
         plots[name].update(**{f"min_border_{side}": room for side, room in around.items()})
@@ -120,17 +121,6 @@ def _texts(figure: Figure) -> list[Text]:
 def _legends(figure: Figure) -> list[Legend]:
     of_axes = [ax.get_legend() for ax in figure.axes if ax.get_visible()]
     return [legend for legend in chain(of_axes, *(part.legends for part in _parts(figure))) if legend is not None]
-
-
-def _over_time(ax: Axes) -> bool:
-    """Return whether the x axis is time, according to its label or to that of axes with the same x axis."""
-    siblings = ax.get_shared_x_axes().get_siblings(ax)
-    if any(sibling.get_xlabel().startswith(("time", "t [")) for sibling in siblings):
-        return True
-    return any(
-        other.get_xlabel().startswith("time") and other.get_xlim() == ax.get_xlim() and not ax.get_xlabel()
-        for other in ax.figure.figure.axes
-    )
 
 
 def _around(ax: Axes) -> dict[str, int]:

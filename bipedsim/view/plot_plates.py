@@ -15,6 +15,7 @@ from bipedsim.plates import THRESHOLD, PlateSignals
 from bipedsim.recording import Recording
 from bipedsim.view.plot_contact import outlines
 from bipedsim.view.sheet import FOOT_COLOURS, PAGE, TOTAL_COLOUR, foot_colour, picture
+from bipedsim.view.time_axis import time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,8 +66,8 @@ def plot_plates(
             _draw_surface(row[1], plates, recording, threshold, total)
             _draw_free_moment(row[2], total.t, total.free_moment)
             _draw_butterfly(row[3], total.cop, total.force, along)
-        for ax in axes[-1, (0, 2)]:
-            ax.set_xlabel("time [s]")
+        for column in (axes[:, 0], axes[:, 2]):
+            time_axis(*column)
 
 
 def _name(name: str, plate: PlateSignals) -> str:

@@ -64,6 +64,7 @@ from bipedsim.view.sheet import (
     note_above,
     picture,
 )
+from bipedsim.view.time_axis import time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -339,7 +340,8 @@ def _compose(
                 _draw_forces(axes[:3], recording, plate)
             if "modes" in panels:
                 draw_modes(axes[-1], recording)
-            axes[-1].set(xlabel="time [s]", xlim=(recording.t[0], recording.t[-1]))
+            axes[-1].set_xlim(recording.t[0], recording.t[-1])
+            time_axis(*axes)
         if has_side_cop:
             draw_cop(columns[-1], recording, plate, 0.35 * PAGE)
     if "cop" in row_of:

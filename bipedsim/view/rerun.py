@@ -8,6 +8,7 @@ import numpy as np
 
 from bipedsim.runs import Rerun
 from bipedsim.view.sheet import PAGE, picture
+from bipedsim.view.time_axis import time_axis
 
 JOINTS = 4
 """Number of plotted joints: those with the largest position differences."""
@@ -36,4 +37,4 @@ def plot_rerun(done: Rerun, path: Path | str) -> None:
             axis.plot(recorded.t, new, color="C3", linewidth=0.8, label="simulated")
             axis.set_ylabel(label)
         axes[0].legend(loc="upper right", ncol=2)
-        axes[-1].set_xlabel("t [s]")
+        time_axis(*axes, text="t [s]")

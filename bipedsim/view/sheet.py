@@ -14,6 +14,7 @@ import numpy as np
 
 from bipedsim.errors import RecordingError
 from bipedsim.view.interactive import import_bokeh, write_interactive
+from bipedsim.view.time_axis import time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,7 +212,7 @@ def finish_grid(axes: Any, recording: Recording, used: int) -> None:
     for column in range(axes.shape[1]):
         shown = [ax for ax in axes[:, column] if ax.get_visible()]
         if shown:
-            shown[-1].set_xlabel("time [s]")
+            time_axis(*shown)
             shown[-1].tick_params(labelbottom=True)
 
 

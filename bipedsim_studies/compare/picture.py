@@ -12,7 +12,7 @@ import numpy as np
 from bipedsim.analysis import sole_depth
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
-from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, at_least, fit_titles, picture
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, at_least, fit_titles, picture, time_axis
 from bipedsim_studies.compare.comparison import Comparison, FailedRun, MeasuredRun
 from bipedsim_studies.compare.figures import FIGURES, centre_of_pressure, joint_deviation, vertical_force
 from bipedsim_studies.compare.table import headline, number
@@ -187,7 +187,8 @@ def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, Meas
         text = "there is only the reference" if isinstance(reference, MeasuredRun) else "the reference failed"
         axes[5].text(0.5, 0.5, text, transform=axes[5].transAxes, ha="center", va="center", color="#777777")
     whole = (begin, end) == (0.0, first.t[-1])
-    axes[-1].set(xlabel="time [s]" if whole else f"time [s]; the run is from 0 to {first.t[-1]:g} s", xlim=(begin, end))
+    axes[-1].set_xlim(begin, end)
+    time_axis(*axes, text="time [s]" if whole else f"time [s]; the run is from 0 to {first.t[-1]:g} s")
 
 
 def event_span(forces: Sequence[tuple[Array, Array]], weight: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.analysis import aligned
-from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture
+from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, foot_colour, foot_dash, picture, time_axis
 from bipedsim_studies.feasibility.margins import RunMargins
 from bipedsim_studies.feasibility.touchdowns import PredictedTouchDown
 
@@ -147,4 +147,4 @@ def plot(margins: RunMargins, touch_downs: Sequence[PredictedTouchDown], title: 
         )
         # The friction of a foot that is about to lift off is not meaningful.
         axes[2].set_ylim(max(axes[2].get_ylim()[0], -1.0), 1.05)
-        axes[-1].set_xlabel("time [s]")
+        time_axis(*axes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, picture
+from bipedsim.view import LIMIT_COLOUR, TOTAL_COLOUR, picture, time_axis
 from bipedsim_studies.gait_modes.gait import GaitReport
 from bipedsim_studies.gait_modes.sequence import ModeSequence, transitions
 from bipedsim_studies.gait_modes.states import IMPACTS, FootState, State, is_impact, state_name, state_symbol
@@ -86,7 +86,8 @@ def _draw_states(ax: Axes, modes: ModeSequence, report: GaitReport, order: list[
         if stretch.impacts:
             ax.axvspan(stretch.t, stretch.t + stretch.duration, color="#56B4E9", alpha=0.12, linewidth=0.0)
     ax.set_yticks(range(len(order)), [state_symbol(state, modes.feet) for state in order], family=SYMBOLS)
-    ax.set(ylim=(len(order) - 0.5, -0.5), xlim=(modes.t[0], modes.t[-1]), xlabel="time [s]")
+    ax.set(ylim=(len(order) - 0.5, -0.5), xlim=(modes.t[0], modes.t[-1]))
+    time_axis(ax)
     ax.set_title("states without bounces (shaded: CVIS, feet meet the ground; dots: impacts)")
 
 

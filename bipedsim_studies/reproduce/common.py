@@ -23,7 +23,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Integers
 from bipedsim.recording import Recording
 from bipedsim.sim import Observation, Simulator
-from bipedsim.view import FOOT_COLOURS, foot_dash, picture
+from bipedsim.view import FOOT_COLOURS, foot_dash, picture, time_axis
 
 Result = TypeVar("Result")
 """Type of the measurements of a case."""
@@ -306,19 +306,24 @@ def study(
     return run
 
 
-def label(ax: Axes, title: str = "", x: str = "", y: str = "", legend: Any = "", **settings: Any) -> None:
+def label(
+    ax: Axes, title: str = "", x: str = "", y: str = "", legend: Any = "", time: str = "", **settings: Any
+) -> None:
     """Set title, axis labels and legend of an axis.
 
     Args:
         ax: The axis.
         title, x, y: Title, x label and y label; empty texts are not set.
         legend: Location in matplotlib's words, or "above" for a row above the right end; no legend by default.
+        time: Label of an x axis that is time, instead of ``x``.
         settings: Further arguments of ``Axes.set``, such as ``xlim``.
     """
     if title:
         ax.set_title(title, pad=3)
     texts = {"xlabel": x, "ylabel": y}
     ax.set(**{name: text for name, text in texts.items() if text}, **settings)
+    if time:
+        time_axis(ax, text=time)
     if legend == "above":
         ax.legend(ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
     elif legend:

@@ -94,7 +94,7 @@ def draw(figure: Figure, run: Throw) -> None:
     right.axhline(5.0 / 7.0 * SPEED, color=LIMIT_COLOUR, linewidth=0.8, linestyle="--", label="5/7 of the first speed")
     right.set_ylabel("speed forwards [m/s]")
     for ax in (left, right):
-        label(ax, x="time [s]", legend="best")
+        label(ax, time="time [s]", legend="best")
 
 
 def _disc(q: Array, radius: float) -> Wedge:

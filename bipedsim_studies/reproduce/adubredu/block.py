@@ -62,7 +62,7 @@ def draw(figure: Figure, run: Throw) -> None:
     below.plot(run.t, kinetic + potential, color=TOTAL_COLOUR, label="total")
     below.plot(run.t, kinetic, color=FOOT_COLOURS[0], label="kinetic")
     below.plot(run.t, potential, color=FOOT_COLOURS[1], label="potential")
-    label(below, x="time [s]", y="energy [J]", legend="best")
+    label(below, time="time [s]", y="energy [J]", legend="best")
 
 
 case = study(measure, checks, draw, (10.0, 7.5))

@@ -192,7 +192,7 @@ def draw(figure: Figure, runs: CompassRuns) -> None:
     swing.plot(run.t[shown_until], run.swing[shown_until], color=FOOT_COLOURS[0], label="swinging leg from stance leg")
     swing.axhline(TARGET, color=LIMIT_COLOUR, linestyle="--", linewidth=0.8, label="target")
     swing.plot(run.t[shown_until], run.torque[shown_until], color=FOOT_COLOURS[1], label="torque of the hip [N.m]")
-    label(swing, x="time [s]", y="angle [rad]", legend="best")
+    label(swing, time="time [s]", y="angle [rad]", legend="best")
     passive.plot(runs.finer.leg, runs.finer.leg_rate, color=TOTAL_COLOUR, linewidth=0.6, label="engine, h = 0.25 ms")
     passive.plot(*PASSIVE[:2], "x", color=LIMIT_COLOUR, label="fixed point")
     label(passive, "without a motor", x="stance leg from the slope's normal [rad]", y="its rate [rad/s]", legend="best")

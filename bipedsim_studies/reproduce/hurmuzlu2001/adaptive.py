@@ -171,7 +171,7 @@ def draw(figure: Figure, result: AdaptiveResult) -> None:
     label(above, "error of the joints, engine", y="[mrad]", legend="above")
     label(middle, "believed over true inertia of the links", legend="above")
     below.semilogy(result.smooth.t, result.value, color=FOOT_COLOURS[0])
-    label(below, "V, without steps", x="time [s]", y="[J]")
+    label(below, "V, without steps", time="time [s]", y="[J]")
 
 
 case = study(measure, checks, draw, (10.0, 7.5))

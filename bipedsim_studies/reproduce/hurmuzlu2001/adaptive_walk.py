@@ -137,7 +137,7 @@ def draw(figure: Figure, result: AdaptiveWalkResult) -> None:
         ax.axvspan(DELAY, BEGIN, color=MARK_COLOUR, alpha=0.06, linewidth=0)
         ax.axvspan(BEGIN, END, color=MARK_COLOUR, alpha=0.14, linewidth=0)
     label(errors, "largest error of a joint [rad]", legend="above", ylim=(1e-4, 2.0))
-    label(beliefs, "believed over true masses", x="time [s]", legend="lower right")
+    label(beliefs, "believed over true masses", time="time [s]", legend="lower right")
 
 
 def draw_walk(ax: Axes, result: AdaptiveWalkResult, name: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from bipedsim.numerics import Array
-from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, time_axis
 from bipedsim_studies.complementarity import Motion, System, Terms, motion
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
@@ -233,7 +233,7 @@ def draw(figure: Figure, result: ControlledMassResult) -> None:
         if name != "constrained":
             right_ax.plot(run.q[:, 0], run.v[:, 0], color=FOOT_COLOURS[0], linewidth=0.8)
             label(right_ax, y="dx/dt [m/s]", x="x [m]")
-    grid[2, 0].set_xlabel("time [s]")
+    time_axis(*grid[:, 0])
     ax = grid[2, 1]
     for k, path in enumerate(result.paths):
         ax.plot(*path.q.T, color=FOOT_COLOURS[k // 2], linewidth=1.0)

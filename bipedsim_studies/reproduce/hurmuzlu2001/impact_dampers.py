@@ -269,9 +269,8 @@ def draw(figure: Figure, result: ImpactDampersResult) -> None:
     ax.plot(mass.t, mass.q[:, 1], color=FOOT_COLOURS[1], linewidth=0.8, label="ball")
     for side in (1.0, -1.0):
         ax.plot(mass.t, mass.q[:, 0] + side * 0.5 * PLAY, color="#777777", linewidth=0.6)
-    label(
-        ax, "mass (c): from rest to two impacts in a period", x="time [s]", y="x [m]", legend="above", xlim=(0.0, 20.0)
-    )
+    title = "mass (c): from rest to two impacts in a period"
+    label(ax, title, time="time [s]", y="x [m]", legend="above", xlim=(0.0, 20.0))
     ax = upper[1]
     rows = mass.t > mass.t[-1] - 2.0
     ax.plot(mass.q[rows, 0], mass.v[rows, 0], color=FOOT_COLOURS[0], label="motion")
@@ -290,10 +289,10 @@ def draw(figure: Figure, result: ImpactDampersResult) -> None:
     ax.plot(pendulum.t, pendulum.q[:, 0], color=FOOT_COLOURS[0], label="pendulum [rad]")
     ax.plot(pendulum.t, pendulum.q[:, 1], color=FOOT_COLOURS[1], linewidth=0.8, label="ball in its slot [m]")
     ax.plot(pendulum.times, [i.q[1] for i in pendulum.impacts], ".", color=LIMIT_COLOUR, markersize=3, label="impacts")
-    label(ax, "pendulum (b)", x="time [s]", y="angle, place", legend="above")
+    label(ax, "pendulum (b)", time="time [s]", y="angle, place", legend="above")
     ax = lower[1]
     ax.plot(pendulum.t, result.energy - REST, color=FOOT_COLOURS[0])
-    label(ax, "its energy: lost at impacts alone", x="time [s]", y="energy [J]", ylim=(0.0, None))
+    label(ax, "its energy: lost at impacts alone", time="time [s]", y="energy [J]", ylim=(0.0, None))
 
 
 case = study(measure, checks, draw, (12.0, 7.5))

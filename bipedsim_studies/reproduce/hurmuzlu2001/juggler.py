@@ -170,7 +170,7 @@ def draw(figure: Figure, result: JugglerResult) -> None:
             ax.plot(middle, HEIGHTS[k], "_", color=LIMIT_COLOUR, markersize=22, label="ordered" if named else None)
         ax.plot(game.hits, np.zeros_like(game.hits), ".", color="#222222", markersize=4)
         assumption = "known" if game is result.right else f"taken for {WRONG:g}"
-        label(ax, f"restitution {RESTITUTION:g}, {assumption}", x="time [s]", y="z [m]", legend="above")
+        label(ax, f"restitution {RESTITUTION:g}, {assumption}", time="time [s]", y="z [m]", legend="above")
 
 
 case = study(measure, checks, draw, (11.0, 6.5))

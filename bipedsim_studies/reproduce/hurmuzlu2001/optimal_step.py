@@ -223,7 +223,7 @@ def draw(figure: Figure, result: OptimalStepResult) -> None:
         torques.plot(best.t, UNIT * best.u[k], label=name, color=colour)
         torques.plot(nodes.t, UNIT * nodes.u[k], "o", markersize=4, markerfacecolor="white", color=colour)
         torques.plot(drawn.t, UNIT * drawn.u[k], ":", color=colour)
-    label(torques, "torques: line indirect, circles direct, dotted drawn", x="time [s]", y="[N m]", legend="best")
+    label(torques, "torques: line indirect, circles direct, dotted drawn", time="time [s]", y="[N m]", legend="best")
     for k, (name, colour) in enumerate((("swinging leg", FOOT_COLOURS[1]), ("trunk", TOTAL_COLOUR)), 1):
         paths.plot(best.x[0], best.x[k], color=colour, label=name)
         paths.plot(drawn.x[0], drawn.x[k], ":", color=colour)

@@ -429,7 +429,7 @@ def draw(figure: Figure, result: OptimalSupportResult) -> None:
             for k, joint in enumerate(("hip", "knee", "ankle")):
                 of = joint if leg is stance else None
                 ax.plot(motion.t, motion.u[:, leg][:, k], style, color=FOOT_COLOURS[k], label=of)
-        label(ax, f"{name}: torques [N m]; dotted: swinging leg", x="time [s]", legend="best" if row == 0 else "")
+        label(ax, f"{name}: torques [N m]; dotted: swinging leg", time="time [s]", legend="best" if row == 0 else "")
     axes = [figure.add_subplot(grid[row, 2]) for row in range(3)]
     for name, motion, style in motions:
         half = 0.5 * np.square(motion.u).sum(axis=1)
@@ -438,9 +438,9 @@ def draw(figure: Figure, result: OptimalSupportResult) -> None:
         axes[2].plot(motion.t, 1e3 * motion.cop, style, color=TOTAL_COLOUR)
     for side in (-1.0, 1.0):
         axes[2].axhline(1e3 * side * ROOM, color=LIMIT_COLOUR, linestyle="-.", linewidth=0.9)
-    label(axes[0], "half the squares of the torques [N²m²]", x="time [s]", legend="best")
-    label(axes[1], "sum of the sizes of the powers [W]", x="time [s]")
-    label(axes[2], "centre of pressure from mid-foot [mm]", x="time [s]")
+    label(axes[0], "half the squares of the torques [N²m²]", time="time [s]", legend="best")
+    label(axes[1], "sum of the sizes of the powers [W]", time="time [s]")
+    label(axes[2], "centre of pressure from mid-foot [mm]", time="time [s]")
 
 
 def draw_phase(ax: Axes, result: OptimalSupportResult, motion: SupportMotion) -> None:

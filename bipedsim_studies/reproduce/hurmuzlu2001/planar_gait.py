@@ -15,7 +15,7 @@ from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
 from bipedsim.runs import run
 from bipedsim.sim import Simulator
-from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
+from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR, time_axis
 from bipedsim_studies.gait_modes import GaitReport, report_recording
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z
@@ -195,7 +195,7 @@ def draw(figure: Figure, result: PlanarGaitResult) -> None:
     recovery.semilogy(t[: len(result.pushed)], np.maximum(result.aside, 1e-9), color=TOTAL_COLOUR)
     label(recovery, y="deviation by the push (m, rad)", xlim=(PUSH_AT - 0.2, t[len(result.pushed) - 1]))
     for ax in (pressed, loads, recovery):
-        ax.set_xlabel("t (s)")
+        time_axis(ax, text="t (s)")
 
 
 case = study(measure, checks, draw, (15.0, 5.0))

@@ -211,7 +211,7 @@ def draw(figure: Figure, result: WallResult) -> None:
     below.plot(result.engine[0], result.engine[2], color=FOOT_COLOURS[1], linewidth=0.7, label="engine, lcp")
     below.plot(t, np.concatenate([m.force[:, 0] for m in result.motions]), color=FOOT_COLOURS[0], label="force")
     below.plot(t, [force(time) for time in t], "--", color=LIMIT_COLOUR, linewidth=0.8, label="wanted")
-    label(below, "force on the wall", x="time [s]", y="f [N]", legend="above", ylim=(-2.0, 45.0))
+    label(below, "force on the wall", time="time [s]", y="f [N]", legend="above", ylim=(-2.0, 45.0))
     names = ["$\\Omega_0$  $I_0$", "$\\Omega_1$", "$\\Omega_2$", "$I_1$", "$\\Omega_3$"]
     for segment, name in zip(result.motions, names, strict=True):
         for ax in (above, along_wall, below):

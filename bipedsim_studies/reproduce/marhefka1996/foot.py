@@ -101,7 +101,7 @@ def draw(figure: Figure, runs: tuple[ImpactRun, ImpactRun]) -> None:
     phases = "placement until 0.1 s, weight bearing, lifting from 1.1 s"
     label(position, phases, y="position, down [m]", legend="upper right")
     label(velocity, y="velocity, down [m/s]", legend="upper right")
-    label(force, x="time [s]", y="force [N]", legend="upper right")
+    label(force, time="time [s]", y="force [N]", legend="upper right")
     for ax in (position, velocity, force):
         for t in (PLACED, LIFTED):
             ax.axvline(t, color=MARK_COLOUR, linewidth=0.8)

@@ -106,19 +106,18 @@ def _spread(values: list[float]) -> float:
 
 def draw(figure: Figure, loops: ForceLoops) -> None:
     """Draw Fig. 4, 5, 6 and 7."""
-    pictures = {
-        "Fig. 4: alpha [s/m] varies; m = 1 kg, k = 10 kN/m, 1 m/s": loops.alphas,
-        "Fig. 5: k [N/m] varies; m = 50 kg, alpha = 0.5 s/m, 1 m/s": loops.stiffnesses,
-        "Fig. 6: the same over time": loops.stiffnesses,
-        "Fig. 7: m [kg] varies; k = 25 kN/m, alpha = 0.5 s/m, 0.5 m/s": loops.masses,
-    }
-    for ax, (title, shown) in zip(figure.subplots(2, 2).ravel(), pictures.items(), strict=True):
-        over_time = title.startswith("Fig. 6")
+    pictures = (
+        ("Fig. 4: alpha [s/m] varies; m = 1 kg, k = 10 kN/m, 1 m/s", loops.alphas, False),
+        ("Fig. 5: k [N/m] varies; m = 50 kg, alpha = 0.5 s/m, 1 m/s", loops.stiffnesses, False),
+        ("Fig. 6: the same over time", loops.stiffnesses, True),
+        ("Fig. 7: m [kg] varies; k = 25 kN/m, alpha = 0.5 s/m, 0.5 m/s", loops.masses, False),
+    )
+    for ax, (title, shown, over_time) in zip(figure.subplots(2, 2).ravel(), pictures, strict=True):
         for colour, (value, force_loop) in zip(FOOT_COLOURS, shown.items(), strict=False):
             x = 0.5 * (force_loop.run.t[:-1] + force_loop.run.t[1:]) if over_time else 1e3 * force_loop.run.midway
             ax.plot(x, force_loop.run.force, color=colour, label=f"{value:g}")
-        x_name, legend = ("time [s]", "upper right") if over_time else ("penetration [mm]", "upper left")
-        label(ax, title, x_name, "force of the ground [N]", legend)
+        axis = {"time": "time [s]", "legend": "upper right"} if over_time else {"x": "penetration [mm]"}
+        label(ax, title, y="force of the ground [N]", **{"legend": "upper left", **axis})
 
 
 case = study(measure, checks, draw, (11.0, 7.5))

@@ -148,7 +148,7 @@ def draw(figure: Figure, costs: Costs) -> None:
             ax.axvspan(flight.min(), flight.max(), color=MARK_COLOUR, alpha=0.15, linewidth=0)
         once, anew = ratio(costs, n, "projected"), ratio(costs, n, "recomputed")
         label(column[0], f"{n} vertices\nexact / one-step: {once:.3f} projected,\n{anew:.3f} recomputed")
-        label(column[2], x="time [s]")
+        label(column[2], time="time [s]")
     top = 1e6 * max(float(cost.recomputed.max()) for cost in costs.values())
     for ax, how in zip(axes[:, 0], ("projected once", "anew per candidate"), strict=False):
         label(ax, y=f"processor time per step [us]\ndynamics {how}", yscale="log", ylim=(10.0, 3.0 * top))

@@ -113,7 +113,7 @@ def draw(figure: Figure, pulls: dict[float, list[Series]]) -> None:
         ax.axhline(mu * p.normal[-1], color=LIMIT_COLOUR, linewidth=0.8, label="mu f_z")
         ax.axvline(slips, color=MARK_COLOUR, linewidth=0.8)
         ax.annotate("slips", (slips, 0.2 * p.pull[-1]), xytext=(-4, 0), textcoords="offset points", ha="right")
-        label(ax, f"mu = {mu:g}, {p.normal[-1]:.0f} N\n{pair}", "time [s]", "force [N]", "upper left")
+        label(ax, f"mu = {mu:g}, {p.normal[-1]:.0f} N\n{pair}", y="force [N]", legend="upper left", time="time [s]")
     for colour, of_mu in zip(FOOT_COLOURS, pulls.values(), strict=False):
         line = fit(of_mu)
         normal, force = at_slip(of_mu)

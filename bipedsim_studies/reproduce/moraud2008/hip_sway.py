@@ -80,7 +80,7 @@ def draw(figure: Figure, run: Trace) -> None:
     label(axes[0], "sideways  f_y [N]  (left is positive)", legend="above")
     label(axes[1], "forward  f_x [N]")
     label(axes[2], "vertical  f_z [N]", legend="above")
-    label(axes[3], "contact mode", "time [s]", xlim=(0.0, DURATION))
+    label(axes[3], "contact mode", time="time [s]", xlim=(0.0, DURATION))
     turn_time = t[np.flatnonzero(np.diff(recording.mode[:, 1]))[0] + 1]
     for ax in axes:
         ax.axvline(turn_time, color=MARK_COLOUR, linewidth=0.8)

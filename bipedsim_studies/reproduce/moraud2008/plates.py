@@ -14,7 +14,7 @@ import numpy as np
 from bipedsim.analysis import force_plate, low_pass, sample_rate
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
-from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
+from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, time_axis
 from bipedsim_studies.reproduce.common import MARK_COLOUR, Axes, Check, Figure, Trace, label, study
 from bipedsim_studies.reproduce.moraud2008 import hip_sway, squats
 
@@ -147,13 +147,15 @@ def draw(figure: Figure, result: PlatesResult) -> None:
     grid = figure.add_gridspec(3, 3, width_ratios=[1.25, 0.8, 1.25], height_ratios=[1.0, 1.0, 1.5])
     pair, weight = result.pair, result.sway.recording.weight
     feet = result.sway.recording.feet
+    sway = [figure.add_subplot(grid[row, 0]) for row in range(3)]
     for row, (axis, name) in enumerate(((SIDEWAYS, "sideways"), (AHEAD, "forward"), (UP, "vertical"))):
-        ax = figure.add_subplot(grid[row, 0])
+        ax = sway[row]
         for k, foot in enumerate(feet):
             ax.plot(pair.t, pair.steps[:, k, axis], color=FOOT_COLOURS[k], linewidth=0.5, alpha=0.35)
             ax.plot(pair.t, pair.force[:, k, axis], color=FOOT_COLOURS[k], label=f"{foot} plate")
-        label(ax, f"sway, {name} [N]", x="time [s]" if row == UP else "", legend="above" if row == 0 else "")
-    ax.axhline(weight, color=LIMIT_COLOUR, linestyle="--", linewidth=0.8)
+        label(ax, f"sway, {name} [N]", legend="above" if row == 0 else "")
+    time_axis(*sway)
+    sway[-1].axhline(weight, color=LIMIT_COLOUR, linestyle="--", linewidth=0.8)
     above = figure.add_subplot(grid[:, 1])
     recording = result.sway.recording
     for k, vertices in enumerate(recording.sole_vertices):
@@ -189,7 +191,7 @@ def draw_squats(whole: Axes, close: Axes, result: PlatesResult) -> None:
     label(whole, "two squats, vertical [N]", legend="upper left", xlim=span, ylim=limits)
     top = float(np.interp(bottoms[1], single.t, single.force[:, 0, UP]))
     span = (bottoms[1] - 0.06, bottoms[1] + 0.06)
-    label(close, "the bottom of the second, from near [N]", x="time [s]", xlim=span, ylim=(top - 14.0, top + 3.0))
+    label(close, "the bottom of the second, from near [N]", time="time [s]", xlim=span, ylim=(top - 14.0, top + 3.0))
 
 
 case = study(measure, checks, draw, (14.0, 8.0))

@@ -138,7 +138,7 @@ def draw(figure: Figure, run: Trace) -> None:
     label(axes[0], "height of the CoM over standing [mm]", legend="above")
     force_title = f"vertical force [N], low-pass {CUTOFF:g} Hz, order {ORDER}"
     label(axes[1], force_title, legend="above", ylim=(low - 0.1 * (high - low), high + 0.2 * (high - low)))
-    label(axes[2], "differences [N]", "time [s]", legend="above", ylim=(-1.1 * worst, 1.1 * worst))
+    label(axes[2], "differences [N]", time="time [s]", legend="above", ylim=(-1.1 * worst, 1.1 * worst))
     axes[2].set_xlim(BEGIN - 0.25, BEGIN + sum(PERIODS) + 0.5)
 
 

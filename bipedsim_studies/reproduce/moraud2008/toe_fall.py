@@ -129,7 +129,7 @@ def draw(figure: Figure, runs: dict[str, Trace]) -> None:
         note: dict[str, Any] = {"xytext": (-6, -34), "textcoords": "offset points", "ha": "right", "fontsize": 8.5}
         column[0].annotate(f"CoP at the edge,\n{turned}", (at_edge, front), **note)
         label(column[0], f"{rules}: {RULES[rules]}")
-        label(column[3], x="time [s]", xlim=(middle - 0.5, DURATION))
+        label(column[3], time="time [s]", xlim=(middle - 0.5, DURATION))
     top = 1e3 * max(vertices[:, 0].max() for vertices in recording.sole_vertices)
     label(axes[0, 0], y="CoP forwards x [mm]", legend="lower right", ylim=(top - 60.0, top + 40.0))
     label(axes[1, 0], y="CoP sideways y [mm]")

@@ -145,10 +145,10 @@ def draw(figure: Figure, falls: Falls) -> None:
         axes[2].plot(1e3 * early.t, early.force, **look)
     exact = 1e3 * BallSolution.of(0.0).height(early.t)
     axes[1].plot(1e3 * early.t, exact, color=LIMIT_COLOUR, linewidth=0.6, label="closed form, k_p = 0")
-    time = "time since the ball arrived"
-    label(axes[0], "height: k_p brings the ball back", f"{time} [s]", "height [mm]", "best")
-    label(axes[1], "height, the first moments", f"{time} [ms]", legend="best")
-    label(axes[2], "force of the ground on the ball", f"{time} [ms]", "force [N]", "best")
+    since = "time since the ball arrived"
+    label(axes[0], "height: k_p brings the ball back", y="height [mm]", legend="best", time=f"{since} [s]")
+    label(axes[1], "height, the first moments", legend="best", time=f"{since} [ms]")
+    label(axes[2], "force of the ground on the ball", y="force [N]", legend="best", time=f"{since} [ms]")
 
 
 case = study(measure, checks, draw, (13.0, 4.0))

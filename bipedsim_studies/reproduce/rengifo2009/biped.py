@@ -19,7 +19,7 @@ from bipedsim.control.posture import Gait
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array, Flags
 from bipedsim.sim import Simulator
-from bipedsim.view import FOOT_COLOURS
+from bipedsim.view import FOOT_COLOURS, time_axis
 from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, Series, label, steps, study
 
 ROBOT = "biped14"
@@ -141,7 +141,8 @@ def draw(figure: Figure, runs: Runs) -> None:
     heights = "Fig. 12: heights of the right foot after its first impact, epsilon = 0 [mm]"
     label(axes[1], heights, ylim=(-0.3, 0.3))
     label(axes[2], "Fig. 13: normal forces, epsilon = 0 [N]", legend="above")
-    label(axes[3], f"Fig. 14: normal forces, epsilon = {EPSILONS[1]:g} m [N]", "time [s]")
+    label(axes[3], f"Fig. 14: normal forces, epsilon = {EPSILONS[1]:g} m [N]")
+    time_axis(*axes)
 
 
 case = study(measure, checks, draw, (10.0, 10.0))

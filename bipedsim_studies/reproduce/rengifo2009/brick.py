@@ -159,9 +159,10 @@ def draw(figure: Figure, slides: Slides) -> None:
     for force, name in ((mu * np.cos(ANGLE), "mu m g cos a"), (np.sin(ANGLE), "m g sin a")):
         axes[1].axhline(mass * G * force, color=LIMIT_COLOUR, linewidth=0.6)
         axes[1].annotate(name, (DURATION, mass * G * force), xytext=(0, 3), textcoords="offset points", ha="right")
-    label(axes[0], "velocity, v_s dotted", "time [s]", "velocity down the ramp [m/s]", "best")
-    label(axes[1], "friction has no jump", "time [s]", "friction [N]", "best")
-    label(axes[2], "position against the closed form", "time [s]", "|position - closed form| [nm]", "best")
+    label(axes[0], "velocity, v_s dotted", y="velocity down the ramp [m/s]", legend="best", time="time [s]")
+    label(axes[1], "friction has no jump", y="friction [N]", legend="best", time="time [s]")
+    deviation = "|position - closed form| [nm]"
+    label(axes[2], "position against the closed form", y=deviation, legend="best", time="time [s]")
 
 
 case = study(measure, checks, draw, (13.0, 4.0))
