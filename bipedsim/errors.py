@@ -102,6 +102,24 @@ class MeasurementError(ConfigError):
     """Measurements from which a controller cannot start; the next ones may do."""
 
 
+class InvalidCommandError(ConfigError):
+    """A controller returned an invalid command.
+
+    Args:
+        received: Description of the returned value.
+        expected: Description of a valid value; empty if ``received`` implies it.
+
+    Attributes:
+        detail: Both in one sentence.
+    """
+
+    def __init__(self, received: str, expected: str = "") -> None:
+        self.received = received
+        self.expected = expected
+        self.detail = f"{received}; {expected}" if expected else received
+        super().__init__(f"the controller's update returned {self.detail}")
+
+
 class UnknownNameError(ConfigError):
     """A name that no table or model knows.
 

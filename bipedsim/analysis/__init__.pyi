@@ -10,7 +10,9 @@ from .configurations import (
     recorded_configurations as recorded_configurations,
 )
 from .controller import controller_figures as controller_figures, estimate_errors as estimate_errors
+from .controller_stop import ControllerStop as ControllerStop
 from .differences import Difference as Difference, difference_lines as difference_lines, differences as differences
+from .ending import Fall as Fall, FallKind as FallKind, FallReason as FallReason, with_stop as with_stop
 from .fall import OUTCOME as OUTCOME, fall_time as fall_time, has_fallen as has_fallen
 from .feet import (
     creep_rate as creep_rate,
@@ -88,4 +90,4 @@ from .summary_text import (
     summary_lines as summary_lines,
     unit_of as unit_of,
 )
-from .verdict import BRIEF as BRIEF, Verdict as Verdict, with_stop as with_stop
+from .verdict import BRIEF as BRIEF, Verdict as Verdict

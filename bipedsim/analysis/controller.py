@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.analysis.controller_stop import ControllerStop
 from bipedsim.numerics import Array
-from bipedsim.recording import Recording, without_plan
+from bipedsim.recording import Recording, schema, without_plan
 
 
 def controller_figures(recording: Recording) -> dict[str, Any]:
     """Return the metrics of the controller of a run; missing metrics are None.
 
     * gave_up_at_s: time at which the controller was stopped because the robot had fallen or the controller failed;
-      gave_up_why: the reason;
+      gave_up_why, gave_up_kind: the reason, and its kind;
     * base_position_error_m: largest position error of the estimated base. Both positions refer to the first row that
       has both, because the estimate's origin is free. Its drift counts;
     * base_orientation_error_rad: largest angle between the estimated and the true attitude;
@@ -32,7 +33,7 @@ class ControllerFigures:
     """Columns of the recording that are read."""
 
     def __init__(self) -> None:
-        self._gave_up, self._why = float("nan"), ""
+        self._stop: ControllerStop | None = None
         self._first: tuple[Array, Array] | None = None
         self._apart: float | None = None
         self._turned: float | None = None
@@ -40,8 +41,7 @@ class ControllerFigures:
 
     def add(self, rows: Recording) -> None:
         """Process the next rows."""
-        if not np.isfinite(self._gave_up):
-            self._gave_up, self._why = rows.gave_up_at, rows.gave_up_why
+        self._stop = self._stop or ControllerStop.recorded(rows)
         for name, values in without_plan(rows.readouts).items():
             if not np.isnan(values).all():
                 span = self._readouts.setdefault(name, {"min": np.inf, "max": -np.inf})
@@ -59,8 +59,7 @@ class ControllerFigures:
     def figures(self) -> dict[str, Any]:
         """Return the metrics of all rows so far."""
         return {
-            "gave_up_at_s": self._gave_up if np.isfinite(self._gave_up) else None,
-            "gave_up_why": self._why or None,
+            **(dict.fromkeys(schema.STOPPED) if self._stop is None else self._stop.figures()),
             "base_position_error_m": self._apart,
             "base_orientation_error_rad": self._turned,
             "readouts": self._readouts,

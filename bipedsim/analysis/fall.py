@@ -11,13 +11,13 @@ from bipedsim.numerics import Array, Indices, kernel
 from bipedsim.recording import Recording
 
 OUTCOME = (
-    *("fell_at_s", "steps", "distance_m"),
+    *("fell_at_s", "fall_reason", "lies_on", "steps", "distance_m"),
     *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops", "verdict"),
 )
 """The metrics of an outcome.
 
-They tell whether the robot fell, how far it walked, how hard its torques were driven, and which joints were at their
-limits."""
+They tell whether and why the robot fell, how far it walked, how hard its torques were driven, and which joints were at
+their limits."""
 TILT = np.deg2rad(60.0)
 """Tilt of the root body from its attitude at the start beyond which a robot has fallen; yaw does not count [rad]."""
 HEIGHT = 0.5

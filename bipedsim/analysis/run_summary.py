@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bipedsim.analysis.controller import ControllerFigures
+from bipedsim.analysis.controller_stop import ControllerStop
+from bipedsim.analysis.ending import with_stop
 from bipedsim.analysis.fall import OUTCOME
 from bipedsim.analysis.objects import ObjectFigures
 from bipedsim.analysis.plates import RunFigures
-from bipedsim.analysis.verdict import with_stop
 from bipedsim.recording import Recording, schema
 
 _UNCOUNTED = (
@@ -80,5 +81,4 @@ class RunSummary:
             return figures
         # The simulator's statistics do not include the controller's stop, which the recording may show.
         whole = with_statistics(figures, self._statistics)
-        faults = self._statistics.get("faults") or ()
-        return with_stop(whole, whole["gave_up_at_s"], whole["gave_up_why"] or "", faults)
+        return with_stop(whole, ControllerStop.read(whole), self._statistics.get("faults") or ())

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.analysis.controller_stop import ControllerStop
+from bipedsim.recording import schema
+
 UNITS = {"s": "s", "us": "us", "hz": "Hz", "m": "m", "rad": "rad", "N": "N", "Nm": "N.m"}
 """Unit for each suffix of a name, as in ``foot_drift_m``."""
 READOUT_UNITS = {
@@ -39,7 +42,7 @@ _RESOLUTION = {"m": 1e-6, "rad": 1e-6, "s": 1e-6, "N": 1e-3, "Nm": 1e-3}
 """Value below which a difference is rounding error, by suffix of the name."""
 _NO_UNIT = 1e-6
 _IN_WORDS = (
-    *("readouts", "objects", "fell_at_s", "gave_up_at_s", "gave_up_why", "physics", "verdict"),
+    *("readouts", "objects", "fell_at_s", "fall_reason", "lies_on", *schema.STOPPED, "physics", "verdict"),
     *("torque_limited_fraction", "torque_limited", "torque_swings_hz", "joint_stops"),
 )
 """Keys with their own lines at the end."""
@@ -116,20 +119,21 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
         lines.append(_line("joint stops", stops))
     if summary.get("physics"):
         lines.append(_line("physics", physics_text(summary["physics"], summary.get("unresolved_steps") or 0)))
-    if summary.get("gave_up_at_s") is not None:
-        lines.append(_stop_text(summary))
+    stop = ControllerStop.read(summary)
+    if stop is not None:
+        lines.append(_stop_text(stop, summary))
     if summary.get("verdict"):
         lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines
 
 
-def _stop_text(summary: Mapping[str, Any]) -> str:
+def _stop_text(stop: ControllerStop, summary: Mapping[str, Any]) -> str:
     """Describe the stop of the controller: its time, the reason unless the outcome contains it, and the consequence."""
-    at, why, verdict = summary["gave_up_at_s"], summary.get("gave_up_why"), summary.get("verdict")
+    at, has_outcome = stop.at, bool(summary.get("verdict"))
     text = f"controller stopped at t = {at:.3f} s"
-    if why and not (verdict and why in verdict):
-        text += f": {why}"
-    if not verdict:
+    if stop.why and not (has_outcome and stop.explains(summary.get("fell_at_s"))):
+        text += f": {stop.why}"
+    if not has_outcome:
         # The summary is of a part of a run, which may not contain the consequence.
         return text
     # The tolerance is needed because multiples of a time step are not exact in binary.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from bipedsim.analysis.ending import Fall, FallKind, FallReason, outcome_line
 from bipedsim.analysis.fall import OUTCOME, has_fallen
 from bipedsim.analysis.loads import CARRIES
-from bipedsim.analysis.summary_text import length_text, percent
-from bipedsim.control import failed
+from bipedsim.analysis.summary_text import length_text
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim import Simulator
 
@@ -24,7 +24,6 @@ ASTRAY, ASTRAY_SHARE, TURNED = 0.1, 0.05, np.deg2rad(10.0)
 The lateral offset must exceed both limits."""
 LIES = 0.01
 """Share of the weight above which a body that carries it is named as a body on which the robot lies."""
-_LIES = "; lies on "
 BRIEF = 0.05
 """Minimum duration of a condition [s]; friction at its limit in the tick of a touchdown is none."""
 # A condition that is absent for less than GAP [s] continues. A condition that lasted BRIEF can be the reason of a fall
@@ -36,8 +35,6 @@ EDGE, AT_LIMIT = 1e-3, 0.999
 HELD, AT_STOP = 0.1, 1e-6
 # A torque swings if it exceeded this share of its limit on one side, and then on the other. Sensor noise is smaller.
 SWING = 0.5
-# The outcome mentions a joint at its torque limit in this share of the ticks, or with this many swings per second.
-OFTEN_LIMITED, OFTEN_TURNED = 0.1, 50.0
 
 
 class _OutcomeArrays(NamedTuple):
@@ -238,7 +235,7 @@ class Verdict:
 
     def __init__(self, sim: Simulator, under: Sequence[str] = ()) -> None:
         self._sim = sim
-        self._faults_text = _faults_text(under)
+        self._under = tuple(under)
         self._robot = robot = sim.robot
         # A fixed robot cannot fall, and a body without drives has no posture to fall from.
         self._judged = judged = robot.free_flyer and robot.nu > 0
@@ -295,18 +292,20 @@ class Verdict:
         return float(self._arrays.fell[0]) if np.isfinite(self._arrays.fell[0]) else None
 
     @property
-    def reason(self) -> str:
-        """Reason of the fall and its begin: of the conditions that lasted until the fall, the first one; or empty."""
+    def reason(self) -> FallReason | None:
+        """Reason of the fall and its begin: of the conditions that lasted until the fall, the first one; or None."""
         w, robot = self._arrays, self._robot
-        names = [f"{joint} at its torque limit" for joint in robot.joint_names]
-        names += [f"{joint} at its joint limit" for joint in robot.joint_names]
-        names += [f"{sole.name} foot slipping" for sole in robot.soles]
-        names += ["tipping over the edge of what it stands on", "no commands"]
+        # The order is that of the conditions in the arrays.
+        conditions = [(FallKind.TORQUE_LIMIT, joint) for joint in robot.joint_names]
+        conditions += [(FallKind.JOINT_LIMIT, joint) for joint in robot.joint_names]
+        conditions += [(FallKind.SLIP, sole.name) for sole in robot.soles]
+        conditions += [(FallKind.TIPPING, ""), (FallKind.NO_COMMANDS, "")]
         eligible = np.flatnonzero((w.last - w.since >= BRIEF) & (w.last >= w.fell[0] - RECENT))
         if not len(eligible):
-            return ""
+            return None
         first = eligible[np.argmin(w.since[eligible])]
-        return f"{names[first]} from {w.since[first]:.1f} s"
+        kind, part = conditions[first]
+        return FallReason(kind, part, float(w.since[first]))
 
     @property
     def lies_on(self) -> list[str]:
@@ -320,21 +319,25 @@ class Verdict:
         return [links.get(j, sim.plant.model.names[j]) for j in order]
 
     def figures(self, until: float | None = None) -> dict[str, Any]:
-        """Return :data:`OUTCOME`, whose last value is the line; unknown values are None.
+        """Return the metrics :data:`OUTCOME`, whose last value is the line; unknown values are None.
 
         Args:
             until: End of the period described [s]; by default now. An interrupted tick has no row in the recording.
         """
         w = self._arrays
         walked = float(w.way[0] + np.hypot(*(w.now - w.way[1:])))
-        walk = (int(w.counts[0]), walked) if self._judged else (None, None)
-        line = self._line(walked, (self._sim.t if until is None else until) - self._began)
-        limited, turned = self._torque_figures()
-        torques = (w.ticks[1] / max(w.ticks[0], 1), limited, turned) if self._robot.nu else (None, None, None)
-        # A joint that is the reason of the fall is already named.
-        named = "at its torque limit" in line
-        line += _torque_text({} if named else limited, turned) + self._faults_text
-        return dict(zip(OUTCOME, (self.fell_at, *walk, *torques, self._stop_figures(), line), strict=True))
+        fall = None if self.fell_at is None else Fall(self.fell_at, self.reason, tuple(self.lies_on))
+        values = dict.fromkeys(OUTCOME) | ({} if fall is None else fall.figures())
+        if self._judged:
+            values |= {"steps": int(w.counts[0]), "distance_m": walked}
+        if self._robot.nu:
+            limited, turned = self._torque_figures()
+            share = w.ticks[1] / max(w.ticks[0], 1)
+            values |= {"torque_limited_fraction": share, "torque_limited": limited, "torque_swings_hz": turned}
+        t = (self._sim.t if until is None else until) - self._began
+        text = self._text(walked, t) if fall is None else fall.text(fall.reason)
+        line = outcome_line(text, fall, values, self._under)
+        return values | {"joint_stops": self._stop_figures(), "verdict": line}
 
     def _torque_figures(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the share of ticks of each joint at its torque limit, and the frequency of its swings [1/s].
@@ -364,12 +367,10 @@ class Verdict:
         order = sorted(stops, key=lambda name: -abs(stops[name]["torque_Nm"]))
         return {name: {key: float(value) for key, value in stops[name].items()} for name in order}
 
-    def _line(self, walked: float, t: float) -> str:
+    def _text(self, walked: float, t: float) -> str:
+        """Describe a run of ``t`` [s] without a fall, in which the robot walked ``walked`` [m]."""
         if not self._judged:
             return f"ran {length_text(t)}; nothing that could fall"
-        if self.fell_at is not None:
-            text = f"fell at {self.fell_at:.1f} s" + (f": {self.reason}" if self.reason else "")
-            return text + (f"{_LIES}{', '.join(self.lies_on)}" if self.lies_on else "")
         w = self._arrays
         steps, jumps = int(w.counts[0]), int(w.counts[1])
         held = self._sim.gantry is not None and self._sim.gantry.holds
@@ -403,43 +404,6 @@ class Verdict:
         if abs(turned) >= TURNED:
             text += f", facing {np.rad2deg(abs(turned)):.0f} degrees {_side(turned)}"
         return text
-
-
-def with_stop(outcome: Mapping[str, Any], at: float | None, why: str, under: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the metrics of an outcome, and add the stop of the controller to its line if it is relevant.
-
-    Args:
-        outcome: :meth:`Verdict.figures`.
-        at, why: ``fell_at`` and ``reason`` of the :class:`~bipedsim.control.Guard`.
-        under: Descriptions of injected faults.
-    """
-    fell_at = outcome.get("fell_at_s")
-    if at is None or not outcome.get("verdict") or (fell_at is not None and not (failed(why) and at <= fell_at)):
-        return dict(outcome)
-    stop = f"the controller was stopped at t = {at:.3f} s{f': {why}' if why else ''}"
-    if fell_at is None:
-        return {**outcome, "verdict": f"{outcome['verdict']}, but {stop}"}
-    # The joints were damped after the stop, so conditions of that time are no reason of the fall.
-    _, lies, bodies = str(outcome["verdict"]).removesuffix(_faults_text(under)).partition(_LIES)
-    return {**outcome, "verdict": f"fell at {fell_at:.1f} s: {stop}{lies}{bodies}{_faults_text(under)}"}
-
-
-def _torque_text(limited: Mapping[str, float], turned: Mapping[str, float]) -> str:
-    """Describe torques that were often at their limits, and torques that chatter."""
-    text = ""
-    often = [joint for joint, share in limited.items() if share >= OFTEN_LIMITED]
-    if often:
-        more = f" ({len(often) - 1} more {'joints' if len(often) > 2 else 'joint'})" if len(often) > 1 else ""
-        text = f"; {often[0]} at its torque limit in {percent(limited[often[0]])} of ticks{more}"
-    joint, rate = next(iter(turned.items()), ("", 0.0))
-    if rate >= OFTEN_TURNED:
-        text += " and" if often[:1] == [joint] else f"; {joint}"
-        text += f" driven from side to side {rate:.0f} times a second"
-    return text
-
-
-def _faults_text(faults: Sequence[str]) -> str:
-    return f", under {'; '.join(faults)}" if faults else ""
 
 
 def _side(value: float) -> str:

@@ -178,11 +178,12 @@ def fell_or_stopped(summary: Mapping[str, Any]) -> bool:
 
 def code_of(summary: Mapping[str, Any], fail_on_fall: bool) -> int:
     """Return the exit code of a run from the state of robot and controller; a non-finite torque is a failure."""
-    from bipedsim.control import failed
+    from bipedsim.analysis import ControllerStop
 
     if fail_on_fall and fell_or_stopped(summary):
         return EXIT_FELL
-    return EXIT_FAILED if failed(summary.get("gave_up_why") or "") else EXIT_OK
+    stop = ControllerStop.read(summary)
+    return EXIT_FAILED if stop is not None and stop.failed else EXIT_OK
 
 
 def run_config(args: argparse.Namespace, without: Collection[str] = ()) -> RunConfig:

@@ -8,7 +8,7 @@ from .controllers import (
     robot_params as robot_params,
 )
 from .loads import RELIEVED as RELIEVED
-from .monitor import FALL_TILT as FALL_TILT, Guard as Guard, failed as failed, joint_damping as joint_damping
+from .monitor import FALL_TILT as FALL_TILT, Guard as Guard, joint_damping as joint_damping
 from .raised import (
     ControllerError as ControllerError,
     controller_traceback as controller_traceback,
@@ -16,3 +16,4 @@ from .raised import (
     raised_line as raised_line,
     raising_controller as raising_controller,
 )
+from .stop import StopKind as StopKind, StopReason as StopReason

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, InvalidCommandError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.sim import Command, Observation
@@ -78,37 +78,32 @@ def refuse_loops(robot: Robot, controller: str) -> None:
         )
 
 
-RETURNED = "the controller's update returned "
-"""First words of the messages of :func:`checked` about an invalid command."""
-
-
 def checked(command: Any, observation: Observation) -> Command:
     """Return the value of a controller's ``update`` if it is a valid command for the robot's joints.
 
     Raises:
-        ConfigError: The value is no :class:`Command`, an array does not have one value per joint, a stiffness has no
-            position, or a gain is negative.
+        InvalidCommandError: The value is no :class:`Command`, an array does not have one value per joint, a stiffness
+            has no position, or a gain is negative.
     """
     shape = observation.joint_position.shape
     tau_joint = command.tau_joint if isinstance(command, Command) else None
     if not isinstance(tau_joint, np.ndarray) or tau_joint.shape != shape:
         received = f"tau_joint of shape {np.shape(tau_joint)}" if tau_joint is not None else type(command).__name__
-        raise ConfigError(
-            f"{RETURNED}{received}; it must return Command(tau_joint), shape {shape}, zeros where "
-            "only an impedance is wanted"
+        raise InvalidCommandError(
+            received, f"it must return Command(tau_joint), shape {shape}, zeros where only an impedance is wanted"
         )
     assert isinstance(command, Command)
     if command.closes_loop:
         for name in ("position", "velocity", "stiffness", "damping"):
             values = getattr(command, name)
             if values is not None and (not isinstance(values, np.ndarray) or values.shape != shape):
-                raise ConfigError(
-                    f"{RETURNED}a {name} of shape {np.shape(values)}; it must be None or an array of shape {shape}"
+                raise InvalidCommandError(
+                    f"a {name} of shape {np.shape(values)}", f"it must be None or an array of shape {shape}"
                 )
             if values is not None and name in ("stiffness", "damping") and (values < 0.0).any():
-                raise ConfigError(f"{RETURNED}a {name} of {values.min():g}; it is at least 0")
+                raise InvalidCommandError(f"a {name} of {values.min():g}", "it is at least 0")
         if command.stiffness is not None and command.position is None:
-            raise ConfigError(f"{RETURNED}a stiffness, and no position that it is about")
+            raise InvalidCommandError("a stiffness, and no position that it is about")
     return command
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.control.base import RETURNED, Controller, Estimate, checked
-from bipedsim.errors import ConfigError
+from bipedsim.control.base import Controller, Estimate, checked
+from bipedsim.control.stop import StopKind, StopReason
+from bipedsim.errors import ConfigError, InvalidCommandError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array, is_finite
 from bipedsim.sim import Command, Observation
@@ -22,13 +23,8 @@ FALL_TILT = 1.0
 """Default tilt [rad] at which a robot has fallen: of the IMU, from its attitude in the standing posture."""
 
 
-_NOT_FINITE = {name: f"its {name} of " for name in ("torque", "position", "velocity", "stiffness", "damping")}
-_RAISED, _RETURNED = "its update raised ", "its update returned "
-
-
-def failed(reason: str) -> bool:
-    """Return whether a :class:`Guard` stopped a controller because of an error in it, rather than a fall."""
-    return reason.startswith((*_NOT_FINITE.values(), _RAISED, _RETURNED))
+_VALUES = {"torque": "tau_joint"} | {name: name for name in ("position", "velocity", "stiffness", "damping")}
+"""Words for the values of a command, and their attributes."""
 
 
 def joint_damping(robot: Robot) -> Array:
@@ -61,7 +57,7 @@ class Guard:
         set_footsteps: The controller's method, or None.
         has_estimate: Whether the controller estimates the state of the robot.
         fresh: Whether the last command is new, and not repeated from an earlier tick.
-        reason: Why the robot counts as fallen; empty before a fall. :func:`failed` tells errors from falls.
+        reason: Why the robot counts as fallen; None before a fall. Its kind tells errors from falls.
         fell_at: Time stamp of the observation in which the fall was detected [s], or None.
     """
 
@@ -87,7 +83,7 @@ class Guard:
         self._asked_at = -np.inf
         self._held = self._damped
         self.fresh = True
-        self.reason = ""
+        self.reason: StopReason | None = None
         self.fell_at: float | None = None
         self._velocity: tuple[float, float, float] | None = None
 
@@ -118,7 +114,7 @@ class Guard:
 
     def reset(self, observation: Observation) -> None:
         """Clear a fall and reset the controller."""
-        self.reason, self.fell_at, self._velocity = "", None, None
+        self.reason, self.fell_at, self._velocity = None, None, None
         self._wait, self._asked_at = 0, -np.inf
         self._controller.reset(observation)
 
@@ -135,7 +131,7 @@ class Guard:
         controller propagates to the caller, and the guard damps the joints from then on.
 
         Raises:
-            ConfigError: The controller returned an invalid command.
+            InvalidCommandError: The controller returned an invalid command.
         """
         self.fresh = self._due(observation.t)
         if self.fell_at is None:
@@ -146,7 +142,7 @@ class Guard:
                 self.fell_at, self.reason = observation.t, _reason(error)
                 raise
             self.reason = self._fault(observation, self._held)
-            if not self.reason:
+            if self.reason is None:
                 return self._held
             self.fell_at = observation.t
             self.fresh = True
@@ -171,29 +167,29 @@ class Guard:
         self._wait = ((wait % every or every) if due else wait) - 1
         return due
 
-    def _fault(self, observation: Observation, command: Command) -> str:
-        """Return why the robot counts as fallen, or an empty string."""
+    def _fault(self, observation: Observation, command: Command) -> StopReason | None:
+        """Return why the robot counts as fallen, or None."""
         tau = command.tau_joint
         if command.closes_loop or not is_finite(tau):
-            for name in _NOT_FINITE:
-                values = tau if name == "torque" else getattr(command, name)
+            for name, attribute in _VALUES.items():
+                values = getattr(command, attribute)
                 if values is not None and not np.isfinite(values).all():
                     j = int(np.argmin(np.isfinite(values)))
-                    return f"{_NOT_FINITE[name]}{self._joint_names[j]} is {values[j]}"
+                    return StopReason(StopKind.NOT_FINITE, f"{name} of {self._joint_names[j]} is {values[j]}")
         cosine = _upward(observation.imu_orientation, self._upright)
         if cosine < self._least_cosine:
-            return f"the IMU is tilted by {np.degrees(np.arccos(max(cosine, -1.0))):.0f} degrees"
+            return StopReason(StopKind.TILTED, f"{np.degrees(np.arccos(max(cosine, -1.0))):.0f}")
         if self._gives_up and self._controller.fallen:
-            return "the controller has given up"
-        return ""
+            return StopReason(StopKind.GAVE_UP)
+        return None
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception) -> StopReason:
     """Return why a controller stopped after its update raised an error or returned an invalid command."""
+    if isinstance(error, InvalidCommandError):
+        return StopReason(StopKind.RETURNED, error.detail)
     message = str(error).strip().partition("\n")[0]
-    if isinstance(error, ConfigError) and message.startswith(RETURNED):
-        return _RETURNED + message.removeprefix(RETURNED)
-    return f"{_RAISED}{type(error).__name__}{f': {message}' if message else ''}"
+    return StopReason(StopKind.RAISED, f"{type(error).__name__}{f': {message}' if message else ''}")
 
 
 def _decimation_of(controller: Controller) -> int:

@@ -57,6 +57,7 @@ class Recording(RecordedColumns):
         gave_up_at: Time at which the controller was stopped after a fall or a failure [s]; NaN if it was not stopped.
         gave_up_why: Reason for the stop. Empty if the controller was not stopped or the reason is unknown, as in a bag
             without /diagnostics.
+        gave_up_kind: Kind of this reason, a value of :class:`bipedsim.control.StopKind`; None if it is unknown.
         pushes: Begin and end of every planned push [s]; empty if unknown, as in a bag.
         notes: Remarks for the reader, for example that a bag is truncated and how much was recovered.
         about: Known labels of the run: ``scenario``, ``controller``, ``contact_model``, ``ground``. For a bag also
@@ -78,6 +79,7 @@ class Recording(RecordedColumns):
     force_plates: dict[str, PlateSignals] = field(default_factory=dict)
     gave_up_at: float = float("nan")
     gave_up_why: str = ""
+    gave_up_kind: str | None = None
     pushes: tuple[tuple[float, float], ...] = ()
     notes: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
@@ -210,6 +212,7 @@ class Recording(RecordedColumns):
             **({"force_plates": plates} if plates else {}),
             "gave_up_at": self.gave_up_at if np.isfinite(self.gave_up_at) else None,
             "gave_up_why": self.gave_up_why,
+            "gave_up_kind": self.gave_up_kind,
             "pushes": self.pushes,
             "notes": self.notes,
             "about": dict(self.about),
@@ -450,8 +453,8 @@ def joined(parts: Sequence[Recording]) -> Recording:
         feet = [foot for foot in parts[-1].vertex_forces if all(foot in part.vertex_forces for part in parts)]
         values["vertex_forces"] = {foot: np.concatenate([part.vertex_forces[foot] for part in parts]) for foot in feet}
         values["force_plates"] = joined_signals([part.force_plates for part in parts])
-        stops = [(part.gave_up_at, part.gave_up_why) for part in parts if np.isfinite(part.gave_up_at)]
-        values["gave_up_at"], values["gave_up_why"] = stops[0] if stops else (float("nan"), "")
+        stopped = next((part for part in parts if np.isfinite(part.gave_up_at)), parts[-1])
+        values |= {name: getattr(stopped, name) for name in ("gave_up_at", "gave_up_why", "gave_up_kind")}
     return Recording(**values)
 
 
@@ -613,6 +616,8 @@ def _fill(run: Recording, header: Mapping[str, Any], arrays: Mapping[str, Array]
     run.force_plates = from_arrays(header.get("force_plates", ()), arrays)
     run.gave_up_at = _or_nan(header.get("gave_up_at"))
     run.gave_up_why = str(header.get("gave_up_why", ""))
+    # Older runs do not contain the kind.
+    run.gave_up_kind = header.get("gave_up_kind")
     run.notes = tuple(header["notes"])
     # Older runs have no pushes in the header.
     run.pushes = tuple((float(start), float(end)) for start, end in header.get("pushes", ()))

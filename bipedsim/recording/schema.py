@@ -39,9 +39,9 @@ GROUND_TRUTH = "/ground_truth/odom"
 ODOMETRY = "/odom"
 FALLEN = "/fallen"
 DIAGNOSTICS = "/diagnostics"
-STOPPED = ("gave_up_at_s", "gave_up_why")
+STOPPED = ("gave_up_at_s", "gave_up_why", "gave_up_kind")
 """Keys in summaries and /diagnostics: the time at which :class:`~bipedsim.control.Guard` stopped its controller [s],
-and the reason."""
+the reason, and its kind as a value of :class:`~bipedsim.control.StopKind`."""
 APPLIED = "/sim_node/command"
 SETPOINTS = "/sim_node/setpoint"
 RUN = "/sim_node/run"

@@ -14,7 +14,15 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from tqdm import tqdm
 
-from bipedsim.analysis import controller_figures, object_figures, sole_depth, sole_drift, summary, with_stop
+from bipedsim.analysis import (
+    ControllerStop,
+    controller_figures,
+    object_figures,
+    sole_depth,
+    sole_drift,
+    summary,
+    with_stop,
+)
 from bipedsim.config import RunConfig, check, without_prefix
 from bipedsim.contact import contact_params
 from bipedsim.control import Controller, Guard, controller_params, make_controller
@@ -360,8 +368,9 @@ def _result(
     recording.about = _about(settings)
     recording.run = {**run.described, "settings": _plain(asdict(settings))}
     recording.pushes = prepared.scenario.push_times
-    if run.guard.fell_at is not None:
-        recording.gave_up_at, recording.gave_up_why = run.guard.fell_at, run.guard.reason
+    stop = ControllerStop.of(run.guard)
+    if stop is not None:
+        stop.note(recording)
     duration = len(recording) * prepared.control_dt
     faults = [str(fault) for fault in prepared.faults]
     counted = {
@@ -387,7 +396,7 @@ def _result(
     # The rows alone do not contain these statistics. The speed of the machine is not a property of the run.
     statistics = {"robot": robot.name, "ticks": len(recording), **counted, **exact, **physical, **outcome}
     recording.statistics = _plain({name: statistics[name] for name in statistics if name != "real_time_factor"})
-    ending = with_stop(outcome, run.guard.fell_at, run.guard.reason, faults)
+    ending = with_stop(outcome, stop, faults)
     figures = {"robot": robot.name, **summary(recording, settle=SETTLE), **counted, **exact}
     return recording, {**figures, **physical, **controller_figures(recording), **object_figures(recording), **ending}
 

@@ -284,10 +284,9 @@ def _is_ready(child: Child, output: _Output) -> bool:
 def _with_cause(statistics: dict[str, Any], stop: Mapping[str, Any], failed: str) -> dict[str, Any]:
     """Add to sim_node's statistics why the controller stopped, or which node failed."""
     if statistics and stop:
-        from bipedsim.analysis import with_stop
+        from bipedsim.analysis import ControllerStop, with_stop
 
-        judged = with_stop(statistics, stop["gave_up_at_s"], stop["gave_up_why"], statistics.get("faults") or ())
-        return {**judged, **stop}
+        return {**with_stop(statistics, ControllerStop.read(stop), statistics.get("faults") or ()), **stop}
     if failed and statistics.get("verdict"):
         return {**statistics, "verdict": f"{statistics['verdict']}, but {failed}"}
     return statistics

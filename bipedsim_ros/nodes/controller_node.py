@@ -21,13 +21,12 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
-from bipedsim.analysis import in_words
+from bipedsim.analysis import ControllerStop, in_words
 from bipedsim.config import RunConfig, like, param
-from bipedsim.control import FALL_TILT, Guard, construct, failed, find_controller, robot_params
+from bipedsim.control import FALL_TILT, Guard, construct, find_controller, robot_params
 from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices, announced, is_finite
-from bipedsim.recording import schema
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
     NS_PER_S,
@@ -271,10 +270,10 @@ class ControllerNode:
                     self._background.submit(self._report)
         except Exception as error:
             # An exception of the controller ends the node. It is reported to the bag and to the parent process first.
-            if self._guard.fallen:
-                self._node.get_logger().error(f"{self._stop_text}; no more commands come")
+            if (stop := ControllerStop.of(self._guard)) is not None:
+                self._node.get_logger().error(f"{_stop_text(stop)}; no more commands come")
                 self._outputs.publish(self._reader.t_ns)
-                self._report_stop()
+                self._report_stop(stop)
                 self._write_stop()
                 if isinstance(error, ConfigError):
                     # The error has been reported completely.
@@ -292,10 +291,11 @@ class ControllerNode:
 
     def _write_stop(self) -> int:
         """Write a stop of the controller to the statistics file for the parent process; return the exit code."""
-        if self._params.stats_file and self._guard.fallen:
+        stop = ControllerStop.of(self._guard)
+        if self._params.stats_file and stop is not None:
             path = Path(self._params.stats_file)
             try:
-                write_json(path, self._stop_values)
+                write_json(path, stop.figures())
             except OSError as error:
                 reason = error.strerror or error
                 self._node.get_logger().error(f"stats_file = {str(path)!r} cannot be written: {reason}")
@@ -427,23 +427,9 @@ class ControllerNode:
             if self._guard.fresh or not command.closes_loop:
                 self._commands.publish(self._command)
             self._outputs.publish(now)
-        if was_running and self._guard.fallen:
-            self._report_stop()
-            self._node.get_logger().error(f"{self._stop_text}; the joints are damped until a reset")
-
-    @property
-    def _stop_text(self) -> str:
-        return f"{self._ended} at t = {self._guard.fell_at:.3f} s: {self._guard.reason}"
-
-    @property
-    def _stop_values(self) -> dict[str, Any]:
-        """Time and reason of the controller's stop, in the form that summaries use."""
-        return dict(zip(schema.STOPPED, (self._guard.fell_at, self._guard.reason), strict=True))
-
-    @property
-    def _ended(self) -> str:
-        """'stopped' if the controller failed, 'fallen' if the robot fell; after a failure the robot may still stand."""
-        return "stopped" if failed(self._guard.reason) else "fallen"
+        if was_running and (stop := ControllerStop.of(self._guard)) is not None:
+            self._report_stop(stop)
+            self._node.get_logger().error(f"{_stop_text(stop)}; the joints are damped until a reset")
 
     def _check_period(self, period: float) -> None:
         self._period_checked = True
@@ -528,14 +514,14 @@ class ControllerNode:
             level, message = DiagnosticStatus.STALE, "joint states have stopped"
         if not self._updates:
             level, message = DiagnosticStatus.STALE, "waiting for joint states, sensors, or someone who takes commands"
-        if self._guard.fallen:
-            self._report_stop()
+        if (stop := ControllerStop.of(self._guard)) is not None:
+            self._report_stop(stop)
         else:
             self._publish_status(level, message, {})
 
-    def _report_stop(self) -> None:
+    def _report_stop(self, stop: ControllerStop) -> None:
         """Report on /diagnostics that the controller is stopped, immediately, because a reset may follow at once."""
-        self._publish_status(DiagnosticStatus.ERROR, f"{self._ended}: {self._guard.reason}", self._stop_values)
+        self._publish_status(DiagnosticStatus.ERROR, f"{_ended(stop)}: {stop.why}", stop.figures())
 
     def _publish_status(self, level: bytes, message: str, more: Mapping[str, Any]) -> None:
         values = {
@@ -547,6 +533,15 @@ class ControllerNode:
         }
         name, robot = topics.CONTROLLER_STATUS, self._params.robot
         publish_status(self._node, self._diagnostics, name, level, message, values, robot)
+
+
+def _ended(stop: ControllerStop) -> str:
+    """Return 'stopped' if the controller failed, 'fallen' if the robot fell; a robot may stand after a failure."""
+    return "stopped" if stop.failed else "fallen"
+
+
+def _stop_text(stop: ControllerStop) -> str:
+    return f"{_ended(stop)} at t = {stop.at:.3f} s: {stop.why}"
 
 
 def main(args: Sequence[str] | None = None) -> int:

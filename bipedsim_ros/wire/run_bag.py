@@ -285,7 +285,7 @@ def _run_information(r: Recording) -> Iterator[_TopicMessages]:
 
 def _stop(r: Recording, stamp: Integers) -> _TopicMessages:
     """Return the diagnostics that the controller's node publishes when it stops."""
-    values = zip(names.STOPPED, (str(r.gave_up_at), r.gave_up_why), strict=True)
+    values = zip(names.STOPPED, (str(r.gave_up_at), r.gave_up_why, r.gave_up_kind or ""), strict=True)
     pairs = [blank("diagnostic_msgs/msg/KeyValue", {"key": key, "value": value}) for key, value in values]
     fields = {"level": 2, "name": topics.CONTROLLER_STATUS, "message": f"stopped: {r.gave_up_why}", "values": pairs}
     row, status = topics.DIAGNOSTICS, blank("diagnostic_msgs/msg/DiagnosticStatus", fields)

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import bipedsim
+from bipedsim.analysis import ControllerStop
 from bipedsim.config import together
-from bipedsim.control import failed, raised_line
+from bipedsim.control import raised_line
 from bipedsim.errors import BipedSimError, ConfigError, DivergenceError, UnknownNameError
 from bipedsim.runs import run
 from bipedsim_studies.study.config import Trial
@@ -103,13 +104,14 @@ def _once(trial: Trial, bisected_value: float | None) -> dict[str, Any]:
     prepared = trial.prepare(bisected_value)
     recording, summary = run(prepared)
     figures = {**dict(_flat(summary)), **motion_figures(recording, prepared.scenario.velocity)}
-    why = summary["gave_up_why"] or ""
-    if failed(why):
+    stop = ControllerStop.read(summary)
+    why = "" if stop is None else stop.why
+    if stop is not None and stop.failed:
         outcome = ERROR
     elif summary["fell_at_s"] is not None:
         outcome, why = FELL, summary["verdict"]
     else:
-        outcome = STOPPED if summary["gave_up_at_s"] is not None else STOOD
+        outcome = STOOD if stop is None else STOPPED
     success = outcome == STOOD
     for name, limits in trial.success.items():
         if name not in figures:

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bipedsim.analysis.controller_stop import ControllerStop
+from bipedsim.analysis.ending import Fall, FallKind, FallReason, outcome_line, with_stop
 from bipedsim.analysis.summary_text import missed_share, silence_text, summary_lines, unit_of
-from bipedsim.analysis.verdict import with_stop
 from bipedsim.cli.main import main
 from bipedsim.config import to_json
+from bipedsim.control.stop import StopKind
 from bipedsim.errors import EXIT_FAILED, EXIT_FELL
 
 SUMMARY = {
@@ -96,18 +98,20 @@ def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The damped joints keep biped14 on its feet for a while, and let talos fall."""
-    why = "stopped at t = 0.000 s: its torque of"
     run = ["run", "--controller", "user_controllers:NotFinite", "--output", str(tmp_path / "run.npz")]
     assert main([*run, "--duration", "0.3"]) == EXIT_FAILED
     printed = capsys.readouterr().out
     assert "controller stopped at t = 0.000 s; from then on the joints were damped" in printed
     assert "did not fall, but the controller was stopped at t = 0.000 s: its torque of l_hip_yaw is nan" in printed
     assert main(["summary", str(tmp_path / "run.npz"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["gave_up_why"] == "its torque of l_hip_yaw is nan"
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["gave_up_why"], summary["gave_up_kind"]) == ("its torque of l_hip_yaw is nan", "not_finite")
     assert main([*run, "--duration", "3", "--robot", "talos", "--fail-on-fall", "--json"]) == EXIT_FELL
     fallen = json.loads(capsys.readouterr().out)
-    assert (fallen["gave_up_at_s"], fallen["gave_up_why"]) == (0.0, "its torque of leg_left_1_joint is nan")
-    assert f"s: the controller was {why} leg_left_1_joint is nan" in fallen["verdict"]
+    stop, fall = ControllerStop.read(fallen), Fall.read(fallen)
+    assert stop == ControllerStop(0.0, "its torque of leg_left_1_joint is nan", StopKind.NOT_FINITE)
+    assert fall is not None
+    assert fallen["verdict"].startswith(fall.text(stop))
 
 
 @pytest.mark.parametrize(
@@ -134,12 +138,28 @@ def test_what_followed_a_stop_is_told_as_it_was(summary: dict[str, object], foll
 
 
 def test_a_stop_for_a_fall_is_not_the_reason_of_the_fall() -> None:
-    fell = {"fell_at_s": 2.5, "verdict": "fell at 2.5 s: no commands from 1.5 s"}
-    assert with_stop(fell, 2.25, "the IMU is tilted by 60 degrees") == fell
-    assert with_stop(fell, 2.75, "its torque of knee is nan") == fell
-    assert with_stop(fell, None, "") == fell
-    stopped = with_stop(fell, 2.25, "its torque of knee is nan", ["imu lost"])
-    assert stopped["verdict"].endswith("s: its torque of knee is nan, under imu lost")
+    reason = FallReason(FallKind.NO_COMMANDS, "", 1.5)
+    fall = Fall(2.5, reason, ("head",))
+    fell = {**fall.figures(), "verdict": fall.text(reason)}
+    assert Fall.read(json.loads(json.dumps(fell))) == fall
+    for stop in (
+        None,
+        ControllerStop(2.25, "the IMU is tilted by 60 degrees", StopKind.TILTED),
+        ControllerStop(2.75, "its torque of knee is nan", StopKind.NOT_FINITE),
+        # The words alone decide nothing, as in a recording without the kind.
+        ControllerStop(2.25, "its torque of knee is nan"),
+    ):
+        assert with_stop(fell, stop) == fell
+    failed = ControllerStop(2.25, "anything", StopKind.NOT_FINITE)
+    assert with_stop(fell, failed, ["imu lost"]) == {**fell, "verdict": f"{fall.text(failed)}, under imu lost"}
+
+
+def test_a_joint_that_is_the_reason_of_a_fall_is_named_once() -> None:
+    torques = {"torque_limited": {"l_knee": 0.5}, "torque_swings_hz": {}}
+    for kind, names in ((FallKind.TORQUE_LIMIT, 1), (FallKind.JOINT_LIMIT, 2)):
+        reason = FallReason(kind, "l_knee", 1.0)
+        fall = Fall(2.0, reason)
+        assert outcome_line(fall.text(reason), fall, torques, ()).count("l_knee") == names
 
 
 def test_unresolved_steps_are_explained_where_there_are_some() -> None:

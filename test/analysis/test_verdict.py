@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from physics_support import special_robot, standing_torque
 from scipy.spatial.transform import Rotation
 
+from bipedsim.analysis.ending import Fall, FallKind, FallReason
 from bipedsim.analysis.fall import fall_time
 from bipedsim.analysis.summary_text import summary_lines
 from bipedsim.analysis.verdict import Verdict
@@ -76,12 +78,20 @@ def test_who_leaves_the_way_ahead_is_told_where_it_ended(tmp_path: Path, turn: f
     assert float(match[3]) == pytest.approx(abs(degrees), abs=1.0)
 
 
+def reason_of(figures: Mapping[str, Any]) -> FallReason:
+    """Return the reason of the fall in an outcome."""
+    fall = Fall.read(figures)
+    assert fall is not None
+    assert fall.reason is not None
+    return fall.reason
+
+
 def test_a_fall_is_that_of_the_recording_and_has_a_reason() -> None:
     recording, summary = run(RunConfig(scenario="toe_fall", duration=6.0))
     fell = fall_time(recording, load_robot("biped14"))
     assert fell is not None
     assert summary["fell_at_s"] == pytest.approx(fell, abs=2e-3)
-    assert summary["verdict"].startswith(f"fell at {fell:.1f} s: tipping over the edge")
+    assert reason_of(summary).kind is FallKind.TIPPING
 
 
 @pytest.mark.long
@@ -98,7 +108,7 @@ def test_a_joint_at_its_limit_and_commands_that_stay_away_are_reasons() -> None:
     verdict = Verdict(sim)
     weak = standing_torque(robot)
     knee = robot.joint_names.index("l_knee")
-    for idle, reason in ((True, "no commands from 0.0 s"), (False, "l_knee at its torque limit from 0.0 s")):
+    for idle, kind, part in ((True, FallKind.NO_COMMANDS, ""), (False, FallKind.TORQUE_LIMIT, "l_knee")):
         sim.reset()
         verdict.restart()
         torque = np.zeros(robot.nu) if idle else weak.copy()
@@ -106,8 +116,10 @@ def test_a_joint_at_its_limit_and_commands_that_stay_away_are_reasons() -> None:
         while verdict.fell_at is None and sim.t < 3.0:
             sim.step(torque)
             verdict.tick(idle)
-        assert verdict.reason == reason
-        assert verdict.figures()["verdict"] == f"fell at {verdict.fell_at:.1f} s: {reason}"
+        assert verdict.reason == FallReason(kind, part, sim.control_dt)
+        figures = verdict.figures()
+        assert Fall.read(figures) == Fall(verdict.fell_at, verdict.reason)
+        assert figures["verdict"] == f"fell at {verdict.fell_at:.1f} s: {verdict.reason}"
     # What was seen is forgotten whole.
     sim.reset()
     verdict.restart()
@@ -127,7 +139,9 @@ def test_a_joint_at_its_stop_is_a_reason(stops: bool) -> None:
     while verdict.fell_at is None and sim.t < 3.0:
         sim.step(torque)
         verdict.tick()
-    assert verdict.reason == "l_ankle_pitch at its joint limit from 0.1 s"
+    assert verdict.reason is not None
+    assert (verdict.reason.kind, verdict.reason.part) == (FallKind.JOINT_LIMIT, "l_ankle_pitch")
+    assert verdict.reason.since == pytest.approx(0.1, abs=0.05)
 
 
 def test_a_verdict_that_begins_again_is_a_new_one() -> None:
@@ -148,13 +162,15 @@ def test_a_verdict_that_begins_again_is_a_new_one() -> None:
             verdict.tick(idle)
         return verdict.figures()
 
-    assert str(fall(used, 0.0, 0.0)["verdict"]).endswith("no commands from 0.0 s")
+    # The first tick has a command.
+    assert reason_of(fall(used, 0.0, 0.0)) == FallReason(FallKind.NO_COMMANDS, "", 2.0 * sim.control_dt)
     landed = fall(used, 0.1, 0.0)
     assert landed == fall(Verdict(sim), 0.1, 0.0)
     assert landed["steps"] == 0
     late = fall(used, 0.0, 0.2)
     assert late == fall(Verdict(sim), 0.0, 0.2)
-    assert str(late["verdict"]).endswith("no commands from 0.2 s")
+    reason = reason_of(late)
+    assert (reason.kind, reason.since) == (FallKind.NO_COMMANDS, pytest.approx(0.2, abs=0.01))
 
 
 def test_what_cannot_fall_has_run() -> None:

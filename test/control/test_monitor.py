@@ -9,8 +9,9 @@ from paths import BODIES
 from user_controllers import EchoParams, NotFinite, Rest, Steered
 
 from bipedsim.config import RunConfig
-from bipedsim.control.monitor import Guard, failed
-from bipedsim.errors import ConfigError
+from bipedsim.control.monitor import Guard
+from bipedsim.control.stop import StopKind, StopReason
+from bipedsim.errors import ConfigError, InvalidCommandError
 from bipedsim.model import Robot, load_robot
 from bipedsim.runs import run
 from bipedsim.sim.io import Command, Observation
@@ -50,7 +51,8 @@ def test_falls_by_tilt_from_the_standing_posture_to_any_side_and_never_by_turnin
     late.t = 2.5
     guard.update(late)
     assert guard.fell_at == 2.5
-    assert "tilted by 46 degrees" in guard.reason
+    assert guard.reason == StopReason(StopKind.TILTED, "46")
+    assert not guard.reason.kind.failed
 
 
 def test_a_fallen_robot_is_damped_within_its_limits_until_the_reset(robot: Robot) -> None:
@@ -63,10 +65,11 @@ def test_a_fallen_robot_is_damped_within_its_limits_until_the_reset(robot: Robot
         expected = np.clip(-limit * observation.joint_velocity / robot.velocity_limit, -limit, limit)
         np.testing.assert_allclose(tau, expected, rtol=1e-12)
         assert (tau == limit).any()
-    assert guard.reason == "its torque of leg_left_1_joint is nan"
+    assert guard.reason == StopReason(StopKind.NOT_FINITE, "torque of leg_left_1_joint is nan")
+    assert guard.reason.kind.failed
     guard.reset(observation)
     assert not guard.fallen
-    assert not guard.reason
+    assert guard.reason is None
 
 
 def test_what_a_controller_raises_goes_on_and_ends_it(robot: Robot) -> None:
@@ -80,8 +83,8 @@ def test_what_a_controller_raises_goes_on_and_ends_it(robot: Robot) -> None:
     observation.t = 1.25
     with pytest.raises(KeyError, match="l_knee"):
         guard.update(observation)
-    assert (guard.fell_at, failed(guard.reason)) == (1.25, True)
-    assert guard.reason == "its update raised KeyError: 'l_knee'"
+    assert (guard.fell_at, guard.reason) == (1.25, StopReason(StopKind.RAISED, "KeyError: 'l_knee'"))
+    assert guard.reason.kind.failed
     assert (guard.update(observation).tau_joint * observation.joint_velocity <= 0.0).all(), "damped"
     guard.reset(observation)
     assert not guard.fallen
@@ -95,10 +98,32 @@ def test_what_a_controller_returns_and_cannot_be_sent_ends_it(robot: Robot) -> N
     guard = Guard(Short(robot, EchoParams(), 1e-3), robot)
     observation = standing(robot)
     guard.reset(observation)
-    with pytest.raises(ConfigError, match=r"^the controller's update returned tau_joint of shape \(3,\)"):
+    with pytest.raises(InvalidCommandError) as raised:
         guard.update(observation)
-    assert guard.reason.startswith("its update returned tau_joint of shape (3,); it must return Command(tau_joint)")
-    assert failed(guard.reason)
+    assert raised.value.received == "tau_joint of shape (3,)"
+    assert guard.reason == StopReason(StopKind.RETURNED, raised.value.detail)
+    assert guard.reason.kind.failed
+
+
+def test_an_error_that_sounds_like_an_invalid_command_is_one_that_the_controller_raised(robot: Robot) -> None:
+    class Mimics(Rest):
+        def update(self, observation: Observation) -> Command:
+            raise ConfigError("the controller's update returned nothing")
+
+    guard = Guard(Mimics(robot, EchoParams(), 1e-3), robot)
+    observation = standing(robot)
+    guard.reset(observation)
+    with pytest.raises(ConfigError):
+        guard.update(observation)
+    assert guard.reason is not None
+    assert guard.reason.kind is StopKind.RAISED
+
+
+def test_every_kind_of_stop_has_its_own_sentence_and_comes_back_from_its_value() -> None:
+    assert len({str(StopReason(kind, "x")) for kind in StopKind}) == len(StopKind)
+    assert [StopKind.read(kind.value) for kind in StopKind] == list(StopKind)
+    assert StopKind.read(None) is StopKind.read("later") is None
+    assert {kind for kind in StopKind if not kind.failed} == {StopKind.TILTED, StopKind.GAVE_UP}
 
 
 def test_the_controller_may_give_up_by_itself_and_begin_again(robot: Robot) -> None:
@@ -109,7 +134,7 @@ def test_the_controller_may_give_up_by_itself_and_begin_again(robot: Robot) -> N
     assert guard.set_velocity is not None
     guard.set_velocity(0.0, 0.0, 10.0)
     guard.update(observation)
-    assert guard.reason == "the controller has given up"
+    assert guard.reason == StopReason(StopKind.GAVE_UP)
     guard.reset(observation)
     guard.set_velocity(0.0, 0.0, 1.0)
     guard.update(observation)

@@ -107,7 +107,7 @@ def test_save_and_load_lose_nothing(tmp_path: Path) -> None:
     r.about = {"scenario": "stand", "ground": "flat"}
     r.cop[3] = np.nan
     r.readouts = {"zmp_margin": np.arange(7.0), "odometry": np.full(7, np.nan)}
-    r.gave_up_at, r.gave_up_why = 0.004, "it leans"
+    r.gave_up_at, r.gave_up_why, r.gave_up_kind = 0.004, "it leans", "tilted"
     r.pushes = ((0.001, 0.003), (0.005, 0.006))
     r.save(tmp_path / "new" / "run.npz")
     same(load_recording(tmp_path / "new" / "run.npz"), r)
@@ -120,7 +120,7 @@ def test_a_run_of_before_it_said_what_it_was_still_loads(tmp_path: Path) -> None
         arrays = dict(data)
     header = json.loads(str(arrays.pop("header")))
     del arrays["header_crc"]
-    for later in ("about", "readouts", "gave_up_at", "pushes"):
+    for later in ("about", "readouts", "gave_up_at", "gave_up_kind", "pushes"):
         del header[later]
     np.savez(tmp_path / "old.npz", header=np.array(json.dumps(header)), **arrays)
     same(load_recording(tmp_path / "old.npz"), r)
@@ -194,11 +194,11 @@ def test_a_run_that_cannot_be_written_leaves_the_earlier_one(tmp_path: Path, mon
 
 def test_a_run_in_parts_was_stopped_when_the_first_of_them_says() -> None:
     parts = [standing(3) for _ in range(3)]
-    parts[1].gave_up_at, parts[1].gave_up_why = 0.004, "it leans"
+    parts[1].gave_up_at, parts[1].gave_up_why, parts[1].gave_up_kind = 0.004, "it leans", "tilted"
     parts[2].gave_up_at, parts[2].gave_up_why = 0.007, "it leans more"
     whole = joined(parts)
     assert len(whole) == 9
-    assert (whole.gave_up_at, whole.gave_up_why) == (0.004, "it leans")
+    assert (whole.gave_up_at, whole.gave_up_why, whole.gave_up_kind) == (0.004, "it leans", "tilted")
     assert np.isnan(joined(parts[:1]).gave_up_at)
 
 

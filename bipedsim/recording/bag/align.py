@@ -536,7 +536,7 @@ class BagRows:
             row = int(rows.stamp[np.argmin(np.abs(rows.stamp - stop.at))])
             # A wall-clock time in seconds is not exact to the nanosecond; the stamp of the row is.
             at = row if abs(row - stop.at) < 1000 else stop.at
-            out.gave_up_why = stop.why
+            out.gave_up_why, out.gave_up_kind = stop.why, stop.kind
         out.gave_up_at = (at - shift) * 1e-9
 
     def _put_vertex_forces(self, out: Recording, foot: str, topic: str, at: Any, table: _TopicMessages | None) -> None:
@@ -790,23 +790,30 @@ class _AlignedRows:
 
 @dataclass(frozen=True)
 class _ControllerStop:
-    """Report of a controller's stop: time of reception [ns], stamp of the unanswered measurements [ns], and reason."""
+    """Report of a controller's stop.
+
+    Attributes:
+        arrived: Time of reception [ns].
+        at: Stamp of the unanswered measurements [ns].
+        why, kind: The reason, and its kind; None in older bags.
+    """
 
     arrived: int
     at: int
     why: str
+    kind: str | None
 
 
 def _stops_in(block: Block, arrived: Integers) -> Iterator[_ControllerStop]:
     """Yield the controller stops in messages on /diagnostics; messages of other programs are ignored."""
-    key_at, key_why = STOPPED
+    key_at, key_why, key_kind = STOPPED
     for at, message in zip(arrived.tolist(), block.messages(), strict=True):
         if key_at.encode() in message.data:
             with suppress(RecordingError, ValueError, OverflowError, KeyError):
                 values = diagnostic_values(message.data)
                 t = float(values[key_at])
                 if abs(t) < _LATEST:
-                    yield _ControllerStop(at, round(t * 1e9), values[key_why])
+                    yield _ControllerStop(at, round(t * 1e9), values[key_why], values.get(key_kind) or None)
 
 
 def _json_object(message: bytes) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.analysis import complete_rows, gather, recorded_configurations
+from bipedsim.analysis import ControllerStop, complete_rows, gather, recorded_configurations
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.objects import ObjectConfig, parse_objects
@@ -126,8 +126,7 @@ class Frames:
         forces = np.vstack([r.base_contact[i], r.link_contact[i]])
         readouts = {name: float(values[i]) for name, values in r.readouts.items()}
         known = len(r.vertex_forces) == len(r.feet) > 0
-        reason = f": {r.gave_up_why}" if r.gave_up_why else ""
-        stopped = f"the controller was stopped at t = {r.gave_up_at:.3f} s{reason}"
+        stop = ControllerStop.recorded(r)
         return Instant(
             t=t,
             q=self._between(i, t),
@@ -151,7 +150,7 @@ class Frames:
             plan=plan_of(readouts),
             readouts=readouts,
             estimated=self.estimated,
-            notes=(stopped,) if r.t[i] >= r.gave_up_at else (),
+            notes=(str(stop),) if stop is not None and r.t[i] >= stop.at else (),
         )
 
     def _between(self, i: int, t: float) -> Array:

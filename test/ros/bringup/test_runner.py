@@ -145,7 +145,7 @@ def test_a_node_that_ended_is_in_the_verdict() -> None:
     assert runner._with_cause(stood, {}, "") == stood
     assert runner._with_cause({}, {}, ended) == {}
     assert runner._with_cause(stood, {}, ended)["verdict"] == f"stood 2 s, did not fall, but {ended}"
-    stop = {"gave_up_at_s": 1.5, "gave_up_why": "its update raised KeyError: 'l_knee'"}
+    stop = {"gave_up_at_s": 1.5, "gave_up_why": "its update raised KeyError: 'l_knee'", "gave_up_kind": "raised"}
     judged = runner._with_cause(stood, stop, "controller_node ended (exit code 1)")
     why = "the controller was stopped at t = 1.500 s: its update raised KeyError: 'l_knee'"
     assert judged == {**stood, **stop, "verdict": f"stood 2 s, did not fall, but {why}"}

@@ -19,6 +19,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64, Float64MultiArray, Header
 
 from bipedsim.control.controllers import make_controller
+from bipedsim.control.stop import StopKind
 from bipedsim.model import load_robot
 from bipedsim.sim.io import Observation
 from bipedsim_ros.wire.endpoints import profile
@@ -312,8 +313,13 @@ def test_torques_that_are_not_finite_are_never_sent(ros: RosWorld, robot: Played
     fallen = ros.collect(Bool, FALLEN.name, profile(FALLEN.offered))
     ros.start("controller_node", controller="user_controllers:NotFinite")
     np.testing.assert_allclose(robot.answer(0), damping(robot.observation), rtol=1e-12)
-    said = "stopped: its torque of l_hip_yaw is nan"
-    ros.until(lambda: any(s.message == said for a in diagnostics for s in a.status), "a fall in the diagnostics")
+
+    def stopped(status: DiagnosticStatus) -> bool:
+        values = {pair.key: pair.value for pair in status.values}
+        is_kind = StopKind.read(values.get("gave_up_kind")) is StopKind.NOT_FINITE
+        return is_kind and status.level == DiagnosticStatus.ERROR
+
+    ros.until(lambda: any(stopped(s) for a in diagnostics for s in a.status), "a fall in the diagnostics")
     ros.until(lambda: [m.data for m in fallen[-1:]] == [True], "the fall on its topic")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from bipedsim.analysis import ControllerStop
 from bipedsim.cli.main import main
+from bipedsim.control import StopKind
 from bipedsim.model import load_robot
 from bipedsim.recording import COLUMNS, Recording, load_recording
 from bipedsim_ros.wire.topics import TOPICS, WORLD_FRAME, sole_frame
@@ -104,13 +107,16 @@ def test_other_readers_find_numbers_types_and_what_the_layouts_show(walk: Path) 
     assert [topic for topic in found if topic not in known and not topic.startswith(prefixes)] == []
 
 
-def test_a_stop_comes_back_with_its_reason(walk: Path) -> None:
+@pytest.mark.parametrize("kind", [StopKind.NOT_FINITE, None])
+def test_a_stop_comes_back_with_its_reason(walk: Path, kind: StopKind | None) -> None:
     run = load_recording(walk).rows(slice(0, 60))
-    run.gave_up_at, run.gave_up_why = float(run.t[40]), "its torque of l_knee is nan"
-    run.save(walk.with_name("stopped.npz"))
-    assert main(["export", str(walk.with_name("stopped.npz")), "--format", "mcap"]) == 0
-    back = load_recording(walk.with_name("stopped.mcap"))
-    assert (back.gave_up_at, back.gave_up_why) == (back.t[40], run.gave_up_why)
+    stop = ControllerStop(float(run.t[40]), "its torque of l_knee is nan", kind)
+    stop.note(run)
+    file = walk.with_name(f"stopped_{kind is None}.npz")
+    run.save(file)
+    assert main(["export", str(file), "--format", "mcap"]) == 0
+    back = load_recording(file.with_suffix(".mcap"))
+    assert ControllerStop.recorded(back) == replace(stop, at=back.t[40])
 
 
 def test_a_bag_is_no_other_and_none_is_overwritten(walk: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from bipedsim.control.base import Controller
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.monitor import Guard
+from bipedsim.control.stop import StopKind, StopReason
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Command, Observation
@@ -129,7 +130,7 @@ def test_what_a_controller_has_its_filter_has(robot: Robot) -> None:
     assert guard.readouts["sticking_change"] > 1.0
     controller.fallen = True
     guard.update(observation)
-    assert guard.reason == "the controller has given up"
+    assert guard.reason == StopReason(StopKind.GAVE_UP)
     without = Sticking(make_controller("posture", robot), robot)
     assert not any(hasattr(without, name) for name in ("set_velocity", "set_footsteps", "fallen", "estimate"))
 
