@@ -20,6 +20,7 @@ from .modes import (
     distance_outside as distance_outside,
     mode_masks as mode_masks,
     mode_name as mode_name,
+    mode_parts as mode_parts,
     target_height_velocity as target_height_velocity,
 )
 from .parts import (

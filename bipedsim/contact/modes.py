@@ -43,17 +43,22 @@ def face_mode(n_vertices: int) -> int:
     return n_modes(n_vertices) - 1
 
 
+def mode_parts(mode: int, n_vertices: int) -> tuple[str, ...]:
+    """Return the kind of a mode and its vertices: ``none``, ``vertex`` and ``2``, ``edge`` and ``0-1``, ``face``."""
+    if mode == NONE:
+        return ("none",)
+    if mode <= n_vertices:
+        return "vertex", str(mode - 1)
+    if n_vertices > 2 and mode == face_mode(n_vertices):
+        return ("face",)
+    i = mode - 1 - n_vertices
+    return "edge", f"{i}-{(i + 1) % n_vertices}"
+
+
 def mode_name(mode: int, sliding: bool, n_vertices: int) -> str:
     """Return the name of a mode: ``none``, ``vertex 2 stick``, ``edge 0-1 slide``, ``face stick``."""
-    if mode == NONE:
-        return "none"
-    friction = "slide" if sliding else "stick"
-    if mode <= n_vertices:
-        return f"vertex {mode - 1} {friction}"
-    if n_vertices > 2 and mode == face_mode(n_vertices):
-        return f"face {friction}"
-    i = mode - 1 - n_vertices
-    return f"edge {i}-{(i + 1) % n_vertices} {friction}"
+    parts = mode_parts(mode, n_vertices)
+    return " ".join(parts if mode == NONE else (*parts, "slide" if sliding else "stick"))
 
 
 @kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -11,7 +10,7 @@ import pinocchio as pin
 from bipedsim.descriptions.guesses import effective_inertia, gains
 from bipedsim.descriptions.legs import PosedRobot, mirrored_joints, outline
 from bipedsim.errors import some
-from bipedsim.model import Robot, Sole, inverse_inertia, sole_placements, standing_torque
+from bipedsim.model import Robot, ShapeFault, ShapeWarning, Sole, inverse_inertia, sole_placements, standing_torque
 from bipedsim.numerics import Array
 
 FAR_SOLE = 0.05
@@ -29,18 +28,19 @@ LIGHT = 1e-3
 TIRED = 0.8
 """Implausible effort for standing, as a fraction of the effort limit."""
 SHARED = {
-    "no file": "meshes of collision geometry are not there: {} touch nothing; set ROS_PACKAGE_PATH to where their "
-    "package is, or give shapes under `bodies`",
-    "cannot be read": "meshes of collision geometry cannot be read: {} touch nothing with them; give shapes under "
-    "`bodies`",
-    "m thick": "meshes of {} are thinner than 1 mm",
+    ShapeFault.NO_FILE: "meshes of collision geometry are not there: {} touch nothing; set ROS_PACKAGE_PATH to where "
+    "their package is, or give shapes under `bodies`",
+    ShapeFault.UNREADABLE: "meshes of collision geometry cannot be read: {} touch nothing with them; give shapes "
+    "under `bodies`",
+    ShapeFault.THIN: "meshes of {} are thinner than 1 mm",
 }
-"""Key phrase in a warning of the shape reader to one sentence for all links with this warning."""
+"""Fault of shapes to one sentence for all links with this fault."""
 
 
 def find_doubts(robot: Robot) -> Iterator[str]:
     """Yield warnings about implausible properties of a robot that loads."""
-    yield from grouped_warnings((*robot.warnings, *robot.shapes.warnings), str(robot.source))
+    yield from dict.fromkeys(text.removeprefix(f"{robot.source}: ") for text in robot.warnings)
+    yield from grouped_warnings(robot.shapes.warnings, str(robot.source))
     if robot.free_flyer and robot.nu and not robot.shapes.shapes:
         yield (
             "no link has collision geometry: soles alone touch the ground, and a robot that falls hangs from them; "
@@ -52,26 +52,23 @@ def find_doubts(robot: Robot) -> Iterator[str]:
     yield from _doubts_of_masses(robot)
 
 
-def grouped_warnings(warnings: Iterable[str], source: str) -> Iterator[str]:
-    """Yield the warnings about a robot, with one sentence for warnings that several links share.
+def grouped_warnings(warnings: Iterable[ShapeWarning], source: str) -> Iterator[str]:
+    """Yield the warnings about the shapes of a robot, with one sentence for warnings that several links share.
 
     Args:
-        warnings: Warnings of its reader or of its shapes.
+        warnings: Warnings about its shapes.
         source: File name to remove from the warnings.
     """
-    links: dict[str, dict[str, None]] = {kind: {} for kind in SHARED}
+    links: dict[ShapeFault, dict[str, None]] = {fault: {} for fault in SHARED}
     others: dict[str, None] = {}
-    for text in warnings:
-        message = text.removeprefix(f"{source}: ")
-        link = re.search(r"link '([^']*)'", message)
-        kind = next((kind for kind in SHARED if kind in message), None) if link else None
-        if link and kind:
-            links[kind][link[1]] = None
+    for warning in warnings:
+        if warning.fault in SHARED:
+            links[warning.fault][warning.link] = None
         else:
-            others[message] = None
-    for kind, names in links.items():
+            others[warning.text.removeprefix(f"{source}: ")] = None
+    for fault, names in links.items():
         if names:
-            yield SHARED[kind].format(some(list(names)))
+            yield SHARED[fault].format(some(list(names)))
     yield from others
 
 

@@ -31,6 +31,8 @@ from bipedsim.model import (
     Robot,
     RobotReader,
     Shape,
+    ShapeFault,
+    ShapeWarning,
     Sole,
     collada_up_axis,
     inertia_matrix,
@@ -263,16 +265,16 @@ class _RobotYamlBuilder:
     def _weld_locked(self, model: pin.Model) -> pin.Model:
         return welded(model, {n: angle for n, angle in self.description.locked.items() if model.existJointName(n)})
 
-    def _note_missing_meshes(self, warnings: Iterable[str]) -> None:
+    def _note_missing_meshes(self, warnings: Iterable[ShapeWarning]) -> None:
         """Note missing or implausible meshes; these notes remain even if robot.yaml does not load."""
         for warning in grouped_warnings(warnings, str(self.description.path)):
             self.notes.doubts(warning)
 
-    def _note_visual_shapes(self, warnings: Iterable[str]) -> None:
+    def _note_visual_shapes(self, warnings: Iterable[ShapeWarning]) -> None:
         """Note visual shapes with wrong sizes, and meshes with an up axis that is ignored."""
         for warning in warnings:
-            if warning.endswith("left out"):
-                self.notes.dropped(warning.removeprefix(f"{self.description.path}: "))
+            if warning.fault is ShapeFault.INVALID:
+                self.notes.dropped(warning.text.removeprefix(f"{self.description.path}: "))
         rotated = []
         for mesh in self.description.urdf.iter("mesh"):
             path = mesh_path(mesh.get("filename", ""), self.description.path)

@@ -46,7 +46,9 @@ from .robot import (
 from .schema import read_robot_config as read_robot_config
 from .shapes import (
     Shape as Shape,
+    ShapeFault as ShapeFault,
     Shapes as Shapes,
+    ShapeWarning as ShapeWarning,
     collada_up_axis as collada_up_axis,
     located as located,
     lowest_point as lowest_point,

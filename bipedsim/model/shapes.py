@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from enum import Enum, auto
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,11 +62,48 @@ class Shape:
 _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 
 
+class ShapeFault(Enum):
+    """Name what is wrong with a shape."""
+
+    NO_FILE = auto()
+    """The file of a mesh does not exist."""
+    UNREADABLE = auto()
+    """The file of a mesh cannot be read."""
+    NO_HULL = auto()
+    """A mesh has too few vertices, or some that are not finite."""
+    THIN = auto()
+    """A mesh is thinner than ``THIN``."""
+    OPEN = auto()
+    """Meshes are not closed."""
+    INVALID = auto()
+    """Numbers of a visual shape are invalid, and the shape is left out."""
+    UNKNOWN = auto()
+    """A shape is of an unknown kind."""
+
+
+@dataclass(frozen=True)
+class ShapeWarning:
+    """Warn about a shape that is missing or implausible.
+
+    Attributes:
+        fault: What is wrong.
+        link: Link of the shape; empty for a warning about several links.
+        text: The message, which begins with the file and the link.
+    """
+
+    fault: ShapeFault
+    link: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class Shapes(NamedTuple):
     """The shapes of a robot, and warnings about shapes that are missing or implausible."""
 
     shapes: tuple[Shape, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[ShapeWarning, ...]
 
 
 def lowest_point(pose: pin.SE3, point: Array, radius: Array | float, ring: Array | float, axis: Array) -> Array:
@@ -104,7 +142,7 @@ def read_shapes(
         ConfigError: Sizes of collision shapes are not positive numbers; the message lists all of them by link.
     """
     shapes: list[Shape] = []
-    warnings: list[str] = []
+    warnings: list[ShapeWarning] = []
     open_meshes: list[str] = []
     faults: list[ConfigError] = []
     for link in ElementTree.fromstring(urdf_xml.encode()).findall("link"):
@@ -117,6 +155,7 @@ def read_shapes(
         if overrides is not None and name in overrides:
             shapes += [_configured(name, frame, shape) for shape in overrides[name]]
             continue
+        warn = partial(_warn, warnings, name)
         for element in link.findall(tag):
             where = f"{urdf_path}: link {name!r}: <{tag}>"
             geometry = element.find("geometry")
@@ -124,25 +163,27 @@ def read_shapes(
             try:
                 placement = frame.placement * _origin(element, where)
                 if geometry is not None and len(geometry):
-                    content = _read_shape(geometry[0], urdf_path, where, warnings, open_meshes, whole)
+                    content = _read_shape(geometry[0], urdf_path, where, warn, open_meshes, whole)
             except ConfigError as fault:
                 # An invalid visual shape is only a warning, because it has no contacts.
                 if tag != "visual":
                     faults.append(fault)
-                warnings.append(f"{fault}; it is left out")
+                warn(ShapeFault.INVALID, f"{fault}; it is left out")
             if content is None:
                 continue
             shapes.append(_in_joint_frame(name, int(frame.parentJoint), placement, content))
     together(faults)
     if open_meshes:
-        warnings.append(
+        text = (
             f"{urdf_path}: meshes of <collision> are open, or their triangles are turned one against the other: "
             f"{some(list(dict.fromkeys(open_meshes)), NAMED)}; their hulls are taken all the same"
         )
+        _warn(warnings, "", ShapeFault.OPEN, text)
     return Shapes(tuple(shapes), tuple(warnings))
 
 
 _ShapeContent = tuple[str, Array, float, float]
+_Problem = tuple[ShapeFault, str] | None
 
 
 def _in_joint_frame(name: str, joint_id: int, placement: pin.SE3, content: _ShapeContent) -> Shape:
@@ -164,8 +205,17 @@ def _configured(name: str, frame: pin.Frame, shape: ShapeConfig) -> Shape:
     return _in_joint_frame(name, int(frame.parentJoint), frame.placement * shape.placement.transform(), content)
 
 
+def _warn(warnings: list[ShapeWarning], link: str, fault: ShapeFault, text: str) -> None:
+    warnings.append(ShapeWarning(fault, link, text))
+
+
 def _read_shape(
-    element: ElementTree.Element, urdf_path: Path, where: str, warnings: list[str], open_meshes: list[str], whole: bool
+    element: ElementTree.Element,
+    urdf_path: Path,
+    where: str,
+    warn: Callable[[ShapeFault, str], None],
+    open_meshes: list[str],
+    whole: bool,
 ) -> _ShapeContent | None:
     """Return kind, points, radius and ring of the shape ``element`` in its own frame, whose axis is z.
 
@@ -188,16 +238,19 @@ def _read_shape(
         name = element.get("filename", "")
         path = mesh_path(name, urdf_path)
         if path is None:
-            warnings.append(f"{where}: no file {name!r}: the link touches nothing; give it a shape under `bodies`")
+            warn(
+                ShapeFault.NO_FILE,
+                f"{where}: no file {name!r}: the link touches nothing; give it a shape under `bodies`",
+            )
             return None
         scale = _vector(element.get("scale", "1 1 1"), where, "scale")
         points, problem, closed = _hull(path, tuple(scale), path.stat().st_mtime_ns, whole)
         if not closed:
             open_meshes.append(path.name)
         if problem:
-            warnings.append(f"{where}: {path.name}: {problem}")
+            warn(problem[0], f"{where}: {path.name}: {problem[1]}")
         return None if points is None else ("hull", points, 0.0, 0.0)
-    warnings.append(f"{where}: <{element.tag}> is no shape that is known; the link touches nothing with it")
+    warn(ShapeFault.UNKNOWN, f"{where}: <{element.tag}> is no shape that is known; the link touches nothing with it")
     return None
 
 
@@ -254,8 +307,8 @@ def located(urdf_xml: str, urdf_path: Path) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tuple[Array | None, str, bool]:
-    """Return the vertices (P, 3) of the hull of a mesh [m], a warning, and whether the mesh is closed.
+def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tuple[Array | None, _Problem, bool]:
+    """Return the vertices (P, 3) of the hull of a mesh [m], a problem if any, and whether the mesh is closed.
 
     The hull is reduced unless ``whole``.
 
@@ -267,22 +320,23 @@ def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tu
     try:
         corners = mesh_triangles(path) * scale
     except (OSError, ValueError, ImportError) as error:
-        return None, f"cannot be read ({error}); the link touches nothing with it", True
+        problem = ShapeFault.UNREADABLE, f"cannot be read ({error}); the link touches nothing with it"
+        return None, problem, True
     vertices = corners.reshape(-1, 3)
     if len(vertices) < 4 or not np.isfinite(vertices).all():
         message = f"has {len(vertices)} vertices, or some that are not finite; the link touches nothing with it"
-        return None, message, True
+        return None, (ShapeFault.NO_HULL, message), True
     # Single precision and contiguous rows allow half a million vertices in a tenth of a second.
     projections = _DIRECTIONS.astype(np.float32) @ vertices.T.astype(np.float32)
     lowest, highest = projections.argmin(axis=1), projections.argmax(axis=1)
     width = float(np.einsum("ij,ij->i", _DIRECTIONS, vertices[highest] - vertices[lowest]).min())
-    warning = f"is only {width:.2g} m thick" if width < THIN else ""
+    thin = (ShapeFault.THIN, f"is only {width:.2g} m thick") if width < THIN else None
     closed = _is_closed(corners)
-    if whole and not warning:
+    if whole and thin is None:
         from scipy.spatial import ConvexHull
 
-        return vertices[ConvexHull(vertices).vertices], warning, closed
-    return _reduced(vertices[np.unique([lowest, highest])]), warning, closed
+        return vertices[ConvexHull(vertices).vertices], None, closed
+    return _reduced(vertices[np.unique([lowest, highest])]), thin, closed
 
 
 def _is_closed(corners: Array) -> bool:

@@ -232,7 +232,7 @@ class Run:
         self.rollout = Rollout(sim, pushes, self.faults, log, step_file, self._note_event)
         if log is not None and sim.reactions.touching is not None:
             for warning in robot.shapes.warnings:
-                log(warning)
+                log(str(warning))
         with _announced(settings):
             self._begin(prepared)
 

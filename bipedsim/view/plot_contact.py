@@ -123,13 +123,13 @@ def mode_kind(mode: int, n_vertices: int) -> tuple[str, str]:
 
     Modes of an unknown polygon (``n_vertices`` = 0) count as faces, because they cannot be distinguished.
     """
-    from bipedsim.contact import mode_name
+    from bipedsim.contact import mode_parts
 
     if mode <= 0:
         return "in the air", ""
     if not n_vertices:
         return "face", str(mode)
-    kind, *which = mode_name(mode, False, n_vertices).removesuffix(" stick").split()
+    kind, *which = mode_parts(mode, n_vertices)
     return kind, "".join(which)
 
 

@@ -44,7 +44,7 @@ from bipedsim_ros.loop import (
     wrong_cores,
     wrong_sign,
 )
-from bipedsim_ros.nodes.duplicate_nodes import COMING, DISCOVERY_S, duplicate_nodes, where_is_it
+from bipedsim_ros.nodes.duplicate_nodes import COMING, DISCOVERY_S, duplicate_nodes, is_simulator_coming, where_is_it
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
@@ -487,11 +487,11 @@ class ControllerNode:
             waited = f"waiting for {topic} for {now - self._begun:.0f} s"
             if self._inbox.publishers():
                 self._node.get_logger().warning(f"{waited}, whose publisher is silent")
-            elif (advice := where_is_it(self._node)) == COMING:
+            elif is_simulator_coming(self._node):
                 # The simulator will publish when it is ready, which is not worth a warning.
-                self._node.get_logger().info(f"{waited}: {advice}")
+                self._node.get_logger().info(f"{waited}: {COMING}")
             else:
-                self._node.get_logger().warning(f"{waited}, which nobody publishes: {advice}")
+                self._node.get_logger().warning(f"{waited}, which nobody publishes: {where_is_it(self._node)}")
 
     def _report(self) -> None:
         if note := self._core.let_go_of_others():

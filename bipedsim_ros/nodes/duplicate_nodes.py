@@ -48,9 +48,14 @@ def robots_beside(node: Node) -> list[str]:
     return sorted(simulators | {info.node_name for info in publishers})
 
 
+def is_simulator_coming(node: Node) -> bool:
+    """Return whether a simulator in the namespace of ``node`` is about to begin, or has begun."""
+    return "sim_node" in robots_beside(node)
+
+
 def where_is_it(node: Node) -> str:
     """Return advice for missing joint states: how to find a robot, or that a simulator is about to begin."""
-    if "sim_node" in robots_beside(node):
+    if is_simulator_coming(node):
         return COMING
     own = node.resolve_topic_name(relative(topics.JOINT_STATES.name))
     elsewhere = []

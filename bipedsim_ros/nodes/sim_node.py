@@ -80,7 +80,7 @@ class SimNode:
         robot = load_robot(params.robot)
         ground = get_ground(params.ground)
         for warning in (*robot.warnings, *robot.shapes.warnings):
-            node.get_logger().warning(warning)
+            node.get_logger().warning(str(warning))
         objects = parse_objects(params.objects)
         gantry = read_gantry(params.gantry)
         plates = parse_plates(params.force_plates)

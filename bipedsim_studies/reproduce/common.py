@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from bipedsim.analysis import aligned
-from bipedsim.contact import mode_name
+from bipedsim.contact import mode_parts
 from bipedsim.control import Controller
 from bipedsim.errors import UnknownNameError
 from bipedsim.model import Robot, load_robot
@@ -350,6 +350,6 @@ def draw_modes(
     present = np.union1d(mode, np.array([*rows], dtype=np.int64))
     for k, look in enumerate(looks):
         ax.step(t, np.searchsorted(present, mode[:, k]), where="post", **look)
-    names = [mode_name(int(value), False, n_vertices).removesuffix(" stick") for value in present]
+    names = [" ".join(mode_parts(int(value), n_vertices)) for value in present]
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(-0.4, len(names) - 0.6)

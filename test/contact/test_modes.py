@@ -16,6 +16,7 @@ from bipedsim.contact.modes import (
     face_mode,
     mode_masks,
     mode_name,
+    mode_parts,
     n_modes,
 )
 
@@ -51,6 +52,7 @@ def test_names_say_what_is_clamped() -> None:
     assert mode_name(8, False, 4) == "edge 3-0 stick"
     assert mode_name(9, False, 4) == "face stick"
     assert mode_name(3, False, 2) == "edge 0-1 stick"
+    assert [mode_parts(mode, 4) for mode in (0, 3, 8, 9)] == [("none",), ("vertex", "2"), ("edge", "3-0"), ("face",)]
 
 
 @pytest.mark.parametrize("sliding", [False, True])

@@ -12,7 +12,7 @@ from scipy.spatial import ConvexHull
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, Shape, load_robot, lowest_point
-from bipedsim.model.shapes import COARSE, collada_up_axis, located, mesh_triangles
+from bipedsim.model.shapes import COARSE, ShapeFault, collada_up_axis, located, mesh_triangles
 
 URDF = """<robot name="thing"><link name="body"><inertial><mass value="1"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>
@@ -81,13 +81,14 @@ def test_a_mesh_is_its_hull_of_few_vertices(tmp_path: Path) -> None:
 def test_missing_thin_and_open_meshes_are_named(tmp_path: Path) -> None:
     robot = thing(tmp_path, '<mesh filename="gone.stl"/>')
     assert robot.shapes.shapes == ()
-    assert "'body'" in robot.shapes.warnings[0]
-    assert "gone.stl" in robot.shapes.warnings[0]
+    (warning,) = robot.shapes.warnings
+    assert (warning.fault, warning.link) == (ShapeFault.NO_FILE, "body")
+    assert "gone.stl" in warning.text
     stl(
         tmp_path / "flat.stl",
         np.array([[[0.0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]], [[0.1, 0.1, 0], [0.1, 0, 0], [0, 0.1, 0]]]),
     )
-    assert "thick" in thing(tmp_path, '<mesh filename="flat.stl"/>').shapes.warnings[0]
+    assert thing(tmp_path, '<mesh filename="flat.stl"/>').shapes.warnings[0].fault is ShapeFault.THIN
     # A tetrahedron that lacks a side, and one of which a side is turned.
     points = np.vstack([np.zeros(3), 0.1 * np.eye(3)])
     sides = points[[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]]
@@ -95,11 +96,13 @@ def test_missing_thin_and_open_meshes_are_named(tmp_path: Path) -> None:
     assert thing(tmp_path, '<mesh filename="whole.stl"/>').shapes.warnings == ()
     for name, some in (("open.stl", sides[:3]), ("turned.stl", np.concatenate([sides[:3], sides[3:, ::-1]]))):
         stl(tmp_path / name, some)
-        (said,) = thing(tmp_path, f'<mesh filename="{name}"/>').shapes.warnings
-        assert "open" in said
-        assert name in said
+        (warning,) = thing(tmp_path, f'<mesh filename="{name}"/>').shapes.warnings
+        assert warning.fault is ShapeFault.OPEN
+        assert name in warning.text
     (tmp_path / "noise.stl").write_bytes(b"no mesh")
-    assert "noise.stl" in thing(tmp_path, '<mesh filename="noise.stl"/>').shapes.warnings[0]
+    (warning,) = thing(tmp_path, '<mesh filename="noise.stl"/>').shapes.warnings
+    assert warning.fault is ShapeFault.UNREADABLE
+    assert "noise.stl" in warning.text
 
 
 def test_robot_yaml_gives_other_shapes(tmp_path: Path) -> None:
@@ -268,6 +271,6 @@ def test_a_file_that_is_no_mesh_is_told_by_its_link(tmp_path: Path, name: str) -
     (tmp_path / name).write_text("<not a mesh")
     robot = thing(tmp_path, f'<mesh filename="{tmp_path / name}"/>')
     assert not robot.shapes.shapes
-    (said,) = robot.shapes.warnings
-    assert "'body'" in said
-    assert name in said
+    (warning,) = robot.shapes.warnings
+    assert (warning.fault, warning.link) == (ShapeFault.UNREADABLE, "body")
+    assert name in warning.text

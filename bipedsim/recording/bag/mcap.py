@@ -192,6 +192,10 @@ class _NotARecordError(Exception):
     """Raised for bytes that are not a record."""
 
 
+class _EndOfFileError(_NotARecordError):
+    """Report that the file ends within or before a record."""
+
+
 @dataclass
 class _Batch:
     """Part of a file that is processed at once.
@@ -291,13 +295,13 @@ class McapFile:
         """Return bytes of the file through a read buffer."""
         if at + size > self.size:
             # This check comes before the read, which would allocate memory for a damaged length.
-            raise _NotARecordError(f"the file ends at byte {self.size} without a footer")
+            raise _EndOfFileError(f"the file ends at byte {self.size} without a footer")
         begin = at - self._window_at
         if begin < 0 or begin + size > len(self._window):
             self._file.seek(at)
             self._window_at, self._window, begin = at, self._file.read(max(size, WINDOW)), 0
         if begin + size > len(self._window):
-            raise _NotARecordError(f"the file ends at byte {self.size} without a footer")
+            raise _EndOfFileError(f"the file ends at byte {self.size} without a footer")
         return self._window[begin : begin + size]
 
     def _wait_for_more(self) -> None:
@@ -371,7 +375,8 @@ class McapFile:
                     self._wait_for_more()
                     continue
                 next_chunk = self._next_chunk(at + 1)
-                batch.damage.append(_describe_damage(at, _NO_RECORD if next_chunk else str(error)))
+                is_end = next_chunk is None and isinstance(error, _EndOfFileError)
+                batch.damage.append(str(error) if is_end else f"damaged at byte {at} ({_NO_RECORD})")
                 if next_chunk is None:
                     break
                 at = next_chunk
@@ -514,10 +519,6 @@ def _decompressed(content: bytes) -> bytes:
     chunk = Chunk.read(ReadDataStream(io.BytesIO(content)))
     stream, size = get_chunk_data_stream(chunk, validate_crc=True)
     return bytes(stream.read(size))
-
-
-def _describe_damage(at: int, why: str) -> str:
-    return why if why.startswith("the file") else f"damaged at byte {at} ({why})"
 
 
 def _why(error: Exception) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.analysis import aligned
-from bipedsim.contact import ContactResult, mode_name
+from bipedsim.contact import ContactResult, mode_parts
 from bipedsim.contact.selection import PUBLISHED, REVISED, Selection, Settings, choose, nearest_feature, nearest_mode
 from bipedsim.dynamics import Projection
 from bipedsim.model import Sole
@@ -136,7 +136,7 @@ def text(choices: Choices) -> str:
     """Return the table of conflicts, with the choices of printed and revised rules."""
     rows: list[tuple[str, ...]] = [("rule that wins", "rule that loses", "state", "printed rules", "bipedsim's rules")]
     for conflict, modes in zip(CONFLICTS, choices, strict=True):
-        names = [mode_name(mode, False, len(conflict.vertices)).removesuffix(" stick") for mode in modes]
+        names = [" ".join(mode_parts(mode, len(conflict.vertices))) for mode in modes]
         rows.append((conflict.wins, conflict.loses, conflict.state, *names))
     return "".join(f"  {line}\n" for line in aligned(rows))
 
