@@ -34,7 +34,7 @@ from .rerun import (
     describe_run as describe_run,
     rerun as rerun,
 )
-from .rollout import Rollout as Rollout, start_state as start_state
+from .rollout import Rollout as Rollout
 from .runner import (
     SETTLE as SETTLE,
     Prepared as Prepared,

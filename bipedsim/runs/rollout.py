@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.analysis import Verdict
-from bipedsim.ground import Ground
-from bipedsim.model import Robot, start_configuration
+from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
-from bipedsim.runs.faults import FaultSchedule
+from bipedsim.runs.faults import JOINTS, FaultSchedule
 from bipedsim.runs.pushes import Push, PushSchedule
 from bipedsim.runs.replay import watch
 from bipedsim.runs.rerun import describe_action, describe_push, describe_run
-from bipedsim.sim import GantryConfig, Observation, Simulator
+from bipedsim.sim import Observation, Simulator
 
 
 class Rollout:
@@ -57,11 +56,29 @@ class Rollout:
         if sim.gantry is not None:
             sim.gantry.on_action = lambda *action: on_event({"gantry_action": describe_action(*action)})
         self.measured = self.observation = sim.sensors.observation
+        self._changes = self._unresolved = 0
 
     def warm_up(self, loops: bool = False) -> None:
         """Load or compile all kernels; ``loops`` includes those of drives that close their loops."""
         self.sim.warm_up(loops)
         self.verdict.warm_up()
+
+    def begin(self, posture: str, height: float) -> Observation:
+        """Go to t = 0 in a posture on the ground, or in the gantry if there is one; return the first observation.
+
+        Args:
+            posture: Name of a posture; see :func:`start_configuration`.
+            height: Height of the soles above the ground [m].
+
+        Raises:
+            ConfigError: The robot cannot start there; nothing has changed.
+        """
+        sim = self.sim
+        q = start_configuration(sim.robot, posture)
+        if sim.robot.free_flyer:
+            q = sim.ground.place(q)
+            q[2] += height + (0.0 if sim.config.gantry is None else sim.config.gantry.clearance)
+        return self.start(q)
 
     def start(self, q: Array, v: Array | None = None) -> Observation:
         """Go to t = 0 at (q, v), (nq,) and (nv,), and return the first observation.
@@ -69,7 +86,9 @@ class Rollout:
         Raises:
             ConfigError: The robot cannot start there; nothing has changed.
         """
+        changes, unresolved = self.state_changes, self.unresolved_steps
         self.measured = self.observation = self.sim.reset(q, v)
+        self._changes, self._unresolved = changes, unresolved
         self.verdict.restart()
         self.faults.restart()
         return self.observation
@@ -98,23 +117,25 @@ class Rollout:
         self.verdict.tick(idle)
         return self.observation
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether the last measurements reached the controller; an injected fault may lose them."""
+        return self.faults.sent[JOINTS]
+
+    def hears(self) -> bool:
+        """Return whether a command that arrives now reaches the drives; a fault may lose it, which is counted."""
+        return self.faults.hears(self.sim.t)
+
+    @property
+    def state_changes(self) -> int:
+        """Changes of contact modes in all steps, over all starts."""
+        return self._changes + self.sim.contact.state_changes
+
+    @property
+    def unresolved_steps(self) -> int:
+        """Steps without a solution of the contact model, over all starts."""
+        return self._unresolved + self.sim.contact.unresolved
+
     def outcome(self, until: float | None = None) -> dict[str, Any]:
         """Return the figures of physics and robot, up to the time ``until`` [s]."""
         return {"physics": self.monitors.figures(), **self.verdict.figures(until)}
-
-
-def start_state(robot: Robot, ground: Ground, posture: str, height: float, gantry: GantryConfig | None) -> Array:
-    """Return the configuration (nq,) in which a run starts.
-
-    Args:
-        robot: The robot.
-        ground: The ground under it.
-        posture: Name of a posture; see :func:`start_configuration`.
-        height: Height of the soles above the ground [m].
-        gantry: Gantry that holds the robot higher; None without one.
-    """
-    q = start_configuration(robot, posture)
-    if robot.free_flyer:
-        q = ground.place(q)
-        q[2] += height + (0.0 if gantry is None else gantry.clearance)
-    return q

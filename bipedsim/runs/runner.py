@@ -32,8 +32,8 @@ from bipedsim.model import IDEAL, Robot, load_robot
 from bipedsim.numerics import Array, announced, compile_seconds
 from bipedsim.recording import Recording
 from bipedsim.runs.content import run_content
-from bipedsim.runs.faults import JOINTS, Fault, FaultSchedule, for_run
-from bipedsim.runs.rollout import Rollout, start_state
+from bipedsim.runs.faults import Fault, FaultSchedule, for_run
+from bipedsim.runs.rollout import Rollout
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
@@ -238,11 +238,9 @@ class Run:
 
     def _begin(self, prepared: Prepared) -> None:
         """Move to the start of the run and load all kernels."""
-        sim, guard, scenario = self.sim, self.guard, prepared.scenario
+        sim, guard = self.sim, self.guard
         self.rollout.warm_up()
-        posture, height = prepared.settings.posture, scenario.drop_height
-        start = start_state(prepared.robot, prepared.ground, posture, height, prepared.gantry)
-        self.observation = self.rollout.start(start)
+        self.observation = self.rollout.begin(prepared.settings.posture, prepared.scenario.drop_height)
         self.described = {**self.rollout.described(), "pushes": []}
         guard.reset(self.observation)
         self._steer()
@@ -265,12 +263,12 @@ class Run:
     def control(self) -> None:
         """Update the command from the last observation; the old command holds if observation or command is lost."""
         self._steer()
-        faults = self.faults
-        if faults.faults and not faults.sent[JOINTS]:
+        rollout = self.rollout
+        if not rollout.is_measured:
             return
         command, self._answer = self._answer or self.guard.update(self.observation), None
-        if faults.faults and self.sim.t > 0.0:
-            if not faults.hears(self.sim.t):
+        if self.faults.faults and self.sim.t > 0.0:
+            if not rollout.hears():
                 return
             if not np.isfinite(command.tau_joint).all():
                 self.dropped_commands += 1
@@ -363,7 +361,7 @@ def _result(
     prepared: Prepared, run: Run, builder: Recording.Builder, elapsed: float
 ) -> tuple[Recording, dict[str, Any]]:
     """Return the recording and the summary of the ticks in ``builder``, which took ``elapsed`` [s]."""
-    settings, robot, sim = prepared.settings, prepared.robot, run.sim
+    settings, robot, rollout = prepared.settings, prepared.robot, run.rollout
     recording = builder.build()
     recording.about = _about(settings)
     recording.run = {**run.described, "settings": _plain(asdict(settings))}
@@ -383,8 +381,8 @@ def _result(
         "round_trip_us": None,
     }
     # These counters cover every physics step, whereas the recording contains only control ticks.
-    exact = {"state_changes": sim.contact.state_changes, "unresolved_steps": sim.contact.unresolved}
-    outcome = run.rollout.outcome(duration)
+    exact = {"state_changes": rollout.state_changes, "unresolved_steps": rollout.unresolved_steps}
+    outcome = rollout.outcome(duration)
     physics = outcome.pop("physics")
     physical = {
         "foot_drift_m": sole_drift(recording, SETTLE),

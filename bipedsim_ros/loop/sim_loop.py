@@ -8,54 +8,37 @@ recordings. Lock step has no deadline, so everything else is published while the
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from bipedsim.config import is_path
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
 from bipedsim.recording import schema
-from bipedsim.runs import JOINTS, FaultSchedule, Push, Rollout, start_state
+from bipedsim.runs import FaultSchedule, Push, Rollout
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.loop.publishers import Publishers
 from bipedsim_ros.loop.realtime import NS_PER_S, RateKeeper, StayAwake, sleep_on_time
+from bipedsim_ros.loop.replies import Replies
+from bipedsim_ros.loop.requests import Requests
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
-from bipedsim_ros.wire import topics
 
 # Python handles signals only between two waits, so a wait must not be longer.
 _LONGEST_WAIT_NS = 100_000_000
 # Before the start, the state is repeated at this period, in case no controller received it.
 _REPEAT_NS = 500_000_000
-# A command that was sent before a change of the state (reset, repeated state) arrives within this time.
-_QUIET_NS = 200_000_000
 # A wait that times out returns later than a sleep does, so a sleep covers the last part of a tick.
 _WAKE_NS = 200_000
-# Upper bound of the wait for silence, since a controller that sends at its own rate never stops. A reset during the
-# start waits for this time twice, and should respond within a second.
-_DRAIN_NS = 400_000_000
-_REQUEST_TIMEOUT_S = 10.0
 _RECORDER_PATIENCE_NS = 10 * NS_PER_S
 
 
 def _name_of(name_or_path: str) -> str:
     """Return the label of a name or a file in figures."""
     return Path(name_or_path).stem if is_path(name_or_path) else name_or_path
-
-
-@dataclass
-class _ActionRequest:
-    action: Callable[[], str]
-    done: threading.Event = field(default_factory=threading.Event)
-    success: bool = False
-    message: str = "the simulation did not answer; is the node shutting down?"
-    refused: Callable[[str], None] | None = None
 
 
 class SimLoop:
@@ -74,6 +57,7 @@ class SimLoop:
         clock_ns: Monotonic clock [ns].
 
     Attributes:
+        requests: Actions of other threads, which the loop runs between two ticks.
         exit_code: 0, or 1 when a run with a ``duration`` ended by divergence.
     """
 
@@ -91,10 +75,9 @@ class SimLoop:
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._sim = sim
-        self._rollout = Rollout(sim, pushes, faults, log, on_event=publishers.publish_run)
-        self._rollout.warm_up(loops=True)
+        self._rollout = rollout = Rollout(sim, pushes, faults, log, on_event=publishers.publish_run)
+        rollout.warm_up(loops=True)
         self._params = params
-        self._faults = faults
         self._inbox = inbox
         self._commands = commands
         self._publishers = publishers
@@ -104,17 +87,14 @@ class SimLoop:
         self._awake = StayAwake(params.priority > 0)
         self._tick_ns = round(sim.control_dt * NS_PER_S)
         self._rate = RateKeeper(sim.control_dt / params.real_time_factor, clock_ns=clock_ns)
-        self._requests: deque[_ActionRequest] = deque()
-        self._stop = self._ended = False
+        self.requests = Requests(inbox.wake, log)
+        self._replies = Replies(inbox, commands, rollout, statistics.round_trip, clock_ns)
+        self._stop = False
         self._running_since: int | None = None
-        self._out_ns = 0
-        self._answered = True
         self._ground_cost_ns = 0
         self._repeat_at = 0
         self._repeats = 0
         self._recorder_until = 0
-        self._counted_changes = 0
-        self._counted_unresolved = 0
         self._changes = 0
         self.exit_code = 0
         self._reset()
@@ -136,31 +116,15 @@ class SimLoop:
         self._stop = True
         self._inbox.wake()
 
-    def ask(self, action: Callable[[], str]) -> tuple[bool, str]:
-        """Run ``action`` in the loop between two ticks; return whether it succeeded, and its message."""
-        request = _ActionRequest(action)
-        self._requests.append(request)
-        if self._ended:
-            # A request that is appended after the last check of the loop gets this reply.
-            return False, "the simulation has ended"
-        self._inbox.wake()
-        request.done.wait(_REQUEST_TIMEOUT_S)
-        return request.success, request.message
-
-    def post(self, action: Callable[[], str], refused: Callable[[str], None]) -> None:
-        """Run ``action`` in the loop between two ticks, without waiting; ``refused`` gets the message of a failure."""
-        self._requests.append(_ActionRequest(action, refused=refused))
-        self._inbox.wake()
-
     def keep_pace(self, factor: float) -> None:
         """Set the real-time factor: simulated seconds per second of wall time; any thread may call this."""
         self._rate.period_ns = round(self._tick_ns / factor)
 
-    # These methods are actions for ``ask`` and ``post``.
+    # These methods are actions for :attr:`requests`.
 
     def reset(self) -> str:
         """Reset to t = 0, and start again as the parameter ``start`` requires."""
-        self._drain_commands(self._drop_stale)
+        self._drop_stale()
         self._reset()
         return "back at t = 0" + (", waiting for a command" if self._state == "waiting" else "")
 
@@ -172,7 +136,7 @@ class SimLoop:
         """
         self._sim.check_start(q, v)
         paused = self._state == "paused"
-        self._drain_commands(self._drop_stale)
+        self._drop_stale()
         self._reset(q, v)
         return self.pause() if paused else "at t = 0"
 
@@ -199,15 +163,15 @@ class SimLoop:
         """
         if self._state != "paused":
             raise BipedSimError(f"single steps need a paused simulation, this one is {self._state}; call pause first")
-        self._answered = self._take_commands() or self._answered
+        self._replies.take_untimed()
         answers = self._params.clock == "lock_step" and self._commands.started
-        if answers and not self._answered:
+        if answers and not self._replies.answered:
             # The pause came before the reply to the published state.
             self._finish_lock_step(published=True)
         if not self._step():
             raise BipedSimError(self._statistics.error)
         if answers:
-            self._answered = False
+            self._replies.answered = False
             self._finish_lock_step()
         else:
             self._publish_ground()
@@ -230,15 +194,15 @@ class SimLoop:
         sleep_on_time()
         next_report = self._clock_ns() + NS_PER_S
         while not self._stop and self._state != "finished":
-            while self._requests:
-                self._serve(self._requests.popleft())
+            while self.requests.serve():
+                pass
             if self._state == "running":
                 self._tick()
             elif self._state == "waiting":
                 self._wait_for_start()
             else:
                 self._inbox.wait(_LONGEST_WAIT_NS)
-                self._answered = self._take_commands() or self._answered
+                self._replies.take_untimed()
                 self._publishers.publish_clock()
             if self._clock_ns() >= next_report:
                 next_report += NS_PER_S
@@ -246,14 +210,12 @@ class SimLoop:
                 each_second()
         self._set_state(self._state)
         self.count()
-        self._ended = True
+        self.requests.close()
         self._publishers.publish_run({schema.STATISTICS: self._statistics.as_dict()})
-        while self._requests:
-            self._requests.popleft().done.set()
 
     def count(self) -> None:
         """Update the statistics."""
-        statistics, contact, commands = self._statistics, self._sim.contact, self._commands
+        statistics, rollout, commands = self._statistics, self._rollout, self._commands
         self._split_wall_time()
         statistics.state = self._state
         statistics.t = self._sim.t
@@ -266,33 +228,21 @@ class SimLoop:
         statistics.silences = list(commands.silences)
         statistics.silent_since, statistics.silent_wall_s = commands.silent_since, commands.silent_wall
         statistics.command_timeouts = commands.timeouts
-        statistics.outcome = self._rollout.outcome()
-        statistics.commands_lost = self._faults.lost_commands
-        statistics.state_changes = self._counted_changes + contact.state_changes
-        statistics.unresolved_steps = self._counted_unresolved + contact.unresolved
-
-    def _serve(self, request: _ActionRequest) -> None:
-        try:
-            request.message = request.action()
-            request.success = True
-        except BipedSimError as error:
-            request.message = str(error)
-            if request.refused is not None:
-                request.refused(request.message)
-            elif not isinstance(error, DivergenceError):
-                self._log(request.message)
-        request.done.set()
+        statistics.outcome = rollout.outcome()
+        statistics.commands_lost = rollout.faults.lost_commands
+        statistics.state_changes, statistics.unresolved_steps = rollout.state_changes, rollout.unresolved_steps
 
     def _set_state(self, state: str) -> None:
         self._split_wall_time()
         self._changes += 1
         self._state = state
+        self._replies.running = state == "running"
         self._running_since = self._clock_ns() if state == "running" else None
         if state != "running":
             self._awake.release()
         else:
             self._awake.hold()
-            self._answered = True
+            self._replies.answered = True
             self._rate.start()
 
     def _split_wall_time(self) -> None:
@@ -302,14 +252,10 @@ class SimLoop:
             self._running_since = now
 
     def _reset(self, q: Array | None = None, v: Array | None = None) -> None:
-        contact = self._sim.contact
-        changes, unresolved = contact.state_changes, contact.unresolved
         if q is None:
-            sim, params = self._sim, self._params
-            q = start_state(sim.robot, sim.ground, params.posture, params.drop_height, sim.config.gantry)
-        self._rollout.start(q, v)
-        self._counted_changes += changes
-        self._counted_unresolved += unresolved
+            self._rollout.begin(self._params.posture, self._params.drop_height)
+        else:
+            self._rollout.start(q, v)
         about = {"scenario": _name_of(self._params.title), "ground": _name_of(self._params.ground)}
         self._publishers.publish_run({**self._rollout.described(), schema.ABOUT: about})
         self._commands.clear()
@@ -318,6 +264,9 @@ class SimLoop:
         self._state = "waiting"
         self._set_state("running" if self._params.start == "immediately" else "waiting")
         self._publish_all()
+
+    def _drop_stale(self) -> None:
+        self._replies.drain(self._replies.drop_stale, lambda: self._stop)
 
     def _publish_all(self) -> None:
         self._publishers.publish_sensors(self._rollout.measured)
@@ -328,37 +277,6 @@ class SimLoop:
         self._publishers.publish_ground()
         self._publishers.show()
 
-    def _drain_commands(self, take: Callable[[], object]) -> None:
-        """Call ``take`` for commands until none has arrived for a while, or until a time limit.
-
-        A request also ends a wait, so the end of a wait does not imply a command.
-        """
-        now = self._clock_ns()
-        end, quiet = now + _DRAIN_NS, now + _QUIET_NS
-        while (remaining := min(end, quiet) - self._clock_ns()) > 0 and not self._stop:
-            if self._inbox.wait(remaining):
-                take()
-                quiet = self._clock_ns() + _QUIET_NS
-
-    def _drop_stale(self) -> None:
-        if (message := self._inbox.take_any()) is not None:
-            text = f"{message[0].name} dropped: it answers a state from before the reset"
-            self._commands.drops.add("stale", text)
-
-    def _take_commands(self) -> bool:
-        """Process the newest command, if one has arrived; return whether it was valid, or lost by an injected fault."""
-        valid = False
-        for _ in topics.COMMAND_KINDS:
-            message = self._inbox.take_any()
-            if message is None:
-                break
-            if self._faults.faults and self._state == "running" and not self._faults.hears(self._sim.t):
-                valid = True
-                continue
-            topic, data = message
-            valid = self._commands.accept(data, self._sim.t, topic) or valid
-        return valid
-
     def _wait_for_start(self) -> None:
         """Wait for the first command while time stands still, and repeat the state for late subscribers."""
         now = self._clock_ns()
@@ -368,7 +286,7 @@ class SimLoop:
             self._repeat_at = now + _REPEAT_NS
             self._repeats = self._repeats + 1 if connected else 0
         self._inbox.wait(min(_LONGEST_WAIT_NS // 5, self._repeat_at - now))
-        self._take_commands()
+        self._replies.take()
         if not self._commands.started or self._recorder_missing():
             return
         if self._params.wait_for_recorder:
@@ -376,7 +294,7 @@ class SimLoop:
             self._publish_all()
         # The state at t = 0 was published more than once, and each message may cause a reply. None of these may count
         # as the reply to a later state.
-        self._drain_commands(self._take_commands)
+        self._replies.drain(self._replies.take, lambda: self._stop)
         self._set_state("running")
 
     def _recorder_missing(self) -> bool:
@@ -401,13 +319,11 @@ class SimLoop:
             self._diverge(error)
             return False
         self._statistics.ticks += 1
-        if self._faults.faults:
-            out_ns = self._publishers.publish_faulty_sensors(observation, self._faults)
+        if rollout.faults.faults:
+            out_ns = self._publishers.publish_faulty_sensors(observation, rollout.faults)
         else:
             out_ns = self._publishers.publish_sensors(observation)
-        # A command that the drives hold replies to the newest state, not to the first state since the last command.
-        if self._answered or self._commands.kept:
-            self._out_ns = out_ns
+        self._replies.published(out_ns)
         return True
 
     def _diverge(self, error: DivergenceError) -> None:
@@ -424,7 +340,7 @@ class SimLoop:
         self._statistics.simulated_ns += self._tick_ns
         expected, changes = self._commands.started, self._changes
         # No controller replies to measurements that an injected fault has dropped.
-        self._answered = bool(self._faults.faults) and not self._faults.sent[JOINTS]
+        self._replies.answered = not self._rollout.is_measured
         clock = self._params.clock
         if clock == "real_time":
             self._finish_real_time()
@@ -432,8 +348,8 @@ class SimLoop:
             self._finish_lock_step()
         else:
             self._publish_ground()
-            self._receive()
-        if expected and not self._answered and changes == self._changes:
+            self._replies.receive()
+        if expected and not self._replies.answered and changes == self._changes:
             # A command that the drives hold need not arrive at every tick, unless the clock waits for it.
             if clock == "lock_step":
                 self._statistics.missed_commands += 1
@@ -444,14 +360,6 @@ class SimLoop:
         if duration > 0.0 and self._sim.t >= duration - 0.5 * self._sim.physics_dt:
             self._set_state("finished")
 
-    def _receive(self) -> None:
-        """Process arrived commands; the first valid one of a tick ends its round trip, if it can be a reply."""
-        silent = self._commands.silent_since is not None
-        if self._take_commands() and not self._answered:
-            self._answered = True
-            if not silent:
-                self._statistics.round_trip.record(self._clock_ns() - self._out_ns)
-
     def _finish_real_time(self) -> None:
         rate = self._rate
         reserve = self._ground_cost_ns + self._ground_cost_ns // 4
@@ -459,23 +367,23 @@ class SimLoop:
             # Most ticks then receive no command. Publishing at the last moment would make many of them late.
             reserve = max(reserve, rate.period_ns // 2)
         # A push or a service also wakes the loop, but is served between two ticks, so the wait continues.
-        while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns() - reserve) > 0:
+        while not (self._replies.answered or self._stop) and (budget := rate.sleep_budget_ns() - reserve) > 0:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
-            self._receive()
+            self._replies.receive()
         begin = self._clock_ns()
         self._publishers.publish_ground()
         self._ground_cost_ns += (self._clock_ns() - begin - self._ground_cost_ns) // 8
-        while not (self._answered or self._stop) and (budget := rate.sleep_budget_ns() - _WAKE_NS) > 0:
+        while not (self._replies.answered or self._stop) and (budget := rate.sleep_budget_ns() - _WAKE_NS) > 0:
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
-            self._receive()
+            self._replies.receive()
         self._publishers.show(rate.sleep_budget_ns())
         # In slow motion, a sleep until the deadline would delay signals.
         while not self._stop and rate.sleep_budget_ns() > _LONGEST_WAIT_NS:
             self._inbox.wait(_LONGEST_WAIT_NS)
-            self._receive()
+            self._replies.receive()
         rate.wait()
         # A command from the last microseconds is still in time, and the last of several commands counts.
-        self._receive()
+        self._replies.receive()
 
     def _finish_lock_step(self, published: bool = False) -> None:
         """Wait for the reply to the published state; ``published`` means that everything else is published as well."""
@@ -484,11 +392,10 @@ class SimLoop:
             self._publish_ground()
         end = self._clock_ns() + round(self._params.lock_step_timeout * NS_PER_S)
         changes = self._changes
-        while not (self._answered or self._stop) and (budget := end - self._clock_ns()) > 0:
-            if self._requests:
-                self._serve(self._requests.popleft())
+        while not (self._replies.answered or self._stop) and (budget := end - self._clock_ns()) > 0:
+            if self.requests.serve():
                 if changes != self._changes:
                     return
                 continue
             self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
-            self._receive()
+            self._replies.receive()

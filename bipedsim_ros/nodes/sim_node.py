@@ -306,17 +306,18 @@ class SimNode:
             self._pushes.add("not_finite", "it is not finite")
             return
         body, duration = self._push_frames[frame], self._params.push_timeout
-        self.loop.post(lambda: self.loop.push(wrench, body, duration), partial(self._pushes.add, "refused"))
+        self.loop.requests.post(lambda: self.loop.push(wrench, body, duration), partial(self._pushes.add, "refused"))
 
     def _service(self, action: Callable[[], str]) -> Callable[[Any, Any], Any]:
         def serve(_request: Any, response: Any) -> Any:
-            response.success, response.message = self.loop.ask(action)
+            response.success, response.message = self.loop.requests.ask(action)
             return response
 
         return serve
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        response.success, response.message = self.loop.ask(self.loop.pause if request.data else self.loop.resume)
+        action = self.loop.pause if request.data else self.loop.resume
+        response.success, response.message = self.loop.requests.ask(action)
         return response
 
 

@@ -109,7 +109,7 @@ class SimulationServices:
 
     def _ask(self, action: Callable[[], str], code: int | None = None) -> str:
         """Execute an action in the loop and return its message; refuse with ``code`` if it fails."""
-        done, message = self._loop.ask(action)
+        done, message = self._loop.requests.ask(action)
         if not done:
             raise _RefusalError(self._codes.RESULT_OPERATION_FAILED if code is None else code, message)
         return message

@@ -132,7 +132,7 @@ def run(events: list[tuple[int, bool]], pushes: bool = False, **more: Any) -> tu
     """Simulate them."""
     played, statistics, loop = a_loop(events, **more)
     if pushes:
-        played.on_wake = lambda: loop.post(lambda: loop.push(np.zeros(6), "", 0.1), pytest.fail)
+        played.on_wake = lambda: loop.requests.post(lambda: loop.push(np.zeros(6), "", 0.1), pytest.fail)
     loop.run(lambda: None)
     return played, statistics
 
@@ -276,7 +276,7 @@ def test_who_asks_when_the_loop_has_ended_is_answered() -> None:
     """A service that comes while the node ends would hold it up for as long as an answer is waited for."""
     _, _, loop = a_loop([], clock="real_time")
     loop.run(lambda: None)
-    assert loop.ask(loop.pause) == (False, "the simulation has ended")
+    assert loop.requests.ask(loop.pause) == (False, "the simulation has ended")
 
 
 def test_a_reset_waits_half_a_second_at_most_for_commands_that_never_end() -> None:
@@ -372,7 +372,7 @@ def laps(ends: list[int], faults: tuple[Fault, ...], last: Callable[[SimLoop], N
         loop.count()
         assert statistics.outcome["steps"] is not None
         counted[:] += sim.contact.state_changes, sim.contact.unresolved
-        loop.post(loop.reset, pytest.fail)
+        loop.requests.post(loop.reset, pytest.fail)
         ends.pop(0)
         played.do[ends[0]] = again if len(ends) > 1 else loop.stop
 
@@ -425,7 +425,7 @@ def test_a_start_that_is_refused_leaves_the_run_and_its_commands_alone(clock: st
         refused: list[str] = []
 
         def ask(loop: SimLoop = loop, q: Any = q, v: Any = v, refused: list[str] = refused) -> None:
-            loop.post(lambda: loop.begin_at(q, v), refused.append)
+            loop.requests.post(lambda: loop.begin_at(q, v), refused.append)
 
         if wrong:
             played.do[30] = ask
@@ -476,7 +476,7 @@ def test_a_pause_ends_the_wait_for_a_command_and_is_no_miss() -> None:
 
     def pause() -> None:
         asked.append(played.now)
-        loop.post(loop.pause, pytest.fail)
+        loop.requests.post(loop.pause, pytest.fail)
 
     def publish_clock() -> None:
         paused.append(played.now)
@@ -522,7 +522,7 @@ def test_a_reset_repeats_the_state_at_once_for_who_waits_for_it_as_the_begin_doe
 
     def reset() -> None:
         begun.append(len(played.published))
-        loop.post(loop.reset, pytest.fail)
+        loop.requests.post(loop.reset, pytest.fail)
 
     played.do.extend([reset, loop.stop])
     loop.run(lambda: None)
