@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,26 +22,22 @@ def test_the_checksum_is_the_vendors_bit_by_bit(words: bytes) -> None:
     assert crc(words) == vendors_crc(words)
 
 
-def _random_command(seed: int) -> object:
-    from bipedsim_ros.interfaces.unitree import idl
-
+def _random_command(seed: int) -> Any:
     rng = np.random.default_rng(seed)
-    motors = [
-        idl.MotorCmd(int(rng.integers(256)), *np.float32(rng.normal(size=5)).tolist(), int(rng.integers(2**32)))
-        for _ in range(HG.n)
-    ]
-    return idl.LowCmd(0, 5, motors, rng.integers(2**32, size=4).tolist(), 0)
+    cdr = Cdr(HG.low_cmd)
+    _fill(cdr.values, rng)
+    return _sample(idl_module().TYPES[HG.name][0], cdr.values)
 
 
 def test_a_command_as_cyclonedds_serialises_it_is_read_and_its_checksum_is_right() -> None:
     from unitree_support import packed_command, vendors_crc
 
     message = _random_command(1)
-    message.crc = vendors_crc(packed_command(message))  # type: ignore[attr-defined]
-    data = type(message).__idl__.serialize(message)  # type: ignore[attr-defined]
+    message.crc = vendors_crc(packed_command(message))
+    data = type(message).__idl__.serialize(message)
     cdr = Cdr(HG.low_cmd)
     assert cdr.read(data) is None
-    assert cdr.values["motor_cmd"]["kp"].tolist() == [m.kp for m in message.motor_cmd]  # type: ignore[attr-defined]
+    assert cdr.values["motor_cmd"]["kp"].tolist() == [m.kp for m in message.motor_cmd]
     assert cdr.serialized() == data
 
 
@@ -57,8 +53,6 @@ def test_bytes_that_pad_mean_nothing() -> None:
 def test_a_state_has_the_bytes_that_cyclonedds_would_write_and_the_vendors_checksum() -> None:
     from unitree_support import packed_state, vendors_crc
 
-    from bipedsim_ros.interfaces.unitree import idl
-
     rng = np.random.default_rng(2)
     cdr = Cdr(HG.low_state)
     values = cdr.values
@@ -70,14 +64,8 @@ def test_a_state_has_the_bytes_that_cyclonedds_would_write_and_the_vendors_check
             field = values[part][name]
             field[...] = rng.normal(size=field.shape) if field.dtype.kind == "f" else rng.integers(99, size=field.shape)
     data = cdr.serialized()
-    imu, motors = values["imu_state"], values["motor_state"]
-    message = idl.LowState(
-        *(values[name].tolist() for name in ("version", "mode_pr", "mode_machine", "tick")),
-        idl.ImuState(*(imu[name].tolist() for name in imu.dtype.names)),
-        [idl.MotorState(*(motor[name].tolist() for name in motors.dtype.names)) for motor in motors],
-        *(values[name].tolist() for name in ("wireless_remote", "reserve", "crc")),
-    )
-    assert data == idl.LowState.__idl__.serialize(message)
+    message = _sample(idl_module().TYPES[HG.name][1], values)
+    assert data == type(message).__idl__.serialize(message)
     assert values["crc"] == vendors_crc(packed_state(message))
 
 
@@ -94,18 +82,14 @@ def _fill(value: Any, rng: np.random.Generator) -> None:
 
 def _sample(kind: Any, value: Any) -> Any:
     """Return the numbers of a structured array as a sample of cyclonedds."""
-    hints = get_type_hints(kind, vars(idl_module()), include_extras=True)
     parts = []
-    for name, hint in hints.items():
+    for name, hint in kind.__annotations__.items():
         field = value[name]
         if field.dtype.names:
-            inner = {"bms_cmd": "BmsCmdGo", "bms_state": "BmsStateGo", "imu_state": "ImuStateGo"}.get(name)
-            inner = inner or {"motor_cmd": "MotorCmdGo", "motor_state": "MotorStateGo"}[name]
-            made = getattr(idl_module(), inner)
-            many = [_sample(made, one) for one in np.atleast_1d(field)]
+            element = hint.__metadata__[0].subtype if field.shape else hint
+            many = [_sample(element, one) for one in np.atleast_1d(field)]
             parts.append(many if field.shape else many[0])
         else:
-            assert hint is not None
             parts.append(field.tolist())
     return kind(*parts)
 

@@ -198,7 +198,7 @@ def test_what_is_wrong_is_told_counted_and_never_passed_on(ros: RosWorld) -> Non
     strange.write(WrongCommand(0xFF))
     other = DataWriter(program.participant, Topic(program.participant, "rt/lowcmd", OtherCommand))
     other.write(OtherCommand(0, 5))
-    another = DataWriter(program.participant, Topic(program.participant, "rt/lowstate", idl.LowState))
+    another = DataWriter(program.participant, Topic(program.participant, "rt/lowstate", idl.TYPES["unitree_hg"][1]))
 
     def told() -> bool:
         program.send(damaged)
