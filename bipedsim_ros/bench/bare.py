@@ -67,12 +67,10 @@ class Bare:
                 (publisher(node, topics.COMMANDS), CommandWriter(robot.nu).write(observation.joint_effort))
             ]
             return
-        imu = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame)).write(observation, 0)
+        imu = topics.IMU.encoder(topics.IMU.frame_of(imu=robot.imu_frame)).data(0)
         self._messages = [(publisher(node, topics.IMU), imu)]
-        for k, sole in enumerate(robot.soles):
-            wrench = conversions.WrenchWriter(topics.ANKLE_WRENCH.frame_of(sole.name)).write(
-                observation.foot_wrench[k], 0
-            )
+        for sole in robot.soles:
+            wrench = topics.ANKLE_WRENCH.encoder(topics.ANKLE_WRENCH.frame_of(sole.name)).data(0)
             self._messages.append((publisher(node, topics.ANKLE_WRENCH, sole.name), wrench))
         states = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame)
         self._messages.append((publisher(node, topics.JOINT_STATES), states.write(observation, 0)))

@@ -143,7 +143,7 @@ class _NodeConnection:
         from std_msgs.msg import String
 
         from bipedsim_ros.loop import Commands, Inbox, SensorPublishers, SimParams
-        from bipedsim_ros.wire import TwistWriter, conversions, publisher
+        from bipedsim_ros.wire import TwistWriter, publisher
 
         self._context = rclpy.Context()
         self._context.init(domain_id=self._domain.id)
@@ -151,7 +151,7 @@ class _NodeConnection:
             "external_node", context=self._context, enable_rosout=False, start_parameter_services=False
         )
         self._sensors = SensorPublishers(self._node, robot, self._params.ft_sign)
-        self._clock, self._clock_writer = publisher(self._node, topics.CLOCK), conversions.ClockWriter()
+        self._clock, self._clock_encoder = publisher(self._node, topics.CLOCK), topics.CLOCK.encoder()
         self._velocity, self._velocity_writer = publisher(self._node, topics.VELOCITY), TwistWriter()
         self._description = publisher(self._node, topics.ROBOT_DESCRIPTION)
         self._description.publish(String(data=robot.urdf_xml))
@@ -209,7 +209,7 @@ class _NodeConnection:
             # The velocity precedes the state, so that a node that reads both in order uses the current velocity.
             self._velocity.publish(self._velocity_writer.write(self._velocity_command))
             self._steer_at = t_ns + PERIOD_NS
-        self._clock.publish(self._clock_writer.write(t_ns))
+        self._clock.publish(self._clock_encoder.data(t_ns))
         self._sensors.publish(observation, t_ns)
 
     def _take(self, t: float) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from diagnostic_msgs.msg import DiagnosticArray
-from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from std_msgs.msg import Bool, Float64, Float64MultiArray
 
@@ -416,8 +415,8 @@ class Readings:
 
 
 def _numbers() -> WireReader:
-    return WireReader(Float64MultiArray, ("data",))
+    return WireReader(topics.CONTACT.msgtype)
 
 
 def _odometry() -> WireReader:
-    return WireReader(Odometry, ("pose.pose", "twist.twist"))
+    return WireReader(topics.GROUND_TRUTH.msgtype)

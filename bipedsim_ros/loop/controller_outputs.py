@@ -18,13 +18,9 @@ from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.recording import PLANNED, plan_of, without_plan
+from bipedsim.recording.bag import labelled
 from bipedsim_ros.wire import (
-    BASE_FRAME,
     NS_PER_S,
-    WORLD_FRAME,
-    NumberWriter,
-    OdometryWriter,
-    conversions,
     listeners,
     publisher,
     topics,
@@ -52,7 +48,8 @@ class ControllerOutputs:
                     f"readouts of the controller: {name!r} cannot be the name of a topic; use letters, digits and _"
                 )
         self._readouts = [
-            (name, publisher(node, topics.READOUTS, name=name), NumberWriter()) for name in without_plan(guard.readouts)
+            (name, publisher(node, topics.READOUTS, name=name), topics.READOUTS.encoder())
+            for name in without_plan(guard.readouts)
         ]
         planned = [name for name in guard.readouts if name.startswith(PLANNED)]
         self._plan = _PlanPublisher(node, planned) if planned else None
@@ -60,7 +57,7 @@ class ControllerOutputs:
         self._odometry: Any = None
         if guard.has_estimate:
             self._odometry = publisher(node, topics.ODOMETRY)
-            self._odometry_writer = OdometryWriter(WORLD_FRAME, BASE_FRAME)
+            self._odometry_encoder = topics.ODOMETRY.encoder(topics.ODOMETRY.frame)
         self._fallen = publisher(node, topics.FALLEN)
         self._published_fallen = False
         self._fallen.publish(Bool(data=False))
@@ -95,13 +92,13 @@ class ControllerOutputs:
 
     def _publish_all(self, t_ns: int) -> None:
         guard = self._guard
-        for name, readout, writer in self._readouts:
-            readout.publish(writer.write(guard.readouts[name]))
+        for name, readout, encoder in self._readouts:
+            readout.publish(encoder.write(0, guard.readouts[name]))
         if self._plan is not None:
             self._plan.publish(guard.readouts, t_ns)
         estimate = guard.estimate if self._odometry is not None else None
         if estimate is not None:
-            self._odometry.publish(self._odometry_writer.write(estimate.q[:7], estimate.v[:6], t_ns))
+            self._odometry.publish(self._odometry_encoder.write(t_ns, estimate.q[:7], estimate.v[:6]))
 
 
 class _ReadoutBundle:
@@ -112,15 +109,12 @@ class _ReadoutBundle:
     """
 
     def __init__(self, names: list[str]) -> None:
-        self._writer = conversions.NumbersWriter(("t", *names))
+        self._encoder = labelled(("t", *names))
         self._names = names
-        self._values = np.zeros(1 + len(names))
 
     def write(self, readouts: Mapping[str, float], t_ns: int) -> bytes:
         """Return the serialised message for the time ``t_ns`` [ns]."""
-        self._values[0] = t_ns / NS_PER_S
-        self._values[1:] = [readouts[name] for name in self._names]
-        return self._writer.write(self._values)
+        return self._encoder.write(0, [t_ns / NS_PER_S, *(readouts[name] for name in self._names)])
 
 
 class _ShownPublisher:

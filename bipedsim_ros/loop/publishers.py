@@ -14,14 +14,14 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from bipedsim.contact import ContactResult, mode_name
-from bipedsim.model import Chains, Robot, Sole, located
+from bipedsim.model import Chains, Robot, located
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals, as_json
 from bipedsim.recording import schema
+from bipedsim.recording.bag import labelled
 from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
 from bipedsim.sim import GroundTruth, Observation, Simulator, VertexForces
 from bipedsim_ros.wire import (
-    BASE_FRAME,
     NS_PER_S,
     WORLD_FRAME,
     BundleWriter,
@@ -49,18 +49,30 @@ class _OnDemandPublisher:
     """Serialises and publishes the messages of a topic only while a node subscribes.
 
     Args:
-        publisher: Publisher of the topic; it must not be latched.
-        write: Returns a serialised message.
-        name: Name of the topic for viewers.
+        node: The node.
+        make: Creates the publisher; the topic must not be latched.
+        topic: The topic.
+        write: Returns a serialised message. By default, from a stamp [ns] and the arrays of the topic's encoder.
+        foot, name: See :func:`bipedsim_ros.wire.publisher`.
 
     Attributes:
         heard: Returns the number of subscriptions.
     """
 
-    def __init__(self, publisher: Any, write: Callable[..., bytes], name: str = "") -> None:
-        self._publisher, self._write, self._name = publisher, write, name
+    def __init__(
+        self,
+        node: Node,
+        make: Make,
+        topic: topics.Topic,
+        write: Callable[..., bytes] | None = None,
+        foot: str = "",
+        name: str = "",
+    ) -> None:
+        self._publisher = make(node, topic, foot, name)
+        self._write = topic.encoder(topic.frame_of(foot)).write if write is None else write
+        self._name = topic.of(foot, name)
         self._newest: bytes | None = None
-        self.heard = publisher.get_subscription_count
+        self.heard = self._publisher.get_subscription_count
 
     def publish(self, *values: Any) -> None:
         """Publish the message ``write(*values)``."""
@@ -82,19 +94,14 @@ class SensorPublishers:
     """Publishes the measurements: IMU, ankle wrenches, and last the joint states, for which a controller waits."""
 
     def __init__(self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher) -> None:
-        frame = topics.IMU.frame_of(imu=robot.imu_frame)
+        imu = topics.IMU.encoder(topics.IMU.frame_of(imu=robot.imu_frame), conversions.IMU_FIELDS)
         chains = Chains(robot) if robot.loops else None
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
-        self._imu = _OnDemandPublisher(make(node, topics.IMU), conversions.ImuWriter(frame).write)
+        self._imu = _OnDemandPublisher(node, make, topics.IMU, imu.write)
         self._joint_states = make(node, topics.JOINT_STATES)
         self._newest = b""
-        self._ankles = [
-            _OnDemandPublisher(
-                make(node, topics.ANKLE_WRENCH, sole.name),
-                conversions.WrenchWriter(topics.ANKLE_WRENCH.frame_of(sole.name), ft_sign).write,
-            )
-            for sole in robot.soles
-        ]
+        self._ft_sign = ft_sign
+        self._ankles = [_OnDemandPublisher(node, make, topics.ANKLE_WRENCH, foot=sole.name) for sole in robot.soles]
 
     def subscribers(self) -> int:
         """Return the number of subscriptions to the joint states."""
@@ -116,11 +123,12 @@ class SensorPublishers:
         return out_ns
 
     def _publish_imu(self, observation: Observation, t_ns: int) -> None:
-        self._imu.publish(observation, t_ns)
+        o = observation
+        self._imu.publish(t_ns, o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration)
 
     def _publish_ankles(self, observation: Observation, t_ns: int) -> None:
         for k, ankle in enumerate(self._ankles):
-            ankle.publish(observation.foot_wrench[k], t_ns)
+            ankle.publish(t_ns, self._ft_sign * observation.foot_wrench[k])
 
     def _publish_joints(self, observation: Observation, t_ns: int) -> int:
         out_ns = time.monotonic_ns()
@@ -138,20 +146,19 @@ class _FootPublishers:
     """Publishes the contact quantities of one foot that only a simulator has."""
 
     def __init__(self, node: Node, name: str, make: Make) -> None:
-        wrench, cop = topics.SOLE_WRENCH, topics.SOLE_COP
-        wrench_writer, contact = conversions.WrenchWriter(wrench.frame_of(name)), topics.CONTACT
-        self._wrench = _OnDemandPublisher(make(node, wrench, name), wrench_writer.write, wrench.of(name))
-        self._cop = _OnDemandPublisher(make(node, cop, name), conversions.PointWriter(cop.frame_of(name)).write)
-        self._contact = _OnDemandPublisher(
-            make(node, contact, name), conversions.ContactWriter().write, contact.of(name)
-        )
+        self._wrench = _OnDemandPublisher(node, make, topics.SOLE_WRENCH, foot=name)
+        self._cop = _OnDemandPublisher(node, make, topics.SOLE_COP, foot=name)
+        self._cop_point = np.zeros(3)
+        self._contact = _OnDemandPublisher(node, make, topics.CONTACT, conversions.ContactWriter().write, name)
         self._mode = publisher(node, topics.CONTACT_MODE, name)
         self._last_mode: tuple[int, bool, int] | None = None
 
     def publish(self, contact: ContactResult, k: int, t: float, t_ns: int) -> None:
         """Publish foot ``k``."""
-        self._wrench.publish(contact.wrench[k], t_ns)
-        self._cop.publish(contact.cop[k], t_ns)
+        self._wrench.publish(t_ns, contact.wrench[k])
+        # The sole is plane, so z remains 0.
+        self._cop_point[:2] = contact.cop[k]
+        self._cop.publish(t_ns, self._cop_point)
         self._contact.publish(contact, k, t)
         mode, sliding, n = int(contact.mode[k]), bool(contact.sliding[k]), int(contact.n_vertices[k])
         if (mode, sliding, n) != self._last_mode:
@@ -160,23 +167,8 @@ class _FootPublishers:
 
     def parts(self, contact: ContactResult, k: int, t: float, t_ns: int) -> Iterator[tuple[str, bytes]]:
         """Yield the messages about foot ``k`` for viewers."""
-        yield self._wrench.newest(contact.wrench[k], t_ns)
+        yield self._wrench.newest(t_ns, contact.wrench[k])
         yield self._contact.newest(contact, k, t)
-
-
-class _VertexPublisher:
-    """Publishes the forces at the vertices of one sole."""
-
-    def __init__(self, node: Node, sole: Sole, make: Make) -> None:
-        labels = schema.vertex_labels(sole.n_vertices)
-        self._topic = _OnDemandPublisher(
-            make(node, topics.VERTEX_FORCES, sole.name), conversions.NumbersWriter(labels).write
-        )
-        self.heard = self._topic.heard
-
-    def publish(self, forces: Array, t: float) -> None:
-        """Publish forces (N, 3) [N] for the time ``t`` [s]."""
-        self._topic.publish(np.append(t, forces))
 
 
 class _SporadicPublisher:
@@ -184,7 +176,7 @@ class _SporadicPublisher:
 
     def __init__(self, node: Node, topic: topics.Topic, robot: Robot, make: Make) -> None:
         self._writer = conversions.ColumnsWriter(topic, robot.joint_names)
-        self._topic = _OnDemandPublisher(make(node, topic), self._writer.write, topic.name)
+        self._topic = _OnDemandPublisher(node, make, topic, self._writer.write)
         self.heard = self._topic.heard
         self._had_values = False
 
@@ -207,15 +199,11 @@ class _PlatePublishers:
     def __init__(self, node: Node, geometry: PlateGeometry, make: Make) -> None:
         name = geometry.name
         self._geometry = geometry
-        signals = conversions.NumbersWriter(("t", *geometry.channel_names, schema.CLIPPED))
-        wrench = conversions.WrenchWriter(topics.PLATE_WRENCH.frame)
-        cop = conversions.PointWriter(topics.PLATE_COP.frame)
-        self._signals = _OnDemandPublisher(make(node, topics.PLATE_SIGNALS, name=name), signals.write)
-        self._wrench = _OnDemandPublisher(make(node, topics.PLATE_WRENCH, name=name), wrench.write)
-        self._cop = _OnDemandPublisher(make(node, topics.PLATE_COP, name=name), cop.write)
-        self._free_moment = _OnDemandPublisher(
-            make(node, topics.PLATE_FREE_MOMENT, name=name), conversions.NumberWriter().write
-        )
+        signals = labelled(("t", *geometry.channel_names, schema.CLIPPED))
+        self._signals = _OnDemandPublisher(node, make, topics.PLATE_SIGNALS, signals.write, name=name)
+        self._wrench = _OnDemandPublisher(node, make, topics.PLATE_WRENCH, name=name)
+        self._cop = _OnDemandPublisher(node, make, topics.PLATE_COP, name=name)
+        self._free_moment = _OnDemandPublisher(node, make, topics.PLATE_FREE_MOMENT, name=name)
         # The geometry is published once on a latched topic. The attribute keeps its publisher alive.
         self._geometry_publisher = publisher(node, topics.PLATE_GEOMETRY, name=name)
         self._geometry_publisher.publish(String(data=json.dumps(as_json(geometry))))
@@ -225,13 +213,13 @@ class _PlatePublishers:
         if not len(samples):
             return
         for sample in samples:
-            self._signals.publish(np.append(sample, clipped))
+            self._signals.publish(0, np.append(sample, clipped))
         newest = PlateSignals(samples[-1:, 0], self._geometry, samples[-1:, 1:])
         t_ns = round(samples[-1, 0] * NS_PER_S)
         wrench = np.concatenate([newest.force()[0], newest.moment_about(self._geometry.centre)[0]])
-        self._wrench.publish(wrench, t_ns)
-        self._cop.publish(newest.cop()[0], t_ns)
-        self._free_moment.publish(float(newest.free_moment()[0]))
+        self._wrench.publish(t_ns, wrench)
+        self._cop.publish(t_ns, newest.cop()[0])
+        self._free_moment.publish(0, newest.free_moment()[0])
 
 
 class GroundPublishers:
@@ -248,30 +236,31 @@ class GroundPublishers:
         vertices: VertexForces | None = None,
     ) -> None:
         self._vertices = vertices
-        self._vertex_publishers = [_VertexPublisher(node, sole, make) for sole in robot.soles if vertices is not None]
+        self._vertex_publishers = [
+            _OnDemandPublisher(
+                node, make, topics.VERTEX_FORCES, labelled(schema.vertex_labels(sole.n_vertices)).write, sole.name
+            )
+            for sole in robot.soles
+            if vertices is not None
+        ]
         self._plates = [_PlatePublishers(node, geometry, make) for geometry in plates]
         self._objects = [
             _OnDemandPublisher(
-                make(node, topics.OBJECTS, name=name),
-                conversions.OdometryWriter(WORLD_FRAME, name).write,
-                topics.OBJECTS.of("", name),
+                node, make, topics.OBJECTS, topics.OBJECTS.encoder(f"{WORLD_FRAME}, {name}").write, name=name
             )
             for name in objects
         ]
         self._feet = [_FootPublishers(node, sole.name, make) for sole in robot.soles]
-        efforts = conversions.EffortWriter(robot.joint_names, topics.APPLIED.frame)
+        efforts = conversions.effort_encoder(robot.joint_names, topics.APPLIED.frame)
         setpoints = conversions.ColumnsWriter(topics.SETPOINTS, robot.joint_names)
-        self._applied = _OnDemandPublisher(make(node, topics.APPLIED), efforts.write, topics.APPLIED.name)
-        self._setpoints = _OnDemandPublisher(make(node, topics.SETPOINTS), setpoints.write)
+        self._applied = _OnDemandPublisher(node, make, topics.APPLIED, efforts.write)
+        self._setpoints = _OnDemandPublisher(node, make, topics.SETPOINTS, setpoints.write)
         self._bodies = _SporadicPublisher(node, topics.BODY_CONTACTS, robot, make)
         sporadic = (topics.JOINT_STOPS, *((topics.GANTRY,) if gantry else ()))
         self._sporadic = [self._bodies, *(_SporadicPublisher(node, topic, robot, make) for topic in sporadic)]
-        self._cop = _OnDemandPublisher(make(node, topics.COP), conversions.PointWriter(topics.COP.frame).write)
-        self._clock = _OnDemandPublisher(publisher(node, topics.CLOCK), conversions.ClockWriter().write)
-        self._odometry: _OnDemandPublisher | None = None
-        if robot.free_flyer:
-            writer = conversions.OdometryWriter(WORLD_FRAME, BASE_FRAME)
-            self._odometry = _OnDemandPublisher(make(node, topics.GROUND_TRUTH), writer.write, topics.GROUND_TRUTH.name)
+        self._cop = _OnDemandPublisher(node, make, topics.COP)
+        self._clock = _OnDemandPublisher(node, publisher, topics.CLOCK)
+        self._odometry = _OnDemandPublisher(node, make, topics.GROUND_TRUTH) if robot.free_flyer else None
         odometry = () if self._odometry is None else (self._odometry,)
         of_truth = (self._cop, *self._vertex_publishers, *self._sporadic, *odometry)
         self._truth_heard = [topic.heard for topic in of_truth]
@@ -282,24 +271,24 @@ class GroundPublishers:
         contact, t = sim.contact, sim.t
         for k, foot in enumerate(self._feet):
             foot.publish(contact, k, t, t_ns)
-        self._applied.publish(sim.command.tau_joint, t_ns)
+        self._applied.publish(t_ns, sim.command.tau_joint)
         if sim.command.closes_loop:
             self._setpoints.publish(sim.command, t)
         self._truth = None
         if any(heard() for heard in self._truth_heard):
             self._truth = truth = sim.ground_truth()
-            self._cop.publish(truth.cop_world, t_ns)
+            self._cop.publish(t_ns, truth.cop_world)
             if self._vertices is not None:
                 vertex_forces = self._vertices.read(truth.pose_world_sole)
                 for vertex_publisher, forces in zip(self._vertex_publishers, vertex_forces, strict=True):
-                    vertex_publisher.publish(forces, t)
+                    vertex_publisher.publish(0, np.append(t, forces))
             for sporadic in self._sporadic:
                 sporadic.publish(truth, t)
             if self._odometry is not None:
-                self._odometry.publish(truth.pose_world_base, truth.twist_base, t_ns)
+                self._odometry.publish(t_ns, truth.pose_world_base, truth.twist_base)
         if sim.objects is not None:
             for odometry, state in zip(self._objects, sim.objects.states(), strict=True):
-                odometry.publish(state[:7], state[7:], t_ns)
+                odometry.publish(t_ns, state[:7], state[7:])
         if sim.force_plates is not None:
             amplifiers = sim.force_plates.amplifiers
             for p, plate in enumerate(self._plates):
@@ -314,14 +303,14 @@ class GroundPublishers:
         """Yield the messages for viewers."""
         for k, foot in enumerate(self._feet):
             yield from foot.parts(sim.contact, k, sim.t, t_ns)
-        yield self._applied.newest(sim.command.tau_joint, t_ns)
+        yield self._applied.newest(t_ns, sim.command.tau_joint)
         truth = sim.ground_truth() if self._truth is None else self._truth
         yield from self._bodies.parts(truth, sim.t)
         if self._odometry is not None:
-            yield self._odometry.part(truth.pose_world_base, truth.twist_base, t_ns)
+            yield self._odometry.part(t_ns, truth.pose_world_base, truth.twist_base)
         if sim.objects is not None:
             for odometry, state in zip(self._objects, sim.objects.states(), strict=True):
-                yield odometry.newest(state[:7], state[7:], t_ns)
+                yield odometry.newest(t_ns, state[:7], state[7:])
 
 
 class Publishers:

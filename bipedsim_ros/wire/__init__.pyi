@@ -3,8 +3,6 @@ from .bundle import BundleReader as BundleReader, BundleWriter as BundleWriter
 from .conversions import (
     ImuReader as ImuReader,
     JointStateReader as JointStateReader,
-    NumberWriter as NumberWriter,
-    OdometryWriter as OdometryWriter,
     TwistReader as TwistReader,
     TwistWriter as TwistWriter,
     WrenchReader as WrenchReader,

@@ -6,16 +6,17 @@ commands are refused, with the kind under which they are counted and a remedy.
 
 from __future__ import annotations
 
-import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from std_msgs.msg import Float64MultiArray
 
 from bipedsim.numerics import Array, Indices, is_finite
+from bipedsim.recording.bag import Encoder, blank
 from bipedsim.sim import LIMIT, SETPOINT, Command
-from bipedsim_ros.wire.wire import Layout, MessageError, WireReader, WireWriter, parse
+from bipedsim_ros.wire.topics import COMMANDS, IMPEDANCE
+from bipedsim_ros.wire.wire import Layout, MessageError, WireReader, parse
 
 BLOCKS = SETPOINT[:LIMIT]
 """Names of the blocks of an impedance command, in the order that this project's own messages use."""
@@ -34,8 +35,7 @@ class CommandWriter:
     """Writes messages of joint torques [N.m] for ros2_control's effort controllers."""
 
     def __init__(self, n: int) -> None:
-        message = Float64MultiArray(data=array.array("d", bytes(8 * n)))
-        self._wire = WireWriter(message, ("data",))
+        self._wire = Encoder(COMMANDS.msgtype, {"data": np.zeros(n)})
 
     def write(self, tau_joint: Array) -> bytes:
         """Return the message for the torques (nu,)."""
@@ -47,18 +47,17 @@ class ImpedanceWriter:
     """Writes impedance commands of five blocks, named by the label of the layout's first dimension."""
 
     def __init__(self, n: int) -> None:
-        message = Float64MultiArray(data=array.array("d", bytes(8 * n * len(BLOCKS))))
-        message.layout.dim = [
-            MultiArrayDimension(label=",".join(BLOCKS), size=len(BLOCKS), stride=n * len(BLOCKS)),
-            MultiArrayDimension(label="joint", size=n, stride=n),
+        total = n * len(BLOCKS)
+        dims = [
+            blank("std_msgs/msg/MultiArrayDimension", {"label": label, "size": size, "stride": stride})
+            for label, size, stride in ((",".join(BLOCKS), len(BLOCKS), total), ("joint", n, n))
         ]
-        self._wire = WireWriter(message, ("data",))
+        self._wire = Encoder(IMPEDANCE.msgtype, {"layout.dim": dims, "data": np.zeros(total)})
         self._unbounded = np.full(n, np.inf)
 
     def write(self, command: Command, order: Indices | slice = slice(None)) -> bytes:
         """Return the message for an impedance command, with its joints in ``order``."""
-        self._wire.groups[0][:] = command.packed(self._unbounded)[:LIMIT, order].ravel()
-        return self._wire.data(0)
+        return self._wire.write(0, command.packed(self._unbounded)[:LIMIT, order].ravel())
 
 
 class CommandReader:
@@ -66,7 +65,7 @@ class CommandReader:
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._joint_names = tuple(joint_names)
-        self._wire = WireReader(Float64MultiArray, ("data",))
+        self._wire = WireReader(COMMANDS.msgtype)
 
     def read(self, data: bytes, values: Array) -> Fault | None:
         """Copy a serialised command into ``values`` (nu,) if it is valid.
@@ -93,7 +92,7 @@ class ImpedanceReader:
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._joint_names = tuple(joint_names)
-        self._wire = WireReader(Float64MultiArray, ("data",))
+        self._wire = WireReader(COMMANDS.msgtype)
         self._layout: Layout | None = None
         self._names: tuple[str, ...] = BLOCKS
         self._rows: list[int] = []

@@ -1,4 +1,7 @@
-"""Provide definition and type hash of message types, from ``rosbags`` or from the package of the type."""
+"""Provide definition and type hash of message types, from ``rosbags`` or from the package of the type.
+
+Only a type that ``rosbags`` lacks needs ROS.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ament_index_python import PackageNotFoundError, get_package_share_directory
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 
@@ -41,9 +43,11 @@ def _require(msgtype: str) -> None:
             raise ConfigError(f"{msgtype!r} is no ROS message type: expected package/msg/Name")
         package = msgtype.split("/")[0]
         try:
+            from ament_index_python import get_package_share_directory
+
             path = Path(get_package_share_directory(package), *msgtype.split("/")[1:]).with_suffix(".msg")
             store.register(get_types_from_msg(path.read_text(encoding="utf-8"), msgtype))
-        except (PackageNotFoundError, ValueError, OSError, TypesysError) as error:
+        except (ImportError, KeyError, ValueError, OSError, TypesysError) as error:
             raise ConfigError(
                 f"no definition of {msgtype}: install {package}, or source its workspace ({error})"
             ) from error

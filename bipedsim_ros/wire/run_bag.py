@@ -21,14 +21,14 @@ from bipedsim.model import Robot, located
 from bipedsim.numerics import Array, Indices, Integers
 from bipedsim.plates import PlateSignals, as_json
 from bipedsim.recording import COLUMNS, PLANNED, Recording, columns_on, plan_of, schema as names, without_plan
-from bipedsim.recording.bag import BagWriter, Encoder, Topic as BagTopic, blank, definition
+from bipedsim.recording.bag import NS_PER_S, BagWriter, Encoder, Topic as BagTopic, blank, labelled
 from bipedsim_ros.wire import topics
 from bipedsim_ros.wire.frames import jointed_links, moving_frame, root_link, static_frames
+from bipedsim_ros.wire.message_definitions import definition_of, type_hash_of
 from bipedsim_ros.wire.topics import BASE_FRAME, WORLD_FRAME, Topic
 
 TF_RATE = 100.0
 """Maximum rate of the link poses [Hz]."""
-NS = 1_000_000_000
 
 
 class _TopicMessages(NamedTuple):
@@ -87,43 +87,31 @@ def write_run_bag(recording: Recording, robot: Robot | None, path: Path) -> list
 
 
 def _bag_topic(messages: _TopicMessages) -> BagTopic:
-    text, type_hash = definition(messages.row.msgtype)
-    return BagTopic(messages.name, messages.row.msgtype, text, type_hash, (messages.row.offered,))
+    msgtype = messages.row.msgtype
+    return BagTopic(messages.name, msgtype, definition_of(msgtype), type_hash_of(msgtype), (messages.row.offered,))
 
 
 def _stamps(t: Array) -> Integers:
-    return np.asarray(np.rint(t * NS), dtype=np.int64)
-
-
-def _dims(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the constant fields of an array message whose layout names its values."""
-    n = len(labels)
-    dim = blank("std_msgs/msg/MultiArrayDimension", {"label": ",".join(labels), "size": n, "stride": n})
-    return {"layout.dim": [dim], "data": np.zeros(n)}
+    return np.asarray(np.rint(t * NS_PER_S), dtype=np.int64)
 
 
 def _numbers(row: Topic, name: str, labels: Sequence[str], t: Array, values: Array) -> _TopicMessages:
     """Return labelled arrays; the first value of each is the time."""
     stamp = _stamps(t)
     table = np.column_stack([t, values.reshape(len(t), -1)])
-    return _TopicMessages(row, name, stamp, Encoder(row.msgtype, _dims(("t", *labels)), ["data"]).write(stamp, table))
+    return _TopicMessages(row, name, stamp, labelled(("t", *labels)).write_all(stamp, table))
 
 
 def _texts(row: Topic, name: str, t: Array, texts: Sequence[str]) -> _TopicMessages:
     stamp = _stamps(t)
-    data = [Encoder(row.msgtype, {"data": text}).write(stamp[:1])[0] for text in texts]
+    data = [Encoder(row.msgtype, {"data": text}).data(0) for text in texts]
     return _TopicMessages(row, name, stamp, data)
 
 
 def _headed(row: Topic, name: str, frame: str, t: Array, fields: Mapping[str, Array]) -> _TopicMessages:
     """Return messages with a header; ``frame`` may contain the child frame after a comma."""
-    parent, _, child = frame.partition(", ")
-    fixed: dict[str, Any] = {"header.frame_id": parent}
-    if child:
-        fixed["child_frame_id"] = child
     stamp = _stamps(t)
-    data = Encoder(row.msgtype, fixed, tuple(fields)).write(stamp, *fields.values())
-    return _TopicMessages(row, name, stamp, data)
+    return _TopicMessages(row, name, stamp, row.encoder(frame, tuple(fields)).write_all(stamp, *fields.values()))
 
 
 def _finite_rows(*columns: Array) -> Indices:
@@ -139,7 +127,7 @@ def _columns(r: Recording, robot: Robot | None) -> Iterator[_TopicMessages]:
         if row is topics.JOINT_STATES or len(_finite_rows(*fields.values())):
             fixed: dict[str, Any] = {"header.frame_id": row.frame, "name": list(r.joint_names)}
             fixed |= {field: np.zeros(len(r.joint_names)) for field in fields}
-            data = Encoder(row.msgtype, fixed, tuple(fields)).write(stamp, *fields.values())
+            data = Encoder(row.msgtype, fixed, tuple(fields)).write_all(stamp, *fields.values())
             yield _TopicMessages(row, row.name, stamp, data)
     feet = [(row, k) for k in range(len(r.feet)) for row in (topics.SOLE_WRENCH, topics.ANKLE_WRENCH, topics.SOLE_COP)]
     for row, k in feet:
@@ -198,7 +186,7 @@ def _controller_signals(r: Recording) -> Iterator[_TopicMessages]:
     for name, values in without_plan(r.readouts).items():
         rows = np.flatnonzero(np.isfinite(values))
         stamp = _stamps(r.t[rows])
-        messages = Encoder(topics.READOUTS.msgtype, {}, ["data"]).write(stamp, values[rows])
+        messages = topics.READOUTS.encoder().write_all(stamp, values[rows])
         yield _TopicMessages(topics.READOUTS, topics.READOUTS.of("", name), stamp, messages)
     planned = {name: values for name, values in r.readouts.items() if name.startswith(PLANNED)}
     if not planned:
@@ -218,7 +206,7 @@ def _controller_signals(r: Recording) -> Iterator[_TopicMessages]:
         encoder = Encoder(row.msgtype, {"header.frame_id": row.frame, "poses": [pose] * len(steps)}, ["poses.pose"])
         poses = [[x, y, z, 0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)] for x, y, z, yaw in steps.tolist()]
         stamps.append(float(r.t[i]))
-        data += encoder.write(_stamps(r.t[i : i + 1]), np.array(poses).reshape(1, -1))
+        data += encoder.write_all(_stamps(r.t[i : i + 1]), np.array(poses).reshape(1, -1))
     yield _TopicMessages(row, row.name, _stamps(np.array(stamps)), data)
 
 
@@ -252,7 +240,7 @@ def _plates(r: Recording) -> Iterator[_TopicMessages]:
         for row, field, values in ((topics.PLATE_WRENCH, "wrench", wrench), (topics.PLATE_COP, "point", latest.cop())):
             yield _headed(row, row.of("", name), row.frame, latest.t, {field: values})
         row, stamp = topics.PLATE_FREE_MOMENT, _stamps(latest.t)
-        data = Encoder(row.msgtype, {}, ["data"]).write(stamp, latest.free_moment())
+        data = row.encoder().write_all(stamp, latest.free_moment())
         yield _TopicMessages(row, row.of("", name), stamp, data)
 
 
@@ -265,7 +253,7 @@ def _run_information(r: Recording) -> Iterator[_TopicMessages]:
     if not len(r):
         return
     stamp = _stamps(r.t)
-    yield _TopicMessages(topics.CLOCK, topics.CLOCK.name, stamp, Encoder(topics.CLOCK.msgtype, {}).write(stamp))
+    yield _TopicMessages(topics.CLOCK, topics.CLOCK.name, stamp, topics.CLOCK.encoder().write_all(stamp))
     first, last = float(r.t[0]), float(r.t[-1])
     event_kinds = {"pushes": "push", "gantry_actions": "gantry_action"}
     entries = (
@@ -278,7 +266,7 @@ def _run_information(r: Recording) -> Iterator[_TopicMessages]:
     yield _texts(topics.RUN, topics.RUN.name, np.array(times), [json.dumps(entry) for entry in entries])
     if math.isfinite(r.gave_up_at):
         stamp = _stamps(np.array([first, r.gave_up_at]))
-        data = [Encoder(topics.FALLEN.msgtype, {"data": fallen}).write(stamp[:1])[0] for fallen in (False, True)]
+        data = [Encoder(topics.FALLEN.msgtype, {"data": fallen}).data(0) for fallen in (False, True)]
         yield _TopicMessages(topics.FALLEN, topics.FALLEN.name, stamp, data)
         yield _stop(r, stamp[1:])
 
@@ -289,7 +277,7 @@ def _stop(r: Recording, stamp: Integers) -> _TopicMessages:
     pairs = [blank("diagnostic_msgs/msg/KeyValue", {"key": key, "value": value}) for key, value in values]
     fields = {"level": 2, "name": topics.CONTROLLER_STATUS, "message": f"stopped: {r.gave_up_why}", "values": pairs}
     row, status = topics.DIAGNOSTICS, blank("diagnostic_msgs/msg/DiagnosticStatus", fields)
-    return _TopicMessages(row, row.name, stamp, Encoder(row.msgtype, {"status": [status]}).write(stamp))
+    return _TopicMessages(row, row.name, stamp, Encoder(row.msgtype, {"status": [status]}).write_all(stamp))
 
 
 def _poses(r: Recording, robot: Robot) -> list[_TopicMessages]:
@@ -333,5 +321,5 @@ def _transforms(
     kind = "geometry_msgs/msg/TransformStamped"
     links = [blank(kind, {"header.frame_id": parent, "child_frame_id": child}) for parent, child, _ in frames]
     stamp = _stamps(t)
-    data = Encoder(row.msgtype, {"transforms": links}, ["transforms.transform"]).write(stamp, poses)
+    data = Encoder(row.msgtype, {"transforms": links}, ["transforms.transform"]).write_all(stamp, poses)
     return _TopicMessages(row, row.name, stamp, data)

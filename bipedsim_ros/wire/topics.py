@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from bipedsim.config import Table
 from bipedsim.errors import ConfigError
 from bipedsim.recording import Column, columns_on, schema
-from bipedsim.recording.bag import Qos
+from bipedsim.recording.bag import Encoder, Qos
 
 WORLD_FRAME = "odom"
 BASE_FRAME = "base_link"
@@ -133,6 +133,16 @@ class Topic:
     def frame_of(self, foot: str = "", imu: str = "") -> str:
         """Return the topic's ``frame_id`` for a foot, or for a robot whose IMU has the frame ``imu``."""
         return _in_frame(self.frame, foot, imu)
+
+    def encoder(self, frame: str = "", fields: Sequence[str] | None = None) -> Encoder:
+        """Return an encoder of messages whose header has this frame, see :meth:`frame_of`.
+
+        Args:
+            frame: ``frame_id``; ``child_frame_id`` follows after a comma.
+            fields: See :class:`bipedsim.recording.bag.Encoder`.
+        """
+        names = zip(("header.frame_id", "child_frame_id"), frame.split(", "), strict=False)
+        return Encoder(self.msgtype, {name: value for name, value in names if value}, fields)
 
     def names(self, feet: Sequence[str]) -> Iterator[str]:
         """Yield the topic's names for a robot with these feet."""

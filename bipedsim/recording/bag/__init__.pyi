@@ -1,12 +1,15 @@
 from .align import ROWS as ROWS, BagRows as BagRows, recording_from_bag as recording_from_bag
-from .mcap import Block as Block
-from .messages import (
-    Columns as Columns,
+from .cdr import (
+    FIELDS as FIELDS,
+    NS_PER_S as NS_PER_S,
     Encoder as Encoder,
+    Walk as Walk,
     blank as blank,
-    columns as columns,
-    definition as definition,
+    is_plain as is_plain,
+    labelled as labelled,
 )
+from .mcap import Block as Block
+from .messages import Columns as Columns, columns as columns
 from .reader import (
     Bag as Bag,
     BagWriter as BagWriter,

@@ -6,42 +6,19 @@ type. The resulting byte offsets are valid for all messages with the same struct
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.interfaces import Nodetype
-from rosbags.typesys import Stores, get_typestore
 
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array, Flags, Integers
+from bipedsim.recording.bag.cdr import FIELDS, JOINT_STATE, NS_PER_S, NUMBERS, Walk
 from bipedsim.recording.bag.kernels import PADDING, read_alike, words
 
-# These types are the same in every ROS distribution.
-_STORE = get_typestore(Stores.ROS2_JAZZY)
-
-_COLUMNS: dict[str, dict[str, str]] = {
-    "sensor_msgs/msg/JointState": {name: name for name in ("position", "velocity", "effort")},
-    "geometry_msgs/msg/WrenchStamped": {"wrench": "wrench"},
-    "geometry_msgs/msg/PointStamped": {"point": "point"},
-    "sensor_msgs/msg/Imu": {
-        name: name for name in ("orientation", "angular_velocity", "linear_acceleration", "orientation_covariance")
-    },
-    "nav_msgs/msg/Odometry": {"pose": "pose.pose", "twist": "twist.twist"},
-    "std_msgs/msg/Float64MultiArray": {"data": "data"},
-    "std_msgs/msg/Float64": {"data": "data"},
-    "std_msgs/msg/Bool": {"data": "data"},
-}
-"""Type to its columns: name, and the field that contains the numbers in order."""
-_LABELS = {"sensor_msgs/msg/JointState": "name", "std_msgs/msg/Float64MultiArray": "layout.dim.label"}
-_TYPES = (
-    {"bool": "u1", "byte": "u1", "char": "u1", "octet": "u1"}
-    | {f"{sign}int{bits}": f"{sign[:1] or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-    | {"float32": "f4", "float64": "f8"}
-)
+_LABELS = {JOINT_STATE: "name", NUMBERS: "layout.dim.label"}
 _LAYOUTS = 16
 """Maximum number of cached layouts per topic. Messages with further layouts are parsed one by one."""
 
@@ -85,102 +62,33 @@ class _MessageLayout:
     swapped: bool
 
 
-@dataclass
-class _CdrWalker:
-    """Walks through a message with the definition of its type (XCDR1)."""
-
-    raw: bytes
-    order: str = "<"
-    at: int = 4
-    empty: int = 0
-    same: list[tuple[int, int]] = field(default_factory=list)
-    numbers: list[tuple[str, int, str, int]] = field(default_factory=list)
-    texts: list[tuple[str, str]] = field(default_factory=list)
-
-    def begin(self) -> None:
-        if len(self.raw) < 4 or self.raw[0] != 0 or self.raw[1] > 1:
-            raise ValueError(f"unknown encapsulation {self.raw[:2].hex()}")
-        self.order = "<" if self.raw[1] else ">"
-        self.same.append((0, 2))
-
-    def message(self, msgtype: str, path: str) -> None:
-        for name, (node, details) in _STORE.get_msgdef(msgtype).fields:
-            self._field(node, details, f"{path}.{name}" if path else name)
-
-    def _field(self, node: Any, details: Any, path: str) -> None:
-        if node == Nodetype.BASE:
-            self._base(details[0], path, 1)
-        elif node == Nodetype.NAME:
-            self.message(details, path)
-        else:
-            (inner, inner_details), count = details
-            if node == Nodetype.SEQUENCE:
-                count = self._count()
-            if inner == Nodetype.BASE and inner_details[0] != "string":
-                self._base(inner_details[0], path, count)
-                return
-            for _ in range(count):
-                self._field(inner, inner_details, path)
-
-    def _count(self) -> int:
-        self._align(4)
-        begin = self._forward(4)
-        self.same.append((begin, self.at))
-        return int(struct.unpack_from(f"{self.order}I", self.raw, begin)[0])
-
-    def _base(self, kind: str, path: str, count: int) -> None:
-        if kind == "string":
-            size = self._count()
-            begin = self._forward(size)
-            self.same.append((begin, self.at))
-            self.texts.append((path, self.raw[begin : self.at].removesuffix(b"\0").decode()))
-            return
-        code = _TYPES[kind]
-        width = int(code[1:])
-        if count:
-            self._align(width)
-        else:
-            self.empty += 1
-        self.numbers.append((path, self._forward(count * width), code, count))
-
-    def _align(self, width: int) -> None:
-        self.at += -(self.at - 4) % width
-
-    def _forward(self, size: int) -> int:
-        begin = self.at
-        self.at += size
-        if self.at > len(self.raw):
-            raise ValueError("it is cut short")
-        return begin
-
-
 def _layout_of(raw: bytes, msgtype: str) -> _MessageLayout:
     """Parse a message and return its layout.
 
     Raises:
         ValueError: The message is truncated or damaged.
     """
-    walk = _CdrWalker(raw)
-    walk.begin()
-    walk.message(msgtype, "")
+    walk = Walk(raw, msgtype)
     # Fast DDS reserves bytes for the alignment of empty sequences and leaves them at the end of the message.
-    if len(raw) - walk.at > 3 + 8 * walk.empty:
-        raise ValueError(f"{len(raw) - walk.at} bytes too many")
-    columns = {}
-    stamped = [entry for entry in walk.numbers if entry[0].startswith("header.stamp.")]
-    for name, path in _COLUMNS[msgtype].items():
-        matches = [entry for entry in walk.numbers if entry[0] == path or entry[0].startswith(f"{path}.")]
-        columns[name] = (matches[0][1], matches[0][2], sum(entry[3] for entry in matches))
-    label = _LABELS.get(msgtype)
+    if len(raw) - walk.end > 3 + 8 * walk.empty:
+        raise ValueError(f"{len(raw) - walk.end} bytes too many")
+    label, texts = _LABELS.get(msgtype), _texts_of(walk)
     return _MessageLayout(
         size=len(raw),
-        same=np.array([_word(raw, at, min(at + 8, b)) for a, b in walk.same for at in range(a, b, 8)], dtype=np.int64),
-        stamp=stamped[0][1] if stamped else None,
-        columns=columns,
-        labels=tuple(part for path, text in walk.texts if path == label for part in _parts(text, msgtype)),
-        frame=next((text for path, text in walk.texts if path == "header.frame_id"), None),
-        swapped=walk.order == ">" and any(entry[2] != "u1" for entry in walk.numbers),
+        same=np.array(
+            [_word(raw, at, min(at + 8, b)) for a, b in walk.structure for at in range(a, b, 8)], dtype=np.int64
+        ),
+        stamp=next((numbers.at for numbers in walk.inside("header.stamp")), None),
+        columns={name: walk.group(path) for name, path in FIELDS[msgtype].items()},
+        labels=tuple(part for path, text in texts if path == label for part in _parts(text, msgtype)),
+        frame=next((text for path, text in texts if path == "header.frame_id"), None),
+        swapped=walk.order == ">" and any(numbers.kind != "u1" for numbers in walk.numbers),
     )
+
+
+def _texts_of(walk: Walk) -> list[tuple[str, str]]:
+    """Return path and content of all strings in a message."""
+    return [(path, text.removesuffix(b"\0").decode()) for path, text in walk.texts]
 
 
 def _word(raw: bytes, begin: int, end: int) -> tuple[int, int, int]:
@@ -191,7 +99,7 @@ def _word(raw: bytes, begin: int, end: int) -> tuple[int, int, int]:
 
 
 def _parts(text: str, msgtype: str) -> list[str]:
-    return text.split(",") if msgtype == "std_msgs/msg/Float64MultiArray" else [text]
+    return text.split(",") if msgtype == NUMBERS else [text]
 
 
 class Decoder:
@@ -214,10 +122,10 @@ class Decoder:
     """
 
     def __init__(self, msgtype: str, fields: Collection[str] | None = None) -> None:
-        if msgtype not in _COLUMNS:
-            raise RecordingError(f"messages of type {msgtype} are not decoded; known: {', '.join(sorted(_COLUMNS))}")
+        if msgtype not in FIELDS:
+            raise RecordingError(f"messages of type {msgtype} are not decoded; known: {', '.join(sorted(FIELDS))}")
         self._msgtype = msgtype
-        self._fields = [name for name in _COLUMNS[msgtype] if fields is None or name in fields]
+        self._fields = [name for name in FIELDS[msgtype] if fields is None or name in fields]
         self._layouts: list[_MessageLayout] = []
         self._first: _MessageLayout | None = None
         self._width = 0
@@ -249,7 +157,7 @@ class Decoder:
                 raw = data[start[at] : start[at] + size[at]].tobytes()
                 try:
                     layout = _layout_of(raw, self._msgtype)
-                except (ValueError, struct.error) as error:
+                except ValueError as error:
                     self.failed += 1
                     self.error = f"a message of {len(raw)} bytes is cut short or damaged ({error})"
                     decoded[at], sound[at] = True, False
@@ -311,7 +219,7 @@ class Decoder:
         if self._first.stamp is None:
             stamp = np.zeros(len(table), dtype=np.int64)
         else:
-            stamp = table[:, 0].astype(np.int32) * np.int64(1_000_000_000) + (table[:, 0] >> 32 & 0xFFFFFFFF)
+            stamp = table[:, 0].astype(np.int32) * np.int64(NS_PER_S) + (table[:, 0] >> 32 & 0xFFFFFFFF)
         numbers = table.view(np.float64)
         numbers[~sound] = np.nan
         values, at = {}, 1
@@ -329,74 +237,6 @@ def _usual(size: Integers, decoded: Flags) -> int:
     remaining = np.flatnonzero(~decoded)
     _, first, count = np.unique(size[remaining], return_index=True, return_counts=True)
     return int(remaining[first[np.argmax(count)]])
-
-
-def blank(msgtype: str, fixed: Mapping[str, Any], path: str = "") -> Any:
-    """Return a message of zeros, empty strings and empty lists, except for the fields in ``fixed`` (path to value).
-
-    A list is replaced as a whole, by strings, an array of numbers, or messages.
-    """
-    values: dict[str, Any] = {}
-    fields: Any = _STORE.get_msgdef(msgtype).fields
-    for name, (node, details) in fields:
-        field_path = f"{path}.{name}" if path else name
-        if field_path in fixed:
-            values[name] = fixed[field_path]
-        elif node == Nodetype.BASE:
-            values[name] = "" if details[0] == "string" else 0
-        elif node == Nodetype.NAME:
-            values[name] = blank(details, fixed, field_path)
-        else:
-            (inner, inner_details), count = details
-            numbers = inner == Nodetype.BASE and inner_details[0] != "string"
-            size = count if node == Nodetype.ARRAY else 0
-            values[name] = np.zeros(size, dtype=_TYPES[inner_details[0]]) if numbers else []
-    return _STORE.types[msgtype](**values)
-
-
-class Encoder:
-    """Encode messages of one topic that differ only in their stamps and in 8-byte numbers.
-
-    Args:
-        msgtype: Any type that is the same in every ROS distribution.
-        fixed: Values that all messages share, see :func:`blank`.
-        fields: Fields with variable numbers: all numbers in or below each field, in order.
-    """
-
-    def __init__(self, msgtype: str, fixed: Mapping[str, Any], fields: Sequence[str] = ()) -> None:
-        raw = bytes(_STORE.serialize_cdr(blank(msgtype, fixed), msgtype))
-        self._raw = np.frombuffer(raw, dtype=np.uint8)
-        walk = _CdrWalker(raw)
-        walk.begin()
-        walk.message(msgtype, "")
-        self._seconds = [at for path, at, _, _ in walk.numbers if path.endswith(("stamp.sec", "clock.sec"))]
-        self._offsets = [
-            [at + 8 * i for path, at, _, n in walk.numbers if f"{path}.".startswith(f"{field}.") for i in range(n)]
-            for field in fields
-        ]
-
-    def write(self, stamp: Integers, *values: Array) -> list[bytes]:
-        """Return n serialised messages.
-
-        Args:
-            stamp: (n,) stamp of all headers in each message [ns].
-            values: (n, k) numbers of each variable field.
-        """
-        out = np.tile(self._raw, (len(stamp), 1))
-        clock = np.stack([stamp // 1_000_000_000, stamp % 1_000_000_000], axis=1).astype("<i4").view(np.uint8)
-        for at in self._seconds:
-            out[:, at : at + 8] = clock
-        for offsets, numbers in zip(self._offsets, values, strict=True):
-            cells = np.ascontiguousarray(numbers, dtype="<f8").reshape(len(stamp), len(offsets)).view(np.uint8)
-            for k, at in enumerate(offsets):
-                out[:, at : at + 8] = cells[:, 8 * k : 8 * k + 8]
-        raw, size = out.tobytes(), len(self._raw)
-        return [raw[at : at + size] for at in range(0, len(raw), size)]
-
-
-def definition(msgtype: str) -> tuple[str, str]:
-    """Return the definition of a message type, as rosbag2 stores it, and its RIHS01 hash."""
-    return str(_STORE.generate_msgdef(msgtype, ros_version=2)[0]), str(_STORE.hash_rihs01(msgtype))
 
 
 def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
@@ -425,7 +265,7 @@ def text(message: bytes) -> str:
     Raises:
         RecordingError: The message is damaged.
     """
-    return _texts_of(message, "std_msgs/msg/String")[0][1]
+    return _texts_in(message, "std_msgs/msg/String")[0][1]
 
 
 def diagnostic_values(message: bytes) -> dict[str, str]:
@@ -434,17 +274,14 @@ def diagnostic_values(message: bytes) -> dict[str, str]:
     Raises:
         RecordingError: The message is damaged.
     """
-    texts = _texts_of(message, "diagnostic_msgs/msg/DiagnosticArray")
+    texts = _texts_in(message, "diagnostic_msgs/msg/DiagnosticArray")
     keys, values = ([text for path, text in texts if path == f"status.values.{name}"] for name in ("key", "value"))
     return dict(zip(keys, values, strict=True))
 
 
-def _texts_of(message: bytes, msgtype: str) -> list[tuple[str, str]]:
-    """Return path and content of all strings in a message."""
-    walk = _CdrWalker(message)
+def _texts_in(message: bytes, msgtype: str) -> list[tuple[str, str]]:
+    """Return path and content of all strings in a serialised message."""
     try:
-        walk.begin()
-        walk.message(msgtype, "")
-    except (ValueError, struct.error) as error:
+        return _texts_of(Walk(message, msgtype))
+    except ValueError as error:
         raise RecordingError(f"a message of {len(message)} bytes is cut short or damaged ({error})") from error
-    return walk.texts

@@ -28,7 +28,7 @@ from bipedsim.runs import describe_run
 from bipedsim.sim import Simulator
 from bipedsim_ros.live.presence import Presence, RunningRobot
 from bipedsim_ros.live.readings import Readings
-from bipedsim_ros.wire import BundleWriter, OdometryWriter
+from bipedsim_ros.wire import BundleWriter, topics
 
 pytestmark = pytest.mark.ros
 
@@ -208,7 +208,7 @@ def test_what_is_no_message_of_this_version_is_told_and_dropped(ros: RosWorld) -
     readings = Readings(ros.node, found, 1.0, warned.append)
     shown = ros.node.create_publisher(UInt8MultiArray, "/sim_node/shown", 1)
     contact = serialize_message(Float64MultiArray(data=[1.0, 2.0]))
-    standing = OdometryWriter("odom", "base_link").write(np.array([3.0, 0, 1, 0, 0, 0, 1]), np.zeros(6), 0)
+    standing = topics.ODOMETRY.encoder("odom, base_link").write(0, np.array([3.0, 0, 1, 0, 0, 0, 1]), np.zeros(6))
     parts = [("/left_foot/contact", contact), ("/of_another_version", b"?"), ("/ground_truth/odom", standing)]
     whole = BundleWriter().write(parts)
     torn = deserialize_message(whole, UInt8MultiArray)
