@@ -26,6 +26,8 @@ from bipedsim.numerics.kernel_cache import KernelCache, share_missing
 _caches: list[KernelCache] = []
 # Above this estimate [s] no exact figure is printed, because other programs share the cores.
 _LONG = 50.0
+_PER_KERNEL_S = 0.2
+"""Typical time to compile one kernel [s]; a purpose with many kernels takes longer than its own estimate."""
 _purpose, _shortest, _longest = "", 0.0, 0.0
 _announced = False
 _silent = True
@@ -97,9 +99,13 @@ def _announce(module: str) -> None:
 
 
 def _how_long(shortest: float, longest: float) -> str:
-    """Return the expected duration as text; the fraction of missing kernels interpolates the two limits [s]."""
-    seconds = shortest + (longest - shortest) * share_missing(_caches)
-    return f"about {seconds:.0f} s" if seconds < _LONG else "1 to 2 minutes"
+    """Return the expected duration as text.
+
+    The fraction of missing kernels interpolates the two limits [s]; the number of missing kernels may require more.
+    """
+    share = share_missing(_caches)
+    seconds = max(shortest + (longest - shortest) * share, _PER_KERNEL_S * share * len(_caches))
+    return f"about {seconds:.0f} s on an idle machine" if seconds < _LONG else "1 to 2 minutes"
 
 
 def _without_literals(fold: Callable[..., Any], args: Any, kws: Any) -> Any:

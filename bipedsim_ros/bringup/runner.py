@@ -498,9 +498,13 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
             raise
         print(f"bipedsim up: no summary: {error}", file=sys.stderr)
         return
+    if not outcome.failed:
+        # After a failure, the failure is the cause of late and missing commands.
+        late = timing_warnings(result, statistics.get("real_time_priority") or 0)
+        result["warnings"] = [*(result["warnings"] or ()), *late] or None
     folder = bringup.run_folder
     written = [] if folder is None else [folder / "bag", *_write_summary(folder, result)]
-    _report(result, late_matters=not outcome.failed)
+    _report(result)
     for path in written:
         say(f"wrote {path}")
     if folder is not None and recording is not None:
@@ -651,54 +655,65 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
         shutil.rmtree(aside)
 
 
-def _silence(silent: str, clock: str | None) -> str:
-    """Return the message for times without commands; ``silent`` describes them in words."""
-    meanwhile = "command_timeout and timeout_mode for what the joints did meanwhile"
-    if clock == "lock_step":
-        return (
-            f"in simulated time no commands came {silent}: sim_node waited until lock_step_timeout of wall time was "
-            "over, and took the step without. The controller, or the way from it, had stopped, or an answer "
-            f"takes longer: --lock-step-timeout SECONDS waits longer; see the warnings above, and {meanwhile}"
-        )
-    return (
-        f"no commands came {silent} of simulated time: the controller, or the way from it, had stopped; see the "
-        f"warnings above, and {meanwhile}"
-    )
+def timing_warnings(result: Mapping[str, Any], priority: int = 0) -> Iterator[str]:
+    """Yield warnings about times without commands, late ticks and late commands of a run.
 
+    Args:
+        result: The summary.
+        priority: Real-time priority of the simulator; 0 if it had none.
+    """
+    from bipedsim.analysis import missed_share, silence_text
 
-def _lateness(result: Mapping[str, Any]) -> str:
-    """Return the message for ticks that began more than a period late, or an empty text."""
-    late = (result.get("lateness_us") or {}).get("p99")
-    period = 1e6 / result["rate_hz"]
-    if late is None or late <= period:
-        return ""
-    return (
-        f"1 in 100 ticks began more than {late / 1e3:.3g} ms late, {late / period:.1f} periods of {period:.0f} us: "
-        "other programs had the cores. End them, give the nodes the right to a real-time priority "
-        "(docs/ros_interface.md, Timing), or choose a lower --rate; where no wall clock must be kept, --clock lock_step"
-    )
-
-
-def _report(result: dict[str, Any], late_matters: bool) -> None:
-    from bipedsim.analysis import missed_share, silence_text, summary_lines
-
-    say("\n".join(summary_lines(result, hidden=("warnings",))))
-    for warning in result.get("warnings") or ():
-        print(f"warning: {warning}", file=sys.stderr)
+    lock_step = result.get("clock") == "lock_step"
     silent = silence_text(result)
-    if late_matters and silent:
-        print(_silence(silent, result.get("clock")), file=sys.stderr)
-    if late_matters and (late := _lateness(result)):
-        print(late, file=sys.stderr)
+    if silent:
+        waited = (
+            " sim_node waited for lock_step_timeout of wall time, and then took the step without a command. Use "
+            "--lock-step-timeout SECONDS for a controller that needs longer."
+        )
+        yield (
+            f"no commands came {silent} of simulated time: the controller or its connection had stopped."
+            f"{waited if lock_step else ''} See the warnings above, and command_timeout and timeout_mode for the "
+            "torques of the joints meanwhile"
+        )
+    period = 1e6 / result["rate_hz"]
+    late = (result.get("lateness_us") or {}).get("p99")
+    if late is not None and late > period:
+        yield (
+            f"1 in 100 ticks began more than {late / 1e3:.3g} ms late, {late / period:.1f} periods of {period:.0f} us: "
+            f"{_cause_of_lateness(priority)}. End other programs, choose a lower --rate, or use --clock lock_step if "
+            "the run need not keep to the wall clock (docs/ros_interface.md, Timing)"
+        )
     share = missed_share(result, heard=True)
-    # In lock step, every missed command is already part of the message about silence.
-    if late_matters and share > LATE_SHARE and result.get("clock") != "lock_step":
+    # In lock step, every missed command is already part of the warning about silence.
+    if share > LATE_SHARE and not lock_step:
         trip = result["round_trip_us"] or {}
         took = " and ".join(f"{trip[key]:.0f} us ({key})" for key in ("p50", "p99") if trip.get(key) is not None)
-        print(
-            f"{share:.1%} of the{' other' * bool(silent)} ticks got no new command in time: a tick has "
-            f"{1e6 / result['rate_hz']:.0f} us"
-            f"{', from state to command it took ' + took if took else ''}. Machine too busy, controller too slow, or "
-            "rate too high: a lower --rate leaves more time, --clock lock_step waits for every command",
-            file=sys.stderr,
+        yield (
+            f"{share:.1%} of the{' other' * bool(silent)} ticks got no new command in time: a tick has {period:.0f} us"
+            f"{', from state to command it took ' + took if took else ''}. The machine is too busy, the controller too "
+            "slow, or the rate too high. Choose a lower --rate, or use --clock lock_step, which waits for every command"
         )
+
+
+def _cause_of_lateness(priority: int) -> str:
+    """Return the likely cause of late ticks, given the real-time priority of the simulator; 0 if it had none."""
+    if not priority:
+        return "other programs used the cores, and the nodes had no real-time priority: give them the right to one"
+    busy = "the machine itself was too busy: other real-time programs, interrupts, or the host of a virtual machine"
+    try:
+        runtime, period = (
+            int(Path(f"/proc/sys/kernel/sched_rt_{name}_us").read_text()) for name in ("runtime", "period")
+        )
+    except OSError:
+        runtime, period = -1, 1
+    throttle = f"Linux stopped them after {runtime / period:.0%} of a second (kernel.sched_rt_runtime_us), or "
+    return f"the nodes already had real-time priority {priority}, so {throttle * (runtime >= 0)}{busy}"
+
+
+def _report(result: dict[str, Any]) -> None:
+    from bipedsim.analysis import summary_lines
+
+    say("\n".join(summary_lines(result, hidden=("warnings",))))
+    for warning in result["warnings"] or ():
+        print(f"warning: {warning}", file=sys.stderr)

@@ -12,6 +12,7 @@ from .realtime import (
     Histogram as Histogram,
     RateKeeper as RateKeeper,
     StayAwake as StayAwake,
+    real_time_priority as real_time_priority,
     run_urgently as run_urgently,
     sleep_on_time as sleep_on_time,
 )

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bipedsim.errors import ConfigError
+from bipedsim_ros.loop.realtime import real_time_priority
 
 AUTO, ANY = "auto", "any"
 _MIDDLEWARE = "dds."
@@ -83,7 +84,7 @@ class OwnCore:
             return ""
         cores = self._cores
         if not cores:
-            if deadlines and os.sched_getscheduler(0) != os.SCHED_FIFO:
+            if deadlines and not real_time_priority():
                 return ""
             cores = self._claimed()
             if not cores:

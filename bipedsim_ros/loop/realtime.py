@@ -103,10 +103,16 @@ def run_urgently(priority: int) -> str:
     return f"real-time priority {priority} (SCHED_FIFO){refused}"
 
 
+def real_time_priority() -> int:
+    """Return the real-time priority of the calling thread; 0 if it has none."""
+    fifo = sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_FIFO
+    return os.sched_getparam(0).sched_priority if fifo else 0
+
+
 def give_way() -> None:
     """Halve the calling thread's real-time priority, if it has one, so that threads of its old priority precede it."""
-    if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_FIFO:
-        half = max(os.sched_getparam(0).sched_priority // 2, os.sched_get_priority_min(os.SCHED_FIFO))
+    if priority := real_time_priority():
+        half = max(priority // 2, os.sched_get_priority_min(os.SCHED_FIFO))
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(half))
 
 

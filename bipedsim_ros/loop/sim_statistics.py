@@ -25,6 +25,7 @@ class Statistics:
 
     Attributes:
         robot, contact_model, clock, rate_hz: Settings of the simulation.
+        real_time_priority: Priority of the loop's thread (SCHED_FIFO); 0 without.
         state: waiting, running, paused, diverged or finished.
         t: Simulated time [s].
         ticks: Simulated ticks.
@@ -49,6 +50,7 @@ class Statistics:
     contact_model: str
     clock: str
     rate_hz: float
+    real_time_priority: int = 0
     state: str = "waiting"
     t: float = 0.0
     ticks: int = 0
@@ -89,6 +91,7 @@ class Statistics:
             "state": self.state,
             "duration_s": round(self.t, 9),
             "rate_hz": self.rate_hz,
+            "real_time_priority": self.real_time_priority,
             "real_time_factor": _finite(self.real_time_factor),
             "ticks": self.ticks,
             "overruns": self.overruns,

@@ -36,6 +36,7 @@ from bipedsim_ros.loop import (
     Statistics,
     judge,
     measure,
+    real_time_priority,
     run_urgently,
     write_json,
 )
@@ -135,7 +136,8 @@ class SimNode:
             )
         wanted = params.tf_rate > 0.0 and robot.free_flyer
         self._transforms = TransformsWatch(node) if wanted else None
-        self._waits_logged = self._unwritten = False
+        self._logged_wait = ""
+        self._unwritten = False
         self._faults = Drops(node.get_logger().error)
         self._pushes = Drops(lambda text: node.get_logger().warning(f"message on {topics.PUSH.name} dropped: {text}"))
         self._push_frames = {BASE_FRAME: "", **{name: name for name in sorted(bodies)}}
@@ -162,6 +164,7 @@ class SimNode:
         # Without deadlines the loop never sleeps, so that real-time priority would block all other programs.
         urgent = self._params.clock == "real_time" and self._params.priority > 0
         notes = [run_urgently(self._params.priority)] if urgent else []
+        self._statistics.real_time_priority = real_time_priority()
         self._background.start()
         notes.append(self._core.take(deadlines=self._params.clock == "real_time"))
         if message := "; ".join(filter(None, notes)):
@@ -254,12 +257,13 @@ class SimNode:
             self._unwritten = False
 
     def _log_wait(self) -> None:
-        """Log once that the simulation waits for a first command although no node publishes commands."""
+        """Log why no node publishes commands, although the simulation waits for a first command."""
         waits = self._statistics.state == "waiting" and not self._inbox.publishers()
-        if waits and not self._waits_logged:
+        reason = _waited_for(self._node) if waits else ""
+        if reason not in ("", self._logged_wait):
             listed = topics.either(topics.COMMAND_KINDS)
-            self._node.get_logger().info(f"t = 0 is held until the first command on {listed}: nobody publishes yet")
-        self._waits_logged = waits
+            self._node.get_logger().info(f"t = 0 is held until the first command on {listed}: {reason}")
+        self._logged_wait = reason
 
     def _check_duplicates(self) -> None:
         """Warn once of another robot on the same topics, or of a second controller."""
@@ -319,6 +323,13 @@ class SimNode:
         action = self.loop.pause if request.data else self.loop.resume
         response.success, response.message = self.loop.requests.ask(action)
         return response
+
+
+def _waited_for(node: Node) -> str:
+    """Return why no node publishes commands: a controller still starts, or there is none."""
+    if ("controller_node", node.get_namespace()) in node.get_node_names_and_namespaces():
+        return "controller_node is still starting; it compiles the kernels of its controller at its first start"
+    return "no controller publishes yet. It may still be starting; otherwise start one, such as bipedsim control"
 
 
 def main(args: Sequence[str] | None = None) -> int:

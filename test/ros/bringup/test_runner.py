@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -14,12 +15,22 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from recording_support import joint_state, serialise, wrench, write_bag
 
+from bipedsim.analysis import with_statistics
 from bipedsim.cli import program
 from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE
 from bipedsim_ros.bringup import plan, runner
 from bipedsim_ros.bringup.bringup import Arguments, BringUp
-from bipedsim_ros.bringup.runner import OUTPUTS, Follower, Outcome, Stall, conclude, outputs_replaced, say
+from bipedsim_ros.bringup.runner import (
+    OUTPUTS,
+    Follower,
+    Outcome,
+    Stall,
+    conclude,
+    outputs_replaced,
+    say,
+    timing_warnings,
+)
 
 JOINTS, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 
@@ -199,6 +210,9 @@ def test_why_nothing_was_simulated_is_told(outcome: Outcome, said: str, capsys: 
     assert said in capsys.readouterr().err
 
 
+COUNTED = {"robot": "biped14", "ticks": 5000, "duration_s": 5.0, "rate_hz": 1000.0, "clock": "real_time"}
+
+
 @pytest.mark.parametrize(
     ("late", "said"),
     [
@@ -210,17 +224,39 @@ def test_why_nothing_was_simulated_is_told(outcome: Outcome, said: str, capsys: 
 def test_ticks_that_begin_periods_late_are_told_with_what_to_do(
     late: float | None, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counted = {"robot": "biped14", "ticks": 5000, "duration_s": 5.0, "rate_hz": 1000.0, "clock": "real_time"}
-    conclude(BringUp(Arguments(), (), None), Outcome(0, {**counted, "lateness_us": {"p50": 60.0, "p99": late}}))
+    conclude(BringUp(Arguments(), (), None), Outcome(0, {**COUNTED, "lateness_us": {"p50": 60.0, "p99": late}}))
     err = capsys.readouterr().err
     assert said in err
     assert ("docs/ros_interface.md" in err) == bool(said)
 
 
+def test_a_priority_that_the_nodes_have_is_not_recommended() -> None:
+    late = with_statistics({}, {**COUNTED, "lateness_us": {"p99": 12_000.0}})
+    (without,), (with_priority,) = (tuple(timing_warnings(late, priority)) for priority in (0, 50))
+    assert "give them the right to one" in without
+    assert "give them the right" not in with_priority
+    assert "already had real-time priority 50" in with_priority
+    assert "the machine itself was too busy" in with_priority
+
+
+def test_warnings_of_the_terminal_are_in_the_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "summarise", lambda _bringup, counted, _follower: (with_statistics({}, counted), None))
+    statistics = {**COUNTED, "lateness_us": {"p99": 12_000.0}, "missed_commands": 2500, "commands_received": 2500}
+    conclude(BringUp(Arguments(), (), tmp_path), Outcome(0, {**statistics, "warnings": ["two robots"]}))
+    warnings = json.loads((tmp_path / "summary.json").read_text())["warnings"]
+    assert len(warnings) == 3
+    assert warnings[0] == "two robots"
+    printed = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert printed == [f"warning: {warning}" for warning in warnings]
+    conclude(BringUp(Arguments(), (), tmp_path), Outcome(0, COUNTED))
+    assert json.loads((tmp_path / "summary.json").read_text())["warnings"] is None
+
+
 def test_a_fall_that_was_not_recorded_is_followed_by_how_to_see_it(capsys: pytest.CaptureFixture[str]) -> None:
-    stood = {"robot": "biped14", "ticks": 5000, "duration_s": 5.0, "rate_hz": 1000.0, "clock": "real_time"}
     for figures, told in (({}, False), ({"fell_at_s": 2.0, "verdict": "fell at 2.0 s"}, True)):
-        conclude(BringUp(Arguments(), (), None), Outcome(0, {**stood, **figures}))
+        conclude(BringUp(Arguments(), (), None), Outcome(0, {**COUNTED, **figures}))
         said = "to see how: the same with --record FOLDER, then bipedsim view FOLDER\n"
         assert capsys.readouterr().out.endswith(said) == told
 

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from nav_msgs.msg import Odometry
@@ -235,6 +236,14 @@ def test_an_interrupt_while_starting_ends_the_node_too(ros: RosWorld) -> None:
     sim.process.send_signal(signal.SIGINT)
     assert sim.wait() == 0
     assert "Traceback" not in sim.output
+
+
+def test_a_controller_that_still_starts_is_named_while_time_is_held(ros: RosWorld) -> None:
+    sim = ros.start("sim_node")
+    ros.until(lambda: "no controller publishes yet" in sim.output, "why time is held")
+    controller = rclpy.create_node("controller_node", context=ros.node.context)
+    ros.until(lambda: "controller_node is still starting" in sim.output, "the controller that starts")
+    controller.destroy_node()
 
 
 def test_a_second_robot_in_the_graph_is_named(ros: RosWorld, tmp_path: Path) -> None:
