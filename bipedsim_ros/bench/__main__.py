@@ -13,7 +13,7 @@ from tqdm import tqdm
 from bipedsim.config import to_json
 from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, BipedSimError, ConfigError
 from bipedsim_ros.bench import LoopBench, Settings, table
-from bipedsim_ros.bringup import require_rclpy
+from bipedsim_ros.wire import require_rclpy
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.errors import BipedSimError, ConfigError
-from bipedsim_ros.bringup import environment
+from bipedsim_ros.bringup import environment, ros_arguments
 from bipedsim_ros.nodes import PARENT
 from bipedsim_ros.wire import free_domain
 
@@ -109,7 +109,7 @@ class LoopBench:
         s = self._settings
         with tempfile.TemporaryDirectory(prefix="bipedsim-bench-") as folder:
             file = Path(folder, "statistics.json")
-            simulator = {"robot": s.robot, "clock": clock, "duration": s.seconds, "stats_file": file}
+            simulator = {"robot": s.robot, "clock": clock, "duration": s.seconds, "stats_file": str(file)}
             controller = {"robot": s.robot, "controller": s.controller, "lock_step": clock == "lock_step"}
             # As in a launch: in lock step the simulator keeps the cores awake, and no process has real-time priority.
             answering = self._node("controller_node", {**controller, "priority": self._priority(clock)})
@@ -123,11 +123,7 @@ class LoopBench:
         return _metrics(values["round_trip_us"], values["real_time_factor"] * values["rate_hz"])
 
     def _node(self, name: str, parameters: dict[str, Any]) -> subprocess.Popen[str]:
-        options: list[str] = []
-        for key, value in parameters.items():
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            options += ["-p", f"{key}:={text}"]
-        return self._start(["bipedsim_ros.nodes.start", name, "--ros-args", *options])
+        return self._start(["bipedsim_ros.nodes.start", name, *ros_arguments(parameters=parameters)])
 
     def _start(self, command: Sequence[str]) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bipedsim.errors import ConfigError
-from bipedsim_ros.bringup.processes import require_rclpy
-from bipedsim_ros.wire import add_network_option, network_environment
+from bipedsim_ros.wire import add_network_option, network_environment, require_rclpy
 
 # Variables that select the ROS graph; the user's values are kept.
 _GRAPH_VARIABLES = ("ROS_DOMAIN_ID", "RMW_IMPLEMENTATION")

@@ -26,9 +26,9 @@ from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim.runs import PERIOD_NS
 from bipedsim.sim import Command, Observation
-from bipedsim_ros.bringup.processes import environment, require_rclpy
+from bipedsim_ros.bringup.processes import environment
 from bipedsim_ros.loop import wrong_sign
-from bipedsim_ros.wire import NS_PER_S, ClaimedDomain, topics
+from bipedsim_ros.wire import NS_PER_S, ClaimedDomain, require_rclpy, topics
 
 _LOOK_NS = 100_000_000
 """Interval between two checks whether the node still runs, during a wait [ns]."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from bipedsim.errors import ConfigError
 from bipedsim_ros.bringup.bringup import NodeProcess, executable_of
 from bipedsim_ros.nodes import ENDING, PARENT
 from bipedsim_ros.wire import network_environment
@@ -23,14 +23,15 @@ _STARTER = "bipedsim_ros.nodes.start"
 ESCALATION = ((signal.SIGINT, 10.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
 
 
-def require_rclpy() -> None:
-    """Raise an error with instructions if ROS is not available.
-
-    Raises:
-        ConfigError: rclpy is not installed.
-    """
-    if importlib.util.find_spec("rclpy") is None:
-        raise ConfigError("rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash")
+def ros_arguments(
+    namespace: str = "", remappings: Iterable[tuple[str, str]] = (), parameters: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Return the arguments of ROS for a node: its namespace, names of topics, and parameters."""
+    names = [("__ns", namespace)] if namespace else []
+    arguments = [part for old, new in (*names, *remappings) for part in ("-r", f"{old}:={new}")]
+    # JSON quotes texts, so that ROS does not read them as numbers.
+    values = [part for name, value in (parameters or {}).items() for part in ("-p", f"{name}:={json.dumps(value)}")]
+    return ["--ros-args", *arguments, *values]
 
 
 def environment(network: str) -> dict[str, str]:
@@ -63,11 +64,7 @@ class Child:
         self._show = show
         program = executable_of(node.package, node.executable) if node.package != "bipedsim" else None
         started = [sys.executable, "-m", _STARTER, node.executable] if program is None else [str(program)]
-        command = [*node.prefix, *started, *node.arguments, "--ros-args"]
-        if node.namespace:
-            command += ["-r", f"__ns:={node.namespace}"]
-        for old, new in node.remappings:
-            command += ["-r", f"{old}:={new}"]
+        command = [*node.prefix, *started, *node.arguments, *ros_arguments(node.namespace, node.remappings)]
         if node.log_level:
             command += ["--log-level", node.log_level]
         for path in (*node.params_files, params_file):

@@ -20,9 +20,8 @@ from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.runs import Scenario, get_scenario
 from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, NodeProcess, from_text, plan
 from bipedsim_ros.bringup.checks import check_names
-from bipedsim_ros.bringup.processes import require_rclpy
 from bipedsim_ros.bringup.up import add_options, add_overwrite
-from bipedsim_ros.wire import topics as ros_topics
+from bipedsim_ros.wire import require_rclpy, topics as ros_topics
 
 ROBOT_ARGUMENTS = (
     *("robot", "clock", "rate", "controller", "scenario", "record"),

@@ -36,8 +36,15 @@ from bipedsim_ros.bringup.bringup import (
     plan,
 )
 from bipedsim_ros.bringup.checks import check_names
-from bipedsim_ros.bringup.processes import Child, describe_exit, environment, require_rclpy
-from bipedsim_ros.wire import LEFT_PORTS, THIS_MACHINE, network_environment, remove_left_ports, topics
+from bipedsim_ros.bringup.processes import Child, describe_exit, environment
+from bipedsim_ros.wire import (
+    LEFT_PORTS,
+    THIS_MACHINE,
+    network_environment,
+    remove_left_ports,
+    require_rclpy,
+    topics,
+)
 
 READY_TIMEOUT_S = 180.0
 # Time after which the user is informed of a wait [s].

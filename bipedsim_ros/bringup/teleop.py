@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import fields
 
-from bipedsim_ros.bringup.processes import require_rclpy
+from bipedsim_ros.bringup.processes import ros_arguments
 from bipedsim_ros.live import HELP, TeleopParams
-from bipedsim_ros.wire import add_network_option, network_environment, topics
+from bipedsim_ros.wire import add_network_option, join_graph, topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +27,8 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         ConfigError: rclpy is not installed.
     """
-    require_rclpy()
-    os.environ.update(network_environment(args.network, os.environ))
+    join_graph(args.network)
     from bipedsim_ros.nodes import teleop_node
 
-    ros_arguments = ["--ros-args", "-r", f"{topics.VELOCITY.name}:={args.topic}"]
-    for info in fields(TeleopParams):
-        ros_arguments += ["-p", f"{info.name}:={float(getattr(args, info.name))!r}"]
-    return teleop_node.main(ros_arguments)
+    parameters = {info.name: getattr(args, info.name) for info in fields(TeleopParams)}
+    return teleop_node.main(ros_arguments("", [(topics.VELOCITY.name, args.topic)], parameters))

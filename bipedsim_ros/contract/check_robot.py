@@ -6,10 +6,7 @@ The command only subscribes. It publishes nothing and sends no commands.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +18,7 @@ from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import all_ok, as_dict, table
 from bipedsim_ros.contract.measurements import STANDING, STATES
 from bipedsim_ros.contract.robot_contract import TAKES, robot_contract
-from bipedsim_ros.wire import THIS_MACHINE, WHERE, add_network_option, network_environment, topics
+from bipedsim_ros.wire import WHERE, add_network_option, join_graph, topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,15 +117,7 @@ def _remappings(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _live(contract: Contract, duration: float, network: str) -> Evidence:
-    if importlib.util.find_spec("rclpy") is None:
-        raise ConfigError(
-            "rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash; --bag needs no ROS"
-        )
-    os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
-    variables = network_environment(network, os.environ)
-    if variables and not network:
-        print(THIS_MACHINE, file=sys.stderr)
-    os.environ.update(variables)
+    join_graph(network, "; --bag needs no ROS")
     import rclpy
     from rclpy.signals import SignalHandlerOptions
 

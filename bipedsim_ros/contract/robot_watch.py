@@ -13,8 +13,8 @@ from rclpy.node import Node
 from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
 from bipedsim_ros.contract.expected import Contract
-from bipedsim_ros.loop import HandledByLoop
-from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, message_class, offered_qos, qos_words, recorder_profile
+from bipedsim_ros.loop import subscribe_raw, take_raw
+from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, offered_qos, qos_words, recorder_profile
 
 # Discovery takes up to a second, and longer on a busy machine or network.
 _DISCOVERY_S = 5.0
@@ -35,21 +35,16 @@ def watch(node: Node, contract: Contract, duration: float) -> Evidence:
         if name in types
     }
     joints = _command_joints(node, contract)
-    group = HandledByLoop()
     subscriptions = {}
     for name, topic in expected.items():
         if name in observed and topic.msgtype in observed[name].types:
             qos = recorder_profile(offered_qos(node, name) or Qos(reliability="best_effort"))
-            cls = message_class(topic.msgtype)
-            subscriptions[name] = (
-                node.create_subscription(cls, name, lambda _raw: None, qos, callback_group=group, raw=True),
-                cls,
-            )
+            subscriptions[name] = subscribe_raw(node, topic.msgtype, name, qos)
     end = time.monotonic() + (duration if subscriptions else 0.0)
     while time.monotonic() < end:
         time.sleep(_POLL_S)
-        for name, (subscription, cls) in subscriptions.items():
-            _take_all(subscription.handle, cls, observed[name])
+        for name, subscription in subscriptions.items():
+            _take_all(subscription, observed[name])
     others = {name: msgtypes[0] for name, msgtypes in types.items() if name not in expected}
     source = f"live graph of ROS domain {node.context.get_domain_id()}, {duration:g} s"
     return Evidence(source, True, observed, others, joints)
@@ -69,8 +64,8 @@ def _discover(node: Node, contract: Contract) -> None:
         time.sleep(0.05)
 
 
-def _take_all(handle: Any, cls: type, observed: TopicEvidence) -> None:
-    while (taken := handle.take_message(cls, True)) is not None:
+def _take_all(subscription: Any, observed: TopicEvidence) -> None:
+    while (taken := take_raw(subscription)) is not None:
         data, info = taken
         arrived = info["received_timestamp"] or time.time_ns()
         observed.sent.append(info["source_timestamp"] or arrived)

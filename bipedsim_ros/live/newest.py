@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from rclpy.node import Node
 
 from bipedsim.recording.bag import Qos
-from bipedsim_ros.loop import HandledByLoop, Inbox
-from bipedsim_ros.wire import Topic, message_class, profile, relative, topics
+from bipedsim_ros.loop import Inbox, subscribe_raw
+from bipedsim_ros.wire import Topic, profile, relative, topics
 
 
 class Newest:
@@ -26,14 +25,7 @@ class Newest:
     ) -> None:
         self._node = node
         self.name = topic.of(foot) + name
-        self._subscription: Any = node.create_subscription(
-            message_class(topic.msgtype),
-            relative(self.name),
-            lambda _message: None,
-            profile(qos),
-            callback_group=HandledByLoop(),
-            raw=True,
-        )
+        self._subscription = subscribe_raw(node, topic.msgtype, relative(self.name), profile(qos))
 
     def take(self) -> bytes | None:
         """Return the next serialised message, or None; never block."""

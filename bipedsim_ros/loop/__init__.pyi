@@ -3,7 +3,12 @@ from .controller_inputs import ControllerInputs as ControllerInputs
 from .controller_outputs import ControllerOutputs as ControllerOutputs
 from .diagnostics import publish_status as publish_status
 from .drops import Drops as Drops
-from .inbox import Background as Background, HandledByLoop as HandledByLoop, Inbox as Inbox
+from .inbox import (
+    Background as Background,
+    Inbox as Inbox,
+    subscribe_raw as subscribe_raw,
+    take_raw as take_raw,
+)
 from .own_core import ANY as ANY, AUTO as AUTO, OwnCore as OwnCore, wrong_cores as wrong_cores
 from .publishers import Publishers as Publishers, SensorPublishers as SensorPublishers
 from .rate_check import judge as judge, measure as measure

@@ -14,6 +14,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 
 from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.realtime import give_way
@@ -43,6 +44,23 @@ def _taken_by_loop(_message: Any = None) -> None:
     """Serve as the required callback; never called, because the loop reads the messages."""
 
 
+def subscribe_raw(node: Node, msgtype: str, name: str, qos: QoSProfile) -> Any:
+    """Return a subscription to serialised messages that a loop reads with :func:`take_raw`, without callbacks.
+
+    Raises:
+        ConfigError: The message type cannot be imported.
+    """
+    return node.create_subscription(
+        message_class(msgtype), name, _taken_by_loop, qos, callback_group=HandledByLoop(), raw=True
+    )
+
+
+def take_raw(subscription: Any) -> tuple[bytes, dict[str, Any]] | None:
+    """Return the next serialised message and its properties, or None; never block."""
+    taken: tuple[bytes, dict[str, Any]] | None = subscription.handle.take_message(subscription.msg_type, True)
+    return taken
+
+
 class Inbox:
     """Provides subscriptions that end a wait, others that are only read, and a wake-up from another thread.
 
@@ -54,22 +72,14 @@ class Inbox:
 
     def __init__(self, node: Node, topic: Topic, *more: Topic) -> None:
         self._node = node
-        self._group = HandledByLoop()
         self._awaited = [(awaited, self.subscribe(awaited)) for awaited in (topic, *more)]
         self._subscription = self._awaited[0][1]
-        self._guard = node.create_guard_condition(_taken_by_loop, callback_group=self._group)
+        self._guard = node.create_guard_condition(_taken_by_loop, callback_group=HandledByLoop())
         self._wait_set = rclpy_implementation.WaitSet(len(self._awaited), 1, 0, 0, 0, 0, node.context.handle)
 
     def subscribe(self, topic: Topic, foot: str = "") -> Any:
         """Return a further subscription of the loop; read it with :meth:`take_from`."""
-        return self._node.create_subscription(
-            message_class(topic.msgtype),
-            relative(topic.of(foot)),
-            _taken_by_loop,
-            requested(topic),
-            callback_group=self._group,
-            raw=True,
-        )
+        return subscribe_raw(self._node, topic.msgtype, relative(topic.of(foot)), requested(topic))
 
     @property
     def topic(self) -> str:
@@ -105,7 +115,7 @@ class Inbox:
     @staticmethod
     def take_from(subscription: Any) -> bytes | None:
         """Return the next serialised message of a subscription from :meth:`subscribe`, or None; never block."""
-        taken = subscription.handle.take_message(subscription.msg_type, True)
+        taken = take_raw(subscription)
         return None if taken is None else taken[0]
 
     def wake(self) -> None:

@@ -94,7 +94,7 @@ class SensorPublishers:
     """Publishes the measurements: IMU, ankle wrenches, and last the joint states, for which a controller waits."""
 
     def __init__(self, node: Node, robot: Robot, ft_sign: float, make: Make = publisher) -> None:
-        imu = topics.IMU.encoder(topics.IMU.frame_of(imu=robot.imu_frame), conversions.IMU_FIELDS)
+        imu = conversions.ImuWriter(topics.IMU.frame_of(imu=robot.imu_frame))
         chains = Chains(robot) if robot.loops else None
         self._joint_writer = conversions.JointStateWriter(robot.joint_names, topics.JOINT_STATES.frame, chains)
         self._imu = _OnDemandPublisher(node, make, topics.IMU, imu.write)
@@ -123,8 +123,7 @@ class SensorPublishers:
         return out_ns
 
     def _publish_imu(self, observation: Observation, t_ns: int) -> None:
-        o = observation
-        self._imu.publish(t_ns, o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration)
+        self._imu.publish(observation, t_ns)
 
     def _publish_ankles(self, observation: Observation, t_ns: int) -> None:
         for k, ankle in enumerate(self._ankles):

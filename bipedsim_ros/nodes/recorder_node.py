@@ -34,7 +34,15 @@ from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import ROBOTS
 from bipedsim.recording.bag import BagWriter, Pending, Qos
-from bipedsim_ros.loop import Background, HandledByLoop, SimParams, publish_status, run_urgently, wrong_sign
+from bipedsim_ros.loop import (
+    Background,
+    SimParams,
+    publish_status,
+    run_urgently,
+    subscribe_raw,
+    take_raw,
+    wrong_sign,
+)
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import (
@@ -43,7 +51,6 @@ from bipedsim_ros.wire import (
     definition_of,
     described,
     incompatible,
-    message_class,
     offered_qos,
     publisher,
     recorder_profile,
@@ -126,8 +133,6 @@ class _Subscription:
     name: str
     msgtype: str
     qos: Qos
-    message_class: Any
-    handle: Any
     subscription: Any
     channel: int = 0
     sequence: int = 0
@@ -189,7 +194,6 @@ class Recorder:
         self.counts = Counts()
         self.absent: Counter[str] = Counter()  # lost or dropped messages by topic
         self._node = node
-        self._group = HandledByLoop()
         self._waiting_for_type: set[str] = set()
         self._unreadable: set[str] = set()
         self._feet = feet = params.feet or _feet_of(params.robot)
@@ -237,7 +241,7 @@ class Recorder:
     def matched(self) -> bool:
         """Whether every topic has a publisher, apart from sporadic topics and those of controllers and users."""
         awaited = [s for name, s in self._subscriptions.items() if name not in self._optional]
-        return not self._waiting_for_type and all(s.handle.get_publisher_count() for s in awaited)
+        return not self._waiting_for_type and all(s.subscription.get_publisher_count() for s in awaited)
 
     @property
     def simulated(self) -> bool:
@@ -256,12 +260,8 @@ class Recorder:
 
     def _subscribe(self, name: str, msgtype: str, qos: Qos) -> None:
         definition_of(msgtype)  # raises now, not at the first message
-        cls = message_class(msgtype)
-        subscription = self._node.create_subscription(
-            cls, relative(name), lambda _raw: None, recorder_profile(qos), callback_group=self._group, raw=True
-        )
-        handle = subscription.handle
-        self._subscriptions[name] = _Subscription(name, msgtype, qos, cls, handle, subscription)
+        subscription = subscribe_raw(self._node, msgtype, relative(name), recorder_profile(qos))
+        self._subscriptions[name] = _Subscription(name, msgtype, qos, subscription)
 
     def _look_at_graph(self) -> None:
         """Subscribe to topics whose type is now known, and weaken QoS that a publisher does not offer."""
@@ -290,9 +290,9 @@ class Recorder:
                 self._subscribe(source.name, source.msgtype, offered)
 
     def _take(self, source: _Subscription) -> None:
-        take, cls, held_back = source.handle.take_message, source.message_class, self._held_back
+        held_back = self._held_back
         now, moved = self._timeline.now(), self._timeline.moved()
-        while (taken := take(cls, True)) is not None:
+        while (taken := take_raw(source.subscription)) is not None:
             data, info = taken
             # DDS stamps arrivals with the wall clock, which may have been set since then.
             received = info["received_timestamp"]
@@ -308,7 +308,7 @@ class Recorder:
 
     def _count_gap(self, source: _Subscription, sequence: int) -> None:
         """Count the gap between two numbers of one publisher; a smaller number means a new publisher."""
-        source.shared = source.shared or source.handle.get_publisher_count() > 1
+        source.shared = source.shared or source.subscription.get_publisher_count() > 1
         if source.shared:
             return
         if source.sequence == 0 or sequence <= source.sequence:
@@ -376,7 +376,7 @@ class Recorder:
         bad = counts.dropped + counts.lost
         level = DiagnosticStatus.WARN if bad else DiagnosticStatus.OK
         message = f"{bad} messages missing from the bag" if bad else "recording"
-        matched = sum(bool(s.handle.get_publisher_count()) for s in self._subscriptions.values())
+        matched = sum(bool(s.subscription.get_publisher_count()) for s in self._subscriptions.values())
         values = {f.name: getattr(counts, f.name) for f in fields(counts)}
         values |= {"buffered_bytes": self.bag.pending_bytes, "topics": self.n_topics, "matched_topics": matched}
         publish_status(self._node, self._publisher, "recorder", level, message, values)

@@ -49,7 +49,9 @@ from .network import (
     WHERE as WHERE,
     NetworkParams as NetworkParams,
     add_network_option as add_network_option,
+    join_graph as join_graph,
     network_environment as network_environment,
+    require_rclpy as require_rclpy,
 )
 from .topics import (
     BASE_FRAME as BASE_FRAME,

@@ -21,9 +21,6 @@ from bipedsim_ros.wire.wire import NS_PER_S, Layout, WireReader
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult
 
-IMU_FIELDS = ("orientation", "angular_velocity", "linear_acceleration")
-"""Fields of an IMU message that the measurements fill, in the order of an observation."""
-
 
 class JointStateWriter:
     """Writes JointState messages from observations: positions [rad], velocities [rad/s], efforts [N.m].
@@ -123,6 +120,18 @@ class WrenchReader:
     def read(self, data: bytes, wrench: Array) -> None:
         """Copy force [N] and torque [N.m] of a serialised message into ``wrench`` (6,)."""
         np.multiply(self._wire.read(data)[0], self._sign, out=wrench)
+
+
+class ImuWriter:
+    """Writes Imu messages (REP-145: specific force, +g along the upward axis at rest)."""
+
+    def __init__(self, frame_id: str) -> None:
+        self._wire = IMU.encoder(frame_id, ("orientation", "angular_velocity", "linear_acceleration"))
+
+    def write(self, observation: Observation, t_ns: int) -> bytes:
+        """Return orientation, angular velocity [rad/s] and specific force [m/s^2], all in the IMU frame."""
+        o = observation
+        return self._wire.write(t_ns, o.imu_orientation, o.imu_angular_velocity, o.imu_linear_acceleration)
 
 
 class ImuReader:

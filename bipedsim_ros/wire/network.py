@@ -7,6 +7,7 @@ network, where any host may send torques.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bipedsim.config import help_of, param
+from bipedsim.errors import ConfigError
 
 NETWORKS = ("localhost", "subnet")
 DISCOVERY_RANGE, _OLD = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY"
@@ -74,6 +76,36 @@ def network_environment(network: str, env: Mapping[str, str]) -> dict[str, str]:
             variables |= {name: _PROFILES[name] for name in profile_variables(env)}
     # ROS_LOCALHOST_ONLY would take precedence over the discovery range.
     return variables | ({_OLD: "0"} if env.get(_OLD) else {})
+
+
+def require_rclpy(otherwise: str = "") -> None:
+    """Raise an error with instructions if ROS is not available; ``otherwise`` ends the message.
+
+    Raises:
+        ConfigError: rclpy is not installed.
+    """
+    if importlib.util.find_spec("rclpy") is None:
+        raise ConfigError(
+            f"rclpy is not installed: run `make setup`, or source /opt/ros/<distro>/setup.bash{otherwise}"
+        )
+
+
+def join_graph(network: str, otherwise: str = "") -> None:
+    """Prepare the environment of this process, before rclpy starts; tell the user if only this machine takes part.
+
+    Args:
+        network: See :func:`network_environment`.
+        otherwise: See :func:`require_rclpy`.
+
+    Raises:
+        ConfigError: rclpy is not installed.
+    """
+    require_rclpy(otherwise)
+    os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+    variables = network_environment(network, os.environ)
+    if variables and not network:
+        print(THIS_MACHINE, file=sys.stderr)
+    os.environ.update(variables)
 
 
 def profile_variables(env: Mapping[str, str]) -> tuple[str, ...]:

@@ -195,9 +195,7 @@ def test_wrench_reader_follows_a_longer_frame_id() -> None:
 
 def test_imu_survives() -> None:
     before, after = observation(), Observation.zeros(len(NAMES), 2)
-    encoder = topics.IMU.encoder("imu_link", conversions.IMU_FIELDS)
-    rates = before.imu_angular_velocity, before.imu_linear_acceleration
-    data = encoder.write(T_NS, before.imu_orientation, *rates)
+    data = conversions.ImuWriter("imu_link").write(before, T_NS)
     message = deserialize_message(data, Imu)
     assert message.header.frame_id == "imu_link"
     assert message.orientation.w == before.imu_orientation[3]
