@@ -44,7 +44,6 @@ def gather(
     path: Path | str,
     begin: Callable[[], Gathered],
     columns: Collection[str] | None = None,
-    grows: Callable[[], bool] | None = None,
     start: float | None = None,
     stop: float | None = None,
 ) -> Gathered:
@@ -54,7 +53,6 @@ def gather(
         path: See :func:`load_run`.
         begin: Make a new accumulator; called again where time jumps back.
         columns: The columns to read; all by default.
-        grows: Return whether a bag is still being written, so that more rows follow; None if it is not.
         start, stop: Rows outside these times [s] are left out; None for no limit.
 
     Raises:
@@ -62,7 +60,7 @@ def gather(
     """
     current, gathered, has_rows = -1, begin(), False
     first = last = 0.0
-    for number, rows in read_blocks(path, columns, grows):
+    for number, rows in read_blocks(path, columns):
         if number != current:
             current, gathered, has_rows = number, begin(), False
             first = rows.t[0] if len(rows) else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from bipedsim.errors import RecordingError
@@ -35,9 +35,7 @@ def load_recording(
     return run if in_range.all() else run.rows(in_range)
 
 
-def read_blocks(
-    path: Path | str, columns: Collection[str] | None = None, grows: Callable[[], bool] | None = None
-) -> Iterator[tuple[int, Recording]]:
+def read_blocks(path: Path | str, columns: Collection[str] | None = None) -> Iterator[tuple[int, Recording]]:
     """Yield (segment number, some of its rows) of the data that :func:`load_recording` reads, block by block.
 
     A segment ends where time jumps back. The last block has the ``notes`` and ``statistics`` of the whole recording.
@@ -45,7 +43,6 @@ def read_blocks(
     Args:
         path: File or directory.
         columns: Columns to read from a bag, all by default; other columns may stay empty.
-        grows: Returns whether a bag is still being written, so that the reader waits for more; None if it is finished.
 
     Raises:
         RecordingError: The path is not readable; the message says what was found.
@@ -56,7 +53,7 @@ def read_blocks(
         for first in range(0, max(1, len(run)), ROWS):
             yield 0, run.rows(slice(first, first + ROWS))
         return
-    reader, last = BagRows(path, columns, grows), None
+    reader, last = BagRows(path, columns), None
     for number, rows in reader:
         if last is not None:
             yield last

@@ -10,7 +10,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -52,8 +51,6 @@ _USUAL_START_S = 10.0
 # Fraction of ticks without a new command above which the user is warned.
 LATE_SHARE = 0.1
 OUTPUTS = ("bag", "summary.json", "forces.png")
-# Nice value of the thread that follows the bag, relative to the nodes.
-_NICE = 5
 _POLL_S = 0.1
 # Maximum time without progress of the simulated time, after the simulation has begun [s].
 _STALL_S = 60.0
@@ -186,13 +183,12 @@ def _read_statistics(path: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = None) -> Outcome:
+def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
     """Start the nodes, wait for the end, and end them in order: simulator, controller, recorder.
 
     Args:
         bringup: The nodes to start.
         scratch: Folder for parameter files; it also contains ``sim.json``, the statistics, if the plan requests it.
-        follower: Reader of the bag; started when the nodes run, and informed when they have ended.
     """
     output = _Output(bringup.arguments.duration)
     children: list[Child] = []
@@ -213,15 +209,11 @@ def run_bringup(bringup: BringUp, scratch: Path, follower: Follower | None = Non
                 children.append(child)
                 if not _is_ready(child, output) or interrupt.count:
                     break
-            if follower is not None and len(children) == len(bringup.nodes):
-                follower.start()
             failed = _watch(children, interrupt, statistics_file, output, bringup)
             if interrupt.count:
                 output.show("interrupted: the nodes end one after the other; interrupt again to kill them")
         finally:
             failed, killed = _end_nodes(children, interrupt, output, failed)
-            if follower is not None:
-                follower.finish()
             output.close()
     if killed:
         failed = failed or f"{', '.join(killed)} killed at the second interrupt"
@@ -352,74 +344,7 @@ class _SummaryAndPlot:
         self.picture.add(rows)
 
 
-class Follower:
-    """Reads the bag of a run during the recording, with lower priority than the nodes.
-
-    The summary and the plot data are therefore available when the run ends.
-
-    Args:
-        folder: Folder of the run.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._ended = threading.Event()
-        self._gathered: _SummaryAndPlot | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._read, name="follows the bag", daemon=True)
-
-    def start(self) -> None:
-        """Begin to read; the recorder must have created the bag."""
-        self._thread.start()
-
-    def finish(self) -> None:
-        """Report that the bag is complete."""
-        self._ended.set()
-
-    def leave(self) -> None:
-        """Wait for the end of the reading thread, because a program that ends while a thread compiles is aborted."""
-        self.finish()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def gathered(self) -> _SummaryAndPlot:
-        """Return summary and plot data of the complete bag; read the bag now if it was not followed.
-
-        Raises:
-            RecordingError: The bag cannot be read.
-        """
-        self.leave()
-        if self._thread.ident is None:
-            self._read()
-        if self._error is not None:
-            raise self._error
-        assert self._gathered is not None
-        return self._gathered
-
-    def _read(self) -> None:
-        from bipedsim.analysis import gather
-        from bipedsim.numerics import announced
-
-        grows = None
-        if threading.current_thread() is self._thread:
-            # On Linux, a single thread may have a lower priority than its process.
-            with suppress(OSError, AttributeError):
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-            grows = self._grows
-        try:
-            with announced("the summary", 5):
-                self._gathered = gather(self._folder, _SummaryAndPlot, _SummaryAndPlot().columns, grows)
-        except Exception as error:
-            # gathered() raises the error again.
-            self._error = error
-
-    def _grows(self) -> bool:
-        return not self._ended.is_set()
-
-
-def summarise(
-    bringup: BringUp, statistics: dict[str, Any], follower: Follower | None = None
-) -> tuple[dict[str, Any], Recording | None]:
+def summarise(bringup: BringUp, statistics: dict[str, Any]) -> tuple[dict[str, Any], Recording | None]:
     """Return the summary of a run and the data for its plot.
 
     The summary combines sim_node's statistics with the bag, if the run was recorded.
@@ -427,11 +352,13 @@ def summarise(
     Raises:
         RecordingError: The bag cannot be read.
     """
-    from bipedsim.analysis import with_statistics
+    from bipedsim.analysis import gather, with_statistics
+    from bipedsim.numerics import announced
 
     if bringup.run_folder is None:
         return with_statistics({}, statistics), None
-    gathered = (follower or Follower(bringup.run_folder)).gathered()
+    with announced("the summary", 5):
+        gathered = gather(bringup.run_folder, _SummaryAndPlot, _SummaryAndPlot().columns)
     recording = gathered.picture.recording()
     if bringup.arguments.scenario:
         from bipedsim.runs import get_scenario
@@ -471,10 +398,9 @@ def run_arguments(args: argparse.Namespace) -> int:
         if not (bringup.arguments.duration or bringup.arguments.params_file):
             say("no --duration: this runs until Ctrl-C")
         with outputs_replaced(bringup.run_folder):
-            follower = None if bringup.run_folder is None else Follower(bringup.run_folder)
-            outcome = run_bringup(bringup, Path(scratch), follower)
+            outcome = run_bringup(bringup, Path(scratch))
             try:
-                conclude(bringup, outcome, follower)
+                conclude(bringup, outcome)
             finally:
                 if outcome.failed and outcome.statistics.get("ticks"):
                     # The failure is printed last, below the summary of the incomplete run.
@@ -482,17 +408,17 @@ def run_arguments(args: argparse.Namespace) -> int:
     return outcome.exit_code or code_of(outcome.statistics, args.fail_on_fall)
 
 
-def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = None) -> None:
+def conclude(bringup: BringUp, outcome: Outcome) -> None:
     """Summarise and report the run; remove an empty recording if nothing was simulated."""
     statistics = outcome.statistics
     if not statistics.get("ticks"):
-        _report_nothing(bringup, outcome, follower)
+        _report_nothing(bringup, outcome)
         return
     if bringup.run_folder is not None:
-        # Reading the rest takes seconds if the machine was too busy to follow the bag.
+        # The bag is read after the run, because the nodes need the cores during the run. An hour takes 40 s.
         say(f"reading {bringup.run_folder / 'bag'}")
     try:
-        result, recording = summarise(bringup, statistics, follower)
+        result, recording = summarise(bringup, statistics)
     except KeyboardInterrupt:
         print(
             f"bipedsim up: no summary: `bipedsim summary {shlex.quote(str(bringup.run_folder))}` makes it",
@@ -520,12 +446,10 @@ def conclude(bringup: BringUp, outcome: Outcome, follower: Follower | None = Non
         say(f"to see how: the same with --record FOLDER, then {program()} view FOLDER")
 
 
-def _report_nothing(bringup: BringUp, outcome: Outcome, follower: Follower | None) -> None:
+def _report_nothing(bringup: BringUp, outcome: Outcome) -> None:
     """Print why nothing was simulated, and remove the empty recording."""
     # The cause precedes its consequence.
     print(f"bipedsim up: {'; '.join(filter(None, (outcome.failed, _nothing(outcome))))}", file=sys.stderr)
-    if follower is not None:
-        follower.leave()
     if bringup.run_folder is not None:
         # sim_node repeats the first state while it holds t = 0; such a bag is worthless. Without statistics, joint
         # states in the bag are the only evidence of a simulation.

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,17 +189,13 @@ class BagRows:
     Args:
         path: The bag.
         columns: Columns to read, all by default; other columns may stay empty.
-        grows: Returns whether the bag is still being written, so that the reader waits for more; None if finished.
 
     Attributes:
         segments: Number of segments so far.
     """
 
-    def __init__(
-        self, path: Path, columns: Collection[str] | None = None, grows: Callable[[], bool] | None = None
-    ) -> None:
+    def __init__(self, path: Path, columns: Collection[str] | None = None) -> None:
         self.path = path
-        self._grows = grows
         needed = None if columns is None else {*columns, *made_of(columns)}
         definitions = [column for column in COLUMNS.values() if needed is None or column.name in needed]
         self._columns = {"t", *(column.name for column in definitions)}
@@ -312,7 +308,7 @@ class BagRows:
         bag = self._bag
         hidden = bag.size < SHOWN or not sys.stderr.isatty()
         with tqdm(total=bag.size, desc="reading", unit="B", unit_scale=True, disable=hidden, leave=False) as bar:
-            for block in bag.blocks(self._grows):
+            for block in bag.blocks():
                 for topic, part in block.items():
                     self._decode(topic, part)
                 end = self._now = max(self._now, *(int(part.log_time.max()) for part in block.values()))

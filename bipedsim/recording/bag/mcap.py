@@ -12,9 +12,8 @@ import queue
 import struct
 import tempfile
 import threading
-import time
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
@@ -36,8 +35,6 @@ Item = TypeVar("Item")
 LIBRARY = "bipedsim"
 AHEAD = 2
 """Number of blocks that are read in advance."""
-PATIENCE = 0.2
-"""Polling period for a file that is still being written [s]."""
 WINDOW = 1 << 20
 """Bytes per read."""
 BLOCK = 4 << 20
@@ -269,22 +266,18 @@ class McapFile:
         """Whether the writer closed the file; only then does a bipedsim file contain the metadata of rosbag2."""
         return not self.damage and (self.writer != LIBRARY or "rosbag2" in self.metadata)
 
-    def blocks(self, grows: Callable[[], bool] | None = None) -> Iterator[Block]:
-        """Yield the messages of the file. A thread reads and decompresses in advance.
-
-        Args:
-            grows: Returns whether the file is still being written, so that the reader waits for more; None if finished.
-        """
-        with self._opened(), closing(ahead(self._batches(grows), AHEAD)) as batches:
+    def blocks(self) -> Iterator[Block]:
+        """Yield the messages of the file. A thread reads and decompresses in advance."""
+        with self._opened(), closing(ahead(self._batches(), AHEAD)) as batches:
             for batch in batches:
                 self.damage += batch.damage
                 self.position = batch.end
                 yield from self._walk(batch.parts)
 
-    def _batches(self, grows: Callable[[], bool] | None) -> Iterator[_Batch]:
+    def _batches(self) -> Iterator[_Batch]:
         """Yield the records of the file in batches."""
         batch = _Batch()
-        for part in self._record_parts(batch, grows):
+        for part in self._record_parts(batch):
             batch.parts.append(part)
             if sum(map(len, batch.parts)) >= BLOCK:
                 yield replace(batch)
@@ -303,13 +296,6 @@ class McapFile:
         if begin + size > len(self._window):
             raise _EndOfFileError(f"the file ends at byte {self.size} without a footer")
         return self._window[begin : begin + size]
-
-    def _wait_for_more(self) -> None:
-        time.sleep(PATIENCE)
-        self._refresh_size()
-
-    def _refresh_size(self) -> None:
-        self._window, self.size = b"", os.fstat(self._file.fileno()).st_size
 
     def _read_summary(self) -> None:
         """Read channels and counts from the summary of a finished file; the data reveal damage later."""
@@ -357,23 +343,16 @@ class McapFile:
         except Exception as error:
             damage.append(f"{place} is damaged ({_why(error)})")
 
-    def _record_parts(self, batch: _Batch, grows: Callable[[], bool] | None) -> Iterator[bytes]:
+    def _record_parts(self, batch: _Batch) -> Iterator[bytes]:
         """Yield the records with messages as bytes: one chunk, or several records outside chunks.
 
         ``batch`` receives the position and the damage.
         """
         at, loose = len(MCAP0_MAGIC), bytearray()
         while True:
-            if grows is not None and not grows():
-                # A record that was incomplete before may be complete now.
-                grows = None
-                self._refresh_size()
             try:
-                opcode, content = self._record_at(at, grows is not None)
+                opcode, content = self._record_at(at)
             except _NotARecordError as error:
-                if grows is not None:
-                    self._wait_for_more()
-                    continue
                 next_chunk = self._next_chunk(at + 1)
                 is_end = next_chunk is None and isinstance(error, _EndOfFileError)
                 batch.damage.append(str(error) if is_end else f"damaged at byte {at} ({_NO_RECORD})")
@@ -390,10 +369,6 @@ class McapFile:
                 try:
                     data = _decompressed(content)
                 except Exception as error:
-                    if grows is not None:
-                        # The chunk was read while it was being written.
-                        self._wait_for_more()
-                        continue
                     # Damaged bytes raise exceptions of any type, depending on the decoder.
                     batch.damage.append(f"the chunk at byte {at} is damaged ({_why(error)})")
                 else:
@@ -407,17 +382,17 @@ class McapFile:
         if loose:
             yield bytes(loose)
 
-    def _record_at(self, at: int, growing: bool) -> tuple[int, bytes]:
+    def _record_at(self, at: int) -> tuple[int, bytes]:
         """Return opcode and content of the record at byte ``at``.
 
         Raises:
-            _NotARecordError: There is no complete record, or only the provisional ending of a growing file.
+            _NotARecordError: There is no complete record.
         """
         opcode, length = _HEAD.unpack(self._read(at, _HEAD.size))
         if length > _LARGEST:
             raise _NotARecordError(_NO_RECORD)
         content = self._read(at + _HEAD.size, length)
-        if not _is_whole(opcode, content) or (growing and opcode == Opcode.DATA_END):
+        if not _is_whole(opcode, content):
             raise _NotARecordError(_NO_RECORD)
         return opcode, content
 

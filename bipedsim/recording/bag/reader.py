@@ -19,7 +19,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -424,11 +424,8 @@ class Bag:
         if spans and len(spans) == len(self._files):
             self._expected_ns = max(self._expected_ns, max(s[1] for s in spans) - min(s[0] for s in spans))
 
-    def blocks(self, grows: Callable[[], bool] | None = None) -> Iterator[dict[str, Block]]:
+    def blocks(self) -> Iterator[dict[str, Block]]:
         """Yield the messages by topic, block by block, in the order of the files.
-
-        Args:
-            grows: Returns whether the bag is still being written, so that the reader waits for more; None if finished.
 
         Warns:
             IncompleteWarning: At the end, if messages are missing.
@@ -437,7 +434,7 @@ class Bag:
         first, last = 2**63 - 1, 0
         order_filter = _OrderFilter()
         for file in self._files:
-            for block in file.blocks(grows):
+            for block in file.blocks():
                 self._learn_topics(file)
                 first, last = min(first, int(block.log_time.min())), max(last, int(block.log_time.max()))
                 by_topic: dict[str, Indices] = {}
@@ -454,14 +451,6 @@ class Bag:
                 counts.update({topic: len(part.start) for topic, part in parts.items()})
                 yield {topic: part for topic, part in parts.items() if len(part.start)}
             self._learn_topics(file)
-        if grows is not None:
-            # The expected counts are in the bag only after its writer has finished.
-            finished = Bag(self.path)
-            self._expected, self._expected_ns, self._damage = (
-                finished._expected,
-                finished._expected_ns,
-                finished._damage,
-            )
         if self._recovered is None:
             self._recovered = self._describe_losses(counts, max(0, last - first), order_filter.misplaced)
             if self._recovered:

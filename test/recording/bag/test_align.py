@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import queue
 import re
 import shutil
 import struct
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +16,7 @@ from bipedsim.analysis import RunSummary, gather
 from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_INCOMPLETE, IncompleteWarning, RecordingError
 from bipedsim.model import load_robot
-from bipedsim.recording import COLUMNS, Recording, joined, load_recording
+from bipedsim.recording import COLUMNS, joined, load_recording
 from bipedsim.recording.bag import align, mcap
 from bipedsim.recording.bag.reader import Bag, BagWriter
 from bipedsim.recording.schema import RUN
@@ -450,49 +448,6 @@ def test_ankle_wrenches_are_those_of_the_ground_on_the_foot(tmp_path: Path) -> N
     write_bag(tmp_path / "bag", bag_messages(range(5)), {"ft_sign": "-1"}).close()
     r = load_recording(tmp_path / "bag")
     np.testing.assert_array_equal(r.ankle_wrench[:, 0, 2], -10.0 * np.arange(5))
-
-
-def test_a_bag_is_followed_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whenever the reader looks, it takes what is whole, and in the end it has what a later reader has."""
-    monkeypatch.setattr(mcap, "PATIENCE", 0.001)
-    monkeypatch.setattr(mcap, "BLOCK", 1)
-    monkeypatch.setattr(align, "ROWS", 50)
-    monkeypatch.setattr(align, "LATE_NS", 100 * MS)
-    monkeypatch.setattr(align, "NEAR_NS", 10 * MS)
-    messages = bag_messages(range(600))
-    names = list(dict.fromkeys((name, kind) for name, kind, _ in messages))
-    bag = BagWriter(tmp_path / "bag", {"robot": "r"})
-    channels = {name: bag.add_topic(topic(name, kind)) for name, kind in names}
-    bag.flush()
-    ended = threading.Event()
-    taken: queue.Queue[Recording | None] = queue.Queue()
-
-    def follow() -> None:
-        for _, block in align.BagRows(tmp_path / "bag", grows=lambda: not ended.is_set()):
-            taken.put(block)
-        taken.put(None)
-
-    reader = threading.Thread(target=follow)
-    reader.start()
-    per_tick = len(messages) // 600
-    for i, (name, _, data) in enumerate(messages):
-        at = T0 + i // per_tick * MS
-        bag.add_message(channels[name], at, at, data, i)
-        if i % 40 == 0:
-            bag.flush()
-        if i == len(messages) // 2:
-            first = taken.get(timeout=60)
-            assert first is not None
-            assert first.t[0] == 0.0, "rows come before the bag has its end"
-    bag.close()
-    ended.set()
-    reader.join(timeout=60)
-    blocks = [first, *iter(lambda: taken.get(timeout=60), None)]
-    assert [len(block) for block in blocks] == [50] * 12
-    whole = load_recording(tmp_path / "bag")
-    for name in COLUMNS:
-        np.testing.assert_array_equal(getattr(joined(blocks), name), getattr(whole, name), err_msg=name)
-    assert "cut short" not in str(joined(blocks).notes)
 
 
 def test_what_the_simulator_counted_is_read_and_missed_where_it_is_not(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from bipedsim_ros.bringup import plan, runner
 from bipedsim_ros.bringup.bringup import Arguments, BringUp
 from bipedsim_ros.bringup.runner import (
     OUTPUTS,
-    Follower,
     Outcome,
     Stall,
     conclude,
@@ -242,7 +240,7 @@ def test_a_priority_that_the_nodes_have_is_not_recommended() -> None:
 def test_warnings_of_the_terminal_are_in_the_summary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(runner, "summarise", lambda _bringup, counted, _follower: (with_statistics({}, counted), None))
+    monkeypatch.setattr(runner, "summarise", lambda _bringup, counted: (with_statistics({}, counted), None))
     statistics = {**COUNTED, "lateness_us": {"p99": 12_000.0}, "missed_commands": 2500, "commands_received": 2500}
     conclude(BringUp(Arguments(), (), tmp_path), Outcome(0, {**statistics, "warnings": ["two robots"]}))
     warnings = json.loads((tmp_path / "summary.json").read_text())["warnings"]
@@ -274,26 +272,3 @@ def test_the_next_command_is_written_as_this_one_was(tmp_path: Path, monkeypatch
     assert program() == "bipedsim"
     monkeypatch.setattr(sys, "argv", ["/usr/lib/python3/runpy.py"])
     assert program() == "bipedsim"
-
-
-def test_where_nothing_was_simulated_nobody_reads_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that compiles for the summary while the program ends would have it aborted."""
-    reads, may_end, ended = threading.Event(), threading.Event(), threading.Event()
-
-    def gather(*_: object) -> None:
-        reads.set()
-        may_end.wait()
-        ended.set()
-
-    monkeypatch.setattr("bipedsim.analysis.gather", gather)
-    follower = Follower(tmp_path)
-    follower.start()
-    reads.wait()
-    join = follower._thread.join
-    # It ends only once somebody waits for it: a program that does not would be over before.
-    monkeypatch.setattr(follower._thread, "join", lambda: [may_end.set(), join()])
-    conclude(BringUp(Arguments(), (), tmp_path), Outcome(2, {}, "controller_node ended (exit code 2)"), follower)
-    waited = ended.is_set()
-    may_end.set()
-    join()
-    assert waited
