@@ -42,15 +42,15 @@ def looking_for_robots(env: Mapping[str, str], namespace: str = "") -> Iterator[
             except subprocess.TimeoutExpired:
                 process.kill()
                 print(
-                    f"bipedsim up: {_PATIENCE_S:g} s were too short to see who else is in ROS domain {domain}, this "
-                    "machine is too busy; where another robot is there too, the nodes warn once they meet",
+                    f"bipedsim up: the search for other robots in ROS domain {domain} did not end within "
+                    f"{_PATIENCE_S:g} s, because this machine is busy. The nodes warn if they find another robot",
                     file=sys.stderr,
                 )
                 return
             if robots:
                 raise ConfigError(
-                    f"another robot or simulation is in ROS domain {domain} ({robots}): end it, give this one a name "
-                    "of its own, such as --namespace r2, or choose another domain: "
+                    f"another robot or simulation is in ROS domain {domain} ({robots}). End it, give this one a "
+                    "namespace, such as --namespace r2, or choose another domain: "
                     f"ROS_DOMAIN_ID={free_domain(int(domain))} bipedsim up ..."
                 )
 

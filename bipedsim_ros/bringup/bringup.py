@@ -67,40 +67,38 @@ class Arguments:
     )
     interface: str = param(
         "",
-        "speak a vendor's own topics beside those of ROS, for programs that are made for its machine and take the "
-        "place of a controller (docs/unitree.md)",
+        "vendor bridge: also provide the vendor's own topics, for programs written for its robot; they replace the "
+        "controller (docs/unitree.md)",
         choices="bipedsim_ros.interfaces:INTERFACES",
     )
     scenario: str = like(
         RunConfig,
         "scenario",
         "",
-        "path of a scenario YAML: who pushes, where to walk, ground and controller if not given; none by default",
+        "name or path of a scenario: pushes, velocity commands, ground and controller if not given; none by default",
     )
     duration: float = like(SimParams, "duration")
     vertex_forces: bool = like(SimParams, "vertex_forces")
-    record: str = param(
-        "", "folder for the bag, the summary and the picture, such as runs/first; empty records nothing"
-    )
-    view: bool = param(False, "show the run on a page in the browser, with controls (docs/view.md)")
+    record: str = param("", "folder for the bag, the summary and the plot, such as runs/first; empty records nothing")
+    view: bool = param(False, "show the run in the browser, with controls (docs/view.md)")
     browser: bool = like(PageParams, "browser")
     rviz: bool = param(False, "show the run in RViz, where rviz2 is installed (docs/tools.md)")
     priority: int = like(SimParams, "priority")
     network: str = like(NetworkParams, "network")
-    namespace: str = param(
-        "", "of all nodes and topics, such as r1 for /r1/joint_states: several robots in one ROS graph; none by default"
-    )
+    namespace: str = param("", "namespace of all nodes and topics, such as r1 for /r1/joint_states; none by default")
     params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
     robot_state_publisher: str = param(
         "auto",
-        "start robot_state_publisher, which places the links of the robot on /tf: auto starts it where it is installed",
+        "start robot_state_publisher, which publishes the robot's links on /tf; auto starts it if it is installed",
         choices=("auto", "on", "off"),
     )
-    log_level: str = param("info", "what the nodes tell at least", choices=("debug", "info", "warn", "error", "fatal"))
+    log_level: str = param(
+        "info", "minimum severity of logged messages", choices=("debug", "info", "warn", "error", "fatal")
+    )
     remap: str = param(
         "",
-        "other names of topics, FROM:=TO with blanks between several, such as '/imu/data:=/torso_imu/imu'; names "
-        "without a leading slash are those in the namespace",
+        "other names of topics, FROM:=TO, separated by blanks, such as '/imu/data:=/torso_imu/imu'; names without a "
+        "leading slash are relative to the namespace",
     )
 
 
@@ -181,17 +179,23 @@ class _LaunchInputs:
         user_arguments: Arguments set by the user, the vendor bridge or the scenario.
         arguments: All arguments, defaults included.
         scenario: The scenario, if any.
+        namespace: Namespace of the nodes, with a leading slash; empty for none.
         files: YAML files with ROS parameters.
         run_folder: Folder of the recording, if any.
         stats_file: File for the statistics of sim_node, if any.
+        controller_params, contact_params, interface_params: Parameters by their own names.
     """
 
     user_arguments: Mapping[str, Any]
     arguments: Arguments
     scenario: Scenario | None
+    namespace: str
     files: tuple[Path, ...]
     run_folder: Path | None
     stats_file: Path | None
+    controller_params: Mapping[str, Any]
+    contact_params: Mapping[str, Any]
+    interface_params: Mapping[str, Any]
 
     def chosen(self, names: Iterable[str]) -> dict[str, Any]:
         """Return those of the named arguments that are set."""
@@ -228,45 +232,51 @@ def plan(
     scenario = get_scenario(user_arguments["scenario"]) if user_arguments.get("scenario") else None
     if user_arguments.get("interface"):
         user_arguments = _with_interface(user_arguments)
-    elif interface_params:
-        raise ConfigError(f"parameters of an interface were given ({', '.join(interface_params)}), but no interface")
     if scenario is not None:
         user_arguments = {**_defaults(scenario), **user_arguments}
     arguments = from_mapping(Arguments, user_arguments, "bring-up")
-    if arguments.controller != NO_CONTROLLER and ":" not in arguments.controller:
+    _refuse_unused("an interface", interface_params, "no interface", arguments.interface)
+    controlled = arguments.controller != NO_CONTROLLER
+    _refuse_unused("the controller", controller_params, f"controller = {NO_CONTROLLER}", controlled)
+    if controlled and ":" not in arguments.controller:
         find_controller(arguments.controller, (NO_CONTROLLER,))
     namespace = namespace_of(arguments.namespace)
-    run_folder = _run_folder(arguments, overwrite)
-    files = _params_files(arguments, namespace)
-    inputs = _LaunchInputs(user_arguments, arguments, scenario, files, run_folder, stats_file)
-    nodes = [_recorder(inputs)] if run_folder is not None else []
-    simulator = _simulator(inputs, contact_params)
-    nodes.append(simulator)
-    if arguments.controller != NO_CONTROLLER:
-        nodes.append(_controller(inputs, controller_params))
-    elif controller_params:
-        raise ConfigError(
-            f"parameters of the controller were given ({', '.join(controller_params)}), but controller = none"
-        )
-    if arguments.interface:
-        nodes.append(_vendor_bridge(inputs, interface_params, simulator.parameters.get("gantry")))
-    if scenario is not None and inputs.walks:
-        nodes.append(_commander(inputs, scenario))
-    if arguments.view:
-        check_page()
-        nodes.append(NodeProcess("view_node", {"browser": arguments.browser}, files, optional=True))
-    if arguments.rviz:
-        nodes.append(_rviz(namespace))
-    if _wants_state_publisher(arguments):
-        robot = user_arguments.get("robot") or _value_in_files(files, "robot") or arguments.robot
-        nodes.append(_state_publisher(robot))
+    inputs = _LaunchInputs(
+        user_arguments,
+        arguments,
+        scenario,
+        namespace,
+        _params_files(arguments, namespace),
+        _run_folder(arguments, overwrite),
+        stats_file,
+        controller_params or {},
+        contact_params or {},
+        interface_params or {},
+    )
+    makers = (
+        (inputs.run_folder is not None, _recorder),
+        (True, _simulator),
+        (controlled, _controller),
+        (arguments.interface, _vendor_bridge),
+        (inputs.walks, _commander),
+        (arguments.view, _viewer),
+        (arguments.rviz, _rviz),
+        (_wants_state_publisher(arguments), _state_publisher),
+    )
+    nodes = [make(inputs) for wanted, make in makers if wanted]
     remappings = _remappings(arguments.remap, namespace)
     log_level = str(user_arguments.get("log_level", ""))
     named = (
         replace(node, namespace=namespace, remappings=(*remappings, *node.remappings), log_level=log_level)
         for node in nodes
     )
-    return BringUp(arguments, tuple(named), run_folder)
+    return BringUp(arguments, tuple(named), inputs.run_folder)
+
+
+def _refuse_unused(owner: str, params: Mapping[str, Any] | None, missing: str, used: object) -> None:
+    """Refuse parameters of a node that the launch does not contain."""
+    if params and not used:
+        raise ConfigError(f"parameters of {owner} were given ({', '.join(params)}), but {missing}")
 
 
 def _params_files(arguments: Arguments, namespace: str) -> tuple[Path, ...]:
@@ -279,10 +289,15 @@ def _params_files(arguments: Arguments, namespace: str) -> tuple[Path, ...]:
         return ()
     file = Path(arguments.params_file)
     if not file.is_file():
-        raise ConfigError(f"params_file = {arguments.params_file!r}: there is no such file")
-    keys = (str(key).rpartition("/")[2] for key in read_yaml(file))
-    refuse_misspelt("node", keys, node_names(), str(file))
-    _check_reaches(file, namespace)
+        raise ConfigError(f"params_file = {arguments.params_file!r}: the file does not exist")
+    keys = [str(key).rpartition("/") for key in read_yaml(file)]
+    refuse_misspelt("node", (name for _, _, name in keys), node_names(), str(file))
+    for prefix, slash, name in keys:
+        if namespace and name in node_names() and prefix not in (namespace, "/**"):
+            raise ConfigError(
+                f"{file}: '{prefix}{slash}{name}' is outside namespace {namespace} and applies to no node. "
+                f"Use '{namespace}/{name}', or '/**/{name}' for every namespace"
+            )
     return (file,)
 
 
@@ -297,8 +312,8 @@ def _run_folder(arguments: Arguments, overwrite: bool) -> Path | None:
     folder = Path(arguments.record)
     if (folder / "bag").exists() and not overwrite:
         raise ConfigError(
-            f"record = {arguments.record!r}: it already holds a bag; choose another folder, or add --overwrite "
-            "(bipedsim up, bipedsim control)"
+            f"record = {arguments.record!r}: the folder already contains a bag. Choose another folder, or add "
+            "--overwrite (bipedsim up, bipedsim control)"
         )
     return folder
 
@@ -319,12 +334,12 @@ def _recorder(inputs: _LaunchInputs) -> NodeProcess:
     return NodeProcess("recorder_node", parameters, inputs.files, ready="recording", prefix=_LOW_PRIORITY)
 
 
-def _simulator(inputs: _LaunchInputs, contact_params: Mapping[str, Any] | None) -> NodeProcess:
-    """Return sim_node; ``contact_params`` are the parameters of the contact model by their own names."""
+def _simulator(inputs: _LaunchInputs) -> NodeProcess:
+    """Return sim_node."""
     arguments, scenario = inputs.arguments, inputs.scenario
     read_gantry(arguments.gantry)
     parameters = inputs.chosen(_SIM)
-    contact_params = without_prefix(contact_params or {}, arguments.contact_model)
+    contact_params = without_prefix(inputs.contact_params, arguments.contact_model)
     parameters |= {f"{arguments.contact_model}.{name}": value for name, value in contact_params.items()}
     if scenario is not None:
         parameters = {"title": arguments.scenario, **_start_and_pushes(scenario, arguments.robot), **parameters}
@@ -339,15 +354,15 @@ def _simulator(inputs: _LaunchInputs, contact_params: Mapping[str, Any] | None) 
     return NodeProcess("sim_node", parameters, inputs.files)
 
 
-def _controller(inputs: _LaunchInputs, controller_params: Mapping[str, Any] | None) -> NodeProcess:
-    """Return controller_node; ``controller_params`` are the parameters of the controller by their own names.
+def _controller(inputs: _LaunchInputs) -> NodeProcess:
+    """Return controller_node.
 
     Raises:
         ConfigError: The scenario contains velocity commands, and the controller accepts none.
     """
     arguments, scenario = inputs.arguments, inputs.scenario
     parameters = inputs.chosen(_CONTROLLER)
-    own = without_prefix(controller_params or {}, arguments.controller)
+    own = without_prefix(inputs.controller_params, arguments.controller)
     if scenario is not None:
         own = {**controller_params_for(scenario, arguments.controller, arguments.scenario), **own}
     if inputs.walks:
@@ -369,23 +384,30 @@ def _controller(inputs: _LaunchInputs, controller_params: Mapping[str, Any] | No
     return NodeProcess("controller_node", parameters, inputs.files)
 
 
-def _vendor_bridge(inputs: _LaunchInputs, interface_params: Mapping[str, Any] | None, gantry: Any) -> NodeProcess:
-    """Return the node of a vendor bridge; ``gantry`` is the gantry of sim_node, if any."""
+def _vendor_bridge(inputs: _LaunchInputs) -> NodeProcess:
+    """Return the node of a vendor bridge, which gets the gantry of sim_node."""
     arguments = inputs.arguments
     parameters = inputs.chosen(("robot", "network"))
-    if gantry:
+    if gantry := _simulator(inputs).parameters.get("gantry"):
         parameters["gantry"] = gantry
     parameters["priority"] = arguments.priority if arguments.clock == "real_time" else 0
-    parameters |= interface_params or {}
+    parameters |= inputs.interface_params
     return NodeProcess(get_interface(arguments.interface).executable, parameters, inputs.files)
 
 
-def _commander(inputs: _LaunchInputs, scenario: Scenario) -> NodeProcess:
+def _commander(inputs: _LaunchInputs) -> NodeProcess:
     """Return commander_node, which publishes the velocity commands of the scenario."""
-    parameters: dict[str, Any] = {"schedule": [step.text() for step in scenario.velocity]}
+    assert inputs.scenario is not None
+    parameters: dict[str, Any] = {"schedule": [step.text() for step in inputs.scenario.velocity]}
     if inputs.run_folder is not None:
         parameters["wait_for_listeners"] = 2
     return NodeProcess("commander_node", parameters, inputs.files)
+
+
+def _viewer(inputs: _LaunchInputs) -> NodeProcess:
+    """Return view_node, which shows the run in the browser."""
+    check_page()
+    return NodeProcess("view_node", {"browser": inputs.arguments.browser}, inputs.files, optional=True)
 
 
 def executable_of(package: str, name: str) -> Path | None:
@@ -409,12 +431,12 @@ def _wants_state_publisher(arguments: Arguments) -> bool:
     installed = executable_of(STATE_PUBLISHER, STATE_PUBLISHER) is not None
     if arguments.robot_state_publisher == "on" and not installed:
         raise ConfigError(
-            f"{STATE_PUBLISHER} = on: it is not installed: apt install ros-$ROS_DISTRO-robot-state-publisher"
+            f"{STATE_PUBLISHER} = on: it is not installed. Run: apt install ros-$ROS_DISTRO-robot-state-publisher"
         )
     return installed
 
 
-def _state_publisher(robot: str) -> NodeProcess:
+def _state_publisher(inputs: _LaunchInputs) -> NodeProcess:
     """Return robot_state_publisher in simulated time, with low priority.
 
     sim_node publishes the description and odom -> base_link, and this node the joints, so no transform has two
@@ -422,6 +444,7 @@ def _state_publisher(robot: str) -> NodeProcess:
     """
     from bipedsim.model import load_robot, located
 
+    robot = inputs.user_arguments.get("robot") or _value_in_files(inputs.files, "robot") or inputs.arguments.robot
     loaded = load_robot(robot)
     urdf = located(loaded.urdf_xml, loaded.urdf_path)
     parameters = {"robot_description": urdf, "use_sim_time": True, "publish_frequency": 50.0}
@@ -437,7 +460,7 @@ def _state_publisher(robot: str) -> NodeProcess:
     )
 
 
-def _rviz(namespace: str) -> NodeProcess:
+def _rviz(inputs: _LaunchInputs) -> NodeProcess:
     """Return RViz with this project's configuration, for the topics in the namespace.
 
     Raises:
@@ -445,8 +468,8 @@ def _rviz(namespace: str) -> NodeProcess:
     """
     if executable_of(RVIZ, RVIZ) is None:
         raise ConfigError(
-            "rviz = true: rviz2 is not installed (apt install ros-$ROS_DISTRO-rviz2); view = true shows the run in the "
-            "browser instead"
+            "rviz = true: rviz2 is not installed. Run: apt install ros-$ROS_DISTRO-rviz2. Or use view = true, which "
+            "shows the run in the browser"
         )
     prefixes = (*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix)
     shares = [Path(prefix, "share", "bipedsim") for prefix in prefixes if prefix]
@@ -454,11 +477,11 @@ def _rviz(namespace: str) -> NodeProcess:
     candidates = [folder / "config" / "bipedsim.rviz" for folder in (*shares, Path(__file__).parents[2])]
     config = next((candidate for candidate in candidates if candidate.is_file()), None)
     if config is None:
-        raise ConfigError(f"rviz = true: none of {', '.join(map(str, candidates))} is there: install bipedsim again")
+        raise ConfigError(f"rviz = true: none of {', '.join(map(str, candidates))} exists. Install bipedsim again")
     # Topic names in an RViz configuration are absolute.
     configured = dict.fromkeys(re.findall(r"Value: (/\S+)", config.read_text(encoding="utf-8")))
-    names = [*configured, topics.TF.name, topics.TF_STATIC.name, topics.CLOCK.name] if namespace else []
-    remappings = tuple((name, f"{namespace}{name}") for name in names)
+    names = [*configured, topics.TF.name, topics.TF_STATIC.name, topics.CLOCK.name] if inputs.namespace else []
+    remappings = tuple((name, f"{inputs.namespace}{name}") for name in names)
     parameters = {"use_sim_time": True}
     arguments = ("-d", str(config))
     return NodeProcess(
@@ -482,14 +505,14 @@ def _remappings(text: str, namespace: str) -> tuple[tuple[str, str], ...]:
     invalid = ["".join(pair) for pair in pairs if not all(pair)]
     if invalid:
         raise ConfigError(
-            f"remap: {', '.join(map(repr, invalid))} must be FROM:=TO, such as /imu/data:=/torso_imu/imu, with blanks "
-            "between several"
+            f"remap: {', '.join(map(repr, invalid))} must be FROM:=TO, such as /imu/data:=/torso_imu/imu. Separate "
+            "several by blanks"
         )
     for old, _, _ in pairs:
         if namespace and old.startswith("/") and not old.startswith(f"{namespace}/"):
             raise ConfigError(
-                f"remap: {old!r} is not in the namespace {namespace}, so that nothing would follow: call it {old[1:]} "
-                f"or {namespace}{old}"
+                f"remap: {old!r} is outside namespace {namespace} and matches nothing. Use {old[1:]!r} or "
+                f"'{namespace}{old}'"
             )
     return tuple((old, new) for old, _, new in pairs)
 
@@ -503,25 +526,10 @@ def namespace_of(text: str) -> str:
     bare = text.strip("/")
     if bare and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", bare, re.ASCII):
         raise ConfigError(
-            f"namespace = {text!r} must be names of letters, digits and _, which begin with no digit, with / between "
-            "them: r1, or lab/r1"
+            f"namespace = {text!r} must consist of letters, digits and _, and must not begin with a digit; / separates "
+            "several names: r1, or lab/r1"
         )
     return f"/{bare}" if bare else ""
-
-
-def _check_reaches(path: Path, namespace: str) -> None:
-    """Refuse a file whose parameters do not apply to any node in the namespace: ROS would silently ignore them.
-
-    Raises:
-        ConfigError: A key names a node in another namespace.
-    """
-    for key in map(str, read_yaml(path)):
-        if namespace and key.rpartition("/")[2] in node_names() and key.rpartition("/")[0] not in (namespace, "/**"):
-            name = key.rpartition("/")[2]
-            raise ConfigError(
-                f"{path}: {key!r} is not in the namespace {namespace}, so that its parameters would reach nobody; call "
-                f"it '{namespace}/{name}', or '/**/{name}' for every namespace"
-            )
 
 
 def _with_interface(user_arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -535,13 +543,13 @@ def _with_interface(user_arguments: Mapping[str, Any]) -> dict[str, Any]:
     get_interface(user_arguments["interface"])
     if user_arguments.get("controller", NO_CONTROLLER) != NO_CONTROLLER:
         raise ConfigError(
-            f"interface = {user_arguments['interface']!r} has its programs control the robot, and controller = "
-            f"{user_arguments['controller']!r} would, too: leave one of them out"
+            f"interface = {user_arguments['interface']!r}: its programs control the robot, so controller = "
+            f"{user_arguments['controller']!r} is not possible. Omit one of them"
         )
     if user_arguments.get("clock") == "lock_step":
         raise ConfigError(
-            f"interface = {user_arguments['interface']!r}: its programs go by a clock of their own, and do not answer "
-            "each state as clock = 'lock_step' asks for: leave it out"
+            f"interface = {user_arguments['interface']!r}: its programs use their own clock and do not answer every "
+            "state, which clock = 'lock_step' requires. Omit clock"
         )
     timeout = {} if user_arguments.get("params_file") else {"timeout_mode": "hold"}
     return {**timeout, **user_arguments, "controller": NO_CONTROLLER}

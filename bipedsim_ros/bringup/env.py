@@ -22,7 +22,9 @@ _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``bipedsim env`` to its parser."""
     parser.add_argument(
-        "--python", metavar="FILE", help="interpreter that is to use it: refused where rclpy is not for its version"
+        "--python",
+        metavar="FILE",
+        help="interpreter that will use rclpy; its version must be that of rclpy",
     )
     add_network_option(parser)
 
@@ -38,15 +40,14 @@ def main(args: argparse.Namespace) -> int:
     other_version = own_version if args.python is None else version_of(args.python)
     if other_version != own_version:
         raise ConfigError(
-            f"{args.python} is Python {other_version}, and rclpy in {packages()} was made for {own_version}: take a "
-            f"Python {own_version}, or run `make PYTHON=python{other_version} setup` in another checkout and use that "
-            "one"
+            f"{args.python} is Python {other_version}, but rclpy in {packages()} is for {own_version}. Use Python "
+            f"{own_version}, or run `make PYTHON=python{other_version} setup` in another checkout and use that one"
         )
     for name, value in variables(args.network, os.environ).items():
         print(f"export {name}={shlex.quote(value)}")
     print(
-        f'for a shell: eval "$(bipedsim env)", then start Python {own_version} of any environment. Its own packages '
-        f"come after those of {packages()}; to have them first, unset PYTHONPATH and write that folder into a file "
+        f'Run eval "$(bipedsim env)" in a shell, then start Python {own_version} of any environment. Its own packages '
+        f"come after those of {packages()}. To have them first, unset PYTHONPATH and write that folder into a file "
         "bipedsim.pth in its site-packages",
         file=sys.stderr,
     )

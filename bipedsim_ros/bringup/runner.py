@@ -111,7 +111,7 @@ def say(text: str) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-        print("nobody reads the output any more; the run goes on", file=sys.stderr)
+        print("the reader of the output has ended; the run continues without output", file=sys.stderr)
 
 
 class Stall:
@@ -138,10 +138,8 @@ class Stall:
         state = statistics.get("state", "not there yet")
         stalled = f"simulated time has stood at {max(t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
         if state == "waiting":
-            return (
-                f"{stalled}: no first command came; start what sends it within that time, or give --start immediately"
-            )
-        return f"{stalled}: a node hangs; what each said last is above, and --log-level debug says more"
+            return f"{stalled}: no first command came. Start its sender within that time, or use --start immediately"
+        return f"{stalled}: a node hangs. Its last message is above; use --log-level debug for more messages"
 
 
 class _Interrupt:
@@ -211,7 +209,7 @@ def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
                     break
             failed = _watch(children, interrupt, statistics_file, output, bringup)
             if interrupt.count:
-                output.show("interrupted: the nodes end one after the other; interrupt again to kill them")
+                output.show("interrupted: the nodes end one after the other. Interrupt again to kill them")
         finally:
             failed, killed = _end_nodes(children, interrupt, output, failed)
             output.close()
@@ -264,8 +262,8 @@ def _in_order(children: Sequence[Child]) -> list[Child]:
 def _kill_message(names: Sequence[str]) -> str:
     """Return the message for a second interrupt, which kills the nodes of these names."""
     lost = {
-        "sim_node": "what it counted since it last wrote its figures, up to a second ago",
-        "recorder_node": "the last 0.1 s of the recording and the index of the bag, which is readable without",
+        "sim_node": "the statistics of up to the last second",
+        "recorder_node": "the last 0.1 s of the recording, and the index of the bag, which stays readable",
     }
     losses = "; ".join(lost[name] for name in names if name in lost)
     return f"interrupted again: {', '.join(names)} killed at once{'; lost: ' if losses else ''}{losses}"
@@ -309,7 +307,7 @@ def _watch(
             if child.optional:
                 if child not in ended:
                     ended.append(child)
-                    output.show(f"{child.name} has ended ({describe_exit(code)}); the run goes on without")
+                    output.show(f"{child.name} has ended ({describe_exit(code)}); the run continues without it")
                 continue
             if child.name == "sim_node" and code == 0 and duration > 0.0:
                 output.progress(duration)
@@ -317,8 +315,8 @@ def _watch(
             return f"{child.name} ended ({describe_exit(code)})"
         if len(children) < len(bringup.nodes):
             return (
-                f"{children[-1].name} was not ready after {READY_TIMEOUT_S:g} s: the machine is too busy for it (other "
-                "programs take its cores), or it hangs; end them and try again"
+                f"{children[-1].name} was not ready after {READY_TIMEOUT_S:g} s: it hangs, or the machine is too busy. "
+                "End other programs and try again"
             )
         statistics = _read_statistics(statistics_file)
         output.progress(float(statistics.get("duration_s") or 0.0))
@@ -421,7 +419,7 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
         result, recording = summarise(bringup, statistics)
     except KeyboardInterrupt:
         print(
-            f"bipedsim up: no summary: `bipedsim summary {shlex.quote(str(bringup.run_folder))}` makes it",
+            f"bipedsim up: no summary. To get it, run `bipedsim summary {shlex.quote(str(bringup.run_folder))}`",
             file=sys.stderr,
         )
         raise
@@ -443,7 +441,7 @@ def conclude(bringup: BringUp, outcome: Outcome) -> None:
     if folder is not None and recording is not None:
         _draw(folder, recording, must_succeed=outcome.exit_code == 0)
     elif fell_or_stopped(result):
-        say(f"to see how: the same with --record FOLDER, then {program()} view FOLDER")
+        say(f"to see how, repeat the run with --record FOLDER, then run {program()} view FOLDER")
 
 
 def _report_nothing(bringup: BringUp, outcome: Outcome) -> None:
@@ -470,7 +468,7 @@ def _write_summary(folder: Path, result: Mapping[str, Any]) -> list[Path]:
     except OSError as error:
         reason = f"{path} cannot be written ({error.strerror})"
         print(
-            f"bipedsim up: {reason}; make room, then `bipedsim summary {shlex.quote(str(folder))}` makes it",
+            f"bipedsim up: {reason}. Free disk space, then run `bipedsim summary {shlex.quote(str(folder))}`",
             file=sys.stderr,
         )
         return []
@@ -492,12 +490,12 @@ def _draw(folder: Path, recording: Recording, must_succeed: bool) -> None:
     try:
         plot(recording, path)
     except KeyboardInterrupt:
-        print(f"bipedsim up: no picture: `bipedsim plot {shlex.quote(str(folder))}` draws it", file=sys.stderr)
+        print(f"bipedsim up: no plot. To get it, run `bipedsim plot {shlex.quote(str(folder))}`", file=sys.stderr)
         raise
     except BipedSimError as error:
         if must_succeed:
             raise
-        print(f"bipedsim up: no picture: {error}", file=sys.stderr)
+        print(f"bipedsim up: no plot: {error}", file=sys.stderr)
         return
     say(f"wrote {path}")
     say(f"see it move: {program()} view {shlex.quote(os.path.relpath(folder))}")
@@ -512,15 +510,15 @@ def _nothing(outcome: Outcome) -> str:
         return reason
     if statistics.get("state") == "waiting" and not statistics.get("commands_received"):
         dropped = statistics.get("commands_dropped_by_kind") or {}
-        received = "none came"
+        received = "no command arrived"
         if dropped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
-            received = f"of the {sum(dropped.values())} that came none was sound ({kinds}): see the warnings above"
+            received = f"{sum(dropped.values())} commands arrived, all invalid ({kinds}): see the warnings above"
         waited_for = topics.either(topics.COMMAND_KINDS)
-        return f"{reason}: t = 0 was held for the first command on {waited_for}, and {received}"
+        return f"{reason}: sim_node waited at t = 0 for a command on {waited_for}; {received}"
     if not (statistics or outcome.interrupted):
-        return "sim_node left no figures, so that there is nothing to summarise"
-    return f"{reason}, so that there is nothing to summarise"
+        return "sim_node left no statistics, so there is no summary"
+    return f"{reason}, so there is no summary"
 
 
 def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
@@ -542,7 +540,7 @@ def discard_empty(folder: Path, empty: Callable[[set[str]], bool]) -> bool:
     if not empty(recorded):
         return False
     shutil.rmtree(bag)
-    print(f"{bag}: nothing was recorded, so that it was removed", file=sys.stderr)
+    print(f"{bag}: removed, because nothing was recorded", file=sys.stderr)
     return True
 
 
@@ -561,7 +559,7 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"record = {folder}: cannot be made ({error.strerror})") from error
+            raise ConfigError(f"record = {folder}: the folder cannot be created ({error.strerror})") from error
     present = [path for name in OUTPUTS if folder is not None and (path := folder / name).exists()]
     if folder is None or not present:
         try:
@@ -582,7 +580,7 @@ def outputs_replaced(folder: Path | None) -> Iterator[None]:
             for path in present:
                 if not path.exists():
                     (aside / path.name).rename(path)
-            print(f"{folder}: holds the earlier run again", file=sys.stderr)
+            print(f"{folder}: the earlier run was restored", file=sys.stderr)
         shutil.rmtree(aside)
 
 

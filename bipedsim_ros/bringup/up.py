@@ -17,10 +17,10 @@ from bipedsim_ros.bringup.bringup import (
 )
 
 INSTEAD = {
-    "--output": "--record FOLDER writes the run: FOLDER/bag, and its figures and forces beside it",
-    "--plot": "--record FOLDER draws the forces, FOLDER/forces.png; `bipedsim plot FOLDER` draws all else",
-    "--animate": "--record FOLDER writes the run, and `bipedsim animate FOLDER` draws the robot of it",
-    "--json": "--record FOLDER writes the figures, FOLDER/summary.json",
+    "--output": "--record FOLDER writes the run: FOLDER/bag, a summary and a plot of the forces",
+    "--plot": "--record FOLDER plots the forces, FOLDER/forces.png; `bipedsim plot FOLDER` plots everything else",
+    "--animate": "--record FOLDER writes the run, and `bipedsim animate FOLDER` animates it",
+    "--json": "--record FOLDER writes the metrics, FOLDER/summary.json",
 }
 """Replacements for options of `bipedsim run`."""
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="one of the parameters of the interface's node, such as domain=1 (docs/unitree.md); repeatable",
+        help="parameter of the vendor bridge, such as domain=1 (docs/unitree.md); repeatable",
     )
     add_overwrite(parser)
     add_fail_on_fall(parser)
@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
     """Add the option with which a command replaces an earlier recording."""
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace the bag, summary and picture of an earlier run in the folder"
+        "--overwrite", action="store_true", help="replace the bag, summary and plot of an earlier run in the folder"
     )
 
 

@@ -9,6 +9,17 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 
+def status_of(
+    name: str, level: bytes, message: str, values: Mapping[str, Any], hardware_id: str = ""
+) -> DiagnosticStatus:
+    """Return a status; the values of a mapping become several values, such as ``round_trip_us.p50``."""
+    pairs = []
+    for key, value in values.items():
+        entries = {f"{key}.{part}": entry for part, entry in value.items()} if isinstance(value, dict) else {key: value}
+        pairs += [KeyValue(key=path, value=str(entry)) for path, entry in entries.items()]
+    return DiagnosticStatus(name=name, level=level, message=message, hardware_id=hardware_id, values=pairs)
+
+
 def publish_status(
     node: Node, publisher: Any, name: str, level: bytes, message: str, values: Mapping[str, Any], hardware_id: str = ""
 ) -> None:
@@ -24,8 +35,6 @@ def publish_status(
     """
     if not publisher.get_subscription_count():
         return
-    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-    status = DiagnosticStatus(name=name, level=level, message=message, hardware_id=hardware_id, values=pairs)
-    array = DiagnosticArray(status=[status])
+    array = DiagnosticArray(status=[status_of(name, level, message, values, hardware_id)])
     array.header.stamp = node.get_clock().now().to_msg()
     publisher.publish(array)

@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 NS_PER_S = 1_000_000_000
 
@@ -180,10 +179,7 @@ class Histogram:
         """Return the upper edge [us] of the bucket that contains the quantile ``fraction`` in [0, 1]; NaN if empty."""
         if not self.count:
             return float("nan")
-        return self._quantile_us(np.cumsum(self._counts), fraction)
-
-    def _quantile_us(self, cumulated: NDArray[np.int64], fraction: float) -> float:
-        index = int(np.searchsorted(cumulated, fraction * self.count))
+        index = int(np.searchsorted(np.cumsum(self._counts), fraction * self.count))
         octave, rest = divmod(index, 1 << _BITS)
         edge_ns = index if octave == 0 else ((1 << _BITS) + rest + 1 << octave - 1) - 1
         return min(edge_ns, self.maximum_ns) / 1e3
@@ -191,11 +187,8 @@ class Histogram:
     def summary_us(self) -> dict[str, float]:
         """Return p50, p99, p999 and max [us]; NaN if nothing was recorded."""
         quantiles = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-        if not self.count:
-            return dict.fromkeys((*quantiles, "max"), float("nan"))
-        cumulated = np.cumsum(self._counts)
-        result = {name: round(self._quantile_us(cumulated, fraction), 1) for name, fraction in quantiles.items()}
-        return result | {"max": round(self.maximum_ns / 1e3, 1)}
+        result = {name: round(self.quantile_us(fraction), 1) for name, fraction in quantiles.items()}
+        return result | {"max": round(self.maximum_ns / 1e3, 1) if self.count else float("nan")}
 
     def clear(self) -> None:
         """Clear all counts."""
@@ -280,8 +273,3 @@ class RateKeeper:
             self.dropped += missed
             self.deadline_ns += missed * self.period_ns
         return met
-
-    def clear_counts(self) -> None:
-        """Clear ticks, overruns, dropped deadlines and lateness."""
-        self.ticks = self.overruns = self.dropped = 0
-        self.lateness.clear()

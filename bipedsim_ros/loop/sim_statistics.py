@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from bipedsim.analysis import OUTCOME, in_words, physics_text
 from bipedsim.config import to_json
+from bipedsim_ros.loop.diagnostics import status_of
 from bipedsim_ros.loop.realtime import Histogram
 
 # Period for which diagnostic_aggregator considers a status current by default [s].
@@ -126,25 +127,28 @@ class Statistics:
             level, message = DiagnosticStatus.WARN, "; ".join((message, *self.warnings))
         if self.error:
             level, message = DiagnosticStatus.ERROR, self.error
-        loop = _status("bipedsim: loop", level, message, values, _LOOP)
         commands_level, commands_message = self._judge_commands(values["commands_dropped"])
-        commands = _status("bipedsim: commands", commands_level, commands_message, values, _COMMANDS)
         contact_level, contact_message = DiagnosticStatus.OK, "all steps resolved"
         if self.unresolved_steps:
             contact_level, contact_message = DiagnosticStatus.WARN, f"{self.unresolved_steps} steps kept a violation"
-        contact = _status("bipedsim: contact", contact_level, contact_message, values, _CONTACT)
-        fell = self.outcome.get("fell_at_s") is not None
-        outcome_level = DiagnosticStatus.ERROR if fell else DiagnosticStatus.OK
-        verdict = self.outcome.get("verdict", "not started")
-        outcome = _status("bipedsim: robot", outcome_level, verdict, values, OUTCOME if self.outcome else ())
+        outcome_level = DiagnosticStatus.OK if self.outcome.get("fell_at_s") is None else DiagnosticStatus.ERROR
         monitored = self.outcome.get("physics", {})
         beyond = any(figure["steps_beyond"] for figure in monitored.values())
         physics_level = DiagnosticStatus.WARN if beyond else DiagnosticStatus.OK
         physics_message = physics_text(monitored, self.unresolved_steps) if monitored else "not started"
-        physics = _status(
-            "bipedsim: physics", physics_level, physics_message, values, ("physics",) if self.outcome else ()
+        statuses = (
+            ("loop", level, message, _LOOP),
+            ("commands", commands_level, commands_message, _COMMANDS),
+            ("contact", contact_level, contact_message, _CONTACT),
+            ("robot", outcome_level, self.outcome.get("verdict", "not started"), OUTCOME if self.outcome else ()),
+            ("physics", physics_level, physics_message, ("physics",) if self.outcome else ()),
         )
-        result = DiagnosticArray(status=[loop, commands, contact, outcome, physics])
+        result = DiagnosticArray(
+            status=[
+                status_of(f"bipedsim: {name}", level, message, {key: values[key] for key in keys}, self.robot)
+                for name, level, message, keys in statuses
+            ]
+        )
         result.header.stamp = stamp
         return result
 
@@ -186,17 +190,6 @@ _CONTACT = ("state_changes", "unresolved_steps")
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _status(name: str, level: bytes, message: str, values: dict[str, Any], keys: tuple[str, ...]) -> DiagnosticStatus:
-    pairs = []
-    for key in keys:
-        value = values[key]
-        if isinstance(value, dict):
-            pairs += [KeyValue(key=f"{key}.{name}", value=str(entry)) for name, entry in value.items()]
-        else:
-            pairs.append(KeyValue(key=key, value=str(value)))
-    return DiagnosticStatus(name=name, level=level, message=message, hardware_id=str(values["robot"]), values=pairs)
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ CHOOSING = (
     *("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI"),
 )
 """Variables with which a user may already have chosen the network."""
-THIS_MACHINE = "only this machine takes part in the ROS graph; --network subnet lets others in (docs/network.md)"
+THIS_MACHINE = "the ROS graph is limited to this machine; --network subnet admits other machines (docs/network.md)"
 UNNAMED = "_NODE_NAME_UNKNOWN_"
 """Name that rcl reports for a node whose topics are known before its name."""
 NO_NAME = "a node whose name is not known yet"
@@ -50,8 +50,8 @@ class NetworkParams:
 
     network: str = param(
         "",
-        "who takes part in the ROS graph: localhost is this machine alone, subnet every host of the network; localhost "
-        "by default, unless variables such as ROS_AUTOMATIC_DISCOVERY_RANGE say it (docs/network.md)",
+        "reach of the ROS graph: localhost is this machine only, subnet every host of the network; localhost by "
+        "default, unless variables such as ROS_AUTOMATIC_DISCOVERY_RANGE select it (docs/network.md)",
         choices=NETWORKS,
     )
 

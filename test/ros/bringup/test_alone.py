@@ -31,7 +31,7 @@ def test_another_robot_is_named_with_the_way_out(
     assert main(["up", "--duration", "1", "--record", str(tmp_path / "run")]) == EXIT_USAGE
     out, err = capfd.readouterr()
     domain = ros.node.context.get_domain_id()
-    assert f"another robot or simulation is in ROS domain {domain} (test): end it, give this one a name" in err
+    assert f"another robot or simulation is in ROS domain {domain} (test). End it, give this one a namespace" in err
     assert "ROS_DOMAIN_ID=" in err.partition("choose")[2]
     assert (out, err.count("\n")) == ("", 1)
     assert not (tmp_path / "run").exists()
@@ -41,7 +41,7 @@ def test_a_machine_too_busy_to_tell_is_told(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setattr(alone, "_PATIENCE_S", 0.01)
     with looking_for_robots({**os.environ, "ROS_DOMAIN_ID": "7", "ROS_STATIC_PEERS": "127.0.0.1"}) as refuse_others:
         refuse_others()
-    assert "to see who else is in ROS domain 7, this machine is too busy" in capfd.readouterr().err
+    assert "search for other robots in ROS domain 7 did not end within" in capfd.readouterr().err
 
 
 def test_a_simulator_that_compiles_yet_is_a_robot(ros: RosWorld) -> None:

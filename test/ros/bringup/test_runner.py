@@ -106,7 +106,7 @@ def test_a_reader_that_leaves_ends_nothing(monkeypatch: pytest.MonkeyPatch, caps
         for _ in range(3):
             say("a line")
         print("another", flush=True)
-    assert capsys.readouterr().err.count("nobody reads the output any more") == 1
+    assert capsys.readouterr().err.count("the reader of the output has ended") == 1
 
 
 def test_a_pause_is_no_stall() -> None:
@@ -116,13 +116,13 @@ def test_a_pause_is_no_stall() -> None:
         assert stall.look({"duration_s": 1.0, "state": "paused"}, float(now)) == ""
     assert stall.look(moving, 400.0 + runner._STALL_S - 2.0) == ""
     stood = stall.look(moving, 460.0)
-    assert stood.startswith("simulated time has stood at 1.000 s for 60 s (sim_node is running): a node hangs;")
+    assert stood.startswith("simulated time has stood at 1.000 s for 60 s (sim_node is running): a node hangs.")
 
 
 def test_a_first_command_that_never_comes_is_told_with_what_to_do() -> None:
     stall, held = Stall(controlled=False), {"duration_s": 0.0, "state": "waiting"}
     assert stall.look(held, 0.0) == ""
-    said = "simulated time has stood at 0.000 s for 60 s (sim_node is waiting): no first command came; start what sends"
+    said = "simulated time has stood at 0.000 s for 60 s (sim_node is waiting): no first command came. Start its"
     assert stall.look(held, 60.5).startswith(said)
 
 
@@ -143,7 +143,7 @@ def test_a_page_that_ends_does_not_end_the_run(tmp_path: Path, capsys: pytest.Ca
     output, interrupt = runner._Output(3.0), runner._Interrupt()
     assert runner._watch(children, interrupt, tmp_path / "none.json", output, bringup) == ""
     said = capsys.readouterr().out
-    assert said.count("view_node has ended (killed by SIGKILL); the run goes on without") == 1
+    assert said.count("view_node has ended (killed by SIGKILL); the run continues without it") == 1
     children = [Ended("sim_node", False, 4, 0), Ended("controller_node", False, 1, -9)]
     assert "controller_node ended" in runner._watch(children, interrupt, tmp_path / "none.json", output, bringup)
 
@@ -181,8 +181,8 @@ def test_what_cannot_be_written_at_the_end_is_told_line_by_line(
     conclude(BringUp(Arguments(), (), tmp_path), Outcome(1, counted, "recorder_node ended (exit code 1)"))
     out, err = capsys.readouterr()
     assert "summary.json cannot be written" in err
-    assert f"`bipedsim summary {tmp_path}` makes it" in err
-    assert "no picture" in err
+    assert f"run `bipedsim summary {tmp_path}`" in err
+    assert "no plot" in err
     assert "twofoot" in out
     assert f"wrote {tmp_path / 'bag'}\n" in out
     assert "wrote" not in out.replace(f"wrote {tmp_path / 'bag'}", "")
@@ -195,12 +195,18 @@ HELD = {"state": "waiting", "ticks": 0, "commands_received": 0}
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (Outcome(130, {}, interrupted=True), "interrupted before the first tick, so that there is nothing to"),
-        (Outcome(0, HELD, interrupted=True), "interrupted before the first tick: t = 0 was held for the first command"),
-        (Outcome(0, HELD), "no tick was simulated: t = 0 was held for the first command"),
-        (Outcome(0, {**HELD, "state": "paused"}), "no tick was simulated, so that there is nothing to summarise"),
+        (Outcome(130, {}, interrupted=True), "interrupted before the first tick, so there is no summary"),
+        (
+            Outcome(0, HELD, interrupted=True),
+            "before the first tick: sim_node waited at t = 0 for a command",
+        ),
+        (Outcome(0, HELD), "no tick was simulated: sim_node waited at t = 0 for a command"),
+        (Outcome(0, {**HELD, "state": "paused"}), "no tick was simulated, so there is no summary"),
         # Killed, it may have simulated for up to a second.
-        (Outcome(130, {}, "sim_node killed at the second interrupt"), "interrupt; sim_node left no figures, so that"),
+        (
+            Outcome(130, {}, "sim_node killed at the second interrupt"),
+            "interrupt; sim_node left no statistics, so there",
+        ),
     ],
 )
 def test_why_nothing_was_simulated_is_told(outcome: Outcome, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,7 +261,7 @@ def test_warnings_of_the_terminal_are_in_the_summary(
 def test_a_fall_that_was_not_recorded_is_followed_by_how_to_see_it(capsys: pytest.CaptureFixture[str]) -> None:
     for figures, told in (({}, False), ({"fell_at_s": 2.0, "verdict": "fell at 2.0 s"}, True)):
         conclude(BringUp(Arguments(), (), None), Outcome(0, {**COUNTED, **figures}))
-        said = "to see how: the same with --record FOLDER, then bipedsim view FOLDER\n"
+        said = "to see how, repeat the run with --record FOLDER, then run bipedsim view FOLDER\n"
         assert capsys.readouterr().out.endswith(said) == told
 
 

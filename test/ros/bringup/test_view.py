@@ -86,7 +86,7 @@ def test_a_robot_that_nobody_names_is_not_said_to_be_missing(ros: RosWorld, tmp_
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--namespace", "1r"], "must be names of letters"),
+        (["--namespace", "1r"], "must consist of letters"),
         (["--frame-rate", "0"], "frame_rate = 0.0 Hz is below its minimum 1.0 Hz"),
         (["--robot", "biped15"], "unknown robot 'biped15'; did you mean 'biped14'?"),
     ],

@@ -125,7 +125,7 @@ def test_a_bring_up_listens_where_it_should(tmp_path: Path, network: str, addres
         up.send_signal(signal.SIGINT)
         up.wait(240.0)
         domain.release()
-    told = "only this machine takes part in the ROS graph; --network subnet" in (tmp_path / "up.txt").read_text()
+    told = "the ROS graph is limited to this machine; --network subnet" in (tmp_path / "up.txt").read_text()
     assert told == (not network)
 
 
