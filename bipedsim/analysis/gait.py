@@ -6,14 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bipedsim.analysis.loads import CARRIES
+from bipedsim.analysis.loads import CARRIES, SHORTEST_SWING
 from bipedsim.analysis.plates import force_plate, rotate
 from bipedsim.model import split_side
 from bipedsim.numerics import Array, Flags
 from bipedsim.recording import Recording
-
-AIR = 0.1
-"""Minimum time of a swing [s], as in an outcome; a foot that was off the ground for less time has bounced."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +72,11 @@ def gait_steps(recording: Recording) -> list[Step]:
 
 
 def _without_bounces(t: Array, loaded: Flags) -> Flags:
-    """Return ``loaded`` (n,) without flight phases shorter than :data:`AIR`."""
+    """Return ``loaded`` (n,) without flight phases shorter than :data:`SHORTEST_SWING`."""
     out = loaded.copy()
     edges = np.flatnonzero(np.diff(np.concatenate([[True], loaded, [True]]).astype(np.int8)))
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        if end < len(t) and begin > 0 and t[end] - t[begin] < AIR:
+        if end < len(t) and begin > 0 and t[end] - t[begin] < SHORTEST_SWING:
             out[begin:end] = True
     return out
 

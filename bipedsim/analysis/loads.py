@@ -1,4 +1,4 @@
-"""Load thresholds of the analysis of recordings, as shares of the robot's weight.
+"""Thresholds for the contact of a foot in the analysis of runs; loads are shares of the robot's weight.
 
 Controllers have their own thresholds, which affect their behaviour and not the analysis of a run.
 """
@@ -11,3 +11,5 @@ CARRIES = 0.02
 """Vertical force below which a foot is in the air, and a measured force has no centre of pressure.
 
 It is about the drift of the sensors."""
+SHORTEST_SWING = 0.1
+"""Minimum time of a swing [s]; a foot that was off the ground for less time has bounced."""

@@ -9,13 +9,11 @@ import numpy as np
 
 from bipedsim.analysis.ending import Fall, FallKind, FallReason, outcome_line
 from bipedsim.analysis.fall import OUTCOME, has_fallen
-from bipedsim.analysis.loads import CARRIES
+from bipedsim.analysis.loads import CARRIES, SHORTEST_SWING
 from bipedsim.analysis.summary_text import length_text
 from bipedsim.numerics import Array, Flags, Integers, box, entry, kernel, zeros_of
 from bipedsim.sim import Simulator
 
-AIR = 0.1
-"""Minimum time of a swing [s]; a foot that was off the ground for less time has bounced."""
 WALKED = 0.1
 """Distance below which a robot has stepped in place [m]."""
 ASTRAY, ASTRAY_SHARE, TURNED = 0.1, 0.05, np.deg2rad(10.0)
@@ -139,10 +137,10 @@ def _update_feet(w: _OutcomeArrays, t: float) -> None:
         loaded = True
         tips = tips or w.flat[k]
         at_edge = at_edge and (not w.flat[k] or w.margin[k] < EDGE)
-        if t - w.up[k] >= AIR:
+        if t - w.up[k] >= SHORTEST_SWING:
             w.counts[0] += 1
             w.moving[1] = t
-            if flying and t - latest >= AIR:
+            if flying and t - latest >= SHORTEST_SWING:
                 w.counts[1] += 1
                 flying = False
             if k == w.counts[2]:
@@ -376,7 +374,7 @@ class Verdict:
         held = self._sim.gantry is not None and self._sim.gantry.holds
         text = f"hung in its gantry for {length_text(t)}" if held else f"stood {length_text(t)}"
         if steps and walked >= WALKED:
-            speed = walked / max(w.moving[1] - w.moving[0], AIR)
+            speed = walked / max(w.moving[1] - w.moving[0], SHORTEST_SWING)
             text = f"walked {walked:.2f} m in {length_text(t)}, {speed:.2f} m/s while walking, {_times(steps, 'step')}"
             text += self._deviation_text(walked)
         elif jumps:
