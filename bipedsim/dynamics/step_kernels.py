@@ -129,13 +129,7 @@ def _apply(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, a
     for k in range(impulse.shape[0]):
         aloft = aloft and impulse[k, 2] == 0.0
     a.flight.aloft[0] = aloft
-    fastest = 0.0
-    if part == Part.WITHIN:
-        fastest = kernels.find_way(a.tree, late, v)
-    if fastest < kernels.SPEED_LIMIT:
-        fastest = kernels.change(a.tree, impulse, False, v)
-    a.progress.fastest[0] = fastest
-    if not fastest < kernels.SPEED_LIMIT:
+    if not _change(a, v, impulse, late, part):
         return Outcome.DIVERGED.value
     first = a.loops.error.shape[0]
     if first > 0:
@@ -166,6 +160,18 @@ def _apply(a: Any, q: Array, v: Array, impulse: Array, late: Array, part: int, a
         # An iterative solve and the rounding of large impulses may both exceed a limit slightly.
         keep_within(a.stops, a.tree, q)
     return Outcome.TAKEN.value
+
+
+@kernel
+def _change(a: Any, v: Array, impulse: Array, late: Array, part: int) -> bool:
+    """Fill the change of ``v``, and of the displacement within a step; return whether v+ is below the speed limit."""
+    fastest = 0.0
+    if part == Part.WITHIN:
+        fastest = kernels.find_way(a.tree, late, v)
+    if fastest < kernels.SPEED_LIMIT:
+        fastest = kernels.change(a.tree, impulse, False, v)
+    a.progress.fastest[0] = fastest
+    return fastest < kernels.SPEED_LIMIT
 
 
 @kernel

@@ -141,45 +141,9 @@ def _note(m: _Monitored, i: int, value: float, where: int, t: float) -> None:
 
 # These kernels compare with `if`, because numba's max() handles NaN and takes ten times as long.
 @kernel
-def _momentum(m: _Monitored, v: Array, share: float) -> float:
-    """Return the largest error of the momentum balance, relative to its largest term.
-
-    The error is |M dv / h + share (nle + D v+ - tau - push) - J^T f / h - s / h|. Here f are the impulses of the feet
-    and of all other contacts, and s those of joint limits and loops.
-    """
-    t, p, r = m.tree, m.residual, m.result
-    dv, h = t.acceleration, t.h
-    largest = 0.0
-    for i in range(v.shape[0]):
-        p[i] = share * (t.nle[i] + t.damping[i] * v[i] - t.push[i]) - m.touch[i] / h
-        if abs(t.nle[i]) > largest:
-            largest = abs(t.nle[i])
-    for j in range(m.torque.shape[0]):
-        p[t.actuated[j]] -= share * m.torque[j]
-        if abs(m.torque[j]) > largest:
-            largest = abs(m.torque[j])
-    if m.stops.near[0]:
-        for j in range(m.stops.impulse.shape[0]):
-            p[m.stops.idx_v[j]] -= m.stops.impulse[j] / h
-            if abs(m.stops.impulse[j]) > largest * h:
-                largest = abs(m.stops.impulse[j]) / h
-    for held in range(m.loops.impulse.shape[0]):
-        for i in range(v.shape[0]):
-            pull = m.loops.rows[held, i] * m.loops.impulse[held] / h
-            p[i] -= pull
-            if abs(pull) > largest:
-                largest = abs(pull)
-    for i in range(v.shape[0]):
-        # Contiguous loops over whole rows are faster than loops over only the nonzero entries.
-        row, own, rest = t.M_rows[i], dv[i], 0.0
-        for d in range(i):
-            p[d] += row[d] * own
-        for d in range(i):
-            rest += row[d] * dv[d]
-        own *= row[i]
-        p[i] += own + rest
-        if abs(own) > largest:
-            largest = abs(own)
+def _subtract_feet(m: _Monitored, largest: float) -> float:
+    """Subtract J^T f / h of the feet from the residual; return the largest term so far, ``largest`` included."""
+    t, p, r, h = m.tree, m.residual, m.result, m.tree.h
     for k in range(t.leaf.shape[0]):
         force = mul(m.feet.axes[k], r.impulse[k])
         torque = mul(m.feet.axes[k], r.impulse[k, 3:])
@@ -193,6 +157,58 @@ def _momentum(m: _Monitored, v: Array, share: float) -> float:
             p[i] -= got
             if abs(got) > largest:
                 largest = abs(got)
+    return largest
+
+
+@kernel
+def _subtract_constraints(m: _Monitored, largest: float) -> float:
+    """Subtract s / h of joint limits and loops from the residual; return the largest term so far."""
+    p, h = m.residual, m.tree.h
+    if m.stops.near[0]:
+        for j in range(m.stops.impulse.shape[0]):
+            p[m.stops.idx_v[j]] -= m.stops.impulse[j] / h
+            if abs(m.stops.impulse[j]) > largest * h:
+                largest = abs(m.stops.impulse[j]) / h
+    for held in range(m.loops.impulse.shape[0]):
+        for i in range(p.shape[0]):
+            pull = m.loops.rows[held, i] * m.loops.impulse[held] / h
+            p[i] -= pull
+            if abs(pull) > largest:
+                largest = abs(pull)
+    return largest
+
+
+@kernel
+def _momentum(m: _Monitored, v: Array, share: float) -> float:
+    """Return the largest error of the momentum balance, relative to its largest term.
+
+    The error is |M dv / h + share (nle + D v+ - tau - push) - J^T f / h - s / h|. Here f are the impulses of the feet
+    and of all other contacts, and s those of joint limits and loops.
+    """
+    t, p = m.tree, m.residual
+    dv, h = t.acceleration, t.h
+    largest = 0.0
+    for i in range(v.shape[0]):
+        p[i] = share * (t.nle[i] + t.damping[i] * v[i] - t.push[i]) - m.touch[i] / h
+        if abs(t.nle[i]) > largest:
+            largest = abs(t.nle[i])
+    for j in range(m.torque.shape[0]):
+        p[t.actuated[j]] -= share * m.torque[j]
+        if abs(m.torque[j]) > largest:
+            largest = abs(m.torque[j])
+    largest = _subtract_constraints(m, largest)
+    for i in range(v.shape[0]):
+        # Contiguous loops over whole rows are faster than loops over only the nonzero entries.
+        row, own, rest = t.M_rows[i], dv[i], 0.0
+        for d in range(i):
+            p[d] += row[d] * own
+        for d in range(i):
+            rest += row[d] * dv[d]
+        own *= row[i]
+        p[i] += own + rest
+        if abs(own) > largest:
+            largest = abs(own)
+    largest = _subtract_feet(m, largest)
     worst = 0.0
     for i in range(v.shape[0]):
         if abs(p[i]) > worst:
