@@ -34,7 +34,7 @@ from .rerun import (
     describe_run as describe_run,
     rerun as rerun,
 )
-from .rollout import Rollout as Rollout
+from .rollout import Rollout as Rollout, label_of as label_of
 from .runner import (
     SETTLE as SETTLE,
     Prepared as Prepared,

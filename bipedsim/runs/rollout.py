@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.analysis import Verdict
+from bipedsim.config import is_path
 from bipedsim.model import start_configuration
 from bipedsim.numerics import Array
 from bipedsim.runs.faults import JOINTS, FaultSchedule
@@ -139,3 +140,8 @@ class Rollout:
     def outcome(self, until: float | None = None) -> dict[str, Any]:
         """Return the figures of physics and robot, up to the time ``until`` [s]."""
         return {"physics": self.monitors.figures(), **self.verdict.figures(until)}
+
+
+def label_of(name_or_path: str) -> str:
+    """Return the label of a scenario or ground in figures: its name, or that of its file."""
+    return Path(name_or_path).stem if is_path(name_or_path) else name_or_path

@@ -33,7 +33,7 @@ from bipedsim.numerics import Array, announced, compile_seconds
 from bipedsim.recording import Recording
 from bipedsim.runs.content import run_content
 from bipedsim.runs.faults import Fault, FaultSchedule, for_run
-from bipedsim.runs.rollout import Rollout
+from bipedsim.runs.rollout import Rollout, label_of
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
@@ -425,10 +425,10 @@ def append(builder: Recording.Builder, run: Run, vertices: VertexForces | None =
 
 
 def _about(settings: RunConfig) -> dict[str, str]:
-    """Return the description of the run for figures, with file names without folder and suffix."""
+    """Return the description of the run for figures."""
     return {
-        "scenario": Path(settings.scenario).stem,
+        "scenario": label_of(settings.scenario),
         "controller": settings.controller or "",
         "contact_model": settings.contact_model,
-        "ground": Path(settings.ground or "").stem,
+        "ground": label_of(settings.ground or ""),
     }

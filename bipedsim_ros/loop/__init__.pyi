@@ -13,6 +13,7 @@ from .own_core import ANY as ANY, AUTO as AUTO, OwnCore as OwnCore, wrong_cores 
 from .publishers import Publishers as Publishers, SensorPublishers as SensorPublishers
 from .rate_check import judge as judge, measure as measure
 from .realtime import (
+    LONGEST_WAIT_NS as LONGEST_WAIT_NS,
     NS_PER_S as NS_PER_S,
     Histogram as Histogram,
     RateKeeper as RateKeeper,

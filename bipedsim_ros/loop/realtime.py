@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 NS_PER_S = 1_000_000_000
+LONGEST_WAIT_NS = 100_000_000
+"""Longest single wait of a loop [ns]; Python handles signals only between two waits."""
 
 _BITS = 4  # 2**_BITS buckets per octave, so quantiles are accurate to 1/16 of their value
 _OCTAVES = 48  # up to 2**48 ns, about three days

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bipedsim.runs import Rollout
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
-from bipedsim_ros.loop.realtime import Histogram
+from bipedsim_ros.loop.realtime import LONGEST_WAIT_NS, Histogram
 from bipedsim_ros.wire import topics
 
 # A command that was sent before a change of the state (reset, repeated state) arrives within this time.
@@ -51,7 +51,11 @@ class Replies:
             self._out_ns = out_ns
 
     def take(self) -> bool:
-        """Process the newest command, if one has arrived; return whether it was valid, or lost by an injected fault."""
+        """Process the newest command, if one has arrived.
+
+        Returns:
+            Whether it was valid, or was lost by an injected fault.
+        """
         valid = False
         for _ in topics.COMMAND_KINDS:
             message = self._inbox.take_any()
@@ -65,11 +69,16 @@ class Replies:
         return valid
 
     def take_untimed(self) -> None:
-        """Process the newest command while the simulation is paused, when the time of a reply means nothing."""
+        """Process the newest command of a paused simulation, without its round trip."""
         self.answered = self.take() or self.answered
 
+    def wait(self, timeout_ns: int) -> None:
+        """Wait for a command or a wake-up, for ``timeout_ns`` [ns] at most, and process arrived commands."""
+        self._inbox.wait(min(timeout_ns, LONGEST_WAIT_NS))
+        self.receive()
+
     def receive(self) -> None:
-        """Process arrived commands; the first valid one of a tick ends its round trip, if it can be a reply."""
+        """Process arrived commands. The first valid one of a tick ends the round trip."""
         silent = self._commands.silent_since is not None
         if self.take() and not self.answered:
             self.answered = True
@@ -77,9 +86,11 @@ class Replies:
                 self._round_trip.record(self._clock_ns() - self._out_ns)
 
     def drain(self, take: Callable[[], object], stopped: Callable[[], bool]) -> None:
-        """Call ``take`` for commands until none has arrived for a while, until a time limit, or until ``stopped``.
+        """Call ``take`` for commands until none has arrived for a while.
 
-        A request also ends a wait, so the end of a wait does not imply a command.
+        Args:
+            take: Called after each wake-up. A request also wakes the loop, so there need not be a command.
+            stopped: Returns whether the node must end, which ends the wait.
         """
         now = self._clock_ns()
         end, quiet = now + _DRAIN_NS, now + _QUIET_NS
@@ -89,7 +100,7 @@ class Replies:
                 quiet = self._clock_ns() + _QUIET_NS
 
     def drop_stale(self) -> None:
-        """Drop, count and log the newest command, which answers a state from before a reset."""
+        """Drop and count the newest command, which answers a state from before a reset."""
         if (message := self._inbox.take_any()) is not None:
             text = f"{message[0].name} dropped: it answers a state from before the reset"
             self._commands.drops.add("stale", text)

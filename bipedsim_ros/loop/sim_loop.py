@@ -10,35 +10,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from bipedsim.config import is_path
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
 from bipedsim.recording import schema
-from bipedsim.runs import FaultSchedule, Push, Rollout
+from bipedsim.runs import FaultSchedule, Push, Rollout, label_of
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.loop.publishers import Publishers
-from bipedsim_ros.loop.realtime import NS_PER_S, RateKeeper, StayAwake, sleep_on_time
+from bipedsim_ros.loop.real_time_clock import RealTimeClock
+from bipedsim_ros.loop.realtime import LONGEST_WAIT_NS, NS_PER_S, RateKeeper, StayAwake, sleep_on_time
 from bipedsim_ros.loop.replies import Replies
 from bipedsim_ros.loop.requests import Requests
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.loop.sim_statistics import Statistics
 
-# Python handles signals only between two waits, so a wait must not be longer.
-_LONGEST_WAIT_NS = 100_000_000
 # Before the start, the state is repeated at this period, in case no controller received it.
 _REPEAT_NS = 500_000_000
-# A wait that times out returns later than a sleep does, so a sleep covers the last part of a tick.
-_WAKE_NS = 200_000
 _RECORDER_PATIENCE_NS = 10 * NS_PER_S
-
-
-def _name_of(name_or_path: str) -> str:
-    """Return the label of a name or a file in figures."""
-    return Path(name_or_path).stem if is_path(name_or_path) else name_or_path
 
 
 class SimLoop:
@@ -89,9 +79,9 @@ class SimLoop:
         self._rate = RateKeeper(sim.control_dt / params.real_time_factor, clock_ns=clock_ns)
         self.requests = Requests(inbox.wake, log)
         self._replies = Replies(inbox, commands, rollout, statistics.round_trip, clock_ns)
+        self._real_time = RealTimeClock(self._rate, self._replies, commands, publishers, lambda: self._stop, clock_ns)
         self._stop = False
         self._running_since: int | None = None
-        self._ground_cost_ns = 0
         self._repeat_at = 0
         self._repeats = 0
         self._recorder_until = 0
@@ -201,7 +191,7 @@ class SimLoop:
             elif self._state == "waiting":
                 self._wait_for_start()
             else:
-                self._inbox.wait(_LONGEST_WAIT_NS)
+                self._inbox.wait(LONGEST_WAIT_NS)
                 self._replies.take_untimed()
                 self._publishers.publish_clock()
             if self._clock_ns() >= next_report:
@@ -256,7 +246,7 @@ class SimLoop:
             self._rollout.begin(self._params.posture, self._params.drop_height)
         else:
             self._rollout.start(q, v)
-        about = {"scenario": _name_of(self._params.title), "ground": _name_of(self._params.ground)}
+        about = {"scenario": label_of(self._params.title), "ground": label_of(self._params.ground)}
         self._publishers.publish_run({**self._rollout.described(), schema.ABOUT: about})
         self._commands.clear()
         self._statistics.error = ""
@@ -285,7 +275,7 @@ class SimLoop:
             self._publish_all()
             self._repeat_at = now + _REPEAT_NS
             self._repeats = self._repeats + 1 if connected else 0
-        self._inbox.wait(min(_LONGEST_WAIT_NS // 5, self._repeat_at - now))
+        self._inbox.wait(min(LONGEST_WAIT_NS // 5, self._repeat_at - now))
         self._replies.take()
         if not self._commands.started or self._recorder_missing():
             return
@@ -343,7 +333,7 @@ class SimLoop:
         self._replies.answered = not self._rollout.is_measured
         clock = self._params.clock
         if clock == "real_time":
-            self._finish_real_time()
+            self._real_time.finish()
         elif clock == "lock_step":
             self._finish_lock_step()
         else:
@@ -360,31 +350,6 @@ class SimLoop:
         if duration > 0.0 and self._sim.t >= duration - 0.5 * self._sim.physics_dt:
             self._set_state("finished")
 
-    def _finish_real_time(self) -> None:
-        rate = self._rate
-        reserve = self._ground_cost_ns + self._ground_cost_ns // 4
-        if self._commands.kept:
-            # Most ticks then receive no command. Publishing at the last moment would make many of them late.
-            reserve = max(reserve, rate.period_ns // 2)
-        # A push or a service also wakes the loop, but is served between two ticks, so the wait continues.
-        while not (self._replies.answered or self._stop) and (budget := rate.sleep_budget_ns() - reserve) > 0:
-            self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
-            self._replies.receive()
-        begin = self._clock_ns()
-        self._publishers.publish_ground()
-        self._ground_cost_ns += (self._clock_ns() - begin - self._ground_cost_ns) // 8
-        while not (self._replies.answered or self._stop) and (budget := rate.sleep_budget_ns() - _WAKE_NS) > 0:
-            self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
-            self._replies.receive()
-        self._publishers.show(rate.sleep_budget_ns())
-        # In slow motion, a sleep until the deadline would delay signals.
-        while not self._stop and rate.sleep_budget_ns() > _LONGEST_WAIT_NS:
-            self._inbox.wait(_LONGEST_WAIT_NS)
-            self._replies.receive()
-        rate.wait()
-        # A command from the last microseconds is still in time, and the last of several commands counts.
-        self._replies.receive()
-
     def _finish_lock_step(self, published: bool = False) -> None:
         """Wait for the reply to the published state; ``published`` means that everything else is published as well."""
         # Everything else is published while the controller computes, and before a service can change the state.
@@ -397,5 +362,4 @@ class SimLoop:
                 if changes != self._changes:
                     return
                 continue
-            self._inbox.wait(min(budget, _LONGEST_WAIT_NS))
-            self._replies.receive()
+            self._replies.wait(budget)

@@ -24,12 +24,11 @@ from bipedsim.config import param
 from bipedsim.recording import WALL_CLOCK_NS
 from bipedsim.runs import PERIOD_NS, VelocitySchedule, parse_velocities
 from bipedsim.sim import Observation
-from bipedsim_ros.loop import Background, Drops, Inbox
+from bipedsim_ros.loop import LONGEST_WAIT_NS, Background, Drops, Inbox
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.wire import JointStateReader, MessageError, TwistWriter, publisher, topics
 
-_LONGEST_WAIT_NS = 100_000_000
 # A sleep lasts at most half of the time until the next command, because the speed of the simulation may change.
 _NAP_SHARE = 0.5
 _SHORTEST_NAP_S = 2e-3
@@ -79,7 +78,7 @@ class CommanderNode:
         self._background.start()
         try:
             while not self._stop:
-                if self._inbox.wait(_LONGEST_WAIT_NS) and (data := self._inbox.take()) is not None:
+                if self._inbox.wait(LONGEST_WAIT_NS) and (data := self._inbox.take()) is not None:
                     time.sleep(self._on_joint_state(data))
         finally:
             self._background.stop()
@@ -118,7 +117,7 @@ class CommanderNode:
         if velocity is not None:
             self._publisher.publish(self._writer.write(velocity))
         remaining_ns = PERIOD_NS - since % PERIOD_NS
-        nap = _NAP_SHARE * 1e-9 * min(remaining_ns * took / passed, _LONGEST_WAIT_NS) if passed > 0 else 0.0
+        nap = _NAP_SHARE * 1e-9 * min(remaining_ns * took / passed, LONGEST_WAIT_NS) if passed > 0 else 0.0
         return nap if nap >= _SHORTEST_NAP_S else 0.0
 
 

@@ -29,6 +29,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices, announced, is_finite
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
+    LONGEST_WAIT_NS,
     NS_PER_S,
     Background,
     ControllerInputs,
@@ -59,7 +60,6 @@ from bipedsim_ros.wire import (
 )
 
 _WARN_EVERY_S = 5.0
-_LONGEST_WAIT_NS = 100_000_000
 # Topics of one node may connect at intervals up to this, so a shorter wait is not worth a warning [s].
 _DISCOVERY_S = 2.0
 _LISTENERS_S = 10.0
@@ -256,7 +256,7 @@ class ControllerNode:
         next_report = time.monotonic_ns() + NS_PER_S
         try:
             while not self._stop:
-                if self._inbox.wait(_LONGEST_WAIT_NS):
+                if self._inbox.wait(LONGEST_WAIT_NS):
                     data = self._inbox.take()
                     if data is not None:
                         self._states_at = time.monotonic()

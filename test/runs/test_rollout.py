@@ -9,7 +9,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
 from bipedsim.runs.faults import Fault, FaultSchedule
-from bipedsim.runs.rollout import Rollout
+from bipedsim.runs.rollout import Rollout, label_of
 from bipedsim.sim import GantryConfig, Simulator
 
 ROBOT = load_robot("biped14")
@@ -63,3 +63,7 @@ def test_a_fault_loses_measurements_or_commands(part: str) -> None:
     assert (all(measured), all(heard)) == (part != "joints", part != "commands")
     assert begun.faults.lost_commands == heard.count(False) == (2 if part == "commands" else 0)
     assert measured.count(False) == (2 if part == "joints" else 0)
+
+
+def test_the_label_of_a_file_is_its_name() -> None:
+    assert [label_of(text) for text in ("walk", "v1.5", "a/b/walk.yaml", "")] == ["walk", "v1.5", "walk", ""]
