@@ -192,6 +192,24 @@ def test_an_impedance_that_drives_keep_is_measured_from_the_newest_state() -> No
     assert statistics.round_trip.maximum_ns < 300 * US
 
 
+def test_a_reply_after_all_the_rest_was_published_is_taken_before_the_deadline() -> None:
+    played = Surroundings([(50, True)])
+    played.command = (topics.IMPEDANCE, KEPT)
+    _, statistics, loop = a_loop(played, clock="real_time", duration=0.005)
+    published = played.publish_ground
+
+    def publish_ground() -> None:
+        published()
+        if len(played.ground) == 4:
+            played.events.append((100, True))
+
+    played.publish_ground = publish_ground  # type: ignore[method-assign]
+    loop.run(lambda: None)
+    assert statistics.round_trip.count == 2
+    # The rest is published in the middle of a tick of a millisecond.
+    assert 500 * US < statistics.round_trip.maximum_ns < 800 * US
+
+
 def test_ticks_without_a_command_end_in_time_while_drives_keep_one() -> None:
     """Of a controller at 50 Hz nothing comes in 19 of 20 ticks, and a wait in vain ends later than a sleep."""
     played = Surroundings([(50, True)])
