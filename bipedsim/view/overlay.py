@@ -15,7 +15,17 @@ from bipedsim.errors import RecordingError
 from bipedsim.recording import Recording, between, without_plan
 from bipedsim.view.panels import USUAL_PANELS, panel_names
 from bipedsim.view.plots import PanelPlot
-from bipedsim.view.sheet import DOT, LIMIT_COLOUR, PAGE, TOTAL_COLOUR, drawn, note_above, picture, small_title
+from bipedsim.view.sheet import (
+    DOT,
+    LIMIT_COLOUR,
+    PAGE,
+    TOTAL_COLOUR,
+    drawn,
+    note_above,
+    picture,
+    small_title,
+    without_metrics,
+)
 from bipedsim.view.thinned import columns_of
 
 if TYPE_CHECKING:
@@ -268,8 +278,8 @@ def _parts(figure: SubFigure) -> list[SubFigure]:
 
 
 def _title(ax: Axes) -> str:
-    """Return the title of axes without the metrics of a single run that follow it."""
-    return (ax.get_title() or ax.get_title("left")).partition("   (")[0].replace("\n", ", ")
+    """Return the title of axes in one line, without the metrics of a single run."""
+    return without_metrics(ax).replace("\n", ", ")
 
 
 def _by_title(axes: Sequence[Axes]) -> dict[tuple[str, int], Axes]:
@@ -296,8 +306,7 @@ def _dress(ax: Axes) -> None:
     """Give all curves the line style of the first run, and remove metrics of a single run from the title."""
     for line in _curves(ax):
         line.set(linestyle=DASHES[0], markevery=_marker_interval(line))
-    shown = ax.get_title() or ax.get_title("left")
-    if "   (" in shown:
+    if without_metrics(ax) != (ax.get_title() or ax.get_title("left")):
         small_title(ax, _title(ax))
 
 

@@ -169,7 +169,7 @@ def draw_torques(figure: SubFigure, recording: Recording) -> None:
         limit_torque = float(limit[joints].min())
         if np.isfinite(limit_torque):
             peak = float(np.nanmax(np.abs(effort[:, joints]), initial=0.0))
-            small_title(ax, f"{title}   (peak {peak:.3g}, limit {limit_torque:.3g})")
+            small_title(ax, title, f"peak {peak:.3g}, limit {limit_torque:.3g}")
 
 
 def _draw(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -36,6 +37,8 @@ DOT = "  ·  "
 """Separator between the parts of a title."""
 _TITLE, _NOTE = 11.5, 8.0
 """Font sizes of the title of a plot, and of a note above axes [pt]."""
+_WITHOUT_METRICS: WeakKeyDictionary[Axes, str] = WeakKeyDictionary()
+"""Titles of axes that contain metrics, without them."""
 _MARGIN = 0.01
 """Margin of a title, as a fraction of the width."""
 
@@ -186,9 +189,18 @@ def heading(figure: SubFigure, text: str) -> None:
     figure.suptitle(text, fontsize=9.5, fontweight="bold", x=0.01, ha="left")
 
 
-def small_title(ax: Axes, text: str) -> None:
-    """Write the title of one of many axes."""
-    ax.set_title(text, fontweight="normal", pad=2, fontsize=8.5)
+def small_title(ax: Axes, text: str, metrics: str = "") -> None:
+    """Write the title of one of many axes, with the metrics of a single run if there are any."""
+    ax.set_title(f"{text}   ({metrics})" if metrics else text, fontweight="normal", pad=2, fontsize=8.5)
+    if metrics:
+        _WITHOUT_METRICS[ax] = text
+    else:
+        _WITHOUT_METRICS.pop(ax, None)
+
+
+def without_metrics(ax: Axes) -> str:
+    """Return the title of axes without the metrics of a single run."""
+    return _WITHOUT_METRICS.get(ax) or ax.get_title() or ax.get_title("left")
 
 
 def note_above(ax: Axes, note: str) -> None:

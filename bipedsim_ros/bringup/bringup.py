@@ -26,6 +26,7 @@ from bipedsim.sim import read_gantry
 from bipedsim.view.page import PageParams, check_page
 from bipedsim_ros.interfaces import INTERFACES, get_interface
 from bipedsim_ros.loop import SimParams
+from bipedsim_ros.nodes import RECORDING
 from bipedsim_ros.wire import NetworkParams, topics
 
 NO_CONTROLLER = "none"
@@ -331,7 +332,7 @@ def _recorder(inputs: _LaunchInputs) -> NodeProcess:
     if arguments.clock == "real_time":
         # The recorder precedes all other programs, because a full queue loses messages, but not the loop.
         parameters["priority"] = arguments.priority // 2
-    return NodeProcess("recorder_node", parameters, inputs.files, ready="recording", prefix=_LOW_PRIORITY)
+    return NodeProcess("recorder_node", parameters, inputs.files, ready=RECORDING, prefix=_LOW_PRIORITY)
 
 
 def _simulator(inputs: _LaunchInputs) -> NodeProcess:

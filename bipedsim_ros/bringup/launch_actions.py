@@ -82,7 +82,7 @@ def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
     begun: list[bool] = []
 
     def begin(event: ProcessIO) -> list[LaunchDescriptionEntity]:
-        if begun or ready not in event.text:
+        if begun or not any(line.startswith(ready) for line in event.text.splitlines()):
             return []
         begun.append(True)
         return others

@@ -45,6 +45,7 @@ from bipedsim_ros.loop import (
 )
 from bipedsim_ros.nodes.node_main import run_node
 from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.start import RECORDING
 from bipedsim_ros.wire import (
     TOPICS,
     Topic,
@@ -440,7 +441,7 @@ class RecorderNode(Node):
             run_urgently(recorder.params.priority)
         self._background.start()
         # The parent process waits for this line before it starts the nodes to be recorded.
-        print(f"recording {recorder.n_topics} topics into {recorder.path}", flush=True)
+        print(f"{RECORDING} {recorder.n_topics} topics into {recorder.path}", flush=True)
         match_due = 0.0
         try:
             while recorder.step():

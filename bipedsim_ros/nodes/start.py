@@ -15,6 +15,8 @@ from pathlib import Path
 
 PARENT = "BIPEDSIM_PARENT"
 """Variable with the id of the parent process; the node ends when this process ends."""
+RECORDING = "recording"
+"""Begin of the line on stdout with which recorder_node reports that it records."""
 ENDING = (signal.SIGINT, signal.SIGTERM)
 """Signals that end a node cleanly."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from bipedsim.view.sheet import fit_titles, picture, write_png
+from bipedsim.view.sheet import fit_titles, picture, small_title, without_metrics, write_png
 
 
 def drawing() -> Figure:
@@ -50,3 +50,14 @@ def test_a_picture_is_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(Figure, "draw", counted)
     assert len(drawn) == 1
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_metrics_in_a_title_are_known_as_such_and_brackets_of_a_name_are_none() -> None:
+    named, measured = Figure().subplots(1, 2)
+    small_title(named, "l_knee   (old)")
+    small_title(measured, "l_knee", "peak 3, limit 4")
+    assert without_metrics(named) == named.get_title() == "l_knee   (old)"
+    assert without_metrics(measured) == "l_knee"
+    assert "peak 3, limit 4" in measured.get_title()
+    small_title(measured, "r_knee")
+    assert without_metrics(measured) == measured.get_title() == "r_knee"
