@@ -23,6 +23,7 @@ from .json_text import to_json as to_json
 from .plugins import Files as Files, Table as Table
 from .read import (
     check as check,
+    check_all as check_all,
     from_file as from_file,
     from_folder as from_folder,
     from_mapping as from_mapping,

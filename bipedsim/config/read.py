@@ -20,7 +20,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -59,6 +59,21 @@ def together(faults: Sequence[ConfigError]) -> None:
     if faults:
         rest = [f"and {len(faults) - FAULTS} more"] * (len(faults) > FAULTS)
         raise ConfigError("\n  ".join([f"{len(faults)} things are wrong:", *map(str, faults[:FAULTS]), *rest]))
+
+
+def check_all(checks: Iterable[Callable[[], object]]) -> None:
+    """Call all checks, and raise their errors as :func:`together` does.
+
+    Raises:
+        ConfigError: At least one check raised it.
+    """
+    faults = []
+    for check in checks:
+        try:
+            check()
+        except ConfigError as fault:
+            faults.append(fault)
+    together(faults)
 
 
 def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str, folder: Path | None = None) -> T:

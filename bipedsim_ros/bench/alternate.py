@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.errors import BipedSimError, ConfigError
-from bipedsim_ros.bringup import environment, ros_arguments
-from bipedsim_ros.nodes import PARENT
+from bipedsim_ros.bringup import environment, ros_arguments, start_session
 from bipedsim_ros.wire import free_domain
 
 CLOCKS = ("real_time", "lock_step")
@@ -64,7 +62,7 @@ class LoopBench:
             HELPED: partial(self._bare, helped=True),
             OURS: self._ours,
         }
-        self._env = {**(_separate_domain() if env is None else env), PARENT: str(os.getpid())}
+        self._env = _separate_domain() if env is None else env
 
     def report(self) -> dict[str, Any]:
         """Return lists of p50, p99 [us] and rounds/s of each block, for each clock and program.
@@ -126,16 +124,7 @@ class LoopBench:
         return self._start(["bipedsim_ros.nodes.start", name, *ros_arguments(parameters=parameters)])
 
     def _start(self, command: Sequence[str]) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", *command],
-            env=self._env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        return start_session([sys.executable, "-m", *command], self._env)
 
     @staticmethod
     def _finish(first: subprocess.Popen[str], other: subprocess.Popen[str]) -> str:

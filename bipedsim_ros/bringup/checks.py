@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bipedsim.config import together
+from bipedsim.config import check_all
 from bipedsim.contact import contact_params
 from bipedsim.control import controller_params, find_controller
-from bipedsim.errors import ConfigError
 from bipedsim.ground import get_ground
 from bipedsim.model import Robot, load_robot, read_hardware, start_configuration
 from bipedsim.runs import FaultSchedule, read_faults
@@ -33,35 +32,21 @@ def check_names(bringup: BringUp) -> None:
     robot = load_robot(arguments.robot)
     checks: list[Callable[[], object]] = []
     if sim is not None:
-        checks.append(lambda: start_configuration(robot, sim.get("posture", arguments.posture)))
-        checks.append(lambda: get_ground(sim.get("ground", arguments.ground)))
-        checks.append(lambda: read_hardware(sim.get("hardware", arguments.hardware), robot))
-        checks.append(lambda: _check_faults(sim, arguments.rate, robot))
-        checks.append(lambda: _check_contact(sim, arguments.contact_model))
+        model = arguments.contact_model
+        contact = _under(sim, f"{model}.")
+        checks += [
+            lambda: start_configuration(robot, sim.get("posture", arguments.posture)),
+            lambda: get_ground(sim.get("ground", arguments.ground)),
+            lambda: read_hardware(sim.get("hardware", arguments.hardware), robot),
+            lambda: FaultSchedule(read_faults(sim.get("faults", "")), robot, 1.0 / arguments.rate, 0),
+            lambda: contact_params(model, contact) if contact else None,
+        ]
     if "controller_node" in parameters and arguments.controller != NO_CONTROLLER:
         checks.append(lambda: _check_controller(parameters["controller_node"], arguments.controller, robot))
     if arguments.interface:
         node = parameters[get_interface(arguments.interface).executable]
         checks.append(lambda: check_interface(arguments.interface, robot, node))
-    together([fault for fault in map(_fault_of, checks) if fault is not None])
-
-
-def _fault_of(check: Callable[[], object]) -> ConfigError | None:
-    try:
-        check()
-    except ConfigError as fault:
-        return fault
-    return None
-
-
-def _check_faults(sim: Mapping[str, Any], rate: float, robot: Robot) -> None:
-    FaultSchedule(read_faults(sim.get("faults", "")), robot, 1.0 / rate, 0)
-
-
-def _check_contact(sim: Mapping[str, Any], model: str) -> None:
-    parameters = _under(sim, f"{model}.")
-    if parameters:
-        contact_params(model, parameters)
+    check_all(checks)
 
 
 def _check_controller(node: Mapping[str, Any], controller: str, robot: Robot) -> None:

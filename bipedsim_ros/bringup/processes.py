@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,20 @@ def environment(network: str) -> dict[str, str]:
     return result
 
 
+def start_session(command: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[str]:
+    """Start a node in its own session, which ends with this process; read its output from ``stdout``."""
+    return subprocess.Popen(
+        command,
+        env={**env, PARENT: str(os.getpid())},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+
+
 class Child:
     """A running node.
 
@@ -73,16 +87,7 @@ class Child:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, () if program else ENDING)
         try:
             # The node has its own session. Ctrl-C therefore reaches only this process, which ends the nodes in order.
-            self._process = subprocess.Popen(
-                command,
-                env={**env, PARENT: str(os.getpid())},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
+            self._process = start_session(command, env)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._reader = threading.Thread(target=self._read, name=f"output of {self.name}", daemon=True)

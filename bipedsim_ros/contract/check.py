@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bipedsim_ros.contract.commands import check_commands
 from bipedsim_ros.contract.evidence import Evidence
-from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import Findings
 from bipedsim_ros.contract.measurements import STANDING, check_imu, check_joints, check_wrenches
+from bipedsim_ros.contract.robot_contract import Contract
 from bipedsim_ros.contract.stream import check_ages, check_command_topic, check_sensor_topic
 
 

@@ -14,10 +14,9 @@ from bipedsim.config import to_json
 from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK, ConfigError
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.evidence import Evidence, evidence_of_bag
-from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import all_ok, as_dict, table
 from bipedsim_ros.contract.measurements import STANDING, STATES
-from bipedsim_ros.contract.robot_contract import TAKES, robot_contract
+from bipedsim_ros.contract.robot_contract import TAKES, Contract, robot_contract
 from bipedsim_ros.wire import WHERE, add_network_option, join_graph, topics
 
 

@@ -9,9 +9,9 @@ from scipy.optimize import linear_sum_assignment
 
 from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
-from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import Findings, TopicReport
 from bipedsim_ros.contract.measurements import read_joints
+from bipedsim_ros.contract.robot_contract import Contract
 from bipedsim_ros.contract.stream import rising
 
 ANSWERED = 0.5

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bipedsim.errors import RecordingError
 from bipedsim.recording.bag import Bag, Block, Columns, Qos, columns
-from bipedsim_ros.contract.expected import Contract, ExpectedTopic
+from bipedsim_ros.contract.robot_contract import Contract, ExpectedTopic
 
 Stamps = NDArray[np.int64]
 

@@ -16,8 +16,8 @@ from bipedsim.analysis import centre_of_pressure, sole_wrench
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
 from bipedsim_ros.contract.evidence import Evidence
-from bipedsim_ros.contract.expected import Contract
 from bipedsim_ros.contract.finding import Findings, TopicReport
+from bipedsim_ros.contract.robot_contract import Contract
 from bipedsim_ros.contract.stream import rising
 
 STANDING, HANGING, MOVING = STATES = ("standing", "hanging", "moving")

@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from bipedsim.recording.bag import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
-from bipedsim_ros.contract.expected import Contract
+from bipedsim_ros.contract.robot_contract import Contract
 from bipedsim_ros.loop import subscribe_raw, take_raw
 from bipedsim_ros.wire import NAMING_S, NO_NAME, UNNAMED, offered_qos, qos_words, recorder_profile
 

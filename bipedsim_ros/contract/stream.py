@@ -6,9 +6,8 @@ import numpy as np
 
 from bipedsim.numerics import Indices, Integers
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
-from bipedsim_ros.contract.expected import Contract, ExpectedTopic
 from bipedsim_ros.contract.finding import Findings, TopicReport
-from bipedsim_ros.contract.robot_contract import TAKES
+from bipedsim_ros.contract.robot_contract import TAKES, Contract, ExpectedTopic
 from bipedsim_ros.wire import NAMING_S, NO_NAME, incompatible
 
 RATE_TOLERANCE = 0.1

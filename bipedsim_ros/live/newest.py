@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rclpy.node import Node
 
 from bipedsim.recording.bag import Qos
-from bipedsim_ros.loop import Inbox, subscribe_raw
+from bipedsim_ros.loop import subscribe_raw, take_raw
 from bipedsim_ros.wire import Topic, profile, relative, topics
 
 
@@ -27,14 +27,10 @@ class Newest:
         self.name = topic.of(foot) + name
         self._subscription = subscribe_raw(node, topic.msgtype, relative(self.name), profile(qos))
 
-    def take(self) -> bytes | None:
-        """Return the next serialised message, or None; never block."""
-        return Inbox.take_from(self._subscription)
-
     def all(self) -> Iterator[bytes]:
         """Yield all stored messages."""
-        while (data := self.take()) is not None:
-            yield data
+        while (taken := take_raw(self._subscription)) is not None:
+            yield taken[0]
 
     def close(self) -> None:
         """Destroy the subscription."""

@@ -17,16 +17,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rclpy.node import Node
-
 from bipedsim.analysis import in_words
 from bipedsim.config import param
 from bipedsim.recording import WALL_CLOCK_NS
 from bipedsim.runs import PERIOD_NS, VelocitySchedule, parse_velocities
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import LONGEST_WAIT_NS, Background, Drops, Inbox
-from bipedsim_ros.nodes.node_main import run_node
-from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.node_main import NodeProgram, run_node
 from bipedsim_ros.wire import JointStateReader, MessageError, TwistWriter, publisher, topics
 
 # A sleep lasts at most half of the time until the next command, because the speed of the simulation may change.
@@ -46,7 +43,7 @@ class CommanderParams:
     )
 
 
-class CommanderNode:
+class CommanderNode(NodeProgram):
     """Publishes one schedule.
 
     Raises:
@@ -54,8 +51,8 @@ class CommanderNode:
     """
 
     def __init__(self) -> None:
-        self._node = node = Node("commander_node", automatically_declare_parameters_from_overrides=True)
-        parameters = Parameters(node, "parameters of commander_node")
+        super().__init__("commander_node")
+        node, parameters = self._node, self._parameters
         params = parameters.declare(CommanderParams)
         parameters.refuse_unknown()
         self._schedule = VelocitySchedule(parse_velocities(params.schedule))
@@ -70,7 +67,6 @@ class CommanderNode:
         self._last_ns = -1
         self._begin_ns = 0
         self._received_at = 0
-        self._stop = False
         node.get_logger().info(f"{len(params.schedule)} velocities on {topics.VELOCITY.name}")
 
     def run(self) -> int:
@@ -89,12 +85,8 @@ class CommanderNode:
 
     def stop(self) -> None:
         """End :meth:`run`; may be called from a signal handler."""
-        self._stop = True
+        super().stop()
         self._inbox.wake()
-
-    def destroy_node(self) -> None:
-        """Destroy the ROS node."""
-        self._node.destroy_node()
 
     def _on_joint_state(self, data: bytes) -> float:
         """Publish a due command; return the time for which no further command can be due [s]."""

@@ -17,10 +17,12 @@ from typing import Any, Protocol
 
 import rclpy
 import rclpy.logging
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from bipedsim.control import controller_traceback, raising_controller
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, BipedSimError, ConfigError
+from bipedsim_ros.nodes.parameters import Parameters
 
 # The operating system frees the objects of a node that ends; a garbage collection would take 0.1 s.
 atexit.register(gc.freeze)
@@ -40,6 +42,27 @@ class RunnableNode(Protocol):
     def destroy_node(self) -> None:
         """Destroy the ROS node."""
         ...
+
+
+class NodeProgram:
+    """Program around a ROS node with checked parameters.
+
+    Args:
+        name: Name of the node.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._node = Node(name, automatically_declare_parameters_from_overrides=True)
+        self._parameters = Parameters(self._node, f"parameters of {name}")
+        self._stop = False
+
+    def stop(self) -> None:
+        """End :meth:`run`; may be called from a signal handler."""
+        self._stop = True
+
+    def destroy_node(self) -> None:
+        """Destroy the ROS node."""
+        self._node.destroy_node()
 
 
 def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None) -> int:

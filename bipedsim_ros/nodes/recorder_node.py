@@ -80,7 +80,6 @@ class RecorderParams:
     ft_sign: float = like(
         SimParams, "ft_sign", 1.0, "that of the ankle wrenches on the topics, kept in the bag: recordings have 1"
     )
-    storage: str = param("mcap", "storage format", choices=("mcap",))
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
     await_end: float = param(
         0.0,

@@ -41,7 +41,7 @@ from bipedsim_ros.loop import (
     write_json,
 )
 from bipedsim_ros.nodes.duplicate_nodes import duplicate_nodes
-from bipedsim_ros.nodes.node_main import run_node
+from bipedsim_ros.nodes.node_main import NodeProgram, run_node
 from bipedsim_ros.nodes.parameters import Parameters
 from bipedsim_ros.nodes.simulation_services import offer
 from bipedsim_ros.wire import (
@@ -64,7 +64,7 @@ LIVE = (
 _DRAIN_S = (3.0, 30.0)
 
 
-class SimNode:
+class SimNode(NodeProgram):
     """Simulator node with topics, services and parameters; :meth:`run` contains the loop.
 
     Raises:
@@ -72,8 +72,8 @@ class SimNode:
     """
 
     def __init__(self) -> None:
-        self._node = node = Node("sim_node", automatically_declare_parameters_from_overrides=True)
-        parameters = Parameters(node, "parameters of sim_node")
+        super().__init__("sim_node")
+        node, parameters = self._node, self._parameters
         self._params = parameters.declare(SimParams, live=LIVE, listener=self._on_change)
         params = self._params
         contact = self._contact_params(parameters)
@@ -193,7 +193,7 @@ class SimNode:
         if self._standard_services is not None:
             self._standard_services.destroy()
         self._departures.close()
-        self._node.destroy_node()
+        super().destroy_node()
 
     def _contact_params(self, parameters: Parameters) -> dict[str, Any]:
         """Declare the parameters of the contact model and return them.

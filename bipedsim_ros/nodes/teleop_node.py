@@ -11,21 +11,19 @@ import time
 from collections.abc import Sequence
 
 from rclpy.duration import Duration
-from rclpy.node import Node
 from std_msgs.msg import String
 
 from bipedsim.runs import PERIOD_NS, PlanarVelocity
 from bipedsim_ros.live import HELP, Steering, TeleopParams
 from bipedsim_ros.nodes.duplicate_nodes import DISCOVERY_S
 from bipedsim_ros.nodes.key_terminal import KeyTerminal
-from bipedsim_ros.nodes.node_main import run_node
-from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.node_main import NodeProgram, run_node
 from bipedsim_ros.wire import TwistWriter, publisher, topics
 
 _GOODBYE = Duration(seconds=1)
 
 
-class TeleopNode:
+class TeleopNode(NodeProgram):
     """Publishes the velocity from the keyboard ten times per second.
 
     Raises:
@@ -33,8 +31,8 @@ class TeleopNode:
     """
 
     def __init__(self) -> None:
-        self._node = node = Node("teleop_node", automatically_declare_parameters_from_overrides=True)
-        parameters = Parameters(node, "parameters of teleop_node")
+        super().__init__("teleop_node")
+        node, parameters = self._node, self._parameters
         self._steering = Steering(parameters.declare(TeleopParams))
         parameters.refuse_unknown()
         self._terminal = KeyTerminal(sys.stdin.fileno())
@@ -42,7 +40,6 @@ class TeleopNode:
         self._remote = publisher(node, topics.REMOTE)
         self._writer = TwistWriter()
         self._knows_at = time.monotonic() + DISCOVERY_S
-        self._stop = False
 
     def run(self) -> int:
         """Steer until a key, a signal or the end of the terminal; then stop the robot. Return the exit code."""
@@ -67,14 +64,6 @@ class TeleopNode:
             self._publisher.wait_for_all_acked(_GOODBYE)
             print()
         return 0
-
-    def stop(self) -> None:
-        """End :meth:`run`; may be called from a signal handler."""
-        self._stop = True
-
-    def destroy_node(self) -> None:
-        """Destroy the ROS node."""
-        self._node.destroy_node()
 
     def _publish(self, velocity: PlanarVelocity) -> None:
         self._publisher.publish(self._writer.write(velocity))

@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from rclpy.node import Node
 
 from bipedsim.ground import get_ground
 from bipedsim.model import load_robot
@@ -26,8 +25,7 @@ from bipedsim.view.page import Instant, Page, Trail, check_page
 from bipedsim_ros.live import CONTROLLER, Answer, Panel, Presence, Readings, Remote, RunningRobot, ViewParams
 from bipedsim_ros.loop import Background
 from bipedsim_ros.nodes.duplicate_nodes import DISCOVERY_S, where_is_it
-from bipedsim_ros.nodes.node_main import run_node
-from bipedsim_ros.nodes.parameters import Parameters
+from bipedsim_ros.nodes.node_main import NodeProgram, run_node
 
 READY = "the page is at"
 """Beginning of the output line with the address of the page."""
@@ -48,7 +46,7 @@ class _OpenPage:
     trail: Trail
 
 
-class ViewNode:
+class ViewNode(NodeProgram):
     """Shows one page of the robot in the namespace of the node.
 
     Raises:
@@ -56,8 +54,8 @@ class ViewNode:
     """
 
     def __init__(self) -> None:
-        self._node = node = Node("view_node", automatically_declare_parameters_from_overrides=True)
-        parameters = Parameters(node, "parameters of view_node")
+        super().__init__("view_node")
+        node, parameters = self._node, self._parameters
         self._params = params = parameters.declare(ViewParams)
         parameters.refuse_unknown()
         check_page()
@@ -75,7 +73,6 @@ class ViewNode:
         self._present = self._was_absent = False
         self._unseen = True
         self._opened = False
-        self._stop = False
 
     def run(self) -> int:
         """Show the robot until :meth:`stop`; return the exit code."""
@@ -104,14 +101,6 @@ class ViewNode:
             self._background.stop()
             self._close()
         return 0
-
-    def stop(self) -> None:
-        """End :meth:`run`; may be called from a signal handler."""
-        self._stop = True
-
-    def destroy_node(self) -> None:
-        """Destroy the ROS node."""
-        self._node.destroy_node()
 
     def _log(self, text: str) -> None:
         self._node.get_logger().info(text)

@@ -14,8 +14,7 @@ from recording_support import NS, STORE, T0, header, joint_state, serialise, wre
 from bipedsim.model import load_robot
 from bipedsim.recording.bag.reader import Qos
 from bipedsim_ros.contract.evidence import Endpoint, Evidence, TopicEvidence
-from bipedsim_ros.contract.expected import Contract
-from bipedsim_ros.contract.robot_contract import robot_contract
+from bipedsim_ros.contract.robot_contract import Contract, robot_contract
 
 ROBOT = load_robot("biped14")
 CONTRACT = robot_contract(ROBOT)

@@ -331,42 +331,19 @@ class BagRows:
 
     def _decode(self, topic: str, block: Block) -> None:
         """Decode the messages of a topic that belongs into a recording, and store them until their row is complete."""
-        if topic == ROBOT_DESCRIPTION:
-            self._descriptions += [message.data for message in block.messages()]
-        if topic == RUN:
-            for message in block.messages():
-                try:
-                    self._run_messages.append(_run_message(message.data))
-                except RecordingError as error:
-                    self._run_errors.append(
-                        f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again"
-                    )
         # The recorder's wall clock may be set back.
         arrived = np.maximum.accumulate(np.maximum(block.log_time, self._now))
-        if topic == DIAGNOSTICS:
+        if topic == ROBOT_DESCRIPTION:
+            self._descriptions += [message.data for message in block.messages()]
+        elif topic == RUN:
+            self._read_run(block)
+        elif topic == DIAGNOSTICS:
             self._stops += _stops_in(block, arrived)
-        name = _name_in(topic, PLATE_GEOMETRY)
-        if name and self._wants_plates:
+        elif self._wants_plates and (name := _name_in(topic, PLATE_GEOMETRY)):
             self._learn_plate(name, topic, block)
         self._counts[topic] = self._counts.get(topic, 0) + len(block.start)
-        kind = self._bag.types.get(topic, "")
         if topic not in self._decoders:
-            foot = FOOT.match(topic)
-            general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
-            if _name_in(topic, VERTEX_FORCES):
-                general = VERTEX_FORCES
-            samples = bool(_name_in(topic, PLATE_SIGNALS)) and self._wants_plates
-            is_recorded = (
-                general in (*self._carriers, FALLEN, PLAN) or _is_readout(topic, kind) or _is_object(topic, kind)
-            )
-            is_recorded = is_recorded or general == VERTEX_FORCES
-            try:
-                fields = {column.field for column in columns_on(general) if column.name in self._columns} or None
-                self._decoders[topic] = Decoder(kind, fields) if is_recorded or samples else None
-                if general in (*LABELLED_TOPICS, PLAN, VERTEX_FORCES) or samples:
-                    self._timed.add(topic)
-            except RecordingError as error:
-                raise RecordingError(f"{self.path}: {topic}: {error}") from error
+            self._decoders[topic] = self._decoder_of(topic)
         decoder = self._decoders[topic]
         if decoder is None:
             return
@@ -384,6 +361,38 @@ class BagRows:
             self._waiting[topic] = _TopicMessages.joined(
                 [self._waiting[topic], new] if topic in self._waiting else [new]
             )
+
+    def _read_run(self, block: Block) -> None:
+        """Store the settings of the run, its events and its statistics."""
+        for message in block.messages():
+            try:
+                self._run_messages.append(_run_message(message.data))
+            except RecordingError as error:
+                self._run_errors.append(f"{RUN}: a message is unreadable ({error}): the run cannot be simulated again")
+
+    def _decoder_of(self, topic: str) -> Decoder | None:
+        """Return a decoder for a topic that belongs into a recording; None for others.
+
+        Raises:
+            RecordingError: The topic has another type than in a recording.
+        """
+        kind = self._bag.types.get(topic, "")
+        foot = FOOT.match(topic)
+        general = topic.replace(f"/{foot[foot.lastindex or 0]}_", "/{foot}_", 1) if foot else topic
+        if _name_in(topic, VERTEX_FORCES):
+            general = VERTEX_FORCES
+        samples = bool(_name_in(topic, PLATE_SIGNALS)) and self._wants_plates
+        recorded = (*self._carriers, FALLEN, PLAN, VERTEX_FORCES)
+        if not (general in recorded or samples or _is_readout(topic, kind) or _is_object(topic, kind)):
+            return None
+        if general in (*LABELLED_TOPICS, PLAN, VERTEX_FORCES) or samples:
+            self._timed.add(topic)
+        try:
+            return Decoder(
+                kind, {column.field for column in columns_on(general) if column.name in self._columns} or None
+            )
+        except RecordingError as error:
+            raise RecordingError(f"{self.path}: {topic}: {error}") from error
 
     def _count_unfit(self, topic: str, n: int, why: str) -> None:
         """Count decoded messages that cannot be used."""

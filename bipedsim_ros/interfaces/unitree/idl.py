@@ -1,18 +1,18 @@
 """Define the types of Unitree's topics for cyclonedds, with names and order of members as in unitree_sdk2's public IDL.
 
-This module must not import annotations from __future__, because cyclonedds evaluates the annotations. The low-level
-messages are read and written as bytes (:mod:`.layout`). Their types follow from these layouts, and exist so that the
-vendor's programs discover the same description.
+The low-level messages are read and written as bytes (:mod:`.layout`). Their types follow from these layouts, and exist
+so that the vendor's programs discover the same description.
 """
 
-# mypy: disable-error-code="call-arg"
+from __future__ import annotations
 
 import types as python_types
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from cyclonedds.idl import IdlStruct, annotations, types
+from cyclonedds.idl import IdlStruct, types
+from cyclonedds.idl.annotations import autoid, final
 
 from bipedsim_ros.interfaces.unitree.layout import FAMILIES
 
@@ -34,6 +34,17 @@ _STRUCTS = {
 """Type names of the members that are structs."""
 
 
+def _type(module: str, name: str, **members: Any) -> type[Any]:
+    """Return a type of an IDL module with these members, given as name to type."""
+    kind = python_types.new_class(
+        name,
+        (IdlStruct,),
+        {"typename": f"{module}.msg.dds_.{name}"},
+        lambda namespace: namespace.update(__annotations__=members, __module__=__name__),
+    )
+    return autoid("sequential")(final(dataclass(kind)))
+
+
 def _struct(family: str, name: str, layout: np.dtype[Any]) -> type[Any]:
     """Return the type with the members of a C struct, in the IDL module of a family."""
     members = {}
@@ -42,13 +53,7 @@ def _struct(family: str, name: str, layout: np.dtype[Any]) -> type[Any]:
         base = part.base
         element: Any = _struct(family, _STRUCTS[member], base) if base.names else _NUMBERS[base.str[1:]]
         members[member] = types.array[element, part.shape[0]] if part.shape else element
-    kind = python_types.new_class(
-        name,
-        (IdlStruct,),
-        {"typename": f"{family}.msg.dds_.{name}"},
-        lambda namespace: namespace.update(__annotations__=members, __module__=__name__),
-    )
-    return annotations.autoid("sequential")(annotations.final(dataclass(kind)))
+    return _type(family, name, **members)
 
 
 def _as_bytes(kind: type[Any]) -> type[Any]:
@@ -67,87 +72,17 @@ def _as_bytes(kind: type[Any]) -> type[Any]:
     return kind
 
 
-@dataclass
-@annotations.final
-@annotations.autoid("sequential")
-class RequestIdentity(IdlStruct, typename="unitree_api.msg.dds_.RequestIdentity_"):
-    """Identifier of a request, and of the called function."""
-
-    id: types.int64
-    api_id: types.int64
-
-
-@dataclass
-@annotations.final
-@annotations.autoid("sequential")
-class RequestLease(IdlStruct, typename="unitree_api.msg.dds_.RequestLease_"):
-    """Lease of a request."""
-
-    id: types.int64
-
-
-@dataclass
-@annotations.final
-@annotations.autoid("sequential")
-class RequestPolicy(IdlStruct, typename="unitree_api.msg.dds_.RequestPolicy_"):
-    """Priority of a request, and whether it needs a response."""
-
-    priority: types.int32
-    noreply: bool
-
-
-@dataclass
-@annotations.final
-@annotations.autoid("sequential")
-class RequestHeader(IdlStruct, typename="unitree_api.msg.dds_.RequestHeader_"):
-    """Header of a request."""
-
-    identity: RequestIdentity
-    lease: RequestLease
-    policy: RequestPolicy
-
-
-@dataclass
-@annotations.final
-@annotations.autoid("sequential")
-class Request(IdlStruct, typename="unitree_api.msg.dds_.Request_"):
-    """Request to a service."""
-
-    header: RequestHeader
-    parameter: str
-    binary: types.sequence[types.uint8]
-
-
-@dataclass
-@annotations.final
-@annotations.autoid("sequential")
-class ResponseStatus(IdlStruct, typename="unitree_api.msg.dds_.ResponseStatus_"):
-    """Status code of a response."""
-
-    code: types.int32
-
-
-@dataclass
-@annotations.final
-@annotations.autoid("sequential")
-class ResponseHeader(IdlStruct, typename="unitree_api.msg.dds_.ResponseHeader_"):
-    """Header of a response."""
-
-    identity: RequestIdentity
-    status: ResponseStatus
-
-
-@dataclass
-@annotations.final
-@annotations.autoid("sequential")
-class Response(IdlStruct, typename="unitree_api.msg.dds_.Response_"):
-    """Response of a service."""
-
-    header: ResponseHeader
-    data: str
-    binary: types.sequence[types.uint8]
-
-
+_API = "unitree_api"
+RequestIdentity = _type(_API, "RequestIdentity_", id=types.int64, api_id=types.int64)
+RequestLease = _type(_API, "RequestLease_", id=types.int64)
+RequestPolicy = _type(_API, "RequestPolicy_", priority=types.int32, noreply=bool)
+RequestHeader = _type(_API, "RequestHeader_", identity=RequestIdentity, lease=RequestLease, policy=RequestPolicy)
+Request = _type(_API, "Request_", header=RequestHeader, parameter=str, binary=types.sequence[types.uint8])
+"""Request to a service: identifiers of the request and of the called function, its lease, priority and parameters."""
+ResponseStatus = _type(_API, "ResponseStatus_", code=types.int32)
+ResponseHeader = _type(_API, "ResponseHeader_", identity=RequestIdentity, status=ResponseStatus)
+Response = _type(_API, "Response_", header=ResponseHeader, data=str, binary=types.sequence[types.uint8])
+"""Response of a service: identifiers of the request, status code and data."""
 TYPES: dict[str, tuple[type[Any], type[Any]]] = {
     family.name: (
         _as_bytes(_struct(family.name, "LowCmd_", family.low_cmd)),

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Twist
-from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -35,7 +34,7 @@ from bipedsim_ros.interfaces.unitree.params import UnitreeParams
 from bipedsim_ros.interfaces.unitree.remote import RemoteControl, read_script
 from bipedsim_ros.interfaces.unitree.switcher import Switcher
 from bipedsim_ros.loop import NS_PER_S, Background, Drops, Inbox, publish_status, run_urgently, sleep_on_time
-from bipedsim_ros.nodes import Parameters, run_node
+from bipedsim_ros.nodes import NodeProgram, run_node
 from bipedsim_ros.wire import (
     ImpedanceWriter,
     ImuReader,
@@ -53,7 +52,7 @@ _REPORT_NS = NS_PER_S
 _PATIENCE_S = 15.0
 
 
-class UnitreeNode:
+class UnitreeNode(NodeProgram):
     """Bridges one robot.
 
     Raises:
@@ -61,8 +60,8 @@ class UnitreeNode:
     """
 
     def __init__(self) -> None:
-        self._node = node = Node("unitree_node", automatically_declare_parameters_from_overrides=True)
-        parameters = Parameters(node, "parameters of unitree_node")
+        super().__init__("unitree_node")
+        node, parameters = self._node, self._parameters
         self._params = params = parameters.declare(UnitreeParams)
         parameters.refuse_unknown()
         robot = load_robot(params.robot)
@@ -101,7 +100,6 @@ class UnitreeNode:
         self._begun = self._logged_free = self._logged_nobody = self._logged_robots = False
         self._logged_strangers: set[str] = set()
         self._misfits, self._logged_misfits = 0, False
-        self._stop = False
         nic = params.nic or ("" if params.network == "subnet" else "lo")
         self._bus = Bus(params.domain, machine.family.name, nic, self._on_command, self._failed, Switcher())
         missing = f"; motors without a joint report 0: {', '.join(machine.missing)}" if machine.missing else ""
@@ -142,12 +140,8 @@ class UnitreeNode:
 
     def stop(self) -> None:
         """End :meth:`run`; may be called from a signal handler."""
-        self._stop = True
+        super().stop()
         self._inbox.wake()
-
-    def destroy_node(self) -> None:
-        """Destroy the ROS node."""
-        self._node.destroy_node()
 
     @property
     def _time_is_held(self) -> bool:

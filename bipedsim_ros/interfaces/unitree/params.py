@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bipedsim.config import RunConfig, from_mapping, like, param, together
+from bipedsim.config import RunConfig, check_all, from_mapping, like, param
 from bipedsim.control.policy import pairs_along
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
@@ -62,13 +62,9 @@ def check(robot: Robot, parameters: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: The robot is not one of the vendor's machines, or parameters are invalid; all errors at once.
     """
-    faults: list[ConfigError] = []
-    for check_part in (
-        lambda: machine_for(robot.joint_names, pairs_along(robot)),
-        lambda: from_mapping(UnitreeParams, parameters, "parameters of unitree_node"),
-    ):
-        try:
-            check_part()
-        except ConfigError as fault:
-            faults.append(fault)
-    together(faults)
+    check_all(
+        [
+            lambda: machine_for(robot.joint_names, pairs_along(robot)),
+            lambda: from_mapping(UnitreeParams, parameters, "parameters of unitree_node"),
+        ]
+    )

@@ -156,7 +156,6 @@ def test_an_existing_output_is_refused(ros: RosWorld, tmp_path: Path) -> None:
     [
         ("topics:=['chatter']", "'chatter' must be '/topic'"),
         ("topics:=['/x no_such/msg/Thing']", "no definition of no_such/msg/Thing"),
-        ("storage:=sqlite3", "unknown storage 'sqlite3'"),
         ("flush_periods:=0.1", "did you mean 'flush_period'"),
         ("robot:=marvin", "unknown robot 'marvin'"),
     ],
