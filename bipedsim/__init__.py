@@ -1,6 +1,6 @@
 """Physics of two-legged robots whose feet truly stick, with every contact model of the literature behind one switch.
 
-What is named here is the Python interface (docs/python.md); each name loads what it needs when it is used.
+The names in this module are the Python interface (docs/python.md). Each name loads its module when it is used.
 """
 
 import lazy_loader

@@ -54,7 +54,7 @@ def some(names: Sequence[str], most: int = 8) -> str:
 
 
 def install(requirement: str) -> str:
-    """Return the command that installs something, such as an extra of setup.py, beside the bipedsim that runs.
+    """Return the command that installs something, such as an extra of setup.py, next to the running bipedsim.
 
     It names the Python: bipedsim is installed from its sources and in no registry, so that another Python's pip would
     not find it.
@@ -144,7 +144,7 @@ class UnknownNameError(ConfigError):
 
 
 class FailedError(BipedSimError):
-    """What was asked for failed by no fault of its input; commands end with ``EXIT_FAILED``."""
+    """The task failed although its input was correct; commands end with ``EXIT_FAILED``."""
 
 
 class DivergenceError(FailedError):

@@ -1,8 +1,8 @@
-"""Generate the pictures of docs/view.md from a run, its page and a headless Chromium.
+"""Generate the images of docs/view.md from a run, its page and a headless Chromium.
 
-    .venv/bin/python tools/view_pictures.py
+    .venv/bin/python tools/view_images.py
 
-The tool needs the packages of the tests and a system-wide Chromium. Software rendering takes some time per picture.
+The tool needs the packages of the tests and a system-wide Chromium. Software rendering takes some time per image.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PICTURES = (
 
 
 def main() -> int:
-    """Generate all pictures."""
+    """Generate all images."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[entry[0] for entry in PICTURES], help="names of pictures")
+    parser.add_argument("--only", nargs="*", default=[entry[0] for entry in PICTURES], help="names of images")
     selected = parser.parse_args().only
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
@@ -60,13 +60,13 @@ def main() -> int:
             tab.goto(f"{page.address}/?initialCameraPosition={eye}&initialCameraLookAt={target}", wait_until="commit")
             tab.wait_for_timeout(1e3 * SETTLED)
             for close in tab.locator(".mantine-Notification-closeButton").all():
-                # A mouse click would wait for the picture to stop changing.
+                # A mouse click would wait for the image to stop changing.
                 close.dispatch_event("click")
             tab.wait_for_timeout(2e3)
             data = tab.screenshot(timeout=120e3)
             chromium.close()
         page.close()
-        # The default method would drop rare colours, which are important in these pictures.
+        # The default method would drop rare colours, which are important in these images.
         picture = Image.open(io.BytesIO(data)).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
         picture.save(FOLDER / f"{name}.png", optimize=True)
         print(f"wrote {FOLDER / name}.png: {(FOLDER / f'{name}.png').stat().st_size / 1e3:.0f} kB")

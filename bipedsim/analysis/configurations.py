@@ -69,8 +69,8 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
             names = ", ".join(model.names[joint] for joint in passive)
             missing = f"the poses of the soles, from which the joints without drives ({names}) follow"
         raise RecordingError(
-            f"{run_name} holds no full state, it lacks {missing}. A simulator gives it: `bipedsim run --output`, or, "
-            "of a robot with a free base, a bag with /ground_truth/odom; a robot does not know where it is"
+            f"{run_name} lacks {missing}, so the full state is unknown. Runs of `bipedsim run --output` contain it. So "
+            "do bags with /ground_truth/odom if the base is free. A real robot does not measure its position"
         )
     return q
 

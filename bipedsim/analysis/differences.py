@@ -58,7 +58,7 @@ def difference_lines(differing: Sequence[Difference], runs: Sequence[str]) -> li
     Long texts, such as outcomes, follow below the table. Without differences, one line says so.
     """
     if not differing:
-        return ["no figure differs by more than rounding"]
+        return ["all metrics are equal up to rounding"]
     first, *other_runs = runs
     rows = [["", *runs, *(f"{name} - {first}" for name in other_runs)]]
     below: list[str] = []

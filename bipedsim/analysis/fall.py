@@ -16,7 +16,7 @@ OUTCOME = (
 )
 """The metrics of an outcome.
 
-They tell whether and why the robot fell, how far it walked, how hard its torques were driven, and which joints were at
+They show whether and why the robot fell, how far it walked, how hard its torques were driven, and which joints were at
 their limits."""
 TILT = np.deg2rad(60.0)
 """Tilt of the root body from its attitude at the start beyond which a robot has fallen; yaw does not count [rad]."""

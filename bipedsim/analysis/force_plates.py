@@ -59,8 +59,8 @@ def load_plates(path: Path | str, start: float | None = None, stop: float | None
     recording = load_recording(path, start=start, stop=stop)
     if not recording.force_plates:
         raise RecordingError(
-            f"{path}: the run had no force plates; give its scenario `force_plates:` (docs/force_plates.md), or see "
-            "the forces under the feet with `bipedsim plot`"
+            f"{path}: the run had no force plates. Add `force_plates:` to its scenario (docs/force_plates.md), or "
+            "plot the forces under the feet with `bipedsim plot`"
         )
     return PlateRun(recording.force_plates, recording)
 
@@ -148,7 +148,7 @@ def sum_of_plates(plates: Sequence[PlateSignals], threshold: float = THRESHOLD) 
         ConfigError: There are no plates, or their times do not overlap.
     """
     if not plates:
-        raise ConfigError("no force plates to add up")
+        raise ConfigError("no force plates for a sum")
     slowest = min(plates, key=lambda plate: plate.geometry.rate)
     begin, end = max(plate.t[0] for plate in plates), min(plate.t[-1] for plate in plates)
     t = slowest.t[(slowest.t >= begin - 1e-9) & (slowest.t <= end + 1e-9)]
@@ -262,9 +262,9 @@ def plate_table(figures: Mapping[str, Any]) -> list[str]:
         for contact in plate["contacts"]:
             lines.append(" ".join(form.format(read(name, contact)) for _, form, read in _COLUMNS))
         if not plate["contacts"]:
-            lines.append(f"{name:<14} nobody stood on it")
+            lines.append(f"{name:<14} unloaded")
         if plate["clipped"]:
-            lines.append(f"{name:<14} {plate['clipped']} values were beyond the range of its amplifier, and cut")
+            lines.append(f"{name:<14} {plate['clipped']} values exceeded the range of its amplifier and were clipped")
     if "sum" in figures:
         low, mean, high = figures["sum"]["fz_N"]
         lines.append(f"{'sum':<14} Fz from {low:.1f} over {mean:.1f} to {high:.1f} N")

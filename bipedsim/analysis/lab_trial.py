@@ -163,12 +163,12 @@ def run_trial(recording: Recording, robot: Robot | None, cutoff: float | None = 
     ideal = ideal_plates(recording)
     plates = tuple(recording.force_plates.values()) or ideal
     if not recording.force_plates:
-        notes.append("the run had no force plates: one ideal plate per foot stands for them, as large as the walk")
+        notes.append("the run had no force plates; one ideal plate per foot, as large as the walk, is used instead")
     if len(ideal) and len(ideal[0].t) != len(recording):
-        notes.append("rows of uneven times were brought to even ones by straight lines")
+        notes.append("rows at uneven times were resampled by linear interpolation")
     if cutoff is not None:
         if any(plate.geometry.kind != 2 for plate in plates):
-            notes.append("filtered plates are of type 2: the filter is that of forces and moments")
+            notes.append("filtered plates are written as type 2, because the filter acts on forces and moments")
         plates = tuple(filtered(plate, cutoff, order) for plate in plates)
     name = recording.about.get("scenario", "") or recording.robot or "run"
     markers = run_markers(recording, robot)

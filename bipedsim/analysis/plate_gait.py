@@ -90,7 +90,7 @@ def find_gait(
         ConfigError: There are no stances, the weight does not follow from them, or the weight is invalid.
     """
     if ahead and ahead not in AXES:
-        raise ConfigError(f"direction {ahead!r} is none of {', '.join(AXES)}")
+        raise ConfigError(f"direction {ahead!r} is not one of {', '.join(AXES)}")
     spans = sorted(
         ((plate, span) for plate in plates for span in contacts(plate, threshold) if _is_stance(plate, span)),
         key=lambda pair: float(pair[0].t[pair[1].start]),
@@ -140,7 +140,7 @@ def _of_one_foot(
             f"its CoP goes over {extent:.2f} m, farther than a foot is long: two feet were on it, left out"
         )
     if not kept:
-        raise ConfigError(f"{name}: no stance of one foot: {'; '.join(notes)}; needed are plates for one foot each")
+        raise ConfigError(f"{name}: no stance of one foot: {'; '.join(notes)}; use plates that only one foot steps on")
     return kept, tuple(notes)
 
 

@@ -97,7 +97,7 @@ def read_plate(text: str) -> PlateConfig:
         try:
             values = yaml_value(text)
         except yaml.YAMLError as error:
-            raise ConfigError(f"--grid {text!r} is no YAML: {error}") from error
+            raise ConfigError(f"--grid {text!r} is not valid YAML: {error}") from error
     return from_mapping(PlateConfig, {"name": "tested", **values}, "--grid").complete()
 
 
@@ -224,7 +224,7 @@ def grid_lines(grid: Grid) -> list[str]:
     description = f"{figures['points']} points over {100 * COVERED:g} % of {size} m, type {figures['type']}"
     lines = [
         f"{description}, {figures['samples']} samples each, {100 * SHEAR:g} % of the load along x",
-        "error: mean CoP less where the load was; predicted: what cross-talk, noise and bits of this plate make of it",
+        "error: mean CoP minus load position; predicted: from cross-talk, noise and resolution of this plate",
         head,
     ]
     for row in figures["loads"]:
@@ -234,5 +234,5 @@ def grid_lines(grid: Grid) -> list[str]:
             f"{1e3 * row['cop_expected_scatter_rms_m']:>8.4f} mm"
         )
     if grid.clipped:
-        lines.append(f"{grid.clipped} values were beyond the range of the amplifier, and cut")
+        lines.append(f"{grid.clipped} values exceeded the range of the amplifier and were clipped")
     return lines

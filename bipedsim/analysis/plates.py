@@ -122,7 +122,7 @@ def low_pass(values: Array, rate: float, cutoff: float = 20.0, order: int = 5, z
         ConfigError: The cut-off is not between 0 and half the rate, or the order is not positive.
     """
     if not 0.0 < cutoff < 0.5 * rate:
-        raise ConfigError(f"cut-off {cutoff} Hz must lie between 0 and half the sampling rate, {0.5 * rate:g} Hz")
+        raise ConfigError(f"cut-off {cutoff} Hz must be between 0 and half the sampling rate, {0.5 * rate:g} Hz")
     if order < 1:
         raise ConfigError(f"filter order {order} must be at least 1")
     sections = scipy.signal.butter(order, cutoff, fs=rate, output="sos")

@@ -44,9 +44,9 @@ def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD
     """
     used = [plate for plate in plates.values() if plate.loaded(threshold).any()]
     if not used or not all(plate.loaded(threshold).all() for plate in used):
-        return "nobody stood on the same force plates all the time"
+        return "no person or robot stood on the same force plates all the time"
     if not all(plate.t[-1] - plate.t[0] >= STOOD for plate in used):
-        return f"who stood there did for less than {STOOD:g} s"
+        return f"the stance lasted less than {STOOD:g} s"
     rate = min(plate.geometry.rate for plate in used)
     total = sum_of_plates(used, threshold)
     extent = np.ptp(total.cop, axis=0)
@@ -56,9 +56,8 @@ def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD
     lift = float(np.ptp(up) / up.mean())
     if extent.max() > FARTHEST or lift > BOUNCE:
         return (
-            f"nobody stood still: the CoP went over {1e3 * extent.max():.3g} mm and the vertical force over "
-            f"{100.0 * lift:.3g} % of its mean; who stands quietly stays within {1e3 * FARTHEST:g} mm and "
-            f"{100.0 * BOUNCE:g} %"
+            f"no quiet standing: the CoP moved over {1e3 * extent.max():.3g} mm and the vertical force varied by "
+            f"{100.0 * lift:.3g} % of its mean; limits are {1e3 * FARTHEST:g} mm and {100.0 * BOUNCE:g} %"
         )
     return total.cop, rate
 

@@ -23,11 +23,11 @@ def robot_of(recording: Recording) -> Robot:
     """
     name = recording.robot_source
     if not name:
-        raise RecordingError("the recording does not say which robot it is of: give its name or robot.yaml (--robot)")
+        raise RecordingError("the recording does not name its robot: pass its name or robot.yaml (--robot)")
     try:
         robot = load_robot(name)
     except ConfigError as error:
-        way_out = "if it lies elsewhere by now, give it by --robot where the command has that"
+        way_out = "if its file was moved, pass its path with --robot"
         raise ConfigError(f"the robot of the recording: {error}; {way_out}") from error
     compare_robot(robot, recording.run)
     return robot
@@ -42,4 +42,4 @@ def compare_robot(robot: Robot, run: Mapping[str, Any]) -> None:
     """
     recorded = run.get("robot_content", {})
     if recorded and robot.content and (differ := changes(recorded, robot.content)):
-        warn_changed(f"robot {robot.name} is not the one that was recorded: {some(differ)}")
+        warn_changed(f"robot {robot.name} differs from the recorded one: {some(differ)}")

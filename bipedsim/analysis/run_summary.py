@@ -14,8 +14,8 @@ from bipedsim.analysis.plates import RunFigures
 from bipedsim.recording import Recording, schema
 
 _UNCOUNTED = (
-    "the simulator left no figures of its own in the bag, as when it was killed or the recorder ended first: whether "
-    "the robot fell, missed commands and physics are not known"
+    "the bag lacks the statistics of the simulator, because it was killed or the recorder ended first. Falls, missed "
+    "commands and the results of the physics monitors are unknown"
 )
 COUNTED = (
     *("robot", "duration_s", "rate_hz", "real_time_factor", "ticks", "overruns", "missed_commands", "commands_dropped"),

@@ -11,7 +11,7 @@ import numpy as np
 from bipedsim.analysis.controller_stop import ControllerStop
 from bipedsim.recording import schema
 
-UNITS = {"s": "s", "us": "us", "hz": "Hz", "m": "m", "rad": "rad", "N": "N", "Nm": "N.m"}
+UNITS = {"s": "s", "us": "us", "hz": "Hz", "m": "m", "rad": "rad", "N": "N", "Nm": "N.m", "J": "J"}
 """Unit for each suffix of a name, as in ``foot_drift_m``."""
 READOUT_UNITS = {
     **dict.fromkeys(("zmp_margin", "dcm_error"), "m"),
@@ -22,12 +22,18 @@ READOUT_UNITS = {
 """Units of readouts of the included controllers whose names do not end in a unit."""
 _SHORT = {"zmp": "ZMP", "dcm": "DCM", "imu": "IMU", "com": "CoM", "cop": "CoP", "fz": "f_z"}
 """Common abbreviations in names."""
-_NOTES = {
-    "unresolved_steps": " (the contact model found no answer that keeps all its rules: docs/contact_models.md)",
+_IMPACT = 10.0
+"""Normal force over weight above which the summary explains the maximum as an impact."""
+_LABELS = {
+    "standing_s": "standing still",  # a squatting robot also stands
+    "rate_hz": "control rate",
+    "fz_N": "vertical force",
+    "fz_over_mg": "vertical force / weight",
+    "fz_mean_over_mg": "mean force / weight",
+    "fz_max_error_N": "maximum force error",
+    "cop_inside_fraction": "CoP inside soles (share)",
 }
-"""Explanations appended to a metric that is not 0."""
-_NAMES = {"standing_s": "standing still"}
-"""Labels of metrics whose key could be misunderstood; a squatting robot also stands."""
+"""Labels of metrics whose key is unsuitable as a label."""
 _COMMANDS = (
     "overruns",
     "ticks",
@@ -74,28 +80,35 @@ def readout_text(name: str, value: float) -> str:
     >>> readout_text("zmp_margin", 0.0631), readout_text("stride_s", 0.6), readout_text("capture_error", 0.25)
     ('ZMP margin 63.1 mm', 'stride 0.6 s', 'capture error 0.25')
     """
-    unit = unit_of(name)
-    words = name.split("_")
-    if name not in READOUT_UNITS and unit:
-        words.pop()
-    label = " ".join(_SHORT.get(word, word) for word in words)
+    unit, label = unit_of(name), _label(name)
     if unit == "m" and abs(value) < 1.0:
         value, unit = 1e3 * value, "mm"
     return f"{label} {value:.3g} {unit}".rstrip()
 
 
+def _label(name: str) -> str:
+    """Return a metric or readout in words, without its unit."""
+    words = name.split("_")
+    if name not in READOUT_UNITS and unit_of(name):
+        words.pop()
+    return _LABELS.get(name) or " ".join(_SHORT.get(word, word) for word in words)
+
+
 def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> list[str]:
     """Format a summary, whose keys are those of summary.json, as lines for readers.
 
-    Missing metrics are left out. So are the metrics of runs with ROS if ``round_trip_us`` is None. The outcome is the
-    last line.
+    The outcome comes first. Missing metrics are left out. So are the metrics of runs with ROS if ``round_trip_us`` is
+    None.
 
     Args:
         summary: Values by name: number, text, None, or numbers by name; ``readouts`` has ``min`` and ``max`` of each.
         hidden: Keys that have no meaning for this run.
     """
     with_ros = summary.get("round_trip_us") is not None
-    lines = []
+    lines = [f"{summary['robot']} {summary['verdict']}"] if summary.get("verdict") else []
+    stop = ControllerStop.read(summary)
+    if stop is not None:
+        lines.append(_stop_text(stop, summary))
     for key, value in summary.items():
         if key in (*_IN_WORDS, *_COMMANDS[1:], *hidden):
             continue
@@ -104,27 +117,32 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
             continue
         text = _text(value, resolution_of(key))
         if text:
-            lines.append(_line(key, text) + (_NOTES.get(key, "") if value else ""))
+            lines.append(_line(key, text) + _explanation(key, summary))
     for name, span in (summary.get("readouts") or {}).items():
         step = resolution_of(name)
         lines.append(_line(name, f"{_text(span['min'], step)} to {_text(span['max'], step)}"))
     for name, metrics in (summary.get("objects") or {}).items():
         place = ", ".join(f"{value:.4g}" for value in metrics["end_m"].values())
-        far = f"{metrics['farthest_m']:.4g} m from where it began at most"
-        lines.append(_line(f"object {name}", f"ended at ({place}) m, {far}, up to {metrics['fastest_m_s']:.4g} m/s"))
+        far = f"at most {metrics['farthest_m']:.4g} m from its start"
+        fast = f"up to {metrics['fastest_m_s']:.4g} m/s"
+        lines.append(_line(f"object {name}", f"final position ({place}) m, {far}, {fast}"))
     if summary.get("torque_limited_fraction") is not None:
         lines.append(_line("torques", _torque_text(summary)))
     stops = stops_text(summary.get("joint_stops") or {}, summary.get("duration_s"))
     if stops:
-        lines.append(_line("joint stops", stops))
+        lines.append(_line("at joint limits", stops))
     if summary.get("physics"):
         lines.append(_line("physics", physics_text(summary["physics"], summary.get("unresolved_steps") or 0)))
-    stop = ControllerStop.read(summary)
-    if stop is not None:
-        lines.append(_stop_text(stop, summary))
-    if summary.get("verdict"):
-        lines.append(f"{summary['robot']} {summary['verdict']}")
     return lines
+
+
+def _explanation(key: str, summary: Mapping[str, Any]) -> str:
+    """Return the explanation of a metric with an unusual value, in parentheses; otherwise empty."""
+    if key == "unresolved_steps" and summary[key]:
+        return " (no solution satisfied all rules of the contact model: docs/contact_models.md)"
+    if key == "fz_N" and ((summary.get("fz_over_mg") or {}).get("max") or 0.0) > _IMPACT:
+        return " (the maximum is an impact: its impulse divided by the duration of a tick)"
+    return ""
 
 
 def _stop_text(stop: ControllerStop, summary: Mapping[str, Any]) -> str:
@@ -141,20 +159,20 @@ def _stop_text(stop: ControllerStop, summary: Mapping[str, Any]) -> str:
         return f"{text}; the run ended there"
     begin, end = (summary.get("command_silences_s") or [(at, at)])[-1]
     if end is None and begin <= at + _ON_ITS_WAY:
-        return f"{text}; no commands came from then on: after command_timeout the joints did as timeout_mode says"
+        return f"{text}; it sent no more commands, and the joints followed the timeout mode after the command timeout"
     return f"{text}; from then on the joints were damped"
 
 
 def _torque_text(summary: Mapping[str, Any]) -> str:
     """Describe how often torques were at their limits and changed sides."""
     limited, turned = summary["torque_limited"], summary["torque_swings_hz"]
-    text = "never at their limits"
+    text = "never at a limit"
     if limited:
         shares = ", ".join(f"{joint} {percent(share)}" for joint, share in list(limited.items())[:_SHOWN])
         more = f" and {len(limited) - _SHOWN} more joints" if len(limited) > _SHOWN else ""
         text = f"at a limit in {percent(summary['torque_limited_fraction'])} of ticks ({shares}{more})"
     joint, rate = next(iter(turned.items()), ("", 0.0))
-    return text + (f"; from side to side up to {rate:.3g} times a second ({joint})" if turned else "")
+    return text + (f"; direction changes up to {rate:.3g} times per second ({joint})" if turned else "")
 
 
 def stops_text(stops: Mapping[str, Mapping[str, float]], end: float | None) -> str:
@@ -193,17 +211,17 @@ def percent(share: float) -> str:
 def physics_text(physics: Mapping[str, Mapping[str, Any]], unresolved: int) -> str:
     """Describe the results of the physics monitors in a run with ``unresolved`` steps."""
     beyond = [
-        f"{name} {figure['worst']:.3g} at {figure['at_s']:.3f} s ({figure['steps_beyond']} steps beyond "
-        f"{figure['allowed']:.3g})"
+        f"{_label(name)} {figure['worst']:.3g} {unit_of(name)}".rstrip()
+        + f" at {figure['at_s']:.3f} s (limit {figure['allowed']:.3g}, exceeded in {figure['steps_beyond']} steps)"
         for name, figure in physics.items()
         if figure["steps_beyond"]
     ]
     if beyond:
-        return "beyond what the contact model promises: " + ", ".join(beyond)
+        return "beyond the limits of the contact model: " + ", ".join(beyond)
     if unresolved:
         steps = f"{unresolved} unresolved step{'s' * (unresolved > 1)}"
-        return f"{steps} broke a rule of the contact model; {_KEPT} as it promises all the same"
-    return f"{_KEPT} as the contact model promises, in every step"
+        return f"{steps} violated a rule of the contact model; {_KEPT} within its limits"
+    return f"{_KEPT} within the limits of the contact model in every step"
 
 
 def missed_share(summary: Mapping[str, Any], heard: bool = False) -> float:
@@ -250,17 +268,17 @@ def _command_lines(summary: Mapping[str, Any]) -> list[str]:
     """Format the lines on commands and overruns."""
     details = [f"{summary['missed_commands']} missed"]
     if summary["commands_dropped"]:
-        kinds = in_words(summary.get("commands_dropped_by_kind"))
+        kinds = in_words(summary.get("commands_dropped_by_kind")).replace("_", " ")
         details.append(f"{summary['commands_dropped']} dropped{f': {kinds}' * bool(kinds)}")
     if summary.get("commands_clipped"):
         details.append(f"{summary['commands_clipped']} clipped to the effort limits")
     lines = [_line("commands", f"{1.0 - missed_share(summary):.1%} in time ({', '.join(details)})")]
     if silence_text(summary):
-        lines.append(_line("silent", silence_text(summary)))
+        lines.append(_line("no commands", silence_text(summary)))
     refused = summary.get("pushes_dropped_by_kind")
     if refused:
         lines.append(_line("pushes", f"{sum(refused.values())} dropped: {in_words(refused)}"))
-    return [*lines, _line("overruns", f"{summary['overruns']} ticks that came late")]
+    return [*lines, _line("overruns", f"{summary['overruns']} late ticks")]
 
 
 def in_words(by_kind: Mapping[str, int] | None) -> str:
@@ -269,7 +287,7 @@ def in_words(by_kind: Mapping[str, int] | None) -> str:
 
 
 def _line(key: str, text: str) -> str:
-    return f"{_NAMES.get(key, key):26} {text} {unit_of(key)}".rstrip()
+    return f"{_label(key):26} {text} {unit_of(key)}".rstrip()
 
 
 def _text(value: Any, resolution: float = _NO_UNIT) -> str:

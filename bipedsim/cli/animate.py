@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help=".gif, .mp4 (needs ffmpeg), or .png for a strip of postures (default: a .gif beside the recording)",
+        help=".gif, .mp4 (needs ffmpeg), or .png for a strip of postures (default: a .gif next to the recording)",
     )
     parser.add_argument("--view", default="side", help="side, front, both or 3d (default: %(default)s)")
     parser.add_argument(
@@ -30,7 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fps", type=float, default=25.0, metavar="N", help="frames per second (default: %(default)s)")
     add_span(parser)
     parser.add_argument(
-        "--postures", type=int, default=8, metavar="N", help="how many a strip has, over that time (default: 8)"
+        "--postures",
+        type=int,
+        default=8,
+        metavar="N",
+        help="number of postures in a strip, at equal intervals (default: 8)",
     )
     add_recorded(parser)
 

@@ -24,93 +24,93 @@ COMMANDS = Table(
             "bipedsim.cli.run",
         ),
         "plot": Command(
-            "draw a bag or a run: forces, CoP, contact modes, torques",
-            "Draw what happened in a bag or a run over time, and the CoP in the soles, as a PNG. Example: bipedsim "
+            "plot a bag or a run: forces, CoP, contact modes, torques",
+            "Plot the signals of a bag or a run over time, and the CoP in the soles, as a PNG. Example: bipedsim "
             "plot runs/first --panels forces cop",
             "bipedsim.cli.plot",
         ),
         "plates": Command(
-            "draw the force plates of a run and print their figures, or test a plate on a grid",
-            "Draw the force plates of a run: forces, CoP on the plate, free moment, butterfly diagram; and print the "
-            "figures of every contact. Or put known loads on a grid over a plate, as laboratories do. Example: "
-            "bipedsim plates runs/first",
+            "plot the force plates of a run and print their statistics, or test a plate on a grid",
+            "Plot the force plates of a run: forces, CoP on the plate, free moment and butterfly diagram. Print the "
+            "statistics of every contact. With --grid, apply known loads on a grid over a plate, as laboratories do. "
+            "Example: bipedsim plates runs/first",
             "bipedsim.cli.plates",
         ),
         "summary": Command(
-            "print the figures of a bag or a run",
-            "Print the figures of a bag or a run of any length: how well the ground carries it, where the CoP was, "
-            "what its controller showed. Example: bipedsim summary runs/first",
+            "print the metrics of a bag or a run",
+            "Print the outcome and the metrics of a bag or a run of any length: ground reaction forces, CoP, torques, "
+            "and the readouts of the controller. Example: bipedsim summary runs/first",
             "bipedsim.cli.summary",
         ),
         "report": Command(
-            "write a page of a bag or a run that one sends to a colleague",
-            "Write one HTML file with the verdict of a run, its figures, steps and pictures, and the command that "
-            "repeats it, or with several runs beside each other; it needs no network. Examples: bipedsim report "
+            "write an HTML report of a bag or a run, for example for a colleague",
+            "Write one HTML file with the outcome, metrics, steps and plots of a run, and the command that repeats it. "
+            "With several runs, the report compares them. The file needs no network. Examples: bipedsim report "
             "runs/first --view, bipedsim report runs/first runs/second",
             "bipedsim.cli.report",
         ),
         "animate": Command(
-            "draw the moving robot of a bag or a run: .gif, .mp4, or a strip of postures as .png",
-            "Draw the robot of a run as links, with soles, ground, CoM and contact forces. docs/animation.md says "
-            "what is what.",
+            "animate the robot of a bag or a run: .gif, .mp4, or a strip of postures as .png",
+            "Draw the robot of a run as links, with soles, ground, CoM and contact forces. docs/animation.md explains "
+            "the symbols.",
             "bipedsim.cli.animate",
         ),
         "view": Command(
-            "look at a bag or a run in the browser, or write it as one .html that plays anywhere",
-            "Show the robot of a run in its meshes, what of its feet touches the ground, forces and figures, on a page "
-            "of this machine with a time slider. Example: bipedsim view runs/first",
+            "show a bag or a run in the browser, or write it as one .html that plays without a server",
+            "Show a run on a local web page with a time slider: robot meshes, contact points of the feet, forces and "
+            "metrics. Example: bipedsim view runs/first",
             "bipedsim.cli.view",
         ),
         "export": Command(
-            "write a bag or a run as CSV, C3D, .mot, .trc, Parquet or for MATLAB",
-            "Write a bag or a run as a table, one row per tick, one column per number, with its unit, or in a "
-            "format of movement laboratories (docs/lab_formats.md). Example: bipedsim export runs/first -o first.csv",
+            "export a bag or a run as CSV, C3D, .mot, .trc, Parquet or for MATLAB",
+            "Write a bag or a run as a table, or in a file format of movement laboratories (docs/lab_formats.md). A "
+            "table has one row per tick and one column with a unit per signal. Example: bipedsim export runs/first "
+            "-o first.csv",
             "bipedsim.cli.export",
         ),
         "compare-gait": Command(
-            "lay a simulated walk beside a person's on force plates",
-            "Lay walks over force plates beside each other, a robot's and a person's: forces in body weights over the "
-            "stance, path of the CoP, timings, impulses, as a table and a picture. Example: bipedsim compare-gait "
-            "runs/first walking.c3d",
+            "compare a simulated walk with a person's walk over force plates",
+            "Compare walks of robots and persons over force plates, as a table and a figure: forces in body weights "
+            "over the stance, CoP path, timing, impulses. Example: bipedsim compare-gait runs/first walking.c3d",
             "bipedsim.cli.compare_gait",
         ),
         "replay": Command(
-            "simulate a recorded run again, or a physics step that was kept",
-            "Simulate a recorded run again from its own commands, and compare: to the bit, or with another contact "
-            "model, hardware or ground; the run of a robot from its measured torques. Or take one step again, which a "
-            "run kept because a monitor of the physics spoke, under every contact model. "
+            "simulate a recorded run again, or a saved physics step",
+            "Simulate a run again from its recorded commands, or the run of a real robot from its measured torques, "
+            "and compare. The result is equal to the bit, unless you select another contact model, hardware or ground. "
+            "With the file of a step that a physics monitor saved, repeat that step under every contact model. "
             "Example: bipedsim replay runs/demo",
             "bipedsim.cli.replay",
         ),
         "robots": Command(
-            "list the robots that can be named",
-            "List the robots that come with the package, with joints and mass, and those that are not available here "
-            "and why. Example: bipedsim robots, then bipedsim run --robot talos",
+            "list the available robots",
+            "List the robots of the package with joints and mass. For an unavailable robot, print the reason. Example: "
+            "bipedsim robots, then bipedsim run --robot talos",
             "bipedsim.cli.robots",
         ),
         "import": Command(
-            "write robot.yaml from a URDF, xacro or MJCF file of others",
-            "Read a URDF, xacro or MJCF file, or the folder of a description package, and write a folder with "
-            "robot.yaml, a report of what was found, guessed, dropped and mended, and a picture. Example: bipedsim "
+            "write robot.yaml from a URDF, xacro or MJCF file",
+            "Read a URDF, xacro or MJCF file, or the folder of a description package. Write a folder with robot.yaml, "
+            "a figure, and a report of properties that were found, inferred, fixed or dropped. Example: bipedsim "
             "import g1.urdf, then bipedsim run --robot g1/robot.yaml",
             "bipedsim.cli.import_robot",
         ),
         "describe": Command(
-            "print what a robot is like: masses, joints, gains, soles, and every doubt about it",
-            "Print masses, the height of the CoM, joints with limits, signs, effective inertia and highest stable "
-            "gains, soles, and all that is wrong or odd. Example: bipedsim describe g1 --plot g1.png",
+            "print the properties of a robot: masses, joints, gains, soles, and warnings",
+            "Print the properties of a robot: masses, CoM height, joint limits and signs, effective inertia, highest "
+            "stable gains, and soles. Also print errors and warnings. Example: bipedsim describe g1 --plot g1.png",
             "bipedsim.cli.describe",
         ),
         "scenarios": Command(
-            "list the scenarios that can be named",
-            "List the scenarios that come with the package: name, controller, and what happens. Example: bipedsim "
-            "scenarios, then bipedsim run --scenario push",
+            "list the available scenarios",
+            "List the scenarios of the package with controller and description. Example: bipedsim scenarios, then "
+            "bipedsim run --scenario push",
             "bipedsim.cli.scenarios",
         ),
         "warmup": Command(
-            "compile the kernels into the cache, so that later starts are quick",
-            "Compile the kernels of all contact models and controllers into the cache of numba, on all cores. Once "
-            "after installing is enough. Example: bipedsim warmup",
+            "compile the kernels into the cache, so that later starts are fast",
+            "Compile the kernels of all contact models and controllers into the cache, on all cores. Run it once after "
+            "the installation. Example: bipedsim warmup",
             "bipedsim.cli.warmup",
         ),
     },

@@ -23,24 +23,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="WALK",
-        help="runs (folder, .mcap, .npz) and files of laboratories (.c3d, .mot, .sto)",
+        help="runs (folder, .mcap, .npz) and laboratory files (.c3d, .mot, .sto)",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside the first)")
-    parser.add_argument("--filter", type=float, metavar="HZ", help="low-pass of order 4, without delay (default: none)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="PNG", help="figure to write (default: next to the first WALK)"
+    )
+    parser.add_argument(
+        "--filter", type=float, metavar="HZ", help="cut-off of a zero-phase low-pass filter of order 4 (default: none)"
+    )
     parser.add_argument(
         "--threshold",
         type=float,
         default=THRESHOLD,
         metavar="N",
-        help="normal force from which a foot is on a plate (default: %(default)g)",
+        help="normal force above which a foot is on a plate (default: %(default)g)",
     )
     parser.add_argument(
-        "--ahead", choices=("x", "-x", "y", "-y"), help="where people walk in their files (default: where the CoP goes)"
+        "--ahead",
+        choices=("x", "-x", "y", "-y"),
+        help="walking direction in laboratory files (default: direction of the CoP)",
     )
     parser.add_argument(
-        "--weight", type=float, metavar="N", help="of people whose files do not tell (default: mean over their steps)"
+        "--weight",
+        type=float,
+        metavar="N",
+        help="weight of a person whose file lacks it (default: mean over the steps)",
     )
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+    parser.add_argument("--json", action="store_true", help="print only the metrics, as JSON")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -14,11 +14,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("robot", help="name of a robot, its robot.yaml, or a URDF, xacro or MJCF file")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the robot and its soles under its feet")
-    parser.add_argument("--json", action="store_true", help="print the doubts as JSON and nothing else")
+    parser.add_argument("--json", action="store_true", help="print only the warnings, as JSON")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Describe and draw a robot; the exit code tells whether it loads."""
+    """Describe and draw a robot; the exit code is 0 if it loads."""
     from bipedsim.descriptions import describe
 
     with waiting(f"reading {args.robot}", not args.json):

@@ -28,21 +28,29 @@ notes."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("recording", type=Path, help="folder of a run or bag, .mcap or .npz")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="what to write (default: beside RUN)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: next to RUN)")
     parser.add_argument(
         "--format",
         choices=(*SUFFIXES, *FORMATS),
-        help="columns: CSV of all that was recorded, as it was; csv, parquet, mat: wrench, CoP and free moment of each "
-        "foot and plate, CoM, base, joints; c3d: plates, markers, events; mot, sto: ground forces and coordinates for "
-        "OpenSim; trc: markers (docs/lab_formats.md); mcap: a bag with /tf, for Foxglove and PlotJuggler "
-        "(docs/tools.md; default: by the suffix of -o, else columns)",
-    )
-    parser.add_argument("--frame", choices=FRAMES, help="of the wrenches of csv, parquet and mat (default: world)")
-    parser.add_argument(
-        "--filter", type=float, metavar="HZ", help="low-pass of forces and moments, without delay (default: none)"
+        help="columns: CSV of all recorded signals. Tables of wrenches, CoP, CoM and joints: csv, parquet, mat. "
+        "Laboratory formats: c3d, mot, sto, trc (docs/lab_formats.md). Bag with /tf, for Foxglove and PlotJuggler: "
+        "mcap (docs/tools.md). Default: the suffix of -o, else columns",
     )
     parser.add_argument(
-        "--filter-order", type=int, default=4, metavar="N", help="of one of its two passes (default: %(default)s)"
+        "--frame", choices=FRAMES, help="frame of the wrenches in csv, parquet and mat (default: world)"
+    )
+    parser.add_argument(
+        "--filter",
+        type=float,
+        metavar="HZ",
+        help="cut-off of a zero-phase low-pass filter for forces and moments (default: none)",
+    )
+    parser.add_argument(
+        "--filter-order",
+        type=int,
+        default=4,
+        metavar="N",
+        help="order of the filter in each of its two passes (default: %(default)s)",
     )
     add_recorded(parser, ground=False)
     add_span(parser)
@@ -58,15 +66,16 @@ def main(args: argparse.Namespace) -> int:
         # The message for the suffix .npz is raised below.
         if suffix not in ("", ".npz", SUFFIXES["columns"], *name_of):
             known = ", ".join(sorted({*suffixes.values()}))
-            raise ConfigError(f"-o {args.output}: {suffix} is none of {known}; name one of them, or give a --format")
+            raise ConfigError(f"-o {args.output}: {suffix} is not one of {known}. Use one of them, or pass --format")
         args.format = name_of.get(suffix, "columns")
     output = output_beside(args.recording, args.output, suffixes[args.format])
     if args.frame is not None and args.format not in TABLES:
         unchanged = args.format in ("columns", *FORMATS)
-        content = "holds what was recorded, as it was" if unchanged else "has axes of its own"
-        raise ConfigError(f"--frame {args.frame}: --format {args.format} {content}; frames are for {', '.join(TABLES)}")
+        content = "contains the recorded values" if unchanged else "defines its own axes"
+        reason = f"--format {args.format} {content}"
+        raise ConfigError(f"--frame {args.frame}: {reason}. Only {', '.join(TABLES)} have a choice of frames")
     if args.filter is not None and args.format in ("columns", "trc", *FORMATS):
-        raise ConfigError(f"--filter: --format {args.format} is not filtered; filters are for forces")
+        raise ConfigError(f"--filter: --format {args.format} cannot be filtered. Use a format that contains forces")
     if args.format in FORMATS:
         files = _export_plugin_format(args, output)
     else:
@@ -158,5 +167,5 @@ def _robot(args: argparse.Namespace, recording: Recording) -> Robot | None:
     try:
         return robot_of(recording) if recording.robot_source else None
     except ConfigError as error:
-        print(f"note: joint centres and CoM are left out: {error}")
+        print(f"note: the file lacks joint centres and CoM: {error}")
         return None

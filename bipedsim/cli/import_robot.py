@@ -15,16 +15,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("file", type=Path, help="URDF, xacro or MJCF file, or the folder of a description package")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FOLDER", help="where to write (default: the name of the robot, here)"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="folder to write (default: name of the robot, in the current folder)",
     )
     parser.add_argument(
-        "--compare", type=Path, metavar="FILE", help="another description of the robot: the report says what differs"
+        "--compare",
+        type=Path,
+        metavar="FILE",
+        help="another description of the same robot; the report lists the differences",
     )
-    parser.add_argument("--replace", action="store_true", help="write files anew that are there already")
+    parser.add_argument("--replace", action="store_true", help="overwrite existing files")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Import a description and print the summary; the exit code tells whether the robot loads."""
+    """Import a description and print the summary; the exit code is 0 if the robot loads."""
     from bipedsim.descriptions import import_robot
 
     started = time.perf_counter()
@@ -43,7 +50,9 @@ def main(args: argparse.Namespace) -> int:
     if imported.stands:
         print(command)
     elif imported.robot.free_flyer and imported.robot.nu:
-        print("it cannot stand by itself on points or blades: a gantry holds it until a controller of yours does")
+        print(
+            "The robot cannot stand by itself on point or line feet. Hold it with a gantry until your controller runs:"
+        )
         print(f"{command} --gantry hang")
     else:
         print(f"bipedsim describe {file}")

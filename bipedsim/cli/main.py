@@ -140,7 +140,9 @@ def _report_foreign_error(error: Exception, command: str) -> int | None:
 
     if raised := controller_traceback(error):
         name = raising_controller(error)
-        print(f"{command}: what the controller {name} raised, from its own code on:\n{raised}", file=sys.stderr, end="")
+        print(
+            f"{command}: the controller {name} raised an exception in its own code:\n{raised}", file=sys.stderr, end=""
+        )
         return EXIT_FAILED
     # Any command can meet a file that was named and cannot be used.
     if isinstance(error, OSError) and error.filename is not None and not isinstance(error, BrokenPipeError):

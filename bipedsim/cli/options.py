@@ -42,7 +42,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
         try:
             result[key] = yaml_value(text)
         except yaml.YAMLError as error:
-            raise ConfigError(f"{option} {pair!r}: {text!r} is no value that YAML can read") from error
+            raise ConfigError(f"{option} {pair!r}: {text!r} is not a valid YAML value") from error
     return result
 
 
@@ -59,7 +59,7 @@ def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
         output = folder_or_file.with_name(name + suffix) if name else folder_or_file / f"run{suffix}"
     protected = {".npz", ".mcap", ".yaml"} - {suffix}  # writers of bags do not overwrite
     if output.suffix in protected or os.path.realpath(output) == os.path.realpath(recording):
-        raise ConfigError(f"--output {output}: this would overwrite a recording; give a name that ends in {suffix}")
+        raise ConfigError(f"--output {output}: this would overwrite a recording. Use a name that ends in {suffix}")
     return output
 
 
@@ -71,7 +71,7 @@ def names_of(paths: Sequence[Path]) -> list[str]:
     """
     real_paths = [os.path.realpath(path) for path in paths]
     if len(set(real_paths)) < len(real_paths):
-        raise ConfigError("the same recording is named twice: it differs from itself in nothing")
+        raise ConfigError("the same recording is named twice. Name different recordings")
     names = [Path(path).stem if os.path.isfile(path) else Path(path).name for path in real_paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
@@ -119,7 +119,7 @@ def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, defau
     default = field.default if default is None else default
     default_text = " ".join(default) if isinstance(default, tuple) else default
     # argparse interprets % in help texts.
-    text = help_of(field, said or (str(default_text) if default_text is not None else "what the scenario says"))
+    text = help_of(field, said or (str(default_text) if default_text is not None else "from the scenario"))
     text = text.replace("%", "%%")
     if kind is bool:
         option = option_name(f"no_{name}")
@@ -150,7 +150,7 @@ def add_run_options(parser: argparse.ArgumentParser, without: Collection[str] = 
 
 def add_fail_on_fall(parser: argparse.ArgumentParser) -> None:
     """Declare the option with which a script detects a fall by the exit code."""
-    text = f"end with exit code {EXIT_FELL} if the robot fell, or its controller was stopped"
+    text = f"exit with code {EXIT_FELL} if the robot fell or its controller was stopped"
     parser.add_argument("--fail-on-fall", action="store_true", help=text)
 
 
@@ -159,15 +159,17 @@ def add_span(parser: argparse.ArgumentParser) -> None:
 
     The values are ``start`` and ``stop``, as for :func:`bipedsim.load_run`.
     """
-    parser.add_argument("--from", dest="start", type=float, metavar="T", help="begin [s] (default: that of the run)")
-    parser.add_argument("--to", dest="stop", type=float, metavar="T", help="end [s] (default: that of the run)")
+    parser.add_argument(
+        "--from", dest="start", type=float, metavar="T", help="start time [s] (default: start of the run)"
+    )
+    parser.add_argument("--to", dest="stop", type=float, metavar="T", help="end time [s] (default: end of the run)")
 
 
 def add_recorded(parser: argparse.ArgumentParser, ground: bool = True) -> None:
     """Declare the options for robot and ``ground`` of a recording that does not name them."""
-    parser.add_argument("--robot", help="name or path of a robot.yaml (default: what the recording says)")
+    parser.add_argument("--robot", help="name or path of a robot.yaml (default: from the recording)")
     if ground:
-        text = "name or path of a ground YAML (default: what the recording says, else flat)"
+        text = "name or path of a ground YAML (default: from the recording, else flat)"
         parser.add_argument("--ground", help=text)
 
 

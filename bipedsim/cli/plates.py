@@ -16,22 +16,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     files = "folder of a run or bag, .mcap or .npz; a laboratory's .c3d, .mot, .sto or .txt"
     parser.add_argument("recording", type=Path, nargs="?", metavar="RUN", help=files)
-    parser.add_argument("-o", "--output", type=Path, metavar="PNG", help="picture to write (default: beside RUN)")
+    parser.add_argument("-o", "--output", type=Path, metavar="PNG", help="figure to write (default: next to RUN)")
     parser.add_argument(
         "--threshold",
         type=float,
         default=THRESHOLD,
         metavar="N",
-        help="normal force up to which nobody stands there (default: %(default)g)",
+        help="normal force up to which a plate counts as unloaded (default: %(default)g)",
     )
-    parser.add_argument("--filter", type=float, metavar="HZ", help="low-pass of order 4, without delay (default: none)")
+    parser.add_argument(
+        "--filter", type=float, metavar="HZ", help="cut-off of a zero-phase low-pass filter of order 4 (default: none)"
+    )
     add_span(parser)
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+    parser.add_argument("--json", action="store_true", help="print only the statistics, as JSON")
     parser.add_argument(
         "--grid",
         metavar="PLATE",
-        help="instead of a run: known loads on a grid over a model, a file of one, or a mapping in braces, "
-        "'{model: kistler_9281c, size: [0.6, 0.4]}', and the error of its CoP",
+        help="print the CoP errors of a plate under known loads on a grid, instead of a run. PLATE is a model, a file, "
+        "or a mapping in braces such as '{model: kistler_9281c, size: [0.6, 0.4]}'",
     )
 
 
@@ -42,7 +44,7 @@ def main(args: argparse.Namespace) -> int:
         ConfigError: Neither a run nor a plate was named, or both were.
     """
     if (args.grid is None) == (args.recording is None):
-        raise ConfigError("plates: name a run, or give --grid a force plate")
+        raise ConfigError("plates: name either a run, or a force plate with --grid")
     return _grid(args) if args.grid is not None else _run(args)
 
 
@@ -75,7 +77,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print(to_json(figures))
     else:
-        sway = [f"no figures of sway: {standing}"] if isinstance(standing, str) else sway_lines(figures.pop("sway"))
+        sway = [f"no sway statistics: {standing}"] if isinstance(standing, str) else sway_lines(figures.pop("sway"))
         print("\n".join([*plate_table(figures), *sway, f"wrote {output}"]))
     return 0
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "pdf", "svg", "html")
 
-INSTEAD = {"--html": "-o FILE.html writes a page whose curves zoom"}
+INSTEAD = {"--html": "-o FILE.html writes an interactive figure"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,24 +28,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recording",
         type=Path,
         nargs="+",
-        help="folder of a run or bag, .mcap or .npz; several of one "
-        "robot are drawn over each other, with a table of the figures that differ",
+        help="folder of a run or bag, .mcap or .npz; several runs "
+        "of one robot are plotted in the same axes, with a table of the metrics that differ",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="picture to write (default: a .png beside the recording)"
+        "-o", "--output", type=Path, metavar="FILE", help="figure to write (default: a .png next to the recording)"
     )
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="of the picture; html is a page whose curves zoom together and say their values, in one file "
-        "(default: by the suffix of --output, else png)",
+        help="format of the figure; html is one interactive file with linked zoom and values under the cursor "
+        "(default: suffix of --output, else png)",
     )
     parser.add_argument(
         "--panels",
         nargs="+",
         default=USUAL_PANELS,
         metavar="PANEL",
-        help=f"which panels to draw, of {', '.join(PANELS)}, or all (default: {' '.join(USUAL_PANELS)})",
+        help=f"panels to plot: {', '.join(PANELS)}, or all (default: {' '.join(USUAL_PANELS)})",
     )
     add_span(parser)
 
@@ -78,7 +78,7 @@ def _suffix(args: argparse.Namespace, others: Sequence[Path]) -> str:
     """
     kind = args.format or "png"
     if args.format and args.output is not None and args.output.suffix != f".{kind}":
-        raise ConfigError(f"--output {args.output} is no .{kind}: leave --format {kind} out, or give another name")
+        raise ConfigError(f"--output {args.output} does not end in .{kind}. Omit --format {kind}, or use another name")
     if others:
         return f"{named_with(others)}.{kind}"
     # RUN.html is reserved for the HTML player of the run.

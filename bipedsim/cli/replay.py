@@ -16,13 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "recording",
         type=Path,
-        help="folder of a run or bag, .mcap or .npz; or the .npz of a step that a monitor of the physics has kept",
+        help="folder of a run or bag, .mcap or .npz; or the .npz of a step that a physics monitor saved",
     )
     for name in (*OF_CONTACT, "hardware", "ground"):
         add_run_option(parser, name, said="as recorded", default="")
     parser.add_argument("-o", "--output", type=Path, metavar="NPZ", help="write the repetition as a run")
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="draw both over each other")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON only")
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="plot both runs in the same axes")
+    parser.add_argument("--json", action="store_true", help="print only the differences, as JSON")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -56,7 +56,7 @@ def _run(args: argparse.Namespace) -> int:
     repetition = rerun(recording, changes)
     changed = changes != Changes() or not recording.run
     ticks = len(repetition.simulated)
-    incomplete = f"{ticks} of {repetition.ticks} ticks were repeated" if ticks < repetition.ticks else ""
+    incomplete = f"{ticks} of {repetition.ticks} ticks simulated again" if ticks < repetition.ticks else ""
     if args.output:
         repetition.simulated.save(args.output)
     if args.plot:
@@ -73,7 +73,7 @@ def _run(args: argparse.Namespace) -> int:
         print(f"note: {note}")
     if repetition.first is None:
         begin = f"{incomplete}: " if incomplete else f"{ticks} ticks simulated again: "
-        print(f"{begin}every bit of {len(repetition.compared)} columns is the same")
+        print(f"{begin}all {len(repetition.compared)} columns are equal to the bit")
         return code
     print(f"{ticks} ticks simulated again; first difference at {repetition.first}")
     print(f"\n{'largest differences':44} {'max':>12} {'rms':>12}")
@@ -102,7 +102,7 @@ def _step(args: argparse.Namespace) -> int:
         return 0
     print(f"{'':20} {'contact work':>14} {'largest |v|':>12} {'normal force':>13}  modes")
     if steps[0].without:
-        print(f"note: taken again without the free objects of the run ({', '.join(steps[0].without)})")
+        print(f"note: the step is repeated without the free objects of the run ({', '.join(steps[0].without)})")
     for step in steps:
         work = step.figures["contact_work_J"]["worst"]
         modes = " + ".join(step.modes) + (" (unresolved)" if step.unresolved else "")

@@ -17,20 +17,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="RUN",
-        help="folder of a run or bag, .mcap or .npz; several of one robot come beside each other: verdicts, figures "
-        "that differ, pictures over each other",
+        help="folder of a run or bag, .mcap or .npz; with several runs of one robot, the report compares outcomes, "
+        "metrics and curves",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="HTML",
-        help="page to write (default: beside the first run, by its name: runs/first_report.html of runs/first)",
+        help="page to write (default: runs/first_report.html for runs/first)",
     )
     parser.add_argument(
         "--view",
         action="store_true",
-        help="write the page that plays the run, as bipedsim view --html does, beside the report, which links to it",
+        help="also write the HTML player of the run next to the report and link to it (see bipedsim view --html)",
     )
     add_span(parser)
 

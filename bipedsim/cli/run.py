@@ -45,11 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vertex-forces",
         action="store_true",
-        help="record the forces at the vertices of the soles too, for `bipedsim view`; of contact models that find "
-        "them, on level ground",
+        help="also record the forces at the sole vertices, for `bipedsim view`; needs level ground and a contact model "
+        "with vertex forces",
     )
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the forces")
-    parser.add_argument("--animate", type=Path, metavar="FILE", help="draw the moving robot: .gif, .mp4 or .png")
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="write a plot of the forces")
+    parser.add_argument(
+        "--animate", type=Path, metavar="FILE", help="write an animation of the robot: .gif, .mp4 or .png"
+    )
     parser.add_argument(
         "--view", action="store_true", help="show the run on a page in the browser while it is simulated, until Ctrl-C"
     )
@@ -58,10 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=1.0,
         metavar="X",
-        help="with --view: simulated seconds per second, 0 for as fast as it goes (default: %(default)g)",
+        help="with --view: simulated seconds per second, 0 for no limit (default: %(default)g)",
     )
     add_option(parser, PageParams, "browser")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
+    parser.add_argument("--json", action="store_true", help="print only the summary, as JSON")
     add_fail_on_fall(parser)
 
 
@@ -80,8 +82,8 @@ def main(args: argparse.Namespace) -> int:
 
     if args.output and args.output.suffix != ".npz":
         raise ConfigError(
-            f"--output {args.output}: a run is a .npz file, such as {args.output.with_suffix('.npz')}; "
-            "`bipedsim export` makes a table of it, and `bipedsim up --record FOLDER` records a bag"
+            f"--output {args.output}: the name must end in .npz, as in {args.output.with_suffix('.npz')}. "
+            "`bipedsim export` converts a run to a table, and `bipedsim up --record FOLDER` records a bag"
         )
     if args.animate:
         # This check comes before the simulation, which may take minutes.
@@ -101,15 +103,13 @@ def main(args: argparse.Namespace) -> int:
         except BipedSimError as error:
             # The command ends with the error that ended the run, not with this one.
             print(f"bipedsim run: error: {error}", file=sys.stderr)
-        why = f"ended by an error at t = {recording.t[-1]:.3f} s"
-        print(f"bipedsim run: {why}; the figures and files are of what was simulated until then", file=sys.stderr)
+        why = f"the simulation ended with an error at t = {recording.t[-1]:.3f} s"
+        print(f"bipedsim run: {why}. Summary and files cover the time until then", file=sys.stderr)
 
     def interrupted(t: float) -> None:
         begin_to_write()
         # Summary and figures take seconds, so the user gets an immediate answer to Ctrl-C.
-        announcement = (
-            f"now {'come' if unwritten[1:] else 'comes'} {_listed(unwritten)} of what was simulated until then"
-        )
+        announcement = f"writing {_listed(unwritten)} for the time until then"
         print(f"bipedsim run: interrupted at t = {t:.3f} s; {announcement}", file=sys.stderr, flush=True)
 
     try:
@@ -138,7 +138,7 @@ def main(args: argparse.Namespace) -> int:
         raise
     if view is not None:
         view.replay(recording)
-        print("the run is over; the page plays it until Ctrl-C", file=sys.stderr, flush=True)
+        print("The run has ended. The page plays it until you press Ctrl-C", file=sys.stderr, flush=True)
         view.wait()
     return code_of(summary, args.fail_on_fall)
 
@@ -148,7 +148,7 @@ def _open_view(args: argparse.Namespace) -> RunView:
     from bipedsim.view.page import PATIENCE, Page, RunView
 
     def opened(page: Page) -> None:
-        waits = f"the run begins when a browser is there, after {PATIENCE:g} s at most"
+        waits = f"the run begins when a browser connects, or after {PATIENCE:g} s"
         print(f"the page is at {page.address}; {waits}", file=sys.stderr, flush=True)
         if args.browser:
             import webbrowser
@@ -205,8 +205,8 @@ def _write_run(
         if not args.json:
             print(f"wrote {args.animate}", flush=True)
     if save_error is not None:
-        lost = "its figures are above, the run itself is lost: make room, or name another place, and repeat"
-        raise RecordingError(f"{save_error}; {lost}") from save_error
+        lost = "The summary is above, but the run is not saved. Free disk space or use another folder, and repeat"
+        raise RecordingError(f"{save_error}. {lost}") from save_error
     if fell_or_stopped(summary) and not (args.json or args.view):
-        prefix = "" if args.output else "the same with --output run.npz, then "
-        print(f"to see how: {prefix}{program()} view {shlex.quote(str(args.output or 'run.npz'))}", flush=True)
+        prefix = "" if args.output else "repeat with --output run.npz, then "
+        print(f"to watch it: {prefix}{program()} view {shlex.quote(str(args.output or 'run.npz'))}", flush=True)

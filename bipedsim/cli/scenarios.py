@@ -11,9 +11,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print name, controller and description of each scenario."""
+    from bipedsim.analysis import aligned
     from bipedsim.runs import SCENARIOS
 
-    for name, scenario in SCENARIOS.items():
-        print(f"{name:12} {scenario.controller:10} {scenario.description}")
+    print("\n".join(aligned([(name, one.controller, one.description) for name, one in SCENARIOS.items()])))
     print("your own: --scenario path/to/scenario.yaml (docs/scenarios.md)")
     return 0

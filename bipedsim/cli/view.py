@@ -14,7 +14,7 @@ from bipedsim.config import Table
 from bipedsim.errors import ConfigError
 from bipedsim.view.page import PageParams
 
-LIVE = Table("view of what is up", "bipedsim.live", {})
+LIVE = Table("live view", "bipedsim.live", {})
 """Name to the :class:`Command` of another package that shows the running robot. Its module has further options, and
 refuses them for a recorded run (``refuse_recorded(args)``)."""
 
@@ -28,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="RUN",
         nargs="?",
-        help="bag folder, .mcap, folder of a run, or .npz; without it, the robot that is up in the ROS graph",
+        help="bag folder, .mcap, folder of a run, or .npz; default: the robot that runs in the ROS graph",
     )
     add_span(parser)
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="write one file that plays anywhere without a server, and end"
+        "--html", type=Path, metavar="FILE", help="write one file that plays without a server, and exit"
     )
     parser.add_argument(
-        "--speed", type=float, default=1.0, metavar="S", help="simulated seconds per second at first (default: 1)"
+        "--speed", type=float, default=1.0, metavar="S", help="initial simulated seconds per second (default: 1)"
     )
     add_recorded(parser)
     for info in dataclasses.fields(PageParams):
@@ -57,9 +57,9 @@ def main(args: argparse.Namespace) -> int:
     if not args.speed > 0.0:
         raise ConfigError(f"--speed {args.speed:g} must be positive")
     if args.html is not None and args.html.suffix not in (".html", ".htm"):
-        raise ConfigError(f"--html {args.html}: give a name that ends in .html")
+        raise ConfigError(f"--html {args.html}: use a name that ends in .html")
     if args.html is not None and args.speed != 1.0:
-        raise ConfigError("--speed is of a page that is served; a file has a choice of speeds on it")
+        raise ConfigError("--speed needs a served page. The page that --html writes has its own choice of speeds")
     with waiting(f"reading {args.recording}"):
         shown = read_shown(
             args.recording,
@@ -79,7 +79,7 @@ def main(args: argparse.Namespace) -> int:
     with waiting("opening the page"):
         page, replay = open_replay(shown, args.host, args.port, args.speed)
     for missing in page.scene.missing:
-        print(f"note: not as its file says: {missing}", file=sys.stderr)
+        print(f"note: shown differently from the robot description: {missing}", file=sys.stderr)
     try:
         print(f"{shown.title}: {page.address} (waits for a browser, then plays; Ctrl-C ends)", flush=True)
         if args.browser:
@@ -98,9 +98,9 @@ def main(args: argparse.Namespace) -> int:
 def _show_live(args: argparse.Namespace) -> int:
     """Run the first live view that a package provides."""
     if args.html is not None:
-        raise ConfigError("--html writes a recorded run: name it, as in bipedsim view runs/first --html first.html")
+        raise ConfigError("--html needs a recorded run. Name it, as in bipedsim view runs/first --html first.html")
     if args.start is not None or args.stop is not None or args.speed != 1.0:
-        raise ConfigError("--from, --to and --speed are of a recorded run: name it, as in bipedsim view runs/first")
+        raise ConfigError("--from, --to and --speed need a recorded run. Name it, as in bipedsim view runs/first")
     for name in LIVE:
         return int(importlib.import_module(LIVE[name].module).main(args))
-    raise ConfigError("name a recorded run, as in bipedsim view runs/first: nothing is installed that shows what is up")
+    raise ConfigError("no package with a live view is installed. Name a recorded run, as in bipedsim view runs/first")

@@ -67,7 +67,7 @@ def warm_up(names: Sequence[str] = ()) -> Iterator[tuple[int, int, str]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
-        "names", nargs="*", metavar="NAMES", help=f"what to compile, all by default: {', '.join(_choices())}"
+        "names", nargs="*", metavar="NAMES", help=f"parts to compile (default: all): {', '.join(_choices())}"
     )
 
 

@@ -112,7 +112,7 @@ def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
         elif len(before) == len(after) == 64:
             differences.append(f"{name} has changed")
         else:
-            differences.append(f"{name} {before} is {after} now")
+            differences.append(f"{name} was {before} and is now {after}")
     return differences
 
 

@@ -100,7 +100,7 @@ class Files(Mapping[str, Path]):
         for entry in _entries().get(self._group, ()):
             spec = importlib.util.find_spec(entry.value)
             if spec is None or not spec.submodule_search_locations:
-                raise ConfigError(f"entry point {entry.name!r} of {self._group}: {entry.value!r} is no package")
+                raise ConfigError(f"entry point {entry.name!r} of {self._group}: {entry.value!r} is not a package")
             for folder in spec.submodule_search_locations:
                 yield entry.value, Path(folder)
 

@@ -58,7 +58,7 @@ def together(faults: Sequence[ConfigError]) -> None:
         raise faults[0]
     if faults:
         rest = [f"and {len(faults) - FAULTS} more"] * (len(faults) > FAULTS)
-        raise ConfigError("\n  ".join([f"{len(faults)} things are wrong:", *map(str, faults[:FAULTS]), *rest]))
+        raise ConfigError("\n  ".join([f"{len(faults)} errors:", *map(str, faults[:FAULTS]), *rest]))
 
 
 def check_all(checks: Iterable[Callable[[], object]]) -> None:
@@ -398,7 +398,7 @@ def _value(text: str, dumped: bool) -> Any:
     try:
         value = yaml.load(text, Loader=_DumpLoader if dumped else _Loader)
     except RecursionError as error:
-        raise yaml.YAMLError("brackets in brackets go too deep") from error
+        raise yaml.YAMLError("brackets are nested too deeply") from error
     except (ValueError, OverflowError) as error:
         # Invalid dates and numbers of thousands of digits raise these errors.
         raise yaml.YAMLError(str(error)) from error
@@ -443,7 +443,7 @@ def read_text(path: Path) -> str:
         # A file name can be invalid: too long, or with a NUL character.
         raise ConfigError(f"{shown(str(path))[1:-1]}: cannot be read ({getattr(error, 'strerror', error)})") from error
     if len(raw) > LONGEST:
-        raise ConfigError(f"{path}: larger than {LONGEST >> 20} MiB, which no such file is")
+        raise ConfigError(f"{path}: larger than {LONGEST >> 20} MiB, the maximum of such a file")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -25,14 +25,14 @@ class RunConfig:
     )
     duration: float | None = param(None, "simulated time", unit="s", low=0.0, high=1e9)
     contact_model: str = param(
-        "one_step", "what holds the feet on the ground", choices="bipedsim.contact:CONTACT_MODELS"
+        "one_step", "model of the contact between feet and ground", choices="bipedsim.contact:CONTACT_MODELS"
     )
     ground: str | None = param(
         None, "path of a ground YAML (docs/ground.md)", names="bipedsim.ground:GROUNDS", path=True
     )
     rate: float = param(1000.0, "control rate", unit="Hz", low=1.0, high=20000.0)
     physics_dt: float | None = param(
-        None, "physics step, of which 1/rate must be a whole multiple", unit="s", low=1e-6, high=0.1
+        None, "physics step; 1/rate must be a whole multiple of it", unit="s", low=1e-6, high=0.1
     )
     hardware: str | Mapping[str, Any] | None = param(
         None,
@@ -41,14 +41,14 @@ class RunConfig:
         path=True,
     )
     faults: str = param(
-        "", "what fails on purpose: '{part: imu, does: lost, at: 2}', a list of such, or a YAML file (docs/faults.md)"
+        "", "injected faults: '{part: imu, does: lost, at: 2}', a list of these, or a YAML file (docs/faults.md)"
     )
     gantry: str | Mapping[str, Any] | None = param(
         None,
-        "hang the robot from above at the start: 'hang', until somebody lowers it, or '{lower_at: 3, release_at: 6}' "
+        "hang the robot from a gantry at the start: 'hang' (lower it yourself), or '{lower_at: 3, release_at: 6}' "
         "(docs/scenarios.md)",
     )
-    seed: int = param(0, "seed of the sensors' noise and of faults; every reset draws anew", low=0)
+    seed: int = param(0, "seed of sensor noise and faults; each reset draws new values", low=0)
     controller_params: Mapping[str, Any] = param({}, "parameters of the controller that differ from its defaults")
     contact_params: Mapping[str, Any] = param({}, "parameters of the contact model that differ from its defaults")
 

@@ -132,5 +132,5 @@ class Parts:
         self._result.counters[STEPS] -= 1
 
     def fail(self) -> None:
-        """Count the last solve as unresolved, whatever the contact model reported."""
+        """Count the last solve as unresolved, regardless of the report of the contact model."""
         self._result.counters[UNRESOLVED] += 1

@@ -61,7 +61,7 @@ class Estimate(Protocol):
 def fitting(robot: Robot, excluded: str) -> str:
     """Return a hint on controllers configured in robot.yaml, except ``excluded``; empty if there are none."""
     names = [name for name in robot.controllers if name != excluded]
-    return f"; its robot.yaml has values for {', '.join(names)}: take --controller {names[0]}" if names else ""
+    return f"; its robot.yaml has values for {', '.join(names)}: use --controller {names[0]}" if names else ""
 
 
 def refuse_loops(robot: Robot, controller: str) -> None:
@@ -73,7 +73,7 @@ def refuse_loops(robot: Robot, controller: str) -> None:
     if robot.loops:
         names = ", ".join(loop.name for loop in robot.loops)
         raise ConfigError(
-            f"controller {controller!r} knows no closed chains, and {robot.name!r} has the loops {names}; take "
+            f"controller {controller!r} does not support closed chains, and {robot.name!r} has the loops {names}. Use "
             "--controller posture"
         )
 
@@ -101,7 +101,7 @@ def checked(command: Any, observation: Observation) -> Command:
                     f"a {name} of shape {np.shape(values)}", f"it must be None or an array of shape {shape}"
                 )
             if values is not None and name in ("stiffness", "damping") and (values < 0.0).any():
-                raise InvalidCommandError(f"a {name} of {values.min():g}", "it is at least 0")
+                raise InvalidCommandError(f"a {name} of {values.min():g}", "it must be at least 0")
         if command.stiffness is not None and command.position is None:
             raise InvalidCommandError("a stiffness, and no position that it is about")
     return command

@@ -48,20 +48,20 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
         return name, CONTROLLERS[name]
     module_name, _, class_name = name.removeprefix("./").partition(":")
     if ":" in name and not module_name:
-        raise ConfigError(f"controller = {name!r}: the module stands before the colon, as in package.module:Class")
+        raise ConfigError(f"controller = {name!r}: the module precedes the colon, as in package.module:Class")
     if module_name.endswith(".py"):
         suggestion = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
-        raise ConfigError(f"controller = {name!r}: a module is named as import does, without .py: {suggestion}")
+        raise ConfigError(f"controller = {name!r}: use the import name of the module, without .py: {suggestion}")
     if ":" not in name:
         own_classes = (
             _classes(import_module_of(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
         )
         if own_classes:
             suggestions = " or ".join(f"{name}:{own_class}" for own_class in own_classes)
-            raise ConfigError(f"controller = {name!r}: name the class in {name}.py, too: {suggestions}")
+            raise ConfigError(f"controller = {name!r}: also name the class in {name}.py: {suggestions}")
         before, _, last = name.rpartition(".")
         if all(part.isidentifier() for part in name.split(".")) and before:
-            raise ConfigError(f"controller = {name!r}: the class stands behind a colon; did you mean {before}:{last}?")
+            raise ConfigError(f"controller = {name!r}: the class follows a colon; did you mean {before}:{last}?")
         choices = (*CONTROLLERS, *others)
         raise UnknownNameError("controller", name, choices, otherwise="package.module:Class of your own")
     module = import_module_of(module_name, name)
@@ -104,7 +104,7 @@ def import_module_of(module_name: str, name: str) -> ModuleType:
         text = f"controller = {name!r}: cannot import {module_name!r} ({error})"
         # The error may also name a different module that an existing module imports.
         if isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name):
-            text += f"; looked for it in {Path.cwd()}, on PYTHONPATH and among the installed packages"
+            text += f"; searched {Path.cwd()}, PYTHONPATH and the installed packages"
         raise ConfigError(text) from error
 
 

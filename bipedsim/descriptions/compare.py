@@ -28,7 +28,7 @@ def compare(first: Description, second: Description) -> Iterator[str]:
     for k in (0, 1):
         missing = [name for name in joints[k] if name not in joints[1 - k]]
         if missing:
-            yield f"joints of {pair[k].source.name} alone: {some(missing)}"
+            yield f"only {pair[k].source.name} has the joints {some(missing)}"
     common = [name for name in joints[0] if name in joints[1]]
     for key in ("lower", "upper", "effort", "velocity"):
         different = list(_different_limits(key, [[e[name].find("limit") for e in joints] for name in common], common))

@@ -30,7 +30,7 @@ class Described:
     Attributes:
         robot: The loaded robot; None if it cannot be loaded.
         text: The description in Markdown.
-        doubts: Errors and warnings, one sentence each.
+        doubts: Errors and warnings.
     """
 
     robot: Robot | None
@@ -76,7 +76,7 @@ def _described(robot: Robot, notes: Notes | None) -> Described:
         for kind in ("guessed", "dropped", "mended"):
             if notes.said[kind]:
                 lines += [f"## {TITLES[kind]}", "", *(f"- {text}" for text in notes.said[kind]), ""]
-    lines += ["## Doubts", "", *(f"- {text}" for text in warnings or ["none"])]
+    lines += ["## Warnings", "", *(f"- {text}" for text in warnings or ["none"])]
     return Described(robot, "\n".join(lines) + "\n", tuple(warnings))
 
 
@@ -85,14 +85,16 @@ def _masses(robot: Robot) -> list[str]:
     lines = ["## Masses", "", f"- {robot.mass:.3f} kg, {robot.nu} driven joints, {len(robot.loops)} closed chains"]
     bodies = sorted(range(1, model.njoints), key=lambda j: -model.inertias[j].mass)[:5]
     heaviest = ", ".join(f"{model.names[j]} {model.inertias[j].mass:.2f}" for j in bodies)
-    lines.append(f"- heaviest bodies, by the joint that carries them, kg: {heaviest}")
+    lines.append(f"- heaviest bodies, named by their joint, kg: {heaviest}")
     if robot.free_flyer and robot.soles:
         com, stretched = robot.com_height, _stretched(robot)
         time = np.sqrt(com / (robot.weight / robot.mass))
-        lines.append(f"- the CoM stands {com:.3f} m above the soles: a pendulum of 1 / omega = {time:.2f} s")
         lines.append(
-            f"- zmp: com_height 0 means {com:.3f} m; stretched legs would have it {stretched:.3f} m high. Above about "
-            f"{0.98 * stretched:.3f} m knees stretch within a step; lower costs torque in the knees"
+            f"- CoM height: {com:.3f} m above the soles; time constant of the pendulum 1 / omega = {time:.2f} s"
+        )
+        lines.append(
+            f"- zmp: com_height 0 means {com:.3f} m; with straight legs the CoM is {stretched:.3f} m high. Above about "
+            f"{0.98 * stretched:.3f} m the knees straighten within a step. A lower CoM needs more knee torque"
         )
     return [*lines, ""]
 
@@ -121,13 +123,13 @@ def _joints(robot: Robot) -> list[str]:
     lines = [
         "## Joints",
         "",
-        "Signs: the axis of a positive angle, as the robot stands. Inertia: effective, base free.",
+        "Column + turns about: axis of positive rotation in the standing posture. Inertia: effective, free base.",
     ]
-    lines += ["kd at most: what an explicit damping of all joints, held for 1 ms, may have before it diverges.", ""]
+    lines += ["Maximum kd: stability limit for explicit damping of all joints with a 1 ms hold.", ""]
     lines += [
         (
             "| joint | limits, rad | + turns about | mirror | effort, N.m | speed, rad/s | inertia, kg.m^2 | kp | kd | "
-            "kd at most |"
+            "maximum kd |"
         ),
         "| --- " * 10 + "|",
     ]
@@ -152,9 +154,13 @@ def _soles(robot: Robot) -> list[str]:
     ):
         size = np.ptp(sole.vertices, axis=0)
         below = float(data.oMi[sole.joint_id].translation[2] - placement.translation[2])
-        kind = {1: "a point", 2: "a blade"}.get(sole.n_vertices, f"{sole.n_vertices} corners")
+        kind = {1: "a point", 2: "a line"}.get(sole.n_vertices, f"{sole.n_vertices} corners")
         gap = sole_gap(robot, sole)
-        where = f"its geometry ends {1e3 * gap:+.1f} mm above it" if np.isfinite(gap) else "the foot has no geometry"
+        where = (
+            f"the lowest point of the foot geometry is {1e3 * gap:+.1f} mm above it"
+            if np.isfinite(gap)
+            else "the foot has no collision geometry"
+        )
         lines.append(
             f"- {sole.name}: {kind}, {size[0]:.3g} x {size[1]:.3g} m, {below:.3g} m below joint "
             f"{robot.model.names[sole.joint_id]!r}; {where}; friction {sole.friction_static:g}"

@@ -28,10 +28,10 @@ LIGHT = 1e-3
 TIRED = 0.8
 """Implausible effort for standing, as a fraction of the effort limit."""
 SHARED = {
-    ShapeFault.NO_FILE: "meshes of collision geometry are not there: {} touch nothing; set ROS_PACKAGE_PATH to where "
-    "their package is, or give shapes under `bodies`",
-    ShapeFault.UNREADABLE: "meshes of collision geometry cannot be read: {} touch nothing with them; give shapes "
-    "under `bodies`",
+    ShapeFault.NO_FILE: "collision meshes of {} do not exist, so these links make no contact. Set ROS_PACKAGE_PATH to "
+    "the folder of their package, or define shapes under `bodies`",
+    ShapeFault.UNREADABLE: "collision meshes of {} cannot be read, so they make no contact. Define shapes under "
+    "`bodies`",
     ShapeFault.THIN: "meshes of {} are thinner than 1 mm",
 }
 """Fault of shapes to one sentence for all links with this fault."""
@@ -43,8 +43,8 @@ def find_doubts(robot: Robot) -> Iterator[str]:
     yield from grouped_warnings(robot.shapes.warnings, str(robot.source))
     if robot.free_flyer and robot.nu and not robot.shapes.shapes:
         yield (
-            "no link has collision geometry: soles alone touch the ground, and a robot that falls hangs from them; "
-            "give shapes under `bodies`"
+            "no link has collision geometry: only the soles make contact with the ground, also after a fall. "
+            "Define shapes under `bodies`"
         )
     yield from _doubts_of_stance(robot)
     yield from _doubts_of_soles(robot)
@@ -77,7 +77,7 @@ def _doubts_of_stance(robot: Robot) -> Iterator[str]:
         return
     tilt = float(np.arccos(np.clip(pin.Quaternion(robot.q_nominal[3:7]).toRotationMatrix()[2, 2], -1.0, 1.0)))
     if tilt > TILTED:
-        yield f"posture: the trunk stands tilted by {tilt:.2g} rad; give one with flat soles in which it is upright"
+        yield f"posture: the trunk is tilted by {tilt:.2g} rad. Use a posture with flat soles and an upright trunk"
     posed = posed_robot(robot)
     feet = {sole.joint_id for sole in robot.soles}
     penetrating = [
@@ -87,8 +87,8 @@ def _doubts_of_stance(robot: Robot) -> Iterator[str]:
     ]
     if penetrating:
         yield (
-            f"posture: bodies are in the ground, by the joints that carry them: {some(penetrating)}; no run can begin "
-            "there"
+            f"posture: bodies penetrate the ground, named by their joint: {some(penetrating)}. A run cannot start in "
+            "this posture"
         )
 
 
@@ -99,15 +99,15 @@ def _doubts_of_soles(robot: Robot) -> Iterator[str]:
         if abs(gap) > FAR_SOLE:
             yield (
                 f"feet.{sole.name}: the sole is {abs(gap):.3g} m {'below' if gap > 0 else 'above'} the lowest point of "
-                f"the geometry of its foot (joint {joint!r}); look at placement"
+                f"the geometry of its foot (joint {joint!r}). Check its placement"
             )
         distance = float(np.linalg.norm(sole.placement_joint_sole.act(np.append(sole.centre, 0.0))))
         reach = 0.35 * robot.com_height if robot.free_flyer else np.inf
         if not np.isfinite(gap) and distance > reach:
-            yield f"feet.{sole.name}: the middle of the sole is {distance:.3g} m from joint {joint!r}, far for a foot"
+            yield f"feet.{sole.name}: the sole centre is {distance:.3g} m from joint {joint!r}, which is far for a foot"
         size = float(np.ptp(sole.vertices, axis=0).max())
         if sole.n_vertices > 2 and robot.free_flyer and not 0.05 < size / robot.com_height < 0.6:
-            yield f"feet.{sole.name}: a sole of {size:.3g} m under a CoM at {robot.com_height:.3g} m is of an odd size"
+            yield f"feet.{sole.name}: its size {size:.3g} m is unusual for a CoM height of {robot.com_height:.3g} m"
     flat = [sole for sole in robot.soles if sole.n_vertices > 2]
     if len(flat) == 2 and robot.free_flyer:
         data = robot.model.createData()
@@ -118,7 +118,7 @@ def _doubts_of_soles(robot: Robot) -> Iterator[str]:
         ]
         low, high = sorted(sides, key=lambda y: float(y.mean()))
         if low.max() > high.min():
-            yield f"the soles overlap by {low.max() - high.min():.3g} m to the side as the robot stands"
+            yield f"the soles overlap laterally by {low.max() - high.min():.3g} m in the standing posture"
         sizes = [np.ptp(sole.vertices, axis=0) for sole in flat]
         if np.abs(sizes[0] - sizes[1]).max() > 5e-3:
             yield f"the two soles differ in size: {_two(sizes[0])} and {_two(sizes[1])} m"
@@ -139,12 +139,12 @@ def _doubts_of_joints(robot: Robot) -> Iterator[str]:
         if margin_of_joint < AT_LIMIT and robot.model.getJointId(name) in legs
     ]
     if near_limit:
-        yield f"posture: {some(near_limit)} stand within {AT_LIMIT:g} rad of a limit"
+        yield f"posture: {some(near_limit)} are within {AT_LIMIT:g} rad of a limit"
     if robot.free_flyer and robot.soles:
         share = np.abs(standing_torque(robot)) / robot.effort_limit
         overloaded = [f"{name} {s:.0%}" for name, s in zip(robot.joint_names, share, strict=True) if s > TIRED]
         if overloaded:
-            yield f"standing takes most of the effort limit of {some(overloaded)}"
+            yield f"standing needs most of the effort limit of {some(overloaded)}"
     inertia = effective_inertia(inverse_inertia(robot))
     joint_gains = gains(robot)
     unstable = [
@@ -156,12 +156,12 @@ def _doubts_of_joints(robot: Robot) -> Iterator[str]:
         yield f"drive_damping diverges at 1 kHz: {some(unstable)} N.m.s/rad"
     blocked = [name for name, i in zip(robot.joint_names, inertia, strict=True) if np.isinf(i)]
     if blocked:
-        yield f"loops hold {some(blocked)}: their drives can move nothing"
+        yield f"closed chains block {some(blocked)}, so their actuators cannot move"
     armature = robot.model.armature[robot.idx_v]
     small = np.flatnonzero((armature == 0.0) & (inertia < LIGHT))
     light = [f"{robot.joint_names[i]} {inertia[i]:.2g}" for i in small]
     if light:
-        yield f"effective inertia without that of a rotor, kg.m^2: {some(light)}; give them `armature`"
+        yield f"no rotor inertia and a small effective inertia [kg.m^2]: {some(light)}. Set `armature`"
 
 
 def _doubts_of_masses(robot: Robot) -> Iterator[str]:

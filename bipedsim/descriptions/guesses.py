@@ -87,15 +87,15 @@ def default_drives(
     for key, why in (
         ("effort_limit", f"{LEG_EFFORT:g} of weight times height in the legs, {OTHER_EFFORT:g} elsewhere"),
         ("velocity_limit", f"{VELOCITY:g} rad/s"),
-        ("position_limit", "half a turn to either side"),
+        ("position_limit", "half a turn in both directions"),
     ):
         if getattr(drives, key):
-            notes.guessed(f"{key} of {some(list(getattr(drives, key)))}: {why}; the description has none")
+            notes.guessed(f"{key} of {some(list(getattr(drives, key)))}: {why}; missing in the description")
     if implausible:
         names = some([f"{joint} {value:g}" for joint, value in implausible.items()])
         notes.doubts(
-            f"effort limits of {names} are no drive's: beyond {NO_EFFORT:g} times weight times height ({largest:.3g}); "
-            "taken as none"
+            f"effort limits of {names} are implausible: more than {NO_EFFORT:g} times weight times height "
+            f"({largest:.3g}). They are replaced by inferred defaults"
         )
     for joint, (kp, kd) in description.stiffness.items():
         if joint in effort:
@@ -105,7 +105,7 @@ def default_drives(
     if drives.drive_stiffness:
         notes.found(f"stiffness of the position drives of {some(list(drives.drive_stiffness))}")
     if len(drives.drive_damping) < len(joints):
-        notes.guessed("gains of drives that are not in robot.yaml: from the inertia of the joints, see the table below")
+        notes.guessed("gains of position loops: from the joint inertia, see the table of gains")
     _friction(drives, description, effort, velocity, notes)
     return drives
 
@@ -131,7 +131,7 @@ def _friction(
             elif key != "joint_damping":  # which the URDF has
                 getattr(drives, key)[joint] = stated[joint]
     for key, why in (
-        ("armature", f"{ARMATURE:g} s^2 times the effort limit, as drives of published robots have it"),
+        ("armature", f"{ARMATURE:g} s^2 times the effort limit, as in published robots"),
         ("joint_damping", f"{DAMPING:.0%} of the effort limit at the velocity limit"),
         ("coulomb_friction", f"{FRICTION:.0%} of the effort limit; only under --hardware realistic"),
     ):
@@ -145,7 +145,7 @@ def _friction(
             notes.guessed(f"{key} of {'all joints' if not n_stated else some(names)}, {size}: {why}; an estimate")
     with_friction = [name for name, value in description.friction.items() if value > 0.0]
     if any(name in effort for name in with_friction):
-        notes.dropped(f"friction of {some(with_friction)} under the ideal hardware; --hardware realistic has it")
+        notes.dropped(f"friction of {some(with_friction)} under the ideal hardware; --hardware realistic simulates it")
 
 
 def _positive(limit: ElementTree.Element | None, key: str) -> float:

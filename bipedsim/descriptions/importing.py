@@ -108,9 +108,9 @@ def import_robot(
         output_files = _output_files(Path(work))
         existing = [str(target / path) for path in output_files if (target / path).exists()]
         if target.is_file():
-            raise ConfigError(f"{target} is a file; name a folder with --output")
+            raise ConfigError(f"{target} is a file. Name a folder with --output")
         if existing and not replace:
-            hint = "there already; name another folder with --output, or give --replace"
+            hint = "already exists. Name another folder with --output, or pass --replace"
             raise ConfigError(f"{', '.join(existing)}: {hint}")
         config, lines = _RobotYamlBuilder(description, Path(work)).config()
         if other is not None:
@@ -129,7 +129,7 @@ def import_robot(
     try:
         robot = load_robot(target / "robot.yaml")  # the folder may have the name of a robot of the table
     except BipedSimError as error:
-        description.notes.doubts(f"robot.yaml does not load yet: {error}")
+        description.notes.doubts(f"robot.yaml does not load: {error}")
     else:
         for warning in find_doubts(robot):
             # The messages of the reader contain the file's name. Removing it detects messages that are already noted.
@@ -196,7 +196,7 @@ class _RobotYamlBuilder:
         toes = [model.names[toe] for leg in legs for toe in leg.toes]
         if toes:
             description.locked |= dict.fromkeys(toes, 0.0)
-            notes.guessed(f"toes {some(toes)} are welded at 0: a sole is one flat")
+            notes.guessed(f"toes {some(toes)} are welded at 0, because a sole is one plane")
             model = self._weld_locked(model)
             shapes = read_shapes(model, xml, description.path, whole=True)
             visual = read_shapes(model, xml, description.path, tag="visual", whole=True).shapes
@@ -246,8 +246,8 @@ class _RobotYamlBuilder:
             corrected[name] = {key: float(f"{value:.9g}") for key, value in inertia_values(nearest).items()}
             before, after = np.linalg.eigvalsh(inertia), np.linalg.eigvalsh(nearest)
             self.notes.mended(
-                f"inertia of {name}: principal moments {_list_moments(before)} are not those of a rigid body, the "
-                f"nearest that are: {_list_moments(after)} kg.m^2"
+                f"inertia of {name}: principal moments {_list_moments(before)} are impossible for a rigid body; "
+                f"replaced by the nearest possible ones, {_list_moments(after)} kg.m^2"
             )
         return corrected
 
@@ -260,7 +260,7 @@ class _RobotYamlBuilder:
         not_locked = [name for name in massless if name not in self.description.locked]
         if not_locked:
             self.description.locked |= dict.fromkeys(not_locked, 0.0)
-            self.notes.dropped(f"joints {some(not_locked)}: nothing beyond them has mass; they are welded at 0")
+            self.notes.dropped(f"joints {some(not_locked)}: all links after them are massless; they are welded at 0")
 
     def _weld_locked(self, model: pin.Model) -> pin.Model:
         return welded(model, {n: angle for n, angle in self.description.locked.items() if model.existJointName(n)})
@@ -286,8 +286,8 @@ class _RobotYamlBuilder:
                 continue  # the shape reader reports this file
         if rotated:
             self.notes.guessed(
-                f"meshes {some(rotated)} say that y or x is up: their points are taken as they are, as RViz and Gazebo "
-                "do; where a mesh lies on its side, turn it by the rpy of its <origin>"
+                f"meshes {some(rotated)} declare y or x as up axis, which is ignored, as in RViz and Gazebo. Rotate a "
+                "tilted mesh with the rpy of its <origin>"
             )
 
     def _start(self, model: pin.Model) -> tuple[Array, bool]:
@@ -325,12 +325,12 @@ class _RobotYamlBuilder:
         )
         sole = from_collision or from_visual or sole_from_inertia(body, down, forward, length)
         note = self.notes.found if from_collision else self.notes.guessed
-        origin = "collision geometry" if from_collision else "visual geometry, as none is for collisions"
+        origin = "collision geometry" if from_collision else "visual geometry, because there is no collision geometry"
         origin = origin if from_collision or from_visual else "no geometry"
         frame = links[0]
         placement = frame.placement.inverse() * sole.placement
         corners = sole.vertices
-        shape = {1: "a point", 2: "a blade"}.get(len(corners), f"{len(corners)} corners")
+        shape = {1: "a point", 2: "a line"}.get(len(corners), f"{len(corners)} corners")
         size = np.ptp(corners, axis=0)
         note(
             f"foot {leg.side!r}: joint {model.names[joint]!r}, {len(leg.joints)} joints from the base; sole from "
@@ -338,8 +338,8 @@ class _RobotYamlBuilder:
         )
         if sole.cut_off > LACKING:
             self.notes.guessed(
-                f"foot {leg.side!r}: its sole of {len(corners)} corners lacks up to {1e3 * sole.cut_off:.2g} mm of the "
-                "outline of its shapes"
+                f"foot {leg.side!r}: its sole with {len(corners)} corners cuts off up to {1e3 * sole.cut_off:.2g} mm "
+                "of the outline of its shapes"
             )
         names = [f.name for f in links]
         stated_values = [value for name in names for value in self.description.sole_friction.get(name, [])]
@@ -347,11 +347,13 @@ class _RobotYamlBuilder:
         if stated_values:
             self.notes.found(f"friction of foot {leg.side!r}: {friction:g}")
         else:
-            self.notes.guessed(f"friction of foot {leg.side!r}: {friction:g}; rubber on wood or tiles has more")
+            self.notes.guessed(
+                f"friction of foot {leg.side!r}: {friction:g}; rubber on wood or tiles has a higher value"
+            )
         if friction < max(stated_values, default=friction):
             self.notes.guessed(
-                f"friction of foot {leg.side!r}: {friction:g}, the lowest of its shapes, of which others have "
-                f"{max(stated_values):g}; a sole has one value"
+                f"friction of foot {leg.side!r}: {friction:g}, the minimum of its shapes (maximum "
+                f"{max(stated_values):g}), because a sole has one value"
             )
         entry: dict[str, Any] = {
             "frame": frame.name,
@@ -370,7 +372,7 @@ class _RobotYamlBuilder:
         ends = [(c.max(axis=0), c.min(axis=0)) for c in (left, right * [1.0, -1.0])]
         difference = max(float(np.abs(a - b).max()) for a, b in zip(*ends, strict=True))
         if difference > 5e-3:
-            self.notes.doubts(f"soles of the two feet differ by {1e3 * difference:.0f} mm; the description has them so")
+            self.notes.doubts(f"soles of the two feet differ by {1e3 * difference:.0f} mm in the description")
 
     def _imu(self, config: dict[str, Any], model: pin.Model) -> None:
         """Choose the IMU: the sensor site of an MJCF file, or the link with an IMU's name closest to the root."""
@@ -385,7 +387,7 @@ class _RobotYamlBuilder:
             config["imu"] = {"frame": frame}
             self.notes.found(f"IMU: {frame}")
         else:
-            self.notes.guessed("IMU: in the frame of the root link; nothing is called imu")
+            self.notes.guessed("IMU: in the frame of the root link, because no link is named imu")
 
     def _postures(self, config: dict[str, Any], model: pin.Model) -> None:
         movable = set(list(model.names)[2:])
@@ -394,7 +396,7 @@ class _RobotYamlBuilder:
             if angles_of_joints:
                 config.setdefault("postures", {})[name] = angles_of_joints
         if "postures" in config:
-            self.notes.found(f"postures: {some(list(config['postures']))}; --posture NAME starts there")
+            self.notes.found(f"postures: {some(list(config['postures']))}; start in one with --posture NAME")
 
     def _stand(self, config: dict[str, Any], legs: list[Leg], ahead: Array, has_posture: bool) -> None:
         """Add the standing posture, and parameters of zmp for the robot's size."""
@@ -409,7 +411,7 @@ class _RobotYamlBuilder:
             soles = [reader.read_foot(model, name, foot)[0] for name, foot in reader.config.feet.items()]
             loops = reader.loops(model)
         except ConfigError:
-            self.notes.doubts("no posture was looked for, as robot.yaml does not load")
+            self.notes.doubts("posture: no search, because robot.yaml does not load")
             return
         if not soles:
             return
@@ -417,8 +419,8 @@ class _RobotYamlBuilder:
         q = standing_posture(posed, soles, legs, ahead, loops, has_posture, reader.passive, self.notes)
         if q is None:
             self.notes.doubts(
-                "posture: none was found in which the soles are flat and the CoM is over them; give one in robot.yaml "
-                "with the knees bent, and look at the soles in the picture"
+                "posture: found none with flat soles and the CoM above them. Define one with bent knees in robot.yaml, "
+                "and check the soles in the figure"
             )
             return
         flat = [sole for sole in soles if sole.n_vertices > 2]
@@ -450,7 +452,7 @@ class _RobotYamlBuilder:
                 params["zmp_forward"] = float(f"{shift:.2g}")
             config["controllers"] = {"zmp": params}
             self.notes.guessed(
-                f"parameters of zmp by similarity from legs of {length:.3g} m and a CoM at {com:.3g} m: "
+                f"parameters of zmp, scaled by the leg length {length:.3g} m and the CoM height {com:.3g} m: "
                 + ", ".join(f"{key} {value:g}" for key, value in params.items())
             )
 
@@ -459,8 +461,8 @@ class _RobotYamlBuilder:
         if not has_posture:
             if self.description.postures:
                 self.notes.guessed(
-                    f"posture: none of the keyframes {some(list(self.description.postures))} is called as those are in "
-                    f"which robots stand ({', '.join(STANDING)})"
+                    f"posture: none of the keyframes {some(list(self.description.postures))} has the name of a "
+                    f"standing posture ({', '.join(STANDING)})"
                 )
             return
         key = self._standing_key()
@@ -477,8 +479,8 @@ class _RobotYamlBuilder:
         changes += [f"the base by {tilt:.3g} rad"] if tilt > MOVED else []
         if changes:
             self.notes.guessed(
-                f"posture: keyframe {key!r} does not stand with flat soles and the CoM over them; the nearest one that "
-                f"does moves {' and '.join(changes)}"
+                f"posture: keyframe {key!r} has no flat soles with the CoM above them. The nearest such posture "
+                f"moves {' and '.join(changes)}"
             )
 
     def _mirrors(self, posed: PosedRobot, ahead: Array) -> None:
@@ -486,12 +488,12 @@ class _RobotYamlBuilder:
         rows = [(a, b, sign) for a, (b, sign) in pairs.items() if a <= b]
         if not rows:
             return
-        self.notes.found(f"{sum(a != b for a, b, _ in rows)} pairs of joints that mirror each other")
-        self.lines += ["## Joints that mirror each other", "", "| joint | its mirror | sign |", "| --- | --- | --- |"]
+        self.notes.found(f"{sum(a != b for a, b, _ in rows)} pairs of mirrored joints")
+        self.lines += ["## Mirrored joints", "", "| joint | its mirror | sign |", "| --- | --- | --- |"]
         self.lines += [f"| {a} | {'itself' if a == b else b} | {'+' if sign > 0 else '-'} |" for a, b, sign in rows]
         unmirrored = [name for name in list(posed.model.names)[2:] if name not in pairs]
         if unmirrored:
-            self.lines += ["", f"Without a mirror: {some(unmirrored, 12)}."]
+            self.lines += ["", f"Joints without a mirrored joint: {some(unmirrored, 12)}."]
         self.lines.append("")
 
 
@@ -531,8 +533,13 @@ def _list_moments(moments: Any) -> str:
 def _gains_table(robot: Robot) -> list[str]:
     """Return the table of gains of a robot."""
     joint_gains = gains(robot)
-    lines = ["## Gains", "", "From the effective inertia of each joint, for drives that answer every millisecond.", ""]
-    lines.append("| joint | inertia, kg.m^2 | kp, N.m/rad | kd, N.m.s/rad | kd at most |")
+    lines = [
+        "## Gains",
+        "",
+        "These gains follow from the effective inertia of each joint, for drives with a cycle of 1 ms.",
+        "",
+    ]
+    lines.append("| joint | inertia, kg.m^2 | kp, N.m/rad | kd, N.m.s/rad | maximum kd |")
     lines.append("| --- | --- | --- | --- | --- |")
     for i, joint in enumerate(robot.joint_names):
         values = " | ".join(f"{joint_gains[key][i]:.3g}" for key in ("inertia", "kp", "kd", "kd_most"))

@@ -137,7 +137,9 @@ def find_legs(figure: PosedRobot, notes: Notes) -> tuple[list[Leg], Array]:
     if len(ends) > 2:
         feet = _best_pair(figure, list(ends))
         others = [model.names[foot] for foot in ends if foot not in feet]
-        notes.doubts(f"chains that end at {some(others)} reach the ground, too; feet are the two longest mirrored ones")
+        notes.doubts(
+            f"chains that end at {some(others)} also reach the ground. The two longest mirrored chains are used as legs"
+        )
     else:
         feet = tuple(ends)
     if len(feet) < 2:
@@ -148,21 +150,21 @@ def find_legs(figure: PosedRobot, notes: Notes) -> tuple[list[Leg], Array]:
     across = places[0] - places[1]
     across[2] = 0.0
     if np.linalg.norm(across) < NARROW * figure.height:
-        notes.doubts("both feet are in one plane, as those of a planar robot: which is left is told by names alone")
+        notes.doubts("both feet are in one plane, as in a planar robot. Left and right are taken from their names")
         across = np.array([0.0, 1.0, 0.0])
     across /= max(float(np.linalg.norm(across)), 1e-9)
     left_first = _left_first([_names_of(figure, foot) for foot in feet], across, notes)
     if not left_first:
         feet, across = feet[::-1], -across
     if abs(across[0]) > abs(across[1]):
-        notes.doubts("the robot looks along y where all joints are at 0: feet are named by their links")
+        notes.doubts("the robot faces along y with all joints at 0. Left and right are taken from link names")
     # Rounding to an axis avoids a rotation by feet that are not exactly side by side.
     across = np.round(across / np.abs(across).max()) if np.abs(across).max() > 0.95 else across
     ahead = np.cross(across, [0.0, 0.0, 1.0])
     ends_at = [len(figure.chain(foot)) + len(ends[foot]) for foot in feet]
     if len(figure.chain(feet[0])) != len(figure.chain(feet[1])) and ends_at[0] == ends_at[1]:
         names = [model.names[foot] for foot in feet]
-        notes.doubts(f"the soles move with joints that are no mirrors of each other: {some(names)}; look at the shapes")
+        notes.doubts(f"the soles are on joints that do not mirror each other: {some(names)}. Check the shapes")
     sides = zip(("left", "right"), feet, strict=True)
     legs = [Leg(side, figure.chain(foot), tuple(ends[foot])) for side, foot in sides]
     return legs, np.asarray(ahead / np.linalg.norm(ahead))
@@ -195,7 +197,7 @@ def _left_first(names: list[list[str]], across: Array, notes: Notes) -> bool:
         return sides[0] == "left"
     if "right" in sides and sides[0] != sides[1]:
         return sides[1] == "right"
-    notes.guessed("left is the foot at positive y: no names of links or joints say so")
+    notes.guessed("the left foot is the one at positive y, because no link or joint name says left or right")
     return bool(across[1] > 0.0)
 
 

@@ -37,9 +37,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
     try:
         import mujoco
     except ImportError as error:
-        raise ConfigError(
-            f"{file}: MJCF is read by MuJoCo's own compiler: {install('bipedsim[mujoco]')} ({error})"
-        ) from error
+        raise ConfigError(f"{file}: MJCF needs MuJoCo's compiler: {install('bipedsim[mujoco]')} ({error})") from error
     refused = (ValueError, RuntimeError, mujoco.FatalError)
     try:
         return mujoco.MjSpec.from_file(str(file)).compile()
@@ -51,7 +49,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
         _leave_out_missing(spec, file, notes)
         return spec.compile()
     except refused as error:
-        raise ConfigError(f"{file}: MuJoCo does not read it: {error}") from error
+        raise ConfigError(f"{file}: MuJoCo cannot read this file: {error}") from error
 
 
 def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
@@ -62,8 +60,8 @@ def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
     if dangling:
         names = sorted({name for pair in dangling for name in (pair.geomname1, pair.geomname2)} - geoms)
         notes.doubts(
-            f"{len(dangling)} contact pairs name shapes that the file has not: {some(names)}; import the scene that "
-            "includes the file, else these pairs and their friction are left out"
+            f"{len(dangling)} contact pairs name missing shapes: {some(names)}. These pairs and their friction are "
+            "left out. To keep them, import the scene that includes the file"
         )
     dangling += [pair for pair in spec.excludes if not {pair.bodyname1, pair.bodyname2} <= bodies]
     for pair in dangling:
@@ -79,7 +77,7 @@ def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
             spec.delete(geom)
         for mesh in [mesh for mesh in spec.meshes if (mesh.name or Path(mesh.file).stem) in missing_meshes]:
             spec.delete(mesh)
-        notes.doubts(f"{len(missing_meshes)} meshes are not there; without them are {some(users)}")
+        notes.doubts(f"{len(missing_meshes)} meshes do not exist, so {some(users)} lack them")
     for kind, folder in ((spec.textures, spec.texturedir), (spec.hfields, spec.meshdir), (spec.skins, spec.meshdir)):
         for asset in [asset for asset in kind if missing(asset, folder)]:
             for geom in [geom for geom in spec.geoms if geom.hfieldname == asset.name and asset.name]:
@@ -153,7 +151,7 @@ class _MjcfImport:
         self._left_out()
         if self.out.sole_friction and not self.floors and not self.paired:
             self.notes.guessed(
-                "friction of feet: that of their own shapes, as the file has no floor; with one MuJoCo takes the "
+                "friction of feet: from their own shapes, because the file has no floor. With a floor, MuJoCo uses the "
                 "larger of both values"
             )
         return self.out
@@ -240,8 +238,8 @@ class _MjcfImport:
         self._joint(f"{name}_fixed", "fixed", name, root, _rotated(attitude))
         self.out.base = name
         self.notes.found(
-            f"the root body {root!r} is turned by {np.degrees(tilt):.3g} degrees as the robot stands; "
-            f"link {name!r}, which is upright, is the base"
+            f"the root body {root!r} is rotated by {np.degrees(tilt):.3g} degrees in the standing posture; "
+            f"the upright link {name!r} is the base"
         )
 
     def _name(self, kind: str, index: int) -> str:
@@ -255,13 +253,13 @@ class _MjcfImport:
         for body in range(1, m.nbody):
             roots.setdefault(int(m.body_rootid[body]), []).append(body)
         if not roots:
-            raise ConfigError(f"{file}: it has no bodies")
+            raise ConfigError(f"{file}: the model has no bodies")
         joints = {root: int(sum(m.body_jntnum[b] for b in bodies)) for root, bodies in roots.items()}
         chosen = max(roots, key=lambda root: joints[root])
         others = [self._name("body", root) for root in roots if root != chosen]
         if others:
             self.notes.dropped(
-                f"bodies beside the robot: {some(others)}; free objects are objects of a scenario (docs/objects.md)"
+                f"other bodies than the robot: {some(others)}. Define free objects in a scenario (docs/objects.md)"
             )
         return roots[chosen]
 
@@ -310,13 +308,13 @@ class _MjcfImport:
         elif kinds.count(slide) >= 2:
             self.base_joints = set(joints)
             names = [self._name("joint", j) for j in joints]
-            self.notes.found(f"joints {some(names)} of the base stand for a floating one, which it is here")
+            self.notes.found(f"joints {some(names)} of the base are replaced by a floating base")
         elif joints:
             names = [self._name("joint", j) for j in joints]
-            self.notes.dropped(f"joints {some(names)} between world and robot; its base floats here")
+            self.notes.dropped(f"joints {some(names)} between world and robot are replaced by a floating base")
             self.base_joints = set(joints)
         else:
-            self.notes.guessed("root: free_flyer; the file holds the base in the world, and a biped walks")
+            self.notes.guessed("root: free_flyer; the file fixes the base to the world")
 
     def _steps(self, joints: list[int]) -> list[tuple[int, str, Array, str]]:
         """Return joint, kind, axis and name of the URDF joints that replace those of one body."""
@@ -328,7 +326,9 @@ class _MjcfImport:
                 for label, axis in zip("xyz", np.eye(3), strict=True):
                     steps.append((joint, "ball", axis, f"{name}_{label}"))
                     self.out.passive.append(f"{name}_{label}")
-                self.notes.guessed(f"ball joint {name!r}: three hinges about x, y and z, which lock at 90 degrees of y")
+                self.notes.guessed(
+                    f"ball joint {name!r}: three hinges about x, y and z, which are singular at 90 degrees about y"
+                )
             elif kind == int(types.mjJNT_SLIDE):
                 steps.append((joint, "prismatic", axis, name))
             elif kind == int(types.mjJNT_HINGE):
@@ -459,7 +459,7 @@ class _MjcfImport:
             if int(m.actuator_dyntype[i]) != int(self.mj.mjtDyn.mjDYN_NONE)
         ]
         if slow:
-            self.notes.dropped(f"dynamics of actuators {some(slow)}: their forces follow commands at once")
+            self.notes.dropped(f"dynamics of actuators {some(slow)}: their forces follow commands without delay")
         robot_joints = [j for body in self.bodies for j in self._joints(body) if j not in self.base_joints]
         passive, welded = [], []
         for joint in robot_joints:
@@ -470,7 +470,9 @@ class _MjcfImport:
             stiffness = float(np.asarray(m.jnt_stiffness[joint]).flat[0])
             if not self.actuators or joint in self.actuators:
                 if stiffness > 0.0:
-                    self.notes.dropped(f"spring of joint {name!r}, {stiffness:.4g} N.m/rad, beside its drive")
+                    self.notes.dropped(
+                        f"spring of joint {name!r}, {stiffness:.4g} N.m/rad, in addition to its actuator"
+                    )
             elif stiffness > 0.0:
                 reference = float(m.qpos_spring[m.jnt_qposadr[joint]])
                 self.out.locked[name] = reference if abs(reference) < ENDLESS else 0.0
@@ -479,9 +481,11 @@ class _MjcfImport:
                 self.out.passive.append(name)
                 passive.append(name)
         if welded:
-            self.notes.dropped(f"springs of {some(welded)}: these joints have no drive and are welded at rest")
+            self.notes.dropped(
+                f"springs of {some(welded)}: these joints have no actuator and are welded at their rest position"
+            )
         if passive and not self._in_loops():
-            self.notes.doubts(f"nothing drives {some(passive)}: they are passive and swing freely")
+            self.notes.doubts(f"{some(passive)} have no actuator: they are passive joints")
 
     def _note_other_actuators(self) -> None:
         """Note actuators that drive no hinge or slide joint."""
@@ -491,9 +495,9 @@ class _MjcfImport:
             joint = self._driven_joint(i)
             if joint < 0:
                 tendon = int(self.m.actuator_trntype[i]) == int(transmission.mjTRN_TENDON)
-                place = "on tendons" if tendon else "on anything else than joints"
+                place = "on tendons" if tendon else "not on joints"
             elif joint not in self.actuators:
-                place = f"of ball joint {self._name('joint', joint)!r}, whose hinges swing freely"
+                place = f"of ball joint {self._name('joint', joint)!r}, whose hinges are passive"
             else:
                 continue
             others.setdefault(place, []).append(self._name("actuator", i))
@@ -516,7 +520,7 @@ class _MjcfImport:
         if element.get("type") == "prismatic" and limit.get("lower") is None:
             limit.set("lower", f"{-FAR:g}")
             limit.set("upper", f"{FAR:g}")
-            self.notes.guessed(f"limits of {name!r}, which slides without end: {FAR:g} m to either side")
+            self.notes.guessed(f"limits of the unlimited joint {name!r}: {FAR:g} m in both directions")
 
     def _is_servo(self, actuator: int) -> bool:
         """Return whether an actuator is a position drive."""
@@ -564,11 +568,11 @@ class _MjcfImport:
                 self.notes.dropped(f"coupling {name!r} of joints: {follower} is welded at {m.eq_data[i, 0]:.4g} rad")
                 continue
             if kind not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
-                self.notes.dropped(f"equality {name!r}: neither connect, weld nor joint")
+                self.notes.dropped(f"equality {name!r}: unsupported type; connect, weld and joint are supported")
                 continue
             ends = self._ends(i, kind == int(kinds.mjEQ_WELD))
             if ends is None:
-                self.notes.dropped(f"equality {name!r}: it holds something beside the robot")
+                self.notes.dropped(f"equality {name!r}: it constrains a body outside the robot")
                 continue
             entry: dict[str, Any] = {"type": "weld" if kind == int(kinds.mjEQ_WELD) else "connect"}
             for k, (body, pose) in enumerate(ends, start=1):
@@ -622,13 +626,13 @@ class _MjcfImport:
         if m.opt.disableflags & int(self.mj.mjtDisableBit.mjDSBL_GRAVITY):
             x = y = z = 0.0
         if x or y or z > 0.0:
-            self.notes.dropped(f"gravity of [{x:g}, {y:g}, {z:g}] m/s^2: it points down here")
+            self.notes.dropped(f"gravity of [{x:g}, {y:g}, {z:g}] m/s^2: gravity points down instead")
         self.out.gravity = float(np.hypot(np.hypot(x, y), z))
         if m.opt.density or m.opt.viscosity:
             self.notes.dropped("density and viscosity of the medium")
         compensated = [self._name("body", body) for body in self.bodies if m.body_gravcomp[body]]
         if compensated:
-            self.notes.dropped(f"gravcomp of {some(compensated)}: all bodies have their weight")
+            self.notes.dropped(f"gravcomp of {some(compensated)}: not compensated, all bodies have their full weight")
 
     def _left_out(self) -> None:
         m = self.m
@@ -641,9 +645,7 @@ class _MjcfImport:
             if any(values[int(m.jnt_dofadr[j])] for values in (m.dof_armature, m.dof_damping, m.dof_frictionloss))
         ]
         if affected:
-            self.notes.dropped(
-                f"armature, damping and friction of the base's joints {some(affected)}: it floats freely"
-            )
+            self.notes.dropped(f"armature, damping and friction of the base's joints {some(affected)}: the base floats")
         nonlinear = [
             self._name("joint", j)
             for body in self.bodies
@@ -651,11 +653,13 @@ class _MjcfImport:
             if np.any(getattr(m, "dof_dampingpoly", np.zeros((m.nv, 1)))[int(m.jnt_dofadr[j])])
         ]
         if nonlinear:
-            self.notes.dropped(f"damping of higher order of joints {some(nonlinear)}: the linear part acts")
+            self.notes.dropped(
+                f"damping of higher order of joints {some(nonlinear)}: only the linear part is simulated"
+            )
         if m.ntendon:
             self.notes.dropped(f"{m.ntendon} tendons: {some([self._name('tendon', i) for i in range(m.ntendon)])}")
         if m.nflex or m.nskin:
-            self.notes.dropped("what is soft: flexes and skins")
+            self.notes.dropped("soft bodies: flexes and skins")
 
 
 def _name_of_model(m: Any) -> str:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 FOUND, GUESSED, DROPPED, MENDED, DIFFERS, DOUBTS = "found", "guessed", "dropped", "mended", "differs", "doubts"
 TITLES = {
-    FOUND: "Found in the description",
-    GUESSED: "Guessed, and why",
-    DROPPED: "Dropped: not simulated",
-    MENDED: "Mended",
-    DIFFERS: "Where the two descriptions differ",
-    DOUBTS: "Doubts and problems",
+    FOUND: "In the description",
+    GUESSED: "Inferred defaults",
+    DROPPED: "Dropped (not simulated)",
+    MENDED: "Fixed",
+    DIFFERS: "Differences between the two descriptions",
+    DOUBTS: "Warnings and errors",
 }
 
 

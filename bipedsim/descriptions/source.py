@@ -72,12 +72,12 @@ def _in_package(folder: Path, notes: Notes) -> Path:
         joints = len(re.findall(r"<joint[ >]", head))
         ranked.append((not NOT_ROBOTS.search(name), kind == 1, joints, -len(path.name), path))
     if not ranked:
-        raise ConfigError(f"{folder}: no .urdf, .urdf.xacro or MJCF .xml file in it; name the file")
+        raise ConfigError(f"{folder}: no .urdf, .urdf.xacro or MJCF .xml file in this folder. Name the file")
     ranked.sort(reverse=True)
     chosen = ranked[0][-1]
     remaining = [str(row[-1].relative_to(folder)) for row in ranked[1:]]
     if remaining:
-        notes.guessed(f"file: {chosen.relative_to(folder)}, that with most joints; others there: {some(remaining)}")
+        notes.guessed(f"file: {chosen.relative_to(folder)}, with the most joints; others there: {some(remaining)}")
     return chosen
 
 
@@ -87,7 +87,7 @@ def _expanded(file: Path) -> ElementTree.Element:
     if program is None:
         raise ConfigError(
             f"{file}: needs the program xacro, which is not installed: pip install xacro, or apt install "
-            "ros-$ROS_DISTRO-xacro; or give the URDF that somebody else has made of it"
+            "ros-$ROS_DISTRO-xacro; or import a URDF generated from it elsewhere"
         )
     with tempfile.TemporaryDirectory(prefix="bipedsim_xacro_") as prefix:
         _index_packages(file.resolve(), Path(prefix))
@@ -126,7 +126,7 @@ def _read_urdf(root: ElementTree.Element, source: Path, folder: Path, made: bool
                 values[joint.get("name", "")] = float(dynamics.get(key) or 0.0)
     extra = sorted({e.tag for e in root if isinstance(e.tag, str)} - KNOWN)
     if extra:
-        notes.dropped(f"elements of the URDF that are not known: {some([f'<{tag}>' for tag in extra])}")
+        notes.dropped(f"unknown elements of the URDF: {some([f'<{tag}>' for tag in extra])}")
     if description.made:
         description.path = folder / f"{name}.urdf"
         for mesh in root.iter("mesh"):
@@ -147,7 +147,7 @@ def _weld_followers(description: Description) -> None:
         joint.remove(mimic)
     if followers:
         names = [joint.get("name", "") for joint in followers]
-        description.notes.dropped(f"<mimic> of {some(names)}: couplings are not simulated; these joints are welded")
+        description.notes.dropped(f"<mimic> of {some(names)}: couplings are not simulated, so these joints are welded")
 
 
 def _take_base(description: Description) -> None:
@@ -164,7 +164,7 @@ def _take_base(description: Description) -> None:
                 root.remove(roots[0])
                 description.made = True
                 description.notes.found(
-                    f"joint {joint.get('name')!r} lets the robot float; it is the root of robot.yaml"
+                    f"joint {joint.get('name')!r} is the floating base; it becomes the root of robot.yaml"
                 )
                 return
 

@@ -133,16 +133,20 @@ def standing_posture(
         if (q_standing := search_near(q)) is not None:
             tilt = float(np.arccos(min(1.0, pin.Quaternion(q_standing[3:7]).toRotationMatrix()[2, 2])))
             trunk = "upright" if tilt < LEVEL else f"tilted by {np.degrees(tilt):.2g} degrees"
-            notes.guessed(f"posture: knees bent until hip and ankle are {share:.1%} of the leg apart, trunk {trunk}")
+            notes.guessed(
+                f"posture: knees bent until the hip-ankle distance is {share:.1%} of the leg length, trunk {trunk}"
+            )
             return q_standing
     middle = _middle(posed.q, model)
     for share in (0.0, 1.0) if flat else (0.0, *AMID):
         q = posed.q + share * (middle - posed.q)
         if (q_standing := search_near(_closed(model, loops, q, idle) if loops else q)) is not None:
-            where = {0.0: "where the description has them", 1.0: "amid their limits"}.get(
-                share, f"{share:.0%} of the way from where the description has them to the middle of their limits"
+            where = {0.0: "as in the description", 1.0: "in the middle of their limits"}.get(
+                share, f"{share:.0%} of the way from the description to the middle of their limits"
             )
-            notes.guessed(f"posture: the joints {where}, as near as loops and soles let them be; no knees were bent")
+            notes.guessed(
+                f"posture: the joints {where}, as close as closed chains and soles allow; the knees were not bent"
+            )
             return q_standing
     return None if flat else place_base(model, soles, _closed(model, loops, posed.q, idle) if loops else posed.q)
 

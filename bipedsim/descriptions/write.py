@@ -14,17 +14,17 @@ from bipedsim.descriptions.notes import DIFFERS, DOUBTS, DROPPED, FOUND, GUESSED
 from bipedsim.model import Robot
 
 _COMMENTS = {
-    "inertia": "no rigid body can have those of the description: the nearest possible ones",
+    "inertia": "nearest possible values, because those of the description are impossible for a rigid body",
     "locked": "welded: see report.md",
-    "feet": "see report.md for where the soles come from",
-    "armature": "reflected rotor inertia; report.md says which are estimates",
+    "feet": "report.md states the source of the soles",
+    "armature": "reflected rotor inertia; report.md lists the estimates",
     "joint_damping": "estimates",
-    "hardware": "of the preset `realistic`; report.md says which are estimates",
-    "effort_limit": "estimates: the description has none",
-    "velocity_limit": "estimates: the description has none",
-    "position_limit": "estimates: the description has none",
-    "posture": "standing: soles flat, CoM over them",
-    "controllers": "by similarity from robots on which zmp walks",
+    "hardware": "for the preset `realistic`; report.md lists the estimates",
+    "effort_limit": "estimates, missing in the description",
+    "velocity_limit": "estimates, missing in the description",
+    "position_limit": "estimates, missing in the description",
+    "posture": "standing posture: flat soles, CoM above them",
+    "controllers": "scaled from robots on which zmp walks",
 }
 
 
@@ -57,7 +57,7 @@ def yaml_text(config: Mapping[str, Any], description: Description | None) -> str
         description: The imported description, for the first line.
     """
     lines = (
-        [f"# Written by `bipedsim import {description.source}`; docs/robots.md says what the keys mean."]
+        [f"# Written by `bipedsim import {description.source}`; docs/robots.md explains the keys."]
         if description
         else []
     )
@@ -93,7 +93,7 @@ def figures_text(robot: Robot) -> str:
     """Return a sentence with mass, joints, feet and height of a robot."""
     text = f"{robot.mass:.2f} kg, {robot.nu} driven joints, {len(robot.soles)} feet"
     if robot.soles and robot.free_flyer and np.isfinite(robot.com_height):
-        text += f"; the CoM stands {robot.com_height:.3f} m above the soles"
+        text += f"; CoM height {robot.com_height:.3f} m"
     return f"{text}."
 
 
@@ -105,7 +105,7 @@ def short_text(notes: Notes, robot: Robot | None) -> str:
         if texts:
             lines += [f"{TITLES[kind]}:", *(f"- {text}" for text in texts)]
     if notes.said[FOUND]:
-        lines.append(f"{len(notes.said[FOUND])} found, in addition to tables: see report.md")
+        lines.append(f"report.md lists {len(notes.said[FOUND])} more properties from the description, and tables")
     return "\n".join(lines).strip() + "\n"
 
 

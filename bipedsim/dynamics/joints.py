@@ -110,7 +110,7 @@ def _read(model: pin.Model, j: int) -> tuple[int, tuple[float, float, float]]:
         return TURNS if name[0] == "R" else SLIDES, (x, y, z)
     raise ConfigError(
         f"joint {model.names[j]!r} is a {model.joints[j].shortname()}; free-flyers, revolute and prismatic joints "
-        "can be simulated: make it of these"
+        "are supported. Compose the joint of these"
     )
 
 

@@ -101,7 +101,7 @@ class Dynamics:
         self._model = robot.model
         soles = robot.soles
         if not soles:
-            raise ConfigError(f"{robot.source}: the robot has no feet; give at least one under `feet`")
+            raise ConfigError(f"{robot.source}: the robot has no feet. Define at least one under `feet`")
         for sole in soles:
             if sole.joint_id == 0:
                 raise ConfigError(

@@ -103,7 +103,7 @@ def _friction(static: float | None, dynamic: float | None, where: str) -> tuple[
             raise ConfigError(f"{where}: {key} = {value} must be in [0, {FRICTION_MAX:g}]")
     if static is None:
         if dynamic is not None:
-            raise ConfigError(f"{where}: friction_dynamic = {dynamic} without friction_static; give both")
+            raise ConfigError(f"{where}: friction_dynamic = {dynamic} without friction_static. Set both")
         return None, None
     if dynamic is None:
         dynamic = static

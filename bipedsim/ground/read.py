@@ -73,7 +73,7 @@ class FlatConfig(_GroundPart):
 class SlopeConfig(_GroundPart):
     """``slope``: a plane through the origin."""
 
-    angle_deg: float = param(5.0, "how steep it rises", unit="deg", low=-89.0, high=89.0)
+    angle_deg: float = param(5.0, "slope angle", unit="deg", low=-89.0, high=89.0)
     direction_deg: float = param(0.0, "heading that is uphill, 0 for world x", unit="deg")
 
     def patches(self) -> tuple[Patch, ...]:
@@ -92,22 +92,22 @@ class StairsConfig(_GroundPart):
     run: float = param(0.3, "depth of a step", unit="m")
     steps: int = param(4, "number of treads", low=1, high=1000)
     width: float = param(2.0, "width of the treads, centred on y = 0", unit="m")
-    start: float = param(0.5, "where the first riser stands", unit="m")
-    landing: float = param(0.0, "how much deeper the last tread is", unit="m", low=0.0)
+    start: float = param(0.5, "x of the first riser", unit="m")
+    landing: float = param(0.0, "additional depth of the last tread", unit="m", low=0.0)
 
 
 @dataclass(frozen=True)
 class TilesConfig(_GroundPart):
     """``tiles``: a floor and tiles at random heights above it."""
 
-    height: float = param(0.02, "the highest that a tile may be above the floor", unit="m")
+    height: float = param(0.02, "largest height of a tile above the floor", unit="m")
     size: float = param(0.5, "edge of a tile", unit="m")
     columns: int = param(10, "number of tiles along world x", low=1, high=1000)
     rows: int = param(4, "number of tiles along world y, centred on y = 0", low=1, high=1000)
-    start: float = param(0.5, "where the first column begins", unit="m")
-    seed: int = param(0, "the same one gives the same tiles", low=0, high=2**31 - 1)
+    start: float = param(0.5, "x of the start of the first column", unit="m")
+    seed: int = param(0, "seed of the random heights", low=0, high=2**31 - 1)
     tilt_deg: float = param(
-        0.0, "the most that a tile leans, towards a heading of its own", unit="deg", low=0.0, high=44.0
+        0.0, "largest tilt of a tile; each tile has a random heading", unit="deg", low=0.0, high=44.0
     )
 
     def patches(self) -> tuple[Patch, ...]:
@@ -121,7 +121,7 @@ class GroundConfig:
     """Ground file. Where its parts overlap in one plane, the later key is used; ``patches`` is the last one."""
 
     flat: FlatConfig | None = param(None, "a horizontal plane")
-    slope: SlopeConfig | None = param(None, "a plane that rises")
+    slope: SlopeConfig | None = param(None, "an inclined plane")
     stairs: StairsConfig | None = param(None, "a floor and stairs")
     tiles: TilesConfig | None = param(None, "a floor and tiles of random heights")
     patches: tuple[PatchConfig, ...] | None = param(None, "pieces of planes")
@@ -134,7 +134,7 @@ class GroundConfig:
             yield "patches = [] must be a list of patches, at least one"
         parts = [field.name for field in dataclasses.fields(self) if field.name != "force_plates"]
         if all(getattr(self, name) is None for name in parts):
-            yield f"no ground in it; give one of {', '.join(parts)}"
+            yield f"the file defines no ground. Add one of {', '.join(parts)}"
 
 
 def read_ground(path: Path) -> Ground:

@@ -105,7 +105,7 @@ class BipedEnv(Env[Numbers, Numbers]):
     ) -> None:
         together([ConfigError(f) for f in _argument_errors(action_scale, start_noise, command, command_range)])
         if render_mode is not None:
-            raise ConfigError(f"render_mode = {render_mode!r}: there is none; record a run and look at that")
+            raise ConfigError(f"render_mode = {render_mode!r}: rendering is not supported. Record a run and view it")
         self.render_mode = None
         self.robot = load_robot(robot)
         if posture:

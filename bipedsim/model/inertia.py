@@ -25,10 +25,10 @@ def inertia_problem(mass: float, inertia: Array) -> str:
     if moments[0] >= -slack and moments[0] + moments[1] >= moments[2] - slack:
         return ""
     return (
-        f"inertia is not that of a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
-        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two. Mend it in the URDF, "
-        "or in robot.yaml let it be mended (`inertia_check: mend`), give another (`inertia`), or make one body of it "
-        "and the one that carries it (`locked`)"
+        f"inertia is impossible for a rigid body: principal moments {moments[0]:.4g}, {moments[1]:.4g}, "
+        f"{moments[2]:.4g} kg.m^2; each must be positive and at most the sum of the other two. Fix it in the URDF. "
+        "Or, in robot.yaml, replace it by the nearest possible one (`inertia_check: mend`), define another one "
+        "(`inertia`), or weld the link to its parent (`locked`)"
     )
 
 

@@ -66,7 +66,7 @@ class RobotReader:
         return sole, self._ankle(model, sole, foot.ankle_frame)
 
     def _covers(self, key: str) -> Callable[[str], bool]:
-        """Return a function that tells whether a joint needs no limit in the URDF: it is in robot.yaml or undriven."""
+        """Return a function: whether a joint needs no limit in the URDF, since it is in robot.yaml or undriven."""
         values, locked, passive = getattr(self.config, key), self.config.locked, self.config.passive
 
         def covers(joint: str) -> bool:
@@ -208,8 +208,8 @@ class RobotReader:
         vertices = checked_polygon(foot.vertices, f"{self.source}: {where}.vertices")
         if foot.radius > 0.0 and len(vertices) > 1:
             raise ConfigError(
-                f"{self.source}: {where}.radius = {foot.radius} m with {len(vertices)} vertices: only a ball around "
-                "one vertex touches in one point whatever its tilt; leave one vertex, or leave out the radius"
+                f"{self.source}: {where}.radius = {foot.radius} m with {len(vertices)} vertices: a radius needs "
+                "exactly one vertex (a ball foot). Keep one vertex, or omit the radius"
             )
         return Sole(
             name=name,
@@ -228,7 +228,7 @@ class RobotReader:
         if sole.load_cell:
             if name:
                 raise ConfigError(
-                    f"{self.source}: feet.{sole.name}: a load cell measures in the sole frame; leave out ankle_frame"
+                    f"{self.source}: feet.{sole.name}: a load cell measures in the sole frame. Omit ankle_frame"
                 )
             return sole.placement_joint_sole
         if not name:
@@ -295,7 +295,7 @@ class RobotReader:
         if not converged:
             raise ConfigError(
                 f"{self.source}: posture: {open_loops(equations, loops, closed_q)} by the passive joints "
-                f"({', '.join(self.passive) or 'none'}) from there; give the angles that close them, or mend the frames"
+                f"({', '.join(self.passive) or 'none'}) from there. Set angles that close them, or fix the frames"
             )
         lower, upper = model.lowerPositionLimit, model.upperPositionLimit
         for joint in self.passive:
@@ -303,7 +303,7 @@ class RobotReader:
             if not lower[i] - ROUNDED <= closed_q[i] <= upper[i] + ROUNDED:
                 raise ConfigError(
                     f"{self.source}: posture: loops put {joint} at {closed_q[i]:g} rad, outside its limits "
-                    f"[{lower[i]:g}, {upper[i]:g}]; give angles that keep it within"
+                    f"[{lower[i]:g}, {upper[i]:g}]. Set angles that keep it within"
                 )
         return closed_q
 
@@ -335,7 +335,7 @@ class RobotReader:
         placed = place_base(model, soles, q)
         if pin.centerOfMass(model, model.createData(), placed)[2] < 0.0:
             raise ConfigError(
-                f"{self.source}: feet: the robot hangs below its soles; z of a sole points up into the foot"
+                f"{self.source}: feet: the robot is below its soles. The z axis of a sole must point up into the foot"
             )
         if not joints or max(s.n_vertices for s in soles) < 3:
             return placed
@@ -448,8 +448,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
     """
     if str(name_or_path).lower().endswith(DESCRIPTIONS):
         raise ConfigError(
-            f"robot = {str(name_or_path)!r}: a description says neither which bodies are feet nor how it stands; "
-            f"`bipedsim import {shlex.quote(str(name_or_path))}` writes a folder with a robot.yaml that does"
+            f"robot = {str(name_or_path)!r}: a robot description lacks feet and standing posture. "
+            f"`bipedsim import {shlex.quote(str(name_or_path))}` writes a folder with a robot.yaml that has both"
         )
     source = robot_file(name_or_path)
     reader = RobotReader(source)

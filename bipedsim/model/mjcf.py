@@ -48,7 +48,7 @@ def read_equality(path: Path, model: pin.Model, find: FindFrame) -> tuple[list[L
         name = element.get("name") or f"{element.tag}{i}"
         where = f"{path}: <{element.tag} name={name!r}>"
         if element.tag not in (CONNECT, WELD):
-            left_out.append(f"{where} is left out: loops are connect or weld")
+            left_out.append(f"{where} is left out, because a loop must be connect or weld")
         elif element.get("active", "true") != "true":
             left_out.append(f"{where} is not active, and left out")
         else:
@@ -67,7 +67,7 @@ def _constraints(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
 
 def _loop(element: ElementTree.Element, name: str, where: str, data: pin.Data, find: FindFrame) -> Loop:
     if element.get("site1") or element.get("site2"):
-        raise ConfigError(f"{where} is between sites, which a URDF has not: give body1, body2 and anchor")
+        raise ConfigError(f"{where} is between sites, which a URDF lacks. Use body1, body2 and anchor")
     if not element.get("body1"):
         raise ConfigError(f"{where} has no body1")
     first, second = _body(element.get("body1", ""), where, find), _body(element.get("body2", WORLD), where, find)

@@ -21,19 +21,22 @@ class ActuatorParams:
 
     clip_effort: bool = param(False, "clip commands to the effort limits; the ideal drive trusts its caller to do so")
     corner_speed: float = param(
-        0.0, "share of the velocity limit from which the torque that can drive a joint on falls", low=0.0, high=10.0
+        0.0, "fraction of the velocity limit above which the available driving torque decreases", low=0.0, high=10.0
     )
     no_load_speed: float = param(
-        0.0, "share of the velocity limit at which no such torque is left; 0 for no limit", low=0.0, high=20.0
+        0.0, "fraction of the velocity limit at which the driving torque is 0; 0 for no limit", low=0.0, high=20.0
     )
     coulomb_friction: float | Mapping[str, float] = param(
         0.0, "dry friction of the joints, one number or per joint", unit="N.m", low=0.0
     )
     presliding: float = param(
-        5e-4, "how far a joint at rest gives way before dry friction slips", unit="rad", low=1e-6, high=0.1
+        5e-4, "deflection of a joint at rest before dry friction slips", unit="rad", low=1e-6, high=0.1
     )
     viscous_friction: float | Mapping[str, float] = param(
-        0.0, "viscous friction beside joint_damping of robot.yaml, one number or per joint", unit="N.m.s/rad", low=0.0
+        0.0,
+        "viscous friction in addition to joint_damping of robot.yaml, one number or per joint",
+        unit="N.m.s/rad",
+        low=0.0,
     )
     command_delay: float = param(
         0.0, "time from a command to its torque, rounded to whole physics steps", unit="s", low=0.0, high=1.0
@@ -47,7 +50,7 @@ class NoiseParams:
     Noise is white and Gaussian. A bias is drawn uniformly from its symmetric range at reset and stays constant.
     """
 
-    encoder_resolution: float = param(0.0, "joint positions are whole multiples of it", unit="rad", low=0.0, high=1.0)
+    encoder_resolution: float = param(0.0, "resolution of joint positions", unit="rad", low=0.0, high=1.0)
     velocity_noise: float = param(0.0, "standard deviation of joint velocities", unit="rad/s", low=0.0, high=100.0)
     gyro_noise: float = param(0.0, "standard deviation of angular velocities", unit="rad/s", low=0.0, high=10.0)
     gyro_bias: float = param(0.0, "largest bias of angular velocities", unit="rad/s", low=0.0, high=10.0)
@@ -74,7 +77,7 @@ class PlantParams:
 
     mass_scale: float = param(1.0, "factor on the mass and inertia of every link", low=0.1, high=10.0)
     com_shift: Vector = param(
-        (0.0, 0.0, 0.0), "[x, y, z] by which the robot's CoM is off, along the axes of its trunk", unit="m"
+        (0.0, 0.0, 0.0), "[x, y, z] offset of the robot's CoM, along the axes of its trunk", unit="m"
     )
 
 
@@ -82,19 +85,21 @@ class PlantParams:
 class StopParams:
     """Behaviour of a joint at its position limit."""
 
-    joint_stops: bool = param(True, "whether joints stop at their position limits, or turn on beyond them")
-    stop_restitution: float = param(0.0, "Newton's e of an impact at a stop", low=0.0, high=1.0)
+    joint_stops: bool = param(True, "whether joints stop at their position limits")
+    stop_restitution: float = param(
+        0.0, "Newton's coefficient of restitution of an impact at a joint limit", low=0.0, high=1.0
+    )
 
 
 @dataclass(frozen=True)
 class BodyParams:
     """Contact of bodies other than soles with the ground."""
 
-    body_contact: bool = param(True, "whether all bodies with a shape touch the ground, or the soles alone")
+    body_contact: bool = param(True, "whether all bodies with a shape make contact with the ground, or only the soles")
     body_friction: float = param(
-        0.5, "Coulomb friction of these bodies, where the ground has none of its own", low=0.0, high=10.0
+        0.5, "Coulomb friction of these bodies, where the ground defines none", low=0.0, high=10.0
     )
-    body_restitution: float = param(0.0, "Newton's e of their impacts", low=0.0, high=1.0)
+    body_restitution: float = param(0.0, "Newton's coefficient of restitution of their impacts", low=0.0, high=1.0)
 
 
 @dataclass(frozen=True)

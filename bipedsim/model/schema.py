@@ -40,7 +40,7 @@ class PlacementConfig:
 class FootConfig:
     """Entry of ``feet``."""
 
-    frame: str = param("", "URDF link or frame that the sole is placed in", required=True)
+    frame: str = param("", "URDF link or frame in which the sole is placed", required=True)
     vertices: Polygon = param((), "sole polygon, a list of [x, y] in the sole frame", unit="m", required=True)
     radius: float = param(
         0.0, "of a ball around the vertex of a point foot, which rolls; 0 for none", unit="m", low=0.0, high=10.0
@@ -54,7 +54,7 @@ class FootConfig:
     load_cell: bool = param(False, "the sensor is in the sole, below all mass of the foot, and not at its joint")
     passes_ground: float = param(
         0.0,
-        "of straight legs: once lifted, the foot meets no ground until it comes down this far in front of the others",
+        "for straight legs: a lifted foot ignores the ground until it descends this far in front of the others",
         unit="m",
         low=0.0,
         high=10.0,
@@ -78,8 +78,12 @@ class LoopConfig:
     )
     frame1: str = param("", "URDF link or frame of the one body; forces are along its axes", required=True)
     frame2: str = param("", "the same of the other body", required=True)
-    placement1: PlacementConfig = param(PlacementConfig(), "what is held in frame1: {xyz: [m], rpy: [rad]}")
-    placement2: PlacementConfig = param(PlacementConfig(), "what is held in frame2: {xyz: [m], rpy: [rad]}")
+    placement1: PlacementConfig = param(
+        PlacementConfig(), "placement of the constraint in frame1: {xyz: [m], rpy: [rad]}"
+    )
+    placement2: PlacementConfig = param(
+        PlacementConfig(), "placement of the constraint in frame2: {xyz: [m], rpy: [rad]}"
+    )
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class ShapeConfig:
     radius: float = param(0.0, "of sphere, capsule or cylinder", unit="m", low=0.0, high=100.0)
     length: float = param(0.0, "of a cylinder, or a capsule without its caps; along z", unit="m", low=0.0, high=100.0)
     size: Vector = param((0.0, 0.0, 0.0), "edges of a box", unit="m")
-    placement: PlacementConfig = param(PlacementConfig(), "its middle in the link: {xyz: [m], rpy: [rad]}")
+    placement: PlacementConfig = param(PlacementConfig(), "its centre in the link: {xyz: [m], rpy: [rad]}")
 
     def problems(self) -> Iterator[str]:
         """Yield inconsistencies between the keys."""
@@ -129,24 +133,26 @@ class RobotConfig:
     name: str = param("", "name of the robot", required=True)
     description: str = param("", "one line about the robot")
     urdf: str = param(
-        "", f"URDF file beside robot.yaml, or package:{PACKAGE}/<path below its robots folder>", required=True
+        "", f"URDF file next to robot.yaml, or package:{PACKAGE}/<path below its robots folder>", required=True
     )
-    root: str = param("free_flyer", "how the root link hangs in the world", choices=("free_flyer", "fixed"))
+    root: str = param("free_flyer", "joint between the world and the root link", choices=("free_flyer", "fixed"))
     joints: list[str] | None = param(
         None, "actuated joints in the order of commands; default every joint not locked or passive"
     )
-    passive: list[str] = param([], "movable joints without a drive, a list; joints of no command, limit or sensor")
+    passive: list[str] = param([], "list of movable joints without drive, command, limit or sensor")
     locked: Mapping[str, float] = param(
-        {}, "joint to angle [rad] that is welded; `others` is the angle of joints named nowhere else"
+        {}, "welded joint to its angle [rad]; `others` is the angle of all joints without an entry"
     )
     loops: Mapping[str, LoopConfig] = param({}, "loop name to the two frames that close a chain")
-    loops_from: str = param("", "MJCF file beside robot.yaml whose equality (connect, weld) closes chains, too")
+    loops_from: str = param(
+        "", "MJCF file next to robot.yaml; its equality constraints (connect, weld) also close chains"
+    )
     feet: Mapping[str, FootConfig] = param({}, "foot name to its sole")
     bodies: Mapping[str, list[ShapeConfig]] = param(
-        {}, "link to its shapes, which touch ground and objects, instead of those of the URDF; `[]` for none"
+        {}, "link to its collision shapes, instead of those of the URDF; `[]` for none"
     )
     self_collision: list[list[str]] = param(
-        [], "pairs of links, [[link, link], ...], that touch each other: spheres, capsules and cylinders of theirs"
+        [], "pairs of links, [[link, link], ...], with contact between their spheres, capsules and cylinders"
     )
     imu: ImuConfig = param(ImuConfig(), "{frame: URDF frame of the IMU}; default the root link")
     effort_limit: PerJoint | None = param(None, "per joint, instead of the URDF's", unit="N.m")
@@ -159,18 +165,23 @@ class RobotConfig:
         None, "viscous friction per joint, instead of the URDF's", unit="N.m.s/rad", low=0.0
     )
     drive_stiffness: PerJoint | None = param(
-        None, "by which the drive of a joint keeps a position; default: from the inertia", unit="N.m/rad", low=0.0
+        None,
+        "stiffness of the position loop in the drive of a joint; default: from the inertia",
+        unit="N.m/rad",
+        low=0.0,
     )
-    drive_damping: PerJoint | None = param(None, "the same of its damping", unit="N.m.s/rad", low=0.0)
+    drive_damping: PerJoint | None = param(None, "damping of this position loop", unit="N.m.s/rad", low=0.0)
     inertia: Mapping[str, InertiaConfig] = param({}, "link to its inertia, instead of the URDF's: {ixx: ..., iyy: ...}")
     inertia_check: str = param(
         STRICT,
-        "strict: a body that no rigid body can be is refused; mend: links take the nearest inertia that one can have",
+        "strict: refuse inertias that are impossible for a rigid body; mend: replace them by the nearest possible one",
         choices=(STRICT, MEND),
     )
-    gravity: float = param(9.81, "where the robot lives; 1 in normalised units", unit="m/s^2", low=0.0, high=1000.0)
+    gravity: float = param(
+        9.81, "gravity of the world of the robot; 1 in normalised units", unit="m/s^2", low=0.0, high=1000.0
+    )
     posture: PerJoint | None = param(
-        None, "standing posture per joint, knees bent; 0 where nothing is given", unit="rad"
+        None, "standing posture per joint, with bent knees; joints without an entry are at 0", unit="rad"
     )
     postures: Mapping[str, Mapping[str, float]] = param(
         {}, "other postures by name: joint to its angle; a run may start in one", unit="rad"

@@ -175,8 +175,8 @@ def read_shapes(
     together(faults)
     if open_meshes:
         text = (
-            f"{urdf_path}: meshes of <collision> are open, or their triangles are turned one against the other: "
-            f"{some(list(dict.fromkeys(open_meshes)), NAMED)}; their hulls are taken all the same"
+            f"{urdf_path}: collision meshes are open, or their triangles have inconsistent orientation: "
+            f"{some(list(dict.fromkeys(open_meshes)), NAMED)}. Their convex hulls are used"
         )
         _warn(warnings, "", ShapeFault.OPEN, text)
     return Shapes(tuple(shapes), tuple(warnings))
@@ -240,7 +240,7 @@ def _read_shape(
         if path is None:
             warn(
                 ShapeFault.NO_FILE,
-                f"{where}: no file {name!r}: the link touches nothing; give it a shape under `bodies`",
+                f"{where}: no file {name!r}: the link makes no contact. Define a shape under `bodies`",
             )
             return None
         scale = _vector(element.get("scale", "1 1 1"), where, "scale")
@@ -250,7 +250,7 @@ def _read_shape(
         if problem:
             warn(problem[0], f"{where}: {path.name}: {problem[1]}")
         return None if points is None else ("hull", points, 0.0, 0.0)
-    warn(ShapeFault.UNKNOWN, f"{where}: <{element.tag}> is no shape that is known; the link touches nothing with it")
+    warn(ShapeFault.UNKNOWN, f"{where}: <{element.tag}> is an unknown shape and makes no contact")
     return None
 
 
@@ -320,11 +320,11 @@ def _hull(path: Path, scale: tuple[float, ...], changed: int, whole: bool) -> tu
     try:
         corners = mesh_triangles(path) * scale
     except (OSError, ValueError, ImportError) as error:
-        problem = ShapeFault.UNREADABLE, f"cannot be read ({error}); the link touches nothing with it"
+        problem = ShapeFault.UNREADABLE, f"cannot be read ({error}); it makes no contact"
         return None, problem, True
     vertices = corners.reshape(-1, 3)
     if len(vertices) < 4 or not np.isfinite(vertices).all():
-        message = f"has {len(vertices)} vertices, or some that are not finite; the link touches nothing with it"
+        message = f"has {len(vertices)} vertices, or non-finite ones; it makes no contact"
         return None, (ShapeFault.NO_HULL, message), True
     # Single precision and contiguous rows allow half a million vertices in a tenth of a second.
     projections = _DIRECTIONS.astype(np.float32) @ vertices.T.astype(np.float32)

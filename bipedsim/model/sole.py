@@ -46,7 +46,7 @@ def checked_polygon(vertices: Any, where: str) -> Array:
         raise ConfigError(f"{where} = {vertices!r} must be finite")
     n = len(points)
     if n > MOST_VERTICES:
-        raise ConfigError(f"{where}: {n} vertices are more than {MOST_VERTICES}; leave some out, a disc needs no more")
+        raise ConfigError(f"{where}: {n} vertices are more than {MOST_VERTICES}; remove some; a disc needs no more")
     if n == 1:
         return points
     edges = np.roll(points, -1, axis=0) - points
@@ -54,7 +54,7 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     shortest = int(np.argmin(lengths))
     if lengths[shortest] < SHORTEST_EDGE:
         raise ConfigError(
-            f"{where}: vertices {shortest} and {(shortest + 1) % n} are {lengths[shortest]:.3g} m apart; drop one"
+            f"{where}: vertices {shortest} and {(shortest + 1) % n} are {lengths[shortest]:.3g} m apart. Remove one"
         )
     if n == 2:
         return points
@@ -70,16 +70,15 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     if len(straight):
         corner = (int(straight[0]) + 1) % n
         raise ConfigError(
-            f"{where}: vertex {corner} lies on the line through its neighbours; drop it (degenerate polygon)"
+            f"{where}: vertex {corner} is on the line through its neighbours (degenerate polygon). Remove it"
         )
     if (sines < 0.0).any():
         corner = (int(np.flatnonzero(sines < 0.0)[0]) + 1) % n
         raise ConfigError(
-            f"{where}: not convex at vertex {corner} {points[corner].tolist()}; "
-            "give the convex hull, in order around it"
+            f"{where}: not convex at vertex {corner} {points[corner].tolist()}; use the convex hull, in order around it"
         )
     if turning > 3.0 * np.pi:
-        raise ConfigError(f"{where}: the polygon intersects itself; give the vertices in order around it")
+        raise ConfigError(f"{where}: the polygon intersects itself. List the vertices in order around it")
     return points
 
 

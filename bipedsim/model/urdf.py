@@ -68,7 +68,7 @@ def check_numbers(root: ElementTree.Element, path: Path) -> None:
                     message = f"{where}: <{element.tag}> {key} = {text!r} must be three finite numbers"
                 elif element.tag == "axis" and owner.get("type") in MOVES and np.linalg.norm(values) < SHORTEST_AXIS:
                     message = (
-                        f"{where}: <axis> xyz = {text!r} has no direction, so that nothing moves; give a unit vector"
+                        f"{where}: <axis> xyz = {text!r} has no direction, so the joint cannot move. Use a unit vector"
                     )
                 else:
                     continue
@@ -83,7 +83,7 @@ def _float(element: ElementTree.Element, key: str, where: str) -> float:
     try:
         value = float(text)
     except ValueError as error:
-        raise ConfigError(f"{where}: <{element.tag}> {key} = {text!r} is no number") from error
+        raise ConfigError(f"{where}: <{element.tag}> {key} = {text!r} is not a number") from error
     if not np.isfinite(value):
         raise ConfigError(f"{where}: <{element.tag}> {key} = {text!r} is not finite")
     return value
@@ -122,7 +122,7 @@ def _check_inertial(link: ElementTree.Element, path: Path, mend: bool) -> list[s
     if problem and mend:
         for key, value in inertia_values(nearest_inertia(inertia)).items():
             element.set(key, repr(value))
-        return [f"{where}: {problem.partition(';')[0]}; mended to the nearest possible one"]
+        return [f"{where}: {problem.partition(';')[0]}; replaced by the nearest possible one"]
     return [f"{where}: {problem}"] if problem else []
 
 

@@ -37,7 +37,7 @@ def kept(arrays: Iterable[NDArray[Any]], *others: Kept) -> Kept:
     """
     arrays = list(arrays)
     if not all(array.flags.c_contiguous for array in arrays):
-        raise ValueError("what is kept has to lie in memory in one piece")
+        raise ValueError("cached arrays must be contiguous in memory")
     sources = [(array.ctypes.data, array.nbytes) for array in arrays]
     sources += [(int(source), int(size)) for other in others for source, _, size in other.where]
     copies = np.zeros(sum(size for _, size in sources), dtype=np.uint8)

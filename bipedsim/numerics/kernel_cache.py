@@ -261,7 +261,7 @@ def share_missing(caches: Sequence[KernelCache]) -> float:
 def _warn_not_stored(folder: Path, reason: str) -> None:
     """Warn on stderr, once per folder and process, that compiled kernels cannot be stored."""
     print(
-        f"compiled kernels cannot be kept in {folder} ({reason}): they are compiled at every start; make room "
+        f"compiled kernels cannot be stored in {folder} ({reason}): they are compiled at every start; make room "
         "there, or name another folder by NUMBA_CACHE_DIR",
         file=sys.stderr,
         flush=True,

@@ -151,7 +151,7 @@ def check_names(objects: Sequence[ObjectConfig]) -> Iterator[str]:
             yield f"objects: the name {config.name!r} is given twice"
         seen.add(config.name)
     if len(objects) > MOST:
-        yield f"objects: {len(objects)} are more than {MOST}, the most there are"
+        yield f"objects: {len(objects)} are more than the maximum, {MOST}"
 
 
 def parse_objects(texts: Sequence[str]) -> tuple[ObjectConfig, ...]:

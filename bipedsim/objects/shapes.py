@@ -85,7 +85,7 @@ def hull(points: Array, where: str) -> Shape:
         raise ConfigError(f"{where}: its {len(points)} points have no convex hull with a volume") from error
     if len(qhull.vertices) > MOST_CORNERS:
         raise ConfigError(
-            f"{where}: its convex hull has {len(qhull.vertices)} corners, more than {MOST_CORNERS}; take a simpler mesh"
+            f"{where}: its convex hull has {len(qhull.vertices)} corners, more than {MOST_CORNERS}. Use a simpler mesh"
         )
     index = {int(old): new for new, old in enumerate(qhull.vertices)}
     groups: list[tuple[Array, set[int]]] = []

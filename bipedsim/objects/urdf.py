@@ -48,14 +48,14 @@ def read_body(path: Path) -> BodyProperties:
         raise ConfigError(f"{path}: an object has no joints that move, this one has {moving}; make them fixed")
     inertia = model.inertias[1]
     if not inertia.mass > 0.0:
-        raise ConfigError(f"{path}: the body has no mass; give it an <inertial>")
+        raise ConfigError(f"{path}: the body has no mass. Add an <inertial>")
     if not np.linalg.eigvalsh(inertia.inertia).min() > 0.0:
         raise ConfigError(f"{path}: the inertia {inertia.inertia.tolist()} is not positive; give all of its moments")
     collision = read_shapes(model, xml, path)
     together([ConfigError(str(warning)) for warning in collision.warnings])
     shapes = tuple(part for shape in collision.shapes for part in parts_of(shape))
     if not shapes:
-        raise ConfigError(f"{path}: the body has no <collision>, so that it would fall through everything")
+        raise ConfigError(f"{path}: the body has no <collision>, so it would make no contact")
     return BodyProperties(float(inertia.mass), np.array(inertia.inertia), np.array(inertia.lever), shapes)
 
 

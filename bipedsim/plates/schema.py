@@ -78,7 +78,7 @@ class PlateModel:
     )
     drift: PerChannel | None = param(
         None,
-        "fastest drift, one or one for each channel; each reset draws another; default none",
+        "largest drift rate, one or one for each channel; redrawn at each reset; default none",
         unit="N/s, N.m/s",
         low=0.0,
     )
@@ -112,7 +112,7 @@ class PlateModel:
                 yield f"{key} has {len(rows)} rows of {widths} numbers; it must have six rows of six"
                 return
             if np.linalg.matrix_rank(np.array(rows)) < 6:
-                yield f"{key} is singular: no wrench can be told from it"
+                yield f"{key} is singular: the wrench cannot be computed from it"
         sizes = {"natural_frequency": 6, "damping": 6, "range": self.count, "noise": self.count, "drift": self.count}
         if self.type == 1:
             sizes |= {"range": 6, "noise": 6, "drift": 6}
@@ -134,7 +134,7 @@ class ModelFile(PlateModel):
     """Model file."""
 
     description: str = param("", "one line", required=True)
-    source: str = param("", "where its figures are from", required=True)
+    source: str = param("", "source of its data", required=True)
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def check_plates(plates: Sequence[PlateConfig]) -> Iterator[str]:
             yield f"force_plates: the name {plate.name!r} is given twice"
         seen.add(plate.name)
     if len(plates) > MOST:
-        yield f"force_plates: {len(plates)} are more than {MOST}, the most there are"
+        yield f"force_plates: {len(plates)} are more than the maximum, {MOST}"
     try:
         complete = [plate.complete() for plate in plates]
     except (ConfigError, UnknownNameError):
@@ -242,7 +242,7 @@ def check_plates(plates: Sequence[PlateConfig]) -> Iterator[str]:
     for i, second in enumerate(geometries):
         for first in geometries[:i]:
             if _overlap(second, first):
-                yield f"force_plates: {first.name!r} and {second.name!r} lie over each other; a force has one plate"
+                yield f"force_plates: {first.name!r} and {second.name!r} overlap. Move one of them"
 
 
 def _overlap(first: PlateGeometry, second: PlateGeometry) -> bool:

@@ -514,7 +514,7 @@ def load_npz(path: Path) -> Recording:
         # np.load does not close a file of unknown format, so the file is opened here.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             if "header" not in data and not set(COLUMNS) & set(data.files):
-                raise RecordingError(f"{path}: no run of bipedsim: it holds {', '.join(data.files) or 'nothing'}")
+                raise RecordingError(f"{path}: not a run of bipedsim: it contains {', '.join(data.files) or 'nothing'}")
             text = str(data["header"])
             header = json.loads(text)
             # Older runs have no checksum.
@@ -530,8 +530,8 @@ def load_npz(path: Path) -> Recording:
         raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error
     except Exception as error:
         raise DamagedError(
-            f"{path}: not a run of bipedsim, or damaged beyond reading ({type(error).__name__}: {error}); "
-            "if there is a whole copy of it, read that"
+            f"{path}: not a run of bipedsim, or damaged and unreadable ({type(error).__name__}: {error}); "
+            "if you have an intact copy, read that"
         ) from error
     if lost:
         note = (

@@ -51,13 +51,11 @@ class Fault:
     part: str = param(JOINTS, "what fails", choices=tuple(POSSIBLE))
     does: str = param(LOST, "what it does", choices=(LOST, LATE, STUCK, NAN, OFFSET, SCALED))
     at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
-    duration: float = param(1e9, "how long it lasts", unit="s", low=0.0, high=1e9)
-    joint: str = param("", "of joints and drives: only this one")
-    foot: str = param("", "of ankles: only this foot")
-    amount: float | None = param(
-        None, "late: seconds; offset: radians; scaled: what is left, 0 for nothing", low=-1e6, high=1e6
-    )
-    share: float = param(1.0, "how likely each message, or tick, is hit", low=0.0, high=1.0)
+    duration: float = param(1e9, "duration", unit="s", low=0.0, high=1e9)
+    joint: str = param("", "for joints and drives: only this joint")
+    foot: str = param("", "for ankles: only this foot")
+    amount: float | None = param(None, "late: seconds; offset: radians; scaled: remaining fraction", low=-1e6, high=1e6)
+    share: float = param(1.0, "probability of the fault per message or tick", low=0.0, high=1.0)
 
     def problems(self) -> Iterator[str]:
         """Yield a message for each inconsistency between the keys."""

@@ -32,17 +32,19 @@ class Push:
     """Describe a force on a body for a limited time: an entry of ``pushes`` in a scenario file."""
 
     at: float = param(0.0, "when it begins", unit="s", low=0.0, high=1e9)
-    duration: float = param(0.1, "how long it lasts", unit="s", low=1e-6, high=1e9)
+    duration: float = param(0.1, "duration", unit="s", low=1e-6, high=1e9)
     force: Vector | None = param(None, "[x, y, z]", unit="N", low=-LARGEST_PUSH, high=LARGEST_PUSH)
     force_over_weight: Vector | None = param(
-        None, "[x, y, z] as a share of the weight of what is pushed, instead of the force"
+        None, "[x, y, z] as a fraction of the weight of the pushed body, instead of the force"
     )
     impulse_over_mass: Vector | None = param(
-        None, "[x, y, z] force times duration over the mass of what is pushed, instead of the force", unit="m/s"
+        None,
+        "[x, y, z] change of velocity: force times duration over the mass of the pushed body, instead of the force",
+        unit="m/s",
     )
-    body: str = param("", "frame at whose origin it acts, or an object; default the root link")
+    body: str = param("", "frame at whose origin the force acts, or an object; default: the root link")
     frame: str = param(
-        WORLD, "axes of the force; heading: x ahead of the robot as it stands when the push begins", choices=FRAMES
+        WORLD, "axes of the force; heading: x points ahead of the robot at the start of the push", choices=FRAMES
     )
 
     def problems(self) -> Iterator[str]:
@@ -73,7 +75,7 @@ class Push:
             return self
         x, y, z = force.tolist()
         if not abs(force).max() <= LARGEST_PUSH:
-            raise ConfigError(f"push at {self.at:g} s: {[x, y, z]} N is beyond {LARGEST_PUSH:g} N, the most there is")
+            raise ConfigError(f"push at {self.at:g} s: {[x, y, z]} N is beyond {LARGEST_PUSH:g} N, the maximum")
         return replace(self, force=(x, y, z), force_over_weight=None, impulse_over_mass=None)
 
     def world_wrench(self, robot: Robot, q: Array) -> Array:

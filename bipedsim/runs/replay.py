@@ -56,9 +56,9 @@ def watch(sim: Simulator, log: Callable[[str], None] | None, path: Path | None =
                 save_step(file, sim, begun)
                 kept.append(file)
             command = shlex.join(["bipedsim", "replay", str(kept[0])])
-            where = f"; `{command}` takes the first such step again under every contact model"
+            where = f"; `{command}` repeats the first such step under every contact model"
         except OSError as error:
-            where = f"; the step could not be kept in {path or tempfile.gettempdir()} ({error.strerror})"
+            where = f"; the step could not be saved in {path or tempfile.gettempdir()} ({error.strerror})"
         log(f"contact model {sim.config.contact}: {message}{where}")
 
     return sim.watch(report)
@@ -195,7 +195,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
             kept = {name: file[name] for name in file.files}
         about = json.loads(str(kept["about"]))
         if not np.array_equal(kept["about_crc"], checksum(str(kept["about"]))):
-            raise ValueError("what it says of the run was changed")
+            raise ValueError("its description of the run was changed")
         name_of_robot, of_model, params_of_model, h = (
             about[name] for name in ("robot", "contact_model", "contact_params", "physics_dt")
         )
@@ -205,7 +205,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         begun["held"] = kept.get("held", np.zeros(0, dtype=np.int64))
         patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
     except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordingError(f"{path}: no step that a monitor has kept ({error})") from error
+        raise RecordingError(f"{path}: not a step that a monitor saved ({error})") from error
     robot = load_robot(name_of_robot)
     compare_robot(robot, about)
     plant = perturbed(robot, hardware)
@@ -214,7 +214,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
     wrong = [name for name, n in sizes.items() if begun[name].shape != (n,) or not np.isfinite(begun[name]).all()]
     if wrong:
         raise ConfigError(
-            f"{path}: {', '.join(wrong)} do not fit {robot.name}: it has other joints now than when the step was kept, "
+            f"{path}: {', '.join(wrong)} do not fit {robot.name}: the robot has changed since the step was saved, "
             "or the file is damaged"
         )
     plant = dataclasses.replace(plant, joint_damping=begun["damping"])

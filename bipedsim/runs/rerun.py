@@ -159,7 +159,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         sim, rows, total, commands, pushes = _begin(recording, changes, notes)
         actions = [(entry["t"], entry["action"]) for entry in recording.run.get("gantry_actions", ())]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        message = "what the recording says of its run is damaged, or of another version of bipedsim"
+        message = "the description of the run is damaged, or from another version of bipedsim"
         raise RecordingError(f"{message} ({type(error).__name__}: {error})") from error
     # The drives of a real robot differ from the simulator's, so its measured torques are used and no setpoints.
     setpoints = np.full((len(recording), 1), np.nan)
@@ -185,7 +185,7 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
     recorded = recording.rows(rows[: len(simulated)])
     injected = recording.run.get("faults", ())
     if injected:
-        notes.append(f"sensors are not compared, some failed on purpose: {'; '.join(injected)}")
+        notes.append(f"sensors are not compared, because of injected faults: {'; '.join(injected)}")
     names = [name for name in COLUMNS if name not in (*_NOT_COMPARED, *(_MEASURED if injected else ()))]
     names += [f"{_OBJECT}{name}" for name in recorded.objects]
     compared = tuple(name for name in names if _was_recorded(recorded, name))
@@ -238,10 +238,10 @@ def _begin(
         force_plates=parse_plates(() if changes.ground else run.get("force_plates", ())),
     )
     if changes.ground and run.get("force_plates"):
-        notes.append("taken again without the force plates of the run: they lie in the ground that it had")
+        notes.append("the force plates of the run are left out, because they belong to its ground")
     q, v = np.array(run["q"]), np.array(run["v"])
     if len(q) != len(sim.q):
-        raise RecordingError(f"{robot.name} has other joints now than when the run was recorded")
+        raise RecordingError(f"{robot.name} has different joints than in the recording")
     sim.reset(q, v, seed=run["seed"])
     for _ in range(run["draw"]):
         sim.reset(q, v)
@@ -254,15 +254,15 @@ def _begin(
         missing = f"the command of t = {(n + 1) * sim.control_dt:.6f} s was not recorded"
         notes.append(f"{missing}: {n} of {total} ticks are repeated")
     if n == 0:
-        raise RecordingError("the recording holds no commands from its begin on; it was made by an older bipedsim?")
+        raise RecordingError("the recording lacks commands from its start; an older bipedsim may have made it")
     current = {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()}
     mismatches = [
         f"{name} {was} (here {current.get(name)})" for name, was in run["versions"].items() if current.get(name) != was
     ]
     if mismatches:
-        notes.append(f"recorded with {', '.join(mismatches)}: bits may differ")
+        notes.append(f"the run was recorded with {', '.join(mismatches)}: bits may differ")
     elif run.get("code", own_content()[OWN]) != own_content()[OWN]:
-        notes.append("the code of bipedsim has changed since the recording: bits may differ")
+        notes.append("the code of bipedsim has changed since the recording, so results may differ in the last bits")
     pushes = [{name: push[name] for name in ("t", "wrench", "body", "duration", "after")} for push in run["pushes"]]
     return sim, stepped[:n], total, commands, pushes
 
@@ -280,7 +280,7 @@ def _begin_robot(
     measured = np.hstack([efforts, recording.joint_position[:, order]])
     sound: Flags = np.asarray(np.isfinite(measured).all(axis=1))
     if not sound.any():
-        raise RecordingError("the recording holds neither commands nor measured torques of all joints")
+        raise RecordingError("the recording contains neither commands nor measured torques of all joints")
     first = int(np.argmax(sound))
     dt = float(np.median(np.diff(recording.t))) if len(recording) > 1 else 1e-3
     dt = round(dt, 6)

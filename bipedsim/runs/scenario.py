@@ -22,23 +22,26 @@ from bipedsim.runs.velocities import Velocity
 class Scenario:
     """Describe a run except for robot and contact model; the fields are the keys of a file (docs/scenarios.md)."""
 
-    name: str = param("", "its name; default that of its file")
+    name: str = param("", "name; default: that of the file")
     description: str = param("", "one line")
     controller: str = like(
-        RunConfig, "controller", "posture", "controller that it is made for, used where none is asked for"
+        RunConfig,
+        "controller",
+        "posture",
+        "controller for which the scenario is made; used unless the run names another",
     )
     controller_params: Mapping[str, Any] = like(
-        RunConfig, "controller_params", doc="parameters of that controller; another one is told those that it knows"
+        RunConfig, "controller_params", doc="parameters of that controller; another controller gets those that it has"
     )
-    duration: float = like(RunConfig, "duration", 10.0, "how long a headless run takes where nothing else is asked for")
+    duration: float = like(RunConfig, "duration", 10.0, "default duration of a run without ROS")
     ground: str = like(RunConfig, "ground", "flat")
     hardware: str | Mapping[str, Any] = like(RunConfig, "hardware", IDEAL)
     drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
     pushes: tuple[Push, ...] = param((), "list of pushes")
-    faults: tuple[Fault, ...] = param((), "list of what fails on purpose (docs/faults.md)")
-    gantry: str | Mapping[str, Any] = like(RunConfig, "gantry", "", "what holds the robot at first")
-    velocity: tuple[Velocity, ...] = param((), "list of velocity commands, each of which holds until the next one")
-    objects: tuple[ObjectConfig, ...] = param((), "list of free rigid bodies beside the robot (docs/objects.md)")
+    faults: tuple[Fault, ...] = param((), "list of injected faults (docs/faults.md)")
+    gantry: str | Mapping[str, Any] = like(RunConfig, "gantry", "", "gantry that holds the robot at the start")
+    velocity: tuple[Velocity, ...] = param((), "list of velocity commands; each holds until the next one")
+    objects: tuple[ObjectConfig, ...] = param((), "list of free rigid bodies (docs/objects.md)")
     force_plates: tuple[PlateConfig, ...] = param((), "list of force plates in the ground (docs/force_plates.md)")
 
     def problems(self) -> Iterator[str]:

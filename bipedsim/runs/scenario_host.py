@@ -43,5 +43,5 @@ def no_velocity(scenario: str, controller: str) -> str:
     able = [name for name, cls in CONTROLLERS.items() if hasattr(cls, "set_velocity")]
     return (
         f"scenario {scenario!r} commands a velocity, but controller {controller!r} has no set_velocity; "
-        f"take {', '.join(able) or 'one'} that has it, or another scenario"
+        f"use {', '.join(able) or 'one'} that has it, or another scenario"
     )

@@ -19,7 +19,7 @@ def numbers(name: str, values: Any) -> Array:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{name} = {shown(values)} is no array of numbers") from error
+        raise ConfigError(f"{name} = {shown(values)} is not an array of numbers") from error
 
 
 def checked_vector(name: str, values: Any, size: int, robot: str) -> Array:

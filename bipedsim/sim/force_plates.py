@@ -195,7 +195,7 @@ def _not_flush(configs: Sequence[PlateConfig], ground: Ground) -> list[str]:
             far = "no ground is" if not np.isfinite(depth[worst]) else f"the ground is {abs(depth[worst]):.3g} m"
             side = "" if not np.isfinite(depth[worst]) else " above it" if depth[worst] > 0.0 else " below it"
             faults.append(
-                f"force_plates: {config.name!r} is not flush with the ground: at {at} {far}{side or ' there'}; move it "
-                "by `position`, or turn it by `rpy`"
+                f"force_plates: {config.name!r} is not flush with the ground: at {at} {far}{side or ' there'}. Move it "
+                "with `position`, or rotate it with `rpy`"
             )
     return faults

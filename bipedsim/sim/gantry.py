@@ -46,10 +46,12 @@ class GantryConfig:
 
     clearance: float = param(0.1, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
     lower_at: float | None = param(
-        None, "when rope begins to be paid out, until the feet carry", unit="s", low=0.0, high=1e9
+        None, "start of the lowering; it ends when the feet bear the weight", unit="s", low=0.0, high=1e9
     )
-    release_at: float | None = param(None, "when it lets go, within half a second", unit="s", low=0.0, high=1e9)
-    speed: float = param(0.05, "at which rope is paid out and taken in", unit="m/s", low=1e-3, high=1.0)
+    release_at: float | None = param(
+        None, "start of the release, which takes half a second", unit="s", low=0.0, high=1e9
+    )
+    speed: float = param(0.05, "speed of the rope", unit="m/s", low=1e-3, high=1.0)
 
     def problems(self) -> Iterator[str]:
         """Yield a message for each inconsistency between the keys."""
@@ -108,7 +110,7 @@ class Gantry(Participant):
 
     def __init__(self, config: GantryConfig, robot: Robot, dt: float, substeps: int) -> None:
         if not robot.free_flyer:
-            raise ConfigError(f"gantry: the root of {robot.name} is fixed to the world already; leave it out")
+            raise ConfigError(f"gantry: the root of {robot.name} is fixed to the world already. Omit the gantry")
         self.config = config
         self._dt, self._substeps = dt, substeps
         self._model, self._data = robot.model, robot.model.createData()
@@ -148,7 +150,7 @@ class Gantry(Participant):
         if action not in GANTRY_ACTIONS:
             raise UnknownNameError("action", action, GANTRY_ACTIONS, "gantry")
         if self.doing == RELEASE and action == LOWER:
-            raise ConfigError("the gantry has let go: lift the robot first")
+            raise ConfigError("the gantry has released the robot: lift the robot first")
         if self.doing == RELEASE and action == LIFT:
             above = self._above(q)
             self._anchor[:2] = above[:2]

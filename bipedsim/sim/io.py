@@ -108,7 +108,7 @@ class Command:
             ConfigError: A stiffness has no position, or an array has another size.
         """
         if self.stiffness is not None and self.position is None:
-            raise ConfigError("a command with a stiffness needs the position that it is about: Command(position=...)")
+            raise ConfigError("a command with a stiffness needs a reference position: Command(position=...)")
         rows = np.zeros((len(SETPOINT), len(limit)))
         parts = (self.position, self.velocity, self.tau_joint, self.stiffness, self.damping, limit)
         for name, row, values in zip(SETPOINT, rows, parts, strict=True):

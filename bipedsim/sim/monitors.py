@@ -51,12 +51,12 @@ SAID = (
     "contact gives energy",
     "friction is beyond its cone",
     "contact pulls",
-    "a foot pushes from afar",
+    "a foot without contact exerts a force",
     "a foot is too deep in the ground",
     "the CoP is outside the sole",
     "a joint is beyond its limits",
-    "stops of joints give energy",
-    "a stop pulls its joint",
+    "joint limits add energy",
+    "a joint limit pulls its joint",
     "a loop is open",
 )
 BALANCED = 1e-7
@@ -455,7 +455,7 @@ class Monitors(Participant):
         for i, violation in enumerate(SAID):
             if bits >> i & 1:
                 unit = MONITORS[i].rpartition("_")[2] if i != BALANCE else "of the largest term"
-                finding = f"{m.worst[i]:.3g} {unit}, where {m.limit[i]:.3g} is allowed"
+                finding = f"{m.worst[i]:.3g} {unit}, limit {m.limit[i]:.3g}"
                 yield MONITORS[i], f"{violation} at t = {m.when[i]:.6f} s{self._where(i)}: {finding}"
 
     def _where(self, i: int) -> str:

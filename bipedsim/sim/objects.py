@@ -63,7 +63,11 @@ class Objects(Participant):
     ) -> None:
         taken = {frame.name for frame in robot.model.frames}
         faults = list(check_names(configs))
-        faults += [f"objects: the robot has a frame {one.name!r}, too" for one in configs if one.name in taken]
+        faults += [
+            f"objects: the robot also has a frame {one.name!r}. Rename the object"
+            for one in configs
+            if one.name in taken
+        ]
         together([ConfigError(fault) for fault in faults])
         self.configs = tuple(configs)
         self.names = tuple(one.name for one in configs)

@@ -63,10 +63,10 @@ class Reactions(Participant):
                 bodies = ", ".join(f"{name} {1e3 * depths[name]:.3g} mm" for name in deep)
                 soled = {sole.joint_id for sole in self._plant.soles}
                 of_feet = any(shape.joint_id in soled for shape in self._plant.shapes.shapes if shape.name in deep)
-                feet = "put the soles where these feet end (`placement`), " if of_feet else ""
+                feet = "move the soles to the lower end of these feet (`placement`), " if of_feet else ""
                 raise ConfigError(
-                    f"{self._robot.name} begins with bodies in {where}: {bodies}; begin elsewhere, {feet}give these "
-                    "links other shapes under `bodies` in robot.yaml, or take hardware whose body_contact is false"
+                    f"{self._robot.name} starts with bodies in {where}: {bodies}. Start elsewhere, {feet}define "
+                    "other shapes under `bodies` in robot.yaml, or use hardware with body_contact: false"
                 )
 
     def reset(self, sim: Simulation) -> None:

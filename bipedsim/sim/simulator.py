@@ -295,7 +295,7 @@ class Simulator:
             limits = f"[{stops.lower[worst]:.6g}, {stops.upper[worst]:.6g}]"
             raise ConfigError(
                 f"joint {self.dynamics.stopped_joints[worst]!r} is at {angle[worst]:.6g}, beyond its limits {limits}; "
-                "begin within them, or take hardware whose joint_stops are false"
+                "start within them, or use hardware with joint_stops: false"
             )
 
     def closed_at(self, q: Array) -> Array:
@@ -392,7 +392,7 @@ class Simulator:
 
     def _refuse_outcome(self, outcome: int) -> NoReturn:
         if outcome == Outcome.BAD_TORQUE:
-            self.refuse("the torque that the drives make of the command is not finite")
+            self.refuse("the torque of the actuators is not finite")
         fastest = float(self.dynamics.progress.fastest[0])
         self.refuse(f"a velocity reached {fastest:.3g}" if np.isfinite(fastest) else "a velocity is not finite")
 
@@ -429,7 +429,7 @@ class Simulator:
             ConfigError: There is no gantry, or it cannot do that now.
         """
         if self.gantry is None:
-            raise ConfigError("there is no gantry; begin with one: --gantry hang")
+            raise ConfigError("the run has no gantry. Start with one: --gantry hang")
         self.gantry.act(action, self.q)
 
     def snapshot(self) -> Snapshot:

@@ -201,7 +201,7 @@ class Steps:
         """
         for name, array, size in (("q", q, self._model.nq), ("v", v, self._model.nv)):
             if array.dtype != np.float64 or array.shape != (size,) or not array.flags.c_contiguous:
-                raise ValueError(f"{name} has to be an array of {size} numbers of type float64 in one piece")
+                raise ValueError(f"{name} must be a contiguous array of {size} float64 numbers")
         self._q, self._v = q, v
 
     def count_unresolved(self) -> None:

@@ -30,7 +30,7 @@ class VertexForces:
             )
         elif not np.allclose(sim.ground.arrays().rotation, np.eye(3)):
             # The contact model gives each force in the axes of the patch below the vertex.
-            self.lacking = "patches of its ground are tilted; they are known on level ones"
+            self.lacking = "patches of its ground are tilted, and vertex forces are available only on level patches"
 
     def read(self, soles: Array) -> tuple[Array, ...]:
         """Return for each foot the mean forces at its vertices (N, 3) over the last tick, in the sole frame [N].

@@ -9,7 +9,7 @@ from bipedsim.numerics import Array, Integers, kernel, zeros_of
 WORLD = 0
 """The body that does not move."""
 MARGIN = 1e-3
-"""Bodies within this distance [m] may be in contact whatever their speed."""
+"""Bodies within this distance [m] may be in contact at any speed."""
 
 
 class Contacts(NamedTuple):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-HINT = "drag: zoom into a stretch · Ctrl + wheel: zoom · all axes over time go together"
+HINT = "drag: zoom into a time span · Ctrl + wheel: zoom · all time axes are linked"
 RESET_ID = "reset"
 _RESET = "for (const document of Bokeh.documents) for (const plot of document.roots()) plot.reset.emit()"
 _STYLE = (
@@ -56,7 +56,7 @@ def import_bokeh() -> Any:
         import bokeh
     except ImportError as error:
         raise ConfigError(
-            f"interactive pictures need bokeh: {install('bipedsim[view]')}, or give a name that ends in .png or .pdf"
+            f"interactive figures need bokeh: {install('bipedsim[view]')}, or use a name that ends in .png or .pdf"
         ) from error
     return bokeh
 
@@ -213,7 +213,7 @@ def _refuse_others(ax: Axes) -> None:
     others = [*ax.images, *(other for other in ax.collections if not isinstance(other, known))]
     if ax.name != "rectilinear" or others:
         kind = type(others[0]).__name__ if others else f"{ax.name} axes"
-        raise RecordingError(f"this picture holds what an interactive page cannot show ({kind}): write a .png or .pdf")
+        raise RecordingError(f"an interactive page cannot show {kind}. Write a .png or .pdf")
 
 
 def _dress(plot: Any, ax: Axes) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 """Line styles of the first run, the second, and so on."""
-BARS = {"modes": "contact modes are bars, which hide each other"}
+BARS = {"modes": "contact modes are bars, which would cover each other"}
 """Panels that cannot show several runs, and the reason."""
 MOST_ROWS = 60
 """Maximum number of rows in the table below the plot."""
@@ -54,7 +54,7 @@ class NothingCommonError(RecordingError):
     """
 
     def __init__(self, notes: Sequence[str]) -> None:
-        super().__init__("; ".join(["no panel that all runs have", *notes]))
+        super().__init__("; ".join(["the runs have no panel in common", *notes]))
         self.notes = tuple(notes)
 
 
@@ -111,7 +111,7 @@ class Comparison:
 
     def __init__(self, runs: Mapping[str, Recording], panels: Sequence[str] = USUAL_PANELS) -> None:
         if not 2 <= len(runs) <= len(DASHES):
-            raise RecordingError(f"{len(runs)} runs: from 2 to {len(DASHES)} can be told apart over each other")
+            raise RecordingError(f"{len(runs)} runs: a comparison takes 2 to {len(DASHES)} runs")
         requested = panel_names(panels)
         self.notes: list[str] = []
         self._runs = self._aligned(runs, requested)
@@ -135,10 +135,12 @@ class Comparison:
             if run.robot != first.robot:
                 raise RecordingError(
                     f"{name} is a run of {first.robot or 'an unnamed robot'}, {other} one of "
-                    f"{run.robot or 'an unnamed robot'}: only runs of one robot can be compared; draw each by itself"
+                    f"{run.robot or 'an unnamed robot'}. Compare runs of one robot, or plot each run separately"
                 )
             if sorted(run.joint_names) != sorted(first.joint_names) or run.feet != first.feet:
-                raise RecordingError(f"{name} and {other} have other joints or feet, although both say {run.robot!r}")
+                raise RecordingError(
+                    f"{name} and {other} have different joints or feet, although both name {run.robot!r}"
+                )
         rates = {other: _rate(run) for other, run in runs.items()}
         if np.ptp(list(rates.values())) > 1e-3 * rates[name]:
             self.notes.append("rates differ: " + ", ".join(f"{other} {rate:.4g} Hz" for other, rate in rates.items()))
@@ -161,7 +163,7 @@ class Comparison:
             # Forces in world axes and in sole axes must not be compared.
             aligned[other] = cut if known else replace(cut, sole_poses=np.full_like(cut.sole_poses, np.nan))
         if any(run.pushes != first.pushes for run in runs.values()):
-            self.notes.append(f"pushes differ: those that are marked are of {name}")
+            self.notes.append(f"pushes differ; the marked pushes are those of {name}")
         return aligned
 
     def _note_columns(self, runs: Mapping[str, Recording], panels: Sequence[str]) -> None:
@@ -216,10 +218,10 @@ class Comparison:
                 self.notes.append(f"{panel}: {name} has no {_quoted(missing)}")
             extra = [title for title in axes if title not in each[0]]
             if extra:
-                self.notes.append(f"{panel}: without {_quoted(extra)} of {name}, which the first run has not")
+                self.notes.append(f"{panel}: without {_quoted(extra)} of {name}, which the first run lacks")
         bars = [title for title, ax in each[0].items() if not _curves(ax)]
         if bars:
-            self.notes.append(f"{panel}: without {_quoted(bars)}: no curves, so that runs cannot lie over each other")
+            self.notes.append(f"{panel}: without {_quoted(bars)}: no curves, so runs cannot share axes")
 
     def draw(self, figure: Figure | SubFigure) -> None:
         """Draw all panels of the first run, and the curves of the other runs over them."""

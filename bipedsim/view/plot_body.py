@@ -114,7 +114,7 @@ def draw_readouts(figure: SubFigure, recording: Recording, constants: bool) -> N
     """Draw the controller's telemetry, see :func:`shown_readouts`."""
     shown, left_out = shown_readouts(recording, constants)
     charts = [Chart(_with_unit(name), {name: values}, {}) for name, values in shown.items()]
-    same = f"; the same all the time: {', '.join(left_out)}" if left_out else ""
+    same = f"; constant: {', '.join(left_out)}" if left_out else ""
     draw_charts(figure, recording, f"readouts of the controller{same}", charts)
 
 
@@ -193,14 +193,14 @@ def tracking_charts(recording: Recording) -> list[Chart]:
     wanted_position = wanted_positions(recording).values
     if np.isfinite(wanted_position).any():
         error = np.abs(recording.joint_position - wanted_position)
-        charts.append(Chart("joints, farthest from wanted [rad]", {"largest error": _largest(error)}, {}))
+        charts.append(Chart("joints, largest position error [rad]", {"largest error": _largest(error)}, {}))
     torque_error = _largest(np.abs(recording.joint_effort - recording.joint_command))
     if np.nanmax(torque_error, initial=0.0) > 0.0:
-        charts.append(Chart("torques, applied off commanded [N.m]", {"largest": torque_error}, {}))
+        charts.append(Chart("torques, applied minus commanded [N.m]", {"largest": torque_error}, {}))
     distance, angle = estimate_errors(recording)
     if np.isfinite(distance).any():
-        charts.append(Chart("base, estimate off truth [mm]", {"distance": 1e3 * distance}, {}, span=0.01))
-        charts.append(Chart("base, estimate off truth [deg]", {"angle": np.rad2deg(angle)}, {}, span=0.001))
+        charts.append(Chart("base, error of the estimate [mm]", {"distance": 1e3 * distance}, {}, span=0.01))
+        charts.append(Chart("base, error of the estimate [deg]", {"angle": np.rad2deg(angle)}, {}, span=0.001))
     return charts
 
 
@@ -242,7 +242,7 @@ def draw_monitors(figure: SubFigure, recording: Recording) -> None:
     """Draw the monitored quantities over time, and below them the worst values of the physics monitors."""
     physics = physics_of(recording)
     charts, bars = monitor_charts(recording), len(_bars(physics))
-    note = "" if physics else "; what the monitors of the physics found was not recorded"
+    note = "" if physics else "; the recording lacks the results of the physics monitors"
     heights = [chart_height(len(charts))] * bool(charts) + [_bars_height(bars)] * bool(bars)
     parts = list(figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
     if charts:
@@ -279,4 +279,4 @@ def _draw_physics(ax: Axes, physics: Mapping[str, Mapping[str, Any]]) -> None:
     ticks = np.arange(0.0, _DECADES + 1.0, 4.0)
     ax.set_xticks(ticks, [f"1e{tick - _DECADES:.0f}" if tick < _DECADES else "1" for tick in ticks])
     ax.set(ylim=(len(names) - 0.5, -0.5), xlim=(0.0, max([_DECADES, *drawn]) + 0.5), xlabel="")
-    small_title(ax, "monitors of the physics: worst over allowed, logarithmic")
+    small_title(ax, "physics monitors: worst value / limit, logarithmic")

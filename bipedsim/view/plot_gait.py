@@ -45,7 +45,7 @@ def plot_gaits(gaits: Sequence[Gait], path: Path | str, title: str = "") -> None
             for stance in gait.stances:
                 ax.plot(*(1e3 * stance.cop.T), color=foot_colour(k), linewidth=0.8, alpha=0.6)
                 ax.plot(*(1e3 * stance.cop[np.isfinite(stance.cop[:, 0])][-1:].T), ".", color=foot_colour(k))
-        ax.set_title("centre of pressure from where the foot struck [mm]")
+        ax.set_title("centre of pressure relative to the touchdown [mm]")
         ax.set_xlabel("ahead [mm]")
         ax.set_ylabel("towards the other foot [mm]")
         ax.set_aspect("equal", adjustable="datalim")

@@ -131,7 +131,7 @@ def draw_positions(figure: SubFigure, recording: Recording, limits: tuple[Array,
         limits: Lower and upper limits, (nu,) each [rad]; None if unknown.
     """
     wanted = wanted_positions(recording)
-    none = "" if wanted.of(range(len(recording.joint_names))) else "; commanded by torque: no position was wanted"
+    none = "" if wanted.of(range(len(recording.joint_names))) else "; torque commands, so no desired position"
     heading(figure, f"joint positions [rad; m of sliding joints]{none}")
     _draw(figure, recording, joint_groups(recording.joint_names), recording.joint_position, wanted, limits)
 

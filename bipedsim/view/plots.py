@@ -142,7 +142,7 @@ class PanelPlot:
         self.lacking = {name: f"the recording has {reason}" for name, reason in reasons.items() if reason}
         self.panels = tuple(name for name in selected if name not in self.lacking)
         if not self.panels:
-            raise RecordingError("; ".join(self.lacking.values()) or "no panel was asked for")
+            raise RecordingError("; ".join(self.lacking.values()) or "no panel was selected")
         self._recording = recording
         self._plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
         self._heights = _heights(recording, self.panels, self._plate, self._drawn)
@@ -203,7 +203,7 @@ def _readouts(constants: bool) -> _Panel:
         if shown:
             return ""
         if not left_out:
-            return "no readouts: its controller showed none"
+            return "no readouts: the controller has none"
         return f"no readouts that change: {', '.join(left_out)}"
 
     return _Panel(
@@ -219,7 +219,7 @@ _PANELS = {
     "objects": _Panel(
         lambda _recording: 2.0,
         draw_objects,
-        lambda recording: "" if recording.objects else "no objects: there were none beside the robot",
+        lambda recording: "" if recording.objects else "no objects: the run had none",
     ),
     "joints": _Panel(
         lambda recording: height_of(recording, joint_groups(recording.joint_names), wanted_positions(recording)),
@@ -234,7 +234,7 @@ _PANELS = {
     "com": _Panel(
         lambda _recording: 2.3,
         lambda figure, recording: draw_com(figure, recording, _com_or_why(recording)),
-        lambda recording: "" if len(recording) > 1 else "one row only: no velocity of the centre of mass",
+        lambda recording: "" if len(recording) > 1 else "a single row has no velocity of the centre of mass",
     ),
     "base": _Panel(
         lambda recording: chart_height(len(base_charts(recording))),
@@ -246,19 +246,17 @@ _PANELS = {
     "tracking": _Panel(
         lambda recording: chart_height(len(tracking_charts(recording))),
         lambda figure, recording: _charts(
-            figure, recording, "tracking: what was, and what the controller wanted", tracking_charts(recording)
+            figure, recording, "tracking: measured and desired values", tracking_charts(recording)
         ),
         lambda recording: (
-            ""
-            if tracking_charts(recording)
-            else "nothing that its controller wanted: no setpoints, no estimate, no readouts of errors or margins"
+            "" if tracking_charts(recording) else "no setpoints, no estimate, no readouts of errors or margins"
         ),
     ),
     "monitors": _Panel(
         monitors_height,
         draw_monitors,
         lambda recording: (
-            "" if monitor_charts(recording) or physics_of(recording) else "nothing that monitors look at: no contacts"
+            "" if monitor_charts(recording) or physics_of(recording) else "no contacts, so the monitors have no data"
         ),
     ),
 }
@@ -364,7 +362,7 @@ def _cut_peaks(ax: Axes, t: Array, force: Array, limit: float) -> None:
     bottom = -limit if under else max(bottom, low - 0.05 * limit)
     ax.set_ylim(bottom, limit if over else min(top, high + 0.05 * limit))
     at = {peak: t[np.nanargmax((force == peak).any(axis=1))] for cut, peak in ((over, high), (under, low)) if cut}
-    note_above(ax, "\n".join(f"cut: peak {peak:.0f} N at {when:.2f} s" for peak, when in at.items()))
+    note_above(ax, "\n".join(f"clipped: peak {peak:.0f} N at {when:.2f} s" for peak, when in at.items()))
 
 
 def _draw_forces(axes: Sequence[Axes], recording: Recording, plate: ForcePlate | None) -> None:

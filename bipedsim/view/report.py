@@ -81,20 +81,22 @@ def report(
     parts = [f'<h1>{escape(title)}</h1><p class="verdict{" bad" * _bad(figures)}">{escape(_verdict(figures))}</p>']
     notes = [*summary.notes, *(figures.get("warnings") or ()), *_warnings(figures)]
     parts += [_list("Warnings", notes)] if notes else []
-    parts.append(_table("What was run", ("", ""), _settings(recording).items()))
+    parts.append(_table("Settings", ("", ""), _settings(recording).items()))
     steps = _steps(recording, left_out)
     # The drift of the feet is meaningless for a robot that steps.
     lines = summary_lines(figures, hidden=("foot_drift_m",) if steps else ())
     parts.append(f"<h2>Figures</h2><pre>{escape(chr(10).join(lines))}</pre>")
     near = [_limit_row(entry) for entry in near_limits(recording)]
-    head = ("nearest to its limit", "", "at [s]", "was", "limit", "that is")
+    head = ("closest to its limit", "", "time [s]", "value", "limit", "share")
     parts.append(_table("Limits", head, near) + _FEET if near else "")
     parts.append(_gait_table(steps) if steps else "")
     parts += _plot_sections(plots)
     parts.append(_list("Left out", left_out) if left_out else "")
-    parts.append(f"<h2>How to repeat it</h2><pre>{escape(chr(10).join(repeat_commands(recording, source)))}</pre>")
+    parts.append(
+        f"<h2>Commands that repeat the run</h2><pre>{escape(chr(10).join(repeat_commands(recording, source)))}</pre>"
+    )
     if view is not None and view.exists():
-        parts.append(f"<p>{_link(view)}, a file beside this one.</p>")
+        parts.append(f"<p>{_link(view)}, a file next to this one.</p>")
     _write(Path(path), title, parts)
     return left_out
 
@@ -140,13 +142,13 @@ def report_runs(
     settings = {name: _settings(run) for name, run in runs.items()}
     keys = dict.fromkeys(key for values in settings.values() for key in values)
     rows = [(key, *(values.get(key, "-") for values in settings.values())) for key in keys]
-    parts.append(_table("What was run", ("", *runs), rows))
+    parts.append(_table("Settings", ("", *runs), rows))
     table = difference_lines(differences(list(figures.values())), list(runs))
     parts.append(f"<h2>Figures that differ</h2><pre>{escape(chr(10).join(table))}</pre>")
     parts += _plot_sections(plots)
-    parts.append(_list("Left out, and noted", left_out) if left_out else "")
+    parts.append(_list("Omissions and notes", left_out) if left_out else "")
     lines = [line for run, source in zip(runs.values(), sources, strict=True) for line in repeat_commands(run, source)]
-    parts.append(f"<h2>How to repeat them</h2><pre>{escape(chr(10).join(lines))}</pre>")
+    parts.append(f"<h2>Commands that repeat the runs</h2><pre>{escape(chr(10).join(lines))}</pre>")
     links = [
         f"{escape(name)}: {_link(view)}" for name, view in zip(runs, views, strict=False) if view and view.exists()
     ]
@@ -156,7 +158,7 @@ def report_runs(
 
 
 def _verdict(figures: Mapping[str, Any]) -> str:
-    return str(figures.get("verdict") or "no verdict: what became of the robot was not recorded")
+    return str(figures.get("verdict") or "no outcome: the recording does not contain it")
 
 
 def _bad(figures: Mapping[str, Any]) -> bool:
@@ -164,7 +166,7 @@ def _bad(figures: Mapping[str, Any]) -> bool:
 
 
 def _link(view: Path) -> str:
-    return f'<a href="{escape(quote(view.name))}">The moving robot</a>'
+    return f'<a href="{escape(quote(view.name))}">Animated robot</a>'
 
 
 def _plot_sections(plots: Mapping[str, str]) -> list[str]:
@@ -273,9 +275,9 @@ def _settings(recording: Recording) -> dict[str, str]:
 def _warnings(figures: Mapping[str, Any]) -> list[str]:
     """Return warnings that follow from the metrics."""
     beyond = [name for name, monitor in (figures.get("physics") or {}).items() if monitor["steps_beyond"]]
-    warnings = [f"physics beyond what the contact model promises: {', '.join(beyond)}"] if beyond else []
+    warnings = [f"physics beyond the limits of the contact model: {', '.join(beyond)}"] if beyond else []
     unresolved = figures.get("unresolved_steps")
-    return warnings + ([f"{unresolved} steps that the contact model did not resolve"] if unresolved else [])
+    return warnings + ([f"{unresolved} unresolved steps of the contact model"] if unresolved else [])
 
 
 def _steps(recording: Recording, left_out: list[str]) -> list[Step]:
@@ -286,7 +288,7 @@ def _steps(recording: Recording, left_out: list[str]) -> list[Step]:
         left_out.append(f"gait table: {error}")
         return []
     if not steps:
-        left_out.append("gait table: no foot left the ground and came back")
+        left_out.append("gait table: no foot completed a step")
     return steps
 
 

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 LEAST = ((-0.05, 0.05), (-0.05, 0.05))
 """Points [m] that every view contains, because robots may be thin."""
-KEY = (
-    "grey: collision geometry, of the sole's own body beside the sole; dots: joints; +: the joint that carries the sole"
-)
+KEY = "grey: collision geometry, next to the sole that of its own body; dots: joints; +: parent joint of the sole"
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 25)[:-1]
 
 

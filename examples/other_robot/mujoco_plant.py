@@ -1,8 +1,8 @@
 """A robot that MuJoCo simulates: kinematics and masses by its own URDF reader, contact and sensors by its own laws.
 
-Nothing here computes with bipedsim's physics. robot.yaml (:func:`bipedsim.load_robot`) says what the URDF leaves
-open: which joints are driven and in which order, reflected inertia, where soles, ankle sensors and IMU are, and a
-posture that stands.
+Nothing here computes with bipedsim's physics. robot.yaml (:func:`bipedsim.load_robot`) adds the data
+that a URDF lacks. These are the order of the driven joints, reflected inertia, the placement of soles, ankle sensors
+and IMU, and a standing posture.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GROUND = "ground"
 
 @dataclass(frozen=True)
 class PlantParams:
-    """What the engine is told."""
+    """Settings of the engine."""
 
     timestep: float = param(5e-4, "MuJoCo's step; 1/rate must be a whole multiple of it", unit="s", low=1e-5, high=1e-2)
     friction: float = param(0.0, "Coulomb friction of the ground; 0 takes the soles' of robot.yaml", low=0.0, high=10.0)
@@ -100,7 +100,7 @@ class Plant:
         mujoco.mj_step1(model, data)
         self._foot, self._normal, self._where = np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros((0, 2))
         self._measure()
-        # Held from outside: no weight on the feet yet, and the IMU feels its stand.
+        # The stand holds the robot: the feet bear no weight yet, and the IMU measures the reaction of the stand.
         self.observation.foot_wrench[:] = 0.0
         up = data.site("imu").xmat.reshape(3, 3)[2]
         self.observation.imu_linear_acceleration[:] = -model.opt.gravity[2] * up
@@ -153,7 +153,7 @@ class Plant:
             out.foot_wrench[k, :3] = -data.sensor(f"{sole.name} force").data
             out.foot_wrench[k, 3:] = -data.sensor(f"{sole.name} torque").data
 
-    # What no robot knows of itself, for those who judge it.
+    # Ground truth, which a real robot does not measure, for the report.
 
     def base_pose(self) -> tuple[Array, Array]:
         """Return position (3,) [m] and rotation (3, 3) of the root link in the world."""

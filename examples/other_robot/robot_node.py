@@ -2,7 +2,7 @@
 
     python examples/other_robot/robot_node.py --ros-args -p robot:=talos -p clock:=lock_step -p duration:=10.0
 
-See README.md beside this file, and docs/other_robot.md.
+See README.md next to this file, and docs/other_robot.md.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from bipedsim_ros.nodes import Parameters, run_node
 from bipedsim_ros.wire import topics
 
 _WAIT_NS = 20_000_000
-# While a simulated clock stands, the state is repeated for whoever comes late.
+# While the simulated clock is stopped, the node repeats the state for late subscribers [ns].
 _REPEAT_NS = 500_000_000
-# Answers to repeated states are over when none has come for so long.
+# Time without an answer after which no more answers to repeated states are expected [ns].
 _QUIET_NS = 200_000_000
 _WARN_EVERY_S = 5.0
 
@@ -195,7 +195,7 @@ class RobotNode:
         else:
             answered = self._await(self._keeper.sleep_budget_ns, sent)
             self._keeper.wait()
-            # What came during the last microseconds is in time too, and of several commands the last one counts.
+            # A command of the last microseconds is in time, too. Of several commands, the last one counts.
             answered = self._take() or answered
         if expected and not answered:
             self._missed += 1

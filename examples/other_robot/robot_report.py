@@ -1,4 +1,4 @@
-"""What happened to the robot, by the plant's own truth: whether it fell, where it is, and a picture."""
+"""Report the fate of the robot from the plant's ground truth: fall, position, and a figure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from mujoco_plant import Plant
 
 TILT = np.deg2rad(60.0)
-"""A root link that leans further than this from how it stood has fallen [rad]."""
+"""Tilt of the root link from its standing attitude above which the robot has fallen [rad]."""
 HEIGHT = 0.5
 """One that is lower than this share of its height at the start, too."""
 
@@ -33,7 +33,7 @@ class Report:
     def after(self) -> None:
         """Take note of the tick that has just ended."""
         position, rotation = self._plant.base_pose()
-        # What was vertical in the root link when it stood, now in the world.
+        # Direction that was vertical in the standing robot, in world axes.
         tilt = float(np.arccos(np.clip((rotation @ self._up)[2], -1.0, 1.0)))
         self.tilt_max = max(self.tilt_max, tilt)
         if self.fell_at is None and (tilt > TILT or position[2] < HEIGHT * self._height):

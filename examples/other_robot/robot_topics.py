@@ -1,6 +1,6 @@
 """The topics of the robot, message by message, as a driver under ros2_control has them.
 
-Written with plain messages and not with bipedsim's writers, so that a mistake in those cannot hide on both sides.
+This module uses plain messages instead of bipedsim's writers, so that a mistake in those cannot hide on both sides.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ class RobotCommands:
 
     A message of the wrong size or with a value that is not finite is dropped. Without a sound one for
     ``timeout`` seconds the joints go to ``mode``: ``damping`` (against the velocity, the effort limit at the velocity
-    limit), ``zero``, or ``hold`` (the last command for ever).
+    limit), ``zero``, or ``hold`` (the last command without limit).
 
     Attributes:
         received, dropped: Messages so far.
         timeouts: How often the timeout began.
-        started: Whether a sound command has come.
+        started: Whether a valid command has arrived.
     """
 
     def __init__(self, robot: Robot, timeout: float, mode: str) -> None:

@@ -229,10 +229,10 @@ def test_the_command_writes_what_is_read_back(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--format", "c3d", "--frame", "sole"], "--format c3d has axes of its own"),
-        (["--frame", "plate"], "--format columns holds what was recorded"),
-        (["--filter", "20"], "--format columns is not filtered"),
-        (["--format", "csv", "--filter", "700"], "must lie between 0 and half the sampling rate"),
+        (["--format", "c3d", "--frame", "sole"], "--format c3d"),
+        (["--frame", "plate"], "--frame plate: --format columns"),
+        (["--filter", "20"], "--filter: --format columns"),
+        (["--format", "csv", "--filter", "700"], "between 0 and half the sampling rate"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(

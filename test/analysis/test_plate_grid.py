@@ -72,11 +72,11 @@ def test_steps_of_the_converter_are_noise_where_there_is_noise() -> None:
     assert found.clipped == 0
     loud = grid_test(read_plate(plate("range: 250, bits: 12")), loads=(300.0,), **QUICK)
     assert loud.clipped > 0
-    assert "beyond the range" in grid_lines(loud)[-1]
+    assert "exceeded the range" in grid_lines(loud)[-1]
 
 
 def test_what_is_no_plate_says_so() -> None:
-    with pytest.raises(ConfigError, match="no YAML"):
+    with pytest.raises(ConfigError, match="not valid YAML"):
         read_plate("{size: [")
     with pytest.raises(ConfigError, match="did you mean 'kistler_9281c'"):
         read_plate("kistler9281c")

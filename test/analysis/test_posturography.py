@@ -60,9 +60,9 @@ def test_a_missing_cop_is_told() -> None:
     [
         (0.01, 0.01, 20.0, ""),
         (0.0, 0.0, 20.0, "motionless"),
-        (0.3, 0.0, 20.0, "nobody stood still"),
-        (0.01, 0.2, 20.0, "nobody stood still"),
-        (0.01, 0.0, 5.0, "for less than 9.9 s"),
+        (0.3, 0.0, 20.0, "no quiet standing"),
+        (0.01, 0.2, 20.0, "no quiet standing"),
+        (0.01, 0.0, 5.0, "less than 9.9 s"),
     ],
 )
 def test_only_quiet_standing_has_figures_of_sway(sway: float, bounce: float, seconds: float, said: str) -> None:

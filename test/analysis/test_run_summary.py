@@ -82,7 +82,7 @@ def test_the_command_prints_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     run.save(tmp_path / "run.npz")
     assert main(["summary", str(tmp_path / "run.npz")]) == 0
     out = capsys.readouterr().out
-    assert "duration_s                 3.999 s" in out
+    assert "duration                   3.999 s" in out
     assert "note: something to know" in out
     run.readouts["margin"][3] = np.inf
     run.save(tmp_path / "run.npz")

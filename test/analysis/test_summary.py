@@ -47,21 +47,21 @@ def test_units_are_those_of_the_name(name: str, unit: str) -> None:
 
 
 def test_a_bring_up_shows_what_there_is_and_judges_its_commands() -> None:
-    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in summary_lines(SUMMARY)}
+    lines = {line[:26].strip(): line[27:] for line in summary_lines(SUMMARY)}
     assert lines == {
         "robot": "biped14",
-        "duration_s": "12 s",
-        "rate_hz": "1000 Hz",
-        "real_time_factor": "0.999991",
+        "duration": "12 s",
+        "control rate": "1000 Hz",
+        "real time factor": "0.999991",
         "commands": "99.0% in time (118 missed)",
-        "overruns": "418 ticks that came late",
-        "round_trip_us": "p50 393.2  max 5999.8 us",
+        "overruns": "418 late ticks",
+        "round trip": "p50 393.2  max 5999.8 us",
         "clock": "real_time",
     }
     assert missed_share(SUMMARY) == 118 / 12000
     dropped = {"commands_dropped": 3, "commands_dropped_by_kind": {"not_finite": 2, "size": 1}, "commands_clipped": 40}
     told = "\n".join(summary_lines({**SUMMARY, **dropped}))
-    assert "(118 missed, 3 dropped: 2 not_finite, 1 size, 40 clipped to the effort limits)" in told
+    assert "(118 missed, 3 dropped: 2 not finite, 1 size, 40 clipped to the effort limits)" in told
     pushes = "\n".join(summary_lines({**SUMMARY, "pushes_dropped_by_kind": {"frame": 2, "unreadable": 1}}))
     assert "pushes                     3 dropped: 2 frame, 1 unreadable" in pushes
     assert missed_share({**SUMMARY, "ticks": 0}) == 0.0
@@ -72,7 +72,7 @@ def test_a_bring_up_shows_what_there_is_and_judges_its_commands() -> None:
 def test_time_without_commands_is_told_and_does_not_count_as_late() -> None:
     silent = {"missed_commands": 7600, "command_silences_s": [[2.0, 7.5], [10.0, None]]}
     told = "\n".join(summary_lines({**SUMMARY, **silent}))
-    assert "silent                     from 2 to 7.5 s, from 10 s to the end" in told
+    assert "no commands                from 2 to 7.5 s, from 10 s to the end" in told
     assert missed_share({**SUMMARY, **silent}) == 7600 / 12000
     assert missed_share({**SUMMARY, **silent}, heard=True) == pytest.approx(100 / 4500)
     often = {"command_silences_s": [[k, k + 0.5] for k in range(9)]}
@@ -87,8 +87,8 @@ def test_what_became_of_the_robot_is_told_in_words_and_readouts_have_units() -> 
         "readouts": {"zmp_margin": {"min": 0.0, "max": 0.125}},
         "verdict": "fell at 2.5 s: no commands from 1.5 s",
     }
-    readout, seen, verdict = summary_lines(fallen)[-3:]
-    assert readout.split() == ["zmp_margin", "0", "to", "0.125", "m"]
+    verdict, seen, *_, readout = summary_lines(fallen)
+    assert readout.split() == ["ZMP", "margin", "0", "to", "0.125", "m"]
     assert seen == "controller stopped at t = 2.250 s; from then on the joints were damped"
     assert verdict == "biped14 fell at 2.5 s: no commands from 1.5 s"
 
@@ -122,7 +122,7 @@ def test_a_controller_that_returns_nan_is_named_whatever_the_robot_does(
         ({"duration_s": 2.25}, "; the run ended there"),
         (
             {"command_silences_s": [[0.5, 1.0], [2.263, None]]},
-            "; no commands came from then on: after command_timeout the joints did as timeout_mode says",
+            "; it sent no more commands, and the joints followed the timeout mode after the command timeout",
         ),
         # Its node went on to damp them, and was killed later, or was heard again.
         ({"command_silences_s": [[3.0, None]]}, "; from then on the joints were damped"),
@@ -164,8 +164,8 @@ def test_a_joint_that_is_the_reason_of_a_fall_is_named_once() -> None:
 
 def test_unresolved_steps_are_explained_where_there_are_some() -> None:
     lines = [summary_lines({**SUMMARY, "unresolved_steps": steps})[-1] for steps in (0, 3)]
-    assert lines[0].split() == ["unresolved_steps", "0"]
-    assert lines[1].split()[:2] == ["unresolved_steps", "3"]
+    assert lines[0].split() == ["unresolved", "steps", "0"]
+    assert lines[1].split()[:3] == ["unresolved", "steps", "3"]
     assert "docs/contact_models.md" in lines[1]
 
 
@@ -178,12 +178,12 @@ def test_json_says_null_where_a_number_is_not_finite() -> None:
 def test_what_the_monitors_found_is_told_in_a_line() -> None:
     sound = {"worst": -0.1, "at_s": 0.5, "allowed": 1e-6, "steps_beyond": 0}
     broken = {**sound, "worst": 2.5, "steps_beyond": 3}
-    judged = "momentum, energy, friction, depth, CoP and joint limits as "
+    judged = "momentum, energy, friction, depth, CoP and joint limits within "
     for beyond, unresolved, said in (
-        (sound, 0, f"{judged}the contact model promises, in every step"),
-        (sound, 1, f"1 unresolved step broke a rule of the contact model; {judged}it promises all the same"),
-        (broken, 0, "beyond what the contact model promises: work_J 2.5 at 0.500 s (3 steps beyond 1e-06)"),
-        (broken, 2, "beyond what the contact model promises: work_J 2.5 at 0.500 s (3 steps beyond 1e-06)"),
+        (sound, 0, f"{judged}the limits of the contact model in every step"),
+        (sound, 1, f"1 unresolved step violated a rule of the contact model; {judged}its limits"),
+        (broken, 0, "beyond the limits of the contact model: work 2.5 J at 0.500 s (limit 1e-06, exceeded in 3 steps)"),
+        (broken, 2, "beyond the limits of the contact model: work 2.5 J at 0.500 s (limit 1e-06, exceeded in 3 steps)"),
     ):
         summary = {**SUMMARY, "unresolved_steps": unresolved, "physics": {"gap_m": sound, "work_J": beyond}}
         line = summary_lines(summary)[-1]
@@ -209,12 +209,18 @@ def test_a_run_in_which_nothing_stands_still_tells_its_forces(capsys: pytest.Cap
     assert main(["run", "--scenario", "squat", "--duration", "1.2"]) == 0
     lines = {line[:26].strip(): line[26:].split() for line in capsys.readouterr().out.splitlines()}
     assert lines["standing still"] == ["0", "s"]
-    for name in ("fz_N", "fz_over_mg"):
+    for name in ("vertical force", "vertical force / weight"):
         assert lines[name][:5:2] == ["min", "mean", "max"]
-    least, mean, most = map(float, lines["fz_over_mg"][1::2])
+    least, mean, most = map(float, lines["vertical force / weight"][1:6:2])
     assert 0.0 < least < 1.0 < most
     assert mean == pytest.approx(1.0, abs=0.2)
-    assert float(lines["fz_N"][3]) == pytest.approx(70.0 * 9.81 * mean, rel=1e-2)
+    assert float(lines["vertical force"][3]) == pytest.approx(70.0 * 9.81 * mean, rel=1e-2)
+
+
+@pytest.mark.parametrize(("peak", "explained"), [(1.9, False), (230.0, True)])
+def test_the_peak_force_of_an_impact_is_explained(peak: float, explained: bool) -> None:
+    summary = {"fz_N": {"max": 700.0 * peak}, "fz_over_mg": {"max": peak}}
+    assert ("impact" in summary_lines(summary)[0]) == explained
 
 
 @pytest.mark.parametrize(("scenario", "duration", "shown"), [("stand", "1.2", True), ("jump", "2", False)])
@@ -223,6 +229,6 @@ def test_the_drift_of_feet_is_shown_where_they_were_to_stay(
 ) -> None:
     assert main(["run", "--scenario", scenario, "--duration", duration]) == 0
     printed = capsys.readouterr().out
-    assert ("foot_drift_m" in printed) == shown
+    assert ("foot drift" in printed) == shown
     # Nothing counts commands without ROS.
     assert "commands" not in printed

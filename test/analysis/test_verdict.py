@@ -211,7 +211,7 @@ def test_a_controller_that_chatters_between_its_limits_is_told_of(hardware: str)
         f"to side {swing:.0f} times a second"
     )
     (line,) = (line for line in summary_lines(summary) if line.startswith("torques"))
-    assert f"(l_hip_yaw {100 * share:.0f} %); from side to side up to {swing:.3g} times a second (l_hip_yaw)" in line
+    assert f"(l_hip_yaw {100 * share:.0f} %); direction changes up to {swing:.3g} times per second (l_hip_yaw)" in line
 
 
 def test_torques_that_stay_within_their_limits_are_told_as_such() -> None:

@@ -9,6 +9,7 @@ import pytest
 from description_support import small_urdf
 
 from bipedsim.cli.main import main
+from bipedsim.descriptions.notes import GUESSED, TITLES
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 
 
@@ -17,9 +18,9 @@ def test_import_then_describe(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     folder = tmp_path / "made"
     assert main(["import", str(tmp_path / "small.urdf"), "--output", str(folder)]) == EXIT_OK
     printed = capsys.readouterr().out
-    assert "## Guessed, and why" in (folder / "report.md").read_text()
+    assert f"## {TITLES[GUESSED]}" in (folder / "report.md").read_text()
     assert len(printed.splitlines()) < 20, "short: the rest is in the report"
-    assert "Guessed, and why:" in printed
+    assert f"{TITLES[GUESSED]}:" in printed
     assert f"bipedsim run --robot {folder / 'robot.yaml'}" in printed
     assert {path.name for path in folder.iterdir()} == {"robot.yaml", "report.md", "robot.png"}
     assert main(["import", str(tmp_path / "small.urdf"), "--output", str(folder)]) == EXIT_USAGE

@@ -93,7 +93,7 @@ def test_a_file_is_written(walk: Path, tmp_path: Path, capsys: pytest.CaptureFix
     [
         (["nowhere.npz"], "nowhere.npz: no such file"),
         (["{run}", "--html", "walk.gif"], "ends in .html"),
-        (["{run}", "--html", "walk.html", "--speed", "0.5"], "--speed is of a page that is served"),
+        (["{run}", "--html", "walk.html", "--speed", "0.5"], "--speed"),
         (["{run}", "--port", "99999"], "port = 99999 is above its maximum 65535"),
         (["{run}", "--port", "-3"], "port = -3 is below its minimum 0"),
         (["{run}", "--speed", "0"], "must be positive"),

@@ -123,7 +123,7 @@ def test_all_faults_are_told_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         from_mapping(Whole, values, "f")
     lines = str(caught.value).splitlines()
-    assert lines[0] == "5 things are wrong:"
+    assert lines[0] == "5 errors:"
     for said in (
         "unknown parameter 'gians'",
         "maybe = 'x'",
@@ -159,7 +159,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: " + "[" * 3000, "go too deep"),
+        ("a: " + "[" * 3000, "nested too deeply"),
         ("a: 2020-13-45", "month must be in 1..12"),
         ("a: " + "9" * 5000, "5000 digits"),
         ("a: 0x" + "f" * 5000, "20000 bits is too large"),
@@ -205,4 +205,4 @@ def test_of_very_many_faults_the_first_are_told() -> None:
     with pytest.raises(ConfigError) as caught:
         from_mapping(Whole, {"words": list(range(500))}, "here")
     lines = str(caught.value).splitlines()
-    assert (lines[0], lines[-1], len(lines)) == ("500 things are wrong:", "  and 450 more", 52)
+    assert (lines[0], lines[-1], len(lines)) == ("500 errors:", "  and 450 more", 52)

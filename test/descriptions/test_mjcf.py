@@ -128,7 +128,7 @@ def test_meshes_that_are_missing_are_told(tmp_path: Path) -> None:
     text = small_mjcf(foot=f'<geom type="mesh" mesh="sole"/>{inertial}')
     text = text.replace("<worldbody>", '<asset><mesh name="sole" file="sole.stl"/></asset><worldbody>')
     made = imported(tmp_path, text)
-    assert any("1 meshes are not there; without them are left_foot, right_foot" in t for t in made.notes.said["doubts"])
+    assert any("left_foot, right_foot lack them" in t for t in made.notes.said["doubts"])
 
 
 def test_urdf_and_mjcf_of_one_robot_are_compared(tmp_path: Path) -> None:

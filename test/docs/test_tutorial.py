@@ -108,7 +108,7 @@ def test_the_commands_run_in_one_process(folder: Path, capsys: pytest.CaptureFix
         if "shove.png" in arguments:
             continue
         assert main([*arguments, "--duration", "0.02"]) == 0, command
-        assert re.search(r"^capture_error_m +[0-9.]+ to [0-9.]+ m$", capsys.readouterr().out, re.MULTILINE)
+        assert re.search(r"^capture error +[0-9.]+ to [0-9.]+ m$", capsys.readouterr().out, re.MULTILINE)
         for picture in (word for word in arguments if word.endswith(".png")):
             assert (folder / picture).stat().st_size > 10_000
 

@@ -265,7 +265,7 @@ def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("flot: {}", "did you mean 'flat'"),
-        ("{}", "no ground in it; give one of flat, slope, stairs, tiles, patches"),
+        ("{}", "one of flat, slope, stairs, tiles, patches"),
         ("patches: []", "patches = [] must be a list of patches"),
         ("patches: {name: ice}", "patches = {'name': 'ice'} must be a list"),
         ("patches: [{nrmal: [0, 0, 1]}]", "patches[0]: unknown parameter 'nrmal'; did you mean 'normal'"),

@@ -209,7 +209,7 @@ def test_a_file_describes_hardware(biped: Robot, tmp_path: Path) -> None:
     ("spec", "error", "message"),
     [
         ("perfect", UnknownNameError, "ideal, realistic"),
-        ("{gyro: ", ConfigError, "is no YAML"),
+        ("{gyro: ", ConfigError, "gyro"),
         ({"preset": "perfect"}, UnknownNameError, "ideal, realistic"),
         ({"gyro": 1.0}, UnknownNameError, "gyro_noise"),
         ({"gyro_noise": -1.0}, ConfigError, "below its minimum"),

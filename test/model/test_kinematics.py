@@ -87,7 +87,7 @@ def test_a_position_alone_keeps_the_attitude_and_carries_the_com_along() -> None
 
 def test_what_it_cannot_reach_says_how_far_it_comes() -> None:
     robot = ROBOTS["biped14"]
-    with pytest.raises(ConfigError, match=r"comes \d+% of the way, to a CoM at \(.*\) m"):
+    with pytest.raises(ConfigError, match=r"reaches \d+% of the way, to a CoM at \(.*\) m"):
         standing_posture(robot, height=1.5 * robot.com_height)
     with pytest.raises(UnknownNameError, match="left, right"):
         inverse_kinematics(robot, {"middle": [0.0, 0.0, 0.0]})

@@ -50,7 +50,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         linkage(tmp_path, loops=loops)
     told = str(caught.value)
-    for part in ("4 things are wrong", "loops.one.frame2: unknown frame 'wheel'", "loops.two.frame1: unknown frame",
+    for part in ("4 errors", "loops.one.frame2: unknown frame 'wheel'", "loops.two.frame1: unknown frame",
                  "loops.two.frame2", "loops.three: 'rod' and 'rod' move with the same joint, 'b'"):  # fmt: skip
         assert part in told
     loops = {"one": {"type": "glue", "frame1": "rod", "frame2": "rocker", "placement": {}}, "two": {"frame1": "rod"}}

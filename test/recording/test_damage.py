@@ -121,7 +121,7 @@ def test_what_is_whole_around_damage_is_read(tmp_path: Path, capsys: pytest.Capt
     told = judge(bag, whole, capsys)
     assert f"the chunk at byte {third} is damaged" in told
     assert f"recovered {6 * 54} whole messages over 0.059 s, of 360 over 0.059 s (54 of 60 on /joint_states)" in told
-    assert "if there is a whole copy of the bag, read that" in told
+    assert "If you have an intact copy of the bag, read that" in told
     kept = np.r_[0:12, 18:60]
     assert differing(load_recording(bag), whole.rows(kept)) == []
 
@@ -167,7 +167,7 @@ def test_what_is_no_file_is_not_waited_for(
     {"pipe": os.mkfifo, "folder": os.mkdir, "device": lambda name: name.symlink_to("/dev/zero")}[kind](file)
     assert main(["summary", f"{folder}{bag}"]) == EXIT_USAGE
     said = capsys.readouterr().err
-    assert "bag_0.mcap: no regular file" in said if not bag else "bag_0.mcap: " in said
+    assert "bag_0.mcap: not a regular file" in said if not bag else "bag_0.mcap: " in said
 
 
 def test_a_table_is_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,7 +184,7 @@ def test_a_folder_without_a_name_is_an_error_like_others(
     (tmp_path / "a").mkdir()
     monkeypatch.chdir(tmp_path / "a")
     assert main([command, path]) == EXIT_USAGE
-    assert "a bag directory holds .mcap files" in capsys.readouterr().err
+    assert "a bag directory contains .mcap files" in capsys.readouterr().err
 
 
 def test_a_bag_is_written_beside_its_folder_under_the_name_of_it(
@@ -209,7 +209,7 @@ def test_parts_of_a_bag_that_are_exchanged_or_doubled_are_no_reset(
     middle = a + b + c + b if doubled else a + c + b
     file.write_bytes(raw[: begins[1]] + middle + raw[begins[4] :])
     told = judge(bag, whole, capsys)
-    assert "messages come after later ones, and are not used: parts of it were exchanged, or are there twice" in told
+    assert "messages are out of order and not used: some parts are swapped or duplicated" in told
     kept = np.arange(60) if doubled else np.r_[0:12, 18:60]
     assert differing(load_recording(bag), whole.rows(kept)) == []
 

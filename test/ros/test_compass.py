@@ -131,7 +131,7 @@ def test_a_load_cell_has_no_ankle_frame(tmp_path: Path, compass: Robot) -> None:
     )
     path = tmp_path / "robot.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"feet\.left: a load cell measures in the sole frame; leave out ankle_frame"):
+    with pytest.raises(ConfigError, match=r"feet\.left: .*ankle_frame"):
         load_robot(path)
 
 

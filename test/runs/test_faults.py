@@ -191,7 +191,7 @@ def test_faults_are_read_and_written(tmp_path: Path) -> None:
         ("{part: joints, does: late}", ["late needs amount"]),
         ("{part: imu, does: lost, amount: 1}", ["lost takes no amount"]),
         ("{part: imu, does: lost, joint: l_knee}", ["imu have no joint"]),
-        ("[{part: imu, dos: lost}, {share: 2}]", ["2 things", "faults[0]", "'does'", "faults[1].share = 2"]),
+        ("[{part: imu, dos: lost}, {share: 2}]", ["2 errors", "faults[0]", "'does'", "faults[1].share = 2"]),
         ("{part: imu", ["no YAML", "{part: imu, does: lost, at: 2}"]),
         ("nowhere/faults.yaml", ["nowhere/faults.yaml"]),
     ],

@@ -59,8 +59,8 @@ def test_what_was_simulated_before_the_controller_raised_is_written(
     out, err = capsys.readouterr()
     assert "but the controller was stopped at t = 0.051 s: its update raised RuntimeError: this controller" in out
     assert "controller stopped at t = 0.051 s; the run ended there" in out
-    assert "ended by an error at t = 0.051 s; the figures and files are of what was simulated until then" in err
-    head = "bipedsim run: what the controller user_controllers:Crash raised, from its own code on:\n"
+    assert "the simulation ended with an error at t = 0.051 s" in err
+    head = "bipedsim run: the controller user_controllers:Crash raised an exception in its own code:\n"
     _, _, raised = err.partition(head)
     assert [line.split()[0] for line in raised.splitlines() if "File" in line or ".py" in line] == ["File"]
     assert raised.endswith("\nRuntimeError: this controller crashes\n")
@@ -77,7 +77,7 @@ def test_a_controller_that_raises_while_it_is_made_is_named(
     monkeypatch.syspath_prepend(tmp_path)
     assert main(["run", "--controller", "unmade:Mine", "--duration", "0.01"]) == EXIT_FAILED
     head, _, raised = capsys.readouterr().err.partition("\n")
-    assert head == "bipedsim run: what the controller unmade:Mine raised, from its own code on:"
+    assert head == "bipedsim run: the controller unmade:Mine raised an exception in its own code:"
     assert raised.endswith("\nValueError: no gains\n")
 
 

@@ -194,7 +194,7 @@ def test_what_is_not_finite_is_refused_by_name(biped: Robot, name: str) -> None:
 
 
 def test_a_stiffness_needs_a_position(biped: Robot) -> None:
-    with pytest.raises(ConfigError, match="needs the position"):
+    with pytest.raises(ConfigError, match="stiffness"):
         Simulator(biped).step(Command(np.zeros(biped.nu), stiffness=np.ones(biped.nu)))
 
 

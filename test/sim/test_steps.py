@@ -48,7 +48,7 @@ def test_arrays_that_compiled_code_would_misread_are_refused(tmp_path: Path) -> 
     v = sim.v
     for wrong in (np.zeros(6, dtype=np.float32), np.zeros((6, 2))[:, 0], np.zeros(5)):
         sim.v = wrong
-        with pytest.raises(ValueError, match="v has to be an array of 6 numbers of type float64 in one piece"):
+        with pytest.raises(ValueError, match=r"v must be .* array of 6 float64"):
             sim.advance(NOTHING)
     sim.v = v.copy()
     sim.advance(NOTHING)

@@ -69,7 +69,7 @@ def test_the_peaks_of_each_run_that_are_cut_are_named_with_it() -> None:
     total = {name: float(run.wrench[:, :, 2].sum(axis=1).max()) for name, run in runs.items()}
     ax = axes_of(drawn(Comparison(runs, ["forces"])), "f_z [N]")
     at = {"one": 0.1, "three": 0.2}
-    said = [f"{name}: cut: peak {total[name]:.0f} N at {t:.2f} s" for name, t in at.items()]
+    said = [f"{name}: clipped: peak {total[name]:.0f} N at {t:.2f} s" for name, t in at.items()]
     assert ax.get_title("right").splitlines() == said
 
 
@@ -176,7 +176,7 @@ def test_figures_of_a_stretch_are_of_its_rows_alone(tmp_path: Path, capsys: pyte
         paths.append(str(tmp_path / f"{name}.npz"))
     words = ["plot", *paths, "--panels", "forces", "-o", str(tmp_path / "both.png")]
     assert main([*words, "--to", "1.0"]) == 0
-    assert capsys.readouterr().out.startswith("no figure differs by more than rounding\n")
+    assert capsys.readouterr().out.startswith("all metrics are equal up to rounding\n")
     assert main(words) == 0
     told = capsys.readouterr().out
     assert "duration_s [s]" in told

@@ -68,7 +68,7 @@ def test_readouts_that_never_change_are_said_and_not_drawn(tmp_path: Path) -> No
     recording.readouts = {"zmp_margin": grows, "command_share": np.where(grows > 0.2, 1.0, np.nan), "later": none}
     said = Drawn(lambda path: plot(recording, path, ["readouts"]), tmp_path).texts
     assert "zmp_margin [m]" in said
-    assert "readouts of the controller; the same all the time: command_share = 1, later unknown" in said
+    assert "readouts of the controller; constant: command_share = 1, later unknown" in said
     assert "command_share" not in said
     everything = Drawn(lambda path: plot(recording, path, ["readouts"], constants=True), tmp_path).texts
     assert {"readouts of the controller", "zmp_margin [m]", "command_share", "later"} <= set(everything)
@@ -189,7 +189,7 @@ def test_tracking_pairs_readouts_and_monitors_see_feet() -> None:
     recording.statistics = {"physics": {name: {"worst": worst, "allowed": 1e-6} for name, worst in found.items()}}
     figure = drawn(recording, "tracking", "monitors")
     red = to_rgba(LIMIT_COLOUR)
-    bars = axes_of(figure, "monitors of the physics").patches
+    bars = axes_of(figure, "physics monitors").patches
     assert [(bar.get_width() > 0.0, bar.get_facecolor() == red) for bar in bars] == [
         (True, False),
         (False, False),
@@ -197,7 +197,7 @@ def test_tracking_pairs_readouts_and_monitors_see_feet() -> None:
     ]
     np.testing.assert_array_equal(curve(axes_of(figure, "speed"), "wanted"), 2.0 * recording.t)
     np.testing.assert_array_equal(curve(axes_of(figure, "dcm_error [m]"), "dcm_error"), 3.0 * recording.t)
-    np.testing.assert_allclose(curve(axes_of(figure, "joints, farthest"), "largest error"), 0.1)
+    np.testing.assert_allclose(curve(axes_of(figure, "joints, largest"), "largest error"), 0.1)
     np.testing.assert_array_equal(curve(axes_of(figure, "friction used"), "left foot"), 0.5)
     np.testing.assert_allclose(curve(axes_of(figure, "largest torque"), "largest torque over its limit"), 10.0 / 12.0)
 
@@ -208,7 +208,7 @@ def test_what_cannot_be_drawn_is_said() -> None:
     assert page.lacking["base"] == "the recording has no pose of the base"
     assert "readouts" in page.lacking
     figure = drawn(joints_run(["hip"]), "com")
-    assert any("does not say which robot" in text.get_text() for text in figure.subfigs[0].texts)
+    assert any("--robot" in text.get_text() for text in figure.subfigs[0].texts)
 
 
 def test_the_title_names_what_ran_as_far_as_it_is_known() -> None:

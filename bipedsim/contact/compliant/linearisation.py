@@ -46,7 +46,9 @@ class FeedbackLinearisedParams:
     epsilon: float = param(
         5e-5, "penetration at rest, against the false impacts that 0 gives (section V)", unit="m", low=0.0, high=0.01
     )
-    resolves: int = param(20, "most solves under saturated friction; 0 is the printed model", low=0, high=100)
+    resolves: int = param(
+        20, "maximum number of solves with saturated friction; 0 is the published model", low=0, high=100
+    )
 
 
 class Linearised(NamedTuple):

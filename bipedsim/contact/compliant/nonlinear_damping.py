@@ -51,7 +51,9 @@ class NonlinearDampingParams:
         2e-3, "slip over which friction falls from static to dynamic", unit="m", low=0.0, high=1.0
     )
     resolution: float = param(0.5, "largest rate of the contacts times the substep", low=1e-4, high=1.0)
-    max_substeps: int = param(500, "most substeps of a step; more are needed: the step counts as unresolved", low=1)
+    max_substeps: int = param(
+        500, "maximum number of substeps of a step; a step that needs more counts as unresolved", low=1
+    )
 
 
 class Bristles(NamedTuple):

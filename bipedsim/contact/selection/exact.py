@@ -25,7 +25,7 @@ class ExactParams:
     tolerance: float = param(
         1e-9, "a CoP this far outside or a vertex this far below violates nothing", unit="m", low=1e-12, high=1e-3
     )
-    candidates: int = param(40, "sets of modes that one step may try, before single vertices", low=1, high=10000)
+    candidates: int = param(40, "maximum number of sets of modes per step, before single vertices", low=1, high=10000)
 
 
 @kernel

@@ -33,12 +33,17 @@ class OneStepParams:
         1e-3, "geometric threshold d: a vertex this near to the ground may be clamped", unit="m", low=1e-6, high=0.05
     )
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
-    resolves: int = param(3, "solves at most after the first one, in steps in which a mode changes", low=0, high=20)
+    resolves: int = param(
+        3, "maximum number of solves after the first one, in steps with a change of mode", low=0, high=20
+    )
     tolerance: float = param(
         1e-9, "a CoP this far outside or a vertex this far below is on the edge", unit="m", low=1e-12, high=1e-3
     )
     candidates: int = param(
-        0, "sets of modes that a step may try whose resolves did not settle, before single vertices", low=0, high=10000
+        0,
+        "maximum number of sets of modes in a step whose resolves did not settle, before single vertices",
+        low=0,
+        high=10000,
     )
     rules: str = param(
         "revised",

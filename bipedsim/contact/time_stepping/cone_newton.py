@@ -41,7 +41,7 @@ PER_POINT = 300
 STALLED, STALLED_SOLVED = 8, 2
 """Newton steps without halving the residual after which the method stops, and the same when the tolerance is met."""
 POLISHED = 1e-14
-"""Residual at rounding level; Newton's method continues to it if it can, whatever the tolerance."""
+"""Residual at rounding level; Newton's method continues to it if it can, regardless of the tolerance."""
 POLISHED_PART = 1e-10
 """The same for the sub-steps of a step with an impact, whose residual is not carried into the next step."""
 

@@ -34,7 +34,7 @@ class ConeProblem(NamedTuple):
         iterations: Maximum number of Newton steps, sweeps and ADMM iterations together.
         sides: Number of sides of the friction pyramid; 0 for the round cone.
         half: (2,) cosine and sine of half the angle of a side.
-        round: (1,) whether to use the round cone for now, whatever ``sides`` is.
+        round: (1,) whether to use the round cone for now, regardless of ``sides``.
         points: (1,) number of points n.
         foot: (N,) foot of each point.
         arm: (N, 3) position relative to the sole origin, ground axes [m].

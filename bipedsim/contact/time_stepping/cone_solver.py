@@ -86,7 +86,7 @@ def _sweep_and_try(G, q: ConeProblem):
         # The first block always runs: it is cheap, and near a solution it gives a usable result.
         if q.residual[0] <= q.tolerance or q.used[0] >= q.iterations or (block > 0 and q.budget[0] <= 0):
             return
-        # The sweeps continue from their own impulses, whatever the result of Newton's method.
+        # The sweeps continue from their own impulses, regardless of the result of Newton's method.
         copy_points(q.z, q.f)
         sweep(G, q)
         copy_points(q.f, q.z)

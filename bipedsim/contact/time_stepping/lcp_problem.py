@@ -26,9 +26,7 @@ class LcpParams:
 
     sides: int = param(4, "sides of the friction pyramid of each vertex, a corner along its friction", low=4, high=16)
     restitution: float = param(0.0, "speed after over speed before an impact, e of all vertices", low=0.0, high=1.0)
-    rest_speed: float = param(
-        0.01, "a vertex that lands slower than this does not bounce", unit="m/s", low=1e-6, high=10.0
-    )
+    rest_speed: float = param(0.01, "a vertex with a slower touchdown does not bounce", unit="m/s", low=1e-6, high=10.0)
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
     threshold: float = param(
         1e-3, "a vertex that would be lower than this after the step takes part", unit="m", low=1e-6, high=0.05

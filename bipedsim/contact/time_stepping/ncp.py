@@ -46,11 +46,11 @@ class NcpParams:
     """Parameters of the nonlinear complementarity model."""
 
     tolerance: float = param(
-        1e-8, "residual that counts as solved, beside the speed that contact has to take away", low=1e-13, high=1e-3
+        1e-8, "residual that counts as solved, relative to the speed that the contact removes", low=1e-13, high=1e-3
     )
-    iterations: int = param(5000, "iterations that one problem may take; the best one is kept", low=1, high=1000000)
+    iterations: int = param(5000, "maximum number of iterations per problem; the best one is used", low=1, high=1000000)
     restitution: float = param(
-        0.0, "Newton's coefficient: the share of its speed with which a vertex that arrives leaves", low=0.0, high=1.0
+        0.0, "Newton's coefficient: speed of a vertex after an impact over the speed before", low=0.0, high=1.0
     )
     gamma: float = param(0.2, "share of a position error of the contact that one step removes", low=1e-6, high=1.0)
 

@@ -80,7 +80,7 @@ def solve_points(D: Array, q: ConeProblem, A: Array, rhs: Array, x: Array, rows:
     copy_points(q.best, q.z)
     # The first sweeps always run: they are cheap, and near a solution they give a usable result.
     while q.residual[0] > q.tolerance and q.used[0] < q.iterations and (block == 0 or q.budget[0] > 0):
-        # The sweeps continue from their own impulses, whatever the result of Newton's method.
+        # The sweeps continue from their own impulses, regardless of the result of Newton's method.
         copy_points(q.z, q.f)
         _sweep(D, q)
         copy_points(q.f, q.z)

@@ -44,20 +44,24 @@ class EstimatorParams:
     """Parameters of :class:`Estimator`."""
 
     contact_on: float = param(
-        TOUCHES, "normal force over the robot's weight above which a foot touches the ground", low=1e-3, high=1.0
+        TOUCHES, "normal force over the robot's weight above which a foot is in contact", low=1e-3, high=1.0
     )
     contact_off: float = param(
-        LEAVES, "normal force over the robot's weight below which it does not", low=0.0, high=1.0
+        LEAVES, "normal force over the robot's weight below which a foot is not in contact", low=0.0, high=1.0
     )
     debounce: float = param(
-        0.003, "how long the force must be beyond a threshold before contact changes", unit="s", low=0.0, high=0.1
+        0.003,
+        "time for which the force must be beyond a threshold before the contact changes",
+        unit="s",
+        low=0.0,
+        high=0.1,
     )
     settle_time: float = param(
-        0.02, "how long a foot must touch the ground before its place is an anchor", unit="s", low=0.0, high=0.5
+        0.02, "time in contact after which the position of a foot is an anchor", unit="s", low=0.0, high=0.5
     )
     rest_speed: float = param(
         0.3,
-        "speed of a foot on the ground above which it is not at rest, and settles anew",
+        "speed of a foot in contact above which it is not at rest and needs a new anchor",
         unit="m/s",
         low=1e-3,
         high=10.0,
@@ -70,14 +74,17 @@ class EstimatorParams:
         high=1.0,
     )
     full_load: float = param(
-        0.2, "normal force over the robot's weight from which a foot is trusted in full", low=1e-3, high=1.0
+        0.2,
+        "normal force over the robot's weight above which a foot has its full weight in the filter",
+        low=1e-3,
+        high=1.0,
     )
     attitude_time: float = param(
         0.1, "time over which the gyro smooths the orientation of the IMU; 0: none", unit="s", low=0.0, high=10.0
     )
     acceleration_noise: float = param(
         0.02,
-        "density of the noise of the accelerometer, and of what it feels beyond a rigid body",
+        "noise density of the accelerometer, including vibrations of the structure",
         unit="m/s^2/sqrt(Hz)",
         low=1e-5,
         high=10.0,
@@ -104,14 +111,14 @@ class EstimatorParams:
     )
     anchor_noise: float = param(
         3e-4,
-        "density of the drift of a foot that carries the robot",
+        "drift density of a foot in contact",
         unit="m/sqrt(s)",
         low=1e-6,
         high=1.0,
     )
     largest_gap: float = param(
         0.1,
-        "time between two measurements after which the filter starts anew where it is",
+        "time between two measurements after which the filter restarts at its current state",
         unit="s",
         low=1e-3,
         high=10.0,
@@ -239,7 +246,7 @@ class Estimator:
             return
         self._warned = True
         fault = (
-            f"{_measurement_names(bad)} is no finite value, the last good one stands in"
+            f"{_measurement_names(bad)} is not finite; the last valid value is used instead"
             if bad
             else f"time went on by {dt:.6g} s"
         )

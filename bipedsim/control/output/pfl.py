@@ -35,7 +35,7 @@ class PflParams(ReferenceParams):
     kp: float = param(100.0, "K_p of eq. 14", unit="1/s^2", low=0.0, high=1e6)
     kd: float = param(0.0, "K_d of eq. 14; 0: 2 sqrt(kp), critical damping", unit="1/s", low=0.0, high=1e4)
     swing: dict[str, str] = param(
-        {}, "of a walker: foot that carries, to the sum of joints that is the angle of the swinging leg from it"
+        {}, "for walkers: stance foot to the sum of joints that gives the angle between the legs"
     )
     swing_target: float = param(0.3, "that angle when the swing ends", unit="rad", low=-3.0, high=3.0)
     swing_time: float = param(1.0, "time of a swing; then the angle is held", unit="s", low=1e-2, high=100.0)
@@ -55,7 +55,7 @@ class PflController(StepTracking):
 
     def __init__(self, robot: Robot, params: PflParams, dt: float) -> None:
         if params.swing and params.mode == "walk":
-            raise ConfigError("pfl: swing and mode = 'walk' are two ways to walk; leave out one")
+            raise ConfigError("pfl: swing and mode = 'walk' exclude each other. Omit one")
         super().__init__(robot, params, dt)
         self._kp, self._kd = params.kp, params.kd or 2.0 * math.sqrt(params.kp)
         swing = self._per_foot(robot, params.swing, robot.joint_names, "swing")

@@ -25,9 +25,12 @@ class SlidingParams(ReferenceParams):
         10.0, "lam of s = e' + lam e: rate of the error on the surface", unit="1/s", low=1e-3, high=1e3
     )
     reach: float = param(
-        20.0, "eta: what s loses per second outside the layer; above the largest disturbance", unit="rad/s^2", low=0.0
+        20.0,
+        "eta: rate at which |s| decreases outside the layer; must exceed the largest disturbance",
+        unit="rad/s^2",
+        low=0.0,
     )
-    layer: float = param(0.5, "half the width of the boundary layer in s", unit="rad/s", low=1e-6, high=100.0)
+    layer: float = param(0.5, "half width of the boundary layer of s", unit="rad/s", low=1e-6, high=100.0)
 
 
 class SlidingController(OutputTracking):

@@ -16,12 +16,12 @@ Range = tuple[float, float]
 class TermConfig:
     """One entry of ``observations``."""
 
-    term: str = param("", "what is seen, a name of the table", required=True)
-    scale: float | list[float] = param(1.0, "what it is multiplied with; a list has a number for each value")
-    clip: Range | None = param(None, "[least, most] of each value, before the scale")
-    history: int = param(1, "how many of its values are seen, one per update, oldest first", low=1, high=1000)
+    term: str = param("", "name of the observation term", required=True)
+    scale: float | list[float] = param(1.0, "scale factor; a list has one number per value")
+    clip: Range | None = param(None, "[minimum, maximum] of each value, before the scale")
+    history: int = param(1, "number of past values in the observation, one per update, oldest first", low=1, high=1000)
     joints: list[str] | None = param(None, "of a term of joints, in their order; default all of `joints`")
-    values: list[float] | None = param(None, "of the term `constant`: what is seen at every update")
+    values: list[float] | None = param(None, "for the term `constant`: its values at every update")
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,15 @@ class ActionConfig:
     """The key ``action``: targets of the drives [rad] = offset + scale (output of the network)."""
 
     joints: list[str] | None = param(
-        None, "that the network moves, in the order of its output; default all of `joints`, others are held"
+        None,
+        "joints that the network moves, in the order of its output; default: all of `joints`; others hold their pose",
     )
     scale: PerJoint = param(1.0, "one number, one each in the order of the action's joints, or by name", unit="rad")
     offset: PerJoint | None = param(None, "the same; default the default pose", unit="rad")
-    clip: Range | None = param(None, "[least, most] of what the network gives; `last_action` is what is left")
-    limits: list[Range] | None = param(None, "[[least, most], ...] of the targets, one for all or one each", unit="rad")
+    clip: Range | None = param(None, "[minimum, maximum] of the network output; `last_action` is the clipped value")
+    limits: list[Range] | None = param(
+        None, "[[minimum, maximum], ...] of the targets, one for all or one each", unit="rad"
+    )
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class ClockConfig:
     """The key ``clock`` of policies with a fixed rhythm: the terms ``clock...``, of phase (t + start) / period."""
 
     period: float = param(0.8, "of a stride", unit="s", low=1e-3, high=100.0)
-    start: float = param(0.0, "what it shows at the first update", unit="s", low=0.0, high=100.0)
+    start: float = param(0.0, "phase at the first update", unit="s", low=0.0, high=100.0)
     still_below: float = param(
         0.0, "norm of the velocity command, m/s and rad/s alike, below which its terms are zeros", low=0.0, high=10.0
     )
@@ -68,22 +71,24 @@ class CommandConfig:
 class PolicyConfig:
     """A deployment file of bipedsim; :mod:`bipedsim.control.policy.readers` translates other formats to it."""
 
-    extends: str = param("", "deployment file, of whatever kind, whose keys hold where this one has none")
-    network: str = param("", "file of the network beside this one: .onnx, or TorchScript .pt", required=True)
+    extends: str = param("", "deployment file of any kind; its keys are the defaults of this file")
+    network: str = param("", "file of the network next to this file: .onnx, or TorchScript .pt", required=True)
     period: float = param(0.02, "between two updates", unit="s", low=1e-4, high=10.0)
-    joints: list[str] = param([], "all that are driven, in the order of lists", required=True)
+    joints: list[str] = param([], "all driven joints, in the order of lists", required=True)
     default: PerJoint = param(0.0, "pose of the joints that `joint_pos_rel` and actions count from", unit="rad")
     stiffness: PerJoint | None = param(None, "kp of the drives", unit="N.m/rad", required=True)
     damping: PerJoint | None = param(None, "kd of the drives", unit="N.m.s/rad", required=True)
-    action: ActionConfig = param(ActionConfig(), "what the network gives")
-    observations: list[TermConfig] = param([], "what it sees, in this order", required=True)
-    clip: Range | None = param(None, "[least, most] of everything it sees, after the scales")
+    action: ActionConfig = param(ActionConfig(), "meaning of the network output")
+    observations: list[TermConfig] = param([], "observation terms, in this order", required=True)
+    clip: Range | None = param(None, "[minimum, maximum] of all observations, after the scales")
     frames: FramesConfig = param(FramesConfig(), "all terms of several updates")
     history_start: str = param(
-        "first", "what the past is at the first update: that update, or zeros", choices=("first", "zeros")
+        "first",
+        "past values at the first update: copies of the first observation, or zeros",
+        choices=("first", "zeros"),
     )
-    command: CommandConfig = param(CommandConfig(), "what of a velocity command is handed on")
-    clock: ClockConfig = param(ClockConfig(), "of policies that walk to a beat")
+    command: CommandConfig = param(CommandConfig(), "limits of the velocity command")
+    clock: ClockConfig = param(ClockConfig(), "gait clock of policies that need a phase")
     input: str = param("", "name of the network's input; default its only one, or `obs`")
     output: str = param("", "name of its output; default the first one")
     states: Mapping[str, str] = param(

@@ -183,7 +183,7 @@ class _Fitter:
             self._fault(f"action.limits: {len(pairs)} pairs for {count} joints")
             return np.zeros(count), np.zeros(count)
         if any(low > high for low, high in pairs):
-            self._fault("action.limits: a least value is above the most")
+            self._fault("action.limits: a minimum is above its maximum")
         return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
     def _check_default(self, default: Mapping[str, float]) -> None:

@@ -114,7 +114,7 @@ class OnnxNetwork:
         ]
         if not faults:
             faults += [
-                f"its input {tensor.name!r} is {tensor.type}, and what is seen is tensor(float)"
+                f"its input {tensor.name!r} is {tensor.type}, but the observation is tensor(float)"
                 for tensor in (inputs[self._input], *(inputs[name] for name in states))
                 if tensor.type != "tensor(float)"
             ]
@@ -168,7 +168,7 @@ class TorchScriptNetwork:
     def __init__(self, path: Path, input: str, output: str, states: dict[str, str]) -> None:
         torch = _library("torch", path, "pip install torch, or export the policy as ONNX")
         if input or output or states:
-            raise ConfigError(f"{path}: TorchScript has no names for `input`, `output`, `states`; leave them out")
+            raise ConfigError(f"{path}: TorchScript has no names for `input`, `output`, `states`. Omit these keys")
         self._torch, self._path = torch, path
         # One robot is too little work for several threads, and the simulator needs the other cores.
         torch.set_num_threads(1)
@@ -207,7 +207,7 @@ class TorchScriptNetwork:
                 text = str(error).strip().splitlines()[-1].removeprefix("builtins.RuntimeError: ")
                 raise ConfigError(f"{self._path}: refuses {observation.size} values ({text})") from error
             if not isinstance(output, self._torch.Tensor):
-                raise ConfigError(f"{self._path}: gives {type(output).__name__}, and only a tensor of actions will do")
+                raise ConfigError(f"{self._path}: gives {type(output).__name__}, but must return a tensor of actions")
             action: Single = output.detach().numpy().astype(np.float32).reshape(-1)
         return action
 

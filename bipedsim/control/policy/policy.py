@@ -24,8 +24,8 @@ class PolicyParams:
     """Parameters of :class:`PolicyController`; relative paths refer to the current folder, else to robot.yaml's."""
 
     file: str = param("", "deployment file of the policy; must be given")
-    network: str = param("", "file of the network, where it is not the one that the deployment file names")
-    period: float = param(0.0, "between two updates, where it is not the deployment file's", unit="s", low=0.0)
+    network: str = param("", "file of the network, instead of the one in the deployment file")
+    period: float = param(0.0, "time between two updates, instead of the one in the deployment file", unit="s", low=0.0)
 
 
 class PolicyController:
@@ -107,7 +107,7 @@ class PolicyController:
         self._view.action[:] = 0.0
         self._began = observation.t
         if not self._base.read(observation, self._view.base_angular_velocity, self._view.gravity):
-            raise MeasurementError("policy: the IMU gives no attitude, which tells where down is")
+            raise MeasurementError("policy: the IMU gives no attitude, so the direction of gravity is unknown")
 
     def update(self, observation: Observation) -> Command:
         """Return the targets until the next update, which overwrites the arrays.

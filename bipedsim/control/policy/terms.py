@@ -91,14 +91,14 @@ TERMS: dict[str, Term] = {
     ),
     "joint_vel": Term(JOINTS, "velocities [rad/s]", lambda view, joints: view.seen.joint_velocity[joints.places]),
     "joint_effort": Term(JOINTS, "torques [N.m]", lambda view, joints: view.seen.joint_effort[joints.places]),
-    "last_action": Term(ACTIONS, "what the network gave last, zeros at first", lambda view, _: view.action),
+    "last_action": Term(ACTIONS, "last output of the network, initially zeros", lambda view, _: view.action),
     "clock": Term(2, "sine and cosine of the phase", _clock),
     "clock_sin": Term(1, "sine of the phase", lambda view, own: _clock(view, own)[:1]),
     "clock_cos": Term(1, "cosine of the phase", lambda view, own: _clock(view, own)[1:]),
     "foot_force": Term(
         FEET, "along each foot's z axis over the weight", lambda view, _: view.seen.foot_wrench[:, 2] / view.weight
     ),
-    "constant": Term(CONSTANTS, "its own `values`, such as commands of a training", lambda _, own: own.constants),
+    "constant": Term(CONSTANTS, "constant `values`, such as commands of the training", lambda _, own: own.constants),
 }
 """Terms by name; the names are Isaac Lab's where it has the term."""
 
@@ -110,7 +110,7 @@ ALIASES = {
 """Other names of terms of the table; default velocities are zero, so joint_vel_rel equals joint_vel."""
 
 _BASE_VELOCITY = "the linear velocity of the base, which no sensor of a robot measures"
-_PLACE = "where the base is in the world, which no sensor of a robot measures"
+_PLACE = "the position of the base in the world, which no sensor of a robot measures"
 _GROUND = "the ground around the robot, for which it would need a depth camera"
 
 UNMEASURED = {
@@ -120,8 +120,8 @@ UNMEASURED = {
     "root_pos_w": _PLACE,
     "height_scan": _GROUND,
     "height_scanner": _GROUND,
-    "image": "a camera's picture",
-    "image_features": "a camera's picture",
+    "image": "a camera image",
+    "image_features": "a camera image",
     "body_pose_w": _PLACE,
     "motion_anchor_pos_b": _PLACE,
 }

@@ -31,7 +31,7 @@ BEYOND_TOES = 0.01
 CLEARANCE = 1.5
 """Height of the feet over the ground, as a multiple of the CoM's rise in flight."""
 STRETCH = 0.32
-"""Largest stretch of the legs beyond standing, as a share of the CoM's rise in flight.
+"""Largest extension of the legs beyond standing, as a share of the CoM's rise in flight.
 
 It is -min(64 CLEARANCE u^3 - 4 u) with u = x (1 - x)."""
 

@@ -39,7 +39,7 @@ class PostureParams:
 
     mode: str = param(
         "stand",
-        "stand still, squat without end, sway from side to side without end, shift the weight to the left foot, fall "
+        "stand still, squat repeatedly, sway from side to side repeatedly, shift the weight to the left foot, fall "
         "over the toes, jump once, or take some steps",
         choices=MODES,
     )
@@ -53,14 +53,17 @@ class PostureParams:
         0.0, "time to stand before the first squat, or any other motion", unit="s", low=0.0, high=1e6
     )
     sway_amplitude: float = param(
-        0.7, "largest shift of the centre of mass, as a share of the way to the middle of a foot", low=0.0, high=2.0
+        0.7,
+        "largest shift of the centre of mass, as a fraction of the distance to the middle of a foot",
+        low=0.0,
+        high=2.0,
     )
     sway_period: float = param(5.0, "time of one sway to both sides; a shift takes half", unit="s", low=0.1, high=100.0)
     shift_roll: float = param(
         0.05, "roll of the unloaded foot about its inner edge at the end of a shift", unit="rad", low=0.0, high=0.5
     )
     lean_time: float = param(
-        3.0, "time to lead the centre of mass from mid-foot beyond the toes", unit="s", low=0.1, high=100.0
+        3.0, "time in which the centre of mass moves from mid-foot beyond the toes", unit="s", low=0.1, high=100.0
     )
     jump_height: float = param(0.03, "rise of the centre of mass in flight", unit="m", low=1e-3, high=1.0)
     n_steps: int = param(
@@ -74,7 +77,7 @@ class PostureParams:
     )
     step_duration: float = param(1.0, "time of a step on the other foot alone", unit="s", low=0.1, high=100.0)
     step_shift: float = param(1.0, "time on both feet before and after a step", unit="s", low=0.1, high=100.0)
-    touch_down_speed: float = param(0.05, "downward velocity at which a foot lands", unit="m/s", low=0.0, high=1.0)
+    touch_down_speed: float = param(0.05, "downward velocity of a foot at touchdown", unit="m/s", low=0.0, high=1.0)
     ramp: float = param(
         1.0, "time to reach the posture from where the robot is, and the full depth", unit="s", low=1e-3, high=100.0
     )

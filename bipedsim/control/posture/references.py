@@ -21,7 +21,7 @@ class ReferenceParams:
     """Parameters of the reference, the same for all controllers that track outputs."""
 
     mode: str = param(
-        "stand", "hold the posture, squat without end, or walk in the plane", choices=("stand", "squat", "walk")
+        "stand", "hold the posture, squat repeatedly, or walk in the plane", choices=("stand", "squat", "walk")
     )
     squat_depth: float = param(
         0.05, "lowering of the centre of mass at the bottom of a squat", unit="m", low=0.0, high=1.0
@@ -39,7 +39,7 @@ class ReferenceParams:
     walk_begin: float = param(
         0.6, "time from standing to the first step, and from the last one to standing", unit="s", low=0.05, high=100.0
     )
-    walk_drop: float = param(0.03, "by how much the hips are lower than standing", unit="m", low=0.0, high=1.0)
+    walk_drop: float = param(0.03, "lowering of the hips from the standing posture", unit="m", low=0.0, high=1.0)
     ramp: float = param(
         1.0,
         "time to reach the posture from where the robot is, and the full depth or wave; 0: they are the target at once",
@@ -146,9 +146,7 @@ class JointReference:
 def _walk(robot: Robot, params: ReferenceParams, controller: str) -> PlanarWalk:
     """Plan the walk that the parameters describe."""
     if params.posture:
-        raise ConfigError(
-            f"{controller}: mode = 'walk' begins in the standing posture and takes no other; leave out posture"
-        )
+        raise ConfigError(f"{controller}: mode = 'walk' starts in the standing posture. Omit posture")
     if 0 < params.n_steps < 2 * LEAD:
         raise ConfigError(
             f"{controller}: n_steps = {params.n_steps} is too few: {LEAD} steps lead into a walk and {LEAD} out of it; "

@@ -37,21 +37,21 @@ class CatchParams:
     """Parameters of steps that deviate from their plan after a push."""
 
     catch_most: float = param(
-        0.5, "largest change of where a foot lands; 0: steps stay as planned", unit="m", low=0.0, high=1.0
+        0.5, "largest change of a landing position; 0: steps stay as planned", unit="m", low=0.0, high=1.0
     )
-    catch_least: float = param(0.02, "change of where a foot lands that is not worth it", unit="m", low=1e-3, high=1.0)
+    catch_least: float = param(
+        0.02, "change of a landing position below which the plan is not adapted", unit="m", low=1e-3, high=1.0
+    )
     catch_until: float = param(
-        0.9, "share of single support after which the foot lands where it is bound for", low=0.0, high=0.95
+        0.9, "fraction of single support after which the landing position is fixed", low=0.0, high=0.95
     )
-    catch_quickest: float = param(
-        0.15, "shortest time in which a foot in the air comes down", unit="s", low=0.05, high=2.0
-    )
-    catch_longer: float = param(0.1, "by which a step may last longer than as it began", unit="s", low=0.0, high=2.0)
+    catch_quickest: float = param(0.15, "minimum time for the descent of a foot", unit="s", low=0.05, high=2.0)
+    catch_longer: float = param(0.1, "maximum extension of a step in time", unit="s", low=0.0, high=2.0)
     catch_speed: float = param(
-        2.0, "mean speed over the ground at which a foot gets to another landing", unit="m/s", low=0.1, high=10.0
+        2.0, "mean horizontal speed of a foot towards a new landing position", unit="m/s", low=0.1, high=10.0
     )
     catch_time: float = param(
-        0.35, "time of a step by which a robot that stands catches itself; 0: it stays", unit="s", low=0.0, high=2.0
+        0.35, "time of a recovery step from standing; 0: no recovery steps", unit="s", low=0.0, high=2.0
     )
 
 

@@ -29,8 +29,8 @@ _CORNERS = 6
 class DistributionParams:
     """Limits of the wrenches on a foot."""
 
-    friction: float = param(0.4, "coefficient that is relied on; tangential components stay below mu f_z / sqrt(2)")
-    edge: float = param(0.003, "distance that the CoP keeps from the edge of the sole", unit="m", low=0.0)
+    friction: float = param(0.4, "friction coefficient of the plan; tangential components stay below mu f_z / sqrt(2)")
+    edge: float = param(0.003, "minimum distance of the CoP to the edge of the sole", unit="m", low=0.0)
     yaw_weight: float = param(
         _MOMENT,
         "weight of the moment about the vertical, where forces have 1 and other moments 100: where narrow soles cannot "
@@ -200,9 +200,9 @@ def _rows(sole: Sole, params: DistributionParams) -> Array:
     """Return rows (n, 6) of the contact wrench cone of a foot: rows @ wrench <= 0.
 
     The wrenches that the ground can apply at the centre of the sole are those of forces at the vertices within their
-    friction pyramids. Divided by the normal force they form the convex hull of the wrenches of the pyramids' edges. The
-    rows are the facets of this hull. On a rectangle they are those of Caron, Pham and Nakamura, "Stability of surface
-    contacts for humanoid robots" (2015), eq. (16) to (26).
+    friction pyramids. Divided by the normal force, they form the convex hull of the wrenches of the pyramids' edges.
+    The rows are the facets of this hull. On a rectangle they are those of Caron, Pham and Nakamura, "Stability of
+    surface contacts for humanoid robots" (2015), eq. (16) to (26).
 
     Args:
         sole: The contact polygon; at most ``_CORNERS`` of its vertices are used.

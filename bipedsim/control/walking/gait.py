@@ -56,11 +56,9 @@ class GaitParams:
     """Shape and timing of the steps."""
 
     single_support: float = param(
-        0.0, "time on one foot; 0: chosen from the speed, less at a higher one", unit="s", high=10.0
+        0.0, "time on one foot; 0: from the speed, shorter at a higher speed", unit="s", high=10.0
     )
-    double_support: float = param(
-        0.0, "time in which the weight passes over; 0: 0.08 of single support", unit="s", high=10.0
-    )
+    double_support: float = param(0.0, "time of double support; 0: 0.08 of single support", unit="s", high=10.0)
     start_hold: float = param(0.5, "time from the command to the first shift", unit="s", low=0.01, high=10.0)
     start_shift: float = param(0.3, "time of the first shift of the weight", unit="s", low=0.01, high=10.0)
     stop_shift: float = param(0.6, "time of the last shift, to between the feet", unit="s", low=0.01, high=10.0)
@@ -72,15 +70,19 @@ class GaitParams:
     )
     step_height: float = param(0.05, "rise of the swing foot", unit="m", low=0.0, high=0.5)
     step_width: float = param(
-        0.0, "between the feet's centres; 0: as the robot stands, and less at speed", unit="m", low=0.0, high=1.0
+        0.0,
+        "lateral distance between the feet; 0: that of the standing posture, smaller at speed",
+        unit="m",
+        low=0.0,
+        high=1.0,
     )
     swing_inertia: float = param(
         -1.0, "kappa: shift of the ZMP per acceleration of the swing foot; -1: by its inertia", unit="s^2", high=0.1
     )
     zmp_forward: float = param(0.0, "planned ZMP ahead of the centre of the sole", unit="m", low=-0.2, high=0.2)
     zmp_inward: float = param(0.0, "planned ZMP inwards of the centre of the sole", unit="m", low=-0.1, high=0.1)
-    max_forward: float = param(0.8, "largest velocity ahead, and back half of it", unit="m/s", low=0.0, high=3.0)
-    max_sideways: float = param(0.2, "largest velocity to the side", unit="m/s", low=0.0, high=2.0)
+    max_forward: float = param(0.8, "largest forward velocity; half of it backward", unit="m/s", low=0.0, high=3.0)
+    max_sideways: float = param(0.2, "largest lateral velocity", unit="m/s", low=0.0, high=2.0)
     max_turn: float = param(0.6, "largest rate of turning", unit="rad/s", low=0.0, high=3.0)
     acceleration: float = param(0.4, "largest change of the velocity per time", unit="m/s^2", low=0.01, high=10.0)
 
@@ -99,7 +101,7 @@ class GaitParams:
         for name, minimum in (("single_support", 0.1), ("double_support", 0.01)):
             value = getattr(self, name)
             if value and value < minimum:
-                yield f"{name} = {value:g} s must be at least {minimum:g} s, or 0 for what the speed asks for"
+                yield f"{name} = {value:g} s must be at least {minimum:g} s, or 0 to derive it from the speed"
 
 
 @dataclass
@@ -418,7 +420,7 @@ class WalkGait:
             ahead, apart = c * dx + s * dy, side * (c * dy - s * dx)
             if abs(ahead) > longest or not 0.7 * self._width <= apart <= 2.0 * self._width:
                 raise ConfigError(
-                    f"footsteps[{i}] = [{x:g}, {y:g}, {yaw:g}] lies {ahead:.3g} m ahead and {apart:.3g} m outside of "
+                    f"footsteps[{i}] = [{x:g}, {y:g}, {yaw:g}] is {ahead:.3g} m ahead and {apart:.3g} m outside of "
                     f"the other foot; it must be within {longest:.3g} m ahead and back, "
                     f"and {0.7 * self._width:.3g} to {2.0 * self._width:.3g} m outside"
                 )
@@ -825,7 +827,8 @@ class WalkGait:
         if reason != self._blocked:
             self._blocked = reason
             warnings.warn(
-                f"zmp: it stops before x = {landing.x:.2f}, y = {landing.y:.2f} m of its map: {reason}", stacklevel=2
+                f"zmp: the robot stops before x = {landing.x:.2f}, y = {landing.y:.2f} m of its map: {reason}",
+                stacklevel=2,
             )
         abreast = c * (stance_point[0] - landing.x) + s * (stance_point[1] - landing.y)
         return landing.moved(abreast, 0.0, 0.0), False

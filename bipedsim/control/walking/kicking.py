@@ -23,13 +23,13 @@ class KickParams:
         "none", "foot that kicks once, from standing on the other", choices=("none", "left", "right")
     )
     kick_at: float = param(
-        1.0, "when the weight begins to go over to the other foot, since the start", unit="s", low=0.0, high=1e4
+        1.0, "start of the weight shift to the other foot, since the start of the run", unit="s", low=0.0, high=1e4
     )
-    kick_hold: float = param(5.0, "how long it stands on one leg before the kick", unit="s", low=0.1, high=1e4)
-    kick_height: float = param(0.05, "rise of the foot that kicks", unit="m", low=0.0, high=0.5)
-    kick_back: float = param(0.15, "how far back the foot is drawn before the kick", unit="m", low=0.0, high=0.5)
-    kick_ahead: float = param(0.3, "how far ahead of where it stood it swings", unit="m", low=0.0, high=0.5)
-    kick_time: float = param(0.3, "time of the swing ahead", unit="s", low=0.1, high=10.0)
+    kick_hold: float = param(5.0, "time on one leg before the kick", unit="s", low=0.1, high=1e4)
+    kick_height: float = param(0.05, "height of the kicking foot", unit="m", low=0.0, high=0.5)
+    kick_back: float = param(0.15, "backward displacement of the foot before the kick", unit="m", low=0.0, high=0.5)
+    kick_ahead: float = param(0.3, "forward displacement of the foot in the kick", unit="m", low=0.0, high=0.5)
+    kick_time: float = param(0.3, "time of the forward swing", unit="s", low=0.1, high=10.0)
 
 
 def route_of(params: KickParams) -> Array:

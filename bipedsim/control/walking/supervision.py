@@ -22,11 +22,11 @@ _REST = 1.0
 class SupervisionParams:
     """Thresholds of the ZMP supervision."""
 
-    margin_least: float = param(0.002, "least distance of the ZMP to the edge", unit="m", low=0.0, high=1.0)
+    margin_least: float = param(0.002, "minimum distance of the ZMP to the edge", unit="m", low=0.0, high=1.0)
     margin_time: float = param(
         0.15, "for which it must be less within one step; 0 switches the supervision off", unit="s", low=0.0
     )
-    impact_time: float = param(0.05, "around a touch-down, in which the ZMP counts for nothing", unit="s", low=0.0)
+    impact_time: float = param(0.05, "time around a touchdown in which the ZMP is ignored", unit="s", low=0.0)
 
 
 @kernel

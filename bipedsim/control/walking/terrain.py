@@ -21,13 +21,11 @@ class TerrainParams:
     """Parameters of walking on a map of the ground."""
 
     terrain: str = param(
-        "", "ground that it is told of, a name or file as for `--ground`; empty: it goes on as the feet find it"
+        "", "map of the ground, a name or file as for `--ground`; empty: the controller reacts to contacts only"
     )
-    foothold_margin: float = param(
-        0.015, "distance that a sole keeps from edges of the map", unit="m", low=0.0, high=0.2
-    )
+    foothold_margin: float = param(0.015, "minimum distance of a sole to edges of the map", unit="m", low=0.0, high=0.2)
     foothold_search: float = param(
-        0.3, "how far a landing is moved ahead or back to a foothold", unit="m", low=0.0, high=1.0
+        0.3, "largest longitudinal shift of a landing to a foothold", unit="m", low=0.0, high=1.0
     )
     climb_most: float = param(0.2, "highest step up or down, from foot to foot", unit="m", low=0.0, high=1.0)
     climb_height: float = param(
@@ -37,7 +35,7 @@ class TerrainParams:
         low=0.0,
         high=3.0,
     )
-    climb_time: float = param(4.0, "longer single support, for every metre up or down", unit="s/m", low=0.0, high=20.0)
+    climb_time: float = param(4.0, "extension of single support per metre up or down", unit="s/m", low=0.0, high=20.0)
 
 
 _FINE = 0.01

@@ -45,16 +45,20 @@ class ZmpParams(
 ):
     """Parameters of :class:`ZmpController`."""
 
-    com_height: float = param(0.0, "of the CoM over the soles; 0: as the robot stands", unit="m", low=0.0, high=3.0)
-    ramp: float = param(1.0, "time to come from where the robot is to between the feet", unit="s", low=0.05, high=100.0)
+    com_height: float = param(
+        0.0, "height of the CoM above the soles; 0: that of the standing posture", unit="m", low=0.0, high=3.0
+    )
+    ramp: float = param(
+        1.0, "time in which the CoM moves to between the feet at the start", unit="s", low=0.05, high=100.0
+    )
     dcm_gain: float = param(1.5, "k of p = p_ref + (1 + k) (xi - xi_ref)", low=-1.0, high=20.0)
     height_stiffness: float = param(100.0, "position gain of the height of the CoM", unit="1/s^2", low=0.0)
     height_damping: float = param(20.0, "velocity gain of the height of the CoM", unit="1/s", low=0.0)
-    touch_force: float = param(TOUCHES, "share of the weight at which a swinging foot has landed", low=0.0, high=1.0)
-    touch_time: float = param(0.003, "for which it must be carried", unit="s", low=0.0, high=0.1)
-    touch_after: float = param(0.55, "share of the step before which it has not landed", low=0.0, high=1.0)
-    late_speed: float = param(0.15, "at which a foot goes on down that has not landed in time", unit="m/s", low=0.0)
-    fall_error: float = param(0.35, "error of the DCM that is taken for a fall", unit="m", low=0.05)
+    touch_force: float = param(TOUCHES, "load over weight above which a swing foot has landed", low=0.0, high=1.0)
+    touch_time: float = param(0.003, "minimum time of this load", unit="s", low=0.0, high=0.1)
+    touch_after: float = param(0.55, "fraction of the step before which a touchdown is ignored", low=0.0, high=1.0)
+    late_speed: float = param(0.15, "downward velocity of a foot that is late to land", unit="m/s", low=0.0)
+    fall_error: float = param(0.35, "error of the DCM above which the robot falls", unit="m", low=0.05)
 
 
 _CONTACTS = {-1: (0, 1), 0: (1,), 1: (0,)}
@@ -111,7 +115,7 @@ def _step_widths(robot: Robot, width: float, height: float) -> tuple[float, floa
     """Return the limits of the width [m] of a step after a push: the soles do not overlap, and the legs are in reach.
 
     The pelvis is midway between the feet. Beyond the width of the gait, each leg moves sideways by half of the distance
-    that a straight leg could reach beside its hip.
+    that a straight leg could reach next to its hip.
 
     Args:
         robot: The robot.

@@ -114,7 +114,7 @@ def recording_from_bag(
             if in_range.any():
                 kept[-1][1].append(block if in_range.all() else block.rows(in_range))
     if not (kept and -reader.segments <= segment < reader.segments):
-        raise RecordingError(f"{path}: has no stretch {segment}: time jumps back {reader.segments - 1} times")
+        raise RecordingError(f"{path}: has no segment {segment}: time jumps back {reader.segments - 1} times")
     _, parts, span = kept[0]
     if not parts:
         raise nothing_between(start, stop, str(path), *span)
@@ -238,7 +238,7 @@ class BagRows:
         lost = {name: self._bag.custom_data.get(name, "0") for name in ("lost", "dropped")}
         if set(lost.values()) != {"0"}:
             counts = " and ".join(f"{count} {name}" for name, count in lost.items())
-            notes.append(f"the recorder counted messages that are not in the bag, of all topics: {counts}")
+            notes.append(f"the recorder counted messages that are not in the bag, over all topics: {counts}")
         if self.segments > 1:
             which_segment = "the last" if segment == -1 else f"stretch {segment}"
             notes.append(
@@ -353,7 +353,7 @@ class BagRows:
             t = table.values[_LABELLED][:, 0] if table.values[_LABELLED].shape[1] else np.full(len(stamp), np.nan)
             # The time is NaN if the labels differ; the decoder counts these messages.
             timed = np.abs(t) < _LATEST
-            self._count_unfit(topic, int((sound & ~timed & ~np.isnan(t)).sum()), "their time is no time of a run")
+            self._count_unfit(topic, int((sound & ~timed & ~np.isnan(t)).sum()), "their time stamp is invalid")
             sound &= timed
             stamp = np.rint(np.where(sound, t, 0.0) * 1e9).astype(np.int64)
         new = _TopicMessages(arrived, stamp, table.values).rows(_as_slice(sound))
@@ -568,7 +568,7 @@ class BagRows:
     def _put_plan(self, out: Recording, at: Any, table: _TopicMessages | None) -> None:
         """Add the controller's plan to the readouts; ``at`` contains the rows of the messages.
 
-        A plan is valid until the next message, as in the controller, but for less than ``HELD``.
+        A plan is valid until the next message, as in the controller, and at most ``HELD``.
         """
         decoder = self._decoders.get(PLAN)
         if table is None or decoder is None or not len(table):
@@ -648,7 +648,7 @@ class BagRows:
             try:
                 name = ElementTree.fromstring(text(description)).get("name", "")
             except (ElementTree.ParseError, RecordingError) as error:
-                why = f"{ROBOT_DESCRIPTION} is no XML ({error})"
+                why = f"{ROBOT_DESCRIPTION} is not valid XML ({error})"
         if not name:
             return None, why
         try:
@@ -830,9 +830,9 @@ def _json_object(message: bytes) -> dict[str, Any]:
     try:
         content = json.loads(text(message))
     except (ValueError, RecursionError) as error:
-        raise RecordingError(f"it is no JSON: {error}") from error
+        raise RecordingError(f"it is not valid JSON: {error}") from error
     if not isinstance(content, dict):
-        raise RecordingError(f"it is no JSON object but {type(content).__name__}")
+        raise RecordingError(f"it is not a JSON object but {type(content).__name__}")
     return content
 
 

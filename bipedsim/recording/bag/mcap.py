@@ -45,7 +45,7 @@ _LARGEST = 1 << 32
 _SIGNATURES = tuple(struct.pack("<I", len(name)) + name for name in (b"zstd", b"lz4"))
 """Bytes at offset :data:`_SIGNATURE_AT` in the record of a compressed chunk."""
 _SIGNATURE_AT = 37
-_NO_RECORD = "it is no record"
+_NO_RECORD = "it is not a record"
 
 
 def _ending() -> bytes:
@@ -186,7 +186,7 @@ class Block:
 
 
 class _NotARecordError(Exception):
-    """Raised for bytes that are not a record."""
+    """Error for bytes that are not a record."""
 
 
 class _EndOfFileError(_NotARecordError):
@@ -254,7 +254,7 @@ class McapFile:
         try:
             if self.path.exists() and not self.path.is_file():
                 # Opening a pipe without a writer would block.
-                raise RecordingError(f"{self.path}: no regular file, but a folder, pipe or device")
+                raise RecordingError(f"{self.path}: not a regular file, but a folder, pipe or device")
             with self.path.open("rb") as self._file:
                 self._window, self._window_at = b"", 0
                 yield
@@ -437,7 +437,7 @@ class McapFile:
                 yield from self._walk([part])
             return
         if not complete:
-            self.damage.append(f"records before byte {self.position} do not fit together")
+            self.damage.append(f"records before byte {self.position} are inconsistent")
         table = walk_records(data, word, n)
         message = table[0] == Opcode.MESSAGE
         others = table[:, ~message]
@@ -447,7 +447,7 @@ class McapFile:
         table = table[1:, message] if others.size else table[1:]
         known = np.isin(table[0], list(self.channels))
         if not known.all():
-            self.damage.append(f"{(~known).sum()} messages before byte {self.position} are of no known topic")
+            self.damage.append(f"{(~known).sum()} messages before byte {self.position} have an unknown topic")
             table = table[:, known]
         if table.shape[1]:
             yield Block(data, *table)

@@ -124,14 +124,12 @@ class BagWriter:
         self, path: Path, custom_data: Mapping[str, str] | None = None, ros_distro: str = "jazzy", alone: bool = False
     ) -> None:
         if path.exists():
-            raise ConfigError(
-                f"{path}: exists already; a bag is never overwritten: remove it, or name another directory"
-            )
+            raise ConfigError(f"{path}: exists already and is not overwritten. Remove it, or use another directory")
         folder = path.parent if alone else path
         try:
             folder.mkdir(parents=True, exist_ok=alone)
         except OSError as error:
-            raise ConfigError(f"{folder}: the bag's directory cannot be made ({error.strerror})") from error
+            raise ConfigError(f"{folder}: cannot create the directory of the bag ({error.strerror})") from error
         self.path = path
         self._name = path.name if alone else f"{path.resolve().name}_0.mcap"
         self._metadata = None if alone else path / "metadata.yaml"
@@ -164,7 +162,7 @@ class BagWriter:
             else:
                 shutil.rmtree(path, ignore_errors=True)
             raise RecordingError(
-                f"{path}: the bag cannot be begun ({error.strerror}): make room, or record elsewhere"
+                f"{path}: cannot create the bag ({error.strerror}). Free disk space, or record elsewhere"
             ) from error
 
     def add_topic(self, topic: Topic) -> int:
@@ -486,16 +484,16 @@ class Bag:
         """Describe the missing data, given the number of messages per topic and their time span [ns]."""
         reasons = list(self._damage)
         if misplaced:
-            where = "parts of it were exchanged, or are there twice"
-            reasons.append(f"{misplaced} messages come after later ones, and are not used: {where}")
+            where = "some parts are swapped or duplicated"
+            reasons.append(f"{misplaced} messages are out of order and not used: {where}")
         for file in self._files:
             places = file.damage[:3] + [f"{len(file.damage) - 3} more places"] * (len(file.damage) > 3)
             if not file.finished:
-                places = places or ["its recorder was stopped before it could finish"]
+                places = places or ["its recorder was stopped before it closed the file"]
                 reasons.append(f"{file.path.name} ({file.size} bytes): {'; '.join(places)}")
         total, expected = counts.total(), self._expected.total()
         if expected > total and not reasons:
-            reasons.append("messages that its recorder counted are not there")
+            reasons.append("messages that its recorder counted are missing")
         if not reasons:
             return ""
         recovered = f"recovered {total} whole messages over {1e-9 * span_ns:.3f} s"
@@ -508,7 +506,7 @@ class Bag:
         elif misplaced or self._damage or any(file.damage for file in self._files):
             expected = total + 1
         if expected > total:
-            recovered += ". The rest is left out: if there is a whole copy of the bag, read that"
+            recovered += ". The rest is left out. If you have an intact copy of the bag, read that"
         return f"{'; '.join(reasons)}; {recovered}"
 
     def _learn_topics(self, file: McapFile) -> None:
@@ -528,10 +526,10 @@ class Bag:
             inner = yaml_value(file.metadata.get("rosbag2", {}).get("serialized_metadata", "{}"))
             custom = {str(k): str(v) for k, v in (inner.get("custom_data") or {}).items()}
         except Exception as error:
-            self._damage.append(f"what {file.path.name} says of the run is damaged ({type(error).__name__})")
+            self._damage.append(f"the description of the run in {file.path.name} is damaged ({type(error).__name__})")
             return
         if inner and self.custom_data and custom != self.custom_data:
-            self._damage.append(f"metadata.yaml and {file.path.name} differ in what they say of the run")
+            self._damage.append(f"metadata.yaml and {file.path.name} describe the run differently")
         self.custom_data = custom or self.custom_data
 
     def _find_files(self, path: Path) -> list[Path]:
@@ -545,7 +543,7 @@ class Bag:
         if not files:
             entries = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
             hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else name_one(path)
-            raise RecordingError(f"{path}: a bag directory holds .mcap files; found {entries}{hint}")
+            raise RecordingError(f"{path}: a bag directory contains .mcap files; found {entries}{hint}")
         return files
 
     def _read_metadata(self, path: Path, files: list[Path]) -> None:

@@ -104,7 +104,7 @@ def one_clock(plates: Sequence[PlateSignals]) -> tuple[list[PlateSignals], list[
         raise ConfigError("the force plates have no time in common: write one of them at a time")
     t = begin + np.arange(int(np.floor((end - begin) * rate + 1e-6)) + 1) / rate
     rates = ", ".join(f"{p.geometry.name} {p.geometry.rate:g} Hz" for p in plates)
-    note = f"plates of several clocks ({rates}) were brought to {rate:g} Hz by straight lines"
+    note = f"plates of several clocks ({rates}) were resampled to {rate:g} Hz by straight lines"
     return [resampled(p, t, rate) for p in plates], [note]
 
 
@@ -338,7 +338,9 @@ def _typed(where: str, value: Any) -> bytes:
         width = max([1, *map(len, texts)])
         longest = max(value, key=lambda text: len(text.encode()), default="")
         if width > MOST_TEXT:
-            raise ConfigError(f"{where}: {longest!r} has {width} bytes; a C3D file takes {MOST_TEXT}: name it shorter")
+            raise ConfigError(
+                f"{where}: {longest!r} has {width} bytes; a C3D file takes {MOST_TEXT}: use a shorter name"
+            )
         kind, shape, raw = -1, (width, len(texts)), b"".join(text.ljust(width) for text in texts)
     else:
         array = np.asarray(value)

@@ -27,7 +27,7 @@ def read_trial(path: Path | str) -> LabTrial:
     if not path.is_file():
         raise RecordingError(f"{path}: no such file")
     if reader is None:
-        raise RecordingError(f"{path}: no file of a laboratory: its name must end in {', '.join(LAB_SUFFIXES)}")
+        raise RecordingError(f"{path}: not a laboratory file; its name must end in {', '.join(LAB_SUFFIXES)}")
     try:
         return reader(path)
     except ConfigError as error:

@@ -49,13 +49,13 @@ def check_output(path: Path, fps: float = FPS) -> None:
     if path.suffix == ".gif" and fps > FASTEST_GIF:
         raise ConfigError(
             f"{path}: {fps:g} frames per second are more than the {FASTEST_GIF:g} that a GIF can have; "
-            "show it slower instead (speed), or write .mp4"
+            "reduce the speed instead, or write .mp4"
         )
     if path.suffix == ".mp4":
         from matplotlib.animation import FFMpegWriter
 
         if not FFMpegWriter.isAvailable():
-            raise ConfigError(f"{path}: .mp4 needs ffmpeg, which is not found (apt install ffmpeg); .gif needs nothing")
+            raise ConfigError(f"{path}: .mp4 needs ffmpeg, which is missing (apt install ffmpeg). Or write a .gif")
 
 
 def animate(
@@ -171,7 +171,7 @@ def ground_of(recording: Recording) -> Ground:
         return Ground.flat()
     if name not in GROUNDS:
         raise RecordingError(
-            f"the run was on the ground {name!r}, which is none of {', '.join(GROUNDS)}: give its file (--ground)"
+            f"the run was on the ground {name!r}, which is not one of {', '.join(GROUNDS)}. Pass its file with --ground"
         )
     return get_ground(name)
 

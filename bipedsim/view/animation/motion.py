@@ -87,7 +87,7 @@ def interval(recording: Recording, start: float | None, stop: float | None) -> t
     tick = (last - first) / max(1, len(recording) - 1) * (1.0 + 1e-9)
     if not (first - tick <= start <= last + tick and first - tick <= stop <= last + tick and start <= stop):
         raise ConfigError(
-            f"from {start:g} to {stop:g} s is no stretch of the run, which lasts from {first:g} to {last:g} s"
+            f"from {start:g} to {stop:g} s is not a part of the run, which lasts from {first:g} to {last:g} s"
         )
     return start, stop
 

@@ -143,7 +143,7 @@ def _geometry(element: ElementTree.Element, urdf_path: Path) -> tuple[Array, Int
         vertices, faces = _triangles("cone", radius=radius, height=length, sections=ROUND)
         # The origin of the frame is in the middle of the axis, as for a cylinder.
         return vertices - np.array([0.0, 0.0, 0.5 * length]), faces, False
-    raise ValueError(f"<{element.tag}> is no shape that is known")
+    raise ValueError(f"<{element.tag}> is an unknown shape")
 
 
 def _triangles(kind: str, **size: Any) -> tuple[Array, Integers]:

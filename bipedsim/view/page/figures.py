@@ -50,7 +50,7 @@ def now(instant: Instant, robot: Robot, state: DerivedState | None) -> str:
     rows = [f'<div><b id="{TIME_ID}">t = {instant.t:.3f} s</b></div>']
     notes = list(instant.notes)
     if state is None:
-        notes.append("the robot is nowhere: its base is not known")
+        notes.append("no robot: the pose of its base is unknown")
     elif instant.estimated:
         notes.append("base: estimate of the controller")
     if state is not None and robot.soles:

@@ -24,7 +24,7 @@ LAYERS = {
     "plan": ("plan of the controller", True),
     "pushes": ("pushes", True),
     "objects": ("objects", True),
-    "caption": ("time and modes beside the robot", False),
+    "caption": ("time and modes next to the robot", False),
 }
 """Name of a layer to its name on the page, and whether it is initially visible."""
 STEP = 2.0**-15

@@ -34,7 +34,7 @@ def refused(origin: str | None, host: str | None, listens_at: str) -> str:
     if not same:
         return f"a page of {origin} may not use the page of {host}"
     if not _is_this_machine((server.hostname or "").lower(), listens_at.lower()):
-        return f"{server.hostname} is no name of this machine; open the page by its address"
+        return f"{server.hostname} is not a name of this machine. Open the page by its address"
     return ""
 
 

@@ -57,7 +57,7 @@ def import_viser() -> Any:
 
 
 def _check_host(host: str) -> None:
-    """Raise OSError if no server can listen at ``host``, because viser would wait for ever."""
+    """Raise OSError if no server can listen at ``host``, because viser would wait without end."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind, protocol) as probe:
         probe.bind(address)
@@ -99,7 +99,7 @@ class Page:
         finest: int = FINEST,
     ) -> None:
         viser = import_viser()
-        # With an invalid port, viser would wait for ever.
+        # With an invalid port, viser would wait without end.
         check(PageParams(host, port), "page")
         self._robot = robot
         self._lock = threading.RLock()
@@ -114,7 +114,7 @@ class Page:
             with contextlib.redirect_stdout(io.StringIO()), only_own_pages(host):
                 self.server: Any = viser.ViserServer(host=host, port=port, label=title or robot.name, verbose=False)
         except (OSError, RuntimeError) as error:
-            raise ConfigError(f"no page at {host}, port {port}: {error}; take another one (--host, --port)") from error
+            raise ConfigError(f"no page at {host}, port {port}: {error}. Use another one (--host, --port)") from error
         self.port: int = self.server.get_port()
         self.gui: Any = self.server.gui
         self.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")

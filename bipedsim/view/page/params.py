@@ -14,6 +14,6 @@ PORT = 8080
 class PageParams:
     """Parameters of a page."""
 
-    host: str = param(LOCAL, "where the page is served; 0.0.0.0 lets other machines look and press buttons")
-    port: int = param(PORT, "of the page; where it is in use the next free one is taken", low=0, high=65535)
-    browser: bool = param(True, "open a browser on the page, whose address is printed in any case")
+    host: str = param(LOCAL, "address at which the page is served; 0.0.0.0 gives other machines full access to it")
+    port: int = param(PORT, "port of the page; if it is in use, the next free one", low=0, high=65535)
+    browser: bool = param(True, "open a browser on the page; the address is always printed")

@@ -55,7 +55,7 @@ class RunView:
         patience: float = PATIENCE,
     ) -> None:
         if not (np.isfinite(factor) and factor >= 0.0):
-            raise ConfigError(f"--real-time-factor {factor:g} must be 0, which is as fast as it goes, or positive")
+            raise ConfigError(f"--real-time-factor {factor:g} must be positive, or 0 for no limit")
         check_page()
         self._factor = factor
         self._address, self._opened, self._patience = (host, port), opened, patience
@@ -84,9 +84,9 @@ class RunView:
         sim.pushes.on_push = on_push
         with page.gui.add_folder("Run", order=10.0) as self._folder:
             self._pause = page.gui.add_button("Pause")
-            step = page.gui.add_button("One step", hint="one tick, while time stands still")
+            step = page.gui.add_button("One step", hint="one tick, while the simulation is paused")
             factor = page.gui.add_number(
-                "Real-time factor", self._factor, min=0.0, max=100.0, step=0.01, hint="0 is as fast as it goes"
+                "Real-time factor", self._factor, min=0.0, max=100.0, step=0.01, hint="0: no limit"
             )
         self._pause.on_click(lambda _: self._toggle_pause())
         step.on_click(lambda _: self._step())
@@ -100,7 +100,7 @@ class RunView:
         self._restart()
 
     def tick(self, tau_joint: Array, seconds: float) -> None:
-        """Show a tick simulated under ``tau_joint`` (nu,) [N.m], when its time has come."""
+        """Show a tick simulated under ``tau_joint`` (nu,) [N.m], when it is due."""
         now = time.monotonic()
         if not self._running.is_set():
             self._show(tau_joint)

@@ -264,7 +264,7 @@ def test_measurements_that_are_none_are_bridged_and_counted(name: str, bad: floa
     measured = {key: values.copy() for key, values in log.measured.items()}
     for i in (300, 500, 501, 502, 503, 504, 800):
         measured[name][i].flat[-1] = bad
-    with pytest.warns(UserWarning, match=f"{name}.*is no finite value") as caught:
+    with pytest.warns(UserWarning, match=f"{name}.*is not finite") as caught:
         seen = look(replace(log, measured=measured))
     assert len(caught) == 1
     assert seen.faults == 7

@@ -203,15 +203,15 @@ def test_partial_linearisation_walks_as_well(biped: Robot) -> None:
 @pytest.mark.parametrize(
     ("robot", "controller", "params", "said"),
     [
-        ("biped14", "computed_torque", {}, r"needs a biped in the plane.*'biped14' is none. Controller zmp"),
-        ("compass", "computed_torque", {}, r"needs a biped in the plane"),
+        ("biped14", "computed_torque", {}, r"needs a planar biped.*'biped14' is none"),
+        ("compass", "computed_torque", {}, r"needs a planar biped"),
         ("planar_biped", "computed_torque", {"n_steps": 3}, r"n_steps = 3 is too few.*take 4 or more, or 0"),
-        ("planar_biped", "computed_torque", {"posture": {"l_knee": 0.5}}, r"takes no other; leave out posture"),
+        ("planar_biped", "computed_torque", {"posture": {"l_knee": 0.5}}, r"Omit posture"),
         (
             "planar_biped",
             "computed_torque",
             {"step_length": 0.8},
-            r"the legs are too short. Take a shorter step_length",
+            r"the legs are too short. Use a shorter step_length",
         ),
         ("planar_biped", "finite_time", {}, r"is for computed_torque, sliding and pfl"),
         ("planar_biped", "computed_torque", {"mode": "squat"}, r"mode = 'squat' needs a free-flying robot"),

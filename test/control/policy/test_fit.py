@@ -49,7 +49,7 @@ def test_everything_that_does_not_fit_is_told_at_once(tmp_path: Path) -> None:
     ):
         assert part in said
     assert said.count("\n") == 11
-    assert said.startswith("11 things are wrong")
+    assert said.startswith("11 errors")
 
 
 def test_a_network_of_another_size(tmp_path: Path) -> None:
@@ -105,4 +105,4 @@ def test_what_is_no_network(tmp_path: Path) -> None:
 
 def test_robots_that_it_cannot_have(tmp_path: Path) -> None:
     assert "needs a free-flying robot" in refused(tmp_path, "arm")
-    assert "'policy' knows no closed chains" in refused(tmp_path, "parallel_ankles")
+    assert "'policy' does not support closed chains" in refused(tmp_path, "parallel_ankles")

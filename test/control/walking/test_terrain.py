@@ -115,7 +115,7 @@ def test_others_take_ten_steps(robot: str, name: str, rise: float) -> None:
     assert places[-1, :, 2] == pytest.approx(rise, abs=3e-3)
 
 
-@pytest.mark.filterwarnings("ignore:zmp. it stops before")
+@pytest.mark.filterwarnings("ignore:zmp. the robot stops before")
 def test_a_stop_that_the_map_asks_for_is_planned_however_far_the_robot_is_off_its_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

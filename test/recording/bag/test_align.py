@@ -109,7 +109,7 @@ def test_a_reset_starts_another_stretch(tmp_path: Path) -> None:
     np.testing.assert_array_equal(middle.wrench[:, 0, 2], np.arange(1, 31))
     np.testing.assert_array_equal(middle.cop_world[:, 1], np.arange(1, 31))
     np.testing.assert_array_equal(load_recording(tmp_path / "bag", segment=-2).joint_position, middle.joint_position)
-    with pytest.raises(RecordingError, match="no stretch 3"):
+    with pytest.raises(RecordingError, match="no segment 3"):
         load_recording(tmp_path / "bag", segment=3)
 
 
@@ -459,7 +459,7 @@ def test_what_the_simulator_counted_is_read_and_missed_where_it_is_not(tmp_path:
         write_bag(tmp_path / "bag", [*said[:1], *bag_messages(range(50)), *said[1:]]).close()
         figures = gather(tmp_path / "bag", RunSummary, RunSummary.COLUMNS)
         assert figures.figures().get("fell_at_s") == (expected or {}).get("fell_at_s")
-        assert any("left no figures" in note for note in figures.notes) == (expected is None)
+        assert any("lacks the statistics" in note for note in figures.notes) == (expected is None)
         whole = load_recording(tmp_path / "bag")
         assert (whole.statistics, whole.run) == (expected, {"seed": 1, "pushes": []} if said else {})
 

@@ -93,7 +93,7 @@ def test_what_goes_in_comes_out_after_every_flush(tmp_path: Path, plan: list[lis
         read = Bag(path)
         assert {n: [(m.log_time, m.data) for m in ms] for n, ms in read.messages.items()} == written
         assert all(m.publish_time == m.log_time - 5 for ms in read.messages.values() for m in ms)
-        assert "before it could finish" in read.recovered
+        assert "stopped before" in read.recovered
     bag.close()
     read = Bag(path)
     assert {n: [(m.log_time, m.data) for m in ms] for n, ms in read.messages.items()} == written
@@ -305,7 +305,7 @@ def test_the_indexes_of_many_chunks_take_little_memory_and_are_all_there(tmp_pat
 
 def test_a_bag_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "bag").mkdir()
-    with pytest.raises(ConfigError, match="never overwritten: remove it, or name another"):
+    with pytest.raises(ConfigError, match="exists already"):
         BagWriter(tmp_path / "bag")
 
 
@@ -323,7 +323,7 @@ def test_a_bag_on_a_full_disk_is_refused_and_leaves_nothing(tmp_path: Path) -> N
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
-        with pytest.raises(RecordingError, match=r"bag: the bag cannot be begun \(File too large\): make room"):
+        with pytest.raises(RecordingError, match=r"\(File too large\)"):
             BagWriter(tmp_path / "bag")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -354,7 +354,7 @@ def test_a_bag_that_cannot_be_finished_leaves_no_file_open_and_is_readable(tmp_p
 
 def test_a_bag_under_a_file_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="cannot be made"):
+    with pytest.raises(ConfigError, match="cannot create"):
         BagWriter(tmp_path / "file" / "bag")
 
 
@@ -391,7 +391,7 @@ def test_messages_that_were_counted_and_are_not_there_are_missed(tmp_path: Path)
     write_bag(tmp_path / "bag", some_messages(3)).close()
     metadata = tmp_path / "bag" / "metadata.yaml"
     metadata.write_text(metadata.read_text().replace("message_count: 3", "message_count: 5", 1))
-    assert "messages that its recorder counted are not there; recovered 6" in Bag(tmp_path / "bag").recovered
+    assert "recovered 6" in Bag(tmp_path / "bag").recovered
 
 
 def test_metadata_is_there_from_the_first_flush_and_custom_data_comes_back(tmp_path: Path) -> None:
@@ -428,4 +428,4 @@ def test_the_files_of_a_split_bag_follow_one_another_as_they_were_written(tmp_pa
         (folder / "metadata.yaml").write_text(yaml.safe_dump(whole))
     bag = Bag(folder)
     assert contents(bag) == expected(messages)
-    assert "after later ones" not in bag.recovered
+    assert "out of order" not in bag.recovered

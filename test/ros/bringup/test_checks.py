@@ -46,7 +46,7 @@ def test_all_that_is_wrong_is_told_at_once_by_every_command(capsys: pytest.Captu
     wrong = ["--set", "squat_deep=1"]
     assert main(["up", *wrong, "--contact-set", "gama=1", "--ground", "stares"]) == EXIT_USAGE
     said = capsys.readouterr().err
-    assert "3 things are wrong" in said
+    assert "3 errors" in said
     assert all(word in said for word in ("squat_deep", "gama", "stares"))
     assert main(["control", *wrong]) == EXIT_USAGE
     assert "squat_deep" in capsys.readouterr().err

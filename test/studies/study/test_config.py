@@ -126,7 +126,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("vary: {run.contact_model: [one_step, lpc, nnp]}", "2 things are wrong"),
+        ("vary: {run.contact_model: [one_step, lpc, nnp]}", "2 errors"),
         ("vary: {run.controller_params.no_such: [1]}", "no_such"),
         ("repeat: 0", "below its minimum"),
         ("bisect: {name: run.rate, guess: 2, limit: 1}", "limit = 1 is below guess"),
