@@ -75,10 +75,11 @@ test-bounds: python ## run physics and BIPEDSIM_SCENES (200) random scenes with 
 	@$(BOUNDS) BIPEDSIM_SCENES=$${BIPEDSIM_SCENES:-200} $(BIN)/python -m pytest $(ALL_CORES) -m "not slow and not ros" \
 	    $(or $(PYTEST_ARGS),$(addprefix test/,physics contact objects sim dynamics ground numerics plates)) $(NONE)
 
-lint: python ## style, types, and which folder may import which
+lint: python ## style of code and English, types, and layers
 	@$(SETUP) lint
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python tools/style.py
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/mypy
 
