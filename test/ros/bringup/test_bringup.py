@@ -603,6 +603,7 @@ def test_an_interrupt_before_the_first_tick_is_told_as_one(tmp_path: Path, ros_e
     assert up.wait() == 130, up.output
     assert "bipedsim up: interrupted before the first tick" in up.output
     assert "no statistics" not in up.output
+    assert "lacks the statistics" not in up.output
     assert not (tmp_path / "run").exists()
 
 
