@@ -47,6 +47,15 @@ class FallReason:
     part: str
     since: float
 
+    @classmethod
+    def read(cls, values: object) -> FallReason | None:
+        """Return the reason in a summary; None if it is absent, or of a kind that this version does not know."""
+        known = {kind.value: kind for kind in FallKind}
+        match values:
+            case {"kind": str(kind), "part": str(part), "from_s": int() | float() as since} if kind in known:
+                return cls(known[kind], part, float(since))
+        return None
+
     def __str__(self) -> str:
         return f"{_CONDITIONS[self.kind].format(self.part)} from {self.since:.1f} s"
 
@@ -70,12 +79,8 @@ class Fall:
         """Return the fall in the metrics of an outcome; None without one."""
         if outcome.get("fell_at_s") is None:
             return None
-        reason = outcome.get("fall_reason")
-        return cls(
-            outcome["fell_at_s"],
-            FallReason(FallKind(reason["kind"]), reason["part"], reason["from_s"]) if reason else None,
-            tuple(outcome.get("lies_on") or ()),
-        )
+        reason = FallReason.read(outcome.get("fall_reason"))
+        return cls(outcome["fell_at_s"], reason, tuple(outcome.get("lies_on") or ()))
 
     def figures(self) -> dict[str, Any]:
         """Return the metrics from which :meth:`read` makes the fall again."""

@@ -154,6 +154,12 @@ def test_a_stop_for_a_fall_is_not_the_reason_of_the_fall() -> None:
     assert with_stop(fell, failed, ["imu lost"]) == {**fell, "verdict": f"{fall.text(failed)}, under imu lost"}
 
 
+@pytest.mark.parametrize("values", [None, "slip", {}, {"kind": "wind", "part": "", "from_s": 1.0}, {"kind": "slip"}])
+def test_a_fall_of_another_version_has_no_reason(values: object) -> None:
+    fall = Fall.read({"fell_at_s": 2.5, "fall_reason": values})
+    assert fall == Fall(2.5, None)
+
+
 def test_a_joint_that_is_the_reason_of_a_fall_is_named_once() -> None:
     torques = {"torque_limited": {"l_knee": 0.5}, "torque_swings_hz": {}}
     for kind, names in ((FallKind.TORQUE_LIMIT, 1), (FallKind.JOINT_LIMIT, 2)):
