@@ -70,31 +70,33 @@ HOLD_BACK_NS = 10_000_000
 class RecorderParams:
     """Parameters of the recorder."""
 
-    output: str = param("", "directory of the bag; it must not exist; empty: bags/<date and time>")
+    output: str = param("", "directory of the bag, which must not exist; empty: bags/<date and time>")
     topics: list[str] = param(
-        [], "what to record, as '/topic' or '/topic package/msg/Type'; empty: all of sim_node and controller"
+        [], "topics to record, as '/topic' or '/topic package/msg/Type'; empty: all of the simulator and controller"
     )
-    feet: list[str] = param([], "names of the feet, for the default topics; empty: those of robot, or left and right")
-    robot: str = like(RunConfig, "robot", "", "robot name or file, kept in the bag so that plots know soles and limits")
-    controller: str = like(RunConfig, "controller", "", "its name, kept in the bag for the titles of pictures")
+    feet: list[str] = param([], "names of the feet in the default topics; empty: those of robot, or left and right")
+    robot: str = like(RunConfig, "robot", "", "robot name or file, stored in the bag for plots of soles and limits")
+    controller: str = like(
+        RunConfig, "controller", "", "name of the controller, stored in the bag for the titles of plots"
+    )
     ft_sign: float = like(
-        SimParams, "ft_sign", 1.0, "that of the ankle wrenches on the topics, kept in the bag: recordings have 1"
+        SimParams, "ft_sign", 1.0, "sign of the ankle wrenches on the topics, stored in the bag: recordings have 1"
     )
     max_duration: float = param(0.0, "stop this long after the first message; 0: never", unit="s", low=0.0)
     await_end: float = param(
         0.0,
-        "when told to end, go on until the simulator that is up has ended, this long at most: Ctrl-C ends all nodes of "
-        "a launch file at once, and what the simulator says last belongs into the bag",
+        "maximum time to wait for the end of a running simulator after an interrupt: Ctrl-C interrupts all nodes of a "
+        "launch file at the same time, and the last messages of the simulator belong into the bag",
         unit="s",
         low=0.0,
         high=3600.0,
     )
     flush_period: float = param(
-        0.1, "how often the bag is completed on disk: about what a SIGKILL costs", unit="s", low=0.01, high=10.0
+        0.1, "period of completing the bag on disk; a SIGKILL loses at most this time", unit="s", low=0.01, high=10.0
     )
-    poll_period: float = param(0.005, "pause between passes over the queues", unit="s", low=0.0005, high=0.1)
+    poll_period: float = param(0.005, "pause between two passes over the queues", unit="s", low=0.0005, high=0.1)
     max_buffer: int = param(
-        256, "messages waiting for the disk; beyond it they are dropped and counted", unit="MiB", low=1
+        256, "messages that may wait for the disk; further ones are dropped and counted", unit="MiB", low=1
     )
     priority: int = param(
         0, "priority (SCHED_FIFO) of the threads, where the system permits it; 0 is none", low=0, high=98
@@ -410,8 +412,8 @@ class Recorder:
         if self._disk.error is not None:
             reason = getattr(self._disk.error, "strerror", None) or repr(self._disk.error)
             raise RecordingError(
-                f"{self.path}: the bag cannot be written further ({reason}); what is there is readable: make room, or "
-                "record elsewhere"
+                f"{self.path}: the bag cannot be written any more ({reason}). The data written so far are readable. "
+                "Free disk space, or record elsewhere"
             ) from self._disk.error
 
 
@@ -463,8 +465,8 @@ class RecorderNode(Node):
         if shared:
             print(
                 f"recorder_node: several nodes published {', '.join(shared)} at a time: another robot or controller is "
-                f"on ROS domain {self.context.get_domain_id()}. The bag holds messages of them all, and what was lost "
-                "there is not counted; end the other, or record with a ROS_DOMAIN_ID of its own",
+                f"on ROS domain {self.context.get_domain_id()}. The bag contains the messages of all of them, and lost "
+                "messages on these topics are not counted. End the other nodes, or use a separate ROS_DOMAIN_ID",
                 file=sys.stderr,
                 flush=True,
             )
@@ -473,8 +475,8 @@ class RecorderNode(Node):
             worst = ", ".join(f"{count} on {name}" for name, count in absent.most_common(3))
             print(
                 f"recorder_node: {absent.total()} messages are missing from the bag ({worst}"
-                f"{', ...' * (len(absent) > 3)}), as the machine was too busy for it; "
-                "real-time priorities help (docs/ros_interface.md, Timing), or fewer topics",
+                f"{', ...' * (len(absent) > 3)}), because the machine was too busy. Use real-time priorities "
+                "(docs/ros_interface.md, Timing), or record fewer topics",
                 file=sys.stderr,
                 flush=True,
             )

@@ -179,7 +179,7 @@ def test_a_full_disk_ends_the_recording_and_leaves_it_readable(ros: RosWorld, tm
         publish(publishers, range(10, 20))
         code, _out, err = recorder.finish()
     assert code == 1
-    assert "the bag cannot be written further (File too large); what is there is readable" in err
+    assert "the bag cannot be written any more (File too large). The data written so far are readable" in err
     assert "Traceback" not in err
     assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop") == list(range(10))
 
