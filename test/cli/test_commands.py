@@ -95,7 +95,7 @@ def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--controler", "zmp"], "run: error: unrecognized arguments: --controler zmp; did you mean"),
         (["run", "--controler=zmp"], "did you mean --controller?"),
         (["run", "--qqq"], "usage: bipedsim run"),
-        (["up", "--plot=a.png"], "--plot=a.png; --record FOLDER draws the forces, FOLDER/forces.png; `bipedsim plot"),
+        (["up", "--plot=a.png"], "--plot=a.png; --record FOLDER plots the forces, FOLDER/forces.png; `bipedsim plot"),
         (["control", "--json"], "--json; --record FOLDER writes the run, FOLDER/bag, for `bipedsim plot`, `view`"),
         (["run", "--rviz"], "--rviz; --rviz is an option of `bipedsim up` (all options: bipedsim run --help)\n"),
         (["summary", "walk.npz", "--plot", "a.png"], "`bipedsim run`, `bipedsim replay`, `bipedsim describe`, "),
