@@ -59,9 +59,9 @@ PLANE, MESH, BOX, CYLINDER, CAPSULE, ELLIPSOID = (
     for name in ("PLANE", "MESH", "BOX", "CYLINDER", "CAPSULE", "ELLIPSOID")
 )
 SAID = {
-    "mass": "inertia of|not there",
-    "com": "inertia of|not there",
-    "inertia": "inertia of|not there",
+    "mass": "inertia of|do not exist",
+    "com": "inertia of|do not exist",
+    "inertia": "inertia of|do not exist",
     "armature": "armature",
     "damping": "joint_damping|damping of",
     "friction": "friction of",

@@ -550,7 +550,7 @@ def python_reader(path: Path, whole: Recording) -> int:
     return EXIT_INCOMPLETE if said else EXIT_OK
 
 
-OF_ANOTHER = "differ in what they say of the run"
+OF_ANOTHER = "describe the run differently"
 """Where a file of another run lies under the metadata: what is read is what is there, and this is said of it."""
 
 

@@ -98,7 +98,7 @@ def find_gait(
     if not spans:
         criterion = f"longer than {SHORTEST:g} s that begin and end within the record"
         raise ConfigError(
-            f"{name}: no stances: looked for contacts of more than {threshold:g} N {criterion}; found "
+            f"{name}: no stances: expected contacts of more than {threshold:g} N {criterion}; found "
             f"{sum(len(contacts(plate, threshold)) for plate in plates)} contacts on {len(plates)} force plates"
         )
     spans, notes = _of_one_foot(name, spans, threshold)

@@ -470,9 +470,7 @@ class _MjcfImport:
             stiffness = float(np.asarray(m.jnt_stiffness[joint]).flat[0])
             if not self.actuators or joint in self.actuators:
                 if stiffness > 0.0:
-                    self.notes.dropped(
-                        f"spring of joint {name!r}, {stiffness:.4g} N.m/rad, in addition to its actuator"
-                    )
+                    self.notes.dropped(f"spring of joint {name!r}, {stiffness:.4g} N.m/rad, in addition to its drive")
             elif stiffness > 0.0:
                 reference = float(m.qpos_spring[m.jnt_qposadr[joint]])
                 self.out.locked[name] = reference if abs(reference) < ENDLESS else 0.0
@@ -482,10 +480,10 @@ class _MjcfImport:
                 passive.append(name)
         if welded:
             self.notes.dropped(
-                f"springs of {some(welded)}: these joints have no actuator and are welded at their rest position"
+                f"springs of {some(welded)}: these joints have no drive and are welded at their rest position"
             )
         if passive and not self._in_loops():
-            self.notes.doubts(f"{some(passive)} have no actuator: they are passive joints")
+            self.notes.doubts(f"{some(passive)} have no drive: they are passive joints")
 
     def _note_other_actuators(self) -> None:
         """Note actuators that drive no hinge or slide joint."""

@@ -50,7 +50,7 @@ def read_body(path: Path) -> BodyProperties:
     if not inertia.mass > 0.0:
         raise ConfigError(f"{path}: the body has no mass. Add an <inertial>")
     if not np.linalg.eigvalsh(inertia.inertia).min() > 0.0:
-        raise ConfigError(f"{path}: the inertia {inertia.inertia.tolist()} is not positive; give all of its moments")
+        raise ConfigError(f"{path}: the inertia {inertia.inertia.tolist()} is not positive. Define all of its moments")
     collision = read_shapes(model, xml, path)
     together([ConfigError(str(warning)) for warning in collision.warnings])
     shapes = tuple(part for shape in collision.shapes for part in parts_of(shape))

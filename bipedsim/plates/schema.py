@@ -37,7 +37,7 @@ class PlateModel:
     size: tuple[float, float] | None = param(None, "[x, y] along its axes", unit="m", low=1e-3, high=100.0)
     thickness: float | None = param(
         None,
-        "from the surface down to the transducers, where moments are about; default 0",
+        "depth of the transducers below the surface, reference point of the moments; default 0",
         unit="m",
         low=0.0,
         high=10.0,
@@ -53,7 +53,7 @@ class PlateModel:
         None, "[a, b] of type 3: half the distances of its transducers along x and y", unit="m", low=1e-3, high=100.0
     )
     calibration: tuple[tuple[float, ...], ...] | None = param(
-        None, "of type 4: six rows, which make wrench of channels", unit="N, N.m per unit of a channel"
+        None, "for type 4: matrix of six rows from channels to wrench", unit="N, N.m per unit of a channel"
     )
     rate: float | None = param(None, "samples per second; default 1000", unit="Hz", low=1.0, high=1e5)
     natural_frequency: PerChannel | None = param(
@@ -83,7 +83,7 @@ class PlateModel:
         low=0.0,
     )
     cross_talk: tuple[tuple[float, ...], ...] | None = param(
-        None, "six rows: what is read of a wrench (Fx .. Mz) that acts; default the wrench itself"
+        None, "six rows: reading for an applied wrench (Fx .. Mz); default: the wrench itself"
     )
 
     @property
@@ -121,7 +121,7 @@ class PlateModel:
             if isinstance(value, tuple) and len(value) != count:
                 yield f"{key} has {len(value)} numbers; it must be one, or {count}"
         if self.bits is not None and self.range is None:
-            yield f"bits = {self.bits} needs range, over which they are"
+            yield f"bits = {self.bits} needs range"
         if self.damping is not None and self.natural_frequency is None:
             yield "damping needs natural_frequency: a rigid plate does not move"
 
@@ -144,7 +144,7 @@ class PlateConfig(PlateModel):
     name: str = param("", "its name, for topics and files: lower-case letters, digits and _", required=True)
     model: str = param(
         "",
-        "the path of a file of your own; its figures count where none are here",
+        "path of your own file; its values are the defaults here",
         names="bipedsim.plates.names:PLATES",
         path=True,
     )
@@ -298,4 +298,4 @@ def from_json(values: Mapping[str, Any]) -> PlateGeometry:
         values = {**values, "channel_names": tuple(values["channel_names"])}
         return PlateGeometry(**values)
     except (TypeError, KeyError, ValueError) as error:
-        raise ConfigError(f"no description of a force plate ({type(error).__name__}: {error})") from error
+        raise ConfigError(f"not a description of a force plate ({type(error).__name__}: {error})") from error

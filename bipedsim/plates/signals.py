@@ -74,7 +74,7 @@ class PlateGeometry:
     def __post_init__(self) -> None:
         where = f"force plate {self.name!r}"
         if self.kind not in CHANNELS:
-            raise ConfigError(f"{where}: type {self.kind} is none of {', '.join(map(str, CHANNELS))}")
+            raise ConfigError(f"{where}: type {self.kind} is not one of {', '.join(map(str, CHANNELS))}")
         for name, shape in (("corners", (4, 3)), ("offset", (3,)), ("half_base", (2,))):
             values = np.array(getattr(self, name), dtype=np.float64)
             if values.shape != shape or not np.isfinite(values).all():
@@ -162,7 +162,9 @@ class PlateGeometry:
             ConfigError: The plate is of type 1, with channels that are not linear in the wrench.
         """
         if self.kind == 1:
-            raise ConfigError(f"force plate {self.name!r}: type 1 gives a centre of pressure, which no matrix does")
+            raise ConfigError(
+                f"force plate {self.name!r}: a matrix cannot convert type 1, which has a centre of pressure"
+            )
         if self.kind == 2:
             return np.eye(6)
         if self.kind == 4:

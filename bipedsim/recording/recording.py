@@ -351,7 +351,7 @@ class Recording(RecordedColumns):
             new_values = [(getattr(r, name), values) for name, values in columns.items() if values is not None]
             for target, values in new_values:
                 if np.shape(values) != target.shape[1:]:
-                    raise ValueError(f"a column takes {target.shape[1:]} numbers in a row, and not {np.shape(values)}")
+                    raise ValueError(f"a column takes {target.shape[1:]} numbers per row, not {np.shape(values)}")
             for name, value in zip(readouts, numbers, strict=True):
                 column = r.readouts.get(name)
                 if column is None:
@@ -519,7 +519,7 @@ def load_npz(path: Path) -> Recording:
             header = json.loads(text)
             # Older runs have no checksum.
             if "header_crc" in data.files and not np.array_equal(data["header_crc"], checksum(text)):
-                lost["header"] = "trust in its header, which was changed"
+                lost["header"] = "a valid header, because it was changed"
             if header.get("format") != FORMAT:
                 raise RecordingError(f"{path}: its format is {header.get('format')!r}, expected {FORMAT!r}")
             run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"])

@@ -152,7 +152,7 @@ class Comparison:
         slack = 1.5 / min(rates.values())
         if any(run.t[0] < begin - slack or run.t[-1] > end + slack for run in runs.values()):
             self.notes.append(
-                f"lengths differ: {spans}; drawn from {begin:.6g} to {end:.6g} s, where all are; figures are of each "
+                f"lengths differ: {spans}; plotted from {begin:.6g} to {end:.6g} s, where all are; figures are of each "
                 "whole run"
             )
         self._note_columns(runs, panels)

@@ -157,7 +157,7 @@ def test_a_walk_has_its_stances_weight_and_way() -> None:
         assert stance.force[50, 1] > 0.0
     turned = find_gait("walk", plates, ahead="-x")
     np.testing.assert_allclose(turned.stances[0].force[:, 0], -gait.stances[0].force[:, 0], atol=1e-9)
-    with pytest.raises(ConfigError, match="no stances: looked for contacts of more than 5000 N"):
+    with pytest.raises(ConfigError, match="no stances: expected contacts of more than 5000 N"):
         find_gait("walk", plates, threshold=5000.0)
 
 

@@ -221,7 +221,7 @@ class Idle:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("balance_here", "name the class in balance_here.py, too: balance_here:Balance or balance_here:Forgetful or "),
+        ("balance_here", "balance_here.py: balance_here:Balance or balance_here:Forgetful or "),
         ("balance_here.py", "without .py: balance_here:Class"),
         ("balance_here.py:Balance", "without .py: balance_here:Balance"),
         ("my/balance_here.py:Balance", "without .py: my.balance_here:Balance"),

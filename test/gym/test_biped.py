@@ -122,7 +122,7 @@ def test_going_is_worth_most_at_the_velocity_that_is_wanted(biped: BipedEnv) -> 
 @pytest.mark.parametrize(
     ("kwargs", "said"),
     [
-        ({"render_mode": "human"}, "there is none"),
+        ({"render_mode": "human"}, "render_mode"),
         ({"robot": "compass"}, "no feet, no drives or no free base"),
     ],
 )

@@ -103,14 +103,14 @@ def test_signs_are_those_of_c3d() -> None:
 def test_geometry_goes_through_text_to_the_bit() -> None:
     geometry = plate(4, pin.rpy.rpyToMatrix(0.1, 0.2, 0.3))
     assert as_json(from_json(as_json(geometry))) == as_json(geometry)
-    with pytest.raises(ConfigError, match="no description of a force plate"):
+    with pytest.raises(ConfigError, match="not a description of a force plate"):
         from_json({"name": "a"})
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"kind": 5}, "type 5 is none of 1, 2, 3, 4"),
+        ({"kind": 5}, "type 5 is not one of 1, 2, 3, 4"),
         ({"corners": np.zeros((4, 3))}, "must be those of a rectangle"),
         ({"corners": SQUARE[[0, 2, 1, 3]]}, "must be those of a rectangle"),
         ({"corners": np.full((4, 3), np.nan)}, "must be finite"),

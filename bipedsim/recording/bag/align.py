@@ -298,7 +298,9 @@ class BagRows:
         losses += self._plate_errors.values()
         if self._late_count:
             seconds = LATE_NS * 1e-9
-            losses.append(f"{self._late_count} messages came more than {seconds:g} s after their row, and are left out")
+            losses.append(
+                f"{self._late_count} messages arrived more than {seconds:g} s after their row, and are left out"
+            )
         if self._missing:
             total = self._rows + self._missing
             losses.append(f"{self._missing} of {total} rows are missing, by the stamps of the others")

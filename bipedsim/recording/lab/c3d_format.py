@@ -143,7 +143,7 @@ def read_content(path: Path) -> C3DContent:
     if len(data) < BLOCK or data[1] != KEY:
         content = f"{len(data)} bytes" if len(data) < BLOCK else f"0x{data[1]:02x} there"
         raise RecordingError(
-            f"{path}: no C3D file: looked for a header of {BLOCK} bytes, its second 0x50; found {content}"
+            f"{path}: no C3D file: expected a header of {BLOCK} bytes, its second 0x50; found {content}"
         )
     notes: list[str] = []
     codec, parameters = _parameters(path, data, notes)

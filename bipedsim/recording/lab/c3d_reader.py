@@ -104,7 +104,7 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
     if count == 0:
         groups = ", ".join(parameters.groups)
         raise RecordingError(
-            f"{path}: no force plates: looked for FORCE_PLATFORM:USED above 0; found "
+            f"{path}: no force plates: expected FORCE_PLATFORM:USED above 0; found "
             f"{'FORCE_PLATFORM:USED = 0' if used is not None else f'the groups {groups}'} and {len(labels)} analog "
             f"channels{': ' + ', '.join(labels[:12]) if labels else ''}"
         )
@@ -118,7 +118,7 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
     places = np.asarray(unsigned(platform["CHANNEL"]), dtype=int)
     places = places.reshape(places.shape[0], -1, order="F")
     if content.analog_rate <= 0.0:
-        raise RecordingError(f"{path}: damaged: looked for a rate of its force plates above 0 Hz, found 0")
+        raise RecordingError(f"{path}: damaged: expected a rate of its force plates above 0 Hz, found 0")
     if count > min(len(kinds), corners.shape[2], origins.shape[1], places.shape[1]):
         raise RecordingError(f"{path}: FORCE_PLATFORM:USED counts {count}, TYPE, CORNERS, ORIGIN or CHANNEL fewer")
     zero = _zero_samples(content, notes)
@@ -260,7 +260,7 @@ def _rotation_to_z_up(path: Path, plates: Sequence[PlateSignals], notes: list[st
     if len(axes) != 1 or "" in axes:
         normals_text = "; ".join(f"{name}: {np.round(normal, 3).tolist()}" for name, normal in normals.items())
         raise RecordingError(
-            f"{path}: no vertical: looked for one axis of the laboratory along the normals of all force plates, found "
+            f"{path}: no vertical: expected one axis of the laboratory along the normals of all force plates, found "
             f"the normals {normals_text}"
         )
     axis = axes.pop()

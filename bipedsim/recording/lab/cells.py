@@ -54,7 +54,7 @@ def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         row, column = invalid[0]
         more = f", and {len(invalid) - 1} more such cells" if len(invalid) > 1 else ""
         raise RecordingError(
-            f"{path}: damaged: looked for a number in row {row + 1}, column {shown(names[column])}; found "
+            f"{path}: damaged: expected a number in row {row + 1}, column {shown(names[column])}; found "
             f"{shown(rows[row][column])}{more}"
         )
     return values
@@ -84,7 +84,7 @@ def complete_samples(where: str, t: Array, values: Array, notes: list[str], need
     if len(invalid):
         row, column = invalid[0]
         raise RecordingError(
-            f"{where}: damaged: looked for forces and moments, found {values[row, column]:g} at {t[row]:g} s"
+            f"{where}: damaged: expected forces and moments, found {values[row, column]:g} at {t[row]:g} s"
         )
     incomplete: Flags = np.asarray(np.isnan(values).any(axis=1))
     if needed is not None:
@@ -106,5 +106,5 @@ def note_uneven_times(t: Array, notes: list[str]) -> None:
     if len(uneven):
         notes.append(
             f"its times are not even: {len(uneven)} of {len(steps)} steps are not of {step:g} s, the first behind "
-            f"{t[uneven[0]]:g} s; filters, rates and impulses take them to be even"
+            f"{t[uneven[0]]:g} s; filters, rates and impulses assume even times"
         )

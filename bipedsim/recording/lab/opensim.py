@@ -123,7 +123,7 @@ def read_storage(path: Path | str) -> Storage:
     end = next((k for k, line in enumerate(lines[:MOST_HEADER]) if line.lower() == "endheader"), None)
     if end is None:
         raise RecordingError(
-            f"{path}: no .mot or .sto file: looked for a line `endheader`, found none in "
+            f"{path}: no .mot or .sto file: expected a line `endheader`, found none in "
             f"{len(lines[:MOST_HEADER])} lines, of which the first is {lines[0][:80] if lines else ''!r}"
         )
     head, table = lines[: end + 1], [line.split() for line in lines[end + 1 :] if line]
@@ -136,13 +136,13 @@ def read_storage(path: Path | str) -> Storage:
     bad_row = next((number for number, row in enumerate(rows) if len(row) != len(names)), None)
     if not names or not rows or bad_row is not None:
         content = "no rows" if bad_row is None else f"{len(rows[bad_row])} in row {bad_row + 1} of {len(rows)}"
-        raise RecordingError(f"{path}: damaged: looked for {len(names)} numbers a row, found {content}")
+        raise RecordingError(f"{path}: damaged: expected {len(names)} numbers a row, found {content}")
     announced = header.get("nrows", header.get("datarows", ""))
     if announced.isdigit() and int(announced) != len(rows):
         raise RecordingError(f"{path}: damaged: its header counts {announced} rows, and it has {len(rows)}")
     values = numbers(path, names, rows)
     if names[0].lower() != "time" or not (np.diff(values[:, 0]) > 0.0).all():
-        raise RecordingError(f"{path}: looked for a first column `time` that rises; found {names[0]!r}")
+        raise RecordingError(f"{path}: expected an increasing first column `time`; found {names[0]!r}")
     degrees = header.get("indegrees", "no").lower() == "yes"
     return Storage(head[0], tuple(names), values, degrees, header)
 
@@ -261,7 +261,7 @@ def read_forces(path: Path | str) -> LabTrial:
     stems = [s for s in stems if {s + part + axis for part in "vp" for axis in "xyz"} <= set(table.names)]
     if not stems:
         raise RecordingError(
-            f"{path}: no ground forces: looked for columns such as ground_force_r_vx, _vy, _vz, _px, _py, _pz, found "
+            f"{path}: no ground forces: expected columns such as ground_force_r_vx, _vy, _vz, _px, _py, _pz, found "
             f"{', '.join(table.names[:24])}{', ...' if len(table.names) > 24 else ''}"
         )
     notes: list[str] = []

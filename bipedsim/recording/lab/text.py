@@ -50,7 +50,7 @@ def read_text(path: Path | str) -> LabTrial:
     wrench_columns = [f"{kind}{axis}" for kind in "fm" for axis in "xyz"]
     if t is None or len(t) < 2 or not (np.diff(t) > 0.0).all() or not (feet or set(wrench_columns) <= set(columns)):
         raise RecordingError(
-            f"{path}: no force plates: looked for a column Time that rises and for Fx[N] ... Mz[Nm], or LGRF_X ... "
+            f"{path}: no force plates: expected an increasing column Time, and Fx[N] ... Mz[Nm], or LGRF_X ... "
             f"LCOP_Z; found {len(rows)} rows of {', '.join(names[:24])}"
         )
     notes: list[str] = []

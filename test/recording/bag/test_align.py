@@ -416,9 +416,9 @@ def test_what_comes_too_late_for_its_row_is_told(tmp_path: Path, monkeypatch: py
         bag.add_message(cop, at, at, point((i if i != 50 else 3) * MS, [i, 0, 0]))
         bag.flush()
     bag.close()
-    with pytest.warns(IncompleteWarning, match="1 messages came more than 10 s after their row"):
+    with pytest.warns(IncompleteWarning, match="1 messages arrived more than 10 s after their row"):
         r = load_recording(tmp_path / "bag")
-    assert any("1 messages came more than 10 s" in note for note in r.notes)
+    assert any("1 messages arrived more than 10 s" in note for note in r.notes)
     np.testing.assert_array_equal(r.cop_world[:50, 0], np.arange(50))
 
 

@@ -168,7 +168,7 @@ def set_value(group: str, name: str, value: Any) -> Callable[[Any], None]:
     [
         (
             set_value("FORCE_PLATFORM", "USED", np.array([0])),
-            r"no force plates: looked for FORCE_PLATFORM:USED above 0; .*12",
+            r"no force plates: expected FORCE_PLATFORM:USED above 0; .*12",
         ),
         (set_value("FORCE_PLATFORM", "TYPE", np.array([2, 9])), r"force plate 2: its type is 9; known are 1, 2, 3, 4"),
         (set_value("POINT", "UNITS", ["furlong"]), r"POINT:UNITS: unit 'furlong' is no length"),
@@ -250,7 +250,7 @@ def test_plates_across_no_axis_have_no_vertical(tmp_path: Path) -> None:
         corners = file["parameters"]["FORCE_PLATFORM"]["CORNERS"]
         corners["value"] = np.einsum("ij,jkl->ikl", tilt, corners["value"])
 
-    with pytest.raises(RecordingError, match="no vertical: looked for one axis"):
+    with pytest.raises(RecordingError, match="no vertical: expected one axis"):
         read_trial(edited(tmp_path / "trial.c3d", edit))
 
 
@@ -259,7 +259,7 @@ def test_damaged_files_and_files_of_others_are_told(tmp_path: Path) -> None:
     write_c3d(a_trial(a_plate(2)), path)
     whole = path.read_bytes()
     for data, message in (
-        (b"", "looked for a header of 512 bytes"),
+        (b"", "expected a header of 512 bytes"),
         (b"\x00" * 2000, "no C3D file"),
         (whole[: len(whole) * 2 // 3], "damaged"),
     ):

@@ -116,9 +116,9 @@ def test_a_file_that_ends_too_early_is_told(write: Callable[[Path], Path], tmp_p
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("12a", r"looked for a number in row 3, column 'ground_force_l_vy'; found '12a'"),
-        ("inf", r"looked for a number in row 3, column 'ground_force_l_vy'; found 'inf'"),
-        ("4e30", r"looked for a number in row 3, column 'ground_force_l_vy'; found '4e30'"),
+        ("12a", r"expected a number in row 3, column 'ground_force_l_vy'; found '12a'"),
+        ("inf", r"expected a number in row 3, column 'ground_force_l_vy'; found 'inf'"),
+        ("4e30", r"expected a number in row 3, column 'ground_force_l_vy'; found '4e30'"),
         ("nan", r"^ground_force_l_vx: 1 of 400 samples lack a number, the first at 0.252 s; they count as no force$"),
     ],
 )

@@ -85,12 +85,12 @@ def test_markers_have_five_lines_before_them_and_empty_cells_where_unseen(tmp_pa
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nothing\n", "looked for a line `endheader`"),
-        ("a\nendheader\ntime x\n0 1\n1\n", "looked for 2 numbers a row, found 1 in row 2"),
+        ("nothing\n", "expected a line `endheader`"),
+        ("a\nendheader\ntime x\n0 1\n1\n", "expected 2 numbers a row, found 1 in row 2"),
         ("a\nnRows=3\nendheader\ntime x\n0 1\n1 2\n", "counts 3 rows, and it has 2"),
         ("a\nendheader\ntime x\n0 1\n1 b\n", "damaged"),
-        ("a\nendheader\ntime x\n1 1\n0 2\n", "that rises"),
-        ("a\nendheader\ntime knee\n0 1\n1 2\n", "no ground forces: looked for .*found time, knee"),
+        ("a\nendheader\ntime x\n1 1\n0 2\n", "increasing first column"),
+        ("a\nendheader\ntime knee\n0 1\n1 2\n", "no ground forces: expected .*found time, knee"),
     ],
 )
 def test_files_without_ground_forces_are_told(text: str, message: str, tmp_path: Path) -> None:

@@ -332,7 +332,7 @@ def test_isaac_lab_with_explicit_actuators(tmp_path: Path) -> None:
     names = {"joint_names": MIXED, "default_joint_pos": POSE}
     zeros = {"default_joint_stiffness": [0.0] * 14, "default_joint_damping": [0.0] * 14}
     file = described(tmp_path, articulations={"robot": {**names, **zeros}})
-    with pytest.raises(ConfigError, match=r"2 things.*\n.*key 'stiffness' is missing\n.*key 'damping' is missing"):
+    with pytest.raises(ConfigError, match=r"2 errors.*\n.*key 'stiffness' is missing\n.*key 'damping' is missing"):
         make_controller("policy", biped(), {"file": str(file)})
     more = write(tmp_path / "more.yaml", {"extends": "io.yaml", "stiffness": KP, "damping": KD})
     controller = make_controller("policy", biped(), {"file": str(more)})
