@@ -3,68 +3,64 @@
 from bipedsim.cli import Command
 
 REPRODUCE = Command(
-    "repeat the experiments of a paper: figures it must meet, and pictures",
-    "Repeat the experiments of a paper and print what was measured beside what it must be. Returns 1 if a figure is "
-    "missed. docs/reproduce.md says what each case shows.",
+    "repeat the experiments of a paper, and check the results",
+    "Repeat the experiments of a paper and print measured and required values. Returns 1 if a check fails. See "
+    "docs/reproduce.md.",
     "bipedsim_studies.reproduce.command",
 )
 
 COMPARE = Command(
-    "run the same under all contact models, figures side by side",
-    "Run the same robot, controller and scenario under several contact models and print forces, CoP, penetration, "
-    "creep, energies and step times side by side. Returns 1 if a model fails; the others go on. docs/compare.md "
-    "defines every figure.",
+    "compare the contact models in one scenario",
+    "Run one robot, controller and scenario under several contact models. Print forces, CoP, penetration, creep, "
+    "energies and step times. Returns 1 if a run fails. See docs/compare.md.",
     "bipedsim_studies.compare.command",
 )
 
 PUSH_MAP = Command(
     "find the largest push that a robot recovers from, standing and walking",
-    "Bisect headless runs for the largest impulse after which the robot stays on its feet, in several directions, and "
-    "draw it beside what the support allows in theory. docs/push_map.md says how.",
+    "Bisect the largest impulse that the robot recovers from, in several directions, and compare it with theory. See "
+    "docs/push_map.md.",
     "bipedsim_studies.push_map.command",
 )
 
 SCORE = Command(
-    "try a controller with the same battery as all others: speeds, pushes, ground, robustness",
-    "Run the battery on a controller: a class, a policy, or one that can be named. Prints shares of success with their "
-    "intervals, and writes a page, a picture and a table with a row for each trial; --against compares with another "
-    "controller's results on the same seeds. docs/score.md says what is tried.",
+    "score a controller with a fixed set of trials: speeds, pushes, ground, robustness",
+    "Run all trials of a battery with a controller. Print success rates with their confidence intervals, and write a "
+    "page, a figure and a table of the trials. See docs/score.md.",
     "bipedsim_studies.score.command",
 )
 
 STUDY = Command(
     "run many trials from one file: sweeps, Monte Carlo, bisection, on all cores or a cluster",
-    "Run the trials of a study's file on the cores of this machine, or on the workers of a dask scheduler, and write a "
-    "table with a row for each. A study that was interrupted goes on where it was. Returns 1 if a trial had an error; "
-    "robots that fall are results. docs/study.md says what the file may hold.",
+    "Run the trials of a study file in parallel and write a table with one row per trial. An interrupted study "
+    "continues. Returns 1 if a trial had an error; a fall is a result. See docs/study.md.",
     "bipedsim_studies.study.command",
 )
 
 MARGINS = Command(
-    "how close each foot of a run was to slipping, tipping and lifting",
-    "Find the conditions on torques for the contacts of a run to stay as they are, and those on the velocity before "
-    "every touch-down, and compare with what happened. docs/stability.md explains every figure.",
+    "compute how close each foot of a run was to slipping, tipping and lifting off",
+    "Compute the margins of the contacts of a recorded run, and predict its touchdowns. Compare both with the run. See "
+    "docs/stability.md.",
     "bipedsim_studies.feasibility.command",
 )
 
 MODES = Command(
-    "what each foot did in a bag or a run, and which gait that is: walking, hopping, running",
-    "Print the discrete states of a run (each foot sticks, slides, is detached, or meets the ground), the transitions "
-    "between them, the gait, its cycle, and the invariant sets that the run was in. docs/stability.md says how they "
-    "are defined.",
+    "classify the gait of a recording: walking, hopping, running",
+    "Print the contact states of the feet, the transitions between them, the gait, its cycle, and the invariant sets. "
+    "See docs/stability.md.",
     "bipedsim_studies.gait_modes.command",
 )
 
 POINCARE = Command(
-    "find the gait of a walker, whether it is stable, from where it is reached, and over which slopes",
-    "Take one step as a map: its fixed point by Newton, its multipliers by differences, random starts around it, and "
-    "the gait over slopes with its period doublings. docs/stability.md says how.",
+    "find the gait of a walker, its stability, its basin of attraction and its range of slopes",
+    "Find the fixed point of the return map of a step, its multipliers, the basin of attraction, and the gaits over "
+    "slopes with their period doublings. See docs/stability.md.",
     "bipedsim_studies.stability.command",
 )
 
 BENCH = Command(
     "compare step time, creep and rest forces with other engines",
-    "Measure step time, stiction and accuracy of our contact models and of the other engines that are installed, "
-    "alternately, on one core.",
+    "Measure step time, stiction and accuracy of the contact models and of other installed engines on one core. See "
+    "docs/benchmarks.md.",
     "bipedsim_studies.bench.command",
 )

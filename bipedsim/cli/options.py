@@ -95,7 +95,9 @@ def option_name(name: str) -> str:
     return _PAIRS.get(name, f"--{name.replace('_', '-')}")
 
 
-def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, default: Any = None, said: str = "") -> None:
+def add_option(
+    parser: argparse.ArgumentParser, cls: type[Any], name: str, default: Any = None, said: str = "", text: str = ""
+) -> None:
     """Declare the option for one field of a dataclass of parameters.
 
     Lists accept several values, and mappings several options NAME=VALUE. --no-NAME switches off a parameter that is
@@ -107,19 +109,22 @@ def add_option(parser: argparse.ArgumentParser, cls: type[Any], name: str, defau
         name: Name of the field.
         default: Default value of the option; the field's default if None.
         said: Text for the default.
+        text: Help text, if not that of the field.
     """
     field = cls.__dataclass_fields__[name]
     if name in _PAIRS:
         option = option_name(name)
         example, page = _EXAMPLES[option]
-        text = f"one of the {field.metadata['doc'].partition(' that ')[0]}, such as {example} ({page}); repeatable"
-        parser.add_argument(option, action="append", default=[], metavar="NAME=VALUE", help=text)
+        pairs_text = (
+            f"one of the {field.metadata['doc'].partition(' that ')[0]}, such as {example} ({page}); repeatable"
+        )
+        parser.add_argument(option, action="append", default=[], metavar="NAME=VALUE", help=text or pairs_text)
         return
     kind = get_type_hints(cls)[name]
     default = field.default if default is None else default
-    default_text = " ".join(default) if isinstance(default, tuple) else default
+    default_text = " ".join(map(str, default)) if isinstance(default, tuple) else default
+    text = text or help_of(field, said or (str(default_text) if default_text is not None else "from the scenario"))
     # argparse interprets % in help texts.
-    text = help_of(field, said or (str(default_text) if default_text is not None else "from the scenario"))
     text = text.replace("%", "%%")
     if kind is bool:
         option = option_name(f"no_{name}")

@@ -8,28 +8,25 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import asdict
 from pathlib import Path
 
-from bipedsim.cli import add_option, option_name
 from bipedsim.config import to_json
 from bipedsim_studies.bench.settings import BenchSettings
+from bipedsim_studies.study import add_output, add_settings, read_settings
 
+OPTIONS = ("robots", "engines", "blocks", "steps", "creep_seconds", "own")
 _LOOP = "bipedsim_ros.bench"
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    for field in fields(BenchSettings):
-        add_option(parser, BenchSettings, field.name, said="all" if field.name == "engines" else "")
-    parser.add_argument(
-        "--loop",
-        action="store_true",
-        help="measure the loop over ROS instead, of the first robot, beside a bare ping-pong of the same messages",
-    )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON and nothing else")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="write report.json, table.md and plot.png there")
+    add_settings(parser, BenchSettings, OPTIONS, "docs/benchmarks.md")
+    text = "measure the loop over ROS of the first robot, and an exchange of the same messages without a simulator"
+    parser.add_argument("--loop", action="store_true", help=text)
+    parser.add_argument("--output", type=Path, metavar="DIR", help="folder for report.json, table.md and plot.png")
+    add_output(parser, plot=False)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -37,17 +34,18 @@ def main(args: argparse.Namespace) -> int:
 
     Libraries read OMP_NUM_THREADS when they are loaded, so it is too late to set it here.
     """
+    settings = read_settings(args, BenchSettings, OPTIONS)
     if os.environ.get("OMP_NUM_THREADS") != "1":
-        command = [sys.executable, "-m", "bipedsim.cli.main", "bench", *_again(args)]
+        command = [sys.executable, "-m", "bipedsim.cli.main", "bench", "--settings", to_json(asdict(settings))]
+        command += ["--json"] * args.json + ["--loop"] * args.loop + (["--output", args.output] if args.output else [])
         return subprocess.run(command, env={**os.environ, **SINGLE_THREAD}, check=False).returncode
     if args.loop:
-        return _loop(args)
+        return _loop(args, settings)
     from tqdm import tqdm
 
     from bipedsim_studies.bench.report import table, write
     from bipedsim_studies.bench.run import Bench, pieces
 
-    settings = BenchSettings(**{field.name: getattr(args, field.name) for field in fields(BenchSettings)})
     with tqdm(total=pieces(settings), file=sys.stderr, disable=None, leave=False) as bar:
 
         def tick(text: str) -> None:
@@ -64,10 +62,10 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _loop(args: argparse.Namespace) -> int:
+def _loop(args: argparse.Namespace, settings: BenchSettings) -> int:
     """Run the loop benchmark of bipedsim_ros, which studies cannot import, as a program. Return its exit code."""
-    command = [sys.executable, "-m", _LOOP, "--robot", args.robots[0], "--blocks", str(args.loop_blocks)]
-    command += ["--seconds", str(args.loop_seconds), *["--json"] * args.json]
+    command = [sys.executable, "-m", _LOOP, "--robot", settings.robots[0], "--blocks", str(settings.loop_blocks)]
+    command += ["--seconds", str(settings.loop_seconds), *["--json"] * args.json]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     print(result.stdout, end="")
     if args.output and not result.returncode:
@@ -90,14 +88,3 @@ def _stdout_to_stderr() -> Iterator[None]:
     finally:
         os.dup2(stdout, 1)
         os.close(stdout)
-
-
-def _again(args: argparse.Namespace) -> list[str]:
-    """Return the command-line options that correspond to ``args``."""
-    options = ["--json"] * args.json + ["--no-own"] * (not args.own) + ["--loop"] * args.loop
-    values = [field.name for field in fields(BenchSettings) if field.type != "bool"]
-    for name in (*values, "output"):
-        value = getattr(args, name)
-        if value not in ((), None):
-            options += [option_name(name), *map(str, value if isinstance(value, (list, tuple)) else [value])]
-    return options

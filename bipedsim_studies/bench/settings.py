@@ -12,12 +12,14 @@ class BenchSettings:
     """Settings of the benchmark. An empty ``engines`` means all engines."""
 
     robots: tuple[str, ...] = param(("biped14", "talos_legs", "talos"), "names or paths of a robot.yaml")
-    engines: tuple[str, ...] = param((), "what to measure", choices="bipedsim_studies.bench.engines:ENGINES")
+    engines: tuple[str, ...] = param(
+        (), "what to measure (default: all)", choices="bipedsim_studies.bench.engines:ENGINES"
+    )
     dt: float = param(1e-3, "step of all engines", unit="s", low=1e-6, high=1.0)
     blocks: int = param(40, "blocks of timed steps per engine, in alternation", low=1)
     steps: int = param(150, "steps of a block", low=1)
-    push_force: float = param(50.0, "side load under which feet may creep", unit="N", low=1e-3, high=1e6)
+    push_force: float = param(50.0, "side load for the measurement of creep", unit="N", low=1e-3, high=1e6)
     creep_seconds: float = param(2.0, "time under the side load", unit="s", low=1e-3, high=1e4)
-    loop_blocks: int = param(5, "--loop: how often our nodes and the ping-pong take turns under each clock", low=1)
-    loop_seconds: float = param(3.0, "--loop: simulated time of each of them", unit="s", low=0.05, high=1e4)
+    loop_blocks: int = param(5, "with --loop: alternations of our nodes and the reference exchange, per clock", low=1)
+    loop_seconds: float = param(3.0, "with --loop: simulated time of each of them", unit="s", low=0.05, high=1e4)
     own: bool = param(True, "measure our own models over the number of vertices, and in motion")

@@ -15,7 +15,7 @@ from bipedsim.runs import Prepared, prepare, run
 from bipedsim_studies.bench import machine
 from bipedsim_studies.compare.figures import FIGURES, Figures, deviations, own_figures
 from bipedsim_studies.compare.meter import Meter
-from bipedsim_studies.study import LIMIT, Killed, Needs, workers
+from bipedsim_studies.study import ONE_PROCESS, Killed, Needs, Parallel, workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +83,8 @@ def compare(
     models: Sequence[str] = (),
     reference: str | None = None,
     params: Mapping[str, Mapping[str, Any]] | None = None,
-    progress: bool = False,
+    parallel: Parallel = ONE_PROCESS,
     say: Callable[[str], None] = lambda _line: None,
-    jobs: int = 1,
-    scheduler: str = "",
-    limit: float = LIMIT,
 ) -> Comparison:
     """Run ``settings`` under each contact model. The failure of one run does not affect the others.
 
@@ -96,12 +93,9 @@ def compare(
         models: Keys of ``CONTACT_MODELS``, without regard to repetitions. All models by default.
         reference: One of ``models``; the first one by default.
         params: Parameters of each model that differ from the defaults.
-        progress: Show a progress bar on stderr for each model that runs in this process.
+        parallel: Distribution of the runs. With several processes, the step times are those of a shared machine.
         say: Receives progress messages: the runs to come, and each model that starts. With several processes, it
             receives each model that has ended.
-        jobs: Number of processes. With more than one, the step times are those of models that share the machine.
-        scheduler: Address of a dask scheduler whose workers are used instead of local processes.
-        limit: Maximum wall time of each run, if it is done by another process [s].
 
     Raises:
         UnknownNameError: A model or parameter does not exist, or the reference is not among ``models``.
@@ -124,14 +118,13 @@ def compare(
     say(f"{len(names)} runs of {common.duration:g} s: robot {common.robot}, scenario {common.scenario}, {listed}")
     runs = [replace(settings, contact_model=name, contact_params=model_params.get(name, {})) for name in names]
     ended: dict[str, FinishedRun | FailedRun] = {}
-    if jobs == 1 and not scheduler:
+    if parallel.in_this_process:
         for i, run_settings in enumerate(runs):
             say(f"[{i + 1}/{len(names)}] {names[i]} ...")
-            ended[names[i]] = _run(run_settings, progress)
+            ended[names[i]] = _run(run_settings, parallel.progress)
     else:
-        with workers(
-            jobs, Needs.of(item for run_settings in runs for item in vars(run_settings).items()), scheduler, limit
-        ) as pool:
+        needs = Needs.of(item for run_settings in runs for item in vars(run_settings).items())
+        with workers(parallel, needs) as pool:
             for i, outcome in pool.each(_run, runs):
                 ended[names[i]] = FailedRun("failed", outcome.why) if isinstance(outcome, Killed) else outcome
                 say(f"[{len(ended)}/{len(names)}] {names[i]}")

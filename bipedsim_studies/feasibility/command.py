@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from bipedsim.cli import add_recorded, add_span
-from bipedsim.config import to_json
+from bipedsim_studies.study import add_output, output, shows_progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,11 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, help="bag folder, .mcap or .npz of a simulated run")
     add_recorded(parser)
     parser.add_argument(
-        "--every", type=int, default=10, metavar="N", help="look at one row in N, but at all touch-downs (default: 10)"
+        "--every", type=int, default=10, metavar="N", help="evaluate every Nth row, and all touchdowns (default: 10)"
     )
     add_span(parser)
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture of the margins over time")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON and nothing else")
+    add_output(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -37,14 +35,15 @@ def main(args: argparse.Namespace) -> int:
     robot = load_robot(args.robot) if args.robot else robot_of(recording)
     ground_name = args.ground or recording.about.get("ground") or "flat"
     ground = get_ground(args.ground) if args.ground else ground_of(recording)
-    progress = not args.json and sys.stderr.isatty()
+    progress = shows_progress(args)
     states = recorded_states(recording, robot, progress)
     margins = run_margins(recording, robot, ground, args.every, states=states, progress=progress)
     landings = touch_downs(recording, robot, ground, states)
-    print(to_json(as_json(margins, landings)) if args.json else as_text(margins, landings))
-    if args.plot:
-        title = f"{robot.name} on {ground_name}: margins of the feet"
-        plot(margins, landings, title, args.plot)
-        if not args.json:
-            print(f"wrote {args.plot}")
+    title = f"{robot.name} on {ground_name}: margins of the feet"
+    output(
+        args,
+        lambda: as_json(margins, landings),
+        lambda: as_text(margins, landings),
+        lambda path: plot(margins, landings, title, path),
+    )
     return 0

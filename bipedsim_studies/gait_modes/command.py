@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bipedsim.cli import add_span
-from bipedsim.config import to_json
 from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
+from bipedsim_studies.study import add_output, output
 
 if TYPE_CHECKING:
     from bipedsim_studies.gait_modes.gait import GaitReport, GaitSegment
@@ -23,21 +24,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=BOUNCE,
         metavar="S",
-        help="a foot that is off the ground for less has bounced and not stepped; 0 keeps all (default: %(default)s)",
+        help="ignore shorter flights of a foot (default: %(default)s)",
     )
     parser.add_argument(
         "--pause",
         type=float,
         default=PAUSE,
         metavar="S",
-        help="this long without a foot on its way to a landing ends a gait (default: %(default)s)",
+        help="a gait ends after this time without a step (default: %(default)s)",
     )
-    parser.add_argument(
-        "--all", action="store_true", help="print every state that was recorded, bounces and short slips, too"
-    )
+    parser.add_argument("--all", action="store_true", help="also print bounces and short slips")
     add_span(parser)
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the states over time and their graph")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON and nothing else")
+    add_output(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -53,16 +51,14 @@ def main(args: argparse.Namespace) -> int:
         raise ConfigError(f"--plot {args.plot}: a picture is a .png, .pdf or .svg")
     recording = load_run(args.recording, start=args.start, stop=args.stop)
     modes, report = report_recording(recording, args.bounce, args.pause)
-    if args.json:
-        print(to_json(as_json(modes, report)))
-    else:
-        _print(modes, report, modes.entries if args.all else report.entries)
-    if args.plot:
+
+    def draw(path: Path) -> None:
         from bipedsim_studies.gait_modes.picture import plot
 
-        plot(modes, report, args.plot, recording.robot)
-        if not args.json:
-            print(f"wrote {args.plot}")
+        plot(modes, report, path, recording.robot)
+
+    entries = modes.entries if args.all else report.entries
+    output(args, lambda: as_json(modes, report), lambda: "\n".join(_lines(modes, report, entries)), draw)
     return 0
 
 
@@ -121,49 +117,43 @@ def as_json(modes: ModeSequence, report: GaitReport) -> dict[str, Any]:
     }
 
 
-def _print(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> None:
+def _lines(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> Iterator[str]:
+    from bipedsim.analysis import aligned
     from bipedsim_studies.gait_modes.gait import MEANINGS
     from bipedsim_studies.gait_modes.sequence import transitions
     from bipedsim_studies.gait_modes.states import count_states, state_symbol
 
     for note in modes.notes:
-        print(f"note: {note}")
-    symbols = [state_symbol(entry.state, modes.feet) for entry in entries]
-    width = max(len("state"), *map(len, symbols))
-    words = [[foot.words for foot in entry.state] for entry in entries]
-    widths = [max(len(foot), *(len(line[k]) for line in words)) for k, foot in enumerate(modes.feet)]
-
-    def line(*cells: str) -> str:
-        head = f"{cells[0]:>9}  {cells[1]:>9}  {cells[2]:{width}}"
-        return "  ".join([head, *(f"{cell:{w}}" for cell, w in zip(cells[3:], widths, strict=True))]).rstrip()
-
-    print(line("t [s]", "lasts [s]", "state", *modes.feet))
-    for entry, symbol, feet in zip(entries, symbols, words, strict=True):
-        print(line(f"{entry.t:.3f}", f"{entry.duration:.3f}", symbol, *feet))
-    print()
+        yield f"note: {note}"
+    rows = [["t [s]", "duration [s]", "state", *modes.feet]]
+    for entry in entries:
+        symbol, words = state_symbol(entry.state, modes.feet), [foot.words for foot in entry.state]
+        rows.append([f"{entry.t:.3f}", f"{entry.duration:.3f}", symbol, *words])
+    yield from aligned(rows)
+    yield ""
     seen = {entry.state for entry in entries}
     listed = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}"
-    print(f"{listed}, {len(seen)} of {count_states(len(modes.feet))} states seen; transitions:")
+    yield f"{listed}, {len(seen)} of {count_states(len(modes.feet))} states seen; transitions:"
     for (a, b), count in transitions(entries).items():
-        print(f"  {state_symbol(a, modes.feet)} -> {state_symbol(b, modes.feet)}: {count}")
-    print()
+        yield f"  {state_symbol(a, modes.feet)} -> {state_symbol(b, modes.feet)}: {count}"
+    yield ""
     for stretch in report.stretches:
         counts = [f"{name}: {n}" for name, n in (("steps", stretch.steps), ("flights", stretch.flights)) if n]
         event_counts = f" ({', '.join(counts)})" if counts else ""
         feet_sets = ", ".join(f"{foot} {sets}" for foot, sets in zip(modes.feet, stretch.feet_sets, strict=True))
         end = stretch.t + stretch.duration
-        print(f"{stretch.t:.3f} to {end:.3f} s: {', '.join(stretch.gaits)}{event_counts}; {stretch.sets} ({feet_sets})")
+        yield f"{stretch.t:.3f} to {end:.3f} s: {', '.join(stretch.gaits)}{event_counts}; {stretch.sets} ({feet_sets})"
         if stretch.cycle:
             cycle = stretch.cycle
             turn = " ".join(state_symbol(state, modes.feet) for state in cycle.states)
-            print(
+            yield (
                 f"  cycle: {turn}; {cycle.turns} turns from t = {cycle.t:.3f} s, period {cycle.period:.4f} s, standard "
                 f"deviation {cycle.spread:.2g} s"
             )
     named = {sets for stretch in report.stretches for sets in (stretch.sets, *stretch.feet_sets)}
     meanings = "; ".join(f"{sets}, {meaning}" for sets, meaning in MEANINGS.items() if sets in named)
     if meanings:
-        print(f"sets, of each foot in brackets: {meanings}")
+        yield f"sets, of each foot in brackets: {meanings}"
     shares = ", ".join(f"{foot} {share:.1%}" for foot, share in zip(modes.feet, report.sliding, strict=True))
-    print(f"share of the time on the ground that feet slide: {shares}")
-    print(f"gait: {report.verdict}")
+    yield f"share of the time on the ground that feet slide: {shares}"
+    yield f"gait: {report.verdict}"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
 from tqdm import tqdm
 
-from bipedsim.config import RunConfig
 from bipedsim.runs import prepare
 from bipedsim_studies.push_map.capture import leg_of
+from bipedsim_studies.push_map.settings import PushMapSettings
 from bipedsim_studies.push_map.steps import StepLimits, capture_bound
 from bipedsim_studies.push_map.trial import PushKind, Situation, direction_names, situations, survives
-from bipedsim_studies.study import LIMIT, Needs, Threshold, alive, threshold, workers
+from bipedsim_studies.study import ONE_PROCESS, Needs, Parallel, Threshold, alive, threshold, workers
 
 FASTEST = 3.0
 """Largest change of the robot's velocity by a push [m/s]. No larger push is simulated."""
@@ -117,49 +116,26 @@ def _capture(search: tuple[Situation, float], kind: PushKind, limits: StepLimits
     return stance.mass * stance.omega * bound
 
 
-def push_map(
-    runs: Sequence[RunConfig],
-    kind: PushKind,
-    directions: int = 4,
-    tolerance: float = 0.02,
-    at: float | None = None,
-    jobs: int = 1,
-    progress: bool = False,
-    scheduler: str = "",
-    phases: int = 0,
-    limits: StepLimits | None = None,
-    time_limit: float = LIMIT,
-) -> PushMap:
-    """Return the largest push that the robot recovers from in each run and direction.
+def push_map(settings: PushMapSettings, parallel: Parallel = ONE_PROCESS) -> PushMap:
+    """Return the largest push that the robot recovers from in each scenario and direction.
 
     Args:
-        runs: Settings of one run per situation.
-        kind: Common properties of the pushes.
-        directions: Number of directions, evenly spaced from the heading to the left.
-        tolerance: Relative distance between the largest survived and the smallest fatal impulse.
-        at: Time of the push [s], see :func:`situations`.
-        jobs: Number of processes.
-        progress: Show a progress bar on stderr.
-        scheduler: Address of a dask scheduler whose workers are used instead of local processes.
-        phases: Number of phases of a walking robot's step, see :func:`situations`. Each phase is a situation, and has
-            the limit of :func:`capture_bound`.
-        limits: Limits of the steps for :func:`capture_bound`.
-        time_limit: Maximum wall time of each direction [s].
+        settings: Settings of the push map. With phases, each phase is a situation, and has the limit of
+            :func:`capture_bound`.
+        parallel: Distribution of the work. The time limit is that of each direction.
 
     Raises:
         ConfigError: A setting is invalid, or a robot falls without a push.
         ControllerError: A controller raised an exception. The message contains its location and the push.
         LostWorkersError: Workers died or exceeded the time limit, or the scheduler is unreachable.
     """
-    legs = []
-    for run in runs:
-        # An invalid name is reported here, before the processes load their kernels.
-        legs.append(leg_of(prepare(run).robot, 0).hip_height)
+    runs, kind, directions = settings.runs(), settings.push, settings.directions
+    # An invalid name is reported here, before the processes load their kernels.
+    legs = [leg_of(prepare(run).robot, 0).hip_height for run in runs]
     needs = Needs.of(item for run in runs for item in vars(run).items())
-    with workers(jobs, needs, scheduler, time_limit) as pool:
-        situations_of_run = {
-            i: alive(situation) for i, situation in pool.each(partial(situations, at=at, phases=phases), runs)
-        }
+    find_situations = partial(situations, at=settings.at, phases=settings.phases)
+    with workers(parallel, needs) as pool:
+        situations_of_run = {i: alive(found) for i, found in pool.each(find_situations, runs)}
         all_situations = tuple(situation for i in range(len(runs)) for situation in situations_of_run[i])
         lengths = tuple(legs[i] for i in range(len(runs)) for _ in situations_of_run[i])
         result = PushMap(kind, all_situations, {i: [] for i in range(len(all_situations))}, lengths)
@@ -167,11 +143,12 @@ def push_map(
         asked = [(i, angle) for i in range(len(all_situations)) for angle in angles]
         work = [(all_situations[i], angle) for i, angle in asked]
         captures: dict[int, float | None] = {}
-        if phases:
-            compute_bound = partial(_capture, kind=kind, limits=limits or StepLimits())
+        if settings.phases:
+            compute_bound = partial(_capture, kind=kind, limits=settings.steps)
             captures = {number: alive(bound) for number, bound in pool.each(compute_bound, work)}
-        thresholds = pool.each(partial(_search, kind=kind, tolerance=tolerance), work)
-        for number, pending in tqdm(thresholds, total=len(work), unit="direction", disable=not progress, leave=False):
+        thresholds = pool.each(partial(_search, kind=kind, tolerance=settings.tolerance), work)
+        hidden = not parallel.progress
+        for number, pending in tqdm(thresholds, total=len(work), unit="direction", disable=hidden, leave=False):
             i, angle = asked[number]
             situation = all_situations[i]
             bound = None if situation.walking else situation.stance.bound(angle)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bipedsim.config import param
 from bipedsim.dynamics import edge_lines
 from bipedsim.numerics import Array, reach
 
@@ -31,17 +32,11 @@ _TIMES = 5
 
 @dataclass(frozen=True)
 class StepLimits:
-    """Limits of the steps that the bound assumes to be possible.
+    """Limits of the steps that the bound assumes to be possible."""
 
-    Attributes:
-        quickest: Minimum duration of a step, and minimum time until an airborne foot touches down [s].
-        speed: Maximum mean horizontal speed of a foot [m/s].
-        most: Maximum number of steps.
-    """
-
-    quickest: float = 0.15
-    speed: float = 2.0
-    most: int = 2
+    quickest: float = param(0.15, "minimum duration of a step, and until an airborne foot lands", unit="s", low=1e-6)
+    speed: float = param(2.0, "maximum mean horizontal speed of a foot", unit="m/s", low=1e-6)
+    most: int = param(2, "maximum number of steps", low=0)
 
 
 class PrePushState(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from bipedsim.analysis import CARRIES, fall_time, rotate
-from bipedsim.config import RunConfig
+from bipedsim.config import RunConfig, param
 from bipedsim.control import ControllerError, controller_traceback, raised_line
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import Robot
@@ -26,17 +26,11 @@ ROW_TICKS = 10
 
 @dataclass(frozen=True)
 class PushKind:
-    """Common properties of the pushes of a map.
+    """Common properties of the pushes of a map."""
 
-    Attributes:
-        duration: Duration [s].
-        body: Frame at which the push acts; empty for the root link.
-        settle: Time after the push during which the robot must not fall [s].
-    """
-
-    duration: float = 0.1
-    body: str = ""
-    settle: float = 3.0
+    duration: float = param(0.1, "duration of a push", unit="s", low=1e-6)
+    body: str = param("", "frame at whose origin the push acts; empty for the root link")
+    settle: float = param(3.0, "time after the push during which the robot must not fall", unit="s", low=1e-6)
 
 
 @dataclass(frozen=True, eq=False)

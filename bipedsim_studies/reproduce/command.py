@@ -14,11 +14,11 @@ from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("paper", help=", ".join(PAPERS))
-    parser.add_argument("case", nargs="*", help="which cases, such as fig6 (default: all)")
+    parser.add_argument("case", nargs="*", help="cases, such as fig6 (default: all)")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="where pictures go (default: runs/reproduce/PAPER)"
+        "-o", "--output", type=Path, metavar="DIR", help="folder of the figures (default: runs/reproduce/PAPER)"
     )
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON only")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from functools import partial
 from pathlib import Path
 
-from bipedsim.cli import add_run_option, key_values
-from bipedsim_studies.study import add_options, asked_jobs
+from bipedsim.cli import add_option, key_values
+from bipedsim.config import RunConfig
+from bipedsim_studies.study import add_output, add_parallel
 
 TRIED = ("robot", "controller_params", "contact_model", "contact_params", "rate", "physics_dt")
 """Parameters of the run that define the subject of the score. The battery defines all others."""
@@ -16,24 +15,31 @@ TRIED = ("robot", "controller_params", "contact_model", "contact_params", "rate"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("controller", metavar="CONTROLLER", help="its name, or package.module:Class of your own")
+    parser.add_argument("controller", metavar="CONTROLLER", help="name, or package.module:Class of your own")
     for name in TRIED:
-        add_run_option(parser, name, said="one per control tick" if name == "physics_dt" else "")
+        add_option(parser, RunConfig, name, text="as for bipedsim run")
     parser.add_argument(
         "--battery",
         type=Path,
         metavar="FILE",
-        help="another battery than bipedsim's own (docs/score.md)",
+        help="battery file (default: the included one; docs/score.md)",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FOLDER", help="where results go (default: runs/score_CONTROLLER_ROBOT)"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of the results (default: runs/score_CONTROLLER_ROBOT)",
     )
     parser.add_argument(
-        "--against", type=Path, metavar="FOLDER", help="results of another controller, to be compared trial by trial"
+        "--against",
+        type=Path,
+        metavar="FOLDER",
+        help="compare with these results of another controller, trial by trial",
     )
-    add_options(parser)
-    parser.add_argument("--restart", action="store_true", help="forget the results that are there, and begin anew")
-    parser.add_argument("--json", action="store_true", help="print the score as JSON and nothing else")
+    add_parallel(parser)
+    add_output(parser, plot=False)
+    parser.add_argument("--restart", action="store_true", help="delete existing results")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -51,12 +57,11 @@ def main(args: argparse.Namespace) -> int:
         error_lines,
         read_about,
         read_rows,
-        run_study,
+        run_with_options,
         same_lines,
         write_whole,
     )
 
-    jobs = asked_jobs(args)
     subject = {name: getattr(args, name) for name in TRIED if not name.endswith("_params")}
     subject = {name: value for name, value in subject.items() if value is not None} | {"controller": args.controller}
     # Relative paths in a battery would start at the folder of its file.
@@ -80,13 +85,7 @@ def main(args: argparse.Namespace) -> int:
     robot = robot_path.parent.name if robot_path.name == "robot.yaml" else robot_path.stem
     short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, robot))
     folder = args.output or Path("runs") / f"score_{short}"
-    bar = not args.json and sys.stderr.isatty()
-    news = partial(print, file=sys.stderr, flush=True)
-    try:
-        results = run_study(battery.plan, folder, jobs, args.scheduler, args.restart, bar, say, news, args.time_limit)
-    except KeyboardInterrupt:
-        print(f"{folder} holds what was done; the same command goes on from there", file=sys.stderr)
-        raise
+    results = run_with_options(battery.plan, folder, args)
     rows = [results.rows[i] for i in sorted(results.rows)]
     lines = score(rows, battery.groups)
     paired_differences = differences(rows, others, battery.groups)

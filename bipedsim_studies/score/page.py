@@ -14,14 +14,14 @@ from bipedsim_studies.score.score import PairedDifference, ScoreLine
 from bipedsim_studies.study import write_whole
 
 HEADS = ("test", "trials", "success", "95 %", "velocity error", "cost of transport", "remarks")
+DIFFERENCE_HEADS = ("this less the other", "trials", "this", "other", "only this", "only other", "difference, 95 %")
 
 
 def table(lines: Sequence[ScoreLine], paired_differences: Sequence[PairedDifference] = ()) -> list[str]:
     """Return the score as lines of text, followed by the differences from another score if given."""
     text = aligned([HEADS, *map(_cells, lines)])
     if paired_differences:
-        heads = ("this less the other", "trials", "this", "other", "only this", "only other", "difference, 95 %")
-        text += ["", *aligned([heads, *map(_difference_cells, paired_differences)])]
+        text += ["", *aligned([DIFFERENCE_HEADS, *map(_difference_cells, paired_differences)])]
     return text
 
 
@@ -102,10 +102,9 @@ def write_page(
         f'<img alt="shares of success" src="data:image/png;base64,{picture_data}">',
     ]
     if paired_differences:
-        heads = ("test", "trials", "this", "other", "only this", "only the other", "difference, 95 %")
         parts += [
-            f"<h2>Beside {escape(other_folder)}, on the same seeds</h2>",
-            _html_table([heads, *map(_difference_cells, paired_differences)]),
+            f"<h2>Compared with {escape(other_folder)}, with the same seeds</h2>",
+            _html_table([DIFFERENCE_HEADS, *map(_difference_cells, paired_differences)]),
         ]
     if remarks:
         parts += ["<h2>Remarks</h2>", f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in remarks)}</ul>"]
@@ -117,12 +116,11 @@ def write_page(
 
 
 def _html_table(rows: Sequence[Sequence[str]]) -> str:
-    head, *body = ["".join(f"<{kind}>{escape(text)}</{kind}>" for text in row) for kind, row in _kinds(rows)]
-    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
-
-
-def _kinds(rows: Sequence[Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
-    return [("th" if i == 0 else "td", row) for i, row in enumerate(rows)]
+    lines = []
+    for i, row in enumerate(rows):
+        kind = "td" if i else "th"
+        lines.append("".join(f"<{kind}>{escape(text)}</{kind}>" for text in row))
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 _HEAD = """<!DOCTYPE html>

@@ -17,7 +17,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers
 from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
-from bipedsim_studies.study import LIMIT, Needs, alive, workers
+from bipedsim_studies.study import ONE_PROCESS, Needs, Parallel, alive, workers
 
 STRIDES = 40
 """A walk that has neither fallen nor converged after this number of strides is undecided."""
@@ -78,11 +78,8 @@ def probe(
     widths: Array,
     count: int,
     seed: int = 0,
-    jobs: int = 1,
+    parallel: Parallel = ONE_PROCESS,
     strides: int = STRIDES,
-    progress: bool = False,
-    scheduler: str = "",
-    limit: float = LIMIT,
 ) -> Basin:
     """Follow ``count`` starts, drawn uniformly from a box around a fixed point.
 
@@ -95,11 +92,8 @@ def probe(
         widths: (n,) half widths of the box, positive.
         count: Number of starts.
         seed: Seed of the starts.
-        jobs: Number of processes.
+        parallel: Distribution of the starts.
         strides: Maximum number of strides per start.
-        progress: Show a progress bar on stderr.
-        scheduler: Address of a dask scheduler whose workers are used instead of local processes.
-        limit: Maximum wall time of each start, if it is followed by another process [s].
 
     Raises:
         ConfigError: The box or the count is empty, or the seed is not an integer of at least 0.
@@ -108,8 +102,8 @@ def probe(
     centre, widths = np.asarray(centre, dtype=np.float64), np.asarray(widths, dtype=np.float64)
     if widths.shape != centre.shape or not (np.isfinite(widths) & (widths > 0.0)).all():
         raise ConfigError(f"widths = {widths.tolist()} must be {len(centre)} positive numbers, one per coordinate")
-    if count < 1 or jobs < 1:
-        raise ConfigError(f"count = {count} and jobs = {jobs} must be at least 1")
+    if count < 1:
+        raise ConfigError(f"count = {count} must be at least 1")
     starts = centre + widths * np.random.default_rng(checked_seed(seed)).uniform(-1.0, 1.0, (count, len(centre)))
     outcome, taken = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     work = 0.0
@@ -117,7 +111,8 @@ def probe(
 
     began = time.monotonic()
     with ExitStack() as stack:
-        if jobs == 1 and not scheduler:
+        jobs = parallel.jobs
+        if parallel.in_this_process:
             # A single job runs in this process, which gives the same result without the start of another process.
             answers: Iterable[tuple[int, tuple[int, int, float]]] = (
                 (i, follow(start)) for i, start in enumerate(starts)
@@ -125,10 +120,11 @@ def probe(
         else:
             bound_to = getattr(make, "__self__", None)
             needs = Needs.of(vars(bound_to).items() if isinstance(bound_to, Gait) else ())
-            pool = stack.enter_context(workers(jobs, needs, scheduler, limit))
+            pool = workers(parallel, needs)
+            stack.enter_context(pool)
             jobs = pool.jobs
             answers = ((i, alive(answer)) for i, answer in pool.each(follow, list(starts)))
-        for i, answer in tqdm(answers, total=count, unit="start", disable=not progress, leave=False):
+        for i, answer in tqdm(answers, total=count, unit="start", disable=not parallel.progress, leave=False):
             outcome[i], taken[i], seconds = answer
             work += seconds
     return Basin(centre, widths, starts, outcome, taken, time.monotonic() - began, work, jobs)

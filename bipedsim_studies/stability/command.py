@@ -3,158 +3,104 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from dataclasses import fields
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bipedsim.cli import OF_CONTACT, add_run_option, key_values
-from bipedsim.config import to_json
-from bipedsim_studies.study import add_options, asked_jobs
+from bipedsim_studies.study import (
+    add_output,
+    add_parallel,
+    add_settings,
+    output,
+    parallel,
+    read_settings,
+    shows_progress,
+)
 
 if TYPE_CHECKING:
     from bipedsim.numerics import Array
     from bipedsim_studies.stability.basin import Basin
     from bipedsim_studies.stability.continuation import Branch
-    from bipedsim_studies.stability.gait import Gait
     from bipedsim_studies.stability.newton import Limit, Stability
     from bipedsim_studies.stability.return_map import ReturnMap
+    from bipedsim_studies.stability.settings import PoincareSettings
+
+OPTIONS = ["robot", "ground", "slope", "controller", "controller_params", "physics_dt", "start"]
+OPTIONS += ["refine", "slopes", "basin", "width"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    add_run_option(parser, "robot", "compass")
-    add_run_option(parser, "controller", said="no torques")
-    add_run_option(parser, "controller_params")
-    add_run_option(parser, "rate", said="one tick per physics step")
-    parser.set_defaults(rate=None)
-    add_run_option(parser, "ground", said="a slope; it must have one plane")
-    parser.add_argument(
-        "--slope", type=float, metavar="RAD", help="falls towards +x (default: that of the robot's gait.yaml, or level)"
-    )
-    for name in OF_CONTACT:
-        add_run_option(parser, name)
-    add_run_option(parser, "physics_dt", 1e-3)
-    parser.add_argument(
-        "--refine",
-        type=int,
-        default=0,
-        metavar="N",
-        help="halve the physics step N times and extrapolate to none (default: %(default)s)",
-    )
-    parser.add_argument("--start", metavar="FILE", help="YAML with slope, q and v (default: the robot's gait.yaml)")
-    parser.add_argument("--settle", type=int, default=2, metavar="N", help="strides to walk first (default: 2)")
-    parser.add_argument("--foot", help="a stride ends when this foot lands (default: steps, mirrored left for right)")
-    parser.add_argument("--period", type=float, metavar="S", help="a stride ends after this time, for clocked gaits")
-    parser.add_argument("--slopes", nargs=3, metavar=("FROM", "TO", "N"), help="follow the gait over N slopes [rad]")
-    parser.add_argument("--basin", type=int, metavar="N", help="follow N random starts around the fixed point")
-    parser.add_argument(
-        "--width",
-        type=float,
-        nargs="+",
-        default=[0.1],
-        metavar="W",
-        help="half of their box, for each coordinate or for all [rad, rad/s] (default: %(default)s)",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the starts (default: %(default)s)")
-    add_options(parser, piece="the walk from a start")
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="write the picture")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON and nothing else")
+    from bipedsim_studies.stability.settings import PoincareSettings
+
+    add_settings(parser, PoincareSettings, OPTIONS, "docs/stability.md")
+    add_parallel(parser)
+    add_output(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Find the gait, determine its stability and print the results."""
-    from bipedsim.config import checked_seed
     from bipedsim.errors import ConfigError
     from bipedsim_studies.stability.basin import probe
     from bipedsim_studies.stability.families import Steps
     from bipedsim_studies.stability.maps import NoReturnError
     from bipedsim_studies.stability.newton import fixed_point, limit, stability
+    from bipedsim_studies.stability.settings import PoincareSettings
 
-    checked_seed(args.seed, "--seed")
-    gait, slopes = _gait(args), _slopes(args)
-    progress = not args.json and sys.stderr.isatty()
+    gait = read_settings(args, PoincareSettings, OPTIONS)
     try:
         map = gait.map()
-        widths = _widths(args, map)
+        widths = _widths(gait.width, map)
         point = fixed_point(map, map.centre)
         analysis = stability(map, point)
         small_step_limit = None
-        if args.refine:
-            steps = [gait.physics_dt / 2**k for k in range(args.refine + 1)]
+        if gait.refine:
+            steps = [gait.physics_dt / 2**k for k in range(gait.refine + 1)]
             small_step_limit = limit(Steps(gait, (map, point.xi)), steps, point.xi)
         basin = None
-        if args.basin is not None:
-            start = (gait.map, point.xi, widths, args.basin, args.seed)
-            basin = probe(*start, asked_jobs(args), progress=progress, scheduler=args.scheduler, limit=args.time_limit)
-        branches = _branches(gait, slopes, (map, point.xi), progress) if slopes else []
+        if gait.basin is not None:
+            basin = probe(gait.map, point.xi, widths, gait.basin, gait.seed, parallel(args))
+        branches = _branches(gait, (map, point.xi), shows_progress(args))
     except NoReturnError as error:
-        raise ConfigError(f"no gait: {error}; start nearer (--start), walk more strides first (--settle)") from error
-    if args.json:
-        print(to_json(_as_json(map.names, analysis, small_step_limit, basin, branches)))
-    else:
-        _print(map.names, analysis, small_step_limit, basin, branches)
+        raise ConfigError(f"no gait: {error}; start nearer (--start), or walk more strides first (settle)") from error
+    results = map.names, analysis, small_step_limit, basin, branches
+
+    def text() -> str:
+        lines = [*_lines(*results)]
         if gait.controller is not None:
-            print(f"the controller's memory changes the second step by {map.memory(point.xi):.2g}")
-    if args.plot:
+            lines.append(f"the controller's memory changes the second step by {map.memory(point.xi):.2g}")
+        return "\n".join(lines)
+
+    def draw(path: Path) -> None:
         from bipedsim_studies.stability.picture import plot
 
         torques = gait.controller or "no torques"
         title = f"{Path(gait.robot).stem}, {torques}, {gait.contact_model}, h = {gait.physics_dt:g} s"
-        plot(args.plot, title, map.names, analysis, basin, branches)
-        if not args.json:
-            print(f"wrote {args.plot}")
+        plot(path, title, map.names, analysis, basin, branches)
+
+    output(args, lambda: _as_json(*results), text, draw)
     return 0
 
 
-def _gait(args: argparse.Namespace) -> Gait:
-    from bipedsim.config import from_mapping
-    from bipedsim.errors import ConfigError
-    from bipedsim_studies.stability.gait import Gait
-
-    if args.rate is not None and not args.rate > 0.0:
-        raise ConfigError(f"--rate {args.rate} must be positive")
-    if args.refine < 0:
-        raise ConfigError(f"--refine {args.refine} must not be negative")
-    values = {field.name: getattr(args, field.name) for field in fields(Gait) if hasattr(args, field.name)}
-    values["controller_params"] = key_values(args.set, "--set")
-    values["contact_params"] = key_values(args.contact_set, "--contact-set")
-    return from_mapping(Gait, values | {"control_dt": args.rate and 1.0 / args.rate}, "options")
-
-
-def _widths(args: argparse.Namespace, map: ReturnMap) -> Array:
+def _widths(width: tuple[float, ...], map: ReturnMap) -> Array:
     import numpy as np
 
     from bipedsim.errors import ConfigError
 
-    if len(args.width) not in (1, len(map.names)):
+    if len(width) not in (1, len(map.names)):
         names = ", ".join(map.names)
-        raise ConfigError(f"--width: {len(args.width)} numbers, but the coordinates are {names}; give one or all")
-    return np.broadcast_to(np.array(args.width, dtype=np.float64), map.centre.shape)
+        raise ConfigError(f"--width: {len(width)} numbers, but the coordinates are {names}; give one or all")
+    return np.broadcast_to(np.array(width), map.centre.shape)
 
 
-def _slopes(args: argparse.Namespace) -> list[float]:
-    import numpy as np
-
-    from bipedsim.errors import ConfigError
-
-    if args.slopes is None:
-        return []
-    text = " ".join(args.slopes)
-    try:
-        first, last, count = float(args.slopes[0]), float(args.slopes[1]), int(args.slopes[2])
-    except ValueError as error:
-        raise ConfigError(f"--slopes {text}: give two slopes [rad] and a whole number") from error
-    if count < 2 or first == last:
-        raise ConfigError(f"--slopes {text}: at least two different slopes are needed")
-    return [float(slope) for slope in np.linspace(first, last, count)]
-
-
-def _branches(gait: Gait, slopes: list[float], near: tuple[ReturnMap, Array], progress: bool) -> list[Branch]:
+def _branches(gait: PoincareSettings, near: tuple[ReturnMap, Array], progress: bool) -> list[Branch]:
     """Follow the gait over the slopes, and the orbits of two and four times its period if they exist."""
     from bipedsim_studies.stability.continuation import doubled, follow
     from bipedsim_studies.stability.families import Slopes
 
+    slopes = gait.slope_values()
+    if not slopes:
+        return []
     family = Slopes(gait, near)
     result = [follow(family, slopes, near[1], label="period 1" if progress else "")]
     while len(result) < 3:
@@ -222,42 +168,39 @@ def _text(value: complex) -> str:
     return f"{value.real:.5f}" if abs(value.imag) < 1e-9 else f"{value.real:.5f}{value.imag:+.5f}i"
 
 
-def _print(
+def _lines(
     names: tuple[str, ...],
     analysis: Stability,
     small_step_limit: Limit | None,
     basin: Basin | None,
     branches: list[Branch],
-) -> None:
+) -> Iterator[str]:
     point = analysis.point
-    print(f"before the touch-down, after {point.duration:.6f} s; |P(xi) - xi| = {point.residual:.1g}")
+    yield f"before the touch-down, after {point.duration:.6f} s; |P(xi) - xi| = {point.residual:.1g}"
     for name, value in zip(names, point.xi, strict=True):
-        print(f"  {name:16} {value:12.8f}")
-    print(f"multipliers, differences of {analysis.step:g}: {', '.join(_text(value) for value in analysis.multipliers)}")
+        yield f"  {name:16} {value:12.8f}"
+    yield f"multipliers, differences of {analysis.step:g}: {', '.join(_text(value) for value in analysis.multipliers)}"
     for step, change in analysis.study:
-        print(f"  {step:7g}: changed by {change:.2g}")
-    print(f"{analysis.verdict}: the largest modulus is {analysis.radius:.5f}")
+        yield f"  {step:7g}: changed by {change:.2g}"
+    yield f"{analysis.verdict}: the largest modulus is {analysis.radius:.5f}"
     if small_step_limit is not None:
-        print("over the physics step h:")
+        yield "over the physics step h:"
         for h, stability_at_h in zip(small_step_limit.steps, small_step_limit.found, strict=True):
             values = ", ".join(_text(value) for value in stability_at_h.multipliers)
-            print(f"  h = {h:9g} s: {stability_at_h.point.duration:.7f} s, multipliers {values}")
+            yield f"  h = {h:9g} s: {stability_at_h.point.duration:.7f} s, multipliers {values}"
         values = ", ".join(_text(value) for value in small_step_limit.multipliers)
-        print(f"  h -> 0:         {small_step_limit.duration:.7f} s, multipliers {values}")
-        print(
-            "  expected errors: fixed point {:.1g}, duration {:.1g} s, multipliers {:.1g}".format(
-                *small_step_limit.errors
-            )
-        )
+        yield f"  h -> 0:         {small_step_limit.duration:.7f} s, multipliers {values}"
+        errors = small_step_limit.errors
+        yield "  expected errors: fixed point {:.1g}, duration {:.1g} s, multipliers {:.1g}".format(*errors)
     if basin is not None:
-        print(
-            f"basin: {basin.share:.0%} of {len(basin.starts)} starts come home; {basin.seconds:.1f} s on {basin.jobs} "
+        yield (
+            f"basin: {basin.share:.0%} of {len(basin.starts)} starts converge; {basin.seconds:.1f} s on {basin.jobs} "
             f"processes, {basin.ratio:.2f} times as fast as one"
         )
     for branch in branches:
         slopes = [orbit.value for orbit in branch.orbits]
-        print(f"period {branch.period}: {len(slopes)} slopes, {slopes[0]:.5g} to {slopes[-1]:.5g} rad")
+        yield f"period {branch.period}: {len(slopes)} slopes, {slopes[0]:.5g} to {slopes[-1]:.5g} rad"
         for slope in branch.doublings:
-            print(f"  doubles at {slope:.6f} rad")
+            yield f"  doubles at {slope:.6f} rad"
         if branch.ended:
-            print(f"  ends {branch.ended}")
+            yield f"  ends {branch.ended}"

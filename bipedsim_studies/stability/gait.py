@@ -38,20 +38,20 @@ class Start:
 class Gait:
     """Settings of a gait: robot, ground, controller and definition of a stride."""
 
-    robot: str
-    ground: str | None = like(RunConfig, "ground", doc="path of a ground of one plane; None for a slope")
-    slope: float | None = param(None, "of the ground, which falls towards +x; None: as the start says", unit="rad")
-    controller: str | None = like(RunConfig, "controller", doc="package.module:Class of your own; None for no torques")
-    controller_params: Mapping[str, Any] = like(RunConfig, "controller_params")
+    robot: str = like(RunConfig, "robot", "compass")
+    ground: str | None = like(RunConfig, "ground", doc="path of a ground of one plane")
+    slope: float | None = param(None, "falls towards +x (default: that of the start)", unit="rad")
+    controller: str | None = like(RunConfig, "controller", doc="package.module:Class of your own (default: no torques)")
+    controller_params: Mapping[str, Any] = like(RunConfig, "controller_params", doc="controller parameter; repeatable")
     contact_model: str = like(RunConfig, "contact_model")
     contact_params: Mapping[str, Any] = like(RunConfig, "contact_params")
-    physics_dt: float = like(RunConfig, "physics_dt", 1e-3)
-    control_dt: float | None = param(None, "control period", unit="s")
-    foot: str | None = param(None, "a stride ends when this foot lands; None: steps, which end when either does")
+    physics_dt: float = like(RunConfig, "physics_dt", 1e-3, "physics step")
+    control_dt: float | None = param(None, "control period (default: the physics step)", unit="s", low=1e-6)
+    foot: str | None = param(None, "foot that ends a stride when it lands (default: either foot, mirrored)")
     period: float | None = param(None, "a stride ends after this time, for clocked gaits", unit="s")
     mirrored: bool = param(True, "take steps left for right; only without foot and period")
-    start: str | None = param(None, "YAML with slope, q and v, where the walk begins")
-    settle: int = param(2, "strides to walk first", low=0)
+    start: str | None = param(None, "YAML file with initial slope, q and v (default: gait.yaml of the robot)")
+    settle: int = param(2, "strides before the first return", low=0)
 
     def map(self, near: tuple[ReturnMap, Array] | None = None) -> ReturnMap:
         """Return the return map.

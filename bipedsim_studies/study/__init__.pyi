@@ -8,7 +8,17 @@ from .config import (
 )
 from .limited import LIMIT as LIMIT
 from .needs import ChangedError as ChangedError, Needs as Needs
-from .options import add_options as add_options, asked_jobs as asked_jobs
+from .options import (
+    ONE_PROCESS as ONE_PROCESS,
+    Parallel as Parallel,
+    add_output as add_output,
+    add_parallel as add_parallel,
+    add_settings as add_settings,
+    output as output,
+    parallel as parallel,
+    read_settings as read_settings,
+    shows_progress as shows_progress,
+)
 from .results import (
     Results as Results,
     read_about as read_about,
@@ -16,7 +26,7 @@ from .results import (
     wilson as wilson,
     write_whole as write_whole,
 )
-from .run_study import run_study as run_study
+from .run_study import run_study as run_study, run_with_options as run_with_options
 from .search import Threshold as Threshold, threshold as threshold
 from .table import error_lines as error_lines, same_lines as same_lines
 from .trial import FAILED as FAILED, check_figures as check_figures
@@ -24,7 +34,6 @@ from .workers import (
     DaskWorkers as DaskWorkers,
     Killed as Killed,
     LostWorkersError as LostWorkersError,
-    Workers as Workers,
     alive as alive,
     workers as workers,
 )

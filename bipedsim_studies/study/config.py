@@ -153,13 +153,8 @@ class Trials(Sequence[Trial]):
         if not 0 <= index < len(self):
             raise IndexError(index)
         point, k = divmod(index, self._study.repeat)
-        chosen: dict[str, Any] = {}
-        remaining = point
-        for name, values in reversed(self.grid.items()):
-            remaining, i = divmod(remaining, len(values))
-            chosen[name] = values[i]
-        # Restore the order of the names in the file.
-        chosen = {name: chosen[name] for name in self.grid}
+        places = np.unravel_index(point, tuple(map(len, self.grid.values())))
+        chosen = {name: values[int(i)] for (name, values), i in zip(self.grid.items(), places, strict=True)}
         seed = self._seed_of(chosen, k)
         return self.of({**chosen, **_draws(seed, self._drawn)}, seed, index, point, k)
 

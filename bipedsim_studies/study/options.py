@@ -1,46 +1,66 @@
-"""Declare options of commands that use many processes. This module must import fast, because every help needs it."""
+"""Declare and read the options that several studies share. Every help imports this module, so it must import fast."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
+from bipedsim.cli import add_option, key_values, option_name
+from bipedsim.config import RunConfig, check, from_mapping, read_yaml, to_json, yaml_value
 from bipedsim.errors import ConfigError
 from bipedsim_studies.study.limited import LIMIT
 
+T = TypeVar("T")
+_OF_RUN = "run."
+"""Prefix of the name of a setting that is a parameter of a run."""
 
-def add_options(
-    parser: argparse.ArgumentParser, jobs: int | None = None, why: str = "", piece: str = "a trial that hangs"
-) -> None:
-    """Declare the options for the distribution of work: ``jobs``, ``scheduler`` and ``time_limit``.
 
-    Args:
-        parser: Parser that receives the options.
-        jobs: Default number of processes; None for one per core.
-        why: Reason for this default, for the help text.
-        piece: The work that must end within the time limit, for the help text.
+@dataclass(frozen=True)
+class Parallel:
+    """Distribution of the work of a study.
+
+    Attributes:
+        jobs: Number of processes of this machine.
+        scheduler: Address of a dask scheduler whose workers are used instead; empty for processes of this machine.
+        limit: Maximum wall time of a piece of work that another process does [s].
+        progress: Whether to show a progress bar on stderr.
     """
-    default_text = f"{jobs or 'one for each core'}{why and f', {why}'}"
+
+    jobs: int = 1
+    scheduler: str = ""
+    limit: float = LIMIT
+    progress: bool = False
+
+    @property
+    def in_this_process(self) -> bool:
+        """Whether no other process is needed."""
+        return self.jobs == 1 and not self.scheduler
+
+
+ONE_PROCESS = Parallel()
+"""Do the work in this process, or in a single process next to it."""
+
+
+def add_parallel(parser: argparse.ArgumentParser, jobs: int | None = None) -> None:
+    """Declare the options that :func:`parallel` reads. ``jobs`` is the default, None one process per core."""
     parser.add_argument(
-        "--jobs", type=int, default=jobs, metavar="N", help=f"processes of this machine (default: {default_text})"
+        "--jobs", type=int, default=jobs, metavar="N", help=f"number of processes (default: {jobs or 'all cores'})"
     )
     parser.add_argument(
-        "--scheduler",
-        default="",
-        metavar="ADDRESS",
-        help="of a dask scheduler, such as tcp://10.0.0.1:8786, whose workers do it instead (docs/study.md)",
+        "--scheduler", default="", metavar="ADDRESS", help="use the workers of this dask scheduler (docs/study.md)"
     )
     parser.add_argument(
-        "--time-limit",
-        type=float,
-        default=LIMIT,
-        metavar="S",
-        help=f"wall time after which {piece} is ended (default: %(default)g)",
+        "--time-limit", type=float, default=LIMIT, metavar="S", help="wall time per trial [s] (default: %(default)g)"
     )
 
 
-def asked_jobs(args: argparse.Namespace) -> int:
-    """Return the number of processes requested by the options.
+def parallel(args: argparse.Namespace) -> Parallel:
+    """Return the distribution of the work that the options define.
 
     Raises:
         ConfigError: The number of processes or the time limit is not positive.
@@ -49,9 +69,102 @@ def asked_jobs(args: argparse.Namespace) -> int:
         raise ConfigError(f"--jobs {args.jobs} must be at least 1")
     if not args.time_limit > 0.0:
         raise ConfigError(f"--time-limit {args.time_limit:g} s must be above 0")
-    return args.jobs or cores()
+    return Parallel(args.jobs or cores(), args.scheduler, args.time_limit, shows_progress(args))
 
 
 def cores() -> int:
     """Return the number of cores available to this process."""
     return len(os.sched_getaffinity(0))
+
+
+def add_settings(parser: argparse.ArgumentParser, cls: type[Any], options: Sequence[str], page: str) -> None:
+    """Declare ``--settings`` for all fields of a dataclass of settings, and an option for the most common ones.
+
+    Args:
+        parser: Parser of the command.
+        cls: The dataclass. Its field ``run``, if it has one, is a :class:`~bipedsim.config.RunConfig`.
+        options: Fields with an option. ``run.NAME`` is a parameter of the run.
+        page: Documentation page that lists all fields.
+    """
+    for option in options:
+        name = option.removeprefix(_OF_RUN)
+        if name == option:
+            field = cls.__dataclass_fields__[name]
+            default = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
+            text = ("name, or " if field.metadata["names"] else "") + field.metadata["doc"]
+            text += f" [{field.metadata['unit']}]" if field.metadata["unit"] else ""
+            text += f" (default: {default})" if default not in (None, "", MISSING) else ""
+            add_option(parser, cls, name, text=text)
+        else:
+            add_option(parser, RunConfig, name, text="as for bipedsim run")
+        if not option_name(name).endswith("set"):
+            # A value from the file must not be replaced by the default of the option.
+            parser.set_defaults(**{name: None})
+    text = f"YAML file, or '{{KEY: VALUE}}', with these and all other settings ({page})"
+    parser.add_argument("--settings", metavar="FILE", default="", help=text)
+
+
+def read_settings(args: argparse.Namespace, cls: type[T], options: Sequence[str]) -> T:
+    """Return the settings that the options of :func:`add_settings` define. Options replace values of the file.
+
+    Raises:
+        ConfigError: The file is missing, or a value is invalid.
+    """
+    text, folder = args.settings, None
+    if text.lstrip().startswith("{"):
+        values = yaml_value(text)
+    elif text:
+        values, folder = read_yaml(Path(text)), Path(text).parent
+    else:
+        values = {}
+    settings: Any = from_mapping(cls, values, text if folder else "--settings", folder)
+    given: dict[str, Any] = {}
+    of_run: dict[str, Any] = {}
+    for name in options:
+        option = option_name(name.removeprefix(_OF_RUN))
+        value = getattr(args, option.removeprefix("--no-").removeprefix("--").replace("-", "_"))
+        if option.endswith("set"):
+            value = key_values(value, option)
+        if value not in (None, {}):
+            (of_run if name.startswith(_OF_RUN) else given)[name.removeprefix(_OF_RUN)] = (
+                tuple(value) if isinstance(value, list) else value
+            )
+    if of_run:
+        given["run"] = replace(settings.run, **of_run)
+    settings = replace(settings, **given)
+    check(settings, "options")
+    result: T = settings
+    return result
+
+
+def add_output(parser: argparse.ArgumentParser, plot: bool = True) -> None:
+    """Declare the options that :func:`output` uses; ``--plot`` only if ``plot``."""
+    if plot:
+        parser.add_argument("--plot", type=Path, metavar="PNG", help="write the figure (.png, .pdf or .svg)")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON only")
+
+
+def shows_progress(args: argparse.Namespace) -> bool:
+    """Return whether the command shows progress bars: in a terminal, without ``--json``."""
+    return not args.json and sys.stderr.isatty()
+
+
+def output(
+    args: argparse.Namespace, as_json: Callable[[], Any], text: Callable[[], str], plot: Callable[[Path], None]
+) -> None:
+    """Print the results as text, or as JSON with ``--json``, and write the figure of ``--plot``.
+
+    Args:
+        args: Options of the command.
+        as_json: Returns the results as JSON values.
+        text: Returns the results as text.
+        plot: Writes the figure.
+
+    Raises:
+        RecordingError: The figure cannot be written.
+    """
+    print(to_json(as_json()) if args.json else text())
+    if args.plot:
+        plot(args.plot)
+        if not args.json:
+            print(f"wrote {args.plot}")

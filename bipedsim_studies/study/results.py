@@ -183,9 +183,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     Raises:
         ConfigError: The folder has no results, or the description is damaged.
     """
-    path = folder / ABOUT
-    if not path.is_file():
-        raise ConfigError(f"{folder} is no folder of results: there is no {ABOUT} in it")
+    path = _existing(folder, ABOUT)
     return _parsed(path.read_bytes(), path)
 
 
@@ -195,11 +193,15 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
     Raises:
         ConfigError: The folder has no journal.
     """
-    path = folder / JOURNAL
-    if not path.is_file():
-        raise ConfigError(f"{folder} is no folder of results: there is no {JOURNAL} in it")
-    rows, _ = _read(path)
+    rows, _ = _read(_existing(folder, JOURNAL))
     return [rows[i] for i in sorted(rows)]
+
+
+def _existing(folder: Path, name: str) -> Path:
+    path = folder / name
+    if not path.is_file():
+        raise ConfigError(f"{path} does not exist: {folder} has no results of a study; give another folder")
+    return path
 
 
 def _read(path: Path) -> tuple[dict[int, dict[str, Any]], int]:
@@ -244,15 +246,11 @@ def _column(values: list[Any]) -> list[Any]:
     return [None if value is None else value if isinstance(value, str) else json.dumps(value) for value in values]
 
 
-def wilson(successes: int, trials: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Return Wilson's score interval of a proportion at 95 % (J. Am. Stat. Assoc. 22, 1927).
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Return Wilson's score interval of a proportion at 95 %, which is also valid for few trials."""
+    from scipy.stats import binomtest
 
-    The interval is also valid for few trials, and for no or only successes.
-    """
     if trials == 0:
         return 0.0, 1.0
-    share = successes / trials
-    scale = 1.0 + z * z / trials
-    centre = (share + z * z / (2 * trials)) / scale
-    half = z * math.sqrt(share * (1.0 - share) / trials + z * z / (4.0 * trials * trials)) / scale
-    return max(0.0, centre - half), min(1.0, centre + half)
+    interval = binomtest(successes, trials).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)

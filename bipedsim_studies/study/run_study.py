@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
 from bipedsim_studies.study.config import Plan
-from bipedsim_studies.study.limited import LIMIT
+from bipedsim_studies.study.options import Parallel, parallel
 from bipedsim_studies.study.results import Results
 from bipedsim_studies.study.trial import KILLED, TIMED_OUT, begin_row, run_trial
 from bipedsim_studies.study.workers import DaskWorkers, Killed
@@ -20,29 +23,38 @@ SHARE = 0.05
 """Maximum fraction of the time for writing the table. A table of many trials is written less often."""
 
 
+def run_with_options(plan: Plan, folder: Path, args: argparse.Namespace) -> Results:
+    """Run all trials that are not yet in the folder, as the options of a command say, and report the progress.
+
+    Raises:
+        BipedSimError: See :func:`run_study`.
+        KeyboardInterrupt: See :func:`run_study`.
+    """
+    tell = (lambda _text: None) if args.json else print
+    try:
+        return run_study(plan, folder, parallel(args), args.restart, tell, partial(print, file=sys.stderr, flush=True))
+    except KeyboardInterrupt:
+        print(f"{folder} has all finished trials; the same command continues", file=sys.stderr)
+        raise
+
+
 def run_study(
     plan: Plan,
     folder: Path,
-    jobs: int,
-    scheduler: str = "",
+    work: Parallel,
     restart: bool = False,
-    progress: bool = False,
     tell: Callable[[str], None] = lambda _text: None,
     news: Callable[[str], None] = lambda _text: None,
-    limit: float = LIMIT,
 ) -> Results:
     """Run all trials that are not yet in the folder, and write the table of results.
 
     Args:
         plan: The trials.
         folder: Folder of the results.
-        jobs: Number of processes of this machine.
-        scheduler: Address of a dask scheduler to use instead; see :class:`DaskWorkers`.
+        work: Distribution of the trials.
         restart: Run all trials again.
-        progress: Show a progress bar on stderr.
         tell: Receives messages about the study.
         news: Receives a message about the progress every 30 s if no bar is shown.
-        limit: Maximum wall time of a trial [s].
 
     Raises:
         ConfigError: The folder has results of another study, or the workers are unavailable.
@@ -61,24 +73,17 @@ def run_study(
             if done < len(plan.trials):
                 # Write the table once in advance, so that an incomplete installation fails before the trials.
                 results.write_table()
-                _work(plan, results, jobs, scheduler, progress, news, limit)
+                _work(plan, results, work, news)
         finally:
             results.write_table()
     return results
 
 
-def _work(
-    plan: Plan,
-    results: Results,
-    jobs: int,
-    scheduler: str,
-    progress: bool,
-    news: Callable[[str], None],
-    limit: float,
-) -> None:
+def _work(plan: Plan, results: Results, work: Parallel, news: Callable[[str], None]) -> None:
     remaining = [i for i in range(len(plan.trials)) if i not in results.rows]
-    with DaskWorkers(min(jobs, len(remaining)), scheduler, plan.needs, limit) as workers:
-        bar = tqdm(total=len(remaining), unit="trial", disable=not progress, leave=False)
+    jobs = min(work.jobs, len(remaining))
+    with DaskWorkers(jobs, work.scheduler, plan.needs, work.limit) as workers:
+        bar = tqdm(total=len(remaining), unit="trial", disable=not work.progress, leave=False)
         last_write, pause, failures = time.monotonic(), EVERY, 0
         for done, (i, result) in enumerate(workers.each(run_trial, map(plan.trials.__getitem__, remaining)), start=1):
             if isinstance(result, Killed):
@@ -91,7 +96,7 @@ def _work(
             now = time.monotonic()
             if now - last_write > pause:
                 results.write_table()
-                if not progress:
+                if not work.progress:
                     news(f"{done} of {len(remaining)} trials, {failures} failed")
                 last_write = time.monotonic()
                 pause = max(EVERY, (last_write - now) / SHARE)

@@ -12,13 +12,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bipedsim.control import ControllerError, controller_traceback, raised_line
 from bipedsim.errors import BipedSimError, ConfigError, FailedError, install
 from bipedsim.runs import WorkerPool, without_interrupts
 from bipedsim_studies.study.limited import LIMIT, Hung, limited, new_token, remove_notes
 from bipedsim_studies.study.needs import Needs
+from bipedsim_studies.study.options import Parallel
 
 if TYPE_CHECKING:
     import distributed
@@ -61,29 +62,6 @@ def alive(result: T | Killed) -> T:
     if isinstance(result, Killed):
         raise LostWorkersError(result.why)
     return result
-
-
-class Workers(Protocol):
-    """Pool of processes; use it as a context manager.
-
-    Attributes:
-        jobs: Number of processes.
-    """
-
-    jobs: int
-
-    def __enter__(self) -> Workers: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None: ...
-
-    def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
-        """Call ``function`` for each piece of work. Yield its index and result on arrival, in any order.
-
-        An item is read from ``work`` only when a worker needs it.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -151,7 +129,9 @@ class Processes:
             remove_notes(self._token)
 
     def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
-        """Distribute the work as defined by :meth:`Workers.each`.
+        """Call ``function`` for each piece of work. Yield its index and result on arrival, in any order.
+
+        An item is read from ``work`` only when a worker needs it.
 
         Raises:
             LostWorkersError: A process died, or a piece of work exceeded the time limit.
@@ -272,7 +252,7 @@ class DaskWorkers:
         self.jobs = sum(self._client.nthreads().values())
 
     def each(self, function: Callable[..., T], work: Iterable[Any]) -> Iterator[tuple[int, T | Killed]]:
-        """Distribute the work as defined by :meth:`Workers.each`.
+        """Distribute the work as :meth:`Processes.each` does.
 
         The work of a dead worker is repeated by another one. Work that ends :data:`TRIES` workers, or that exceeds the
         time limit, yields :class:`Killed`.
@@ -362,13 +342,8 @@ def _unpack_and_call(packed: bytes) -> bytes:
     return pickle.dumps(task(number, piece))
 
 
-def workers(jobs: int, needs: Needs, scheduler: str = "", limit: float = LIMIT) -> Workers:
-    """Return processes of this machine, or those of a dask scheduler.
-
-    Args:
-        jobs: Number of processes of this machine.
-        needs: Code and files that they must have.
-        scheduler: Address of a dask scheduler; empty for processes of this machine.
-        limit: Maximum wall time of a piece of work [s].
-    """
-    return DaskWorkers(jobs, scheduler, needs, limit) if scheduler else Processes(jobs, needs, limit)
+def workers(work: Parallel, needs: Needs) -> Processes | DaskWorkers:
+    """Return processes of this machine, or those of a dask scheduler. They must have the code and files ``needs``."""
+    if work.scheduler:
+        return DaskWorkers(work.jobs, work.scheduler, needs, work.limit)
+    return Processes(work.jobs, needs, work.limit)

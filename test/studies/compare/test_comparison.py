@@ -237,13 +237,13 @@ def test_the_table_names_models_and_what_depends_on_the_machine(capsys: pytest.C
         (["--robot", "biped41"], ["biped41", "did you mean 'biped14'"]),
         (["--models", "no_model"], ["no_model", MODELS[0]]),
         (["--models", MODELS[0], "--reference", MODELS[1]], [MODELS[1], "among those compared"]),
-        (["--contact-set", "gamma=0.1"], ["gamma=0.1", "MODEL.NAME=VALUE"]),
-        (["--contact-set", f"{MODELS[0]}.gamma"], ["MODEL.NAME=VALUE"]),
+        (["--contact-set", "gamma=0.1"], ["gamma", "MODEL.NAME"]),
+        (["--contact-set", f"{MODELS[0]}.gamma"], [f"{MODELS[0]}.gamma"]),
         (["--contact-set", f"{MODELS[0]}.gama=0.1"], ["gama", "did you mean 'gamma'"]),
         (["--contact-set", f"{MODELS[0]}.gamma=5"], ["gamma = 5", "maximum 1.0"]),
         (["--contact-set", "no_model.gamma=0.1"], ["no_model"]),
         (["--duration", "-1"], ["duration = -1"]),
-        (["--physics-dt", "3e-4"], ["0.0003"]),
+        (["--settings", "{run: {physics_dt: 3.0e-4}}"], ["0.0003"]),
     ],
 )
 def test_wrong_input_stops_before_anything_runs(

@@ -36,6 +36,7 @@ from bipedsim_studies.stability.newton import (
 from bipedsim_studies.stability.planes import FeetOnPlane, translated
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.section import Clock, Crossing, Passing, TouchDown
+from bipedsim_studies.study.options import Parallel
 
 
 @pytest.fixture(scope="module")
@@ -318,7 +319,7 @@ def test_the_limit_of_small_steps_says_how_far_it_is_off() -> None:
 
 
 def basin(jobs: int, seed: int = 3) -> Basin:
-    return probe(Bistable, np.zeros(2), np.array([2.0, 1.0]), 60, seed, jobs)
+    return probe(Bistable, np.zeros(2), np.array([2.0, 1.0]), 60, seed, Parallel(jobs))
 
 
 def test_a_basin_is_the_same_from_one_process_and_from_two() -> None:

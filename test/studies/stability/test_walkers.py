@@ -23,6 +23,7 @@ from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.stability.newton import FixedPoint, Limit, difference, fixed_point, limit, stability
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.straight_legs import EventMap, StraightLegs
+from bipedsim_studies.study.options import Parallel
 
 pytestmark = pytest.mark.slow
 
@@ -147,7 +148,7 @@ def test_the_slope_at_which_the_period_doubles() -> None:
 def test_the_basin_of_the_engine_is_the_same_twice() -> None:
     _, point, _ = gait("three_masses")
     widths = np.array([0.004, 0.02, 0.02])
-    one, two = (probe(Gait("three_masses").map, point.xi, widths, 4, 5, jobs) for jobs in (1, 2))
+    one, two = (probe(Gait("three_masses").map, point.xi, widths, 4, 5, Parallel(jobs)) for jobs in (1, 2))
     np.testing.assert_array_equal(one.outcome, two.outcome)
     np.testing.assert_array_equal(one.strides, two.strides)
     assert (one.outcome == HOME).all(), "so near to it all come home"
@@ -169,13 +170,13 @@ def test_the_command_says_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--ground", "flat", "--slope", "0.1"], "give one of them"),
+        (["--ground", "flat", "--slope", "0.1"], "slope = 0.1"),
         (["--slope", "0.3", "--robot", "three_masses"], "no gait: "),
-        (["--slopes", "0.1", "0.1", "3"], "two different slopes"),
-        (["--period", "0.00033"], "whole control ticks"),
-        (["--foot", "heel"], "unknown foot 'heel'"),
+        (["--slopes", "0.1", "0.1", "3"], "slopes = [0.1, 0.1, 3.0]"),
+        (["--settings", "{period: 0.00033}"], "period = 0.00033"),
+        (["--settings", "{foot: heel}"], "'heel'"),
         (["--start", "nowhere.yaml"], "nowhere.yaml"),
-        (["--basin", "3", "--width", "1", "2"], "give one or all"),
+        (["--basin", "3", "--width", "1", "2"], "--width"),
     ],
 )
 def test_what_cannot_be_is_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

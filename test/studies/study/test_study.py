@@ -29,6 +29,7 @@ from bipedsim_studies.compare.comparison import MeasuredRun, compare
 from bipedsim_studies.stability.basin import probe
 from bipedsim_studies.stability.gait import Gait
 from bipedsim_studies.study.config import read_plan
+from bipedsim_studies.study.options import Parallel
 from bipedsim_studies.study.results import ABOUT, JOURNAL, TABLE, Results, read_rows, wilson
 from bipedsim_studies.study.run_study import run_study
 from bipedsim_studies.study.table import lines_of
@@ -72,7 +73,7 @@ def test_a_row_is_what_a_run_of_its_own_gives(study: Path) -> None:
 def test_one_worker_or_two_in_one_go_or_two_the_same_bytes(study: Path, tmp_path: Path) -> None:
     plan = read_plan(study)
     for name, jobs in (("one", 1), ("two", 2)):
-        run_study(plan, tmp_path / name, jobs)
+        run_study(plan, tmp_path / name, Parallel(jobs))
     table = (tmp_path / "one" / TABLE).read_bytes()
     assert (tmp_path / "two" / TABLE).read_bytes() == table
     # The machine went down in the middle of a line.
@@ -80,15 +81,15 @@ def test_one_worker_or_two_in_one_go_or_two_the_same_bytes(study: Path, tmp_path
     assert len(lines) == 6
     (tmp_path / "two" / JOURNAL).write_text("".join(lines[:3]) + lines[3][:40])
     told: list[str] = []
-    run_study(plan, tmp_path / "two", 1, tell=told.append)
+    run_study(plan, tmp_path / "two", Parallel(1), tell=told.append)
     assert told == ["3 of 6 trials are there already, 3 to go"]
     assert (tmp_path / "two" / TABLE).read_bytes() == table
     rows = pq.read_table(tmp_path / "two" / TABLE).to_pylist()
     assert [row["trial"] for row in rows] == list(range(6))
     study.write_text(STUDY.replace("0.05", "0.06"))
     with pytest.raises(ConfigError, match="--restart"):
-        run_study(read_plan(study), tmp_path / "two", 1)
-    run_study(read_plan(study), tmp_path / "two", 2, restart=True)
+        run_study(read_plan(study), tmp_path / "two", Parallel(1))
+    run_study(read_plan(study), tmp_path / "two", Parallel(2), restart=True)
     assert {row["trial"] for row in read_rows(tmp_path / "two")} == set(range(6))
     assert (tmp_path / "two" / TABLE).read_bytes() != table, "the push lasts longer now"
     with Results(tmp_path / "two", read_plan(study)), pytest.raises(ConfigError, match="another study writes into"):
@@ -178,24 +179,25 @@ def test_workers_of_a_scheduler_do_the_work(study: Path, tmp_path: Path) -> None
     with LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1", memory_limit=0
     ) as cluster:
-        run_study(plan, tmp_path / "theirs", 7, cluster.scheduler_address)
-        theirs = [_compared(scheduler=cluster.scheduler_address), _followed(scheduler=cluster.scheduler_address)]
-    run_study(plan, tmp_path / "ours", 1)
+        remote = Parallel(7, cluster.scheduler_address)
+        run_study(plan, tmp_path / "theirs", remote)
+        theirs = [_compared(remote), _followed(remote)]
+    run_study(plan, tmp_path / "ours", Parallel(1))
     assert (tmp_path / "theirs" / TABLE).read_bytes() == (tmp_path / "ours" / TABLE).read_bytes()
-    assert theirs == [_compared(), _followed()]
+    assert theirs == [_compared(Parallel()), _followed(Parallel())]
 
 
-def _compared(**where: Any) -> list[bytes]:
+def _compared(where: Parallel) -> list[bytes]:
     """Return the forces of a short run under two contact models."""
-    found = compare(RunConfig(scenario="stand", duration=0.1), ["one_step", "lcp"], **where).rows.values()
+    found = compare(RunConfig(scenario="stand", duration=0.1), ["one_step", "lcp"], parallel=where).rows.values()
     assert all(isinstance(row, MeasuredRun) for row in found)
     return [row.recording.wrench.tobytes() for row in found if isinstance(row, MeasuredRun)]
 
 
-def _followed(**where: Any) -> bytes:
+def _followed(where: Parallel) -> bytes:
     """Return what becomes of starts of a walker."""
     map = Gait("compass").map()
-    return probe(Gait("compass").map, map.centre, 0.05 * np.ones(len(map.centre)), 4, **where).outcome.tobytes()
+    return probe(Gait("compass").map, map.centre, 0.05 * np.ones(len(map.centre)), 4, parallel=where).outcome.tobytes()
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(study: Path, tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def _children(pid: int) -> list[int]:
 def test_killed_workers_and_a_killed_command_cost_no_trial(study: Path, tmp_path: Path) -> None:
     """A worker is killed every 15 trials, the command once; the table is that of a study which nobody disturbed."""
     study.write_text(STUDY.replace("repeat: 3", "repeat: 60"))
-    run_study(read_plan(study), tmp_path / "quiet", 2)
+    run_study(read_plan(study), tmp_path / "quiet", Parallel(2))
     folder, killed = tmp_path / "killed", 0
     command = [sys.executable, "-m", "bipedsim.cli.main", "study", str(study), "-o", str(folder), "--jobs", "2"]
     for interrupted in (True, False):
