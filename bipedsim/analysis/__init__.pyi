@@ -33,7 +33,7 @@ from .force_plates import (
     running_mean as running_mean,
     sum_of_plates as sum_of_plates,
 )
-from .gait import Step as Step, gait_steps as gait_steps
+from .gait import Step as Step, gait_steps as gait_steps, without_bounces as without_bounces
 from .lab_trial import (
     FRAMES as FRAMES,
     Frame as Frame,

@@ -9,7 +9,7 @@ import numpy as np
 from bipedsim.analysis.loads import CARRIES, SHORTEST_SWING
 from bipedsim.analysis.plates import force_plate, rotate
 from bipedsim.model import split_side
-from bipedsim.numerics import Array, Flags
+from bipedsim.numerics import Array, Flags, true_runs
 from bipedsim.recording import Recording
 
 
@@ -50,10 +50,10 @@ def gait_steps(recording: Recording) -> list[Step]:
     t, poses = recording.t, recording.sole_poses
     force = force_plate(recording).force[:, :, 2]
     changes: list[tuple[float, int, bool, int]] = []
+    loaded = without_bounces(t, force > CARRIES * recording.weight, SHORTEST_SWING)
     for k in range(len(recording.feet)):
-        loaded = _without_bounces(t, force[:, k] > CARRIES * recording.weight)
-        rows = np.flatnonzero(np.diff(loaded.astype(np.int8))) + 1
-        changes += [(float(t[row]), k, bool(loaded[row]), int(row)) for row in rows]
+        rows = np.flatnonzero(np.diff(loaded[:, k].astype(np.int8))) + 1
+        changes += [(float(t[row]), k, bool(loaded[row, k]), int(row)) for row in rows]
     changes.sort()
     lifts = [(time, k) for time, k, down, _ in changes if not down]
     steps: list[Step] = []
@@ -71,14 +71,14 @@ def gait_steps(recording: Recording) -> list[Step]:
     return steps
 
 
-def _without_bounces(t: Array, loaded: Flags) -> Flags:
-    """Return ``loaded`` (n,) without flight phases shorter than :data:`SHORTEST_SWING`."""
-    out = loaded.copy()
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], loaded, [True]]).astype(np.int8)))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        if end < len(t) and begin > 0 and t[end] - t[begin] < SHORTEST_SWING:
-            out[begin:end] = True
-    return out
+def without_bounces(t: Array, contact: Flags, bounce: float) -> Flags:
+    """Return the contact (n, K) of each foot after closing all gaps between contacts shorter than ``bounce`` [s]."""
+    closed = contact.copy()
+    for k in range(contact.shape[1]):
+        for begin, end in true_runs(~contact[:, k]):
+            if begin > 0 and end < len(contact) and t[end] - t[begin] < bounce:
+                closed[begin:end, k] = True
+    return closed
 
 
 def _from_other(poses: Array, k: int) -> tuple[float, float]:

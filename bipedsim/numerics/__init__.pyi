@@ -1,4 +1,11 @@
-from .arrays import Array as Array, Flags as Flags, Indices as Indices, Integers as Integers, is_finite as is_finite
+from .arrays import (
+    Array as Array,
+    Flags as Flags,
+    Indices as Indices,
+    Integers as Integers,
+    is_finite as is_finite,
+    true_runs as true_runs,
+)
 from .blend import quintic as quintic
 from .boxing import Box as Box, box as box
 from .budget import STEP_BUDGET as STEP_BUDGET, unlimited as unlimited

@@ -1,4 +1,4 @@
-"""Array types of any shape (docstrings give the shapes), and a fast finiteness test."""
+"""Array types of any shape (docstrings give the shapes), and two short tests of arrays."""
 
 from __future__ import annotations
 
@@ -27,3 +27,9 @@ def is_finite(values: Array) -> bool:
     numpy's test of each value.
     """
     return math.isfinite(sum(values.tolist())) or bool(np.isfinite(values).all())
+
+
+def true_runs(flags: Flags) -> list[tuple[int, int]]:
+    """Return first row, and row after the last, of each run of true values in ``flags`` (n,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8))).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bipedsim.analysis import ForcePlate, cop_under_soles, rotate
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, true_runs
 from bipedsim.recording import ABSENT_MODE, Recording
 from bipedsim.view.sheet import PAGE, TOTAL_COLOUR, foot_colour, mark_events
 
@@ -99,8 +99,7 @@ def outlines(recording: Recording, k: int) -> list[Array]:
     if not len(vertices):
         return []
     loaded = np.nan_to_num(recording.wrench[:, k, 2]) > 0.0
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], loaded, [False]]).astype(np.int8)))
-    stances = [(a + b - 1) // 2 for a, b in zip(edges[::2], edges[1::2], strict=True)] or [len(recording) - 1]
+    stances = [(a + b - 1) // 2 for a, b in true_runs(loaded)] or [len(recording) - 1]
     # A chattering contact causes thousands of stances at the same position.
     chosen = [
         stances[i] for i in np.unique(np.linspace(0, len(stances) - 1, min(len(stances), MAX_OUTLINES)).astype(int))

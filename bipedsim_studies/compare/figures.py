@@ -18,7 +18,7 @@ from bipedsim.analysis import (
     sole_drift,
     standing_rows,
 )
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, true_runs
 from bipedsim.recording import Recording
 from bipedsim.runs import SETTLE, Prepared
 from bipedsim_studies.compare.meter import Meter
@@ -149,9 +149,7 @@ def force_noise(recording: Recording) -> float | None:
     if not rate > 2.0 * NOISE_HZ:
         return None
     force = vertical_force(recording)
-    standing = np.concatenate([[False], standing_rows(recording, SETTLE), [False]])
-    edges = np.flatnonzero(np.diff(standing.astype(np.int8)))
-    segments = [force[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= 0.25 * rate]
+    segments = [force[a:b] for a, b in true_runs(standing_rows(recording, SETTLE)) if b - a >= 0.25 * rate]
     if not segments:
         return None
     noise = np.concatenate([segment - low_pass(segment, rate, NOISE_HZ) for segment in segments])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bipedsim.numerics import true_runs
 from bipedsim_studies.gait_modes.sequence import Entry
 from bipedsim_studies.gait_modes.states import State
 
@@ -40,15 +41,10 @@ def find_cycle(entries: list[Entry]) -> Cycle | None:
     word = np.array([number[state] for state in states], dtype=np.int64)
     best: tuple[int, int, int] | None = None
     for period in range(1, len(word) // 2 + 1):
-        repeats = np.concatenate([[False], word[period:] == word[:-period], [False]])
-        edges = np.flatnonzero(np.diff(repeats.astype(np.int8)))
-        if not len(edges):
-            continue
-        lengths = edges[1::2] - edges[::2]
-        i = int(np.argmax(lengths))
-        turns = 1 + int(lengths[i]) // period
+        first, last = max(true_runs(word[period:] == word[:-period]), key=lambda run: run[1] - run[0], default=(0, 0))
+        turns = 1 + (last - first) // period
         if turns >= 2 and (best is None or turns * period > best[1] * best[0]):
-            best = period, turns, int(edges[2 * i])
+            best = period, turns, first
     if best is None:
         return None
     period, turns, start = best

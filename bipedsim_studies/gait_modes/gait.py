@@ -7,7 +7,8 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from bipedsim.numerics import Array, Flags, Integers
+from bipedsim.analysis import without_bounces
+from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import Recording
 from bipedsim_studies.gait_modes.cycle import Cycle, find_cycle
 from bipedsim_studies.gait_modes.sequence import Entry, ModeSequence, mode_sequence
@@ -85,18 +86,6 @@ class GaitReport:
 # The gait that each kind of touch-down or flight forms, and the minimum number of them.
 GAITS = {"step": "walking", "hop": "hopping", "run": "running"}
 _ENOUGH = {"step": 2, "hop": 1, "run": 2}
-
-
-def without_bounces(t: Array, contact: Flags, bounce: float) -> Flags:
-    """Return the contact (n, K) of each foot after closing all gaps between contacts shorter than ``bounce`` [s]."""
-    closed = contact.copy()
-    for k in range(contact.shape[1]):
-        down = np.flatnonzero(contact[:, k])
-        for i in np.flatnonzero(np.diff(down) > 1).tolist():
-            first, end = down[i] + 1, down[i + 1]
-            if t[end] - t[first] < bounce:
-                closed[first:end, k] = True
-    return closed
 
 
 def gait_report(
@@ -261,9 +250,7 @@ def _parts(t: Array, contact: Flags, impacts: Flags, pause: float) -> list[tuple
 def _gaits(t: Array, contact: Flags, first: int, last: int, bounce: float) -> tuple[tuple[str, ...], int, int]:
     """Return (gaits, steps, flights) of a segment with touch-downs."""
     events: list[tuple[int, str]] = []
-    air = np.concatenate([[False], ~contact[first:last].any(axis=1), [False]])
-    edges = (np.flatnonzero(np.diff(air.astype(np.int8))) + first).tolist()
-    flights = list(zip(edges[::2], edges[1::2], strict=True))
+    flights = [(first + a, first + b) for a, b in true_runs(np.asarray(~contact[first:last].any(axis=1)))]
     landed = np.zeros(len(contact), dtype=np.bool_)
     for i, (a, b) in enumerate(flights):
         before = max(flights[i - 1][1] if i else 0, int(np.searchsorted(t, t[a] - bounce)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from bipedsim.analysis import CARRIES
 from bipedsim.errors import RecordingError
-from bipedsim.numerics import Array, Flags, Integers
+from bipedsim.numerics import Array, Flags, Integers, true_runs
 from bipedsim.recording import ABSENT_MODE, Recording
 from bipedsim_studies.gait_modes.states import FootState, State
 
@@ -159,10 +159,7 @@ def foot_states(contact: Flags, sliding: Flags, clamped: Integers, pushed_up: Fl
     states = np.where(contact, np.where(sliding, FootState.SLIDE, FootState.STICK), FootState.AIR).astype(np.int64)
     touchdown = np.zeros_like(contact)
     touchdown[1:] = contact[1:] & ~contact[:-1]
-    edges = np.flatnonzero(
-        np.diff(np.concatenate([[False], any_impulse | touchdown.any(axis=1), [False]]).astype(np.int8))
-    )
-    for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for a, b in true_runs(any_impulse | touchdown.any(axis=1)):
         if a == 0:
             continue
         new_vertices = np.bitwise_or.reduce(clamped[a:b] & ~clamped[a - 1], axis=0) != 0

@@ -14,7 +14,7 @@ from bipedsim.config import RunConfig, param
 from bipedsim.control import ControllerError, controller_traceback, raised_line
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import Robot
-from bipedsim.numerics import Array
+from bipedsim.numerics import Array, true_runs
 from bipedsim.recording import Recording
 from bipedsim.runs import HEADING, Prepared, Push, Run, append, heading_of, prepare
 from bipedsim_studies.push_map.capture import PushStance, leg_of, support_polygon
@@ -164,10 +164,8 @@ def _recorded(run: Run, until: float, row_ticks: int) -> Recording:
 def _single_supports(recording: Recording, earliest: float) -> list[tuple[float, float]]:
     """Return start and end [s] of each single support that starts after ``earliest`` and ends in the recording."""
     loaded = recording.wrench[:, :, 2] > CARRIES * recording.weight
-    single = np.concatenate([[False], loaded.sum(axis=1) == 1, [False]])
-    edges = np.flatnonzero(np.diff(single.astype(np.int8)))
     supports = []
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in true_runs(loaded.sum(axis=1) == 1):
         # A contact of a few ticks is a bounce and not a single support.
         if end < len(recording) and recording.t[begin] > earliest and recording.t[end] - recording.t[begin] > 0.1:
             supports.append((float(recording.t[begin]), float(recording.t[end])))

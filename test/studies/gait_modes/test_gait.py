@@ -13,8 +13,9 @@ from gait_support import AIR, FEET, HIT, HIT_SLIDE, HOP, NAMED, RUN, SLIDE, STIC
 from hypothesis import given, strategies as st
 from picture_support import Drawn
 
+from bipedsim.analysis import without_bounces
 from bipedsim_studies.gait_modes.cycle import find_cycle
-from bipedsim_studies.gait_modes.gait import gait_report, without_bounces
+from bipedsim_studies.gait_modes.gait import gait_report
 from bipedsim_studies.gait_modes.picture import plot
 from bipedsim_studies.gait_modes.sequence import Entry, ModeSequence, foot_states, transitions
 from bipedsim_studies.gait_modes.states import (
