@@ -36,7 +36,7 @@ class FailedRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ModelComparison:
     """Runs under all contact models.
 
     Attributes:
@@ -85,7 +85,7 @@ def compare(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     parallel: Parallel = ONE_PROCESS,
     say: Callable[[str], None] = lambda _line: None,
-) -> Comparison:
+) -> ModelComparison:
     """Run ``settings`` under each contact model. The failure of one run does not affect the others.
 
     Args:
@@ -112,7 +112,7 @@ def compare(
         if name not in names:
             raise UnknownNameError("contact model among those compared", name, names)
     prepared = prepare(settings)
-    result = Comparison(prepared.settings, prepared, reference or names[0], model_params)
+    result = ModelComparison(prepared.settings, prepared, reference or names[0], model_params)
     common = result.settings
     listed = ", ".join(names)
     say(f"{len(names)} runs of {common.duration:g} s: robot {common.robot}, scenario {common.scenario}, {listed}")

@@ -13,7 +13,7 @@ from bipedsim.analysis import sole_depth
 from bipedsim.errors import RecordingError
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR, at_least, fit_titles, picture, time_axis
-from bipedsim_studies.compare.comparison import Comparison, FailedRun, MeasuredRun
+from bipedsim_studies.compare.comparison import FailedRun, MeasuredRun, ModelComparison
 from bipedsim_studies.compare.figures import FIGURES, centre_of_pressure, joint_deviation, vertical_force
 from bipedsim_studies.compare.table import headline, number
 
@@ -58,7 +58,7 @@ _SCALES: tuple[Callable[[Array], Array], ...] = (np.asarray, np.asarray, np.log1
 """Scales of the panels of curves, from top to bottom."""
 
 
-def plot(comparison: Comparison, path: Path) -> None:
+def plot(comparison: ModelComparison, path: Path) -> None:
     """Write a comparison as .png, .pdf or .svg.
 
     Raises:
@@ -71,7 +71,7 @@ def plot(comparison: Comparison, path: Path) -> None:
         draw(figure, comparison, rows)
 
 
-def draw(figure: Figure, comparison: Comparison, rows: dict[str, MeasuredRun]) -> None:
+def draw(figure: Figure, comparison: ModelComparison, rows: dict[str, MeasuredRun]) -> None:
     """Draw a comparison into an empty figure; ``rows`` are the runs that reached the end."""
     left, right = figure.subfigures(1, 2, width_ratios=[2.0, 1.0], squeeze=False)[0]
     _draw_curves(left, comparison, rows)
@@ -79,7 +79,7 @@ def draw(figure: Figure, comparison: Comparison, rows: dict[str, MeasuredRun]) -
     fit_titles(figure)
 
 
-def _title(comparison: Comparison) -> str:
+def _title(comparison: ModelComparison) -> str:
     failed = [
         textwrap.shorten(f"{name}: {row.error.partition(';')[0]}", 170, placeholder=" ...")
         for name, row in comparison.rows.items()
@@ -88,7 +88,7 @@ def _title(comparison: Comparison) -> str:
     return "\n".join([headline(comparison), *failed])
 
 
-def _colours(comparison: Comparison) -> dict[str, str]:
+def _colours(comparison: ModelComparison) -> dict[str, str]:
     """Return the colour of each model."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(comparison.rows)}
 
@@ -127,7 +127,7 @@ def _coincide(a: Array, b: Array, tolerance: float) -> bool:
     return bool(known.any() and np.mean(np.abs(a - b)[known] <= tolerance) >= MOSTLY)
 
 
-def _draw_curves(figure: SubFigure, comparison: Comparison, rows: dict[str, MeasuredRun]) -> None:
+def _draw_curves(figure: SubFigure, comparison: ModelComparison, rows: dict[str, MeasuredRun]) -> None:
     axes = figure.subplots(6, 1, sharex=True, height_ratios=[1.5, 1.0, 1.0, 1.0, 1.0, 1.0])
     reference = comparison.rows[comparison.reference]
     weight = comparison.prepared.robot.weight
@@ -217,7 +217,7 @@ def _spread(points: Array) -> Array:
     return np.ptp(points, axis=0) if len(points) else np.zeros(2)
 
 
-def _draw_bars(figure: SubFigure, comparison: Comparison, rows: dict[str, MeasuredRun]) -> None:
+def _draw_bars(figure: SubFigure, comparison: ModelComparison, rows: dict[str, MeasuredRun]) -> None:
     """Draw a group of bars per metric, on a linear axis from zero or on a logarithmic axis."""
     shown = [key for key in BARS if any(row.figures[key] is not None for row in rows.values())]
     axes = figure.subplots(len(shown), 1, squeeze=False, height_ratios=[1.5 if key == LOSS else 1.0 for key in shown])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bipedsim.analysis import aligned
-from bipedsim_studies.compare.comparison import Comparison, FailedRun, MeasuredRun
+from bipedsim_studies.compare.comparison import FailedRun, MeasuredRun, ModelComparison
 from bipedsim_studies.compare.figures import FIGURES
 
 _KEY = (
@@ -14,7 +14,7 @@ _KEY = (
 )
 
 
-def headline(comparison: Comparison) -> str:
+def headline(comparison: ModelComparison) -> str:
     """Return a one-line description of the run."""
     settings, prepared = comparison.settings, comparison.prepared
     return (
@@ -29,7 +29,7 @@ def number(value: float | int | None) -> str:
     return "-" if value is None else str(value) if isinstance(value, int) else f"{value:.4g}"
 
 
-def table(comparison: Comparison) -> str:
+def table(comparison: ModelComparison) -> str:
     """Return the table of all metrics, and the errors of failed runs."""
     rows = comparison.rows
     head = [name + (" (ref)" if name == comparison.reference else "") for name in rows]

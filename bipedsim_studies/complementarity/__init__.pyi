@@ -1,6 +1,6 @@
 from .coulomb import (
-    Contacts as Contacts,
-    Outcome as Outcome,
+    CoulombContacts as CoulombContacts,
+    CoulombOutcome as CoulombOutcome,
     coulomb_lcp as coulomb_lcp,
     planar_coulomb_lcp as planar_coulomb_lcp,
     pyramid_radius as pyramid_radius,

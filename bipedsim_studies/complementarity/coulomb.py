@@ -1,9 +1,9 @@
 """Formulate Coulomb friction at acceleration level as an LCP, in the plane and in space with a pyramid of k sides.
 
 A sliding contact has a known friction direction, lam_t = -mu lam_n v_t/|v_t|, which is exact in any direction. A
-contact that may stick or start to slide has a force in the polygon of the directions, the inscribed k-gon of the circle
-mu_0 lam_n. Such an LCP may have no solution (Painlevé) or several. :class:`Outcome` reports this, and provides an
-answer only if it is unique.
+contact that may stick or start to slide has a force in the polygon of the directions, the inscribed k-gon of the
+circle mu_0 lam_n. Such an LCP may have no solution (Painlevé) or several. :class:`CoulombOutcome` reports this, and
+provides an answer only if it is unique.
 
 Source: Hurmuzlu, Génot and Brogliato 2001, eq. 30 to 37; pyramids: Trinkle, Pang, Sudarsky and Lo 1997.
 """
@@ -36,7 +36,7 @@ def pyramid_radius(angle: ArrayLike, sides: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Contacts:
+class CoulombContacts:
     """Closed contacts, by rows of their Jacobians; contact axes are (t1, t2, n), or (t, n) in the plane.
 
     Args:
@@ -123,7 +123,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CoulombOutcome:
     """Outcome of a Coulomb LCP.
 
     Attributes:
@@ -160,7 +160,7 @@ class Outcome:
 def coulomb_lcp(
     M: ArrayLike,
     h: ArrayLike,
-    contacts: Contacts,
+    contacts: CoulombContacts,
     slip: ArrayLike,
     bias_normal: ArrayLike,
     bias_tangent: ArrayLike,
@@ -213,7 +213,7 @@ def coulomb_lcp(
 def planar_coulomb_lcp(
     M: ArrayLike,
     h: ArrayLike,
-    contacts: Contacts,
+    contacts: CoulombContacts,
     slip: ArrayLike,
     bias_normal: ArrayLike,
     bias_tangent: ArrayLike,
@@ -251,7 +251,12 @@ def planar_coulomb_lcp(
 
 
 def _prepare(
-    M: ArrayLike, h: ArrayLike, contacts: Contacts, slip: ArrayLike, bias_normal: ArrayLike, bias_tangent: ArrayLike
+    M: ArrayLike,
+    h: ArrayLike,
+    contacts: CoulombContacts,
+    slip: ArrayLike,
+    bias_normal: ArrayLike,
+    bias_tangent: ArrayLike,
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Return slip, both biases, the free acceleration and M^-1; raise ConfigError if arguments do not match."""
     L = factor(M)
@@ -268,14 +273,14 @@ def _prepare(
     return arrays[1], arrays[2], arrays[3], inverse @ arrays[0], inverse
 
 
-def _response(inverse: Array, contacts: Contacts, tangential: Array) -> Array:
+def _response(inverse: Array, contacts: CoulombContacts, tangential: Array) -> Array:
     """Return M^-1 (J_n^T lam_n + J_t^T lam_t) per unit of x (nv, n)."""
     generalised = np.einsum("itv,itn->vn", contacts.tangent, tangential)
     generalised[:, : contacts.count] += contacts.normal.T
     return inverse @ generalised
 
 
-def solve_coulomb(lcp: CoulombLcp, *, largest: int = LARGEST) -> Outcome:
+def solve_coulomb(lcp: CoulombLcp, *, largest: int = LARGEST) -> CoulombOutcome:
     """Return all accelerations of a Coulomb LCP, or one of them if it has more than ``largest`` unknowns.
 
     Enumeration takes seconds if a pyramid of many sides has many singular bases; Lemke's method takes a millisecond.
@@ -284,13 +289,13 @@ def solve_coulomb(lcp: CoulombLcp, *, largest: int = LARGEST) -> Outcome:
     if lcp.b.size > largest:
         result = solve_lcp(lcp.A, lcp.b)
         if result.status != "solved":
-            return Outcome("unresolved", (), False)
-        return Outcome("unchecked", (_candidate(lcp, result.z),), False)
+            return CoulombOutcome("unresolved", (), False)
+        return CoulombOutcome("unchecked", (_candidate(lcp, result.z),), False)
     forces = np.vstack([np.eye(lcp.b.size)[:m], lcp.tangential.reshape(-1, lcp.b.size)])
     solutions = all_solutions(lcp.A, lcp.b, probes=np.vstack([lcp.response, forces]))
     valid = [z for z in solutions.z if scaled_residual(lcp.A, lcp.b, z) <= TOLERANCE]
     if not valid:
-        return Outcome("unresolved" if solutions.count else "none", (), False)
+        return CoulombOutcome("unresolved" if solutions.count else "none", (), False)
     candidates = [_candidate(lcp, z) for z in valid]
     distinct: list[Candidate] = []
     scale = 1.0 + np.abs(lcp.free).max() + max(float(np.abs(candidate.acceleration).max()) for candidate in candidates)
@@ -299,7 +304,7 @@ def solve_coulomb(lcp: CoulombLcp, *, largest: int = LARGEST) -> Outcome:
             distinct.append(candidate)
     load = np.array([np.concatenate([candidate.normal, candidate.tangential.ravel()]) for candidate in candidates])
     spread = float(np.ptp(load, axis=0).max(initial=0.0))
-    return Outcome(
+    return CoulombOutcome(
         "unique" if len(distinct) == 1 else "several",
         tuple(distinct),
         spread > 1e-7 * float(np.abs(load).max(initial=0.0)),

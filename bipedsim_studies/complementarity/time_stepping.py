@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
-from bipedsim_studies.complementarity.coulomb import Contacts
+from bipedsim_studies.complementarity.coulomb import CoulombContacts
 from bipedsim_studies.complementarity.lcp import ComplementarityError, solve_lcp
 from bipedsim_studies.complementarity.normal_force_lcp import factor
 
@@ -44,7 +44,7 @@ class StepLcp:
 
 
 @dataclass(frozen=True)
-class StepResult:
+class TimeSteppingResult:
     """Velocity and impulses of one step.
 
     Attributes:
@@ -64,7 +64,7 @@ def assemble_step(
     M: ArrayLike,
     h: ArrayLike,
     v: ArrayLike,
-    contacts: Contacts,
+    contacts: CoulombContacts,
     gap: ArrayLike,
     step: float,
     *,
@@ -128,7 +128,7 @@ def assemble_step(
     return StepLcp(A, b, active, v_free, response, corners)
 
 
-def solve_step(lcp: StepLcp) -> StepResult:
+def solve_step(lcp: StepLcp) -> TimeSteppingResult:
     """Solve the LCP of a step.
 
     Without restitution, there is always a solution, and Lemke's method finds it. With restitution, there may be no
@@ -152,4 +152,4 @@ def solve_step(lcp: StepLcp) -> StepResult:
     normal, tangential = np.zeros(lcp.active.size), np.zeros((lcp.active.size, t))
     normal[lcp.active] = result.z[:a]
     tangential[lcp.active] = result.z[a : a * (k + 1)].reshape(a, k) @ lcp.corners
-    return StepResult(lcp.v_free + lcp.response @ result.z, normal, tangential, result.residual)
+    return TimeSteppingResult(lcp.v_free + lcp.response @ result.z, normal, tangential, result.residual)

@@ -23,7 +23,7 @@ from bipedsim.contact import FootMode, Rows, Sliding, clamped_range, constraints
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim_studies.feasibility.foot_rule import FORCES, FootRule, Units, mode_of
-from bipedsim_studies.feasibility.support import TOUCHES, Foot, Support
+from bipedsim_studies.feasibility.support import TOUCHES, Support, SupportFoot
 
 Keep = Mapping[str, Sequence[int]]
 """Held vertices by foot; the other vertices in contact are to open."""
@@ -256,7 +256,7 @@ def _inwards(w: Array, r: Array) -> Array:
     return w * (w @ r) - r * (w @ w)
 
 
-def _middle(foot: Foot, mode: int) -> Array:
+def _middle(foot: SupportFoot, mode: int) -> Array:
     """Return the mean (3,) of the held vertices from the sole origin; a face is held at the origin itself."""
     held = held_vertices(mode, foot.n_vertices)
     if len(held) in (0, *range(3, foot.n_vertices + 1)):

@@ -20,7 +20,7 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Command, Observation
 from bipedsim_studies.feasibility.conditions import Conditions, Reserve
 from bipedsim_studies.feasibility.sticking import sticking_conditions
-from bipedsim_studies.feasibility.support import BodyReader, Foot
+from bipedsim_studies.feasibility.support import BodyReader, SupportFoot
 from bipedsim_studies.feasibility.torques import TorqueSet, weakest
 
 _OF_HOSTS = ("set_velocity", "set_footsteps", "fallen", "estimate")
@@ -145,10 +145,10 @@ class Sticking:
             reserve=self._reserve,
         )
 
-    def _foot(self, k: int, carries: bool, rotation: Array) -> Foot:
+    def _foot(self, k: int, carries: bool, rotation: Array) -> SupportFoot:
         sole = self._robot.soles[k]
         offsets = sole.vertices @ rotation[:, :2].T
-        return Foot(
+        return SupportFoot(
             name=sole.name,
             polygon=sole.vertices,
             offsets=offsets,

@@ -16,7 +16,7 @@ from bipedsim.contact import clamped_range, mode_masks
 from bipedsim.contact.selection import centre_of_pressure, centre_on_edge, gauge, share_out
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, kernel
-from bipedsim_studies.feasibility.support import Foot
+from bipedsim_studies.feasibility.support import SupportFoot
 
 _STEP = 1e-6
 """Step of central differences, relative to the wrench."""
@@ -35,7 +35,7 @@ FORCES = Units("force", "N", "N.m", "m/s^2")
 IMPULSES = Units("impulse", "N.s", "N.m.s", "m/s")
 
 
-def mode_of(foot: Foot, vertices: Iterable[int]) -> int:
+def mode_of(foot: SupportFoot, vertices: Iterable[int]) -> int:
     """Return the contact mode (contact/modes.py) in which exactly these vertices of the foot are held.
 
     Raises:
@@ -75,7 +75,7 @@ class FootRule:
         mu: Friction coefficient.
     """
 
-    def __init__(self, foot: Foot, mode: int, mu: float, reserve: float = 0.0, units: Units = FORCES) -> None:
+    def __init__(self, foot: SupportFoot, mode: int, mu: float, reserve: float = 0.0, units: Units = FORCES) -> None:
         self.foot, self.mu = foot, mu
         self.first, self.count = clamped_range(mode, foot.n_vertices)
         # The kernels need these properties of the foot, in the layout for which they are compiled.

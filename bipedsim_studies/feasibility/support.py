@@ -21,7 +21,7 @@ _ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 @dataclass(frozen=True, eq=False)
-class Foot:
+class SupportFoot:
     """Foot in one state; "contact axes" are (t1, t2, n) of the ground under it, about the sole origin.
 
     Attributes:
@@ -82,7 +82,7 @@ class Support:
     v: Array
     J: Array
     bias: Array
-    feet: tuple[Foot, ...]
+    feet: tuple[SupportFoot, ...]
 
     def index(self, name: str) -> int:
         """Return the index of the foot ``name``.
@@ -142,7 +142,7 @@ class SupportReader:
             n = int(p.n_vertices[k])
             offsets = p.offsets[k, :n].copy()
             feet.append(
-                Foot(
+                SupportFoot(
                     sole.name,
                     p.vertices[k, :n].copy(),
                     offsets,
@@ -174,7 +174,9 @@ class BodyReader:
         poses = sole_placements(self._robot.model, self._data, self._robot.soles, q)
         return np.array([pose.rotation for pose in poses])
 
-    def support(self, q: Array, v: Array, axes: Array, feet: tuple[Foot, ...], push: Array | None = None) -> Support:
+    def support(
+        self, q: Array, v: Array, axes: Array, feet: tuple[SupportFoot, ...], push: Array | None = None
+    ) -> Support:
         """Return the support at (q, v).
 
         Args:

@@ -12,7 +12,7 @@ from bipedsim_studies.gait_modes.times import BOUNCE, PAUSE
 from bipedsim_studies.study import add_output, output
 
 if TYPE_CHECKING:
-    from bipedsim_studies.gait_modes.gait import GaitReport, GaitSegment
+    from bipedsim_studies.gait_modes.gait import ClassifiedSegment, GaitReport
     from bipedsim_studies.gait_modes.sequence import Entry, ModeSequence
 
 
@@ -78,7 +78,7 @@ def as_json(modes: ModeSequence, report: GaitReport) -> dict[str, Any]:
             for entry in entries
         ]
 
-    def cycle(segment: GaitSegment) -> dict[str, Any] | None:
+    def cycle(segment: ClassifiedSegment) -> dict[str, Any] | None:
         segment_cycle = segment.cycle
         if segment_cycle is None:
             return None

@@ -29,7 +29,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class GaitSegment:
+class ClassifiedSegment:
     """Segment of a run in which feet repeatedly touch down, or in which none does (eq. 43).
 
     Attributes:
@@ -66,7 +66,7 @@ class GaitReport:
     """
 
     entries: list[Entry]
-    stretches: list[GaitSegment]
+    stretches: list[ClassifiedSegment]
     sliding: tuple[float, ...]
 
     @property
@@ -126,7 +126,7 @@ def gait_report(
             robot_sets.add("UIS")
         segment_entries = [entry for entry in entries if first <= entry.first < last]
         stretches.append(
-            GaitSegment(
+            ClassifiedSegment(
                 t=float(t[first]),
                 duration=float(t[last] - t[first]),
                 gaits=gaits or _support_words(contact[first:last], modes.feet),

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from bipedsim.errors import BipedSimError
 from bipedsim.numerics import Array
-from bipedsim_studies.optimal.problem import Problem, Trajectory
+from bipedsim_studies.optimal.problem import OptimalTrajectory, Problem
 
 ITERATIONS = 400
 CLOSED = 1e-8
@@ -91,7 +91,7 @@ class _Programme:
         return matrix
 
 
-def collocated(problem: Problem, guess: Trajectory, intervals: int = 20) -> Trajectory:
+def collocated(problem: Problem, guess: OptimalTrajectory, intervals: int = 20) -> OptimalTrajectory:
     """Return the optimal motion at ``intervals`` + 1 nodes, starting from a ``guess``.
 
     Raises:
@@ -116,4 +116,4 @@ def collocated(problem: Problem, guess: Trajectory, intervals: int = 20) -> Traj
         reason = f"{solution.message}, constraints off by {worst:.3g}"
         raise NoOptimumError(f"no optimal step of {problem.duration:g} s: {reason}")
     x, u, _ = programme.parts(solution.x)
-    return Trajectory(programme.t, x, u, float(solution.fun))
+    return OptimalTrajectory(programme.t, x, u, float(solution.fun))

@@ -15,7 +15,7 @@ from scipy.interpolate import CubicSpline
 
 from bipedsim.numerics import Array
 from bipedsim_studies.optimal.collocation import NoOptimumError
-from bipedsim_studies.optimal.problem import Problem, Trajectory
+from bipedsim_studies.optimal.problem import OptimalTrajectory, Problem
 
 TOLERANCE = 1e-7
 MOST_NODES = 5000
@@ -23,7 +23,7 @@ FINE = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Extremal(Trajectory):
+class Extremal(OptimalTrajectory):
     """Motion that satisfies the first-order conditions of optimality.
 
     Attributes:
@@ -43,7 +43,7 @@ def _control(problem: Problem, x: Array, p: Array) -> Array:
     return -np.einsum("imk,ik->mk", by_u, p)
 
 
-def _costates(problem: Problem, guess: Trajectory) -> tuple[Array, Array]:
+def _costates(problem: Problem, guess: OptimalTrajectory) -> tuple[Array, Array]:
     """Return p (n, k) and lambda (r,) that best fit a motion; p' = -(df/dx)^T p is linear, and u is linear in p."""
     n, steps = problem.states, FINE
     t = np.linspace(0.0, problem.duration, steps + 1)
@@ -65,7 +65,7 @@ def _costates(problem: Problem, guess: Trajectory) -> tuple[Array, Array]:
     return np.array([np.interp(guess.t, t, row) for row in p]), multipliers
 
 
-def extremal(problem: Problem, guess: Trajectory) -> Extremal:
+def extremal(problem: Problem, guess: OptimalTrajectory) -> Extremal:
     """Return the motion near another one that satisfies the necessary conditions.
 
     Raises:

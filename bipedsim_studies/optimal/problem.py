@@ -55,7 +55,7 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class OptimalTrajectory:
     """Motion with its controls and cost.
 
     Attributes:

@@ -12,7 +12,7 @@ import bipedsim
 from bipedsim.config import RunConfig, from_file, from_mapping, like, param
 from bipedsim.errors import ConfigError
 from bipedsim.model import robot_content, robot_file
-from bipedsim_studies.study import Needs, Plan, StudyConfig, Trial, digest, make_plan
+from bipedsim_studies.study import Needs, StudyConfig, StudyPlan, StudyTrial, digest, make_plan
 
 BATTERY = Path(__file__).parent / "battery_2.yaml"
 TEST, POINT = "test", "point_of_test"
@@ -60,7 +60,7 @@ class Battery:
     version: int
     groups: Mapping[str, str]
     left_out: Mapping[str, str]
-    plan: Plan
+    plan: StudyPlan
 
 
 def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
@@ -77,7 +77,7 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
         ConfigError: The file or the controller is invalid, so that no test is possible.
     """
     battery = from_file(BatteryConfig, path)
-    plans: dict[str, Plan] = {}
+    plans: dict[str, StudyPlan] = {}
     left_out: dict[str, str] = {}
     for test in battery.tests:
         study = StudyConfig(
@@ -97,7 +97,7 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
     if not plans:
         # An error that all tests share is an error of the controller.
         raise ConfigError(next(iter(left_out.values()), f": {path}: no tests").partition(": ")[2])
-    trials: list[Trial] = []
+    trials: list[StudyTrial] = []
     points = 0
     for name, plan in plans.items():
         for trial in plan.trials:
@@ -106,7 +106,7 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
         points += plan.grid
     parts = tuple(item for plan in plans.values() for item in plan.parts)
     description = f"{controller['controller']} on {controller['robot']}"
-    joined = Plan(
+    joined = StudyPlan(
         name=f"battery {battery.version}",
         description=description,
         grid_names=(TEST,),
@@ -125,7 +125,7 @@ def _seed(battery_seed: int, test: str, chosen: Mapping[str, Any], repetition: i
     return int(digest([battery_seed, test, dict(chosen), repetition])[:8], 16)
 
 
-def _conditions(battery: BatteryConfig, trial: Trial) -> dict[str, str]:
+def _conditions(battery: BatteryConfig, trial: StudyTrial) -> dict[str, str]:
     """Return the conditions that two scores must share, in :data:`SAME`, and those whose differences are reported."""
     run = from_mapping(RunConfig, trial.run, "run")
     code_content = Needs.of(()).content

@@ -1,4 +1,4 @@
-from .gait import Gait as Gait
+from .gait import WalkerGait as WalkerGait
 from .maps import NoReturnError as NoReturnError
 from .newton import fixed_point as fixed_point, jacobian as jacobian
 from .straight_legs import StraightLegs as StraightLegs, Stride as Stride, Torque as Torque

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from bipedsim.config import checked_seed
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers
-from bipedsim_studies.stability.gait import Gait
+from bipedsim_studies.stability.gait import WalkerGait
 from bipedsim_studies.stability.maps import NoReturnError, PoincareMap
 from bipedsim_studies.study import ONE_PROCESS, Needs, Parallel, alive, workers
 
@@ -119,7 +119,7 @@ def probe(
             )
         else:
             bound_to = getattr(make, "__self__", None)
-            needs = Needs.of(vars(bound_to).items() if isinstance(bound_to, Gait) else ())
+            needs = Needs.of(vars(bound_to).items() if isinstance(bound_to, WalkerGait) else ())
             pool = workers(parallel, needs)
             stack.enter_context(pool)
             jobs = pool.jobs

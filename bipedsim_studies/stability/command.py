@@ -42,7 +42,7 @@ def main(args: argparse.Namespace) -> int:
     """Find the gait, determine its stability and print the results."""
     from bipedsim.errors import ConfigError
     from bipedsim_studies.stability.basin import probe
-    from bipedsim_studies.stability.families import Steps
+    from bipedsim_studies.stability.families import StepFamily
     from bipedsim_studies.stability.maps import NoReturnError
     from bipedsim_studies.stability.newton import fixed_point, limit, stability
     from bipedsim_studies.stability.settings import PoincareSettings
@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
         small_step_limit = None
         if gait.refine:
             steps = [gait.physics_dt / 2**k for k in range(gait.refine + 1)]
-            small_step_limit = limit(Steps(gait, (map, point.xi)), steps, point.xi)
+            small_step_limit = limit(StepFamily(gait, (map, point.xi)), steps, point.xi)
         basin = None
         if gait.basin is not None:
             basin = probe(gait.map, point.xi, widths, gait.basin, gait.seed, parallel(args))
@@ -96,12 +96,12 @@ def _widths(width: tuple[float, ...], map: ReturnMap) -> Array:
 def _branches(gait: PoincareSettings, near: tuple[ReturnMap, Array], progress: bool) -> list[Branch]:
     """Follow the gait over the slopes, and the orbits of two and four times its period if they exist."""
     from bipedsim_studies.stability.continuation import doubled, follow
-    from bipedsim_studies.stability.families import Slopes
+    from bipedsim_studies.stability.families import SlopeFamily
 
     slopes = gait.slope_values()
     if not slopes:
         return []
-    family = Slopes(gait, near)
+    family = SlopeFamily(gait, near)
     result = [follow(family, slopes, near[1], label="period 1" if progress else "")]
     while len(result) < 3:
         name = f"period {2 * result[-1].period}" if progress else ""

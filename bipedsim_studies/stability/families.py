@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
-from bipedsim_studies.stability.gait import Gait
+from bipedsim_studies.stability.gait import WalkerGait
 from bipedsim_studies.stability.return_map import ReturnMap
 
 
 @dataclass(eq=False)
-class Slopes:
+class SlopeFamily:
     """Make the maps of a gait on different slopes, each from a state of the previous one; for :mod:`.continuation`.
 
     Args:
@@ -19,7 +19,7 @@ class Slopes:
         last: Its map there, and a state near the fixed point.
     """
 
-    gait: Gait
+    gait: WalkerGait
     last: tuple[ReturnMap, Array]
 
     def __call__(self, slope: float, near: Array | None) -> ReturnMap:
@@ -32,7 +32,7 @@ class Slopes:
 
 
 @dataclass(eq=False)
-class Steps:
+class StepFamily:
     """Make the maps of a gait for different physics steps; for :func:`.newton.limit`.
 
     The control period does not change.
@@ -42,7 +42,7 @@ class Steps:
         last: One of its maps, and a state near the fixed point.
     """
 
-    gait: Gait
+    gait: WalkerGait
     last: tuple[ReturnMap, Array]
 
     def __call__(self, physics_dt: float) -> ReturnMap:

@@ -35,7 +35,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Gait:
+class WalkerGait:
     """Settings of a gait: robot, ground, controller and definition of a stride."""
 
     robot: str = like(RunConfig, "robot", "compass")

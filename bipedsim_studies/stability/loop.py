@@ -17,7 +17,7 @@ from bipedsim.numerics import Array
 from bipedsim.sim import Observation, Simulator, Snapshot
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.planes import FeetOnPlane
-from bipedsim_studies.stability.section import Crossing, Section, SectionMonitor
+from bipedsim_studies.stability.section import Section, SectionCrossing, SectionMonitor
 
 LOOK = 16
 """Ticks between two checks for a fall. Only soles collide with the ground, so the CoM of a fallen robot is below it."""
@@ -153,7 +153,7 @@ class ClosedLoop:
             self.sim.restore(replace(moment.snapshot, q=q, v=v))
         self._observation = observation
 
-    def stride(self, section: Section, longest: float) -> tuple[Crossing, int]:
+    def stride(self, section: Section, longest: float) -> tuple[SectionCrossing, int]:
         """Walk until the section. Return the crossing and the number of complete ticks before it.
 
         Raises:

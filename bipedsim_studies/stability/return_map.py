@@ -13,7 +13,7 @@ from bipedsim_studies.stability.loop import ClosedLoop, LoopState
 from bipedsim_studies.stability.maps import Return
 from bipedsim_studies.stability.mirror import Mirror
 from bipedsim_studies.stability.planes import translated
-from bipedsim_studies.stability.section import Crossing, Section
+from bipedsim_studies.stability.section import Section, SectionCrossing
 
 LONGEST = 4.0
 """Maximum duration of a stride, as a multiple of the first one."""
@@ -87,7 +87,7 @@ class ReturnMap:
         Raises:
             NoReturnError: The trajectory does not return to the section.
         """
-        crossing, _ = self._stride(self._moment, Crossing(0.0, *self._start(xi)))
+        crossing, _ = self._stride(self._moment, SectionCrossing(0.0, *self._start(xi)))
         return Return(self._coordinates(crossing), crossing.t)
 
     def follow(self, xi: Array, count: int) -> list[Return]:
@@ -97,7 +97,7 @@ class ReturnMap:
             NoReturnError: One of the strides does not return to the section.
         """
         moment, strides = self._moment, []
-        crossing = Crossing(0.0, *self._start(xi))
+        crossing = SectionCrossing(0.0, *self._start(xi))
         for _ in range(count):
             crossing, moment = self._next(moment, crossing)
             strides.append(Return(self._coordinates(crossing), crossing.t))
@@ -128,7 +128,7 @@ class ReturnMap:
         q, v = self.chart.state(xi)
         return translated(self._loop.robot, q, self._place - self.chart.place), v
 
-    def _stride(self, moment: LoopState, crossing: Crossing | None) -> tuple[Crossing, _StridePart]:
+    def _stride(self, moment: LoopState, crossing: SectionCrossing | None) -> tuple[SectionCrossing, _StridePart]:
         """Walk one stride from ``crossing``. Return its end, with its total duration, and its last part."""
         duration = 0.0
         while True:
@@ -141,7 +141,7 @@ class ReturnMap:
                 return crossing._replace(t=duration), part
             moment = self._before(part)
 
-    def _next(self, moment: LoopState, crossing: Crossing | None = None) -> tuple[Crossing, LoopState]:
+    def _next(self, moment: LoopState, crossing: SectionCrossing | None = None) -> tuple[SectionCrossing, LoopState]:
         """Walk one stride from ``crossing``. Return the next crossing, and the loop state at the last tick before."""
         crossing_ahead, part = self._stride(moment, crossing)
         return crossing_ahead, self._before(part)
@@ -152,7 +152,7 @@ class ReturnMap:
         self._loop.advance(part.ticks)
         return self._loop.moment()
 
-    def _coordinates(self, crossing: Crossing) -> Array:
+    def _coordinates(self, crossing: SectionCrossing) -> Array:
         q, v = crossing.q, crossing.v
         if self._mirror is not None and crossing.carrying != self._carrying:
             q, v = self._mirror(q, v)

@@ -26,7 +26,7 @@ AFTER = 0.1
 """Time after an event in which no other event is detected [s]. An impact must be shorter."""
 
 
-class Crossing(NamedTuple):
+class SectionCrossing(NamedTuple):
     """Crossing of a section by a trajectory, on the side before the impact.
 
     Attributes:
@@ -64,7 +64,7 @@ class Section(Protocol):
         """
         ...
 
-    def ends(self, crossing: Crossing) -> bool:
+    def ends(self, crossing: SectionCrossing) -> bool:
         """Return whether the crossing ends the stride. If not, the clock is reset and the stride continues."""
         ...
 
@@ -100,7 +100,7 @@ class TouchDown:
         """See :class:`Section`."""
         return landed if landed >= 0 else None
 
-    def ends(self, crossing: Crossing) -> bool:
+    def ends(self, crossing: SectionCrossing) -> bool:
         """Return whether the given foot touched down. Touch-downs of the other feet only reset the clock."""
         return self._foot in (None, crossing.foot)
 
@@ -130,7 +130,7 @@ class Passing:
         previous, current = (self._sign * self._function(*state) for state in (before, after))
         return -1 if previous < 0.0 <= current else None
 
-    def ends(self, crossing: Crossing) -> bool:
+    def ends(self, crossing: SectionCrossing) -> bool:
         """Return True."""
         return True
 
@@ -155,7 +155,7 @@ class Clock:
         """See :class:`Section`."""
         return -1 if t > self._period * (1.0 - 1e-9) else None
 
-    def ends(self, crossing: Crossing) -> bool:
+    def ends(self, crossing: SectionCrossing) -> bool:
         """Return True."""
         return True
 
@@ -182,7 +182,7 @@ class SectionMonitor:
 
     def begin(self) -> None:
         """Start a stride at the current state of the simulator."""
-        self.crossing: Crossing | None = None
+        self.crossing: SectionCrossing | None = None
         self._t0 = self._sim.t
         self._states.clear()
         self._states.append((self._sim.q, self._sim.v.copy()))
@@ -210,11 +210,11 @@ class SectionMonitor:
         self._loaded = loaded
         self._states.append(state)
 
-    def _located(self, t: float, state: tuple[Array, Array], foot: int) -> Crossing:
+    def _located(self, t: float, state: tuple[Array, Array], foot: int) -> SectionCrossing:
         """Return the crossing in or just after the step that ends at time ``t``."""
         section, h, model = self._section, self._sim.physics_dt, self._sim.robot.model
         if section.exact:
-            return Crossing(t, state[0].copy(), state[1], foot)
+            return SectionCrossing(t, state[0].copy(), state[1], foot)
         states = list(self._states)
         last, before = t - h, states[-1][0]
         if foot < 0:
@@ -238,4 +238,4 @@ class SectionMonitor:
                 "take a smaller physics_dt, or a section that is no touch-down"
             )
         share = brentq(value, 0.0, end, xtol=1e-14)
-        return Crossing(t - h + share * h, *at(share), foot)
+        return SectionCrossing(t - h + share * h, *at(share), foot)

@@ -9,11 +9,11 @@ import numpy as np
 
 from bipedsim.config import like, param
 from bipedsim.config.run import RunConfig
-from bipedsim_studies.stability.gait import Gait
+from bipedsim_studies.stability.gait import WalkerGait
 
 
 @dataclass(frozen=True)
-class PoincareSettings(Gait):
+class PoincareSettings(WalkerGait):
     """Settings of a gait, and of the analyses of its return map."""
 
     refine: int = param(0, "halve the physics step N times and extrapolate", low=0)

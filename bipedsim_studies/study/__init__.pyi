@@ -1,7 +1,7 @@
 from .config import (
-    Plan as Plan,
     StudyConfig as StudyConfig,
-    Trial as Trial,
+    StudyPlan as StudyPlan,
+    StudyTrial as StudyTrial,
     digest as digest,
     make_plan as make_plan,
     read_plan as read_plan,

@@ -63,7 +63,7 @@ class StudyConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class StudyTrial:
     """One row of the results, with everything that a worker needs.
 
     Attributes:
@@ -114,7 +114,7 @@ SeedOf = Callable[[Mapping[str, Any], int], int]
 """Maps the values of a grid point and the index of a repetition to the seed of that trial."""
 
 
-class Trials(Sequence[Trial]):
+class Trials(Sequence[StudyTrial]):
     """Sequence of the trials of a study. Each trial is made on access.
 
     Args:
@@ -142,12 +142,12 @@ class Trials(Sequence[Trial]):
         return self.points * self._study.repeat
 
     @overload
-    def __getitem__(self, index: int) -> Trial: ...
+    def __getitem__(self, index: int) -> StudyTrial: ...
 
     @overload
-    def __getitem__(self, index: slice) -> tuple[Trial, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[StudyTrial, ...]: ...
 
-    def __getitem__(self, index: int | slice) -> Trial | tuple[Trial, ...]:
+    def __getitem__(self, index: int | slice) -> StudyTrial | tuple[StudyTrial, ...]:
         if isinstance(index, slice):
             return tuple(self[i] for i in range(*index.indices(len(self))))
         if not 0 <= index < len(self):
@@ -158,7 +158,9 @@ class Trials(Sequence[Trial]):
         seed = self._seed_of(chosen, k)
         return self.of({**chosen, **_draws(seed, self._drawn)}, seed, index, point, k)
 
-    def of(self, values: Mapping[str, Any], seed: int, index: int = 0, point: int = 0, repetition: int = 0) -> Trial:
+    def of(
+        self, values: Mapping[str, Any], seed: int, index: int = 0, point: int = 0, repetition: int = 0
+    ) -> StudyTrial:
         """Return a trial with the given values instead of those of its grid point.
 
         Raises:
@@ -169,11 +171,11 @@ class Trials(Sequence[Trial]):
         for name, value in values.items():
             _set(parts, name, value)
         study = self._study
-        return Trial(index, point, repetition, values, **parts, bisect=study.bisect, success=study.success)
+        return StudyTrial(index, point, repetition, values, **parts, bisect=study.bisect, success=study.success)
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class StudyPlan:
     """All trials of a study.
 
     Attributes:
@@ -192,7 +194,7 @@ class Plan:
     description: str
     grid_names: tuple[str, ...]
     grid: int
-    trials: Sequence[Trial]
+    trials: Sequence[StudyTrial]
     version: str
     parts: tuple[tuple[str, Any], ...]
     asked: str
@@ -214,7 +216,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> StudyPlan:
     """Read a study file and return its trials.
 
     Raises:
@@ -223,7 +225,7 @@ def read_plan(path: Path) -> Plan:
     return make_plan(from_file(StudyConfig, path), path.stem, path.parent, str(path))
 
 
-def make_plan(study: StudyConfig, name: str, folder: Path, where: str, seed_of: SeedOf | None = None) -> Plan:
+def make_plan(study: StudyConfig, name: str, folder: Path, where: str, seed_of: SeedOf | None = None) -> StudyPlan:
     """Return the trials of a study.
 
     Args:
@@ -244,7 +246,7 @@ def make_plan(study: StudyConfig, name: str, folder: Path, where: str, seed_of: 
     seeds = study.seed if seed_of is None else [seed_of({}, 0), study.seed]
     asked = digest([parts, kinds, study.repeat, seeds, study.success, bisect])
     run_parts = tuple(_named(parts, kinds))
-    return Plan(
+    return StudyPlan(
         name, study.description, tuple(trials.grid), trials.points, trials, bipedsim.__version__, run_parts, asked
     )  # fmt: skip
 

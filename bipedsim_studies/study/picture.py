@@ -9,14 +9,14 @@ from statistics import fmean, stdev
 from typing import Any
 
 from bipedsim.view import FOOT_COLOURS, STYLE, picture
-from bipedsim_studies.study.config import Plan
+from bipedsim_studies.study.config import StudyPlan
 from bipedsim_studies.study.table import GridPoint, points_of, short
 
 BESIDE = 0.5
 """Width of a group of lines over a name, as a fraction of the distance to the next name."""
 
 
-def plot(plan: Plan, rows: Mapping[int, Mapping[str, Any]], path: Path) -> None:
+def plot(plan: StudyPlan, rows: Mapping[int, Mapping[str, Any]], path: Path) -> None:
     """Write a study as .png, .pdf or .svg: over one name of the grid, with a line for each value of the others.
 
     Raises:

@@ -17,7 +17,7 @@ from typing import Any
 
 from bipedsim.config import changes, to_json
 from bipedsim.errors import ConfigError, RecordingError, install, some
-from bipedsim_studies.study.config import Plan
+from bipedsim_studies.study.config import StudyPlan
 from bipedsim_studies.study.trial import FAILED
 
 JOURNAL, TABLE, ABOUT = "trials.jsonl", "results.parquet", "study.json"
@@ -41,7 +41,7 @@ class Results:
         ConfigError: The folder has results of another study, or of other code or files.
     """
 
-    def __init__(self, folder: Path, plan: Plan, restart: bool = False) -> None:
+    def __init__(self, folder: Path, plan: StudyPlan, restart: bool = False) -> None:
         self.folder = folder
         self.rows: dict[int, dict[str, Any]] = {}
         self.again = 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from bipedsim_studies.study.config import Plan
+from bipedsim_studies.study.config import StudyPlan
 from bipedsim_studies.study.options import Parallel, parallel
 from bipedsim_studies.study.results import Results
 from bipedsim_studies.study.trial import KILLED, TIMED_OUT, begin_row, run_trial
@@ -23,7 +23,7 @@ SHARE = 0.05
 """Maximum fraction of the time for writing the table. A table of many trials is written less often."""
 
 
-def run_with_options(plan: Plan, folder: Path, args: argparse.Namespace) -> Results:
+def run_with_options(plan: StudyPlan, folder: Path, args: argparse.Namespace) -> Results:
     """Run all trials that are not yet in the folder, as the options of a command say, and report the progress.
 
     Raises:
@@ -39,7 +39,7 @@ def run_with_options(plan: Plan, folder: Path, args: argparse.Namespace) -> Resu
 
 
 def run_study(
-    plan: Plan,
+    plan: StudyPlan,
     folder: Path,
     work: Parallel,
     restart: bool = False,
@@ -79,7 +79,7 @@ def run_study(
     return results
 
 
-def _work(plan: Plan, results: Results, work: Parallel, news: Callable[[str], None]) -> None:
+def _work(plan: StudyPlan, results: Results, work: Parallel, news: Callable[[str], None]) -> None:
     remaining = [i for i in range(len(plan.trials)) if i not in results.rows]
     jobs = min(work.jobs, len(remaining))
     with DaskWorkers(jobs, work.scheduler, plan.needs, work.limit) as workers:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bipedsim.analysis import aligned
 from bipedsim.errors import some
-from bipedsim_studies.study.config import Plan
+from bipedsim_studies.study.config import StudyPlan
 from bipedsim_studies.study.results import wilson
 from bipedsim_studies.study.trial import FAILED
 
@@ -39,7 +39,7 @@ class GridPoint:
     found: Sequence[float]
 
 
-def points_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[GridPoint]:
+def points_of(plan: StudyPlan, rows: Mapping[int, Mapping[str, Any]]) -> list[GridPoint]:
     """Return the grid points that have rows."""
     groups: dict[int, list[Mapping[str, Any]]] = {}
     for i in sorted(rows):
@@ -57,7 +57,7 @@ def points_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[GridPoi
     return points
 
 
-def lines_of(plan: Plan, rows: Mapping[int, Mapping[str, Any]]) -> list[str]:
+def lines_of(plan: StudyPlan, rows: Mapping[int, Mapping[str, Any]]) -> list[str]:
     """Return the table of a study, followed by errors and warnings."""
     bisected = plan.trials[0].bisect
     heads = [*plan.grid_names, "trials", "success", "95 %"] + ([bisected.name] if bisected else []) + ["what happened"]

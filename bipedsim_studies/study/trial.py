@@ -13,7 +13,7 @@ from bipedsim.config import together
 from bipedsim.control import raised_line
 from bipedsim.errors import BipedSimError, ConfigError, DivergenceError, UnknownNameError
 from bipedsim.runs import run
-from bipedsim_studies.study.config import Trial
+from bipedsim_studies.study.config import StudyTrial
 from bipedsim_studies.study.motion import NAMES, motion_figures
 from bipedsim_studies.study.search import threshold
 
@@ -31,7 +31,7 @@ FIRST = ("trial", "point", "repetition", "seed", "version", "success", "outcome"
 """First columns of every row, before the varied values and the metrics."""
 
 
-def run_trial(trial: Trial) -> dict[str, Any]:
+def run_trial(trial: StudyTrial) -> dict[str, Any]:
     """Run a trial and return its row: identification, outcome and metrics.
 
     The row depends only on the trial. It is identical to the last bit on all workers of the same type of machine.
@@ -51,7 +51,7 @@ def run_trial(trial: Trial) -> dict[str, Any]:
     return row
 
 
-def check_figures(trials: Iterable[Trial], where: str) -> None:
+def check_figures(trials: Iterable[StudyTrial], where: str) -> None:
     """Check that the metrics named in ``success`` exist. A run of one tick shows the metrics of the summary.
 
     Args:
@@ -85,7 +85,7 @@ _BY_EVENT = ("torque_limited", "torque_swings_hz")
 """Metrics with entries named after events during the run."""
 
 
-def begin_row(trial: Trial) -> dict[str, Any]:
+def begin_row(trial: StudyTrial) -> dict[str, Any]:
     """Return the row of a trial before it has run."""
     return {
         "trial": trial.index,
@@ -100,7 +100,7 @@ def begin_row(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _once(trial: Trial, bisected_value: float | None) -> dict[str, Any]:
+def _once(trial: StudyTrial, bisected_value: float | None) -> dict[str, Any]:
     prepared = trial.prepare(bisected_value)
     recording, summary = run(prepared)
     figures = {**dict(_flat(summary)), **motion_figures(recording, prepared.scenario.velocity)}
@@ -121,7 +121,7 @@ def _once(trial: Trial, bisected_value: float | None) -> dict[str, Any]:
     return {"success": success, "outcome": outcome, "why": why, **figures}
 
 
-def _search(trial: Trial) -> dict[str, Any]:
+def _search(trial: StudyTrial) -> dict[str, Any]:
     bisect = trial.bisect
     assert bisect is not None
     rows: dict[float, dict[str, Any]] = {}

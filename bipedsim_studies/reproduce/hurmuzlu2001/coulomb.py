@@ -14,8 +14,8 @@ from bipedsim.numerics import Array, Integers
 from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.complementarity import (
     ComplementarityError,
-    Contacts,
-    Outcome as Solved,
+    CoulombContacts,
+    CoulombOutcome as Solved,
     planar_coulomb_lcp,
     solve_coulomb,
 )
@@ -107,7 +107,7 @@ class SlidingRod:
     def solve(self, mu: float) -> Solved:
         """Solve eq. 37 with the friction coefficient ``mu``."""
         state = self._state
-        contacts = Contacts(state.rows[:, Z], state.rows[:, [X]], np.array(mu))
+        contacts = CoulombContacts(state.rows[:, Z], state.rows[:, [X]], np.array(mu))
         slip = [[self._slip]]
         drift = state.drift
         return solve_coulomb(planar_coulomb_lcp(state.M, -state.nle, contacts, slip, drift[:, Z], drift[:, [X]]))

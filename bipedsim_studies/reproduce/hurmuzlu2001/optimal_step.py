@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
-from bipedsim_studies.optimal import Extremal, Problem, Trajectory, collocated, extremal
+from bipedsim_studies.optimal import Extremal, OptimalTrajectory, Problem, collocated, extremal
 from bipedsim_studies.reproduce.common import MARK_COLOUR, Axes, Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.three_links import EngineMotion, PhasePortrait, engine, figure_of
 from bipedsim_studies.stability import LinkConstraint, ThreeLinks
@@ -86,7 +86,7 @@ class ConstraintStep:
         lean = brentq(lambda lean: cls.leaning(links, lean).duration - duration, *LEANS, xtol=1e-12)
         return cls.leaning(links, float(lean))
 
-    def trajectory(self) -> Trajectory:
+    def trajectory(self) -> OptimalTrajectory:
         """Return the step over time, with its torques in ``UNIT``."""
         angle = np.linspace(-END, END, 801)
         rate = self.portrait.rate(angle, self.level)
@@ -95,7 +95,7 @@ class ConstraintStep:
         u = np.array([self.constraint.torque(0.0, each[:3], each[3:]) for each in x.T]).T / UNIT
         t = cumulative_trapezoid(1.0 / rate, angle, initial=0.0)
         t *= self.duration / t[-1]
-        return Trajectory(t, x, u, float(CubicSpline(t, 0.5 * np.square(u).sum(axis=0)).integrate(0.0, t[-1])))
+        return OptimalTrajectory(t, x, u, float(CubicSpline(t, 0.5 * np.square(u).sum(axis=0)).integrate(0.0, t[-1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +115,8 @@ class OptimalStepResult:
     """
 
     links: ThreeLinks
-    drawn: Trajectory
-    direct: tuple[Trajectory, ...]
+    drawn: OptimalTrajectory
+    direct: tuple[OptimalTrajectory, ...]
     best: Extremal
     others: tuple[Extremal, ...]
     price: float
@@ -146,9 +146,11 @@ def measure(_progress: bool = False) -> OptimalStepResult:
     best = extremal(step, direct[1])
     others = {}
     for times in (DURATIONS[DURATIONS < DURATION][::-1], DURATIONS[DURATIONS > DURATION]):
-        neighbour: Trajectory = best
+        neighbour: OptimalTrajectory = best
         for duration in times:
-            stretched = Trajectory(neighbour.t * duration / neighbour.t[-1], neighbour.x, neighbour.u, neighbour.cost)
+            stretched = OptimalTrajectory(
+                neighbour.t * duration / neighbour.t[-1], neighbour.x, neighbour.u, neighbour.cost
+            )
             other_problem = problem(links, float(duration))
             neighbour = others[duration] = extremal(other_problem, collocated(other_problem, stretched, INTERVALS[1]))
     sides = [collocated(problem(links, DURATION + side), best, INTERVALS[-1]).cost for side in (-NEAR, NEAR)]
@@ -196,14 +198,14 @@ def checks(result: OptimalStepResult) -> Iterator[Check]:
     yield Check.near("engine: cost of its last step / the optimum", costs[-1] / best.cost, 1.0, 0.05)
 
 
-def forces(links: ThreeLinks, motion: Trajectory) -> Array:
+def forces(links: ThreeLinks, motion: OptimalTrajectory) -> Array:
     """Return the ground reaction forces (k, 2), forwards and upwards [N]."""
     change = links.flow(motion.x, UNIT * motion.u)[3:]
     rows = zip(motion.x.T, change.T, strict=True)
     return np.array([links.ground_force(x[:3], x[3:], np.real(each)) for x, each in rows])
 
 
-def depth(links: ThreeLinks, motion: Trajectory) -> float:
+def depth(links: ThreeLinks, motion: OptimalTrajectory) -> float:
     """Return the largest depth of the swing foot below the ground [m]."""
     return -links.length * float((np.cos(motion.x[0]) - np.cos(motion.x[1])).min())
 
@@ -235,7 +237,7 @@ def draw(figure: Figure, result: OptimalStepResult) -> None:
     label(along, "the engine walks on it", x="stance leg [rad]", y="rate [rad/s]", legend="best")
 
 
-def draw_step(ax: Axes, links: ThreeLinks, motion: Trajectory) -> None:
+def draw_step(ax: Axes, links: ThreeLinks, motion: OptimalTrajectory) -> None:
     """Draw postures at equal time intervals."""
     rows = np.searchsorted(motion.t, np.linspace(0.0, motion.t[-1], 7)).clip(0, len(motion.t) - 1)
     for row in rows:

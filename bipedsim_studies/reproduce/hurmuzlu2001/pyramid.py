@@ -12,7 +12,7 @@ from tqdm import tqdm
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.complementarity import (
-    Contacts,
+    CoulombContacts,
     assemble_step,
     coulomb_lcp,
     pyramid_radius,
@@ -44,7 +44,7 @@ class PointFoot:
         self._state = mechanics(robot, robot.q_nominal, still, of_soles(robot))
         self.weight = robot.weight
         self._g = robot.weight / robot.mass
-        self._contacts = Contacts(self._state.rows[:, Z], self._state.rows[:, :2], np.array(MU))
+        self._contacts = CoulombContacts(self._state.rows[:, Z], self._state.rows[:, :2], np.array(MU))
 
     def held(self, angle: float, pull: float, sides: int) -> bool:
         """Return whether the foot sticks under a ``pull`` [N] along ``angle`` [rad], at acceleration level."""

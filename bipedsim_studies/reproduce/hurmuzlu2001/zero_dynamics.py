@@ -17,7 +17,7 @@ from numpy.polynomial import Polynomial
 from bipedsim.model import ROBOTS, load_robot
 from bipedsim.numerics import Array
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
-from bipedsim_studies.stability import Gait, ReducedMap, StraightLegs, VirtualConstraint, fixed_point, jacobian
+from bipedsim_studies.stability import ReducedMap, StraightLegs, VirtualConstraint, WalkerGait, fixed_point, jacobian
 
 SLOPE = 0.01
 """Slope of the ground [rad]."""
@@ -61,7 +61,7 @@ def measure(_progress: bool = False) -> ZeroDynamicsResult:
     squares = np.array([limit(np.array([rate])).xi[0] ** 2 for rate in RATES])
     start = constraint.walker.heel_strike(constraint.before_strike(-1.0))
     start_file = str(ROBOTS["compass"].parent / "gait.yaml")
-    loop = Gait("compass", controller="finite_time", slope=SLOPE, physics_dt=H, start=start_file, settle=1).map()
+    loop = WalkerGait("compass", controller="finite_time", slope=SLOPE, physics_dt=H, start=start_file, settle=1).map()
     values = np.linalg.eigvals(jacobian(loop, loop.centre, 1e-3))
     loop_rate = loop.centre[[loop.names.index("left_pitch'")]]
     return ZeroDynamicsResult(

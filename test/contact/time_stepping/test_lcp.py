@@ -22,7 +22,7 @@ from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array
 from bipedsim.runs.scenario import SCENARIOS
 from bipedsim.sim.simulator import Simulator
-from bipedsim_studies.complementarity.coulomb import Contacts
+from bipedsim_studies.complementarity.coulomb import CoulombContacts
 from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step
 
 H = 1e-3
@@ -261,7 +261,7 @@ def test_steps_of_a_robot_are_those_of_the_general_time_stepping(sides: int) -> 
             x, y = points.axis[a]
             at = 4 * points.foot[a] + contact.arrays.lcp.vertex[a]
             rows[at, :2] = np.array([[x, y], [-y, x]]) @ rows[at, :2]
-        contacts = Contacts(rows[:, 2], rows[:, :2], np.array(0.6))
+        contacts = CoulombContacts(rows[:, 2], rows[:, :2], np.array(0.6))
         theirs = solve_step(assemble_step(M, force, v, contacts, heights, H, sides=sides))
         np.testing.assert_allclose(ours, theirs.v, atol=1e-8 * (1.0 + np.abs(theirs.v).max()))
         touched += contact.result.impulse[:, 2].sum() > 0.0

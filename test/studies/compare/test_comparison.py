@@ -19,7 +19,7 @@ from bipedsim.model import load_robot
 from bipedsim.recording.recording import Recording
 from bipedsim.runs.runner import run
 from bipedsim.sim.simulator import Simulator
-from bipedsim_studies.compare.comparison import Comparison, FailedRun, MeasuredRun, compare
+from bipedsim_studies.compare.comparison import FailedRun, MeasuredRun, ModelComparison, compare
 from bipedsim_studies.compare.figures import FIGURES, deviations, force_noise, joint_deviation
 from bipedsim_studies.compare.meter import Meter
 
@@ -32,7 +32,7 @@ def metered(settings: RunConfig) -> tuple[Recording, Meter]:
     return run(settings, observer=meter)[0], meter
 
 
-def measured(comparison: Comparison, name: str) -> MeasuredRun:
+def measured(comparison: ModelComparison, name: str) -> MeasuredRun:
     row = comparison.rows[name]
     assert isinstance(row, MeasuredRun)
     return row

@@ -10,8 +10,8 @@ from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
 from bipedsim_studies.complementarity.coulomb import (
-    Contacts,
-    Outcome,
+    CoulombContacts,
+    CoulombOutcome,
     coulomb_lcp,
     planar_coulomb_lcp,
     pyramid,
@@ -139,9 +139,11 @@ def test_a_humanoid_on_eight_vertices_agrees_with_gauss() -> None:
 # Coulomb friction at acceleration level
 
 
-def block(angle: float, load: float, *, sides: int, mu: float = 0.5, slip: tuple[float, float] = (0.0, 0.0)) -> Outcome:
+def block(
+    angle: float, load: float, *, sides: int, mu: float = 0.5, slip: tuple[float, float] = (0.0, 0.0)
+) -> CoulombOutcome:
     """Return what a point of 2 kg on a plane does under a horizontal force of ``load`` times its weight."""
-    contacts = Contacts(np.array([[0.0, 0.0, 1.0]]), np.eye(3)[None, :2], np.array(mu))
+    contacts = CoulombContacts(np.array([[0.0, 0.0, 1.0]]), np.eye(3)[None, :2], np.array(mu))
     h = 2.0 * GRAVITY * np.array([load * np.cos(angle), load * np.sin(angle), -1.0])
     lcp = coulomb_lcp(2.0 * np.eye(3), h, contacts, [slip], [0.0], [[0.0, 0.0]], sides=sides)
     return solve_coulomb(lcp, largest=0)
@@ -188,7 +190,7 @@ def test_a_sliding_contact_is_braked_along_its_velocity_in_any_direction() -> No
 
 
 def test_static_friction_holds_what_dynamic_friction_would_not() -> None:
-    contacts = Contacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.6), np.array(0.3))
+    contacts = CoulombContacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.6), np.array(0.3))
     h = np.array([0.5 * GRAVITY, -GRAVITY])
     for slip, expected in ((0.0, 0.0), (1.0, 0.2 * GRAVITY), (-1.0, 0.8 * GRAVITY)):
         outcome = solve_coulomb(planar_coulomb_lcp(np.eye(2), h, contacts, [[slip]], [0.0], [[0.0]]))
@@ -203,7 +205,7 @@ def test_both_forms_of_the_plane_agree() -> None:
         m = int(rng.integers(1, 3))
         root = rng.normal(size=(3, 3))
         M, h = root @ root.T + 0.3 * np.eye(3), 5.0 * rng.normal(size=3)
-        contacts = Contacts(
+        contacts = CoulombContacts(
             rng.normal(size=(m, 3)), rng.normal(size=(m, 1, 3)), rng.uniform(0.0, 1.5, m), rng.uniform(0.0, 1.5, m)
         )
         slip = rng.normal(size=(m, 1)) * (rng.random((m, 1)) < 0.5)
@@ -218,13 +220,13 @@ def test_both_forms_of_the_plane_agree() -> None:
     assert verdicts == {"unique", "several", "none"}
 
 
-def painleve(mu: float, angle: float, spin: float, slip: float) -> tuple[Outcome, float, float]:
+def painleve(mu: float, angle: float, spin: float, slip: float) -> tuple[CoulombOutcome, float, float]:
     """Return the outcome for a rod of 1 kg and 2 m whose lower end slides, and A and b of its only unknown by hand.
 
     The rod rises from its end towards +x by ``angle``; q = (x, y, angle), the end is at (x - cos, y - sin).
     """
     c, s = np.cos(angle), np.sin(angle)
-    contacts = Contacts(np.array([[0.0, 1.0, -c]]), np.array([[[1.0, 0.0, s]]]), np.array(mu))
+    contacts = CoulombContacts(np.array([[0.0, 1.0, -c]]), np.array([[[1.0, 0.0, s]]]), np.array(mu))
     lcp = planar_coulomb_lcp(
         np.diag([1.0, 1.0, 1.0 / 3.0]),
         [0.0, -GRAVITY, 0.0],
@@ -261,7 +263,7 @@ def test_the_rod_of_painleve() -> None:
 
 def test_a_block_on_four_points_has_one_acceleration_and_many_forces() -> None:
     """Too large for enumeration in space; in the plane two points share the friction of the block as they like."""
-    contacts = Contacts(
+    contacts = CoulombContacts(
         np.array([[0.0, 1.0, -0.1], [0.0, 1.0, 0.1]]), np.array([[[1.0, 0.0, 0.05]]] * 2), np.array(0.5)
     )
     h, zeros = np.array([2.0, -GRAVITY, 0.0]), np.zeros((2, 1))
@@ -271,7 +273,7 @@ def test_a_block_on_four_points_has_one_acceleration_and_many_forces() -> None:
     np.testing.assert_allclose(outcome.answer.acceleration, 0.0, atol=1e-9)
     legs = np.array([[0.1, 0.1, 0.0], [-0.1, 0.1, 0.0], [-0.1, -0.1, 0.0], [0.1, -0.1, 0.0]])
     J = rigid_rows(legs, np.array([0.0, 0.0, 0.05]))
-    space = Contacts(J[:, 2], J[:, :2], np.array(0.5))
+    space = CoulombContacts(J[:, 2], J[:, :2], np.array(0.5))
     load = np.array([2.0, 1.0, -GRAVITY, 0.0, 0.0, 0.0])
     large = solve_coulomb(coulomb_lcp(np.eye(6), load, space, np.zeros((4, 2)), np.zeros(4), np.zeros((4, 2))))
     assert large.verdict == "unchecked"
@@ -283,11 +285,11 @@ def test_a_block_on_four_points_has_one_acceleration_and_many_forces() -> None:
 
 def test_errors_name_what_is_wrong() -> None:
     n, t = np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]])
-    good = Contacts(n, t, np.array(0.5))
+    good = CoulombContacts(n, t, np.array(0.5))
     with pytest.raises(ConfigError, match=r"tangent \(m, 1 or 2, nv\), not \(1, 2\) and \(1, 2\)"):
-        Contacts(n, t[0], np.array(0.5))
+        CoulombContacts(n, t[0], np.array(0.5))
     with pytest.raises(ConfigError, match="friction_static is one number"):
-        Contacts(n, t, np.array([-0.1]))
+        CoulombContacts(n, t, np.array([-0.1]))
     with pytest.raises(ConfigError, match="4 sides or more, not 3"):
         pyramid(3)
     with pytest.raises(ConfigError, match="not positive definite"):
@@ -298,6 +300,6 @@ def test_errors_name_what_is_wrong() -> None:
         normal_forces(np.eye(2), np.zeros(2), n, [0.0, 0.0])
     with pytest.raises(ConfigError, match=r"slip is \(1, 1\)"):
         coulomb_lcp(np.eye(2), np.zeros(2), good, [0.0], [0.0], [[0.0]])
-    space = Contacts(np.eye(3)[2:], np.eye(3)[None, :2], np.array(0.5))
+    space = CoulombContacts(np.eye(3)[2:], np.eye(3)[None, :2], np.array(0.5))
     with pytest.raises(ConfigError, match="one tangent"):
         planar_coulomb_lcp(np.eye(3), np.zeros(3), space, [[0.0, 0.0]], [0.0], [[0.0, 0.0]])

@@ -9,8 +9,8 @@ import pytest
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
-from bipedsim_studies.complementarity.coulomb import Contacts, planar_coulomb_lcp, solve_coulomb
-from bipedsim_studies.complementarity.time_stepping import StepResult, assemble_step, solve_step
+from bipedsim_studies.complementarity.coulomb import CoulombContacts, planar_coulomb_lcp, solve_coulomb
+from bipedsim_studies.complementarity.time_stepping import TimeSteppingResult, assemble_step, solve_step
 
 GRAVITY = 9.81
 
@@ -25,7 +25,7 @@ def test_thousand_steps_with_dependent_contacts_are_solved() -> None:
         J = rng.normal(size=(m, t + 1, nv))
         if m > 1:
             J[-1] = J[0] if case % 2 else J[0] + J[1 % (m - 1)]
-        contacts = Contacts(J[:, t], J[:, :t], rng.uniform(0.0, 1.5, m))
+        contacts = CoulombContacts(J[:, t], J[:, :t], rng.uniform(0.0, 1.5, m))
         h, v = M @ rng.normal(size=nv) * 10.0, rng.normal(size=nv)
         gap = rng.uniform(0.0, 1e-3, m) * (rng.random(m) < 0.3)
         result = solve_step(assemble_step(M, h, v, contacts, gap, 1e-3, sides=int(rng.integers(4, 7))))
@@ -38,9 +38,9 @@ def test_thousand_steps_with_dependent_contacts_are_solved() -> None:
         assert (np.linalg.norm(result.tangential, axis=1) <= held + 1e-9 * (1.0 + held.max())).all()
 
 
-def slide(velocity: Array, *, mu: float, sides: int, pull: tuple[float, float] = (0.0, 0.0)) -> StepResult:
+def slide(velocity: Array, *, mu: float, sides: int, pull: tuple[float, float] = (0.0, 0.0)) -> TimeSteppingResult:
     """Return one step of 1 ms of a point of 2 kg that slides on a plane."""
-    contacts = Contacts(np.array([[0.0, 0.0, 1.0]]), np.eye(3)[None, :2], np.array(mu))
+    contacts = CoulombContacts(np.array([[0.0, 0.0, 1.0]]), np.eye(3)[None, :2], np.array(mu))
     h = 2.0 * np.array([*pull, -GRAVITY])
     return solve_step(assemble_step(2.0 * np.eye(3), h, np.array([*velocity, 0.0]), contacts, [0.0], 1e-3, sides=sides))
 
@@ -68,7 +68,7 @@ def test_painleves_rod_has_a_step_where_it_has_no_acceleration() -> None:
     """The rod that no finite force stops sliding is stopped by one impulse, by an impact without collision."""
     angle, mu = np.arctan(2.0), 2.0
     c, s = np.cos(angle), np.sin(angle)
-    contacts = Contacts(np.array([[0.0, 1.0, -c]]), np.array([[[1.0, 0.0, s]]]), np.array(mu))
+    contacts = CoulombContacts(np.array([[0.0, 1.0, -c]]), np.array([[[1.0, 0.0, s]]]), np.array(mu))
     M, h, v = np.diag([1.0, 1.0, 1.0 / 3.0]), [0.0, -GRAVITY, 0.0], np.array([-1.0, 0.0, 0.0])
     assert solve_coulomb(planar_coulomb_lcp(M, h, contacts, [[-1.0]], [0.0], [[0.0]])).verdict == "none"
     impulses = []
@@ -82,7 +82,7 @@ def test_painleves_rod_has_a_step_where_it_has_no_acceleration() -> None:
 
 def bounces(step: float, *, count: int, e: float = 0.5, height: float = 1.0) -> list[float]:
     """Return the heights that a ball dropped from ``height`` reaches between its bounces."""
-    contacts = Contacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.3))
+    contacts = CoulombContacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.3))
     q, v = np.array([0.0, height]), np.zeros(2)
     peaks = [height]
     highest, landed = 0.0, False
@@ -110,7 +110,7 @@ def test_a_bouncing_ball_keeps_e_squared_of_its_height_to_first_order() -> None:
 
 
 def test_a_perfect_landing_closes_the_gap_and_stays() -> None:
-    contacts = Contacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.3))
+    contacts = CoulombContacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.3))
     gap, v, h = 2e-4, np.array([0.0, -1.0]), [0.0, -GRAVITY]
     first = solve_step(assemble_step(np.eye(2), h, v, contacts, [gap], 1e-3))
     assert gap + 1e-3 * first.v[1] == pytest.approx(0.0, abs=1e-15)
@@ -119,14 +119,14 @@ def test_a_perfect_landing_closes_the_gap_and_stays() -> None:
 
 
 def test_a_contact_with_restitution_takes_no_part_while_open() -> None:
-    contacts = Contacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.3))
+    contacts = CoulombContacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.3))
     lcp = assemble_step(np.eye(2), [0.0, -GRAVITY], [0.0, -1.0], contacts, [1e-4], 1e-3, restitution=0.5)
     assert not lcp.active.any()
     np.testing.assert_array_equal(solve_step(lcp).v, lcp.v_free)
 
 
 def test_errors_name_what_is_wrong() -> None:
-    contacts = Contacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.5))
+    contacts = CoulombContacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.5))
     with pytest.raises(ConfigError, match="restitution is one number"):
         assemble_step(np.eye(2), np.zeros(2), np.zeros(2), contacts, [0.0], 1e-3, restitution=1.5)
     with pytest.raises(ConfigError, match="positive duration"):

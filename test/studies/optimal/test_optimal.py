@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad_vec
 from scipy.linalg import expm
 
-from bipedsim_studies.optimal import NoOptimumError, Problem, Trajectory, collocated, extremal
+from bipedsim_studies.optimal import NoOptimumError, OptimalTrajectory, Problem, collocated, extremal
 
 T = 1.5
 START, GOAL = np.array([0.2, -0.1]), np.array([1.0, 0.3])
@@ -26,11 +26,11 @@ def linear(A: np.ndarray, goal: np.ndarray = GOAL, duration: float = T) -> Probl
     )
 
 
-def straight(problem: Problem) -> Trajectory:
+def straight(problem: Problem) -> OptimalTrajectory:
     """Return a guess that keeps nothing but the ends."""
     t = np.linspace(0.0, problem.duration, 5)
     x = START[:, None] + (GOAL - START)[:, None] * t / problem.duration
-    return Trajectory(t, x, np.zeros((problem.controls, 5)), 0.0)
+    return OptimalTrajectory(t, x, np.zeros((problem.controls, 5)), 0.0)
 
 
 def least(A: np.ndarray, goal: np.ndarray = GOAL, duration: float = T, start: np.ndarray = START) -> float:
@@ -63,7 +63,7 @@ def test_a_cart_from_rest_to_rest_has_the_torque_of_the_books() -> None:
         lambda x, u: np.vstack([x[1:], u]),
         lambda first, last: np.concatenate([first, last - np.array([2.0, 0.0])]),
     )
-    guess = Trajectory(np.array([0.0, T]), np.array([[0.0, 2.0], [1.0, 1.0]]), np.zeros((1, 2)), 0.0)
+    guess = OptimalTrajectory(np.array([0.0, T]), np.array([[0.0, 2.0], [1.0, 1.0]]), np.zeros((1, 2)), 0.0)
     direct = collocated(problem, guess, 12)
     # The programme ends where the cost, which is flat there, changes by less than 1e-10.
     for found, off in ((direct, 1e-4), (extremal(problem, direct), 1e-8)):

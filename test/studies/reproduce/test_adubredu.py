@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from bipedsim_studies.complementarity.coulomb import Contacts
+from bipedsim_studies.complementarity.coulomb import CoulombContacts
 from bipedsim_studies.complementarity.time_stepping import assemble_step, solve_step
 from bipedsim_studies.reproduce.adubredu import ball, block, foot_on_ball, kick, walk_and_kick
 from bipedsim_studies.reproduce.adubredu.planar import GRAVITY, REST_SPEED, Throw, throw
@@ -37,7 +37,7 @@ def second_run(run: Throw) -> tuple[np.ndarray, np.ndarray]:
         tangent = np.column_stack([ones, zeros, arms[:, 1]])[:, None]
         arrives = heights + h * normal @ (v + h * forces / points.masses) <= 0.0
         bounces = arrives & (normal @ v < -REST_SPEED)
-        contacts = Contacts(normal, tangent, points.friction)
+        contacts = CoulombContacts(normal, tangent, points.friction)
         lcp = assemble_step(
             np.diag(points.masses), forces, v, contacts, np.where(bounces, 0.0, heights), h,
             restitution=np.where(bounces, run.restitution, 0.0),

@@ -35,7 +35,7 @@ from bipedsim_studies.stability.newton import (
 )
 from bipedsim_studies.stability.planes import FeetOnPlane, translated
 from bipedsim_studies.stability.return_map import ReturnMap
-from bipedsim_studies.stability.section import Clock, Crossing, Passing, TouchDown
+from bipedsim_studies.stability.section import Clock, Passing, SectionCrossing, TouchDown
 from bipedsim_studies.study.options import Parallel
 
 
@@ -50,7 +50,7 @@ def walking() -> ReturnMap:
     return ReturnMap(loop, TouchDown(loop.robot, loop.feet), *WALKER.robot_state(PASSIVE), mirrored=True)
 
 
-def landing(height: float, h: float, after: float = 0.1) -> Crossing:
+def landing(height: float, h: float, after: float = 0.1) -> SectionCrossing:
     """Return where a point mass that falls from ``height`` meets the ground."""
     loop = ClosedLoop(load_robot(BODIES / "mass"), Ground.flat(), physics_dt=h)
     loop.begin(np.array([height]), np.zeros(1))

@@ -18,8 +18,8 @@ from bipedsim_studies.reproduce.adubredu.ideal_walker import WALKER
 from bipedsim_studies.reproduce.adubredu.walker import PASSIVE, PASSIVE_PERIOD
 from bipedsim_studies.stability.basin import HOME, probe
 from bipedsim_studies.stability.continuation import follow
-from bipedsim_studies.stability.families import Slopes, Steps
-from bipedsim_studies.stability.gait import Gait
+from bipedsim_studies.stability.families import SlopeFamily, StepFamily
+from bipedsim_studies.stability.gait import WalkerGait
 from bipedsim_studies.stability.newton import FixedPoint, Limit, difference, fixed_point, limit, stability
 from bipedsim_studies.stability.return_map import ReturnMap
 from bipedsim_studies.stability.straight_legs import EventMap, StraightLegs
@@ -35,11 +35,11 @@ GOSWAMI = np.array([0.2187, -0.3234, -1.0918, -0.3772])
 @lru_cache
 def gait(robot: str) -> tuple[ReturnMap, FixedPoint, Limit]:
     """Return the map of a passive walker, its fixed point, and the limit of small steps."""
-    settings = Gait(robot, physics_dt=2e-3 if robot == "compass" else 1e-3)
+    settings = WalkerGait(robot, physics_dt=2e-3 if robot == "compass" else 1e-3)
     map = settings.map()
     point = fixed_point(map, map.centre)
     steps = [settings.physics_dt / 2**k for k in range(3)]
-    return map, point, limit(Steps(settings, (map, point.xi)), steps, point.xi)
+    return map, point, limit(StepFamily(settings, (map, point.xi)), steps, point.xi)
 
 
 @lru_cache
@@ -121,7 +121,7 @@ def test_a_map_forgets_what_was_asked_before() -> None:
 def test_strides_of_one_foot_are_two_steps() -> None:
     """Without the mirror: the same gait over both feet, and the multipliers are the squares."""
     _, _, steps = gait("three_masses")
-    map = Gait("three_masses", foot="right").map()
+    map = WalkerGait("three_masses", foot="right").map()
     point = fixed_point(map, map.centre)
     assert point.duration == pytest.approx(2.0 * steps.found[0].point.duration, abs=1e-4)
     squares = steps.found[0].multipliers ** 2
@@ -132,7 +132,7 @@ def test_the_slope_at_which_the_period_doubles() -> None:
     """The engine at h = 1 ms against events: the same branch, and a multiplier that passes -1 at the same slope."""
     map, point, _ = gait("three_masses")
     slopes = [0.06, 0.07, 0.0755, 0.0785]
-    engine = follow(Slopes(Gait("three_masses"), (map, point.xi)), slopes, point.xi)
+    engine = follow(SlopeFamily(WalkerGait("three_masses"), (map, point.xi)), slopes, point.xi)
     robot = load_robot("three_masses")
     events = follow(
         lambda slope, _: EventMap(StraightLegs.of_robot(robot, slope)), slopes, by_events("three_masses", 0.0524)[1].xi
@@ -148,7 +148,7 @@ def test_the_slope_at_which_the_period_doubles() -> None:
 def test_the_basin_of_the_engine_is_the_same_twice() -> None:
     _, point, _ = gait("three_masses")
     widths = np.array([0.004, 0.02, 0.02])
-    one, two = (probe(Gait("three_masses").map, point.xi, widths, 4, 5, Parallel(jobs)) for jobs in (1, 2))
+    one, two = (probe(WalkerGait("three_masses").map, point.xi, widths, 4, 5, Parallel(jobs)) for jobs in (1, 2))
     np.testing.assert_array_equal(one.outcome, two.outcome)
     np.testing.assert_array_equal(one.strides, two.strides)
     assert (one.outcome == HOME).all(), "so near to it all come home"

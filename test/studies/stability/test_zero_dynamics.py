@@ -9,7 +9,7 @@ from paths import ROBOTS
 
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
-from bipedsim_studies.stability.gait import Gait
+from bipedsim_studies.stability.gait import WalkerGait
 from bipedsim_studies.stability.maps import NoReturnError
 from bipedsim_studies.stability.newton import fixed_point, jacobian
 from bipedsim_studies.stability.straight_legs import StraightLegs
@@ -79,7 +79,7 @@ def test_a_faster_feedback_comes_nearer_to_the_zero_dynamics(constraint: Virtual
 
 def test_the_whole_loop_has_one_multiplier_and_it_is_that_of_the_reduced_map(constraint: VirtualConstraint) -> None:
     """Engine, contact and controller: three coordinates, of which two are forgotten within a step."""
-    gait = Gait("compass", controller="finite_time", slope=0.01, physics_dt=4e-3, start=str(START), settle=1)
+    gait = WalkerGait("compass", controller="finite_time", slope=0.01, physics_dt=4e-3, start=str(START), settle=1)
     map = gait.map()
     reduced = ReducedMap(constraint, POWER, TIME_SCALE)
     values = np.linalg.eigvals(jacobian(map, map.centre, 1e-3))

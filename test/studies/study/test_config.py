@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from bipedsim.errors import ConfigError
-from bipedsim_studies.study.config import Plan, read_plan
+from bipedsim_studies.study.config import StudyPlan, read_plan
 from bipedsim_studies.study.trial import check_figures
 
 BASE = "run: {scenario: stand, duration: 0.1}\n"
 
 
-def plan(folder: Path, text: str) -> Plan:
+def plan(folder: Path, text: str) -> StudyPlan:
     path = folder / "some.yaml"
     path.write_text(BASE + text)
     return read_plan(path)

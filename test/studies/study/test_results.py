@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bipedsim.errors import ConfigError, RecordingError
-from bipedsim_studies.study.config import Plan, read_plan
+from bipedsim_studies.study.config import StudyPlan, read_plan
 from bipedsim_studies.study.results import ABOUT, JOURNAL, Results, read_rows, write_whole
 from bipedsim_studies.study.table import error_lines, lines_of, points_of, same_lines
 from bipedsim_studies.study.trial import FAILED, begin_row
@@ -27,7 +27,7 @@ def study(tmp_path: Path) -> Path:
     return path
 
 
-def row(plan: Plan, i: int, **more: Any) -> dict[str, Any]:
+def row(plan: StudyPlan, i: int, **more: Any) -> dict[str, Any]:
     return begin_row(plan.trials[i]) | {"outcome": "stayed up", "success": True} | more
 
 

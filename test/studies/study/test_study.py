@@ -27,7 +27,7 @@ from bipedsim.errors import ConfigError
 from bipedsim.runs import run
 from bipedsim_studies.compare.comparison import MeasuredRun, compare
 from bipedsim_studies.stability.basin import probe
-from bipedsim_studies.stability.gait import Gait
+from bipedsim_studies.stability.gait import WalkerGait
 from bipedsim_studies.study.config import read_plan
 from bipedsim_studies.study.options import Parallel
 from bipedsim_studies.study.results import ABOUT, JOURNAL, TABLE, Results, read_rows, wilson
@@ -196,8 +196,10 @@ def _compared(where: Parallel) -> list[bytes]:
 
 def _followed(where: Parallel) -> bytes:
     """Return what becomes of starts of a walker."""
-    map = Gait("compass").map()
-    return probe(Gait("compass").map, map.centre, 0.05 * np.ones(len(map.centre)), 4, parallel=where).outcome.tobytes()
+    map = WalkerGait("compass").map()
+    return probe(
+        WalkerGait("compass").map, map.centre, 0.05 * np.ones(len(map.centre)), 4, parallel=where
+    ).outcome.tobytes()
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(study: Path, tmp_path: Path) -> None:
