@@ -122,5 +122,5 @@ def test_a_robot_that_takes_no_two_steps_has_no_phases(tmp_path: Path) -> None:
     scenario.write_text(
         "description: a step or two\ncontroller: zmp\nduration: 6.0\nvelocity:\n  - {at: 1.0, vx: 0.1}\n  - {at: 1.5}\n"
     )
-    with pytest.raises(ConfigError, match=r"takes no two steps between 1\.2 s and 4\.2 s"):
+    with pytest.raises(ConfigError, match=r"1\.2 s.*4\.2 s"):
         situations(RunConfig(scenario=str(scenario), controller="zmp"), 1.2, 4)

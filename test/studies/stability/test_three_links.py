@@ -116,5 +116,5 @@ def test_joint_moments_hold_the_constraint_and_lead_back_to_it() -> None:
 
 
 def test_other_robots_are_refused() -> None:
-    with pytest.raises(ConfigError, match="no walker of a trunk"):
+    with pytest.raises(ConfigError):
         ThreeLinks.of_robot(load_robot("compass"))
