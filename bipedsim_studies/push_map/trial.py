@@ -82,16 +82,22 @@ def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[
     falls = [at for at in (run.guard.fell_at, fall_time(recording, robot)) if at is not None]
     description = f"scenario {prepared.scenario.name!r}: {robot.name}"
     if falls:
-        raise ConfigError(f"{description} falls by itself at t = {min(falls):.3f} s")
+        raise ConfigError(
+            f"{description} falls without a push at t = {min(falls):.3f} s; take another scenario or controller"
+        )
     single = _single_supports(recording, earliest)
     times, step_phases = [earliest], [math.nan]
     if moving:
         if not single:
-            raise ConfigError(f"{description} is not on one foot for 0.1 s between {earliest:g} s and {until:g} s")
+            raise ConfigError(
+                f"{description} has no single support of 0.1 s between {earliest:g} s and {until:g} s; change --at"
+            )
         times = [round(0.5 * sum(single[0]), 3)]
     if moving and phases:
         if len(single) < 2:
-            raise ConfigError(f"{description} takes no two steps between {earliest:g} s and {until:g} s")
+            raise ConfigError(
+                f"{description} takes fewer than two steps between {earliest:g} s and {until:g} s; change --at"
+            )
         begin, period = single[0][0], single[1][0] - single[0][0]
         step_phases = [(k + 0.5) / phases for k in range(phases)]
         times = [round(begin + phase * period, 3) for phase in step_phases]
@@ -99,9 +105,7 @@ def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[
     for at, phase in zip(times, step_phases, strict=True):
         stance = _stance(recording, robot, at)
         if stance is None:
-            raise ConfigError(
-                f"{description} is in the air at t = {at:g} s, when it would be pushed; give another --at"
-            )
+            raise ConfigError(f"{description} is airborne at the time of the push, t = {at:g} s; change --at")
         result.append(Situation(settings, at, bool(moving), stance, phase, _stride(recording, robot, at, stance)))
     return tuple(result)
 

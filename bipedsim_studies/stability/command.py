@@ -47,7 +47,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.stability.newton import fixed_point, limit, stability
     from bipedsim_studies.stability.settings import PoincareSettings
 
-    gait = read_settings(args, PoincareSettings, OPTIONS)
+    gait, work = read_settings(args, PoincareSettings, OPTIONS), parallel(args)
     try:
         map = gait.map()
         widths = _widths(gait.width, map)
@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
             small_step_limit = limit(StepFamily(gait, (map, point.xi)), steps, point.xi)
         basin = None
         if gait.basin is not None:
-            basin = probe(gait.map, point.xi, widths, gait.basin, gait.seed, parallel(args))
+            basin = probe(gait.map, point.xi, widths, gait.basin, gait.seed, work)
         branches = _branches(gait, (map, point.xi), shows_progress(args))
     except NoReturnError as error:
         raise ConfigError(f"no gait: {error}; start nearer (--start), or walk more strides first (settle)") from error

@@ -10,6 +10,8 @@ from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
+
 from bipedsim.cli import add_option, key_values, option_name
 from bipedsim.config import RunConfig, check, from_mapping, read_yaml, to_json, yaml_value
 from bipedsim.errors import ConfigError
@@ -112,7 +114,10 @@ def read_settings(args: argparse.Namespace, cls: type[T], options: Sequence[str]
     """
     text, folder = args.settings, None
     if text.lstrip().startswith("{"):
-        values = yaml_value(text)
+        try:
+            values = yaml_value(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--settings {text!r} is no valid YAML; give '{{KEY: VALUE}}' or a file") from error
     elif text:
         values, folder = read_yaml(Path(text)), Path(text).parent
     else:

@@ -50,7 +50,7 @@ class Results:
         folder.mkdir(parents=True, exist_ok=True)
         about = folder / ABOUT
         if not about.exists() and any(folder.iterdir()):
-            raise ConfigError(f"{folder} is not empty and no study's; give another folder with -o")
+            raise ConfigError(f"{folder} is not empty and has no results of a study; give another folder with -o")
         # The file is unbuffered. A buffer would be written again at the end of the process, which fails on a full disk.
         self._journal: FileIO = (folder / JOURNAL).open("ab", buffering=0)
         try:
@@ -64,7 +64,7 @@ class Results:
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            text = f"another study writes into {self.folder} now; wait for it, or give another folder with -o"
+            text = f"another study is writing to {self.folder}; wait for it, or give another folder with -o"
             raise ConfigError(text) from error
         if restart:
             self._journal.truncate(0)
@@ -91,12 +91,10 @@ class Results:
         description = f"{self.folder} holds results of study {about.get('study')!r}"
         remedy = "--restart runs all trials again, another folder (-o) keeps both"
         if about.get("asked") != plan.asked:
-            raise ConfigError(
-                f"{description}, which asks for other runs than now (its file or options changed); {remedy}"
-            )
+            raise ConfigError(f"{description} with a different study file or different options; {remedy}")
         if about.get("content") != dict(plan.needs.content):
             differences = changes(about.get("content", {}), plan.needs.content)
-            raise ConfigError(f"{description}, which came from other code or files: {some(differences)}; {remedy}")
+            raise ConfigError(f"{description} with different code or files: {some(differences)}; {remedy}")
         path = self.folder / JOURNAL
         rows, complete_bytes = _read(path)
         self.rows = {i: row for i, row in rows.items() if row["outcome"] not in FAILED}
@@ -173,7 +171,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def _write_error(path: Path, error: OSError) -> RecordingError:
     return RecordingError(
-        f"{path}: {error.strerror}; what was written before is kept: make room, then repeat the command"
+        f"{path}: {error.strerror}. Earlier results are kept. Free disk space, then repeat the command"
     )
 
 

@@ -100,9 +100,9 @@ def same_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     identical = sum(len(group) > 1 and len({_figures(row) for row in group}) == 1 for group in points.values())
     if not identical:
         return []
-    description = f"at {identical} of {len(points)} points all repetitions have the same figures"
-    remedy = "vary something by a distribution, or take hardware with noise"
-    return [f"warning: {description}, and their intervals mean nothing; {remedy}"]
+    description = f"all repetitions are identical at {identical} of {len(points)} points"
+    remedy = "draw a parameter from a distribution, or use hardware with noise"
+    return [f"warning: {description}, so their intervals are meaningless; {remedy}"]
 
 
 def _figures(row: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ LOOK, ALONE = 1.0, 120.0
 """Interval of the check for missing workers [s], and time that a local study waits without any worker [s]."""
 RETURNS = 15.0
 """Time after which a dead worker that has not restarted is given up, together with the process that restarts it [s]."""
-DIED = "workers died of it, one after the other (out of memory, a fault in native code, or --time-limit)"
+DIED = "several workers died during this work (out of memory, a fault in native code, or --time-limit)"
 AHEAD = 4
 """Pieces of work per worker that are prepared before results arrive. The others are prepared later."""
 
@@ -223,10 +223,8 @@ class DaskWorkers:
             if scheduler:
                 message = f"the workers at {scheduler!r} do not have this bipedsim ({type(error).__name__}: {error})"
                 raise ConfigError(f"{message}; install it there with its extra study, and start them again") from error
-            message = f"the {jobs} processes could not be started ({type(error).__name__}: {error})"
-            raise LostWorkersError(
-                f"{message}; give the same command again, with fewer --jobs if memory is short"
-            ) from error
+            message = f"{jobs} processes could not be started ({type(error).__name__}: {error})"
+            raise LostWorkersError(f"{message}; repeat the command, with fewer --jobs if memory is short") from error
 
     def __enter__(self) -> DaskWorkers:
         return self
@@ -305,9 +303,7 @@ class DaskWorkers:
 
     @property
     def _gone(self) -> str:
-        return (
-            f"the scheduler{self._of and f' at {self._of}'} is gone; what is done is kept, and the same command goes on"
-        )
+        return f"the scheduler{self._of and f' at {self._of}'} is lost. Finished results are kept; repeat the command"
 
     def _wait(self, completed: distributed.as_completed) -> None:
         """Wait up to ``LOOK`` for a result, and check that workers exist."""
@@ -328,8 +324,8 @@ class DaskWorkers:
         elif current_time - self._seen > ALONE:
             if self._cluster is not None:
                 raise LostWorkersError(
-                    f"all workers are gone, and no other one has started for {ALONE:g} s (out of memory?); what is "
-                    "done is kept, and the same command goes on from there"
+                    f"all workers are lost, and none has started for {ALONE:g} s (out of memory?). Finished results "
+                    "are kept; repeat the command"
                 )
             print(f"no worker is left at {self._of}: waiting for some", file=sys.stderr)
             self._seen = current_time
