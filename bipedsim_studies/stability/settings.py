@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bipedsim.config import like, param
-from bipedsim.config.run import RunConfig
+from bipedsim.config import RunConfig, like, param
 from bipedsim_studies.stability.gait import WalkerGait
 
 

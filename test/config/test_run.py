@@ -32,8 +32,8 @@ OTHERS = {
     ("bipedsim/cli/options.py", "--ground"),
     ("bipedsim_studies/feasibility/filter.py", "controller"),  # the one inside the filter
     ("bipedsim_studies/feasibility/filter.py", "controller_params"),
-    ("bipedsim_studies/compare/command.py", "--contact-set"),  # of several models
-    ("bipedsim_studies/stability/command.py", "--seed"),  # of random starts
+    ("bipedsim_studies/compare/settings.py", "contact_params"),  # of several models
+    ("bipedsim_studies/push_map/trial.py", "duration"),  # of a push
     ("bipedsim_studies/study/config.py", "scenario"),  # what is in it
     ("bipedsim_studies/study/config.py", "ground"),
     ("bipedsim_ros/bench/__main__.py", "--robot"),  # of `bipedsim bench --loop`, which has asked already
