@@ -24,11 +24,12 @@ from bipedsim.config import param
 from bipedsim.errors import BipedSimError, ConfigError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.runs import PERIOD_NS
 from bipedsim.sim import Command, Observation
 from bipedsim_ros.bringup.processes import environment
 from bipedsim_ros.loop import wrong_sign
-from bipedsim_ros.wire import NS_PER_S, ClaimedDomain, require_rclpy, topics
+from bipedsim_ros.wire import ClaimedDomain, require_rclpy, topics
 
 _LOOK_NS = 100_000_000
 """Interval between two checks whether the node still runs, during a wait [ns]."""

@@ -16,14 +16,13 @@ from bipedsim.analysis import CARRIES, centre_of_pressure, sole_wrench
 from bipedsim.model import Chains, Robot, passive_columns
 from bipedsim.numerics import Array
 from bipedsim.recording import CONTACT_FIELDS, WALL_CLOCK_NS, plan_of, without_plan
-from bipedsim.recording.bag import Qos
+from bipedsim.recording.bag import NS_PER_S, Qos
 from bipedsim.sim import Observation
 from bipedsim.view.page import Instant, pushes_at
 from bipedsim_ros.live.newest import Newest
 from bipedsim_ros.live.presence import RunningRobot
 from bipedsim_ros.loop import Drops
 from bipedsim_ros.wire import (
-    NS_PER_S,
     BundleReader,
     ImuReader,
     JointStateReader,

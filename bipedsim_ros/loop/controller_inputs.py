@@ -12,9 +12,10 @@ from nav_msgs.msg import Path
 from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim_ros.loop.drops import Drops
 from bipedsim_ros.loop.inbox import Inbox
-from bipedsim_ros.wire import FEET_FRAME, NS_PER_S, MessageError, Topic, TwistReader, parse, topics
+from bipedsim_ros.wire import FEET_FRAME, MessageError, Topic, TwistReader, parse, topics
 
 # Maximum time that a lock-step controller waits for a due velocity command.
 _PATIENCE_S = 5.0

@@ -18,9 +18,8 @@ from bipedsim.control import Guard
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.recording import PLANNED, plan_of, without_plan
-from bipedsim.recording.bag import labelled
+from bipedsim.recording.bag import NS_PER_S, labelled
 from bipedsim_ros.wire import (
-    NS_PER_S,
     listeners,
     publisher,
     topics,

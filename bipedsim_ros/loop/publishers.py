@@ -18,11 +18,10 @@ from bipedsim.model import Chains, Robot, located
 from bipedsim.numerics import Array
 from bipedsim.plates import PlateGeometry, PlateSignals, as_json
 from bipedsim.recording import schema
-from bipedsim.recording.bag import labelled
+from bipedsim.recording.bag import NS_PER_S, labelled
 from bipedsim.runs import ANKLES, IMU, JOINTS, FaultSchedule
 from bipedsim.sim import GroundTruth, Observation, Simulator, VertexForces
 from bipedsim_ros.wire import (
-    NS_PER_S,
     WORLD_FRAME,
     BundleWriter,
     PatientPublisher,

@@ -66,7 +66,6 @@ from .topics import (
 from .trajectories import Waypoints as Waypoints, read_trajectory as read_trajectory
 from .transforms import TransformsWatch as TransformsWatch, make_transforms as make_transforms
 from .wire import (
-    NS_PER_S as NS_PER_S,
     Layout as Layout,
     MessageError as MessageError,
     WireReader as WireReader,

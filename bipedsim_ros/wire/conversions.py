@@ -13,10 +13,10 @@ import numpy as np
 from bipedsim.model import Chains
 from bipedsim.numerics import Array, Indices
 from bipedsim.recording import CONTACT_FIELDS
-from bipedsim.recording.bag import Encoder, labelled
+from bipedsim.recording.bag import NS_PER_S, Encoder, labelled
 from bipedsim.sim import Observation
 from bipedsim_ros.wire.topics import ANKLE_WRENCH, CONTACT, IMU, JOINT_STATES, VELOCITY, Topic
-from bipedsim_ros.wire.wire import NS_PER_S, Layout, WireReader
+from bipedsim_ros.wire.wire import Layout, WireReader
 
 if TYPE_CHECKING:
     from bipedsim.contact import ContactResult

@@ -9,8 +9,9 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from bipedsim.numerics import Array, Indices
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim_ros.wire.joint_commands import Fault
-from bipedsim_ros.wire.wire import NS_PER_S, MessageError, parse
+from bipedsim_ros.wire.wire import MessageError, parse
 
 MOST_BYTES = 1 << 22
 """Maximum size of a message [bytes]: two hours of a humanoid's waypoints, one per second."""

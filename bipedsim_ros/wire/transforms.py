@@ -6,12 +6,12 @@ from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 
 from bipedsim.model import Robot
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.sim import Simulator
 from bipedsim_ros.wire import topics
 from bipedsim_ros.wire.endpoints import publisher, relative
 from bipedsim_ros.wire.frames import moving_frame, static_frames
 from bipedsim_ros.wire.topics import WORLD_FRAME
-from bipedsim_ros.wire.wire import NS_PER_S
 
 NO_TRANSFORMS = (
     f"somebody listens to {topics.TF.name}, which is not there: tf2_msgs is not installed, which comes with a ROS 2 "

@@ -22,7 +22,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from bipedsim.errors import BipedSimError
 from bipedsim.numerics import Array
-from bipedsim.recording.bag import FIELDS, NS_PER_S as NS_PER_S, Walk, is_plain
+from bipedsim.recording.bag import FIELDS, NS_PER_S, Walk, is_plain
 from bipedsim_ros.wire.endpoints import message_class
 
 MOST_TEXT = 65_536

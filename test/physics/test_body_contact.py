@@ -361,7 +361,7 @@ def test_a_start_with_links_in_each_other_is_refused_by_name(tmp_path: Path) -> 
     sim = Simulator(arms(tmp_path))
     # Axes 0.1 m apart at the lower end where they hang side by side, as far as both radii reach.
     sim.reset(np.array([0.0, 0.0]))
-    with pytest.raises(ConfigError, match=r"in each other: one and two \d+ mm;.*body_contact"):
+    with pytest.raises(ConfigError, match=r"one and two \d+ mm"):
         sim.reset(np.array([-0.15, 0.15]))
     Simulator(arms(tmp_path), hardware={"body_contact": False}).reset(np.array([-0.15, 0.15]))
 

@@ -167,7 +167,7 @@ def test_what_a_machine_had_no_time_for_is_counted_and_told(ros: RosWorld, tmp_p
     assert counts["lost"] > 0
     assert counts["received"] + counts["lost"] == sent
     assert ticks_in(Bag(tmp_path / "bag"), "/left_foot/cop")[-1] == sent - 1
-    assert f"{counts['lost']} messages are missing from the bag ({counts['lost']} on /left_foot/cop), as the" in err
+    assert f"({counts['lost']} on /left_foot/cop)" in err
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler for the clock of the test")
