@@ -57,7 +57,11 @@ def add_parallel(parser: argparse.ArgumentParser, jobs: int | None = None) -> No
         "--scheduler", default="", metavar="ADDRESS", help="use the workers of this dask scheduler (docs/study.md)"
     )
     parser.add_argument(
-        "--time-limit", type=float, default=LIMIT, metavar="S", help="wall time per trial [s] (default: %(default)g)"
+        "--time-limit",
+        type=float,
+        default=LIMIT,
+        metavar="S",
+        help="wall time per trial or search [s] (default: %(default)g)",
     )
 
 
@@ -102,7 +106,7 @@ def add_settings(parser: argparse.ArgumentParser, cls: type[Any], options: Seque
         if not option_name(name).endswith("set"):
             # A value from the file must not be replaced by the default of the option.
             parser.set_defaults(**{name: None})
-    text = f"YAML file, or '{{KEY: VALUE}}', with these and all other settings ({page})"
+    text = f"YAML file, or '{{KEY: VALUE}}', with these and more settings, those of a run under `run` ({page})"
     parser.add_argument("--settings", metavar="FILE", default="", help=text)
 
 
