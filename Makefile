@@ -13,7 +13,7 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo test test-long test-all test-bounds lint format lock clean
+.PHONY: help python setup demo test test-long test-all test-bounds lint format wheel lock clean
 # Installs what setup.py asks for, with the extras named behind it; at once when they are there.
 SETUP = '$(PYTHON)' tools/setup_venv.py
 
@@ -87,6 +87,9 @@ format: python ## format the code and let ruff fix the faults that it can
 	@$(SETUP) lint
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+wheel: setup ## build the source distribution, and a wheel with kernels for each Python found, into dist/
+	@$(BIN)/python tools/make_wheel.py
 
 lock: setup ## pin anew what setup.py asks for; UPGRADE=--upgrade takes newer versions
 	@UPGRADE='$(UPGRADE)' sh tools/lock.sh

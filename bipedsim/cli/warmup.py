@@ -6,12 +6,14 @@ import argparse
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
+from pathlib import Path
 
 from bipedsim.analysis import Verdict
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import CONTROLLERS, make_controller
 from bipedsim.errors import UnknownNameError
 from bipedsim.model import load_robot
+from bipedsim.numerics import finish_shipped
 from bipedsim.runs import WorkerPool
 from bipedsim.sim import Simulator
 
@@ -67,12 +69,23 @@ def warm_up(names: Sequence[str] = ()) -> Iterator[tuple[int, int, str]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="write the kernels to this folder, as a wheel carries them (default: the cache of this installation)",
+    )
+    parser.add_argument(
         "names", nargs="*", metavar="NAMES", help=f"parts to compile (default: all): {', '.join(_choices())}"
     )
 
 
 def main(args: argparse.Namespace) -> int:
     """Compile kernels and print the progress."""
+    if args.output is not None:
+        args.output.mkdir(parents=True, exist_ok=True)
+        os.environ["NUMBA_CACHE_DIR"] = str(args.output.absolute())  # The worker processes read it.
     for done, total, part in warm_up(args.names):
         print(f"[{done}/{total}] {part}: kernels ready", flush=True)
+    if args.output is not None:
+        finish_shipped(args.output)
     return 0

@@ -15,6 +15,7 @@ from .compile_time import compile_seconds as compile_seconds
 from .hull import clamp as clamp, margin as margin, move_inside as move_inside, reach as reach, to_edge as to_edge
 from .jit import announced as announced, entry as entry, kernel as kernel, on_compiling as on_compiling, ready as ready
 from .kept import Kept as Kept, copy_rows as copy_rows, keep as keep, kept as kept, put_back as put_back
+from .kernel_cache import finish_shipped as finish_shipped
 from .linear import (
     eliminate as eliminate,
     factor_pivoted as factor_pivoted,

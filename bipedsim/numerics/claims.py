@@ -15,7 +15,9 @@ import time
 from functools import cache
 from pathlib import Path
 
-_FILE = "claims"
+FILE = "claims"
+"""Name of the lock file in a folder of kernels."""
+
 _NAP_S = 0.02
 # A process that failed to compile may hold its claim while it lives. Compiling a kernel takes a fraction of this time.
 _PATIENCE_S = 120.0
@@ -25,7 +27,7 @@ _PATIENCE_S = 120.0
 def _lock_file(folder: Path) -> int:
     """Return the open lock file of ``folder``; closing it would drop all claims of the process."""
     folder.mkdir(parents=True, exist_ok=True)
-    return os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    return os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
 
 def _byte_of(name: str) -> int:

@@ -21,7 +21,10 @@ from numba.core.types import unliteral
 
 from bipedsim.numerics.compile_time import compile_seconds
 from bipedsim.numerics.inner import KernelCompiler
-from bipedsim.numerics.kernel_cache import KernelCache, share_missing
+from bipedsim.numerics.kernel_cache import KernelCache, share_missing, why_not_shipped
+from bipedsim.numerics.processor import target_portable
+
+target_portable()
 
 _caches: list[KernelCache] = []
 # Above this estimate [s] no exact figure is printed, because other programs share the cores.
@@ -85,6 +88,8 @@ def _announce(module: str) -> None:
     act, _on_first = _on_first, None
     if act is not None:
         act()
+    if not _compiled and (reason := why_not_shipped()):
+        print(reason, file=sys.stderr, flush=True)
     if _purpose:
         message = f"compiling the kernels{_purpose}, {_how_long(_shortest, _longest)}, once ..."
         print(message, file=sys.stderr, flush=True)

@@ -8,12 +8,15 @@ notice an edit of a function or constant in another file. Here the key is the co
 - the compiler with its settings (``NUMBA_BOUNDSCHECK``, ``NUMBA_OPT`` ...).
 
 Docstrings, comments and line numbers are not part of the key.
+
+An installed wheel also brings kernels (:data:`SHIPPED`). They have the same keys and are only read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import os
 import pickle
 import sys
@@ -30,15 +33,28 @@ from numba import config as numba_config, types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from bipedsim.numerics.claims import claim, release
+from bipedsim.numerics.claims import FILE as CLAIMS, claim, release
 from bipedsim.numerics.inner import is_inner, rebuild
 
 config: Any = numba_config
 
 KEPT = 3
 """Number of versions of a compiled function that are stored, for example for switching between two branches."""
+
+SHIPPED = Path(__file__).parents[1] / "kernels"
+"""Folder of the kernels that a wheel brings, which may be missing; ``tools/make_wheel.py`` writes it."""
+
+VERSIONS = "versions.json"
+"""File in :data:`SHIPPED`: the compiler and processor of its kernels, as in :func:`compiled_with`."""
+
+_INNER = ".inner.nbc"
+"""End of the file names of inner kernels."""
+
+_CHECK_BYTES = 16
+"""Length of the checksum at the begin of each file."""
 
 _SHOWN = 16
 """Number of characters of a digest in a file name."""
@@ -49,7 +65,7 @@ _GLOBAL = opmap["LOAD_GLOBAL"]
 _GLOBAL_SHIFT = 1 if sys.version_info >= (3, 11) else 0
 # Packages whose versions are part of every key, so that their code is not.
 _FOREIGN = frozenset({"builtins", "math", "cmath", "numba", "numpy", "llvmlite", "typing"})
-_COMPILER = f"{sys.implementation.cache_tag} numba {numba.__version__} numpy {np.__version__} inner"
+_COMPILER = f"{sys.implementation.cache_tag} numba {numba.__version__} numpy {np.__version__} inner checked"
 _SETTINGS = (
     "BOUNDSCHECK",
     "DEBUGINFO_DEFAULT",
@@ -224,8 +240,8 @@ def _kernels_in(kind: types.Type) -> Iterator[KernelType]:
 def cache_folder(source: Path) -> Path:
     """Return the cache folder for functions of the folder ``source``: a subfolder, or the user's cache.
 
-    ``NUMBA_CACHE_DIR`` overrides both. Installations may share a folder, because digests of the content are part of the
-    file names.
+    ``NUMBA_CACHE_DIR`` overrides both, and the kernels of a wheel. Installations may share a folder, because digests of
+    the content are part of the file names.
     """
     if config.CACHE_DIR:
         return Path(config.CACHE_DIR)
@@ -240,18 +256,62 @@ def cache_folder(source: Path) -> Path:
     return base / "bipedsim" / "kernels"
 
 
+def _folders(source: Path) -> tuple[Path, ...]:
+    """Return the folders in which to look for kernels of the folder ``source``."""
+    return (cache_folder(source),) if config.CACHE_DIR else (SHIPPED, cache_folder(source))
+
+
 def _compiler(codegen: Any) -> str:
     """Return a digest of the compiler, its settings and the target machine."""
     settings = [(name, repr(getattr(config, name, None))) for name in _SETTINGS]
     return hashlib.sha256(repr((_COMPILER, codegen.magic_tuple(), settings)).encode()).hexdigest()[: _SHOWN // 2]
 
 
+def compiled_with() -> dict[str, str]:
+    """Return Python, numba, numpy and processor of the kernels that this process compiles and loads, by name."""
+    _, processor, _ = cpu_target.target_context.codegen().magic_tuple()
+    return {
+        "Python": sys.implementation.cache_tag or "",
+        "numba": numba.__version__,
+        "numpy": np.__version__,
+        "processor": processor,
+    }
+
+
+@cache
+def why_not_shipped() -> str:
+    """Return why this process cannot use the kernels of the wheel, as text; empty if it can, or if there are none."""
+    try:
+        shipped: dict[str, str] = json.loads((SHIPPED / VERSIONS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    here = compiled_with()
+    names = [name for name, value in shipped.items() if here.get(name) != value]
+    if not names:
+        return ""
+    theirs, ours = (", ".join(f"{name} {versions.get(name)}" for name in names) for versions in (shipped, here))
+    return f"the kernels that come with bipedsim are for {theirs}, and here is {ours}: they are compiled anew"
+
+
+def finish_shipped(folder: Path) -> None:
+    """Make a cache ``folder`` one that a wheel can bring: remove inner kernels, and write :func:`compiled_with`.
+
+    The machine code of an entry point contains its inner kernels. They are half of the size.
+    """
+    for path in (*folder.glob(f"*{_INNER}"), folder / CLAIMS):
+        path.unlink(missing_ok=True)
+    (folder / VERSIONS).write_text(json.dumps(compiled_with(), indent=2) + "\n", encoding="utf-8")
+
+
 def share_missing(caches: Sequence[KernelCache]) -> float:
     """Return the fraction of functions without a stored version for any arguments; 0 if there are no functions.
 
-    Functions that take other functions as arguments count as missing. The contributions are not cached beyond this
-    call, because some modules may be only partly loaded.
+    It is also 0 with the kernels of a wheel, which contain their inner kernels. Functions that take other functions as
+    arguments count as missing. The contributions are not cached beyond this call, because some modules may be only
+    partly loaded.
     """
+    if not config.CACHE_DIR and (SHIPPED / VERSIONS).exists() and not why_not_shipped():
+        return 0.0
     digest_of = cache(_code_digest.__wrapped__)
     stored = sum(versions._has_version(_digest(versions._kernel, digest_of)) for versions in caches)
     return 1.0 - stored / len(caches) if caches else 0.0
@@ -266,6 +326,11 @@ def _warn_not_stored(folder: Path, reason: str) -> None:
         file=sys.stderr,
         flush=True,
     )
+
+
+def _checksum(data: bytes) -> bytes:
+    """Return the checksum of the content of a file."""
+    return hashlib.blake2b(data, digest_size=_CHECK_BYTES).digest()
 
 
 class KernelCache(_Cache):
@@ -292,8 +357,8 @@ class KernelCache(_Cache):
     def _has_version(self, code: str) -> bool:
         """Return whether a version of this code is stored for this compiler and machine."""
         context: Any = self._kernel.targetctx
-        compiler = _compiler(context.codegen())
-        return any(cache_folder(self._source).glob(f"{self._name}-{compiler}*-{code[:_SHOWN]}.nbc"))
+        pattern = f"{self._name}-{_compiler(context.codegen())}*-{code[:_SHOWN]}.*"
+        return any(True for folder in _folders(self._source) for _ in folder.glob(pattern))
 
     def enable(self) -> None:
         """Enable reading and writing of files."""
@@ -308,8 +373,8 @@ class KernelCache(_Cache):
         for path in cache_folder(self._source).glob(f"{self._name}-*.nbc"):
             path.unlink(missing_ok=True)
 
-    def _path(self, signature: Any, codegen: Any) -> Path:
-        """Return the file, named by function, compiler and machine, argument types, and digest of the code."""
+    def _file(self, signature: Any, codegen: Any) -> str:
+        """Return the name of the file: function, compiler and machine, argument types, and digest of the code."""
         arguments = _arguments(signature)
         code = digest(self._kernel)
         kernel_types = [kernel_type for kind in arguments for kernel_type in _kernels_in(kind)]
@@ -318,29 +383,35 @@ class KernelCache(_Cache):
             code = hashlib.sha256(code.encode()).hexdigest()
         types_of = hashlib.sha256(repr([str(kind) for kind in arguments]).encode()).hexdigest()
         target = _compiler(codegen) + types_of[:_SHOWN]
-        return cache_folder(self._source) / f"{self._name}-{target}-{code[:_SHOWN]}.nbc"
+        return f"{self._name}-{target}-{code[:_SHOWN]}{_INNER if is_inner(arguments) else '.nbc'}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the version for the signature ``sig``, or None; wait for another process that compiles it."""
         if not self._enabled:
             return None
         target_context.refresh()
-        path = self._path(sig, target_context.codegen())
+        file = self._file(sig, target_context.codegen())
         inner = is_inner(_arguments(sig))
 
-        def load() -> Any:
+        def load(path: Path) -> Any:
             try:
-                reduced = pickle.loads(path.read_bytes())
+                data = path.read_bytes()
+                # Code of a damaged file could compute wrong numbers; it is compiled and written again.
+                if _checksum(data[_CHECK_BYTES:]) != data[:_CHECK_BYTES]:
+                    return None
+                reduced = pickle.loads(data[_CHECK_BYTES:])
                 return rebuild(target_context, reduced) if inner else CompileResult._rebuild(target_context, *reduced)
-            except Exception:  # a damaged file may raise any error of pickle or LLVM; it is compiled and written again
+            except Exception:  # pickle and LLVM raise errors of all kinds
                 return None
 
-        compiled = load()
-        if compiled is not None:
-            return compiled
+        for folder in _folders(self._source):
+            compiled = load(folder / file)
+            if compiled is not None:
+                return compiled
         self._on_miss()
+        path = cache_folder(self._source) / file
         claim(path)
-        compiled = load()
+        compiled = load(path)
         if compiled is not None:
             release(path)
         # Python cannot call a function that takes a pointer into a box, so its Python wrapper is not compiled.
@@ -351,7 +422,7 @@ class KernelCache(_Cache):
         """Store ``data`` and delete all but the last :data:`KEPT` versions; warn once if the disk is not writable."""
         if not self._enabled:
             return
-        path = self._path(sig, data.codegen)
+        path = cache_folder(self._source) / self._file(sig, data.codegen)
         try:
             compiled = data._asdict()
             if compiled["lifted"] or compiled["library"].has_dynamic_globals:
@@ -359,7 +430,8 @@ class KernelCache(_Cache):
             path.parent.mkdir(parents=True, exist_ok=True)
             # The file is replaced atomically, because other processes may read and write at the same time.
             part = path.with_suffix(f".{os.getpid()}.part")
-            part.write_bytes(dumps(data._reduce()))
+            reduced = dumps(data._reduce())
+            part.write_bytes(_checksum(reduced) + reduced)
             part.replace(path)
             versions = path.parent.glob(f"{path.stem.rpartition('-')[0]}-*.nbc")
             for old in sorted(versions, key=lambda other: other.stat().st_mtime, reverse=True)[KEPT:]:

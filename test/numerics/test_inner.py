@@ -46,7 +46,7 @@ def fresh(path: Path) -> ModuleType:
 
 def form(path: Path) -> str:
     """Return in what form a kernel is kept: of which a machine runs "object", and links "bitcode" into others."""
-    return str(pickle.loads(path.read_bytes())[0][1])
+    return str(pickle.loads(path.read_bytes()[kernel_cache._CHECK_BYTES :])[0][1])
 
 
 def test_an_entry_is_linked_from_kernels_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

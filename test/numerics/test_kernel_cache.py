@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import pickle
 import subprocess
@@ -276,3 +277,56 @@ def test_where_nothing_can_be_written_the_cache_of_the_user_is_taken(
     kernel_cache.cache_folder.cache_clear()
     assert kernel_cache.cache_folder(tmp_path / "installed") == tmp_path / "home" / "bipedsim" / "kernels"
     kernel_cache.cache_folder.cache_clear()
+
+
+@pytest.fixture
+def shipped(package: Package, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder of kernels as a wheel brings them; the package has an empty cache of its own."""
+    package.run()
+    folder = package.folder.parent / "shipped"
+    (package.folder.parent / "cache").rename(folder)
+    kernel_cache.finish_shipped(folder)
+    monkeypatch.setattr(kernel_cache, "SHIPPED", folder)
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", "")
+    kernel_cache.cache_folder.cache_clear()
+    kernel_cache.why_not_shipped.cache_clear()
+    return folder
+
+
+def test_kernels_of_a_wheel_are_read_and_never_written(package: Package, shipped: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in shipped.iterdir()}
+    assert package.run()[1] == set()
+    assert kernel_cache.why_not_shipped() == ""
+    package.edit("other.py", "x - 1.0", "x - 2.0")
+    assert package.run()[1] == {"alone"}
+    assert {path: path.stat().st_mtime_ns for path in shipped.iterdir()} == before
+    assert [path.name.split("-")[0] for path in package.folder.glob("__pycache__/kernels/*.nbc")] == [
+        "kernels_under_test.other.alone"
+    ]
+
+
+def test_one_flipped_bit_of_a_kernel_of_a_wheel_is_noticed(package: Package, shipped: Path) -> None:
+    """Machine code with a wrong bit may load, and compute wrong numbers."""
+    for path in shipped.glob("*.nbc"):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+    assert package.run()[1] == EVERYTHING
+
+
+def test_a_folder_named_by_the_user_is_the_only_one(
+    package: Package, shipped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(package.folder.parent / "own"))
+    kernel_cache.cache_folder.cache_clear()
+    assert package.run()[1] == EVERYTHING
+
+
+def test_other_versions_than_those_of_the_wheel_are_named(shipped: Path) -> None:
+    versions = {**kernel_cache.compiled_with(), "numba": "0.1.2"}
+    (shipped / kernel_cache.VERSIONS).write_text(json.dumps(versions))
+    kernel_cache.why_not_shipped.cache_clear()
+    reason = kernel_cache.why_not_shipped()
+    assert "0.1.2" in reason
+    assert kernel_cache.numba.__version__ in reason
+    assert kernel_cache.np.__version__ not in reason

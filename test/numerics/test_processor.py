@@ -1,0 +1,50 @@
+"""Kernels are compiled for a class of processors, unless the user names another, or the processor is not of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bipedsim.numerics import processor
+
+TARGET = """
+from bipedsim.numerics.kernel_cache import compiled_with
+import bipedsim.numerics.jit
+print(compiled_with()["processor"])
+"""
+
+
+def target(**environment: str) -> str:
+    """Return the processor for which a new process compiles."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_CPU")}
+    done = subprocess.run(
+        [sys.executable, "-c", TARGET], env={**variables, **environment}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(not processor.is_portable(), reason="this processor has no AVX2")
+def test_kernels_are_for_a_class_of_processors() -> None:
+    assert target() == processor.PORTABLE
+
+
+def test_the_processor_that_the_user_names_stays() -> None:
+    assert target(NUMBA_CPU_NAME="generic") == "generic"
+
+
+@pytest.mark.parametrize("missing", ["avx2", "fma", "bmi2"])
+def test_a_processor_that_lacks_a_feature_compiles_for_itself(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    features = dict.fromkeys(processor._FEATURES, True)
+    monkeypatch.setattr(processor.llvm, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(processor.config, "CPU_NAME", None)
+    monkeypatch.setattr(processor.config, "CPU_FEATURES", None)
+    features[missing] = False
+    processor.target_portable()
+    assert processor.config.CPU_NAME is None
+    features[missing] = True
+    processor.target_portable()
+    assert processor.config.CPU_NAME == processor.PORTABLE
+    assert processor.config.CPU_FEATURES == ""
