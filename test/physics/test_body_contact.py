@@ -11,6 +11,7 @@ import pytest
 from marks import sampled
 from physics_support import G
 from theory import MODELS, THEORY, Theory
+from thing_support import INERTIA, ON_TOP, URDF, YAML, placed, thing
 
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
@@ -19,32 +20,6 @@ from bipedsim.sim.simulator import Simulator
 
 VELOCITY_LEVEL = [name for name in MODELS if THEORY.get(name, Theory()).rigid]
 H = 1e-3
-
-URDF = """<robot name="thing"><link name="body"><inertial><origin xyz="0 0 0"/><mass value="2"/>
-<inertia ixx="{i}" ixy="0" ixz="0" iyy="{i}" iyz="0" izz="{i}"/></inertial>
-<collision><geometry>{shape}</geometry></collision></link></robot>"""
-YAML = """name: thing
-description: a rigid body whose only sole is a point on its top
-urdf: thing.urdf
-joints: []
-feet: {top: {frame: body, vertices: [[0.0, 0.0]], placement: {xyz: [0.0, 0.0, 0.9], rpy: [3.141592653589793, 0.0, 0.0]},
-  friction_static: 0.5,
-  friction_dynamic: 0.5}}
-imu: {frame: body}
-"""
-INERTIA = 0.01
-
-
-def thing(folder: Path, shape: str) -> Robot:
-    """Return a body of 2 kg, its centre of mass in the middle of its only shape."""
-    (folder / "thing.urdf").write_text(URDF.format(shape=shape, i=INERTIA))
-    (folder / "robot.yaml").write_text(YAML)
-    return load_robot(folder / "robot.yaml")
-
-
-def placed(height: float, rotation: np.ndarray | None = None) -> np.ndarray:
-    turned = pin.Quaternion(np.eye(3) if rotation is None else rotation)
-    return np.array([0.0, 0.0, height, *turned.coeffs()])
 
 
 def energy(robot: Robot, sim: Simulator) -> float:
@@ -298,9 +273,9 @@ def test_a_blow_turns_no_joint_through_its_stop(tmp_path: Path, model: str, limi
 
     What the stop does is told of joints with a drive and without.
     """
-    urdf = URDF.format(shape='<box size="0.4 0.3 0.1"/>', i=INERTIA).replace("</robot>", FLAP.format(limit=limit))
-    (tmp_path / "thing.urdf").write_text(urdf)
-    (tmp_path / "robot.yaml").write_text(YAML.replace("joints: []", moved))
+    urdf = URDF.format(shape='<box size="0.4 0.3 0.1"/>', i=INERTIA, x=0.0)
+    (tmp_path / "thing.urdf").write_text(urdf.replace("</robot>", FLAP.format(limit=limit)))
+    (tmp_path / "robot.yaml").write_text(YAML.format(foot=list(ON_TOP), roll=np.pi).replace("joints: []", moved))
     sim = Simulator(load_robot(tmp_path / "robot.yaml"), contact=model)
     monitors = sim.watch(lambda monitor, said, begun: None)
     sim.reset(np.append(placed(0.07), 0.0), np.array([0.0, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0]))

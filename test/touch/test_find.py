@@ -1,14 +1,40 @@
-"""Which contacts a step begins with: stops that a joint gets to within it, however little the joints beside it move."""
+"""Which contacts a step begins with: whatever bodies and joints get to within it, and the friction that they have."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from thing_support import placed, thing
 
-from bipedsim.model import load_robot
+from bipedsim.ground import Ground
+from bipedsim.model import Robot, load_robot
 from bipedsim.sim import Simulator
 
 RESTITUTION = 0.8
+RAILS_URDF = """<robot name="rails"><link name="rail"/>{}</robot>"""
+BALL = """<link name="{name}"><inertial><origin xyz="0 0 0"/><mass value="1"/>
+<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+<joint name="of_{name}" type="prismatic"><parent link="rail"/><child link="{name}"/><origin xyz="0 0 1"/>
+<axis xyz="1 0 0"/><limit lower="-5" upper="5" effort="1" velocity="50"/></joint>"""
+RAILS_YAML = """name: rails
+urdf: rails.urdf
+root: fixed
+joints: [of_one, of_two]
+posture: {of_one: 1.0}
+feet: {tip: {frame: one, vertices: [[0.0, 0.0]]}}
+imu: {frame: one}
+bodies: {one: [{kind: sphere, radius: 0.1}], two: [{kind: sphere, radius: 0.1}]}
+self_collision: [[one, two]]
+"""
+
+
+def balls_on_rails(folder: Path) -> Robot:
+    """Return two balls of 1 kg that slide along one level line."""
+    (folder / "rails.urdf").write_text(RAILS_URDF.format("".join(BALL.format(name=name) for name in ("one", "two"))))
+    (folder / "robot.yaml").write_text(RAILS_YAML)
+    return load_robot(folder / "robot.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +69,42 @@ def test_one_fast_joint_of_a_robot_that_lies_rebounds_from_its_stop(lying: np.nd
     assert min(speeds) < -4.8
     # Gravity and the ground change it by a little in these milliseconds.
     assert max(speeds) == pytest.approx(-RESTITUTION * min(speeds), rel=0.02)
+
+
+@pytest.mark.parametrize("speed", [1.0, 5.0, 28.0])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
+def test_a_body_that_falls_fast_is_never_in_the_ground(tmp_path: Path, speed: float, share: float) -> None:
+    """It meets the ground within a step, from however far it comes in that step."""
+    sim = Simulator(thing(tmp_path, '<sphere radius="0.1"/>'))
+    sim.reset(placed(0.1 + share * speed * sim.physics_dt), np.array([0.0, 0.0, -speed, 0.0, 0.0, 0.0]))
+    for _ in range(3):
+        sim.advance(np.zeros(0))
+        assert sim.q[2] > 0.1 - 1e-9
+    assert abs(sim.v[2]) < 1e-9
+
+
+@pytest.mark.parametrize("speed", [1.0, 20.0])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
+def test_links_that_meet_fast_are_never_in_each_other(tmp_path: Path, speed: float, share: float) -> None:
+    """Two balls on rails, of which one comes from as far as it goes in a part of a step: then both have one speed."""
+    robot = balls_on_rails(tmp_path)
+    sim = Simulator(robot)
+    sim.reset(np.array([0.2 + share * speed * sim.physics_dt, 0.0]), np.array([-speed, 0.0]))
+    for _ in range(3):
+        sim.advance(np.zeros(2))
+        assert sim.q[0] - sim.q[1] > 0.2 - 1e-9
+    np.testing.assert_allclose(sim.v, -0.5 * speed, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("patch", "body", "expected"), [(0.2, 0.6, 0.2), (0.6, 0.2, 0.6), (None, 0.4, 0.4)])
+def test_a_body_slides_with_the_friction_of_the_patch_if_that_has_one(
+    tmp_path: Path, patch: float | None, body: float, expected: float
+) -> None:
+    """Coulomb's deceleration mu g; a patch without friction has that of the hardware."""
+    ground = Ground.flat() if patch is None else Ground.flat(friction_static=0.9, friction_dynamic=patch)
+    robot = thing(tmp_path, '<box size="0.4 0.4 0.1"/>')
+    sim = Simulator(robot, ground, hardware={"body_friction": body})
+    sim.reset(placed(0.05), np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    for _ in range(100):
+        sim.advance(np.zeros(0))
+    assert sim.v[0] == pytest.approx(2.0 - expected * 9.81 * sim.t, rel=1e-6)
