@@ -196,6 +196,8 @@ class Objects(Participant):
 
     def _near(self) -> bool:
         """Return whether an object is near the bounding sphere of the robot."""
+        if np.isinf(self._span):
+            return self._span > 0.0
         x, y, z = self._state[0][:3].tolist()
         places = self.world.bodies.position[: len(self._bounds)].tolist()
         near = False

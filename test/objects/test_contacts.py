@@ -1,0 +1,39 @@
+"""What points of contact know of the step before, and of the surfaces of both bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from object_support import run, world
+
+G, H = 9.81, 1e-3
+BRICK = {"shape": "box", "size": (0.3, 0.2, 0.1)}
+
+
+def test_what_slides_slowly_has_dynamic_friction_all_the_same() -> None:
+    """Pushed so that it slows down by 0.5 m/s^2. Static friction could stop it within a step, but it does not stick."""
+    static, dynamic, slows = 0.9, 0.3, 0.5
+    brick = BRICK | {"position": (0.0, 0.0, 0.05), "velocity": (0.02, 0.0, 0.0)}
+    w = world(brick | {"friction_static": static, "friction_dynamic": dynamic})
+    # The push is level with the ground, so that the brick does not tip; it stays until it is taken back.
+    force = dynamic * G - slows
+    w.push(0, np.array([force, 0.0, 0.0, 0.0, -0.05 * force, 0.0]))
+    run(w, 0.036)
+    assert w.bodies.v[0, 0] == pytest.approx(0.02 - slows * 0.036, abs=1e-6)
+    assert w.bodies.v[0, 0] < 0.5 * (static - dynamic) * G * H
+
+
+@pytest.mark.parametrize(
+    ("under", "over", "expected"),
+    [((0.8, 0.1), (0.8, 0.5), 0.1), ((0.8, 0.5), (0.8, 0.1), 0.1), ((0.9, 0.4), (0.9, 0.4), 0.4)],
+)
+def test_of_two_bodies_that_slide_the_smaller_dynamic_friction_counts(
+    under: tuple[float, float], over: tuple[float, float], expected: float
+) -> None:
+    """A light brick on a slab that lies on the ground: mu g slows it down."""
+    slab = {"shape": "box", "size": (2.0, 1.0, 0.1), "mass": 50.0, "position": (0.0, 0.0, 0.05)}
+    brick = BRICK | {"mass": 0.01, "position": (-0.5, 0.0, 0.15), "velocity": (1.5, 0.0, 0.0)}
+    names = ("friction_static", "friction_dynamic")
+    w = world(slab | dict(zip(names, under, strict=True)), brick | dict(zip(names, over, strict=True)))
+    run(w, 0.2)
+    assert w.bodies.v[1, 0] == pytest.approx(1.5 - expected * G * 0.2, abs=1e-3)
