@@ -147,6 +147,16 @@ def test_noise_and_drift_follow_from_seed_and_reset() -> None:
     assert np.abs(np.corrcoef(left.T) - np.eye(6)).max() < 6.0 / math.sqrt(4000)
 
 
+def test_every_sample_of_a_tick_has_noise_of_its_own() -> None:
+    """Five of them in each: one is not the next, and none says anything of it."""
+    rows, _ = respond(plate(noise=1.0, rate=5000.0), np.zeros(400))
+    noise = rows[1:, 1:].T.reshape(6, 400, 5)
+    for channel in noise:
+        apart = np.corrcoef(channel.T) - np.eye(5)
+        assert np.abs(apart).max() < 6.0 / math.sqrt(400)
+        assert abs(channel.std() - 1.0) < 6.0 / math.sqrt(2.0 * 2000)
+
+
 def test_cross_talk_mixes_what_acts() -> None:
     cross = np.eye(6)
     cross[0, 2] = 0.02

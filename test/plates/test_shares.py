@@ -181,6 +181,25 @@ def test_a_turned_and_moved_scene_shares_alike(
     np.testing.assert_allclose(turned, plain, atol=1e-9 * 500.0)
 
 
+@pytest.mark.parametrize("height", [0.04, -0.03])
+@pytest.mark.parametrize("clamped", [15, 3, 0])
+def test_shares_do_not_depend_on_where_the_origin_of_the_sole_is(height: float, clamped: int) -> None:
+    """Above the contact or below it: the same forces about another point, with friction along both axes."""
+    vertices = SOLE @ pin.rpy.rpyToMatrix(0.0, 0.0, 0.4).T
+    touch = [i for i in range(4) if clamped == 0 or clamped >> i & 1]
+    point = np.array([0.3, 0.25, 0.2, 0.25])[: len(touch)] @ vertices[touch] / sum([0.3, 0.25, 0.2, 0.25][: len(touch)])
+    found = []
+    for z in (0.0, height):
+        origin = np.array([0.02, -0.03, z])
+        impulse = wrench_at(np.array([0.02, -0.03, 0.0]) + point, np.array([70.0, -50.0, 500.0]), 3.0, origin)
+        s = surfaces(*ROW)
+        call(add_foot, s, Foot(np.eye(3), origin, vertices - [0.0, 0.0, z], 4, clamped, impulse, np.zeros((0, 3)), 0.0))
+        assert s.fallbacks[0] == 0
+        found.append(s.load.copy())
+    assert (np.abs(found[0][:2, 2]) > 50.0).all()
+    np.testing.assert_allclose(found[1], found[0], atol=1e-9 * 500.0)
+
+
 @pytest.mark.parametrize("centre", [(0.105, 0.0), (-0.085, 0.0), (0.01, 0.035), (0.01, -0.035)])
 def test_a_plate_smaller_than_the_sole_carries_its_share_of_the_area(centre: tuple[float, float]) -> None:
     """All corners of the foot are on the floor; a resultant in the middle of the sole spreads evenly."""
