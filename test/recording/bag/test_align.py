@@ -524,10 +524,16 @@ def test_what_a_run_was_is_read_for_the_stretch_it_began_or_said_to_be_unreadabl
     runs = [
         [said('{"seed": 1}'), *bag_messages(range(50)), said('{"push": {"t": 0.1}}')],
         [said('{"seed": 2}'), *bag_messages(range(50))],
+        [said('{"seed": 3}'), *bag_messages(range(50)), said('{"push": {"t": 0.2}}'), said('{"gantry_action": "lift"}')],
     ]
-    write_bag(tmp_path / "bag", [*runs[0], *runs[1]]).close()
-    assert load_recording(tmp_path / "bag").run == {"seed": 2, "pushes": []}
-    assert load_recording(tmp_path / "bag", 0).run == {"seed": 1, "pushes": [{"t": 0.1}]}
+    write_bag(tmp_path / "bag", [*runs[0], *runs[1], *runs[2]]).close()
+    expected: list[dict[str, object]] = [
+        {"seed": 1, "pushes": [{"t": 0.1}]},
+        {"seed": 2, "pushes": []},
+        {"seed": 3, "pushes": [{"t": 0.2}], "gantry_actions": ["lift"]},
+    ]
+    for k in range(3):
+        assert load_recording(tmp_path / "bag", k).run == load_recording(tmp_path / "bag", k - 3).run == expected[k]
     write_bag(tmp_path / "bad", [said("{seed"), *runs[1]]).close()
     with pytest.warns(IncompleteWarning, match="the run cannot be simulated again"):
         assert load_recording(tmp_path / "bad").run == {}

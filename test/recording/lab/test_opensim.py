@@ -112,7 +112,7 @@ def test_names_are_texts_in_the_file_of_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "scale"), [("", 1.0), ("Units are S.I. units (second, meters, Newtons, ...)\n", 1.0), ("units=mm\n", 1e-3)]
 )
-def test_the_unit_of_points_is_the_one_in_the_header(line: str, scale: float, tmp_path: Path) -> None:
+def test_the_unit_of_points_and_torques_is_the_one_in_the_header(line: str, scale: float, tmp_path: Path) -> None:
     plate = a_plate(2)
     write_forces([plate], tmp_path / "run.mot", 20.0)
     table = read_storage(tmp_path / "run.mot")
@@ -122,9 +122,10 @@ def test_the_unit_of_points_is_the_one_in_the_header(line: str, scale: float, tm
     text = (tmp_path / "run.mot").read_text()
     (tmp_path / "run.mot").write_text(text.replace("endheader", f"{line}endheader"))
     loaded = plate.loaded()
-    np.testing.assert_allclose(
-        read_forces(tmp_path / "run.mot").plates[0].cop()[loaded], plate.cop()[loaded], atol=1e-8
-    )
+    read = read_forces(tmp_path / "run.mot").plates[0]
+    np.testing.assert_allclose(read.cop()[loaded], plate.cop()[loaded], atol=1e-8)
+    assert np.abs(plate.free_moment()[loaded]).max() > 0.1
+    np.testing.assert_allclose(read.free_moment()[loaded], plate.free_moment()[loaded], atol=1e-6)
     (tmp_path / "run.mot").write_text(text.replace("endheader", "units=furlong\nendheader"))
     with pytest.raises(RecordingError, match="furlong"):
         read_forces(tmp_path / "run.mot")
