@@ -191,9 +191,10 @@ def test_gears_reflect_by_their_square_and_limits_of_joints_and_actuators_count(
         '<position joint="left_knee" gear="3" kp="12" kv="0.5" forcerange="-7 7" armature="0.02" damping="0.03"/>'
         '<motor joint="left_hip_roll" gear="-4" ctrlrange="-5 5" armature="0.001"/>'
         '<motor joint="right_hip_roll" gear="2" ctrlrange="-5 5"/><motor joint="right_hip_roll" ctrlrange="-1 1"/>'
+        '<general joint="left_hip_pitch" gear="3" gainprm="-2.5" ctrlrange="-4 4"/>'
     )
     text = small_mjcf().replace('<joint name="right_knee"', '<joint name="right_knee" actuatorfrcrange="-17 17"')
-    for joint in ("left_knee", "left_hip_roll", "right_hip_roll"):
+    for joint in ("left_knee", "left_hip_roll", "left_hip_pitch", "right_hip_roll"):
         text = text.replace(f'<motor joint="{joint}" gear="2" ctrlrange="-30 30"/>', "")
     text = text.replace("<actuator>", f"<actuator>{more}")
     made = imported(tmp_path, text)
@@ -217,6 +218,30 @@ def test_gears_reflect_by_their_square_and_limits_of_joints_and_actuators_count(
     state.qvel[dofs] = 1.0
     mujoco.mj_forward(judge, state)
     np.testing.assert_allclose(robot.joint_damping[robot.idx_v], -state.qfrc_passive[dofs], rtol=1e-12)
+
+
+@pytest.mark.parametrize("rest", [0.0, 12.0, -7.0])
+def test_a_joint_on_a_spring_is_where_the_spring_rests(tmp_path: Path, rest: float) -> None:
+    """As MuJoCo has the foot where no force acts on that joint, which has no drive; all others are at 0."""
+    text = small_mjcf()
+    for side in ("left", "right"):
+        text = text.replace(f'<motor joint="{side}_ankle_roll" gear="2" ctrlrange="-30 30"/>', "")
+        text = text.replace(
+            f'<joint name="{side}_ankle_roll"', f'<joint name="{side}_ankle_roll" stiffness="40" springref="{rest}"'
+        )
+    made = imported(tmp_path, text)
+    assert made.robot is not None
+    assert made.robot.nu == 8
+    model, judge = made.robot.model, mujoco.MjModel.from_xml_string(text)
+    state, data = mujoco.MjData(judge), model.createData()
+    for side in ("left", "right"):
+        at = judge.joint(f"{side}_ankle_roll").qposadr[0]
+        state.qpos[at] = judge.qpos_spring[at]
+    mujoco.mj_kinematics(judge, state)
+    pin.framesForwardKinematics(model, data, pin.neutral(model))
+    for side in ("left", "right"):
+        foot = data.oMf[model.getFrameId(f"{side}_foot", pin.FrameType.BODY)].rotation
+        np.testing.assert_allclose(foot, state.body(f"{side}_foot").xmat.reshape(3, 3), atol=1e-6)
 
 
 FLOOR = '<geom name="floor" type="plane" size="1 1 1" {}/>'

@@ -524,7 +524,12 @@ def test_what_a_run_was_is_read_for_the_stretch_it_began_or_said_to_be_unreadabl
     runs = [
         [said('{"seed": 1}'), *bag_messages(range(50)), said('{"push": {"t": 0.1}}')],
         [said('{"seed": 2}'), *bag_messages(range(50))],
-        [said('{"seed": 3}'), *bag_messages(range(50)), said('{"push": {"t": 0.2}}'), said('{"gantry_action": "lift"}')],
+        [
+            said('{"seed": 3}'),
+            *bag_messages(range(50)),
+            said('{"push": {"t": 0.2}}'),
+            said('{"gantry_action": "lift"}'),
+        ],
     ]
     write_bag(tmp_path / "bag", [*runs[0], *runs[1], *runs[2]]).close()
     expected: list[dict[str, object]] = [
