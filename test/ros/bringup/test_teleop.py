@@ -50,6 +50,17 @@ def test_sliders_and_keys_ask_for_the_same_velocity() -> None:
     assert steering.velocity == pytest.approx((0.5, -1.0, 0.6))
 
 
+@pytest.mark.parametrize("step", [0.1, 0.15, 0.05, 0.07])
+def test_a_limit_that_is_a_number_of_steps_is_reached(step: float) -> None:
+    """However its decimals are rounded: 0.3 / 0.1 is 2.9999999999999996."""
+    for n in range(1, 30):
+        steering = Steering(TeleopParams(linear_step=step, max_linear=round(n * step, 9)))
+        steering.press("w" * (n + 5) + "e" * (n + 5))
+        assert steering.velocity == pytest.approx((n * step, -n * step, 0.0))
+        steering.ask((-10.0, 10.0, 0.0))
+        assert steering.velocity == pytest.approx((-n * step, n * step, 0.0))
+
+
 def test_digits_are_buttons_of_a_remote_control() -> None:
     steering = Steering(TeleopParams())
     steering.press("1w24")

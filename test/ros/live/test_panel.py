@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import cast
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
@@ -31,13 +32,30 @@ def test_a_shell_reads_back_what_was_meant(words: dict[str, str]) -> None:
     assert dict(zip(line[3::2], line[4::2], strict=True)) == {f"--{name}": word for name, word in words.items() if word}
 
 
+class Asked:
+    """What the controls ask of nodes."""
+
+    def __init__(self) -> None:
+        self.pushes: list[tuple[list[float], str]] = []
+        self.velocities: list[tuple[float, ...]] = []
+
+    def push(self, force: np.ndarray, body: str) -> None:
+        self.pushes.append((force.tolist(), body))
+
+    def steer(self, velocity: tuple[float, ...]) -> None:
+        self.velocities.append(velocity)
+
+
+ASKED = Asked()
+
+
 @pytest.fixture(scope="module")
 def panel() -> Iterator[Panel]:
     """The controls of a page whose simulator has not answered yet."""
     robot, ground = load_robot("biped14"), Ground.flat()
     page = Page(robot, ground, port=0)
     found = RunningRobot(robot, ground, run={"robot": "biped14"})
-    yield Panel(page, found, cast(Remote, None), TeleopParams())
+    yield Panel(page, found, cast(Remote, ASKED), TeleopParams())
     page.close()
 
 
@@ -52,3 +70,19 @@ def test_time_stands_after_a_pause_and_one_step_and_goes_on_after_the_others(pan
         assert panel._pause.label != label
         panel.answered(Answer(asked, True, "it was done"))
         assert panel._pause.label == label
+
+
+def test_a_page_that_is_closed_ends_its_drag_and_its_walk(panel: Panel) -> None:
+    """A drag pushes until it ends; who has closed the page can end nothing."""
+    weight = load_robot("biped14").weight
+    panel._drag("torso", np.array([0.0, 0.5, 0.0]), True)
+    panel.look()
+    assert ASKED.pushes == [([0.0, pytest.approx(0.5 * weight), 0.0], "torso")]
+    panel._press("w", 7)
+    panel._on_disconnect(3)
+    assert any(ASKED.velocities[-1])
+    panel._on_disconnect(7)
+    assert not any(ASKED.velocities[-1])
+    count = len(ASKED.pushes)
+    panel.look()
+    assert len(ASKED.pushes) == count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from ros_support import RosWorld
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension, UInt8MultiArray
+from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension, String, UInt8MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from bipedsim.ground import Ground, get_ground
@@ -28,7 +29,7 @@ from bipedsim.runs import describe_run
 from bipedsim.sim import Simulator
 from bipedsim_ros.live.presence import Presence, RunningRobot
 from bipedsim_ros.live.readings import Readings
-from bipedsim_ros.wire import BundleWriter, topics
+from bipedsim_ros.wire import BundleWriter, publisher, topics
 
 pytestmark = pytest.mark.ros
 
@@ -111,6 +112,24 @@ def test_a_push_is_shown_while_it_acts(ros: RosWorld) -> None:
     assert readings.instant(presence.pushes).push == ()
 
 
+def test_pushes_are_those_of_the_run_that_began_last(ros: RosWorld) -> None:
+    presence = Presence(ros.node, "", "flat", lambda: "", print)
+    run = publisher(ros.node, topics.RUN)
+    begun = describe_run(Simulator(ROBOT))
+    push = {"t": 0.1, "after": 0.0, "duration": 0.2, "wrench": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0], "body": "base"}
+
+    def seen(seed: int) -> bool:
+        return presence.look() is not None and presence.found is not None and presence.found.run["seed"] == seed
+
+    for seed in (1, 2):
+        run.publish(String(data=json.dumps({**begun, "seed": seed})))
+        ros.until(lambda seed=seed: seen(seed), "a run")
+        assert presence.pushes == []
+        run.publish(String(data=json.dumps({"push": push})))
+        ros.until(lambda: presence.look() and presence.pushes, "a push")
+        assert presence.pushes == [push]
+
+
 def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ros: RosWorld) -> None:
     node = Node("viewer", context=ros.context, namespace="/r1", enable_rosout=False)
     presence = Presence(node, "", "flat", lambda: "biped14", print)
@@ -127,19 +146,21 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
     found = presence.found
     assert found is not None
     assert (found.robot.name, found.simulated) == ("biped14", False)
+    # Its IMU is turned against its base.
+    mounted = ROBOT.placement_joint_imu * pin.SE3(pin.rpy.rpyToMatrix(0.5, -1.0, 2.0), np.zeros(3))
+    found = replace(found, robot=replace(found.robot, placement_joint_imu=mounted))
     warned: list[str] = []
     readings = Readings(node, found, -1.0, warned.append)
     names = list(reversed(ROBOT.joint_names))
     state = JointState(name=names, position=ROBOT.posture[::-1].tolist(), velocity=[0.1] * ROBOT.nu)
     leaning = pin.Quaternion(pin.rpy.rpyToMatrix(0.1, -0.2, 0.7))
-    imu_frame = ROBOT.placement_joint_imu.rotation
     measured = Imu()
     (
         measured.orientation.x,
         measured.orientation.y,
         measured.orientation.z,
         measured.orientation.w,
-    ) = pin.Quaternion(leaning.toRotationMatrix() @ imu_frame).coeffs().tolist()
+    ) = pin.Quaternion(leaning.toRotationMatrix() @ mounted.rotation).coeffs().tolist()
     wrench = WrenchStamped()
     foot = ROBOT.model.inertias[ROBOT.ankle_joint_ids[0]].mass * 9.81
     wrench.wrench.force.z = foot - 200.0
@@ -186,7 +207,7 @@ def test_a_robot_alone_is_where_its_odometry_says_and_as_its_imu_says_without(ro
     assert readings.instant(()).notes == ()
     # Of another robot that comes it says nothing that this one said; a wall clock begins anew, too.
     state.header.stamp.sec = 2_000_000_000
-    ros.until(lambda: known(True) and 0.0 <= readings.t < 1000.0, "stamps of a wall clock")
+    ros.until(lambda: known(True) and 2.0 <= readings.t < 1000.0, "stamps of a wall clock, and how it goes on")
     readings.fallen = True
     forgets_all(readings, Readings(node, found, -1.0, warned.append))
     state.header.stamp.sec += 10_000

@@ -89,3 +89,12 @@ def test_rest_is_said_some_times_and_then_no_more(walker: Walker) -> None:
     remote.steer((0.125, 0.0, 0.0))
     walker.until(lambda: 0.125 in walker.heard, remote.look)
     assert walker.heard[: STANDING + 2] == [0.25, *[0.0] * STANDING, 0.125]
+
+
+def test_who_closes_the_page_leaves_a_robot_that_stands(walker: Walker) -> None:
+    remote = walker.remote
+    remote.steer((0.25, 0.0, 0.0))
+    walker.until(lambda: 0.25 in walker.heard, remote.look)
+    remote.stand()
+    # Nobody looks any more.
+    walker.until(lambda: walker.heard[-1] == 0.0)
