@@ -50,6 +50,14 @@ class Program:
             time.sleep(0.001)
         pytest.fail("no message on rt/lowstate")
 
+    def ticks(self) -> set[int]:
+        """Return the ticks of the states that have come since they were read last [ms]."""
+        came = set()
+        for sample in self._reader.take(100):
+            assert self._state.read(sample.data) is None
+            came.add(int(self._state.values["tick"]))
+        return came
+
     def send(self, data: bytes | None = None) -> None:
         """Send the command, or other bytes instead."""
         self._writer.write(self._command_type.of(self.command.serialized() if data is None else data))

@@ -102,11 +102,13 @@ def test_the_strong_motors_of_h1_are_on_by_ten_and_what_stands_for_no_position_h
     motors["mode"] = 10
     motors["q"], motors["dq"], motors["kp"], motors["kd"] = 0.5, 0.1, 100.0, 2.0
     motors["q"][8], motors["dq"][10], motors["mode"][11] = 2.146e9, 16000.0, 1
+    motors["q"][12], motors["dq"][6] = -2.146e9, -16000.0
     assert commands.read(cdr.serialized()) is None
     got = commands.command
-    np.testing.assert_array_equal(got.stiffness, [100, 100, 0, 100, 100, 100])
-    np.testing.assert_array_equal(got.damping, [2, 2, 2, 0, 2, 2])
-    np.testing.assert_allclose(got.position, [0.5, 0.5, 0, 0.5, 0.5, 0.5])
+    np.testing.assert_array_equal(got.stiffness, [100, 100, 0, 100, 100, 0])
+    np.testing.assert_array_equal(got.damping, [0, 2, 2, 0, 2, 2])
+    np.testing.assert_allclose(got.position, [0.5, 0.5, 0, 0.5, 0.5, 0])
+    np.testing.assert_allclose(got.velocity, [0, 0.1, 0.1, 0, 0.1, 0.1])
     motors["mode"][7] = 7
     fault = commands.read(cdr.serialized())
     assert fault is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -127,6 +128,20 @@ def test_a_program_waits_for_states_frees_the_joints_and_drives_them(ros: RosWor
     ticks = [int(program.until(lambda s: True, "a state")["tick"])]
     robot.measure(400)
     program.until(lambda s: s["tick"] >= ticks[0] + 400, "the robot's own time", send=False)
+
+
+def test_states_come_at_their_rate_in_the_robots_time(ros: RosWorld) -> None:
+    """However often it measures: a hundred per second, of a robot that measures every millisecond."""
+    robot = Robot(ros, state_rate=100.0)
+    robot.program.state()
+    ticks = set()
+    for ms in range(1, 101):
+        robot.measure(ms)
+        time.sleep(0.005)
+        ticks |= robot.program.ticks()
+    ros.until(lambda: ticks.update(robot.program.ticks()) or max(ticks) - min(ticks) >= 90, "the last state")
+    # The first few are of the time that stood.
+    assert len([tick for tick in ticks if tick > max(ticks) - 90]) <= 10
 
 
 def test_where_the_robots_time_begins_anew_its_program_begins_anew(ros: RosWorld) -> None:
