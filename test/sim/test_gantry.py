@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,20 @@ def test_who_fell_is_taken_up_again_from_where_it_lies() -> None:
     assert sim.q[2] > 0.7
     # Its toes point down and may brush the ground.
     assert sim.contact.wrench[:, 2].sum() < 0.02 * ROBOT.weight
+
+
+def test_the_rope_of_a_lift_is_above_where_the_robot_is_then() -> None:
+    """It walked two metres off after its release: what the rope first pulls with is upright."""
+    sim = hung(0.0, speed=1.0)
+    sim.hang("release")
+    steps(sim, 0.6, stiff())
+    assert np.isnan(sim.gantry.force).all()
+    snapshot = sim.snapshot()
+    sim.restore(replace(snapshot, q=snapshot.q + np.eye(len(snapshot.q))[0] * 2.0))
+    sim.hang("lift")
+    steps(sim, 0.03, stiff())
+    assert sim.gantry.force[2] > 0.01 * ROBOT.weight
+    assert np.abs(sim.gantry.force[:2]).max() < 0.05 * sim.gantry.force[2]
 
 
 @pytest.mark.long

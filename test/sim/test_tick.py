@@ -33,6 +33,9 @@ def test_a_tick_sums_its_own_steps_and_none_of_the_tick_before() -> None:
     assert np.isnan(first.cop[1]).all()
     second = take((1.0, 1.0), (0.04, 0.03), (0.1, 0.3))
     assert (second.impulse[0, 2], second.cop_margin[0], second.friction_used[0]) == (2.0, 0.03, 0.3)
+    # The worst is not the last.
+    third = take((1.0, 1.0), (0.01, 0.04), (0.9, 0.2))
+    assert (third.cop_margin[0], third.friction_used[0]) == (0.01, 0.9)
     air = take((0.0, 0.0), (np.nan, np.nan), (np.nan, np.nan))
     for name in ("cop", "cop_margin", "friction_used"):
         assert np.isnan(getattr(air, name)).all(), name
