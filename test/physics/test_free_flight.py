@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.model import Robot
 from bipedsim.model.loops import Loop
 from bipedsim.numerics import Array
-from bipedsim.sim import Simulator
+from bipedsim.sim import Command, Simulator
 
 MODELS = list(CONTACT_MODELS)
 FREE = {"joint_stops": False, "body_contact": False}
@@ -122,6 +123,48 @@ def test_energy_is_of_second_order_and_momentum_stays(name: str) -> None:
         worst.append(max(errors))
     assert worst[0] < 1e-5 * begun
     assert worst[0] / worst[1] == pytest.approx(4.0, rel=0.15)
+
+
+def spring_gain(robot: Robot, h: float, stiffness: float, way: str) -> tuple[float, float]:
+    """Return the energy [J] that springs in all joints give a robot in flight, and the integral of k h |v|^2 / 2."""
+    sim, data, joints = thrown(robot, h), robot.model.createData(), robot.idx_q
+    k = np.full(robot.nu, stiffness)
+
+    def total() -> float:
+        return energy(robot, data, sim) + 0.5 * stiffness * float(np.sum((sim.q[joints] - robot.posture) ** 2))
+
+    before, expected = total(), 0.0
+    for _ in range(round(0.3 / h)):
+        v = sim.v[robot.idx_v].copy()
+        bent = sim.q[joints] - robot.posture
+        commands = {
+            "controller": Command(-k * bent),
+            "drive": Command(np.zeros(robot.nu), position=robot.posture, stiffness=k),
+            "middle": Command(-k * (bent + 0.5 * h * v)),
+            "damped drive": Command(np.zeros(robot.nu), position=robot.posture, stiffness=k, damping=0.5 * h * k),
+        }
+        sim.advance(commands[way])
+        expected += 0.5 * stiffness * h**2 * float(v @ v)
+    return total() - before, expected
+
+
+@pytest.mark.parametrize("way", ["controller", "drive"])
+def test_a_spring_held_over_a_step_gives_energy_as_a_negative_damper(way: str) -> None:
+    """Of first order: k q at the begin of a step is k times the angle at its middle, minus k h / 2 times the rate."""
+    gains = [spring_gain(without_friction("biped14"), h, 20.0, way) for h in (4e-3, 2e-3, 1e-3)]
+    for gained, expected in gains:
+        assert gained == pytest.approx(expected, rel=0.01)
+    for (longer, _), (shorter, _) in pairwise(gains):
+        assert longer / shorter == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize("way", ["middle", "damped drive"])
+def test_a_spring_at_the_middle_of_a_step_keeps_energy_to_second_order(way: str) -> None:
+    gains = [spring_gain(without_friction("biped14"), h, 20.0, way) for h in (4e-3, 2e-3, 1e-3)]
+    for gained, held in gains:
+        assert abs(gained) < 5e-3 * held
+    for (longer, _), (shorter, _) in pairwise(gains):
+        assert longer / shorter == pytest.approx(4.0, rel=0.05)
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.5])
