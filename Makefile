@@ -47,8 +47,8 @@ WARM = $(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory $(KERNELS)/warm)
 # Two workers a core: tests of nodes wait for topics and clocks part of their time, and each worker imports everything.
 # nproc counts one core where OMP_NUM_THREADS is 1, as bipedsim likes it.
 ALL_CORES = --numprocesses $(shell expr 2 \* $$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)) --dist worksteal
-# Every worker imports all files that it collects from.
-LONG = $(shell grep -rl --include='test_*.py' 'pytest.mark.long' test)
+# Every worker imports all files that it collects from. Of each study, `ci` marks a test or two.
+LONG = $(shell grep -rlE --include='test_*.py' 'pytest.mark.(long|ci)' test)
 # pytest's exit code where nothing was selected.
 NONE = || { code=$$?; [ $$code -ne 5 ] || echo 'make: no test is called so; `.venv/bin/python -m pytest --collect-only -q` lists them' >&2; exit $$code; }
 
@@ -57,10 +57,10 @@ test: python ## run the tests of simulator and ROS, some minutes; PYTEST_ARGS="-
 	@$(WARM)
 	@$(BIN)/python -m pytest $(ALL_CORES) -m "not long and not slow and not studies" $(STUDIES) $(PYTEST_ARGS) $(NONE)
 
-test-long: python ## run those that take two to ten seconds of one core each, some minutes; CI runs them, too
+test-long: python ## run those that take two to ten seconds of one core each, and some of studies; CI runs them, too
 	@$(SETUP) test
 	@$(WARM)
-	@$(BIN)/python -m pytest $(ALL_CORES) -m "long and not slow and not studies" $(STUDIES) $(or $(PYTEST_ARGS),$(LONG)) $(NONE)
+	@$(BIN)/python -m pytest $(ALL_CORES) -m "(long or ci) and not slow and not studies" $(or $(PYTEST_ARGS),$(LONG)) $(NONE)
 
 test-all: python ## run all tests, also those of studies and long runs
 	@$(SETUP) test

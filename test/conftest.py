@@ -37,7 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     They leave cores idle, which others use that run meanwhile; a file stays in one piece, with what its tests share.
     """
     for item in items:
-        if STUDIES in item.path.parents and item.path.parent not in IN_MAKE_TEST:
+        in_ci = item.path.parent in IN_MAKE_TEST or item.get_closest_marker("ci")
+        if STUDIES in item.path.parents and not in_ci:
             item.add_marker("studies")
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
     placed = []

@@ -115,3 +115,10 @@ def test_help_needs_no_ros() -> None:
     loaded = loaded_by("bipedsim_ros.bringup.bringup")
     assert "bipedsim.sim.simulator" not in loaded
     assert "bipedsim_ros.nodes.sim_node" not in loaded
+
+
+def test_ci_runs_a_test_of_every_study() -> None:
+    """Those of ``study`` and ``score`` are in ``make test`` as a whole."""
+    files = list(ROOT.glob("test/studies/*/test_*.py"))
+    in_ci = {path.parent.name for path in files if "pytest.mark.ci" in path.read_text(encoding="utf-8")}
+    assert {path.parent.name for path in files} - in_ci == {"study", "score"}

@@ -164,6 +164,7 @@ def test_a_state_goes_in_and_comes_out(standing: tuple[str, Engine, Hold, Rest],
     np.testing.assert_allclose(v_back, v, rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.ci
 def test_our_feet_do_not_creep(biped: Robot) -> None:
     for name in ("one_step", "exact"):
         engine, hold = make_engine(name, biped, H), Hold(biped, H)

@@ -63,6 +63,7 @@ def test_the_energy_balance_closes_to_first_order(
         assert max(ratios) < 2.2
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("model", SELECTION_MODELS)
 def test_the_energy_balance_of_a_walk_closes_to_a_thousandth_of_the_work_of_its_drives(model: str) -> None:
     settings = RunConfig(scenario="walk", controller="zmp", contact_model=model, duration=6.0)

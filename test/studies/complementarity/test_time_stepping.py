@@ -100,6 +100,7 @@ def bounces(step: float, *, count: int, e: float = 0.5, height: float = 1.0) -> 
     return peaks
 
 
+@pytest.mark.ci
 def test_a_bouncing_ball_keeps_e_squared_of_its_height_to_first_order() -> None:
     """A landing is noticed up to a step late: off by at most (2 e^2 + e + 1) v h in height."""
     for step in (4e-3, 1e-3, 2.5e-4):

@@ -73,6 +73,7 @@ def test_states_of_a_run_are_those_of_the_simulator(name: str) -> None:
         assert_allclose(states.v[i], seen[i][1], atol=(3e-3 if lands else 1e-9) * max(1.0, np.abs(seen[i][1]).max()))
 
 
+@pytest.mark.ci
 def test_margins_are_those_of_the_recorded_wrenches(robot: Robot, jump: Recording) -> None:
     """To first order in the step where nothing hits: the conditions find the forces from state and torques alone."""
     margins = run_margins(jump, robot, Ground.flat(), every=7)
@@ -101,6 +102,7 @@ def test_margins_of_a_planar_robot_are_those_of_its_recorded_wrenches() -> None:
     assert_allclose(margins.friction, 1.0 - recording.friction_used[rows], atol=2e-3)
 
 
+@pytest.mark.ci
 def test_touch_downs_of_a_walk_on_points_are_predicted() -> None:
     """Straight legs swing through the ground: where a foot comes down depends on where it was before."""
     recording, _ = run(RUNS["compass"])

@@ -37,6 +37,7 @@ def jump() -> Recording:
     return ran(RunConfig(scenario="jump", duration=2.0))[0]
 
 
+@pytest.mark.ci
 def test_a_walk_under_zmp_is_eq_45a_with_landings_that_slide_for_milliseconds() -> None:
     recording, modes, report = ran(RunConfig(scenario="walk", duration=10.0))
     assert report.verdict == "walking"

@@ -106,6 +106,7 @@ def test_one_contact_is_newtons(case: Case) -> None:
         assert_allclose(result.v_after, case.v + lift * push, atol=1e-10 * scale, err_msg=name)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", LAWS)
 @settings(deadline=None, max_examples=60)
 @given(case=cases(4))

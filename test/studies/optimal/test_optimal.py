@@ -41,6 +41,7 @@ def least(A: np.ndarray, goal: np.ndarray = GOAL, duration: float = T, start: np
     return float(0.5 * lack @ np.linalg.solve(gramian, lack))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("pull", [0.0, 4.0, -9.0], ids=["double integrator", "falls", "swings"])
 def test_linear_systems_cost_what_their_gramian_says(pull: float) -> None:
     problem = linear(np.array([[0.0, 1.0], [pull, 0.0]]))

@@ -62,6 +62,7 @@ def test_it_is_placed_with_its_weight_over_its_feet(biped: Robot) -> None:
     assert com[X] == pytest.approx(points[:, X].mean(), abs=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["computed_torque", "finite_time"])
 def test_it_stands_and_comes_back_when_pushed(biped: Robot, name: str) -> None:
     sim = Simulator(biped)

@@ -117,6 +117,7 @@ def test_walking_begins_with_the_earliest_velocity_wherever_it_is_listed(tmp_pat
     assert 3.5 < situation(RunConfig(scenario=str(scenario), controller="zmp"), None).at < 5.5
 
 
+@pytest.mark.ci
 def test_one_foot_only_carries_a_walker_when_it_is_pushed() -> None:
     where = situation(RunConfig(scenario="walk"), 2.0)
     assert where.walking
@@ -128,6 +129,7 @@ def test_one_foot_only_carries_a_walker_when_it_is_pushed() -> None:
     assert (where.stance.polygon[:, 1].mean() > 0.0) == (foot == "left")
 
 
+@pytest.mark.ci
 def test_standing_takes_most_of_what_the_support_allows_and_no_more() -> None:
     """The oracle of the linear inverted pendulum on both sides: 85 % of it are recovered from, 115 % are not."""
     where = situation(RunConfig(controller="zmp"), 1.2)

@@ -16,7 +16,7 @@ from bipedsim_studies.complementarity.coulomb import pyramid_radius
 from bipedsim_studies.complementarity.lcp import ComplementarityError
 from bipedsim_studies.impacts.laws import IMPACT_LAWS, NoImpactOutcomeError
 from bipedsim_studies.reproduce.common import body
-from bipedsim_studies.reproduce.hurmuzlu2001 import chair, coulomb, energy, kane, pyramid, three_balls
+from bipedsim_studies.reproduce.hurmuzlu2001 import chair, coulomb, energy, kane, pyramid, three_balls, three_links
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import X, Z, mechanics, of_frames, of_soles
 
 measured = partial(reproduce_support.measured, "hurmuzlu2001")
@@ -259,3 +259,14 @@ def test_friction_gains_energy_by_newtons_law_alone(
 def test_the_mechanisms_are_not_in_the_table_of_walkers() -> None:
     for name in ("three_balls", "chair", "rod", "double_pendulum"):
         assert load_robot(body(name).source).name == name
+
+
+@pytest.mark.ci
+def test_the_mass_on_its_spring_swings_in_its_period_and_keeps_its_energy() -> None:
+    spring = three_links.PENDULUM_SPRING
+    portrait = three_links.pendulum_portrait(spring)
+    for kind in three_links.kinds(portrait, True):
+        motion = three_links.swing(kind, spring)
+        levels = [portrait.level(*state) for state in zip(motion.angle, motion.rate, strict=True)]
+        assert motion.period == pytest.approx(kind.period, rel=1e-3)
+        assert np.ptp(levels) < 1e-4 * (levels[0] + float(portrait.work(portrait.equilibria).max())), kind.name

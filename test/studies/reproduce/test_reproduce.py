@@ -17,9 +17,20 @@ from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 # They take minutes; the tests of their papers have shorter ones.
 LONG = {("moraud2008", "fig8"), ("rengifo2009", "biped")}
 CASES = [(paper, case) for paper in PAPERS for case in get_paper(paper).cases if (paper, case) not in LONG]
+# Cheap cases of every paper, which simulate.
+IN_CI = [
+    ("adubredu", "kick"),
+    ("hurmuzlu2001", "foot_strike"),
+    ("hurmuzlu2001", "juggler"),
+    ("marhefka1996", "loops"),
+    ("moraud2008", "fig4"),
+    ("rengifo2009", "ball"),
+]
 
 
-@pytest.mark.parametrize(("paper", "case"), CASES)
+@pytest.mark.parametrize(
+    ("paper", "case"), [pytest.param(*pair, marks=[pytest.mark.ci] if pair in IN_CI else []) for pair in CASES]
+)
 def test_figures_are_met(paper: str, case: str) -> None:
     checks = outcome(paper, case).checks
     assert [check for check in checks if not check.ok] == []

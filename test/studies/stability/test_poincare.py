@@ -108,6 +108,7 @@ def test_a_section_must_be_met() -> None:
         TouchDown(robot, loop.feet, "heel")
 
 
+@pytest.mark.ci
 def test_a_gait_by_the_clock_forgets_as_its_gains_say() -> None:
     """biped14 stands under computed torque, and each of its 8 degrees of freedom forgets e'' = -2 w e' - w^2 e."""
     frequency, period, dt = 10.0, 0.02, 1e-3

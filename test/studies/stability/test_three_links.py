@@ -104,6 +104,7 @@ def test_a_repeating_constraint_is_where_a_touch_down_leaves_the_walker() -> Non
     assert_allclose(before[:2], [END, -END], atol=1e-12)
 
 
+@pytest.mark.ci
 def test_joint_moments_hold_the_constraint_and_lead_back_to_it() -> None:
     constraint: LinkConstraint = biped()
     off = np.array([0.0, 0.02, -0.03])
