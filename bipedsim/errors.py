@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import os
 import re
@@ -9,7 +10,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +24,35 @@ SHOWN = 400
 """Characters of a value in a message."""
 
 
+_NONE: Any = object()
+E = TypeVar("E", bound="BipedSimError")
+
+
 class BipedSimError(Exception):
-    """Base of every error that bipedsim raises on purpose; all of them come whole out of a pool of processes."""
+    """Base of every error that bipedsim raises on purpose; all of them come whole out of a pool of processes.
+
+    Args:
+        text: What is wrong and the way out. The message is ``PLACE: TEXT``, or ``PLACE = VALUE TEXT``.
+        place: File and key, argument, or object that is wrong; empty if the text says all.
+        value: The value there.
+
+    Attributes:
+        place: As above.
+        value: As above, arrays as lists; None without one.
+    """
+
+    def __init__(self, text: object, place: object = "", value: Any = _NONE) -> None:
+        self.place = str(place)
+        self.value = None if value is _NONE else _plain(value)
+        prefix = f"{place}: " if value is _NONE else f"{place} = {shown(value)} "
+        super().__init__(f"{prefix}{text}" if self.place else str(text))
+
+    def within(self: E, place: object) -> E:
+        """Return this error with ``place`` before its own place, such as the file before a key."""
+        error = copy.copy(self)
+        error.args = (f"{place}: {self}",)
+        error.place = f"{place}: {self.place}" if self.place else str(place)
+        return error
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exception would call the constructor with the message alone, which is not what constructors here take.
@@ -37,10 +65,14 @@ def _restored(cls: type[BipedSimError], args: tuple[Any, ...], attributes: dict[
     return error
 
 
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def shown(value: Any) -> str:
     """Return a value as a message shows it: what is long is cut."""
     try:
-        text = repr(value)
+        text = repr(_plain(value))
     except ValueError:
         # Python writes no number of more than 4300 digits.
         text = "a number of thousands of digits"
@@ -95,7 +127,13 @@ def number_in(text: str, otherwise: str = "1") -> str:
 
 
 class ConfigError(BipedSimError):
-    """A file, argument or parameter is wrong; the message names file, key, value and choices."""
+    """A file, argument or parameter is wrong; the message names file, key, value and choices.
+
+    Attributes:
+        faults: The errors of which this one consists; empty for a single one.
+    """
+
+    faults: tuple[ConfigError, ...] = ()
 
 
 class MeasurementError(ConfigError):
@@ -129,18 +167,20 @@ class UnknownNameError(ConfigError):
         choices: The names that exist.
         where: File and key that hold the name, when it came from a file.
         otherwise: What else may be given there, such as ``"the path of a file"``.
+
+    Attributes:
+        meant: The choice that was probably meant; empty if none is close.
     """
 
     def __init__(self, kind: str, name: str, choices: Iterable[str], where: str = "", otherwise: str = "") -> None:
         self.kind = kind
         self.name = name
         self.choices = tuple(choices)
-        close = closest(str(name), self.choices)
-        hint = f"; did you mean {close!r}?" if close else "."
+        self.meant = closest(str(name), self.choices)
+        hint = f"; did you mean {self.meant!r}?" if self.meant else "."
         listed = ", ".join(self.choices) or "(none)"
         listed += f"; or {otherwise}" if otherwise else ""
-        prefix = f"{where}: " if where else ""
-        super().__init__(f"{prefix}unknown {kind} {shown(name)}{hint} Choices: {listed}")
+        super().__init__(f"unknown {kind} {shown(name)}{hint} Choices: {listed}", where)
 
 
 class FailedError(BipedSimError):

@@ -59,8 +59,9 @@ def load_plates(path: Path | str, start: float | None = None, stop: float | None
     recording = load_recording(path, start=start, stop=stop)
     if not recording.force_plates:
         raise RecordingError(
-            f"{path}: the run had no force plates. Add `force_plates:` to its scenario (docs/force_plates.md), or "
-            "plot the forces under the feet with `bipedsim plot`"
+            "the run had no force plates. Add `force_plates:` to its scenario (docs/force_plates.md), or plot the "
+            "forces under the feet with `bipedsim plot`",
+            path,
         )
     return PlateRun(recording.force_plates, recording)
 
@@ -148,12 +149,12 @@ def sum_of_plates(plates: Sequence[PlateSignals], threshold: float = THRESHOLD) 
         ConfigError: There are no plates, or their times do not overlap.
     """
     if not plates:
-        raise ConfigError("no force plates for a sum")
+        raise ConfigError("none for a sum", "force plates")
     slowest = min(plates, key=lambda plate: plate.geometry.rate)
     begin, end = max(plate.t[0] for plate in plates), min(plate.t[-1] for plate in plates)
     t = slowest.t[(slowest.t >= begin - 1e-9) & (slowest.t <= end + 1e-9)]
     if not len(t):
-        raise ConfigError("the force plates were never sampled at the same time")
+        raise ConfigError("never sampled at the same time", "force plates")
     force, moment = np.zeros((len(t), 3)), np.zeros((len(t), 3))
     for plate in plates:
         for total, values in ((force, plate.force()), (moment, plate.moment_about(np.zeros(3)))):

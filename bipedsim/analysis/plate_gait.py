@@ -98,16 +98,18 @@ def find_gait(
     if not spans:
         criterion = f"longer than {SHORTEST:g} s that begin and end within the record"
         raise ConfigError(
-            f"{name}: no stances: expected contacts of more than {threshold:g} N {criterion}; found "
-            f"{sum(len(contacts(plate, threshold)) for plate in plates)} contacts on {len(plates)} force plates"
+            f"none: expected contacts of more than {threshold:g} N {criterion}; found "
+            f"{sum(len(contacts(plate, threshold)) for plate in plates)} contacts on {len(plates)} force plates",
+            f"{name}: stances",
         )
     spans, notes = _of_one_foot(name, spans, threshold)
     if not np.isfinite(weight):
         weight = _weight(name, plates, spans)
     if not weight > threshold:
         raise ConfigError(
-            f"{name}: weight = {weight:g} N must be above {threshold:g} N, from which a foot counts as on a plate; "
-            "give it with --weight"
+            f"N must be above {threshold:g} N, from which a foot counts as on a plate; give it with --weight",
+            f"{name}: weight",
+            weight,
         )
     middles = np.array([np.nanmean(plate.cop(threshold)[span, :2], axis=0) for plate, span in spans])
     direction = np.array(AXES[ahead]) if ahead else _direction(spans, middles, threshold)
@@ -140,7 +142,9 @@ def _of_one_foot(
             f"its CoP goes over {extent:.2f} m, farther than a foot is long: two feet were on it, left out"
         )
     if not kept:
-        raise ConfigError(f"{name}: no stance of one foot: {'; '.join(notes)}; use plates that only one foot steps on")
+        raise ConfigError(
+            f"none of one foot: {'; '.join(notes)}; use plates that only one foot steps on", f"{name}: stances"
+        )
     return kept, tuple(notes)
 
 
@@ -164,9 +168,7 @@ def _weight(name: str, plates: Sequence[PlateSignals], spans: Sequence[tuple[Pla
             total += float(plate.force()[inside, 2].sum()) / plate.geometry.rate
         time += float(end - begin)
     if time <= 0.0:
-        raise ConfigError(
-            f"{name}: its weight is not known, and no two stances follow each other: give it with --weight"
-        )
+        raise ConfigError("its weight is not known, and no two stances follow each other: give it with --weight", name)
     return total / time
 
 

@@ -97,7 +97,7 @@ def read_plate(text: str) -> PlateConfig:
         try:
             values = yaml_value(text)
         except yaml.YAMLError as error:
-            raise ConfigError(f"--grid {text!r} is not valid YAML: {error}") from error
+            raise ConfigError(f"is not valid YAML: {error}", "--grid", text) from error
     return from_mapping(PlateConfig, {"name": "tested", **values}, "--grid").complete()
 
 

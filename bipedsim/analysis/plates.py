@@ -122,9 +122,9 @@ def low_pass(values: Array, rate: float, cutoff: float = 20.0, order: int = 5, z
         ConfigError: The cut-off is not between 0 and half the rate, or the order is not positive.
     """
     if not 0.0 < cutoff < 0.5 * rate:
-        raise ConfigError(f"cut-off {cutoff} Hz must be between 0 and half the sampling rate, {0.5 * rate:g} Hz")
+        raise ConfigError(f"Hz must be between 0 and half the sampling rate, {0.5 * rate:g} Hz", "cutoff", cutoff)
     if order < 1:
-        raise ConfigError(f"filter order {order} must be at least 1")
+        raise ConfigError("must be at least 1", "order", order)
     sections = scipy.signal.butter(order, cutoff, fs=rate, output="sos")
     if zero_phase:
         # The ends are reflected for as long as the filter rings; scipy's default is a handful of samples.
@@ -163,9 +163,7 @@ def force_plate(
         ConfigError: The recording has no sole poses, or the cut-off does not fit its rate.
     """
     if len(recording) == 0 or np.isnan(recording.sole_poses).all():
-        raise ConfigError(
-            "the recording holds no sole poses: a bag needs /ground_truth/odom and a robot that bipedsim knows"
-        )
+        raise ConfigError("none recorded: a bag needs /ground_truth/odom and a robot that bipedsim knows", "sole poses")
     force, moment = world_wrench(recording.wrench, recording.sole_poses)
     # A foot in the air may be recorded with NaN torque or pose; its force is zero.
     idle = ~np.isfinite(force).all(axis=-1) | ~np.isfinite(moment).all(axis=-1)

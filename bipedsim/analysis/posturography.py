@@ -90,7 +90,7 @@ def sway_figures(cop: Array, rate: float) -> dict[str, float]:
     n = len(cop)
     if n < LEAST or not np.isfinite(cop).all():
         missing = int((~np.isfinite(cop).all(axis=1)).sum())
-        raise ConfigError(f"sway: needs {LEAST} samples and more, all with a CoP; found {n}, {missing} without")
+        raise ConfigError(f"samples of {n} lack a CoP; all of {LEAST} or more need one", "sway: missing", missing)
     centred = cop - cop.mean(axis=0)
     duration = n / rate
     distance = np.linalg.norm(centred, axis=1)

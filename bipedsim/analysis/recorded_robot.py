@@ -23,12 +23,12 @@ def robot_of(recording: Recording) -> Robot:
     """
     name = recording.robot_source
     if not name:
-        raise RecordingError("the recording does not name its robot: pass its name or robot.yaml (--robot)")
+        raise RecordingError("not recorded: pass its name or robot.yaml (--robot)", "robot")
     try:
         robot = load_robot(name)
     except ConfigError as error:
         way_out = "if its file was moved, pass its path with --robot"
-        raise ConfigError(f"the robot of the recording: {error}; {way_out}") from error
+        raise ConfigError(f"{error}; {way_out}", "the robot of the recording") from error
     compare_robot(robot, recording.run)
     return robot
 

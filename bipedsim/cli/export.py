@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
         reason = f"--format {args.format} {content}"
         raise ConfigError(f"--frame {args.frame}: {reason}. Only {', '.join(TABLES)} have a choice of frames")
     if args.filter is not None and args.format in ("columns", "trc", *FORMATS):
-        raise ConfigError(f"--filter: --format {args.format} cannot be filtered. Use a format that contains forces")
+        raise ConfigError(f"--format {args.format} cannot be filtered. Use a format that contains forces", "--filter")
     if args.format in FORMATS:
         files = _export_plugin_format(args, output)
     else:

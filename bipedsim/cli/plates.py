@@ -44,7 +44,7 @@ def main(args: argparse.Namespace) -> int:
         ConfigError: Neither a run nor a plate was named, or both were.
     """
     if (args.grid is None) == (args.recording is None):
-        raise ConfigError("plates: name either a run, or a force plate with --grid")
+        raise ConfigError("name either a run, or a force plate with --grid", "plates")
     return _grid(args) if args.grid is not None else _run(args)
 
 

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from bipedsim.errors import ConfigError, shown
+from bipedsim.errors import ConfigError
 
 Vector = tuple[float, float, float]
 """Three numbers; a list in files."""
@@ -140,5 +140,5 @@ def checked_seed(seed: Any, name: str = "seed") -> int:
     except TypeError:
         number = -1
     if number < 0:
-        raise ConfigError(f"{name} = {shown(seed)} must be an integer of at least 0")
+        raise ConfigError("must be an integer of at least 0", name, seed)
     return number

@@ -7,7 +7,8 @@ Every message has the format ``FILE: key.sub[2] = value must ...``. The type of 
 * ``dict[str, T]`` or ``Mapping[str, T]``;
 * a union of these.
 
-A dataclass may have a method ``problems()`` that yields inconsistencies between its fields.
+A dataclass may have a method ``problems()`` that yields inconsistencies between its fields: texts, or
+:class:`ConfigError` with the name of a field as the place.
 """
 
 from __future__ import annotations
@@ -54,11 +55,14 @@ def together(faults: Sequence[ConfigError]) -> None:
     Raises:
         ConfigError: There are errors.
     """
+    faults = [one for fault in faults for one in fault.faults or (fault,)]
     if len(faults) == 1:
         raise faults[0]
     if faults:
         rest = [f"and {len(faults) - FAULTS} more"] * (len(faults) > FAULTS)
-        raise ConfigError("\n  ".join([f"{len(faults)} errors:", *map(str, faults[:FAULTS]), *rest]))
+        error = ConfigError("\n  ".join([f"{len(faults)} errors:", *map(str, faults[:FAULTS]), *rest]))
+        error.faults = tuple(faults)
+        raise error
 
 
 def check_all(checks: Iterable[Callable[[], object]]) -> None:
@@ -90,7 +94,7 @@ def from_mapping(cls: type[T], values: Mapping[str, Any] | None, where: str, fol
         UnknownNameError: A key is not a field of ``cls``; the message lists the fields.
     """
     if values is not None and not isinstance(values, Mapping):
-        raise ConfigError(f"{where}: expected a mapping of {cls.__name__} parameters, got {shown(values)}")
+        raise ConfigError(f"must be a mapping of {cls.__name__} parameters", where, values)
     reader = _ConfigReader(where, folder)
     result = reader.build(cls, values or {}, "")
     together(reader.faults)
@@ -136,7 +140,7 @@ class _ConfigReader:
         return f"{self._source}: {key}" if key else self._source
 
     def _fault(self, key: str, value: Any, text: str) -> Any:
-        self.faults.append(ConfigError(f"{self._at(key)} = {shown(value)} {text}"))
+        self.faults.append(ConfigError(text, self._at(key), value))
         return _WRONG
 
     def build(self, cls: type[Any], values: Mapping[str, Any], key: str) -> Any:
@@ -152,12 +156,13 @@ class _ConfigReader:
                 arguments[name] = self.value(value, hints[name], f"{key}.{name}" if key else name, fields[name])
         for name, field in fields.items():
             if field.metadata.get("required") and values.get(name) in (None, "", [], {}):
-                self.faults.append(ConfigError(f"{self._at(key)}: key {name!r} is missing"))
+                self.faults.append(ConfigError("this key is missing", self._at(f"{key}.{name}" if key else name)))
         if len(self.faults) > before:
             return _WRONG
         result = cls(**arguments)
         for problem in getattr(result, "problems", tuple)():
-            self.faults.append(ConfigError(f"{self._at(key)}: {problem}"))
+            fault = problem if isinstance(problem, ConfigError) else ConfigError(problem)
+            self.faults.append(fault.within(self._at(key)))
         return result
 
     def value(self, value: Any, kind: Any, key: str, field: dataclasses.Field[Any]) -> Any:
@@ -212,15 +217,14 @@ class _ConfigReader:
             keep_text = self._folder is None or not meta.get("path")
             return value if keep_text else from_folder(value, self._folder)
         low, high = meta.get("low"), meta.get("high")
-        unit = f" {meta['unit']}" if meta.get("unit") else ""
+        unit = f"{meta['unit']} " if meta.get("unit") else ""
         numeric = kind in (float, int)
         for bound, violated, text in (
             (low, numeric and low is not None and value < low, "below its minimum"),
             (high, numeric and high is not None and value > high, "above its maximum"),
         ):
             if violated:
-                self.faults.append(ConfigError(f"{self._at(key)} = {value}{unit} is {text} {bound}{unit}"))
-                return _WRONG
+                return self._fault(key, value, f"{unit}is {text} {bound} {unit}".rstrip())
         return value
 
 
@@ -302,7 +306,7 @@ def number(value: Any, where: str) -> float:
         ConfigError: The value is not a finite number.
     """
     if not _fits(value, float) or not _is_finite(value):
-        raise ConfigError(f"{where} = {shown(value)} must be {_SCALARS[float]}")
+        raise ConfigError(f"must be {_SCALARS[float]}", where, value)
     return float(value)
 
 
@@ -343,7 +347,7 @@ def numbers_per_joint(values: Any, names: Sequence[str], where: str, low: float 
     numbers = {n: number(v, f"{where}.{n}") for n, v in per_joint(values, names, where).items()}
     for name, value in numbers.items():
         if value < low:
-            raise ConfigError(f"{where}.{name} = {value} is below its minimum {low}")
+            raise ConfigError(f"is below its minimum {low}", f"{where}.{name}", value)
     return numbers
 
 
@@ -441,13 +445,13 @@ def read_text(path: Path) -> str:
             raw = file.read(LONGEST + 1)
     except (OSError, ValueError) as error:
         # A file name can be invalid: too long, or with a NUL character.
-        raise ConfigError(f"{shown(str(path))[1:-1]}: cannot be read ({getattr(error, 'strerror', error)})") from error
+        raise ConfigError(f"cannot be read ({getattr(error, 'strerror', error)})", shown(str(path))[1:-1]) from error
     if len(raw) > LONGEST:
-        raise ConfigError(f"{path}: larger than {LONGEST >> 20} MiB, the maximum of such a file")
+        raise ConfigError(f"larger than {LONGEST >> 20} MiB, the maximum of such a file", path)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error
+        raise ConfigError(f"not text in UTF-8 (byte {error.start})", path) from error
 
 
 def read_yaml(path: Path, dumped: bool = False) -> dict[str, Any]:
@@ -459,7 +463,7 @@ def read_yaml(path: Path, dumped: bool = False) -> dict[str, Any]:
     try:
         data = yaml_value(read_text(path), dumped)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+        raise ConfigError(f"not valid YAML: {error}", path) from error
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}: expected a mapping at top level, got {type(data).__name__}")
+        raise ConfigError(f"expected a mapping at top level, got {type(data).__name__}", path)
     return data

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.config.fields import param
+from bipedsim.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class RunConfig:
     controller_params: Mapping[str, Any] = param({}, "parameters of the controller that differ from its defaults")
     contact_params: Mapping[str, Any] = param({}, "parameters of the contact model that differ from its defaults")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies between the fields."""
         if self.duration == 0.0:
-            yield "duration = 0.0 s must be above 0"
+            yield ConfigError("s must be above 0", "duration", 0.0)

@@ -165,7 +165,7 @@ def controller_params(name: str, robot: Robot, overrides: Mapping[str, Any] | No
     where = f"controller {name!r} of {robot.name!r}"
     if getattr(cls, "Params", None) is None:
         if overrides:
-            raise ConfigError(f"{where}: it has no Params, but {', '.join(overrides)} is given")
+            raise ConfigError(f"it has no Params, but {', '.join(overrides)} is given", where)
         return None
     values = robot_params(robot, prefix)
     for key, value in (overrides or {}).items():

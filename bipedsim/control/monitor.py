@@ -200,7 +200,7 @@ def _decimation_of(controller: Controller) -> int:
     """
     decimation = getattr(controller, "decimation", 1)
     if isinstance(decimation, bool) or not isinstance(decimation, int) or decimation < 1:
-        raise ConfigError(f"decimation = {decimation!r} of the controller must be a whole number of ticks, at least 1")
+        raise ConfigError("of the controller must be a whole number of ticks, at least 1", "decimation", decimation)
     return decimation
 
 

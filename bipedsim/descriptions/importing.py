@@ -100,7 +100,7 @@ def import_robot(
     """
     file = Path(file)
     if not file.exists():
-        raise ConfigError(f"{file}: no such file or folder")
+        raise ConfigError("no such file or folder", file)
     with tempfile.TemporaryDirectory(prefix="bipedsim_import_") as work:
         description = read_description(file, Path(work))
         target = Path(folder) if folder is not None else Path(description.name)
@@ -111,7 +111,7 @@ def import_robot(
             raise ConfigError(f"{target} is a file. Name a folder with --output")
         if existing and not replace:
             hint = "already exists. Name another folder with --output, or pass --replace"
-            raise ConfigError(f"{', '.join(existing)}: {hint}")
+            raise ConfigError(hint, ", ".join(existing))
         config, lines = _RobotYamlBuilder(description, Path(work)).config()
         if other is not None:
             second = read_description(Path(other), Path(work) / "other")

@@ -37,7 +37,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
     try:
         import mujoco
     except ImportError as error:
-        raise ConfigError(f"{file}: MJCF needs MuJoCo's compiler: {install('bipedsim[mujoco]')} ({error})") from error
+        raise ConfigError(f"MJCF needs MuJoCo's compiler: {install('bipedsim[mujoco]')} ({error})", file) from error
     refused = (ValueError, RuntimeError, mujoco.FatalError)
     try:
         return mujoco.MjSpec.from_file(str(file)).compile()
@@ -49,7 +49,7 @@ def _compiled(file: Path, notes: Notes) -> Any:
         _leave_out_missing(spec, file, notes)
         return spec.compile()
     except refused as error:
-        raise ConfigError(f"{file}: MuJoCo cannot read this file: {error}") from error
+        raise ConfigError(f"MuJoCo cannot read this file: {error}", file) from error
 
 
 def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
@@ -253,7 +253,7 @@ class _MjcfImport:
         for body in range(1, m.nbody):
             roots.setdefault(int(m.body_rootid[body]), []).append(body)
         if not roots:
-            raise ConfigError(f"{file}: the model has no bodies")
+            raise ConfigError("the model has no bodies", file)
         joints = {root: int(sum(m.body_jntnum[b] for b in bodies)) for root, bodies in roots.items()}
         chosen = max(roots, key=lambda root: joints[root])
         others = [self._name("body", root) for root in roots if root != chosen]

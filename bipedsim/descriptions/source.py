@@ -43,7 +43,7 @@ def read_description(file: Path, folder: Path) -> Description:
     if root.tag == "mujoco":
         return read_mjcf(file, folder, notes)
     if root.tag != "robot":
-        raise ConfigError(f"{file}: the root element is <{root.tag}>; a URDF has <robot>, an MJCF file <mujoco>")
+        raise ConfigError(f"the root element is <{root.tag}>; a URDF has <robot>, an MJCF file <mujoco>", file)
     return _read_urdf(root, file, folder, False, notes)
 
 
@@ -54,8 +54,8 @@ def _parsed(text: str, file: Path) -> ElementTree.Element:
         zero = text.find("\0")
         if zero >= 0:
             line = text.count("\n", 0, zero) + 1
-            raise ConfigError(f"{file}: not valid XML: a NUL character in line {line}; delete it") from error
-        raise ConfigError(f"{file}: not valid XML: {error}") from error
+            raise ConfigError(f"not valid XML: a NUL character in line {line}; delete it", file) from error
+        raise ConfigError(f"not valid XML: {error}", file) from error
 
 
 def _in_package(folder: Path, notes: Notes) -> Path:
@@ -72,7 +72,7 @@ def _in_package(folder: Path, notes: Notes) -> Path:
         joints = len(re.findall(r"<joint[ >]", head))
         ranked.append((not NOT_ROBOTS.search(name), kind == 1, joints, -len(path.name), path))
     if not ranked:
-        raise ConfigError(f"{folder}: no .urdf, .urdf.xacro or MJCF .xml file in this folder. Name the file")
+        raise ConfigError("no .urdf, .urdf.xacro or MJCF .xml file in this folder. Name the file", folder)
     ranked.sort(reverse=True)
     chosen = ranked[0][-1]
     remaining = [str(row[-1].relative_to(folder)) for row in ranked[1:]]
@@ -86,8 +86,9 @@ def _expanded(file: Path) -> ElementTree.Element:
     program = shutil.which("xacro")
     if program is None:
         raise ConfigError(
-            f"{file}: needs the program xacro, which is not installed: pip install xacro, or apt install "
-            "ros-$ROS_DISTRO-xacro; or import a URDF generated from it elsewhere"
+            "needs the program xacro, which is not installed: pip install xacro, or apt install "
+            "ros-$ROS_DISTRO-xacro; or import a URDF generated from it elsewhere",
+            file,
         )
     with tempfile.TemporaryDirectory(prefix="bipedsim_xacro_") as prefix:
         _index_packages(file.resolve(), Path(prefix))
@@ -95,7 +96,7 @@ def _expanded(file: Path) -> ElementTree.Element:
         environment = {**os.environ, "AMENT_PREFIX_PATH": paths}
         process = subprocess.run([program, str(file)], capture_output=True, text=True, check=False, env=environment)
     if process.returncode:
-        raise ConfigError(f"{file}: xacro failed: {process.stderr.strip()[-600:]}")
+        raise ConfigError(f"xacro failed: {process.stderr.strip()[-600:]}", file)
     return _parsed(process.stdout.replace(prefix + "/share/", "package://"), file)
 
 

@@ -101,12 +101,13 @@ class Dynamics:
         self._model = robot.model
         soles = robot.soles
         if not soles:
-            raise ConfigError(f"{robot.source}: the robot has no feet. Define at least one under `feet`")
+            raise ConfigError("the robot has no feet. Define at least one under `feet`", robot.source)
         for sole in soles:
             if sole.joint_id == 0:
                 raise ConfigError(
-                    f"{robot.source}: foot {sole.name!r} is on frame {sole.frame!r}, which is fixed to the world; "
-                    "give a frame that a joint moves, or `root: free_flyer`"
+                    f"foot {sole.name!r} is on frame {sole.frame!r}, which is fixed to the world; give a frame that "
+                    "a joint moves, or `root: free_flyer`",
+                    robot.source,
                 )
         self.equations = Equations.of_model(self._model)
         self.foothold = Foothold.of_soles(soles, ground.arrays())

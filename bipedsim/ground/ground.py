@@ -88,7 +88,7 @@ class Ground:
             ConfigError: The angle is not between -90 and 90 degrees.
         """
         if not (math.isfinite(direction) and abs(angle) < 0.5 * math.pi):
-            raise ConfigError(f"slope: angle = {angle}, direction = {direction} rad: |angle| must be below pi/2")
+            raise ConfigError(f"angle = {angle}, direction = {direction} rad: |angle| must be below pi/2", "slope")
         c, s = math.cos(angle), math.sin(angle)
         cd, sd = math.cos(direction), math.sin(direction)
         axes = np.array([[c * cd, -sd, -s * cd], [c * sd, cd, -s * sd], [s, 0.0, c]])
@@ -120,11 +120,12 @@ class Ground:
         """
         for name, value in (("rise", rise), ("run", run), ("width", width)):
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"stairs: {name} = {value} m must be positive")
+                raise ConfigError("m must be positive", f"stairs: {name}", value)
         if steps < 1 or not (math.isfinite(start) and math.isfinite(landing) and landing >= 0.0):
             raise ConfigError(
-                f"stairs: steps = {steps} must be at least 1, start = {start} m finite, "
-                f"landing = {landing} m not negative"
+                f"must be at least 1, start = {start} m finite, landing = {landing} m not negative",
+                "stairs: steps",
+                steps,
             )
         patches = [Patch(name="floor", **friction)]  # type: ignore[arg-type]
         y = 0.5 * width

@@ -48,16 +48,18 @@ class Patch:
         rotation = _numbers(self.rotation_world_patch, (3, 3), f"{where}: rotation_world_patch")
         if np.abs(rotation.T @ rotation - np.eye(3)).max() > ORTHONORMAL or np.linalg.det(rotation) < 0.0:
             raise ConfigError(
-                f"{where}: rotation_world_patch = {rotation.tolist()} must be a rotation: columns t1, t2, n of "
-                "length 1, at right angles, with n = t1 x t2"
+                "must be a rotation: columns t1, t2, n of length 1, at right angles, with n = t1 x t2",
+                f"{where}: rotation_world_patch",
+                rotation.tolist(),
             )
         region = None
         if self.region is not None:
             region = checked_polygon(self.region, f"{where}: region")
             if len(region) < 3:
                 raise ConfigError(
-                    f"{where}: region = {region.tolist()} must have three vertices at least; "
-                    "leave it out for the whole plane"
+                    "must have three vertices at least; leave it out for the whole plane",
+                    f"{where}: region",
+                    region.tolist(),
                 )
         static, dynamic = _friction(self.friction_static, self.friction_dynamic, where)
         values = {
@@ -90,9 +92,9 @@ def _numbers(values: ArrayLike, shape: tuple[int, ...], where: str) -> Array:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where} = {values!r} must be numbers of shape {shape}") from error
+        raise ConfigError(f"must be numbers of shape {shape}", where, values) from error
     if array.shape != shape or not np.isfinite(array).all():
-        raise ConfigError(f"{where} = {array.tolist()} must be finite numbers of shape {shape}")
+        raise ConfigError(f"must be finite numbers of shape {shape}", where, array.tolist())
     return array
 
 
@@ -100,17 +102,18 @@ def _friction(static: float | None, dynamic: float | None, where: str) -> tuple[
     """Check and return both coefficients, or None for both; the sole and the patch are never mixed."""
     for key, value in (("friction_static", static), ("friction_dynamic", dynamic)):
         if value is not None and not (math.isfinite(value) and 0.0 <= value <= FRICTION_MAX):
-            raise ConfigError(f"{where}: {key} = {value} must be in [0, {FRICTION_MAX:g}]")
+            raise ConfigError(f"must be in [0, {FRICTION_MAX:g}]", f"{where}: {key}", value)
     if static is None:
         if dynamic is not None:
-            raise ConfigError(f"{where}: friction_dynamic = {dynamic} without friction_static. Set both")
+            raise ConfigError("without friction_static. Set both", f"{where}: friction_dynamic", dynamic)
         return None, None
     if dynamic is None:
         dynamic = static
     if dynamic > static:
         raise ConfigError(
-            f"{where}: friction_dynamic = {dynamic} is above friction_static = {static}; "
-            "sliding friction cannot exceed sticking friction"
+            f"is above friction_static = {static}; sliding friction cannot exceed sticking friction",
+            f"{where}: friction_dynamic",
+            dynamic,
         )
     return float(static), float(dynamic)
 
@@ -127,7 +130,7 @@ def axes_of_normal(normal: ArrayLike) -> Array:
     n = _numbers(normal, (3,), "normal")
     length = float(np.linalg.norm(n))
     if length < 1e-12:
-        raise ConfigError(f"normal = {n.tolist()} has no direction; give for example [0, 0, 1]")
+        raise ConfigError("has no direction; give for example [0, 0, 1]", "normal", n.tolist())
     n = n / length
     along = np.array([1.0, 0.0, 0.0]) if abs(n[0]) < 0.99 else np.array([0.0, 1.0, 0.0])
     t1 = along - n * (n @ along)

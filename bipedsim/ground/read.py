@@ -45,10 +45,10 @@ class PatchConfig(_GroundPart):
         None, "convex polygon, a list of [x, y] in the plane from `point`; default all of it", unit="m"
     )
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies between the keys."""
         if self.normal is not None and self.rpy is not None:
-            yield f"normal = {list(self.normal)} and rpy = {list(self.rpy)}: give one of them"
+            yield ConfigError("give one of them", "normal and rpy")
 
     def numbered(self, i: int) -> tuple[Patch, ...]:
         """Return the patch, with the default name ``patch i``."""
@@ -127,14 +127,14 @@ class GroundConfig:
     patches: tuple[PatchConfig, ...] | None = param(None, "pieces of planes")
     force_plates: tuple[PlateConfig, ...] = param((), "force plates in it (docs/force_plates.md)")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield errors in the file as a whole."""
         yield from check_plates(self.force_plates)
         if self.patches == ():
-            yield "patches = [] must be a list of patches, at least one"
+            yield ConfigError("must be a list of patches, at least one", "patches", [])
         parts = [field.name for field in dataclasses.fields(self) if field.name != "force_plates"]
         if all(getattr(self, name) is None for name in parts):
-            yield f"the file defines no ground. Add one of {', '.join(parts)}"
+            yield ConfigError(f"the file defines no ground. Add one of {', '.join(parts)}")
 
 
 def read_ground(path: Path) -> Ground:
@@ -174,7 +174,7 @@ def _built(config: GroundConfig, where: str) -> Ground:
         try:
             patches += build()
         except ConfigError as error:
-            faults.append(ConfigError(f"{where}: {key}: {error}"))
+            faults.append(error.within(f"{where}: {key}"))
     together(faults)
     return Ground(tuple(patches), where, config.force_plates)
 

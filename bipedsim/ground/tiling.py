@@ -42,11 +42,11 @@ def tiles(
     """
     for name, value in (("height", height), ("size", size)):
         if not (math.isfinite(value) and value > 0.0):
-            raise ConfigError(f"tiles: {name} = {value} m must be positive")
+            raise ConfigError("m must be positive", f"tiles: {name}", value)
     if columns < 1 or rows < 1 or not math.isfinite(start):
-        raise ConfigError(f"tiles: columns = {columns} and rows = {rows} must be at least 1, start = {start} m finite")
+        raise ConfigError(f"and rows = {rows} must be at least 1, start = {start} m finite", "tiles: columns", columns)
     if not 0.0 <= tilt < 0.25 * math.pi:
-        raise ConfigError(f"tiles: tilt = {math.degrees(tilt):g} degrees must be from 0 to below 45")
+        raise ConfigError("degrees must be from 0 to below 45", "tiles: tilt", math.degrees(tilt))
     rng = np.random.default_rng(checked_seed(seed, "tiles: seed"))
     heights = rng.uniform(0.0, height, (columns, rows))
     tilts, headings = rng.uniform(0.0, tilt, (columns, rows)), rng.uniform(-math.pi, math.pi, (columns, rows))

@@ -154,7 +154,7 @@ class BipedEnv(Env[Numbers, Numbers]):
         options = options or {}
         unknown = sorted(options.keys() - {"command", "q", "v"})
         if unknown:
-            raise ConfigError(f"options: unknown {', '.join(unknown)}; there are command, q and v")
+            raise ConfigError(f"unknown {', '.join(unknown)}; there are command, q and v", "options")
         command = options.get("command", self._given_command)
         together([ConfigError(f) for f in _velocity_errors("options: command", command)] if command is not None else [])
         robot = self.robot
@@ -195,7 +195,7 @@ class BipedEnv(Env[Numbers, Numbers]):
         if values.shape != self.action_space.shape:
             raise ConfigError(f"action has shape {values.shape}, expected {self.action_space.shape}")
         if not np.isfinite(values).all():
-            raise ConfigError(f"action = {values.tolist()} is not finite")
+            raise ConfigError("is not finite", "action", values.tolist())
         self.action = np.clip(values, -1.0, 1.0)
         assert self._drive_command.position is not None
         self._drive_command.position[:] = self.robot.posture + self.action_scale * self.action

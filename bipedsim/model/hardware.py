@@ -36,7 +36,7 @@ def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams
             try:
                 spec = yaml_value(text)
             except yaml.YAMLError as error:
-                raise ConfigError(f"hardware = {text!r} is not valid YAML: {error}") from error
+                raise ConfigError(f"is not valid YAML: {error}", "hardware", text) from error
         elif text.endswith((".yaml", ".yml")):
             where, spec = text, read_yaml(Path(text))
     if not isinstance(spec, Mapping):
@@ -67,7 +67,7 @@ def check_presets(
         if name not in PRESETS:
             raise UnknownNameError("preset", str(name), PRESETS, where)
         if name == IDEAL:
-            raise ConfigError(f"{where}.ideal: the ideal hardware is the same for every robot. Omit it")
+            raise ConfigError("the ideal hardware is the same for every robot. Omit it", f"{where}.ideal")
         _checked({**PRESETS[name], **values}, joints, f"{where}.{name}")
     return {name: dict(values) for name, values in presets.items()}
 

@@ -93,7 +93,7 @@ def inverse_kinematics(
     else:
         to_com = np.asarray(com, dtype=np.float64)
         if to_com.shape != (3,) or not np.isfinite(to_com).all():
-            raise ConfigError(f"com = {com!r} must be three finite numbers [m]")
+            raise ConfigError("must be three finite numbers [m]", "com", com)
     twists = {name: pin.log6(begin[name].actInv(end[name])) for name in begin}
     longest = max(
         float(np.linalg.norm(to_com - from_com)) / STEP,
@@ -132,12 +132,12 @@ def _pose(target: pin.SE3 | ArrayLike, begin: pin.SE3, where: str) -> pin.SE3:
         return target
     values = np.asarray(target, dtype=np.float64)
     if values.shape not in ((3,), (7,)) or not np.isfinite(values).all():
-        raise ConfigError(f"{where} = {target!r} must be an SE3, or 3 or 7 finite numbers")
+        raise ConfigError("must be an SE3, or 3 or 7 finite numbers", where, target)
     if values.shape == (3,):
         return pin.SE3(begin.rotation, values)
     length = np.linalg.norm(values[3:])
     if not length > 0.5:
-        raise ConfigError(f"{where}: {values[3:].tolist()} is no quaternion x y z w")
+        raise ConfigError(f"{values[3:].tolist()} is no quaternion x y z w", where)
     return pin.XYZQUATToSE3(np.concatenate([values[:3], values[3:] / length]))
 
 

@@ -94,8 +94,9 @@ class RobotReader:
         remaining = [n for n in movable if n not in joints and n not in angles and n not in passive]
         if remaining and others is None:
             raise ConfigError(
-                f"{source}: joints {', '.join(remaining)} are neither in joints nor in passive nor in locked; "
-                "name them, or add `others: 0.0` to locked"
+                f"joints {', '.join(remaining)} are neither in joints nor in passive nor in locked; name them, or "
+                "add `others: 0.0` to locked",
+                source,
             )
         self.passive = tuple(passive)
         angles |= dict.fromkeys(remaining, others or 0.0)
@@ -103,8 +104,9 @@ class RobotReader:
             joint = model.joints[model.getJointId(name)]
             if joint.nq != 1:
                 raise ConfigError(
-                    f"{source}: joint {name!r} has {joint.nq} position variables ({joint.shortname()}); "
-                    "make it revolute with limits, or split it into revolute and prismatic joints"
+                    f"joint {name!r} has {joint.nq} position variables ({joint.shortname()}); make it revolute with "
+                    "limits, or split it into revolute and prismatic joints",
+                    source,
                 )
         model = welded(model, angles)
         return model, tuple(joints)
@@ -117,10 +119,10 @@ class RobotReader:
             if joint not in movable:
                 raise UnknownNameError("joint", joint, movable, f"{self.source}: {key}")
             if names.count(joint) > 1:
-                raise ConfigError(f"{self.source}: {key}: {joint!r} appears {names.count(joint)} times")
+                raise ConfigError(f"{joint!r} appears {names.count(joint)} times", f"{self.source}: {key}")
             for other, members in other_keys.items():
                 if joint in members:
-                    raise ConfigError(f"{self.source}: joint {joint!r} is both in {key} and in {other}")
+                    raise ConfigError(f"joint {joint!r} is both in {key} and in {other}", self.source)
         return names
 
     def _check_bodies(self, model: pin.Model) -> None:
@@ -139,11 +141,11 @@ class RobotReader:
                 f"{self.source}: the body that joint {model.names[i]!r} carries (links {', '.join(links) or 'none'})"
             )
             if body.mass <= 0.0:
-                faults.append(ConfigError(f"{where} has no mass; give a link an <inertial> with mass above 0"))
+                faults.append(ConfigError("no mass; give a link an <inertial> with mass above 0", where))
                 continue
             problem = inertia_problem(body.mass, body.inertia)
             if problem:
-                faults.append(ConfigError(f"{where}: {problem}"))
+                faults.append(ConfigError(problem, where))
         together(faults)
 
     def set_limits(self, model: pin.Model, joints: tuple[str, ...], idx_q: Indices, idx_v: Indices) -> None:
@@ -166,7 +168,7 @@ class RobotReader:
                 lower[i], upper[i] = ranges[joint]
             if not lower[i] < upper[i]:
                 text = f"[{lower[i]:g}, {upper[i]:g}]; lower must be below upper"
-                faults.append(ConfigError(f"{source}: joint {joint!r} has position limits {text}"))
+                faults.append(ConfigError(f"joint {joint!r} has position limits {text}", source))
         together(faults)
         for joint in self.passive:
             i = model.joints[model.getJointId(joint)].idx_q
@@ -208,8 +210,10 @@ class RobotReader:
         vertices = checked_polygon(foot.vertices, f"{self.source}: {where}.vertices")
         if foot.radius > 0.0 and len(vertices) > 1:
             raise ConfigError(
-                f"{self.source}: {where}.radius = {foot.radius} m with {len(vertices)} vertices: a radius needs "
-                "exactly one vertex (a ball foot). Keep one vertex, or omit the radius"
+                f"m with {len(vertices)} vertices: a radius needs exactly one vertex (a ball foot). Keep one vertex, "
+                "or omit the radius",
+                f"{self.source}: {where}.radius",
+                foot.radius,
             )
         return Sole(
             name=name,
@@ -228,7 +232,7 @@ class RobotReader:
         if sole.load_cell:
             if name:
                 raise ConfigError(
-                    f"{self.source}: feet.{sole.name}: a load cell measures in the sole frame. Omit ankle_frame"
+                    "a load cell measures in the sole frame. Omit ankle_frame", f"{self.source}: feet.{sole.name}"
                 )
             return sole.placement_joint_sole
         if not name:
@@ -236,9 +240,10 @@ class RobotReader:
         frame = self._frame(model, name, f"feet.{sole.name}.ankle_frame")
         if frame.parentJoint != sole.joint_id:
             raise ConfigError(
-                f"{self.source}: feet.{sole.name}.ankle_frame = {name!r} moves with joint "
-                f"{model.names[frame.parentJoint]!r}, the sole with {model.names[sole.joint_id]!r}; "
-                "they must be on the same side of every joint"
+                f"moves with joint {model.names[frame.parentJoint]!r}, the sole with {model.names[sole.joint_id]!r}; "
+                "they must be on the same side of every joint",
+                f"{self.source}: feet.{sole.name}.ankle_frame",
+                name,
             )
         return frame.placement
 
@@ -266,8 +271,9 @@ class RobotReader:
             if first.parentJoint == second.parentJoint:
                 faults.append(
                     ConfigError(
-                        f"{self.source}: loops.{name}: {first.name!r} and {second.name!r} move with the same joint, "
-                        f"{model.names[first.parentJoint]!r}; a loop is between two bodies"
+                        f"{first.name!r} and {second.name!r} move with the same joint, "
+                        f"{model.names[first.parentJoint]!r}; a loop is between two bodies",
+                        f"{self.source}: loops.{name}",
                     )
                 )
             placements = first.placement * loop.placement1.transform(), second.placement * loop.placement2.transform()
@@ -282,7 +288,7 @@ class RobotReader:
                 self.warnings += left_out
                 duplicates = sorted({loop.name for loop in mjcf_loops} & set(self.config.loops))
                 if duplicates:
-                    faults.append(ConfigError(f"{self.source}: loops and {path} both have {', '.join(duplicates)}"))
+                    faults.append(ConfigError(f"loops and {path} both have {', '.join(duplicates)}", self.source))
                 loops += mjcf_loops
         together(faults)
         return tuple(loops)
@@ -294,16 +300,18 @@ class RobotReader:
         closed_q, converged = close(equations, model, q, columns)
         if not converged:
             raise ConfigError(
-                f"{self.source}: posture: {open_loops(equations, loops, closed_q)} by the passive joints "
-                f"({', '.join(self.passive) or 'none'}) from there. Set angles that close them, or fix the frames"
+                f"{open_loops(equations, loops, closed_q)} by the passive joints "
+                f"({', '.join(self.passive) or 'none'}) from there. Set angles that close them, or fix the frames",
+                f"{self.source}: posture",
             )
         lower, upper = model.lowerPositionLimit, model.upperPositionLimit
         for joint in self.passive:
             i = model.joints[model.getJointId(joint)].idx_q
             if not lower[i] - ROUNDED <= closed_q[i] <= upper[i] + ROUNDED:
                 raise ConfigError(
-                    f"{self.source}: posture: loops put {joint} at {closed_q[i]:g} rad, outside its limits "
-                    f"[{lower[i]:g}, {upper[i]:g}]. Set angles that keep it within"
+                    f"loops put {joint} at {closed_q[i]:g} rad, outside its limits [{lower[i]:g}, {upper[i]:g}]. Set "
+                    "angles that keep it within",
+                    f"{self.source}: posture",
                 )
         return closed_q
 
@@ -326,7 +334,7 @@ class RobotReader:
             # The positions of passive joints in loops are checked after the loops are closed.
             if not lower[i] <= q[i] <= upper[i] and not (loops and joint in self.passive):
                 raise ConfigError(
-                    f"{self.source}: posture.{joint} = {q[i]:g} rad is outside the limits [{lower[i]:g}, {upper[i]:g}]"
+                    f"rad is outside the limits [{lower[i]:g}, {upper[i]:g}]", f"{self.source}: posture.{joint}", q[i]
                 )
         if loops:
             q = self._closed(model, loops, q, idx_v)
@@ -335,15 +343,16 @@ class RobotReader:
         placed = place_base(model, soles, q)
         if pin.centerOfMass(model, model.createData(), placed)[2] < 0.0:
             raise ConfigError(
-                f"{self.source}: feet: the robot is below its soles. The z axis of a sole must point up into the foot"
+                "the robot is below its soles. The z axis of a sole must point up into the foot", f"{self.source}: feet"
             )
         if not joints or max(s.n_vertices for s in soles) < 3:
             return placed
         standing = stand(model, soles, q, loops)
         if standing is None:
             raise ConfigError(
-                f"{self.source}: posture: no posture near it has flat soles and the centre of mass over the support; "
-                "bend the knees, and check the sole placements"
+                "no posture near it has flat soles and the centre of mass over the support; bend the knees, and "
+                "check the sole placements",
+                f"{self.source}: posture",
             )
         difference = np.abs(standing[idx_q] - q[idx_q])
         if difference.max() > 0.3:
@@ -376,10 +385,10 @@ class RobotReader:
         pairs = []
         for pair in self.config.self_collision:
             if len(pair) != 2 or pair[0] == pair[1]:
-                raise ConfigError(f"{self.source}: self_collision: {pair} must be two links")
+                raise ConfigError(f"{pair} must be two links", f"{self.source}: self_collision")
             joints = [self._check_link(model, link, "self_collision") for link in pair]
             if joints[0] == joints[1]:
-                raise ConfigError(f"{self.source}: self_collision: no joint moves {pair[0]!r} against {pair[1]!r}")
+                raise ConfigError(f"no joint moves {pair[0]!r} against {pair[1]!r}", f"{self.source}: self_collision")
             pairs.append((pair[0], pair[1]))
         return tuple(pairs)
 
@@ -396,8 +405,9 @@ class RobotReader:
         if model.nv and np.linalg.eigvalsh(data.M, UPLO="U")[0] <= 0.0:
             worst = int(np.argmin(np.diag(data.M)))
             raise ConfigError(
-                f"{self.source}: the mass matrix is not positive definite (least inertia {data.M[worst, worst]:.3g} "
-                f"at velocity index {worst}); give the links inertia, or the joint an armature"
+                f"the mass matrix is not positive definite (least inertia {data.M[worst, worst]:.3g} at velocity "
+                f"index {worst}); give the links inertia, or the joint an armature",
+                self.source,
             )
 
 

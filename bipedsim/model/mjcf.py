@@ -36,9 +36,9 @@ def read_equality(path: Path, model: pin.Model, find: FindFrame) -> tuple[list[L
     try:
         root = ElementTree.fromstring(read_text(path).encode())
     except ElementTree.ParseError as error:
-        raise ConfigError(f"{path}: not valid XML: {error}") from error
+        raise ConfigError(f"not valid XML: {error}", path) from error
     if root.tag != "mujoco":
-        raise ConfigError(f"{path}: the root element is <{root.tag}>, an MJCF file has <mujoco>")
+        raise ConfigError(f"the root element is <{root.tag}>, an MJCF file has <mujoco>", path)
     data = model.createData()
     pin.forwardKinematics(model, data, pin.neutral(model))
     loops: list[Loop] = []
@@ -72,7 +72,7 @@ def _loop(element: ElementTree.Element, name: str, where: str, data: pin.Data, f
         raise ConfigError(f"{where} has no body1")
     first, second = _body(element.get("body1", ""), where, find), _body(element.get("body2", WORLD), where, find)
     if first[0] == second[0]:
-        raise ConfigError(f"{where}: both bodies move with the same joint; a loop is between two bodies")
+        raise ConfigError("both bodies move with the same joint; a loop is between two bodies", where)
     poses = [data.oMi[joint] * placement for joint, placement in (first, second)]
     relative = poses[1].actInv(poses[0])
     if element.tag == CONNECT:
@@ -101,7 +101,7 @@ def _numbers(element: ElementTree.Element, key: str, count: int, where: str) -> 
     try:
         values = np.array([float(part) for part in text.split()])
     except ValueError as error:
-        raise ConfigError(f"{where}: {key} = {text!r} must be {count} numbers") from error
+        raise ConfigError(f"must be {count} numbers", f"{where}: {key}", text) from error
     if len(values) != count or not np.isfinite(values).all():
-        raise ConfigError(f"{where}: {key} = {text!r} must be {count} finite numbers")
+        raise ConfigError(f"must be {count} finite numbers", f"{where}: {key}", text)
     return values

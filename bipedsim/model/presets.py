@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.config import Vector, param
+from bipedsim.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,13 @@ class BodyParams:
 class HardwareParams(ActuatorParams, NoiseParams, PlantParams, StopParams, BodyParams):
     """All hardware parameters; the defaults are ideal hardware without any effect on the simulation."""
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies between the parameters."""
         if self.no_load_speed and not self.no_load_speed > self.corner_speed:
-            yield (
-                f"no_load_speed = {self.no_load_speed} must be above corner_speed = {self.corner_speed}, "
-                "or 0 for no limit"
+            yield ConfigError(
+                f"must be above corner_speed = {self.corner_speed}, or 0 for no limit",
+                "no_load_speed",
+                self.no_load_speed,
             )
 
 

@@ -215,7 +215,7 @@ class Robot:
         closed_q, converged = close(equations, self.model, start, passive_columns(self.model, self.idx_v))
         if not converged:
             raise ConfigError(
-                f"{self.name}: {open_loops(equations, self.loops, closed_q)} with the joints where they are"
+                f"{open_loops(equations, self.loops, closed_q)} with the joints where they are", self.name
             )
         return closed_q
 

@@ -60,12 +60,13 @@ class FootConfig:
         high=10.0,
     )
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies between the keys."""
         if self.friction_dynamic > self.friction_static:
-            yield (
-                f"friction_dynamic = {self.friction_dynamic} is above friction_static = {self.friction_static}; "
-                "sliding friction cannot exceed sticking friction"
+            yield ConfigError(
+                f"is above friction_static = {self.friction_static}; sliding friction cannot exceed sticking friction",
+                "friction_dynamic",
+                self.friction_dynamic,
             )
 
 
@@ -96,15 +97,15 @@ class ShapeConfig:
     size: Vector = param((0.0, 0.0, 0.0), "edges of a box", unit="m")
     placement: PlacementConfig = param(PlacementConfig(), "its centre in the link: {xyz: [m], rpy: [rad]}")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies between the keys."""
         if self.kind == "box":
             if not min(self.size) > 0.0:
-                yield f"size = {list(self.size)} m of a box must be positive"
+                yield ConfigError("m of a box must be positive", "size", self.size)
         elif not self.radius > 0.0:
-            yield f"radius = {self.radius} m of a {self.kind} must be positive"
+            yield ConfigError(f"m of a {self.kind} must be positive", "radius", self.radius)
         if self.kind in ("capsule", "cylinder") and not self.length > 0.0:
-            yield f"length = {self.length} m of a {self.kind} must be positive"
+            yield ConfigError(f"m of a {self.kind} must be positive", "length", self.length)
 
 
 @dataclass(frozen=True)
@@ -194,13 +195,13 @@ class RobotConfig:
     )
     sources: Mapping[str, Any] = param({}, "where armature, soles and limits were published")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies between the keys."""
         for name in self.feet:
             if not re.fullmatch(r"[A-Za-z]\w*", name):
-                yield (
-                    f"feet.{name}: a foot's name becomes part of topic names: letters, digits and _, starting with a "
-                    "letter"
+                yield ConfigError(
+                    "a foot's name becomes part of topic names: letters, digits and _, starting with a letter",
+                    f"feet.{name}",
                 )
 
 
@@ -233,12 +234,12 @@ def urdf_path(text: str, source: Path) -> Path:
     if not text.startswith("package:"):
         path = source.parent / text
         if not path.is_file():
-            raise ConfigError(f"{source}: urdf = {text!r}: no such file {path}")
+            raise ConfigError(f"urdf = {text!r}: no such file {path}", source)
         return path.resolve()
     package, _, relative = text.removeprefix("package:").partition("/")
     if package != PACKAGE or not relative:
         raise ConfigError(
-            f"{source}: urdf = {text!r} must be a file or package:{PACKAGE}/<path below its robots folder>"
+            f"must be a file or package:{PACKAGE}/<path below its robots folder>", f"{source}: urdf", text
         )
     for prefix in _prefixes():
         folder = prefix / "share" / PACKAGE / "robots"
@@ -247,4 +248,4 @@ def urdf_path(text: str, source: Path) -> Path:
         if folder.is_dir():
             known = sorted(str(p.relative_to(folder)) for p in folder.glob("*/*/*.urdf"))
             raise UnknownNameError("urdf", relative, known, str(source))
-    raise ConfigError(f"{source}: urdf = {text!r} needs the package {PACKAGE}: {install('bipedsim[robots]')}")
+    raise ConfigError(f"needs the package {PACKAGE}: {install('bipedsim[robots]')}", f"{source}: urdf", text)

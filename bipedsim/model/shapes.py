@@ -232,7 +232,7 @@ def _read_shape(
     if element.tag == "box":
         size = _vector(element.get("size"), where, "size")
         if not (size > 0.0).all():
-            raise ConfigError(f"{where}: size = {size.tolist()} m must be positive")
+            raise ConfigError("m must be positive", f"{where}: size", size.tolist())
         return "box", 0.5 * _CORNERS * size, 0.0, 0.0
     if element.tag == "mesh":
         name = element.get("filename", "")
@@ -257,7 +257,7 @@ def _read_shape(
 def _size(element: ElementTree.Element, key: str, where: str) -> float:
     value = _vector(f"{element.get(key)} 0 0", where, key)[0]
     if not value > 0.0:
-        raise ConfigError(f"{where}: <{element.tag}> {key} = {value} m must be positive")
+        raise ConfigError(f"<{element.tag}> {key} = {value} m must be positive", where)
     return float(value)
 
 
@@ -267,7 +267,7 @@ def _vector(text: str | None, where: str, key: str) -> Array:
     except ValueError:
         values = np.full(1, np.nan)
     if values.shape != (3,) or not np.isfinite(values).all():
-        raise ConfigError(f"{where}: {key} = {text!r} must be three finite numbers")
+        raise ConfigError("must be three finite numbers", f"{where}: {key}", text)
     return values
 
 

@@ -39,14 +39,14 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     try:
         points = np.array(vertices, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where} = {vertices!r} must be a list of [x, y] pairs in metres") from error
+        raise ConfigError("must be a list of [x, y] pairs in metres", where, vertices) from error
     if points.ndim != 2 or points.shape[0] < 1 or points.shape[1] != 2:
-        raise ConfigError(f"{where} = {vertices!r} must be a list of [x, y] pairs in metres, got shape {points.shape}")
+        raise ConfigError(f"must be a list of [x, y] pairs in metres, got shape {points.shape}", where, vertices)
     if not np.isfinite(points).all():
-        raise ConfigError(f"{where} = {vertices!r} must be finite")
+        raise ConfigError("must be finite", where, vertices)
     n = len(points)
     if n > MOST_VERTICES:
-        raise ConfigError(f"{where}: {n} vertices are more than {MOST_VERTICES}; remove some; a disc needs no more")
+        raise ConfigError(f"{n} vertices are more than {MOST_VERTICES}; remove some; a disc needs no more", where)
     if n == 1:
         return points
     edges = np.roll(points, -1, axis=0) - points
@@ -54,7 +54,7 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     shortest = int(np.argmin(lengths))
     if lengths[shortest] < SHORTEST_EDGE:
         raise ConfigError(
-            f"{where}: vertices {shortest} and {(shortest + 1) % n} are {lengths[shortest]:.3g} m apart. Remove one"
+            f"vertices {shortest} and {(shortest + 1) % n} are {lengths[shortest]:.3g} m apart. Remove one", where
         )
     if n == 2:
         return points
@@ -70,15 +70,15 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     if len(straight):
         corner = (int(straight[0]) + 1) % n
         raise ConfigError(
-            f"{where}: vertex {corner} is on the line through its neighbours (degenerate polygon). Remove it"
+            f"vertex {corner} is on the line through its neighbours (degenerate polygon). Remove it", where
         )
     if (sines < 0.0).any():
         corner = (int(np.flatnonzero(sines < 0.0)[0]) + 1) % n
         raise ConfigError(
-            f"{where}: not convex at vertex {corner} {points[corner].tolist()}; use the convex hull, in order around it"
+            f"not convex at vertex {corner} {points[corner].tolist()}; use the convex hull, in order around it", where
         )
     if turning > 3.0 * np.pi:
-        raise ConfigError(f"{where}: the polygon intersects itself. List the vertices in order around it")
+        raise ConfigError("the polygon intersects itself. List the vertices in order around it", where)
     return points
 
 

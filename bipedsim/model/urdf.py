@@ -79,13 +79,13 @@ def check_numbers(root: ElementTree.Element, path: Path) -> None:
 def _float(element: ElementTree.Element, key: str, where: str) -> float:
     text = element.get(key)
     if text is None:
-        raise ConfigError(f"{where}: <{element.tag}> has no {key}")
+        raise ConfigError(f"<{element.tag}> has no {key}", where)
     try:
         value = float(text)
     except ValueError as error:
-        raise ConfigError(f"{where}: <{element.tag}> {key} = {text!r} is not a number") from error
+        raise ConfigError(f"<{element.tag}> {key} = {text!r} is not a number", where) from error
     if not np.isfinite(value):
-        raise ConfigError(f"{where}: <{element.tag}> {key} = {text!r} is not finite")
+        raise ConfigError(f"<{element.tag}> {key} = {text!r} is not finite", where)
     return value
 
 
@@ -93,9 +93,9 @@ def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
     names = [element.get("name", "") for element in root.findall(tag)]
     for name in names:
         if not name:
-            raise ConfigError(f"{path}: a <{tag}> has no name")
+            raise ConfigError(f"a <{tag}> has no name", path)
         if names.count(name) > 1:
-            raise ConfigError(f"{path}: {tag} {name!r} appears {names.count(name)} times; names must be unique")
+            raise ConfigError(f"{tag} {name!r} appears {names.count(name)} times; names must be unique", path)
     return names
 
 
@@ -110,11 +110,11 @@ def _check_inertial(link: ElementTree.Element, path: Path, mend: bool) -> list[s
     where = f"{path}: link {link.get('name')!r}"
     mass_element, element = inertial.find("mass"), inertial.find("inertia")
     if mass_element is None or element is None:
-        raise ConfigError(f"{where}: <inertial> needs <mass> and <inertia>")
+        raise ConfigError("<inertial> needs <mass> and <inertia>", where)
     mass = _float(mass_element, "value", where)
     values = {key: _float(element, key, where) for key in INERTIA_KEYS}
     if mass < 0.0:
-        raise ConfigError(f"{where}: mass = {mass} kg is negative")
+        raise ConfigError("kg is negative", f"{where}: mass", mass)
     inertia = inertia_matrix(values)
     if mass == 0.0 and inertia.diagonal().any():
         return [f"{where}: inertia without mass"]
@@ -145,7 +145,7 @@ def _replace_inertias(root: ElementTree.Element, inertias: Mapping[str, Mapping[
             raise UnknownNameError("link", name, links, f"{path}: inertia of robot.yaml")
         element = links[name].find("inertial/inertia")
         if element is None:
-            raise ConfigError(f"{path}: link {name!r} has no <inertia>, for which robot.yaml has another one")
+            raise ConfigError(f"link {name!r} has no <inertia>, for which robot.yaml has another one", path)
         for key, value in values.items():
             element.set(key, repr(value))
 
@@ -234,9 +234,9 @@ def read_urdf(
     try:
         root = ElementTree.fromstring(text.encode())
     except ElementTree.ParseError as error:
-        raise ConfigError(f"{path}: not valid XML: {error}") from error
+        raise ConfigError(f"not valid XML: {error}", path) from error
     if root.tag != "robot":
-        raise ConfigError(f"{path}: the root element is <{root.tag}>, a URDF has <robot>")
+        raise ConfigError(f"the root element is <{root.tag}>, a URDF has <robot>", path)
     links = _names(root, "link", path)
     _names(root, "joint", path)
     _replace_inertias(root, inertias or {}, path)
@@ -270,7 +270,7 @@ def read_urdf(
         else:
             failure = None
     if failure is not None:
-        raise ConfigError(f"{path}: not a valid URDF: {'; '.join(printed) or failure}") from failure
+        raise ConfigError(f"not a valid URDF: {'; '.join(printed) or failure}", path) from failure
     lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
     for name in continuous:
         i = model.joints[model.getJointId(name)].idx_q

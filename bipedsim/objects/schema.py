@@ -58,32 +58,32 @@ class ObjectConfig:
     )
     ground_restitution: float | None = param(None, "the same with the ground; default restitution", low=0.0, high=1.0)
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield the inconsistencies between the keys."""
         if self.name and not _NAME.fullmatch(self.name):
-            yield f"name = {self.name!r} must be lower-case letters, digits and _, and begin with a letter"
+            yield ConfigError("must be lower-case letters, digits and _, and begin with a letter", "name", self.name)
         needed = _SIZES[self.shape]
         keys = sorted({key for keys in _SIZES.values() for key in keys})
         specified = [key for key in keys if getattr(self, key) is not None]
         for key in specified:
             if key not in needed:
-                yield f"{self.shape} has no {key}; it has {' and '.join(needed)}"
-        if not set(needed) <= set(specified):
-            yield f"{self.shape} needs {' and '.join(needed)}"
+                yield ConfigError(f"{self.shape} has none; it has {' and '.join(needed)}", key)
+        yield from (ConfigError(f"{self.shape} needs it", key) for key in needed if key not in specified)
         if self.urdf is not None and "/" not in self.urdf:
-            yield f"urdf = {self.urdf!r} must be a path with a /, such as ./{self.urdf}"
+            yield ConfigError(f"must be a path with a /, such as ./{self.urdf}", "urdf", self.urdf)
         if self.urdf is not None and self.inertia is not None:
-            yield "inertia: that of a URDF is in the file"
+            yield ConfigError("that of a URDF is in the file", "inertia")
         if self.friction_dynamic is not None and self.friction_dynamic > self.friction_static:
-            yield (
-                f"friction_dynamic = {self.friction_dynamic} must not be above friction_static = {self.friction_static}"
+            yield ConfigError(
+                f"must not be above friction_static = {self.friction_static}", "friction_dynamic", self.friction_dynamic
             )
         if self.inertia is not None:
             least, middle, most = sorted(self.inertia)
             if most > (least + middle) * (1.0 + 1e-9):
-                yield (
-                    f"inertia = {list(self.inertia)}: no body has it, as {most:g} is more than the sum of the others, "
-                    f"{least + middle:g} kg.m^2"
+                yield ConfigError(
+                    f"is that of no body: {most:g} is more than the sum of the others, {least + middle:g} kg.m^2",
+                    "inertia",
+                    self.inertia,
                 )
 
     def text(self) -> str:
@@ -119,7 +119,7 @@ class ObjectConfig:
             try:
                 return read_body(Path(self.urdf))
             except ConfigError as error:
-                raise ConfigError(f"object {self.name!r}: {error}") from error
+                raise error.within(f"object {self.name!r}") from error
         assert self.mass is not None
         moments = self._solid(self.mass) if self.inertia is None else np.array(self.inertia)
         return BodyProperties(self.mass, np.diag(moments), np.zeros(3), (self._shape(),))
@@ -143,15 +143,15 @@ class ObjectConfig:
         return np.array([across, across, 0.5 * mass * square])
 
 
-def check_names(objects: Sequence[ObjectConfig]) -> Iterator[str]:
+def check_names(objects: Sequence[ObjectConfig]) -> Iterator[ConfigError]:
     """Yield the errors in the names and the number of ``objects``."""
     seen: set[str] = set()
     for config in objects:
         if config.name in seen:
-            yield f"objects: the name {config.name!r} is given twice"
+            yield ConfigError("is given twice", "objects: name", config.name)
         seen.add(config.name)
     if len(objects) > MOST:
-        yield f"objects: {len(objects)} are more than the maximum, {MOST}"
+        yield ConfigError(f"{len(objects)} are more than the maximum, {MOST}", "objects")
 
 
 def parse_objects(texts: Sequence[str]) -> tuple[ObjectConfig, ...]:
@@ -166,9 +166,8 @@ def parse_objects(texts: Sequence[str]) -> tuple[ObjectConfig, ...]:
         try:
             configs.append(from_mapping(ObjectConfig, json.loads(text), f"objects[{i}]"))
         except json.JSONDecodeError as error:
-            faults.append(ConfigError(f"objects[{i}] = {text!r} is not JSON ({error.msg} at {error.pos})"))
+            faults.append(ConfigError(f"is not JSON ({error.msg} at {error.pos})", f"objects[{i}]", text))
         except ConfigError as error:
             faults.append(error)
-    faults += [ConfigError(problem) for problem in check_names(configs)]
-    together(faults)
+    together([*faults, *check_names(configs)])
     return tuple(configs)

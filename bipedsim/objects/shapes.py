@@ -82,10 +82,10 @@ def hull(points: Array, where: str) -> Shape:
     try:
         qhull = ConvexHull(points)
     except (ValueError, RuntimeError) as error:
-        raise ConfigError(f"{where}: its {len(points)} points have no convex hull with a volume") from error
+        raise ConfigError(f"its {len(points)} points have no convex hull with a volume", where) from error
     if len(qhull.vertices) > MOST_CORNERS:
         raise ConfigError(
-            f"{where}: its convex hull has {len(qhull.vertices)} corners, more than {MOST_CORNERS}. Use a simpler mesh"
+            f"its convex hull has {len(qhull.vertices)} corners, more than {MOST_CORNERS}. Use a simpler mesh", where
         )
     index = {int(old): new for new, old in enumerate(qhull.vertices)}
     groups: list[tuple[Array, set[int]]] = []

@@ -42,20 +42,20 @@ def read_body(path: Path) -> BodyProperties:
         xml = path.read_text(encoding="utf-8")
         model = pin.buildModelFromXML(xml, pin.JointModelFreeFlyer())
     except (OSError, UnicodeDecodeError, ValueError, RuntimeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a URDF ({error})") from error
+        raise ConfigError(f"cannot be read as a URDF ({error})", path) from error
     if model.njoints != 2:
         moving = ", ".join(list(model.names)[2:])
-        raise ConfigError(f"{path}: an object has no joints that move, this one has {moving}; make them fixed")
+        raise ConfigError(f"an object has no joints that move, this one has {moving}; make them fixed", path)
     inertia = model.inertias[1]
     if not inertia.mass > 0.0:
-        raise ConfigError(f"{path}: the body has no mass. Add an <inertial>")
+        raise ConfigError("the body has no mass. Add an <inertial>", path)
     if not np.linalg.eigvalsh(inertia.inertia).min() > 0.0:
-        raise ConfigError(f"{path}: the inertia {inertia.inertia.tolist()} is not positive. Define all of its moments")
+        raise ConfigError(f"the inertia {inertia.inertia.tolist()} is not positive. Define all of its moments", path)
     collision = read_shapes(model, xml, path)
     together([ConfigError(str(warning)) for warning in collision.warnings])
     shapes = tuple(part for shape in collision.shapes for part in parts_of(shape))
     if not shapes:
-        raise ConfigError(f"{path}: the body has no <collision>, so it would make no contact")
+        raise ConfigError("the body has no <collision>, so it would make no contact", path)
     return BodyProperties(float(inertia.mass), np.array(inertia.inertia), np.array(inertia.lever), shapes)
 
 

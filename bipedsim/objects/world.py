@@ -794,8 +794,8 @@ class World:
         b.force[i] += wrench[:3]
         b.torque[i] += wrench[3:] - np.cross(b.R[i] @ b.com[i], wrench[:3])
 
-    def overlaps(self, links: bool = False) -> list[str]:
-        """Return a text for each overlap deeper than rounding; if ``links``, include links at their last positions."""
+    def overlaps(self, links: bool = False) -> list[ConfigError]:
+        """Return an error for each overlap deeper than rounding; with ``links``, also those with links."""
         self._near.links[0] = links
         self._find(0.0)
         self._near.links[0] = 0
@@ -805,7 +805,7 @@ class World:
             depth = -float(c.gap[: c.points[0]][c.pair[: c.points[0]] == p].min())
             if depth > OVERLAP:
                 name, other_name = self._display_name(int(c.first[p])), self._display_name(int(c.second[p]))
-                overlaps.append(f"{name} begins {1e3 * depth:.3g} mm deep in {other_name}")
+                overlaps.append(ConfigError(f"begins {1e3 * depth:.3g} mm deep in {other_name}", name))
         return overlaps
 
     def _display_name(self, body: int) -> str:

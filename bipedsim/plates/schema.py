@@ -92,38 +92,38 @@ class PlateModel:
         calibration = self.calibration or ()
         return len(calibration[0]) if self.type == 4 and calibration else len(CHANNELS[self.type or 2])
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[ConfigError]:
         """Yield inconsistencies between the keys of a complete model."""
         if self.size is None:
-            yield "key 'size' is missing, here or in the model"
+            yield ConfigError("this key is missing, here or in the model", "size")
         if self.type == 3 and self.half_base is None:
-            yield "type 3 needs half_base, [a, b] of its transducers"
+            yield ConfigError("type 3 needs it, [a, b] of its transducers", "half_base")
         if self.type != 3 and self.half_base is not None:
-            yield f"half_base: only type 3 has transducers apart, this is type {self.type or 2}"
+            yield ConfigError(f"only type 3 has transducers apart, this is type {self.type or 2}", "half_base")
         if self.type == 4 and self.calibration is None:
-            yield "type 4 needs calibration, six rows"
+            yield ConfigError("type 4 needs it, six rows", "calibration")
         if self.type != 4 and self.calibration is not None:
-            yield f"calibration: only type 4 has one, this is type {self.type or 2}"
+            yield ConfigError(f"only type 4 has one, this is type {self.type or 2}", "calibration")
         for key, rows in (("calibration", self.calibration), ("cross_talk", self.cross_talk)):
             if rows is None:
                 continue
             widths = sorted({len(row) for row in rows})
             if len(rows) != 6 or len(widths) != 1 or widths[0] < 6 or (key == "cross_talk" and widths[0] != 6):
-                yield f"{key} has {len(rows)} rows of {widths} numbers; it must have six rows of six"
+                yield ConfigError(f"it has {len(rows)} rows of {widths} numbers; it must have six rows of six", key)
                 return
             if np.linalg.matrix_rank(np.array(rows)) < 6:
-                yield f"{key} is singular: the wrench cannot be computed from it"
+                yield ConfigError("singular: the wrench cannot be computed from it", key)
         sizes = {"natural_frequency": 6, "damping": 6, "range": self.count, "noise": self.count, "drift": self.count}
         if self.type == 1:
             sizes |= {"range": 6, "noise": 6, "drift": 6}
         for key, count in sizes.items():
             value = getattr(self, key)
             if isinstance(value, tuple) and len(value) != count:
-                yield f"{key} has {len(value)} numbers; it must be one, or {count}"
+                yield ConfigError(f"it has {len(value)} numbers; it must be one, or {count}", key)
         if self.bits is not None and self.range is None:
-            yield f"bits = {self.bits} needs range"
+            yield ConfigError("needs range", "bits", self.bits)
         if self.damping is not None and self.natural_frequency is None:
-            yield "damping needs natural_frequency: a rigid plate does not move"
+            yield ConfigError("it needs natural_frequency: a rigid plate does not move", "damping")
 
 
 _MODEL = tuple(field.name for field in dataclasses.fields(PlateModel))
@@ -154,16 +154,16 @@ class PlateConfig(PlateModel):
         None, "its attitude by roll, pitch, yaw instead of `yaw`; z out of its surface", unit="rad"
     )
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies between the keys."""
         if self.name and not _NAME.fullmatch(self.name):
-            yield f"name = {self.name!r} must be lower-case letters, digits and _, and begin with a letter"
+            yield ConfigError("must be lower-case letters, digits and _, and begin with a letter", "name", self.name)
         if self.yaw is not None and self.rpy is not None:
-            yield f"yaw = {self.yaw} and rpy = {list(self.rpy)}: give one of them"
+            yield ConfigError("give one of them", "yaw and rpy")
         try:
             yield from self.complete().faults()
         except ConfigError as error:
-            yield f"model: {error}"
+            yield error.within("model")
 
     def complete(self) -> PlateConfig:
         """Return the plate, completed with the data of its model.
@@ -225,15 +225,15 @@ def describe_model(name_or_path: str | Path) -> ModelFile:
     return _model(str(name_or_path))
 
 
-def check_plates(plates: Sequence[PlateConfig]) -> Iterator[str]:
+def check_plates(plates: Sequence[PlateConfig]) -> Iterator[ConfigError]:
     """Yield inconsistencies between ``plates``: duplicate names, too many plates, and overlaps."""
     seen: set[str] = set()
     for plate in plates:
         if plate.name in seen:
-            yield f"force_plates: the name {plate.name!r} is given twice"
+            yield ConfigError("is given twice", "force_plates: name", plate.name)
         seen.add(plate.name)
     if len(plates) > MOST:
-        yield f"force_plates: {len(plates)} are more than the maximum, {MOST}"
+        yield ConfigError(f"{len(plates)} are more than the maximum, {MOST}", "force_plates")
     try:
         complete = [plate.complete() for plate in plates]
     except (ConfigError, UnknownNameError):
@@ -242,7 +242,7 @@ def check_plates(plates: Sequence[PlateConfig]) -> Iterator[str]:
     for i, second in enumerate(geometries):
         for first in geometries[:i]:
             if _overlap(second, first):
-                yield f"force_plates: {first.name!r} and {second.name!r} overlap. Move one of them"
+                yield ConfigError("they overlap. Move one of them", f"force_plates: {first.name!r} and {second.name!r}")
 
 
 def _overlap(first: PlateGeometry, second: PlateGeometry) -> bool:
@@ -269,11 +269,10 @@ def parse_plates(texts: Sequence[str]) -> tuple[PlateConfig, ...]:
         try:
             plates.append(from_mapping(PlateConfig, json.loads(text), f"force_plates[{i}]"))
         except json.JSONDecodeError as error:
-            faults.append(ConfigError(f"force_plates[{i}] = {text!r} is not JSON ({error.msg} at {error.pos})"))
+            faults.append(ConfigError(f"is not JSON ({error.msg} at {error.pos})", f"force_plates[{i}]", text))
         except ConfigError as error:
             faults.append(error)
-    faults += [ConfigError(problem) for problem in check_plates(plates)]
-    together(faults)
+    together([*faults, *check_plates(plates)])
     return tuple(plates)
 
 
@@ -298,4 +297,4 @@ def from_json(values: Mapping[str, Any]) -> PlateGeometry:
         values = {**values, "channel_names": tuple(values["channel_names"])}
         return PlateGeometry(**values)
     except (TypeError, KeyError, ValueError) as error:
-        raise ConfigError(f"not a description of a force plate ({type(error).__name__}: {error})") from error
+        raise ConfigError(f"not a description of one ({type(error).__name__}: {error})", "force plate") from error

@@ -74,26 +74,28 @@ class PlateGeometry:
     def __post_init__(self) -> None:
         where = f"force plate {self.name!r}"
         if self.kind not in CHANNELS:
-            raise ConfigError(f"{where}: type {self.kind} is not one of {', '.join(map(str, CHANNELS))}")
+            raise ConfigError(f"is not one of {', '.join(map(str, CHANNELS))}", f"{where}: type", self.kind)
         for name, shape in (("corners", (4, 3)), ("offset", (3,)), ("half_base", (2,))):
             values = np.array(getattr(self, name), dtype=np.float64)
             if values.shape != shape or not np.isfinite(values).all():
-                raise ConfigError(f"{where}: {name} = {values.tolist()} must be finite numbers of shape {shape}")
+                raise ConfigError(f"must be finite numbers of shape {shape}", f"{where}: {name}", values)
             object.__setattr__(self, name, values)
         calibration = np.array(self.calibration, dtype=np.float64)
         if calibration.ndim != 2 or len(calibration) != 6 or not np.isfinite(calibration).all():
-            raise ConfigError(f"{where}: calibration has shape {calibration.shape}; it must be finite, of six rows")
+            raise ConfigError(f"its shape {calibration.shape} must be finite, of six rows", f"{where}: calibration")
         object.__setattr__(self, "calibration", calibration)
         if not (math.isfinite(self.rate) and self.rate > 0.0):
-            raise ConfigError(f"{where}: rate = {self.rate} Hz must be positive")
+            raise ConfigError("Hz must be positive", f"{where}: rate", self.rate)
         self._check_corners(where)
         if self.kind == 3 and not (self.half_base > 0.0).all():
-            raise ConfigError(f"{where}: type 3 needs half_base, half the distances of its transducers, above 0")
+            raise ConfigError(
+                "must be half the distances of transducers, above 0", f"{where}: half_base", self.half_base
+            )
         default_names = CHANNELS[self.kind]
         count = self.calibration.shape[1] if self.kind == 4 else len(default_names)
         names = tuple(self.channel_names) or (default_names if count == 6 or self.kind == 3 else _numbered(count))
         if len(names) != count:
-            raise ConfigError(f"{where}: {len(names)} channel_names = {list(names)} for {count} channels")
+            raise ConfigError(f"must be {count} names", f"{where}: channel_names", names)
         object.__setattr__(self, "channel_names", names)
 
     def _check_corners(self, where: str) -> None:
@@ -104,8 +106,9 @@ class PlateGeometry:
         flat = float(np.abs(c[0] - c[1] + c[2] - c[3]).max())
         if size == 0.0 or shear > SQUARE * size * size or flat > SQUARE * size or min(self.size) < SQUARE * size:
             raise ConfigError(
-                f"{where}: corners = {c.tolist()} must be those of a rectangle, in the order (+x, +y), (-x, +y), "
-                "(-x, -y), (+x, -y)"
+                "must be those of a rectangle, in the order (+x, +y), (-x, +y), (-x, -y), (+x, -y)",
+                f"{where}: corners",
+                c,
             )
 
     @property
@@ -243,8 +246,8 @@ class PlateSignals:
         expected_shape = (len(self.t), len(self.geometry.channel_names))
         if self.channels.shape != expected_shape:
             raise ConfigError(
-                f"force plate {self.geometry.name!r}: channels have shape {self.channels.shape}; it must be "
-                f"{expected_shape}, for {', '.join(self.geometry.channel_names)}"
+                f"shape {self.channels.shape} must be {expected_shape}, for {', '.join(self.geometry.channel_names)}",
+                f"force plate {self.geometry.name!r}: channels",
             )
 
     def __len__(self) -> int:

@@ -20,4 +20,4 @@ def writing(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror or error})") from error
+        raise RecordingError(f"cannot be written ({error.strerror or error})", path) from error

@@ -70,9 +70,9 @@ def _is_npz(path: Path) -> bool:
         RecordingError: The path is neither.
     """
     if not os.path.exists(path):
-        raise RecordingError(f"{path}: no such file or directory")
+        raise RecordingError("no such file or directory", path)
     if os.path.isfile(path) and path.suffix == ".npz":
         return True
     if find_bag(path) is None and (which := name_one(path, (".npz",))):
-        raise RecordingError(f"{path}: neither a bag nor a run{which}")
+        raise RecordingError(f"neither a bag nor a run{which}", path)
     return False

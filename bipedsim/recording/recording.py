@@ -478,7 +478,7 @@ def between(t: Array, start: float | None, stop: float | None) -> Flags:
 def nothing_between(start: float | None, stop: float | None, name: str, begin: float, end: float) -> RecordingError:
     """Return the error for a run from ``begin`` to ``end`` that has no rows from ``start`` to ``stop`` [s]."""
     limits = [f"{word} {t:g} s" for word, t in (("from", start), ("to", stop)) if t is not None]
-    return RecordingError(f"{name}: no rows {' '.join(limits)}: the run lasts from {begin:g} to {end:g} s")
+    return RecordingError(f"no rows {' '.join(limits)}: the run lasts from {begin:g} to {end:g} s", name)
 
 
 def _repeated(row: NDArray[Any], n: int) -> NDArray[Any]:
@@ -514,24 +514,25 @@ def load_npz(path: Path) -> Recording:
         # np.load does not close a file of unknown format, so the file is opened here.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             if "header" not in data and not set(COLUMNS) & set(data.files):
-                raise RecordingError(f"{path}: not a run of bipedsim: it contains {', '.join(data.files) or 'nothing'}")
+                raise RecordingError(f"not a run of bipedsim: it contains {', '.join(data.files) or 'nothing'}", path)
             text = str(data["header"])
             header = json.loads(text)
             # Older runs have no checksum.
             if "header_crc" in data.files and not np.array_equal(data["header_crc"], checksum(text)):
                 lost["header"] = "a valid header, because it was changed"
             if header.get("format") != FORMAT:
-                raise RecordingError(f"{path}: its format is {header.get('format')!r}, expected {FORMAT!r}")
+                raise RecordingError(f"its format is {header.get('format')!r}, expected {FORMAT!r}", path)
             run = Recording.empty(len(data["t"]), header["joint_names"], header["feet"], header["robot"])
             _fill(run, header, _read_arrays(data, header, run, lost))
     except RecordingError:
         raise
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise RecordingError(f"cannot be read ({error.strerror or error})", path) from error
     except Exception as error:
         raise DamagedError(
-            f"{path}: not a run of bipedsim, or damaged and unreadable ({type(error).__name__}: {error}); "
-            "if you have an intact copy, read that"
+            f"not a run of bipedsim, or damaged and unreadable ({type(error).__name__}: {error}); if you have an "
+            "intact copy, read that",
+            path,
         ) from error
     if lost:
         note = (

@@ -57,22 +57,26 @@ class Fault:
     amount: float | None = param(None, "late: seconds; offset: radians; scaled: remaining fraction", low=-1e6, high=1e6)
     share: float = param(1.0, "probability of the fault per message or tick", low=0.0, high=1.0)
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield a message for each inconsistency between the keys."""
         if self.does not in POSSIBLE[self.part]:
-            yield f"{self.part} cannot be {self.does!r}: {', '.join(POSSIBLE[self.part])}"
+            yield ConfigError(
+                f"is nothing that {self.part} can do: {', '.join(POSSIBLE[self.part])}", "does", self.does
+            )
         if (self.amount is None) == (self.does in (LATE, OFFSET, SCALED)):
-            yield f"{self.does} {'needs' if self.amount is None else 'takes no'} amount"
+            yield ConfigError(f"{self.does} {'needs one' if self.amount is None else 'takes none'}", "amount")
         elif self.does == LATE and not 0.0 < (self.amount or 0.0) <= _MOST_LATE_S:
-            yield f"amount = {self.amount} must be above 0 s and at most {_MOST_LATE_S:g} s"
+            yield ConfigError(f"must be above 0 s and at most {_MOST_LATE_S:g} s", "amount", self.amount)
         if self.joint and self.part not in (JOINTS, DRIVES):
-            yield f"{self.part} have no joint"
+            yield ConfigError(f"{self.part} have none", "joint")
         if self.foot and self.part != ANKLES:
-            yield f"{self.part} have no foot"
+            yield ConfigError(f"{self.part} have none", "foot")
         if (self.joint or self.foot) and self.does in (LOST, LATE):
-            yield f"messages hold all joints and feet, so that one alone cannot be {self.does}"
+            yield ConfigError(
+                f"messages hold all joints and feet, so that one alone cannot be {self.does}", "joint or foot"
+            )
         if self.share < 1.0 and self.does == LATE:
-            yield "late ones are all late, share = 1"
+            yield ConfigError("must be 1: late ones are all late", "share", self.share)
 
     def __str__(self) -> str:
         """Return a description such as ``joints (l_knee) stuck from 2 s to 3 s``."""
@@ -107,7 +111,7 @@ def read_faults(text: str) -> tuple[Fault, ...]:
     try:
         value = yaml_value(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"faults = {text!r}: no YAML; write '{{part: imu, does: lost, at: 2}}'") from error
+        raise ConfigError("is no YAML; write '{part: imu, does: lost, at: 2}'", "faults", text) from error
     return from_mapping(_FaultFile, {"faults": value if isinstance(value, list) else [value]}, "options").faults
 
 

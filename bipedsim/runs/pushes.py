@@ -47,10 +47,10 @@ class Push:
         WORLD, "axes of the force; heading: x points ahead of the robot at the start of the push", choices=FRAMES
     )
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield a message for each inconsistency between the keys."""
         if sum(getattr(self, name) is not None for name in _FORCES) != 1:
-            yield f"give one of {', '.join(_FORCES)}, [x, y, z]"
+            yield ConfigError("give one of them, [x, y, z]", ", ".join(_FORCES))
 
     def for_robot(self, robot: Robot, objects: Sequence[ObjectConfig] = ()) -> Push:
         """Return the push with its force in N for ``robot``, or for the object in ``objects`` that it names.
@@ -75,7 +75,9 @@ class Push:
             return self
         x, y, z = force.tolist()
         if not abs(force).max() <= LARGEST_PUSH:
-            raise ConfigError(f"push at {self.at:g} s: {[x, y, z]} N is beyond {LARGEST_PUSH:g} N, the maximum")
+            raise ConfigError(
+                f"N is beyond {LARGEST_PUSH:g} N, the maximum", f"push at {self.at:g} s: force", [x, y, z]
+            )
         return replace(self, force=(x, y, z), force_over_weight=None, impulse_over_mass=None)
 
     def world_wrench(self, robot: Robot, q: Array) -> Array:
@@ -127,7 +129,7 @@ def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Push, ...
         except ConfigError as error:
             raise ConfigError(f"{form}; {error}") from error
         if push.body and push.body not in frames:
-            raise ConfigError(f"pushes: {text!r}: the robot has no frame {body!r}; it has {', '.join(frames)}")
+            raise ConfigError(f"the robot has no frame {body!r}; it has {', '.join(frames)}", f"pushes: {text!r}")
         result.append(push)
     return tuple(sorted(result, key=lambda push: push.at))
 

@@ -120,7 +120,7 @@ def _objects_again(
             if name not in state or state[name].shape != array.shape or not np.isfinite(state[name]).all()
         ]
         if wrong:
-            raise ConfigError(f"{path}: {', '.join(wrong)} of the objects do not fit them: the file is damaged")
+            raise ConfigError(f"{', '.join(wrong)} of the objects do not fit them: the file is damaged", path)
         objects.world.set_state(state)
         objects.world.bodies.force[:], objects.world.bodies.torque[:] = state["force"], state["torque"]
         return objects
@@ -205,7 +205,7 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
         begun["held"] = kept.get("held", np.zeros(0, dtype=np.int64))
         patches = patches_of({name.removeprefix("ground_"): value for name, value in kept.items()})
     except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordingError(f"{path}: not a step that a monitor saved ({error})") from error
+        raise RecordingError(f"not a step that a monitor saved ({error})", path) from error
     robot = load_robot(name_of_robot)
     compare_robot(robot, about)
     plant = perturbed(robot, hardware)
@@ -214,8 +214,9 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
     wrong = [name for name, n in sizes.items() if begun[name].shape != (n,) or not np.isfinite(begun[name]).all()]
     if wrong:
         raise ConfigError(
-            f"{path}: {', '.join(wrong)} do not fit {robot.name}: the robot has changed since the step was saved, "
-            "or the file is damaged"
+            f"{', '.join(wrong)} do not fit {robot.name}: the robot has changed since the step was saved, or the "
+            "file is damaged",
+            path,
         )
     plant = dataclasses.replace(plant, joint_damping=begun["damping"])
     shapes = plant.shapes.shapes if hardware.body_contact else ()

@@ -133,7 +133,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
             # The message names the scenario if its parameters fail alone and those of the settings do not.
             if not _fails(use, scenario_params) or _fails(use, settings_params):
                 raise
-            raise ConfigError(f"scenario {settings.scenario!r}: controller_params: {error}") from error
+            raise error.within(f"scenario {settings.scenario!r}: controller_params") from error
 
     # All other settings are checked first, so that a misspelt name is reported before the controller is compiled.
     naming_scenario(partial(controller_params, controller, robot))

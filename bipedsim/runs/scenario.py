@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bipedsim.config import RunConfig, from_file, like, param
+from bipedsim.errors import ConfigError
 from bipedsim.model import IDEAL
 from bipedsim.objects import ObjectConfig, check_names
 from bipedsim.plates import PlateConfig, check_plates
@@ -44,7 +45,7 @@ class Scenario:
     objects: tuple[ObjectConfig, ...] = param((), "list of free rigid bodies (docs/objects.md)")
     force_plates: tuple[PlateConfig, ...] = param((), "list of force plates in the ground (docs/force_plates.md)")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield a message for each inconsistency between the keys."""
         yield from check_names(self.objects)
         yield from check_plates(self.force_plates)

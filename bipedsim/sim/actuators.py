@@ -290,7 +290,7 @@ class Actuators(Participant):
         elif not self.follow(asked):
             for row_name, row in zip(SETPOINT[:LIMIT], asked, strict=False):
                 checked_vector(f"command: {row_name}", row, nu, name)
-            raise ConfigError(f"command: limit = {asked[LIMIT].tolist()} must be at least 0 for every joint")
+            raise ConfigError("must be at least 0 for every joint", "command: limit", asked[LIMIT].tolist())
         if not self._closed:
             self._note_loops()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bipedsim.errors import ConfigError, shown
+from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
 
@@ -19,7 +19,7 @@ def numbers(name: str, values: Any) -> Array:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{name} = {shown(values)} is not an array of numbers") from error
+        raise ConfigError("is not an array of numbers", name, values) from error
 
 
 def checked_vector(name: str, values: Any, size: int, robot: str) -> Array:

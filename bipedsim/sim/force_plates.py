@@ -125,9 +125,9 @@ class ForcePlates(Participant):
         physics_dt: float,
         control_dt: float,
     ) -> None:
-        faults = [f"force_plates: {config.name!r}: {fault}" for config in configs for fault in config.problems()]
+        faults = [fault.within(f"force_plates: {c.name!r}") for c in configs for fault in c.problems()]
         complete = [config for config in configs if not list(config.problems())]
-        together([ConfigError(fault) for fault in (*faults, *check_plates(configs), *_not_flush(complete, ground))])
+        together([*faults, *check_plates(configs), *_not_flush(complete, ground)])
         widest = dynamics.projection.vertices.shape[1]
         self.amplifiers = Amplifiers(configs, physics_dt, control_dt, widest)
         self.configs = self.amplifiers.configs
@@ -181,8 +181,8 @@ class ForcePlates(Participant):
         return np.asarray(self.amplifiers.chain.surfaces.load / self._h)
 
 
-def _not_flush(configs: Sequence[PlateConfig], ground: Ground) -> list[str]:
-    """Return an error message for each plate that is not flush with the ground."""
+def _not_flush(configs: Sequence[PlateConfig], ground: Ground) -> list[ConfigError]:
+    """Return an error for each plate that is not flush with the ground."""
     faults = []
     for config in configs:
         geometry = config.complete().geometry()
@@ -194,8 +194,8 @@ def _not_flush(configs: Sequence[PlateConfig], ground: Ground) -> list[str]:
             at = np.round(points[worst], 4).tolist()
             far = "no ground is" if not np.isfinite(depth[worst]) else f"the ground is {abs(depth[worst]):.3g} m"
             side = "" if not np.isfinite(depth[worst]) else " above it" if depth[worst] > 0.0 else " below it"
-            faults.append(
-                f"force_plates: {config.name!r} is not flush with the ground: at {at} {far}{side or ' there'}. Move it "
-                "with `position`, or rotate it with `rpy`"
+            text = (
+                f"not flush with the ground: {far}{side or ' there'}. Move it with `position`, or rotate it with `rpy`"
             )
+            faults.append(ConfigError(text, f"force_plates: {config.name!r}: at {at}"))
     return faults

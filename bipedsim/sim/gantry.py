@@ -53,10 +53,10 @@ class GantryConfig:
     )
     speed: float = param(0.05, "speed of the rope", unit="m/s", low=1e-3, high=1.0)
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield a message for each inconsistency between the keys."""
         if self.lower_at is not None and self.release_at is not None and self.release_at < self.lower_at:
-            yield f"release_at = {self.release_at:g} s must not be before lower_at = {self.lower_at:g} s"
+            yield ConfigError(f"s must not be before lower_at = {self.lower_at:g} s", "release_at", self.release_at)
 
     def text(self) -> str:
         """Return the configuration as a text for :func:`read_gantry`."""
@@ -79,7 +79,7 @@ def read_gantry(given: str | Mapping[str, Any], where: str = "gantry") -> Gantry
         except yaml.YAMLError:
             value = None
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{where} = {given!r} must be {HANG!r} or a mapping such as '{{lower_at: 3, release_at: 6}}'")
+        raise ConfigError(f"must be {HANG!r} or a mapping such as '{{lower_at: 3, release_at: 6}}'", where, given)
     return from_mapping(GantryConfig, value, where)
 
 
@@ -110,7 +110,7 @@ class Gantry(Participant):
 
     def __init__(self, config: GantryConfig, robot: Robot, dt: float, substeps: int) -> None:
         if not robot.free_flyer:
-            raise ConfigError(f"gantry: the root of {robot.name} is fixed to the world already. Omit the gantry")
+            raise ConfigError(f"the root of {robot.name} is fixed to the world already. Omit the gantry", "gantry")
         self.config = config
         self._dt, self._substeps = dt, substeps
         self._model, self._data = robot.model, robot.model.createData()

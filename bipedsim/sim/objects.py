@@ -7,13 +7,14 @@ of robot and objects are solved as one problem (:class:`bipedsim.touch.Touching`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from bipedsim.config import together
+from bipedsim.config import check_all, together
 from bipedsim.errors import ConfigError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
@@ -62,26 +63,17 @@ class Objects(Participant):
         budget: Integers | None = None,
     ) -> None:
         taken = {frame.name for frame in robot.model.frames}
-        faults = list(check_names(configs))
-        faults += [
-            f"objects: the robot also has a frame {one.name!r}. Rename the object"
-            for one in configs
-            if one.name in taken
-        ]
-        together([ConfigError(fault) for fault in faults])
+        rename = "is a frame of the robot, too. Rename the object"
+        same = [ConfigError(rename, "objects: name", one.name) for one in configs if one.name in taken]
+        together([*check_names(configs), *same])
         self.configs = tuple(configs)
         self.names = tuple(one.name for one in configs)
         links = [] if friction is None else _links(robot, friction)
         gravity = robot.model.gravity.linear
         bodies: list[FreeBody] = []
-        for one in configs:
-            try:
-                bodies.append(one.make())
-            except ConfigError as error:
-                faults.append(str(error))
-        together([ConfigError(fault) for fault in faults])
+        check_all([partial(lambda one: bodies.append(one.make()), one) for one in configs])
         self.world = World(bodies, ground, physics_dt, gravity, links, budget)
-        together([ConfigError(fault) for fault in self.world.overlaps()])
+        together(self.world.overlaps())
         self.sides = Sides.of_number(len(self.configs))
         self._model, self._data = robot.model, robot.model.createData()
         self._touching: Touching | None = None
@@ -117,7 +109,7 @@ class Objects(Participant):
             faults = self.world.overlaps(links=True)
         finally:
             self.world.set_state(before)
-        together([ConfigError(fault) for fault in faults])
+        together(faults)
 
     def forget_pushes(self) -> None:
         """Clear the pushes of the last step."""

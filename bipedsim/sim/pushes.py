@@ -60,9 +60,9 @@ class Pushes(Participant):
         name = body or _root_frame(self._model)
         frame = self._frame(name)
         if not duration > 0.0:
-            raise ConfigError(f"push: duration = {duration} s must be positive")
+            raise ConfigError("s must be positive", "push: duration", duration)
         if not after >= 0.0:
-            raise ConfigError(f"push: after = {after} s must be at least 0")
+            raise ConfigError("s must be at least 0", "push: after", after)
         begin = sim.step_count + _in_steps(after, sim.physics_dt)
         end = begin + _in_steps(duration, sim.physics_dt)
         # The robot has one push at a time, and so has each object.

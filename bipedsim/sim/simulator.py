@@ -49,12 +49,14 @@ def whole_ratio(control_dt: float, physics_dt: float) -> int:
     """
     for name, value in (("physics_dt", physics_dt), ("control_dt", control_dt)):
         if not (np.isfinite(value) and value > 0.0):
-            raise ConfigError(f"{name} = {value} s must be positive and finite")
+            raise ConfigError("s must be positive and finite", name, value)
     ratio = round(control_dt / physics_dt)
     if ratio < 1 or abs(ratio * physics_dt - control_dt) > 1e-9 * control_dt:
         raise ConfigError(
-            f"control_dt = {control_dt} s must be a whole multiple of physics_dt = {physics_dt} s (the ratio is "
-            f"{control_dt / physics_dt:.6g}); choose for example physics_dt = {control_dt / max(ratio, 1):.12g}"
+            f"s must be a whole multiple of physics_dt = {physics_dt} s (the ratio is "
+            f"{control_dt / physics_dt:.6g}); choose for example physics_dt = {control_dt / max(ratio, 1):.12g}",
+            "control_dt",
+            control_dt,
         )
     return ratio
 
@@ -280,7 +282,7 @@ class Simulator:
         q = checked_vector("q", q, self.robot.model.nq, self.robot.name)
         v = checked_vector("v", v, self.robot.model.nv, self.robot.name)
         if self.robot.free_flyer and not np.linalg.norm(q[3:7]) > 0.5:
-            raise ConfigError(f"q[3:7] = {q[3:7].tolist()} is no rotation: a quaternion x y z w of length 1 is needed")
+            raise ConfigError("is no rotation: a quaternion x y z w of length 1 is needed", "q[3:7]", q[3:7].tolist())
         self._check_limits(q)
         self.robot.check_closed(q)
         return q, v

@@ -131,7 +131,7 @@ class Comparison:
         name, first = next(iter(runs.items()))
         for other, run in runs.items():
             if not len(run):
-                raise RecordingError(f"{other}: the recording has no rows: there is nothing to draw")
+                raise RecordingError("the recording has no rows: there is nothing to draw", other)
             if run.robot != first.robot:
                 raise RecordingError(
                     f"{name} is a run of {first.robot or 'an unnamed robot'}, {other} one of "

@@ -191,7 +191,7 @@ def _write(path: Path, title: str, parts: Sequence[str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise RecordingError(f"{path}: the report cannot be written ({error.strerror})") from error
+        raise RecordingError(f"the report cannot be written ({error.strerror})", path) from error
 
 
 def _comparison_plots(runs: Mapping[str, Recording]) -> tuple[dict[str, str], list[str]]:

@@ -87,7 +87,7 @@ def picture(path: Path, size: tuple[float, float], title: str, style: Any = STYL
                 else:
                     figure.savefig(path, dpi=120)
         except (OSError, ValueError) as error:
-            raise RecordingError(f"{path}: the figure cannot be written ({error})") from error
+            raise RecordingError(f"the figure cannot be written ({error})", path) from error
 
 
 def write_png(figure: Figure, file: Path | BinaryIO, dpi: float) -> None:

@@ -149,7 +149,7 @@ def _separate_domain() -> dict[str, str]:
     env = environment("localhost")
     domain = env.get("ROS_DOMAIN_ID") or "0"
     if not domain.isdecimal():
-        raise ConfigError(f"ROS_DOMAIN_ID = {domain!r} is no number")
+        raise ConfigError("is no number", "ROS_DOMAIN_ID", domain)
     return {**env, "ROS_DOMAIN_ID": str(free_domain(int(domain)))}
 
 

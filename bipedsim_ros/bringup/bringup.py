@@ -296,8 +296,9 @@ def _params_files(arguments: Arguments, namespace: str) -> tuple[Path, ...]:
     for prefix, slash, name in keys:
         if namespace and name in node_names() and prefix not in (namespace, "/**"):
             raise ConfigError(
-                f"{file}: '{prefix}{slash}{name}' is outside namespace {namespace} and applies to no node. "
-                f"Use '{namespace}/{name}', or '/**/{name}' for every namespace"
+                f"'{prefix}{slash}{name}' is outside namespace {namespace} and applies to no node. Use "
+                f"'{namespace}/{name}', or '/**/{name}' for every namespace",
+                file,
             )
     return (file,)
 
@@ -506,14 +507,15 @@ def _remappings(text: str, namespace: str) -> tuple[tuple[str, str], ...]:
     invalid = ["".join(pair) for pair in pairs if not all(pair)]
     if invalid:
         raise ConfigError(
-            f"remap: {', '.join(map(repr, invalid))} must be FROM:=TO, such as /imu/data:=/torso_imu/imu. Separate "
-            "several by blanks"
+            f"{', '.join(map(repr, invalid))} must be FROM:=TO, such as /imu/data:=/torso_imu/imu. Separate several "
+            "by blanks",
+            "remap",
         )
     for old, _, _ in pairs:
         if namespace and old.startswith("/") and not old.startswith(f"{namespace}/"):
             raise ConfigError(
-                f"remap: {old!r} is outside namespace {namespace} and matches nothing. Use {old[1:]!r} or "
-                f"'{namespace}{old}'"
+                f"{old!r} is outside namespace {namespace} and matches nothing. Use {old[1:]!r} or '{namespace}{old}'",
+                "remap",
             )
     return tuple((old, new) for old, _, new in pairs)
 
@@ -527,8 +529,10 @@ def namespace_of(text: str) -> str:
     bare = text.strip("/")
     if bare and not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", bare, re.ASCII):
         raise ConfigError(
-            f"namespace = {text!r} must consist of letters, digits and _, and must not begin with a digit; / separates "
-            "several names: r1, or lab/r1"
+            "must consist of letters, digits and _, and must not begin with a digit; / separates several names: r1, "
+            "or lab/r1",
+            "namespace",
+            text,
         )
     return f"/{bare}" if bare else ""
 
@@ -692,12 +696,12 @@ def from_text(texts: Mapping[str, str]) -> dict[str, Any]:
             continue
         if hints[name] is bool:
             if text.lower() not in _TRUTHS:
-                raise ConfigError(f"bring-up: {name} = {text!r} must be true or false")
+                raise ConfigError("must be true or false", f"bring-up: {name}", text)
             values[name] = _TRUTHS[text.lower()]
             continue
         try:
             values[name] = hints[name](text)
         except ValueError as error:
             hint = f"without a unit, for example {number_in(text)}"
-            raise ConfigError(f"bring-up: {name} = {text!r} must be a number, {hint}") from error
+            raise ConfigError(f"must be a number, {hint}", f"bring-up: {name}", text) from error
     return values

@@ -53,7 +53,7 @@ class ExternalNodeParams:
     timeout: float = param(10.0, "wall time within which each answer must come", unit="s", low=0.01)
     ft_sign: float = param(1.0, "-1 if the node takes foot wrenches as the foot exerts them on the ground")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield an error message for each invalid field."""
         yield from wrong_sign(self.ft_sign)
 
@@ -78,7 +78,7 @@ class ExternalNode:
         require_rclpy()
         self._words = shlex.split(params.command)
         if not self._words:
-            raise ConfigError("command: it starts no program; such as --set 'command=python3 my_node.py'")
+            raise ConfigError("it starts no program; such as --set 'command=python3 my_node.py'", "command")
         self._robot, self._params, self._dt = robot, params, dt
         self.decimation = params.decimation
         self._connection: _NodeConnection | None = None
@@ -135,7 +135,7 @@ class _NodeConnection:
                 )
         except OSError as error:
             self._stack.close()
-            raise ConfigError(f"command: {words[0]!r} cannot be started ({error.strerror})") from error
+            raise ConfigError(f"{words[0]!r} cannot be started ({error.strerror})", "command") from error
         with _as_environment(env):
             self._join(robot, dt)
 

@@ -58,7 +58,7 @@ def plan_robot(
     bringup = plan(user_arguments, controller_params, overwrite=overwrite)
     nodes = tuple(_beside_robot(node) for node in bringup.nodes if node.executable in _NODES)
     if not nodes:
-        raise ConfigError(f"controller = {NO_CONTROLLER} and no record: there is nothing to start")
+        raise ConfigError("and no record: there is nothing to start", "controller", NO_CONTROLLER)
     return replace(bringup, nodes=nodes)
 
 
@@ -72,7 +72,7 @@ def _check_scenario(name: str) -> None:
     scenario, defaults = get_scenario(name), Scenario()
     for key in ("ground", "hardware", "drop_height", "pushes", "gantry", "objects", "force_plates"):
         if getattr(scenario, key) != getattr(defaults, key):
-            raise ConfigError(f"scenario = {name!r} has {key}, which only a simulator can provide: use bipedsim up")
+            raise ConfigError(f"has {key}, which only a simulator can provide: use bipedsim up", "scenario", name)
 
 
 def only_of_nodes(topics: set[str]) -> bool:

@@ -36,7 +36,7 @@ def refuse_recorded(args: argparse.Namespace) -> None:
     changed = [option_name(name) for name in defaults if getattr(args, name) != defaults[name]]
     if changed:
         reason = f"of a robot that is up, which bipedsim view shows without {args.recording}"
-        raise ConfigError(f"{', '.join(changed)}: {reason}")
+        raise ConfigError(reason, ", ".join(changed))
 
 
 def main(args: argparse.Namespace) -> int:

@@ -146,7 +146,7 @@ def evidence_of_bag(path: Path, contract: Contract, begin: float, duration: floa
         topic.types, topic.publishers = (bag.types[name],), _offered(bag.channel_metadata.get(name, {}))
     if first and not topics[joints].messages:
         span = (last - first) * 1e-9
-        raise RecordingError(f"{path}: {span:.3f} s long; nothing is left from {begin:g} s on")
+        raise RecordingError(f"{span:.3f} s long; nothing is left from {begin:g} s on", path)
     others = {name: bag.types[name] for name in bag.types if name not in wanted}
     source = f"bag {path}, {begin:g} to {begin + duration:g} s"
     return Evidence(source, False, topics, others, incomplete=bool(bag.recovered))

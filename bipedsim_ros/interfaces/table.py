@@ -62,7 +62,7 @@ def get_interface(name: str) -> Interface:
     if not isinstance(row, Interface):
         raise ConfigError(f"interface {name!r} is {row!r}; it must be a bipedsim_ros.interfaces.Interface")
     if row.needs and importlib.util.find_spec(row.needs) is None:
-        raise ConfigError(f"interface = {name!r} needs {row.needs}, which is not installed: {install(row.extra)}")
+        raise ConfigError(f"needs {row.needs}, which is not installed: {install(row.extra)}", "interface", name)
     return row
 
 

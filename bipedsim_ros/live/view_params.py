@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bipedsim.config import RunConfig, like, param
+from bipedsim.errors import ConfigError
 from bipedsim.view.page import PageParams
 from bipedsim_ros.live.steering import TeleopParams
 from bipedsim_ros.loop import SimParams, wrong_sign
@@ -23,6 +24,6 @@ class ViewParams(TeleopParams):
     frame_rate: float = param(30.0, "how often the page shows what is new", unit="Hz", low=1.0, high=120.0)
     browser: bool = like(PageParams, "browser", False)
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield an error message for each invalid field."""
         yield from wrong_sign(self.ft_sign)

@@ -33,23 +33,22 @@ def cores_of(text: str) -> frozenset[int]:
     if text in (AUTO, ANY):
         return frozenset()
     if not re.fullmatch(r"\d+(\s*,\s*\d+)*", text):
-        raise ConfigError(f"cpu_affinity = {text!r} must be {AUTO}, {ANY}, or numbers of cores such as '2' or '2,3'")
+        raise ConfigError(f"must be {AUTO}, {ANY}, or numbers of cores such as '2' or '2,3'", "cpu_affinity", text)
     cores = frozenset(map(int, text.split(",")))
     permitted = _permitted()
     if permitted and not cores <= permitted:
         raise ConfigError(
-            f"cpu_affinity = {text!r}: this process may run on {_named(permitted)}, and not on "
-            f"{_named(cores - permitted)}"
+            f"names {_named(cores - permitted)}; this process may run on {_named(permitted)}", "cpu_affinity", text
         )
     return cores
 
 
-def wrong_cores(text: str) -> Iterator[str]:
+def wrong_cores(text: str) -> Iterator[ConfigError]:
     """Yield an error message if a parameter does not name valid cores."""
     try:
         cores_of(text)
     except ConfigError as error:
-        yield str(error)
+        yield error
 
 
 class OwnCore:

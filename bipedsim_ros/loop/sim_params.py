@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bipedsim.config import RunConfig, like, param
+from bipedsim.errors import ConfigError
 from bipedsim.model import IDEAL
 from bipedsim.runs import Push, Scenario
 from bipedsim_ros.loop.own_core import wrong_cores
@@ -16,10 +17,10 @@ STARTS = ("wait_for_command", "immediately")
 TIMEOUT_MODES = ("damping", "zero", "hold", "stiff")
 
 
-def wrong_sign(ft_sign: float) -> Iterator[str]:
+def wrong_sign(ft_sign: float) -> Iterator[ConfigError]:
     """Yield an error message if the sign of the wrenches is not 1 or -1."""
     if abs(ft_sign) != 1.0:
-        yield f"ft_sign = {ft_sign} must be 1 or -1"
+        yield ConfigError("must be 1 or -1", "ft_sign", ft_sign)
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,13 @@ class SimParams:
     )
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield an error message for each invalid field or combination of fields."""
         if self.real_time_factor != 1.0 and self.clock != "real_time":
-            yield (
-                f"real_time_factor = {self.real_time_factor:g} needs clock = 'real_time': with {self.clock!r} there "
-                "is no wall clock to keep up with"
+            yield ConfigError(
+                f"needs clock = 'real_time': with {self.clock!r} there is no wall clock to keep up with",
+                "real_time_factor",
+                self.real_time_factor,
             )
         yield from wrong_sign(self.ft_sign)
         yield from wrong_cores(self.cpu_affinity)

@@ -134,7 +134,7 @@ class ControllerNodeParams:
         "'2,3'",
     )
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield an error message for each invalid field."""
         yield from wrong_sign(self.ft_sign)
         yield from wrong_cores(self.cpu_affinity)

@@ -102,7 +102,7 @@ class RecorderParams:
         0, "priority (SCHED_FIFO) of the threads, where the system permits it; 0 is none", low=0, high=98
     )
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield an error message for each invalid field."""
         yield from wrong_sign(self.ft_sign)
 
@@ -207,7 +207,7 @@ class Recorder:
         for entry in params.topics:
             name, *types = entry.split()
             if not name.startswith("/") or len(types) > 1:
-                raise ConfigError(f"topics: {entry!r} must be '/topic' or '/topic package/msg/Type'")
+                raise ConfigError(f"{entry!r} must be '/topic' or '/topic package/msg/Type'", "topics")
             if types or name in known:
                 wanted[name] = types[0] if types else known[name].msgtype
             else:
@@ -404,7 +404,7 @@ class Recorder:
             self.bag.custom_data |= {f.name: str(getattr(self.counts, f.name)) for f in fields(self.counts)}
             self.bag.close()
         except OSError as error:
-            raise RecordingError(f"{self.path}: the bag cannot be finished ({error.strerror})") from error
+            raise RecordingError(f"the bag cannot be finished ({error.strerror})", self.path) from error
         finally:
             self.bag.release()
 
@@ -412,8 +412,9 @@ class Recorder:
         if self._disk.error is not None:
             reason = getattr(self._disk.error, "strerror", None) or repr(self._disk.error)
             raise RecordingError(
-                f"{self.path}: the bag cannot be written any more ({reason}). The data written so far are readable. "
-                "Free disk space, or record elsewhere"
+                f"the bag cannot be written any more ({reason}). The data written so far are readable. Free disk "
+                "space, or record elsewhere",
+                self.path,
             ) from self._disk.error
 
 

@@ -80,7 +80,7 @@ def write_run_bag(recording: Recording, robot: Robot | None, path: Path) -> list
                 bag.flush()
         bag.close()
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror})") from error
+        raise RecordingError(f"cannot be written ({error.strerror})", path) from error
     finally:
         bag.release()
     return notes

@@ -66,7 +66,7 @@ def plot(comparison: ModelComparison, path: Path) -> None:
     """
     rows = {name: row for name, row in comparison.rows.items() if isinstance(row, MeasuredRun)}
     if not rows:
-        raise RecordingError(f"{path}: no contact model reached the end of the run: there is nothing to draw")
+        raise RecordingError("no contact model reached the end of the run: there is nothing to draw", path)
     with picture(path, SIZE, _title(comparison)) as figure:
         draw(figure, comparison, rows)
 

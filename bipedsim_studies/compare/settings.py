@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bipedsim.config import RunConfig, param
+from bipedsim.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -18,11 +19,11 @@ class CompareSettings:
     reference: str | None = param(None, "contact model with which the others are compared (default: the first)")
     contact_params: Mapping[str, Any] = param({}, "a parameter of a contact model, such as exact.gamma=0.1; repeatable")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield the parameters of contact models without a model."""
         for name in self.contact_params:
             if not all(name.partition(".")):
-                yield f"contact_params: {name!r} must be MODEL.NAME, such as exact.gamma"
+                yield ConfigError("must be MODEL.NAME, such as exact.gamma", "contact_params: name", name)
 
     def params(self) -> dict[str, dict[str, Any]]:
         """Return the parameters of each model."""

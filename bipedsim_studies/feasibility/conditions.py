@@ -69,7 +69,7 @@ class Reserve:
 
     def __post_init__(self) -> None:
         if not (self.force >= 0.0 and self.edge >= 0.0 and 0.0 <= self.friction < 1.0):
-            raise ConfigError(f"{self}: force and edge must not be negative, and friction is a share below 1")
+            raise ConfigError("force and edge must not be negative, and friction is a share below 1", self)
 
 
 NOTHING = Reserve()

@@ -83,7 +83,7 @@ def run_margins(
         ConfigError: ``every`` is less than 1.
     """
     if every < 1:
-        raise ConfigError(f"every = {every} must be at least 1")
+        raise ConfigError("must be at least 1", "every", every)
     states = states or recorded_states(recording, robot)
     if (recording.mode < 0).all():
         raise RecordingError("the run holds no contact modes: record it with a simulator, under a selection model")

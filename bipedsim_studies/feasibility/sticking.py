@@ -38,7 +38,7 @@ def sticking_conditions(
         ConfigError: See :class:`Conditions`; or the step is negative.
     """
     if not h >= 0.0:
-        raise ConfigError(f"h = {h} s must not be negative")
+        raise ConfigError("s must not be negative", "h", h)
     s = support
     nu = s.selection.shape[1]
     inertia = s.M + h * np.diag(s.damping)

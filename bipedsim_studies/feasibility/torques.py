@@ -61,7 +61,7 @@ class TorqueSet:
         self._limit = np.asarray(limit, dtype=np.float64)
         n = conditions.wrenches.shape[1] - 1
         if self._limit.shape != (n,) or not (np.isfinite(self._limit) & (self._limit > 0.0)).all():
-            raise ConfigError(f"limit = {self._limit.tolist()} must be {n} positive, finite torques")
+            raise ConfigError(f"must be {n} positive, finite torques", "limit", self._limit.tolist())
 
     @cached_property
     def _rows(self) -> tuple[Array, Array, bool]:

@@ -70,8 +70,9 @@ def haug(problem: ImpactProblem) -> ImpactResult:
         impulse[active] = problem.to_velocities(rows, change)
         if np.abs(rows @ rows.T @ impulse[active] - change).max() > 1e-6 * np.abs(change).max():
             raise ConfigError(
-                f"restitution: contacts {active.tolist()} depend on each other and cannot rebound with "
-                f"{problem.restitution[active].tolist()}; give all the same"
+                f"contacts {active.tolist()} depend on each other and cannot rebound with "
+                f"{problem.restitution[active].tolist()}; give all the same",
+                "restitution",
             )
         return problem.result(impulse, (indices(signs <= 0),))
     return problem.result(impulse, ())
@@ -224,8 +225,9 @@ def _phase(law: str, problem: ImpactProblem, y: Array, floor: Array, name: str, 
     impulse = next(problem.states(y, range(problem.m), target, np.maximum(floor, 0.0), closed=False), None)
     if impulse is None:
         raise NoImpactOutcomeError(
-            f"{law}: no sticking or sliding state agrees with Coulomb's law in {name} "
-            f"(friction.coefficient {problem.mu}); use lotstedt, which always has an outcome, or a smaller coefficient"
+            f"no sticking or sliding state agrees with Coulomb's law in {name} (friction.coefficient {problem.mu}); "
+            "use lotstedt, which always has an outcome, or a smaller coefficient",
+            law,
         )
     return impulse
 
@@ -281,8 +283,9 @@ def han_gilmore(problem: ImpactProblem) -> ImpactResult:
         level = following
     if not outcomes:
         raise NoImpactOutcomeError(
-            f"han_gilmore: no sequence of impacts ended within {MAX_IMPACTS} impacts and {MAX_STATES} velocities "
-            f"({open_count} left open); use moreau or pfeiffer_glocker"
+            f"no sequence of impacts ended within {MAX_IMPACTS} impacts and {MAX_STATES} velocities ({open_count} "
+            "left open); use moreau or pfeiffer_glocker",
+            "han_gilmore",
         )
     return replace(outcomes[0], alternatives=tuple(outcomes[1:]), open_sequences=open_count)
 
@@ -349,14 +352,14 @@ class ImpactLaw:
         name = self.law.__name__
         if friction is not None and not self.friction:
             supporting = ", ".join(key for key, law in IMPACT_LAWS.items() if law.friction)
-            raise ConfigError(f"friction: {name} has none. Laws with friction: {supporting}")
+            raise ConfigError(f"{name} has none. Laws with friction: {supporting}", "friction")
         problem = ImpactProblem(M, J, v_before, restitution, friction)
         if not self.slip_restitution and problem.slip_restitution.any():
             supporting = ", ".join(key for key, law in IMPACT_LAWS.items() if law.slip_restitution)
-            raise ConfigError(f"friction.restitution: {name} has none, give 0. Laws with it: {supporting}")
+            raise ConfigError(f"{name} has none, give 0. Laws with it: {supporting}", "friction.restitution")
         if self.restitution == "none" and problem.restitution.any():
             supporting = ", ".join(key for key, law in IMPACT_LAWS.items() if law.restitution != "none")
-            raise ConfigError(f"restitution: {name} is plastic, give 0. Laws with restitution: {supporting}")
+            raise ConfigError(f"{name} is plastic, give 0. Laws with restitution: {supporting}", "restitution")
         return self.law(problem)
 
 

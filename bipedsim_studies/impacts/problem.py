@@ -196,7 +196,9 @@ class ImpactProblem:
         self.A: Array = solve_triangular(self._lower, rows.T, lower=True).T
         self._reach: Array = np.linalg.norm(self.A, axis=1)
         if (self._reach == 0.0).any():
-            raise ConfigError(f"J: row {int(np.argmin(self._reach))} is zero: no impulse of this contact does anything")
+            raise ConfigError(
+                f"row {int(np.argmin(self._reach))} is zero: no impulse of this contact does anything", "J"
+            )
         self.y: Array = self._lower.T @ self.v
         self.w: Array = self.A @ self.y
         self.restitution = _per_contact("restitution", restitution, self.m, 1.0)
@@ -212,7 +214,9 @@ class ImpactProblem:
     def one_restitution(self, law: str) -> float:
         """Return the coefficient of a law that supports only one for all contacts."""
         if np.ptp(self.restitution) > 0.0:
-            raise ConfigError(f"restitution: {law} has one coefficient for all contacts, got {list(self.restitution)}")
+            raise ConfigError(
+                f"{law} has one coefficient for all contacts, got {list(self.restitution)}", "restitution"
+            )
         return float(self.restitution[0])
 
     def signs(self, w: Array) -> NDArray[np.int8]:
@@ -281,8 +285,9 @@ class ImpactProblem:
         """
         if len(touching) > FRICTION_CONTACTS:
             raise ConfigError(
-                f"friction: {len(touching)} contacts impact at once and every state of sticking and sliding is tried; "
-                f"at most {FRICTION_CONTACTS}: leave out contacts that cannot take part, or use lotstedt"
+                f"{len(touching)} contacts impact at once and every state of sticking and sliding is tried; at most "
+                f"{FRICTION_CONTACTS}: leave out contacts that cannot take part, or use lotstedt",
+                "friction",
             )
         every = [(hold, slip) for hold in (True, False) for slip in (0, 1, -1)]
         choices = [[c for c in every if c[0] or (not closed and (floor[i] > 0.0 or c[1] == 0))] for i in touching]

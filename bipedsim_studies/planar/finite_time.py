@@ -117,8 +117,9 @@ class FiniteTimeController(StepTracking):
     def __init__(self, robot: Robot, params: FiniteTimeParams, dt: float) -> None:
         if params.mode == "walk":
             raise ConfigError(
-                "finite_time: mode = 'walk' is for computed_torque, sliding and pfl; after impacts this feedback asks "
-                "for more than a foot can do. Walkers of its own are made by swing_angle and phase"
+                "mode = 'walk' is for computed_torque, sliding and pfl; after impacts this feedback asks for more "
+                "than a foot can do. Walkers of its own are made by swing_angle and phase",
+                "finite_time",
             )
         super().__init__(robot, params, dt)
         self._power, self._scale = params.power, params.time_scale
@@ -127,8 +128,9 @@ class FiniteTimeController(StepTracking):
         self._phase = self._per_foot(robot, params.phase, names, "phase")
         if len(self._swing) != len(self._phase) or len(self._swing) not in (0, 2):
             raise ConfigError(
-                "finite_time: swing_angle and phase belong together, with a sum for each of two feet; "
-                f"there are {len(self._swing)} angles and {len(self._phase)} phases"
+                "swing_angle and phase belong together, with a sum for each of two feet; there are "
+                f"{len(self._swing)} angles and {len(self._phase)} phases",
+                "finite_time",
             )
         self._middle = params.phase_middle
         path = Polynomial([0.0, params.swing_linear, 0.0, params.swing_cubic])

@@ -101,9 +101,9 @@ def probe(
     """
     centre, widths = np.asarray(centre, dtype=np.float64), np.asarray(widths, dtype=np.float64)
     if widths.shape != centre.shape or not (np.isfinite(widths) & (widths > 0.0)).all():
-        raise ConfigError(f"widths = {widths.tolist()} must be {len(centre)} positive numbers, one per coordinate")
+        raise ConfigError(f"must be {len(centre)} positive numbers, one per coordinate", "widths", widths.tolist())
     if count < 1:
-        raise ConfigError(f"count = {count} must be at least 1")
+        raise ConfigError("must be at least 1", "count", count)
     starts = centre + widths * np.random.default_rng(checked_seed(seed)).uniform(-1.0, 1.0, (count, len(centre)))
     outcome, taken = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     work = 0.0

@@ -89,7 +89,7 @@ def _widths(width: tuple[float, ...], map: ReturnMap) -> Array:
 
     if len(width) not in (1, len(map.names)):
         names = ", ".join(map.names)
-        raise ConfigError(f"--width: {len(width)} numbers, but the coordinates are {names}; give one or all")
+        raise ConfigError(f"{len(width)} numbers, but the coordinates are {names}; give one or all", "--width")
     return np.broadcast_to(np.array(width), map.centre.shape)
 
 

@@ -90,17 +90,17 @@ class WalkerGait:
         start = from_mapping(Start, read_yaml(path), str(path))
         for name, size in (("q", robot.model.nq), ("v", robot.model.nv)):
             if len(getattr(start, name)) != size:
-                raise ConfigError(f"{path}: {name} = {list(getattr(start, name))} must be {size} numbers")
+                raise ConfigError(f"{name} = {list(getattr(start, name))} must be {size} numbers", path)
         return start
 
     def _ground(self, start: Start) -> Ground:
         if self.ground is not None:
             if self.slope is not None:
-                raise ConfigError(f"ground = {self.ground} and slope = {self.slope} rad: give one of them")
+                raise ConfigError(f"and slope = {self.slope} rad: give one of them", "ground", self.ground)
             return get_ground(self.ground)
         slope = start.slope if self.slope is None else self.slope
         if not abs(slope) < 0.5 * math.pi:
-            raise ConfigError(f"slope = {slope} rad must be between -pi/2 and pi/2")
+            raise ConfigError("rad must be between -pi/2 and pi/2", "slope", slope)
         return Ground.slope(-slope)
 
     def _controller(self, robot: Robot, dt: float) -> Controller:
@@ -111,8 +111,8 @@ class WalkerGait:
         if self.period is None:
             return TouchDown(loop.robot, loop.feet, self.foot)
         if self.foot is not None:
-            raise ConfigError(f"foot = {self.foot} and period = {self.period} s: a stride ends by one of them")
+            raise ConfigError(f"and period = {self.period} s: a stride ends by one of them", "foot", self.foot)
         ratio = self.period / loop.sim.control_dt
         if not (self.period > 0.0 and abs(ratio - round(ratio)) < 1e-6 * ratio):
-            raise ConfigError(f"period = {self.period} s must be whole control ticks of {loop.sim.control_dt} s")
+            raise ConfigError(f"s must be whole control ticks of {loop.sim.control_dt} s", "period", self.period)
         return Clock(self.period)

@@ -171,12 +171,12 @@ class ClosedLoop:
                     return monitor.crossing, ticks
                 ticks += 1
                 if ticks % LOOK == 0 and self.feet.com_height(sim.q) < 0.0:
-                    raise NoReturnError(f"{self.robot.name} has fallen {sim.t - start_time:.3f} s after the section")
+                    raise NoReturnError(f"has fallen {sim.t - start_time:.3f} s after the section", self.robot.name)
         except DivergenceError as error:
             raise NoReturnError(str(error)) from error
         finally:
             sim.on_physics_step = None
-        raise NoReturnError(f"{self.robot.name} does not come back to the section within {longest:g} s")
+        raise NoReturnError(f"does not come back to the section within {longest:g} s", self.robot.name)
 
     def advance(self, ticks: int) -> None:
         """Walk for ``ticks`` control ticks."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bipedsim.config import RunConfig, like, param
+from bipedsim.errors import ConfigError
 from bipedsim_studies.stability.gait import WalkerGait
 
 
@@ -21,12 +22,12 @@ class PoincareSettings(WalkerGait):
     width: tuple[float, ...] = param((0.1,), "half width of the box of starts, of all or of each coordinate", low=1e-9)
     seed: int = like(RunConfig, "seed", doc="seed of the starts")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies of the slopes."""
         if self.slopes and not (
             len(self.slopes) == 3 and self.slopes[2] in range(2, 10**6) and self.slopes[0] != self.slopes[1]
         ):
-            yield f"slopes = {list(self.slopes)} must be two different slopes and a whole number of at least 2"
+            yield ConfigError("must be two different slopes and a whole number of at least 2", "slopes", self.slopes)
 
     def slope_values(self) -> list[float]:
         """Return the slopes over which the gait is followed [rad]; empty if there are none."""

@@ -37,10 +37,10 @@ class BisectConfig:
     limit: float = param(math.inf, "beyond it nothing is tried", low=1e-12)
     tolerance: float = param(0.02, "how near success and failure get, as a share of the value", low=1e-6, high=0.5)
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield the inconsistencies between the keys."""
         if self.limit < self.guess:
-            yield f"limit = {self.limit:g} is below guess = {self.guess:g}"
+            yield ConfigError(f"is below guess = {self.guess:g}", "limit", self.limit)
 
 
 @dataclass(frozen=True)
@@ -289,20 +289,19 @@ def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str
         part = name.partition(".")[0]
         if part not in PARTS or "." not in name:
             beginnings = ", ".join(f"{part_name}." for part_name in PARTS)
-            message = f"{where}: {name!r} must begin with {beginnings} and go on with a key"
-            faults.append(ConfigError(message))
+            faults.append(ConfigError(f"{name!r} must begin with {beginnings} and go on with a key", where))
             continue
         try:
             _set(deepcopy(dict(parts)), name, 0.0)
         except ConfigError as error:
-            faults.append(ConfigError(f"{where}: {error}"))
+            faults.append(error.within(where))
     for name, spec in study.vary.items():
         try:
             kinds[name] = _values(spec)
         except ConfigError as error:
-            faults.append(ConfigError(f"{where}: vary: {name} = {shown(spec)}: {error}"))
+            faults.append(error.within(f"{where}: vary: {name} = {shown(spec)}"))
     if study.bisect is not None and study.bisect.name in study.vary:
-        faults.append(ConfigError(f"{where}: {study.bisect.name} is varied and bisected; take one"))
+        faults.append(ConfigError("is varied and bisected; take one", f"{where}: name", study.bisect.name))
     for figure, limits in study.success.items():
         if isinstance(limits, list) and len(limits) != 2:
             message = f"{where}: success: {figure} = {limits} must be a value or [low, high], null for no bound"
@@ -381,7 +380,7 @@ def _set(parts: dict[str, Any], name: str, value: Any) -> None:
                 container[place] = _preset(container[place], name)
         container = container[place]
         if not isinstance(container, (dict, list)):
-            raise ConfigError(f"{name}: {'.'.join(parents[: i + 1])} = {shown(container)} has no parts")
+            raise ConfigError("has no parts", f"{name}: {'.'.join(parents[: i + 1])}", container)
     if isinstance(container, list):
         container[_index(container, last, name)] = value
     else:
@@ -391,14 +390,14 @@ def _set(parts: dict[str, Any], name: str, value: Any) -> None:
 def _preset(hardware: str, name: str) -> dict[str, Any]:
     """Return a preset's name as a mapping, so that single parameters can override it."""
     if hardware not in PRESETS:
-        raise ConfigError(f"{name}: hardware = {shown(hardware)} is no preset; give its parameters as a mapping")
+        raise ConfigError("is no preset; give its parameters as a mapping", f"{name}: hardware", hardware)
     return {"preset": hardware}
 
 
 def _index(entries: list[Any], key: str, name: str) -> int:
     if not key.isdigit() or int(key) >= len(entries):
         valid_range = f"0 to {len(entries) - 1}" if entries else "of which there are none"
-        raise ConfigError(f"{name}: {key!r} must be the number of an entry, {valid_range}")
+        raise ConfigError(f"{key!r} must be the number of an entry, {valid_range}", name)
     return int(key)
 
 
@@ -424,7 +423,7 @@ def _check(study: StudyConfig, trials: Trials, where: str) -> None:
             else:
                 trial.read()
         except ConfigError as error:
-            faults.setdefault(str(error), ConfigError(f"{where}: {error}"))
+            faults.setdefault(str(error), error.within(where))
 
     if study.repeat > 1 and "seed" in study.run:
         message = f"{where}: run: seed = {study.run['seed']} would be that of all {study.repeat} repetitions"

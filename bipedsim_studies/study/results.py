@@ -170,9 +170,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _write_error(path: Path, error: OSError) -> RecordingError:
-    return RecordingError(
-        f"{path}: {error.strerror}. Earlier results are kept. Free disk space, then repeat the command"
-    )
+    return RecordingError(f"{error.strerror}. Earlier results are kept. Free disk space, then repeat the command", path)
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -225,7 +223,7 @@ def _parsed(text: bytes, path: Path) -> dict[str, Any]:
     try:
         parsed = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{path}: damaged ({error}); --restart runs all trials again") from error
+        raise ConfigError(f"damaged ({error}); --restart runs all trials again", path) from error
     return dict(parsed)
 
 

@@ -115,7 +115,7 @@ def _once(trial: StudyTrial, bisected_value: float | None) -> dict[str, Any]:
     success = outcome == STOOD
     for name, limits in trial.success.items():
         if name not in figures:
-            raise BipedSimError(f"success: there is no figure {name!r}; there are {', '.join(sorted(figures))}")
+            raise BipedSimError(f"there is no figure {name!r}; there are {', '.join(sorted(figures))}", "success")
         if success and not _meets(figures[name], limits):
             success, why = False, f"{name} = {figures[name]} and not {limits}"
     return {"success": success, "outcome": outcome, "why": why, **figures}

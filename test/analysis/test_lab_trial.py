@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import scipy
+from refusals import refusal
 
 from bipedsim.analysis import (
     coordinates,
@@ -24,7 +25,6 @@ from bipedsim.analysis import (
 )
 from bipedsim.cli.main import main
 from bipedsim.config import RunConfig
-from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
 from bipedsim.plates import PlateGeometry, PlateSignals
 from bipedsim.recording import Recording
@@ -157,7 +157,7 @@ def test_a_walk_has_its_stances_weight_and_way() -> None:
         assert stance.force[50, 1] > 0.0
     turned = find_gait("walk", plates, ahead="-x")
     np.testing.assert_allclose(turned.stances[0].force[:, 0], -gait.stances[0].force[:, 0], atol=1e-9)
-    with pytest.raises(ConfigError, match="no stances: expected contacts of more than 5000 N"):
+    with refusal(place="walk: stances"):
         find_gait("walk", plates, threshold=5000.0)
 
 
@@ -185,7 +185,7 @@ def test_a_plate_under_both_feet_is_no_stance() -> None:
     (note,) = gait.notes
     assert "force plate both from 0.200 to 1.100 s" in note
     assert "0.70 m" in note
-    with pytest.raises(ConfigError, match="no stance of one foot"):
+    with refusal(place="walk: stances"):
         find_gait("walk", [both], 700.0)
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import check_fields, refusal
 
 from bipedsim.analysis import robot_of
 from bipedsim.cli.main import main
-from bipedsim.errors import EXIT_USAGE, ConfigError
+from bipedsim.errors import EXIT_USAGE
 from bipedsim.model import ROBOTS
 from bipedsim.recording import load_recording
 
@@ -65,8 +66,9 @@ def test_a_bag_of_a_run_knows_its_robot(elsewhere: Path, capsys: pytest.CaptureF
 
 def test_a_robot_that_is_gone_is_told_by_its_file(elsewhere: Path) -> None:
     shutil.rmtree(elsewhere.parent / "home")
-    with pytest.raises(ConfigError, match=r"home/mine/robot\.yaml.*--robot"):
+    with refusal(place="the robot of the recording") as caught:
         robot_of(load_recording(elsewhere / "run.npz"))
+    check_fields(caught.value.__cause__, place=elsewhere.parent / "home" / "mine" / "robot.yaml")
 
 
 @pytest.mark.parametrize("given", ["biped14", str(ROBOTS["biped14"])])

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, strategies as st
+from refusals import refusal
 
 from bipedsim.config.fields import param
 from bipedsim.config.read import from_mapping, read_yaml
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 
 
 @dataclass(frozen=True)
@@ -39,46 +41,53 @@ def test_missing_values_keep_their_defaults_and_share_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "fields"),
     [
-        ({"gain": -1.0}, r"file.yaml: gain = -1.0 N/m is below its minimum 0.0 N/m"),
-        ({"gain": 11}, r"gain = 11.0 N/m is above its maximum 10.0 N/m"),
-        ({"gain": float("nan")}, r"gain = nan must be a finite number"),
-        ({"gain": "2"}, r"gain = '2' must be a finite number"),
-        ({"gain": True}, r"gain = True must be a finite number"),
-        ({"count": 1.5}, r"count = 1.5 must be a whole number"),
-        ({"count": True}, r"count = True must be a whole number"),
-        ({"kind": "sift"}, r"unknown kind 'sift'; did you mean 'soft'\? Choices: soft, hard"),
-        ({"gian": 1.0}, r"unknown parameter 'gian'; did you mean 'gain'\? Choices: gain, count, kind"),
-        ([1], r"expected a mapping of Example parameters"),
+        ({"gain": -1.0}, {"place": "file.yaml: gain", "value": -1.0}),
+        ({"gain": 11}, {"place": "file.yaml: gain", "value": 11.0}),
+        ({"gain": float("nan")}, {"place": "file.yaml: gain", "value": float("nan")}),
+        ({"gain": "2"}, {"place": "file.yaml: gain", "value": "2"}),
+        ({"gain": True}, {"place": "file.yaml: gain", "value": True}),
+        ({"count": 1.5}, {"place": "file.yaml: count", "value": 1.5}),
+        ({"count": True}, {"place": "file.yaml: count", "value": True}),
+        ({"kind": "sift"}, {"kind": "kind", "name": "sift", "meant": "soft", "choices": ("soft", "hard")}),
+        (
+            {"gian": 1.0},
+            {
+                "kind": "parameter",
+                "name": "gian",
+                "meant": "gain",
+                "choices": ("gain", "count", "kind", "on", "per_joint"),
+            },
+        ),
+        ([1], {"place": "file.yaml", "value": [1]}),
     ],
 )
-def test_wrong_values_are_named(values: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_wrong_values_are_named(values: Any, fields: dict[str, Any]) -> None:
+    with refusal(**fields):
         from_mapping(Example, values, "file.yaml")
 
 
 def test_names_far_from_all_choices_get_the_list_alone() -> None:
-    with pytest.raises(UnknownNameError, match=r"unknown robot 'xyz'\. Choices: biped14, talos$"):
-        raise UnknownNameError("robot", "xyz", ["biped14", "talos"])
+    assert UnknownNameError("robot", "xyz", ["biped14", "talos"]).meant == ""
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "cause"),
     [
-        (b"a: [1, 2", r"robot.yaml: not valid YAML"),
-        (b"- 1\n- 2\n", r"robot.yaml: expected a mapping at top level, got list"),
-        (b"a: 1\nb: {c: 1, c: 2}\n", r"the key 'c' is given twice(.|\n)*line 2"),
-        (b"a: \xff\n", r"robot.yaml: not text in UTF-8 \(byte 3\)"),
+        (b"a: [1, 2", yaml.parser.ParserError),
+        (b"- 1\n- 2\n", type(None)),
+        (b"a: 1\nb: {c: 1, c: 2}\n", yaml.MarkedYAMLError),
+        (b"a: \xff\n", UnicodeDecodeError),
     ],
 )
-def test_broken_yaml_is_named(text: bytes, message: str, tmp_path: Path) -> None:
+def test_broken_yaml_is_named(text: bytes, cause: type[BaseException], tmp_path: Path) -> None:
     path = tmp_path / "robot.yaml"
     path.write_bytes(text)
-    with pytest.raises(ConfigError, match=message):
+    with refusal(place=path, cause=cause):
         read_yaml(path)
 
 
 def test_missing_yaml_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"none.yaml: cannot be read \(No such file or directory\)"):
+    with refusal(place=tmp_path / "none.yaml", cause=FileNotFoundError):
         read_yaml(tmp_path / "none.yaml")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from paths import ROOT
+from refusals import refusal
 
 from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE, UnknownNameError
@@ -49,7 +50,7 @@ def test_a_scenario_may_serve_another_controller_but_not_with_words_that_its_own
     assert "mode" not in controller_params_for(scenario, "zmp")
     wrong = Scenario(name="mine", controller="posture", controller_params={"modee": "stand"})
     for controller in ("posture", "zmp", "user_controllers:Rest"):
-        with pytest.raises(UnknownNameError, match="scenario 'mine': controller_params: unknown parameter 'modee'"):
+        with refusal(UnknownNameError, place="scenario 'mine': controller_params", name="modee"):
             controller_params_for(wrong, controller)
 
 
@@ -93,9 +94,9 @@ def test_in_a_bring_up(tmp_path: Path) -> None:
 
     path = tmp_path / "params.yaml"
     path.write_text("sim_nod: {ros__parameters: {rate: 500.0}}\nmy_node: {ros__parameters: {rate: 1.0}}\n")
-    with pytest.raises(UnknownNameError, match="unknown node 'sim_nod'; did you mean 'sim_node'"):
+    with refusal(UnknownNameError, kind="node", name="sim_nod", meant="sim_node"):
         plan({"params_file": str(path)})
     path.write_text("/robot/sim_node: {ros__parameters: {rate: 500.0}}\n/**: {ros__parameters: {seed: 1}}\n")
     assert plan({"params_file": str(path)}).nodes
-    with pytest.raises(UnknownNameError, match="did you mean 'robot'"):
+    with refusal(UnknownNameError, kind="parameter", meant="robot"):
         plan({"robto": "talos"})

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import itertools
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from refusals import check_fields, faults_of, refusal
 
 from bipedsim.config.fields import Vector, param
 from bipedsim.config.read import check, from_file, from_mapping, read_yaml
@@ -95,49 +96,55 @@ def test_nothing_but_a_message_comes_of_nonsense(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "place", "value"),
     [
-        ({"parts": [{"mass": 1}, {"mass": "x"}]}, r"^f: parts\[1\]\.mass = 'x' must be a finite number$"),
-        ({"parts": [{"mass": 1, "at": [0, 0, 2]}]}, r"^f: parts\[0\]\.at\[2\] = 2.0 m is above its maximum 1.0 m$"),
-        ({"parts": [{"mass": 1, "at": [0, 0]}]}, r"^f: parts\[0\]\.at = \[0, 0\] must be three numbers$"),
-        ({"parts": {"mass": 1}}, r"^f: parts = {'mass': 1} must be a list of mappings$"),
-        ({"named": {"left": {"kind": "sft"}}}, r"f: named\.left: unknown kind 'sft'; did you mean 'soft'\?"),
-        ({"named": {"left": {"mss": 1}}}, r"f: named\.left: unknown parameter 'mss'; did you mean 'mass'\?"),
-        ({"main": {}}, r"^f: main: key 'mass' is missing$"),
-        ({"main": 3}, r"^f: main = 3 must be a mapping$"),
-        ({"gains": {"knee": -1}}, r"^f: gains\.knee = -1.0 is below its minimum 0.0$"),
-        ({"gains": "x"}, r"^f: gains = 'x' must be a finite number or a mapping of names to numbers$"),
-        ({"words": ["a", 1]}, r"^f: words\[1\] = 1 must be a text; in quotes it is one: '1' in a file, "),
-        ({"file": True}, r"^f: file = True must be a text; y, yes, on, true say true where they are not quoted: 'y'"),
-        ({"words": [False]}, r"^f: words\[0\] = False must be a text; n, no, off, false say false"),
-        ({"words": ["a"], "maybe": 1.0}, r"^f: give words or maybe$"),
+        ({"parts": [{"mass": 1}, {"mass": "x"}]}, "f: parts[1].mass", "x"),
+        ({"parts": [{"mass": 1, "at": [0, 0, 2]}]}, "f: parts[0].at[2]", 2.0),
+        ({"parts": [{"mass": 1, "at": [0, 0]}]}, "f: parts[0].at", [0, 0]),
+        ({"parts": {"mass": 1}}, "f: parts", {"mass": 1}),
+        ({"main": {}}, "f: main.mass", None),
+        ({"main": 3}, "f: main", 3),
+        ({"gains": {"knee": -1}}, "f: gains.knee", -1.0),
+        ({"gains": "x"}, "f: gains", "x"),
+        ({"words": ["a", 1]}, "f: words[1]", 1),
+        ({"file": True}, "f: file", True),
+        ({"words": [False]}, "f: words[0]", False),
+        ({"words": ["a"], "maybe": 1.0}, "f", None),
     ],
 )
-def test_a_fault_is_told_with_its_place(values: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_a_fault_is_told_with_its_place(values: dict[str, Any], place: str, value: Any) -> None:
+    with refusal(place=place, value=value) as caught:
         from_mapping(Whole, values, "f")
+    assert caught.value.place == place
+
+
+@pytest.mark.parametrize(("key", "name", "meant"), [("kind", "sft", "soft"), ("mss", "mss", "mass")])
+def test_a_name_is_told_with_its_place(key: str, name: str, meant: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(Whole, {"named": {"left": {key: name}}}, "f")
+    unknown, missing = caught.value.faults
+    check_fields(unknown, place="f: named.left", name=name, meant=meant)
+    check_fields(missing, place="f: named.left.mass")
 
 
 def test_all_faults_are_told_at_once() -> None:
     values = {"gians": 1, "maybe": "x", "parts": [{"mass": -1, "at": 3}, {"mas": 2}]}
     with pytest.raises(ConfigError) as caught:
         from_mapping(Whole, values, "f")
-    lines = str(caught.value).splitlines()
-    assert lines[0] == "5 errors:"
-    for said in (
-        "unknown parameter 'gians'",
-        "maybe = 'x'",
-        "parts[0].at = 3",
-        "'mas'",
-        "parts[1]: key 'mass' is missing",
-    ):
-        assert sum(said in line for line in lines[1:]) == 1, said
+    assert faults_of(caught.value) == {
+        ("f", "'gians'"),
+        ("maybe", "'x'"),
+        ("parts[0].at", "3"),
+        ("parts[1]", "'mas'"),
+        ("parts[1].mass", "None"),
+    }
+    assert len(str(caught.value).splitlines()) == 6
     assert not isinstance(caught.value, UnknownNameError)
 
 
 def test_what_a_caller_has_filled_is_checked_likewise() -> None:
     check(Whole(maybe=1.0, main=Part(mass=1.0)), "here")
-    with pytest.raises(ConfigError, match=r"here: gains = -1\.0 is below"):
+    with refusal(place="here: gains", value=-1.0):
         check(Whole(gains=-1.0, main=Part(mass=1.0)), "here")
 
 
@@ -157,23 +164,22 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("a: " + "[" * 3000, "nested too deeply"),
-        ("a: 2020-13-45", "month must be in 1..12"),
-        ("a: " + "9" * 5000, "5000 digits"),
-        ("a: 0x" + "f" * 5000, "20000 bits is too large"),
-        ("a: 1" + "0" * 400, "too large"),
-        ("a: &a\n  b: *a", "holds itself"),
-        (LAUGHS, "more than 300000 values"),
+        "a: " + "[" * 3000,
+        "a: 2020-13-45",
+        "a: " + "9" * 5000,
+        "a: 0x" + "f" * 5000,
+        "a: 1" + "0" * 400,
+        "a: &a\n  b: *a",
+        LAUGHS,
     ],
 )
-def test_what_no_message_could_show_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_what_no_message_could_show_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(text)
-    with pytest.raises(ConfigError, match=re.escape(str(file))) as caught:
+    with refusal(place=file, cause=yaml.YAMLError) as caught:
         read_yaml(file)
-    assert said in str(caught.value)
     assert len(str(caught.value)) < 1000
 
 
@@ -181,8 +187,9 @@ def test_what_no_message_could_show_is_refused(tmp_path: Path, text: str, said: 
 def test_what_is_no_file_is_said_at_once(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     (tmp_path / "circle.yaml").symlink_to("circle.yaml")
-    with pytest.raises(ConfigError, match=r"cannot be read|larger than 32 MiB|expected a mapping"):
+    with pytest.raises(ConfigError) as caught:
         read_yaml(tmp_path / name)
+    assert caught.value.place.startswith(str(tmp_path / name)[:50].partition("\0")[0])
 
 
 def test_a_pipe_with_a_writer_is_a_file() -> None:
@@ -197,12 +204,12 @@ def test_long_values_are_cut_in_messages() -> None:
     with pytest.raises(ConfigError) as caught:
         from_mapping(Whole, {"maybe": "x" * 100_000}, "here")
     assert len(str(caught.value)) < 1000
-    with pytest.raises(ConfigError, match="maybe = a number of thousands of digits must be a finite number"):
+    with refusal(place="here: maybe") as caught:
         from_mapping(Whole, {"maybe": 10**5000}, "here")
+    assert len(str(caught.value)) < 1000
 
 
 def test_of_very_many_faults_the_first_are_told() -> None:
     with pytest.raises(ConfigError) as caught:
         from_mapping(Whole, {"words": list(range(500))}, "here")
-    lines = str(caught.value).splitlines()
-    assert (lines[0], lines[-1], len(lines)) == ("500 errors:", "  and 450 more", 52)
+    assert (len(caught.value.faults), len(str(caught.value).splitlines())) == (500, 52)

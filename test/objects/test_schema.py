@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from refusals import refusal
 
 from bipedsim.config import from_mapping
 from bipedsim.errors import ConfigError
@@ -30,20 +31,26 @@ def test_everything_wrong_is_told_at_once() -> None:
     ]
     with pytest.raises(ConfigError) as raised:
         parse_objects(texts)
-    said = str(raised.value)
-    parts = "'Ball 1'", "has no radius", "mass and size", "no body has it", "friction_dynamic", "given twice", "JSON"
-    assert [part for part in parts if part not in said] == []
+    assert [(fault.place, fault.value) for fault in raised.value.faults] == [
+        ("objects[0]: name", "Ball 1"),
+        ("objects[1]: radius", None),
+        ("objects[1]: size", None),
+        ("objects[2]: inertia", (1.0, 1.0, 3.0)),
+        ("objects[3]: friction_dynamic", 0.3),
+        ("objects[6]", "{"),
+        ("objects: name", "ball"),
+    ]
 
 
 @pytest.mark.parametrize("key", ["shape", "mass", "name"])
 def test_what_must_be_given_is_asked_for(key: str) -> None:
-    with pytest.raises(ConfigError, match=key):
+    with refusal(place=f"here: {key}"):
         from_mapping(ObjectConfig, {name: value for name, value in BALL.items() if name != key}, "here")
 
 
 def test_too_many_are_refused() -> None:
     many = [ObjectConfig(**{**BALL, "name": f"b{i}"}) for i in range(40)]
-    assert any("more than" in fault for fault in check_names(many))
+    assert [fault.place for fault in check_names(many)] == ["objects"]
 
 
 @given(st.floats(1e-6, 1e5), st.tuples(*[st.floats(-100.0, 100.0)] * 3), st.none() | st.floats(0.0, 1.0))
@@ -95,15 +102,15 @@ def test_a_urdf_is_one_body(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new"),
     [
-        ('<mass value="3"/>', '<mass value="0"/>', "no mass"),
-        ("<robot name", "<robt name", "URDF"),
-        ("<collision>", "<visual>", "URDF|collision"),
+        ('<mass value="3"/>', '<mass value="0"/>'),
+        ("<robot name", "<robt name"),
+        ("<collision>", "<visual>"),
     ],
 )
-def test_a_urdf_that_is_no_body_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_urdf_that_is_no_body_is_refused_by_name(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / "crate.urdf"
     path.write_text(CRATE.replace(old, new), encoding="utf-8")
-    with pytest.raises(ConfigError, match=f"'odd'.*({said})"):
+    with refusal(place=f"object 'odd': {path}"):
         ObjectConfig(name="odd", shape="urdf", urdf=str(path)).make()

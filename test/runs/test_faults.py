@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from refusals import faults_of, refusal
 
 from bipedsim.config.run import RunConfig
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.runs.faults import ANKLES, FIELDS, IMU, JOINTS, POSSIBLE, Fault, FaultSchedule, for_run, read_faults
 from bipedsim.runs.runner import run
@@ -184,27 +185,26 @@ def test_faults_are_read_and_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"),
+    ("text", "faults"),
     [
-        ("{part: knee}", ["unknown part 'knee'", "joints, imu, ankles, commands, drives"]),
-        ("{part: imu, does: scaled, amount: 1}", ["imu cannot be 'scaled': lost, late, stuck, nan"]),
-        ("{part: joints, does: late}", ["late needs amount"]),
-        ("{part: imu, does: lost, amount: 1}", ["lost takes no amount"]),
-        ("{part: imu, does: lost, joint: l_knee}", ["imu have no joint"]),
-        ("[{part: imu, dos: lost}, {share: 2}]", ["2 errors", "faults[0]", "'does'", "faults[1].share = 2"]),
-        ("{part: imu", ["no YAML", "{part: imu, does: lost, at: 2}"]),
-        ("nowhere/faults.yaml", ["nowhere/faults.yaml"]),
+        ("{part: knee}", {("faults[0]", "knee")}),
+        ("{part: imu, does: scaled, amount: 1}", {("does", "scaled")}),
+        ("{part: joints, does: late}", {("amount", None)}),
+        ("{part: imu, does: lost, amount: 1}", {("amount", None)}),
+        ("{part: imu, does: lost, joint: l_knee}", {("joint", None), ("joint or foot", None)}),
+        ("[{part: imu, dos: lost}, {share: 2}]", {("faults[0]", "dos"), ("faults[1].share", 2.0)}),
+        ("{part: imu", {("faults", "{part: imu")}),
+        ("nowhere/faults.yaml", {("nowhere/faults.yaml", None)}),
     ],
 )
-def test_what_is_wrong_is_named(text: str, parts: list[str]) -> None:
+def test_what_is_wrong_is_named(text: str, faults: set[tuple[str, Any]]) -> None:
     with pytest.raises(ConfigError) as caught:
         read_faults(text)
-    for part in parts:
-        assert part in str(caught.value)
+    assert faults_of(caught.value) == {(place, repr(value)) for place, value in faults}
 
 
 def test_a_joint_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="did you mean 'l_knee'"):
+    with refusal(UnknownNameError, name="l_kne", meant="l_knee"):
         FaultSchedule([Fault(part="drives", does="scaled", joint="l_kne", amount=0.5)], ROBOT, DT, 0)
 
 

@@ -196,7 +196,7 @@ class Estimator:
         bad = self._take(observation)
         if bad:
             raise MeasurementError(
-                f"estimator: cannot start from {_measurement_names(bad)}: not finite, or no quaternion"
+                f"cannot start from {_measurement_names(bad)}: not finite, or no quaternion", "estimator"
             )
         self._t = observation.t
         pose = np.full(4, np.nan)
@@ -270,23 +270,26 @@ def _check(robot: Robot, params: EstimatorParams, dt: float) -> None:
     ]
     if missing:
         raise ConfigError(
-            f"estimator: {robot.name!r} has not {' and not '.join(missing)}; base states need all of them"
+            f"{robot.name!r} has not {' and not '.join(missing)}; base states need all of them", "estimator"
         )
     measured = {*robot.joint_names, "universe", robot.model.names[1]}
     passive = [name for name in robot.model.names if name not in measured]
     if passive:
-        raise ConfigError(f"estimator: {robot.name!r} does not measure {', '.join(passive)}; every joint is needed")
+        raise ConfigError(f"{robot.name!r} does not measure {', '.join(passive)}; every joint is needed", "estimator")
     if params.contact_off > params.contact_on:
         raise ConfigError(
-            f"estimator: contact_off = {params.contact_off} is above contact_on = {params.contact_on}; a foot would "
-            "touch and leave the ground at once"
+            f"is above contact_on = {params.contact_on}; a foot would touch and leave the ground at once",
+            "estimator: contact_off",
+            params.contact_off,
         )
     if not (np.isfinite(dt) and dt > 0.0):
-        raise ConfigError(f"estimator: dt = {dt} s must be positive and finite")
+        raise ConfigError("s must be positive and finite", "estimator: dt", dt)
     if params.largest_gap < SHORTEST_GAP * dt:
         raise ConfigError(
-            f"estimator: largest_gap = {params.largest_gap} s is less than {SHORTEST_GAP} ticks of {dt} s, so that "
-            f"every measurement could be taken for one after a gap; it needs {SHORTEST_GAP * dt:.3g} s or more"
+            f"s is less than {SHORTEST_GAP} ticks of {dt} s, so that every measurement could be taken for one after "
+            f"a gap; it needs {SHORTEST_GAP * dt:.3g} s or more",
+            "estimator: largest_gap",
+            params.largest_gap,
         )
 
 

@@ -41,7 +41,7 @@ def linear_sum(text: str, names: tuple[str, ...], where: str) -> Array:
     while position < len(expression):
         term = _TERM.match(expression, position)
         if term is None:
-            raise ConfigError(f"{where} = {text!r} must be a sum of joints, such as `l_knee - 0.5 * r_knee`")
+            raise ConfigError("must be a sum of joints, such as `l_knee - 0.5 * r_knee`", where, text)
         sign, factor, name = term.groups()
         if name not in names:
             raise UnknownNameError("joint", name, names, where)

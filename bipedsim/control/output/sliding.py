@@ -56,8 +56,10 @@ class SlidingController(OutputTracking):
         super().__init__(robot, params, dt)
         if params.reach * dt > params.layer:
             raise ConfigError(
-                f"sliding: reach = {params.reach:g} rad/s^2 crosses half the layer of {params.layer:g} rad/s within a "
-                f"tick of {dt:g} s, and torques chatter; widen the layer to {params.reach * dt:g} at least"
+                f"rad/s^2 crosses half the layer of {params.layer:g} rad/s within a tick of {dt:g} s, and torques "
+                f"chatter; widen the layer to {params.reach * dt:g} at least",
+                "sliding: reach",
+                params.reach,
             )
         self._slope, self._reach, self._layer = params.slope, params.reach, params.layer
         self.readouts["sliding_variable"] = 0.0

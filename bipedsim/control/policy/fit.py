@@ -93,7 +93,7 @@ class _Fitter:
     faults: list[ConfigError] = field(default_factory=list)
 
     def _fault(self, text: str) -> None:
-        self.faults.append(ConfigError(f"{self.where}: {text}"))
+        self.faults.append(ConfigError(text, self.where))
 
     def resolve(self, dt: float, network: Callable[[], Network]) -> ResolvedPolicy | None:
         config, robot = self.config, self.robot

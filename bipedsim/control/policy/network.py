@@ -64,7 +64,7 @@ def _library(name: str, path: Path, remedy: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ConfigError(f"{path}: needs {name} ({error}); {remedy}") from error
+        raise ConfigError(f"needs {name} ({error}); {remedy}", path) from error
 
 
 def open_session(path: Path) -> Any:
@@ -83,7 +83,7 @@ def open_session(path: Path) -> Any:
     try:
         return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises another class for every fault
-        raise ConfigError(f"{path}: onnxruntime cannot read it ({str(error).strip().splitlines()[0]})") from error
+        raise ConfigError(f"onnxruntime cannot read it ({str(error).strip().splitlines()[0]})", path) from error
 
 
 class OnnxNetwork:
@@ -119,12 +119,12 @@ class OnnxNetwork:
                 if tensor.type != "tensor(float)"
             ]
         if faults:
-            raise ConfigError(f"{path}: {'; '.join(faults)} (inputs {', '.join(inputs)}; outputs {', '.join(outputs)})")
+            raise ConfigError(f"{'; '.join(faults)} (inputs {', '.join(inputs)}; outputs {', '.join(outputs)})", path)
         shape = inputs[self._input].shape
         self._shape = [1 if not isinstance(n, int) else n for n in shape[:-1]]
         self.input_size = shape[-1] if shape and isinstance(shape[-1], int) else None
         if any(n != 1 for n in self._shape):
-            raise ConfigError(f"{path}: its input {self._input!r} {shape} is for more than one robot")
+            raise ConfigError(f"its input {self._input!r} {shape} is for more than one robot", path)
         self.memory = tuple(states)
         self._zeros = {
             name: np.zeros([n if isinstance(n, int) else 1 for n in inputs[name].shape], dtype=np.float32)
@@ -150,7 +150,7 @@ class OnnxNetwork:
             action, *memory = self._session.run(self._names, self._feed)
         except Exception as error:  # as above
             text = str(error).strip().splitlines()[0]
-            raise ConfigError(f"{self._path}: refuses {observation.size} values ({text})") from error
+            raise ConfigError(f"refuses {observation.size} values ({text})", self._path) from error
         self._feed.update(zip(self._zeros, memory, strict=True))
         output: Single = np.asarray(action, dtype=np.float32).reshape(-1)
         return output
@@ -168,7 +168,7 @@ class TorchScriptNetwork:
     def __init__(self, path: Path, input: str, output: str, states: dict[str, str]) -> None:
         torch = _library("torch", path, "pip install torch, or export the policy as ONNX")
         if input or output or states:
-            raise ConfigError(f"{path}: TorchScript has no names for `input`, `output`, `states`. Omit these keys")
+            raise ConfigError("TorchScript has no names for `input`, `output`, `states`. Omit these keys", path)
         self._torch, self._path = torch, path
         # One robot is too little work for several threads, and the simulator needs the other cores.
         torch.set_num_threads(1)
@@ -176,8 +176,9 @@ class TorchScriptNetwork:
             self._module = torch.jit.load(str(path), map_location="cpu").eval()
         except RuntimeError as error:
             raise ConfigError(
-                f"{path}: no TorchScript ({str(error).strip().splitlines()[0]}); a file of weights alone, as training "
-                "saves it, has to be exported first"
+                f"no TorchScript ({str(error).strip().splitlines()[0]}); a file of weights alone, as training saves "
+                "it, has to be exported first",
+                path,
             ) from error
         self.input_size: int | None = None
         self._first = {name: buffer.clone() for name, buffer in self._module.named_buffers()}
@@ -205,9 +206,9 @@ class TorchScriptNetwork:
                 output = self._module(self._torch.from_numpy(observation).unsqueeze(0))
             except (RuntimeError, self._torch.jit.Error) as error:
                 text = str(error).strip().splitlines()[-1].removeprefix("builtins.RuntimeError: ")
-                raise ConfigError(f"{self._path}: refuses {observation.size} values ({text})") from error
+                raise ConfigError(f"refuses {observation.size} values ({text})", self._path) from error
             if not isinstance(output, self._torch.Tensor):
-                raise ConfigError(f"{self._path}: gives {type(output).__name__}, but must return a tensor of actions")
+                raise ConfigError(f"gives {type(output).__name__}, but must return a tensor of actions", self._path)
             action: Single = output.detach().numpy().astype(np.float32).reshape(-1)
         return action
 
@@ -231,12 +232,12 @@ def open_network(path: Path, input: str = "", output: str = "", states: Mapping[
         ConfigError: The file or its package is missing, or it is no network for one robot; the message says why.
     """
     if path.suffix not in NETWORKS:
-        raise ConfigError(f"{path}: a network ends in one of {', '.join(NETWORKS)}")
+        raise ConfigError(f"a network ends in one of {', '.join(NETWORKS)}", path)
     if not path.is_file():
         raise ConfigError(
-            f"{path}: no such file; the key `network` of the deployment file, or --set network=PATH, says where it is"
+            "no such file; the key `network` of the deployment file, or --set network=PATH, says where it is", path
         )
     with path.open("rb") as file:
         if file.read(len(_POINTER)) == _POINTER:
-            raise ConfigError(f"{path}: only a pointer of Git LFS, not the file itself: `git lfs pull` fetches it")
+            raise ConfigError("only a pointer of Git LFS, not the file itself: `git lfs pull` fetches it", path)
     return NETWORKS[path.suffix](path, input, output, dict(states or {}))

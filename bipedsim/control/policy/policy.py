@@ -107,7 +107,7 @@ class PolicyController:
         self._view.action[:] = 0.0
         self._began = observation.t
         if not self._base.read(observation, self._view.base_angular_velocity, self._view.gravity):
-            raise MeasurementError("policy: the IMU gives no attitude, so the direction of gravity is unknown")
+            raise MeasurementError("the IMU gives no attitude, so the direction of gravity is unknown", "policy")
 
     def update(self, observation: Observation) -> Command:
         """Return the targets until the next update, which overwrites the arrays.
@@ -118,7 +118,7 @@ class PolicyController:
         view, config, fitted = self._view, self.config, self._fitted
         view.seen = observation
         if not self._base.read(observation, view.base_angular_velocity, view.gravity):
-            raise MeasurementError("policy: the IMU gives no attitude any more")
+            raise MeasurementError("the IMU gives no attitude any more", "policy")
         view.command = self._velocity
         view.phase = ((observation.t - self._began + config.clock.start) / config.clock.period) % 1.0
         view.still = float(np.linalg.norm(self._velocity)) < config.clock.still_below

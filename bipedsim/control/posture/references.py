@@ -71,7 +71,7 @@ def goal_posture(robot: Robot, angles: dict[str, float], controller: str) -> Arr
         i = robot.joint_names.index(joint)
         if not robot.position_lower[i] <= angle <= robot.position_upper[i]:
             limits = f"[{robot.position_lower[i]:g}, {robot.position_upper[i]:g}]"
-            raise ConfigError(f"{controller}: posture.{joint} = {angle:g} rad is outside the limits {limits}")
+            raise ConfigError(f"rad is outside the limits {limits}", f"{controller}: posture.{joint}", angle)
         goal[i] = angle
     return goal
 
@@ -104,9 +104,7 @@ class JointReference:
         if params.mode != "squat" or params.squat_depth == 0.0:
             return still(goal, 1.0)
         if not robot.free_flyer or not robot.soles:
-            raise ConfigError(
-                f"{controller}: mode = 'squat' needs a free-flying robot with feet, {robot.name!r} has not"
-            )
+            raise ConfigError(f"mode = 'squat' needs a free-flying robot with feet, {robot.name!r} has not", controller)
         numbers = TimeLawParams(
             params.squat_depth, params.squat_period, params.squat_delay, max(params.ramp, 1e-3), 0.0
         )
@@ -146,11 +144,12 @@ class JointReference:
 def _walk(robot: Robot, params: ReferenceParams, controller: str) -> PlanarWalk:
     """Plan the walk that the parameters describe."""
     if params.posture:
-        raise ConfigError(f"{controller}: mode = 'walk' starts in the standing posture. Omit posture")
+        raise ConfigError("mode = 'walk' starts in the standing posture. Omit posture", controller)
     if 0 < params.n_steps < 2 * LEAD:
         raise ConfigError(
-            f"{controller}: n_steps = {params.n_steps} is too few: {LEAD} steps lead into a walk and {LEAD} out of it; "
-            f"take {2 * LEAD} or more, or 0 for no end"
+            f"is too few: {LEAD} steps lead into a walk and {LEAD} out of it; take {2 * LEAD} or more, or 0 for no end",
+            f"{controller}: n_steps",
+            params.n_steps,
         )
     return PlanarWalk(robot, part_of(PlanarGait, params), controller)
 

@@ -213,7 +213,7 @@ def _rows(sole: Sole, params: DistributionParams) -> Array:
     few = np.unique(np.linspace(0, sole.n_vertices, _CORNERS, endpoint=False, dtype=np.int64)).tolist()
     corners = _inset(sole.vertices[few if sole.n_vertices > _CORNERS else slice(None)] - sole.centre, params.edge)
     if corners is None:
-        raise ConfigError(f"edge = {params.edge} m leaves nothing of the sole of foot {sole.name!r}")
+        raise ConfigError(f"m leaves nothing of the sole of foot {sole.name!r}", "edge", params.edge)
     mu = params.friction / np.sqrt(2.0)
     ratios = np.array([[fx, fy, y, -x, x * fy - y * fx] for x, y in corners for fx in (mu, -mu) for fy in (mu, -mu)])
     scale = np.abs(ratios).max(axis=0)

@@ -96,12 +96,12 @@ class GaitParams:
         """
         return Cadence(self.single_support, self.double_support, self.walk_ratio, omega, g, slowest)
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield a message for each invalid step time."""
         for name, minimum in (("single_support", 0.1), ("double_support", 0.01)):
             value = getattr(self, name)
             if value and value < minimum:
-                yield f"{name} = {value:g} s must be at least {minimum:g} s, or 0 to derive it from the speed"
+                yield ConfigError(f"s must be at least {minimum:g} s, or 0 to derive it from the speed", name, value)
 
 
 @dataclass

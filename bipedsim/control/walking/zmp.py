@@ -199,8 +199,9 @@ class ZmpController:
         refuse_loops(robot, "zmp")
         if 0.0 < params.catch_time < _QUICKEST:
             raise ConfigError(
-                f"zmp: catch_time = {params.catch_time:g} s is shorter than any step; 0 for none, "
-                f"{_QUICKEST:g} s at least"
+                f"s is shorter than any step; 0 for none, {_QUICKEST:g} s at least",
+                "zmp: catch_time",
+                params.catch_time,
             )
         self._robot = robot
         self._estimator = Estimator(robot, part_of(EstimatorParams, params), dt)

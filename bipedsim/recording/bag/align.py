@@ -114,7 +114,7 @@ def recording_from_bag(
             if in_range.any():
                 kept[-1][1].append(block if in_range.all() else block.rows(in_range))
     if not (kept and -reader.segments <= segment < reader.segments):
-        raise RecordingError(f"{path}: has no segment {segment}: time jumps back {reader.segments - 1} times")
+        raise RecordingError(f"has no segment {segment}: time jumps back {reader.segments - 1} times", path)
     _, parts, span = kept[0]
     if not parts:
         raise nothing_between(start, stop, str(path), *span)
@@ -321,7 +321,7 @@ class BagRows:
             topics = ", ".join(f"{name} ({n})" for name, n in sorted(self._counts.items())) or "no topics"
             decoder = self._decoders.get(JOINT_STATES)
             problem = decoder.error if decoder else f"no messages on {JOINT_STATES}; found {topics}"
-            raise RecordingError(f"{self.path}: {problem}")
+            raise RecordingError(problem, self.path)
         self._distribute(_END)
         yield from self._ready_blocks(_END, 0)
         if self.statistics and self._period:
@@ -394,7 +394,7 @@ class BagRows:
                 kind, {column.field for column in columns_on(general) if column.name in self._columns} or None
             )
         except RecordingError as error:
-            raise RecordingError(f"{self.path}: {topic}: {error}") from error
+            raise error.within(f"{self.path}: {topic}") from error
 
     def _count_unfit(self, topic: str, n: int, why: str) -> None:
         """Count decoded messages that cannot be used."""

@@ -246,7 +246,7 @@ class McapFile:
             elif head != MCAP0_MAGIC:
                 content = f"starts with {head!r}" if head else "is empty (0 bytes)"
                 expected = "runs and bags are folders, .mcap or .npz files"
-                raise RecordingError(f"{path}: not an MCAP file: it {content}; {expected}")
+                raise RecordingError(f"not an MCAP file: it {content}; {expected}", path)
             self._read_summary()
 
     @contextmanager
@@ -254,12 +254,12 @@ class McapFile:
         try:
             if self.path.exists() and not self.path.is_file():
                 # Opening a pipe without a writer would block.
-                raise RecordingError(f"{self.path}: not a regular file, but a folder, pipe or device")
+                raise RecordingError("not a regular file, but a folder, pipe or device", self.path)
             with self.path.open("rb") as self._file:
                 self._window, self._window_at = b"", 0
                 yield
         except OSError as error:
-            raise RecordingError(f"{self.path}: cannot be read ({error.strerror or error})") from error
+            raise RecordingError(f"cannot be read ({error.strerror or error})", self.path) from error
 
     @property
     def finished(self) -> bool:

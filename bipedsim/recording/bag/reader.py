@@ -124,12 +124,12 @@ class BagWriter:
         self, path: Path, custom_data: Mapping[str, str] | None = None, ros_distro: str = "jazzy", alone: bool = False
     ) -> None:
         if path.exists():
-            raise ConfigError(f"{path}: exists already and is not overwritten. Remove it, or use another directory")
+            raise ConfigError("exists already and is not overwritten. Remove it, or use another directory", path)
         folder = path.parent if alone else path
         try:
             folder.mkdir(parents=True, exist_ok=alone)
         except OSError as error:
-            raise ConfigError(f"{folder}: cannot create the directory of the bag ({error.strerror})") from error
+            raise ConfigError(f"cannot create the directory of the bag ({error.strerror})", folder) from error
         self.path = path
         self._name = path.name if alone else f"{path.resolve().name}_0.mcap"
         self._metadata = None if alone else path / "metadata.yaml"
@@ -162,7 +162,7 @@ class BagWriter:
             else:
                 shutil.rmtree(path, ignore_errors=True)
             raise RecordingError(
-                f"{path}: cannot create the bag ({error.strerror}). Free disk space, or record elsewhere"
+                f"cannot create the bag ({error.strerror}). Free disk space, or record elsewhere", path
             ) from error
 
     def add_topic(self, topic: Topic) -> int:
@@ -307,7 +307,7 @@ def message_counts(path: Path) -> dict[str, int]:
     try:
         return _counts(_information(path / "metadata.yaml"))
     except (ConfigError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        raise RecordingError(f"{path}: no metadata.yaml that counts messages ({error})") from error
+        raise RecordingError(f"no metadata.yaml that counts messages ({error})", path) from error
 
 
 def find_bag(path: Path) -> Path | None:
@@ -321,7 +321,7 @@ def find_bag(path: Path) -> Path | None:
             if candidate.is_file() or (candidate / "metadata.yaml").is_file() or next(candidate.glob("*.mcap"), None):
                 return candidate
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
+        raise RecordingError(f"cannot be read ({error.strerror})", path) from error
     return None
 
 
@@ -536,14 +536,14 @@ class Bag:
         if path.is_file():
             return [path]
         if not path.is_dir():
-            raise RecordingError(f"{path}: no such bag directory or .mcap file")
+            raise RecordingError("no such bag directory or .mcap file", path)
         files = sorted(path.glob("*.mcap"), key=lambda f: (len(f.name), f.name))
         if (path / "metadata.yaml").exists():
             self._read_metadata(path / "metadata.yaml", files)
         if not files:
             entries = ", ".join(sorted(entry.name for entry in path.iterdir())) or "nothing"
             hint = "; sqlite3 bags: ros2 bag convert them to mcap" if list(path.glob("*.db3")) else name_one(path)
-            raise RecordingError(f"{path}: a bag directory contains .mcap files; found {entries}{hint}")
+            raise RecordingError(f"a bag directory contains .mcap files; found {entries}{hint}", path)
         return files
 
     def _read_metadata(self, path: Path, files: list[Path]) -> None:

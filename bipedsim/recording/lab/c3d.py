@@ -55,17 +55,18 @@ def write_c3d(trial: LabTrial, path: Path | str, about: Mapping[str, str] | None
     """
     path = Path(path)
     if path.suffix != ".c3d":
-        raise ConfigError(f"{path}: the name of a C3D file must end in .c3d")
+        raise ConfigError("the name of a C3D file must end in .c3d", path)
     plates, notes = one_clock(trial.plates)
     if not plates and not len(trial.markers.t):
-        raise ConfigError(f"{path}: the trial has neither force plates nor markers: there is nothing to write")
+        raise ConfigError("the trial has neither force plates nor markers: there is nothing to write", path)
     analog_rate, t = (plates[0].geometry.rate, plates[0].t) if plates else (_rate(trial.markers.t), trial.markers.t)
     ratio = max(1, int(np.ceil(analog_rate / POINT_RATE - 1e-9)))
     frames = len(t) // ratio
     if not 0 < frames <= MOST_FRAMES:
         raise ConfigError(
-            f"{path}: {frames} frames at {analog_rate / ratio:g} Hz do not fit a C3D file of 1 to {MOST_FRAMES}: "
-            "write a part of the run with --from and --to"
+            f"{frames} frames at {analog_rate / ratio:g} Hz do not fit a C3D file of 1 to {MOST_FRAMES}: write a "
+            "part of the run with --from and --to",
+            path,
         )
     if frames * ratio < len(t):
         remaining = len(t) - frames * ratio
@@ -274,7 +275,7 @@ def _encoded(path: Path, groups: Groups, points: Array, analogs: Array, ratio: i
     frames, channels = len(points), analogs.shape[1]
     for quantity, count in (("points", points.shape[1]), ("analog samples a frame", channels * ratio)):
         if count > LAST:
-            raise ConfigError(f"{path}: a C3D file has at most {LAST} {quantity}, and this one {count}")
+            raise ConfigError(f"a C3D file has at most {LAST} {quantity}, and this one {count}", path)
     groups["POINT"] |= {"FRAMES": min(frames, LAST), "DATA_START": 0}
     if frames > LAST:
         groups["POINT"]["LONG_FRAMES"] = float(frames)
@@ -285,8 +286,9 @@ def _encoded(path: Path, groups: Groups, points: Array, analogs: Array, ratio: i
     blocks = -(-len(_records(path, groups)) // BLOCK)
     if blocks > MOST_BLOCKS:
         raise ConfigError(
-            f"{path}: {blocks} blocks of names and texts do not fit a C3D file of at most {MOST_BLOCKS}: write fewer "
-            "markers or plates"
+            f"{blocks} blocks of names and texts do not fit a C3D file of at most {MOST_BLOCKS}: write fewer markers "
+            "or plates",
+            path,
         )
     start = 2 + blocks
     groups["POINT"]["DATA_START"] = start
@@ -338,20 +340,16 @@ def _typed(where: str, value: Any) -> bytes:
         width = max([1, *map(len, texts)])
         longest = max(value, key=lambda text: len(text.encode()), default="")
         if width > MOST_TEXT:
-            raise ConfigError(
-                f"{where}: {longest!r} has {width} bytes; a C3D file takes {MOST_TEXT}: use a shorter name"
-            )
+            raise ConfigError(f"{longest!r} has {width} bytes; a C3D file takes {MOST_TEXT}: use a shorter name", where)
         kind, shape, raw = -1, (width, len(texts)), b"".join(text.ljust(width) for text in texts)
     else:
         array = np.asarray(value)
         is_integer = array.dtype.kind in "iu"
         if is_integer and array.size and not 0 <= array.min() <= array.max() <= LAST:
-            raise ConfigError(f"{where}: {array.max()} does not fit a word of 16 bits, from 0 to {LAST}")
+            raise ConfigError(f"{array.max()} does not fit a word of 16 bits, from 0 to {LAST}", where)
         kind, shape = (2, array.shape) if is_integer else (4, array.shape)
         raw = array.astype("<u2" if is_integer else "<f4").tobytes(order="F")
     body = bytes([kind % 256, len(shape), *shape]) + raw + b"\0"
     if len(body) > MOST_BYTES:
-        raise ConfigError(
-            f"{where}: {len(body)} bytes do not fit a parameter of at most {MOST_BYTES}: shorten the names"
-        )
+        raise ConfigError(f"{len(body)} bytes do not fit a parameter of at most {MOST_BYTES}: shorten the names", where)
     return body

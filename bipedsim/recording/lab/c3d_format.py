@@ -139,19 +139,17 @@ def read_content(path: Path) -> C3DContent:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
+        raise RecordingError(f"cannot be read ({error.strerror})", path) from error
     if len(data) < BLOCK or data[1] != KEY:
         content = f"{len(data)} bytes" if len(data) < BLOCK else f"0x{data[1]:02x} there"
-        raise RecordingError(
-            f"{path}: no C3D file: expected a header of {BLOCK} bytes, its second 0x50; found {content}"
-        )
+        raise RecordingError(f"no C3D file: expected a header of {BLOCK} bytes, its second 0x50; found {content}", path)
     notes: list[str] = []
     codec, parameters = _parameters(path, data, notes)
     return _FrameLayout(path, data, codec, parameters, notes).content()
 
 
 def _damaged(path: Path, what: str) -> RecordingError:
-    return RecordingError(f"{path}: damaged, or no C3D file: {what}; if there is a whole copy, read that")
+    return RecordingError(f"damaged, or no C3D file: {what}; if there is a whole copy, read that", path)
 
 
 def _parameters(path: Path, data: bytes, notes: list[str]) -> tuple[_NumberFormat, Parameters]:
@@ -250,7 +248,7 @@ class _FrameLayout:
         self._channels = self._analog_channels(per_frame)
         self._width = (4 if self._scale < 0.0 else 2) * (4 * self._points + self._channels * self._ratio)
         if self._width == 0:
-            raise RecordingError(f"{path}: it has neither points nor analog channels")
+            raise RecordingError("it has neither points nor analog channels", path)
         self._point_rate, self._analog_rate = self._rates(header_rate)
         self._first = parameters.field("ACTUAL_START_FIELD") or self._header[3] or 1
         self._start, self._frames = self._extent()
@@ -329,7 +327,7 @@ class _FrameLayout:
         if not starts:
             raise self._contradiction(f"its frames begin in block {max(blocks.values())} of {len(self._data) // BLOCK}")
         if not counts:
-            raise RecordingError(f"{self._path}: it holds no frames")
+            raise RecordingError("it holds no frames", self._path)
         for start in starts:
             for name, count in counts:
                 if 0 <= len(self._data) - start - count * self._width < BLOCK:
@@ -360,8 +358,9 @@ class _FrameLayout:
             return frames
         if available < count:
             raise RecordingError(
-                f"{self._path}: damaged: {name} counts {count} frames and the file ends after {available} of them; if "
-                "there is a whole copy, read that"
+                f"damaged: {name} counts {count} frames and the file ends after {available} of them; if there is a "
+                "whole copy, read that",
+                self._path,
             )
         remaining = len(self._data) - start - count * self._width
         self._notes.append(f"{name} counts {count} frames: {remaining} bytes behind them are left out")

@@ -59,7 +59,7 @@ def read_c3d(path: Path | str) -> LabTrial:
     except (ValueError, IndexError, OverflowError) as error:
         # Damaged bytes can have any value.
         raise RecordingError(
-            f"{path}: damaged, or no C3D file ({type(error).__name__}: {error}); if there is a whole copy, read that"
+            f"damaged, or no C3D file ({type(error).__name__}: {error}); if there is a whole copy, read that", path
         ) from error
     positions = scale * content.points
     names = content.parameters.texts("POINT", "LABELS")[: positions.shape[1]]
@@ -104,23 +104,24 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
     if count == 0:
         groups = ", ".join(parameters.groups)
         raise RecordingError(
-            f"{path}: no force plates: expected FORCE_PLATFORM:USED above 0; found "
+            "no force plates: expected FORCE_PLATFORM:USED above 0; found "
             f"{'FORCE_PLATFORM:USED = 0' if used is not None else f'the groups {groups}'} and {len(labels)} analog "
-            f"channels{': ' + ', '.join(labels[:12]) if labels else ''}"
+            f"channels{': ' + ', '.join(labels[:12]) if labels else ''}",
+            path,
         )
     platform = {name: parameters.numbers("FORCE_PLATFORM", name) for name in ("TYPE", "CORNERS", "ORIGIN", "CHANNEL")}
     missing = [name for name, value in platform.items() if value is None]
     if missing:
-        raise RecordingError(f"{path}: its {count} force plates lack FORCE_PLATFORM:{', :'.join(missing)}")
+        raise RecordingError(f"its {count} force plates lack FORCE_PLATFORM:{', :'.join(missing)}", path)
     kinds = np.asarray(platform["TYPE"], dtype=int).ravel()
     corners = np.asarray(platform["CORNERS"], dtype=np.float64).reshape(3, 4, -1, order="F")
     origins = np.asarray(platform["ORIGIN"], dtype=np.float64).reshape(3, -1, order="F")
     places = np.asarray(unsigned(platform["CHANNEL"]), dtype=int)
     places = places.reshape(places.shape[0], -1, order="F")
     if content.analog_rate <= 0.0:
-        raise RecordingError(f"{path}: damaged: expected a rate of its force plates above 0 Hz, found 0")
+        raise RecordingError("damaged: expected a rate of its force plates above 0 Hz, found 0", path)
     if count > min(len(kinds), corners.shape[2], origins.shape[1], places.shape[1]):
-        raise RecordingError(f"{path}: FORCE_PLATFORM:USED counts {count}, TYPE, CORNERS, ORIGIN or CHANNEL fewer")
+        raise RecordingError(f"FORCE_PLATFORM:USED counts {count}, TYPE, CORNERS, ORIGIN or CHANNEL fewer", path)
     zero = _zero_samples(content, notes)
     plates, errors = [], []
     for i in range(count):
@@ -130,7 +131,7 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
         except (RecordingError, ConfigError) as error:
             errors.append(str(error))
     if errors:
-        raise RecordingError(f"{path}: {'; '.join(errors)}")
+        raise RecordingError("; ".join(errors), path)
     _note_unused_correction(parameters, kinds[:count], notes)
     return plates
 
@@ -149,14 +150,14 @@ def _plate(
     """Return a plate, see :func:`_plates`; ``places`` are its channel numbers, lengths are in metres."""
     parameters, analogs, where = content.parameters, content.analogs, f"force plate {i + 1}"
     if kind not in CHANNELS:
-        raise RecordingError(f"{where}: its type is {kind}; known are {', '.join(map(str, CHANNELS))}")
+        raise RecordingError(f"its type is {kind}; known are {', '.join(map(str, CHANNELS))}", where)
     expected = CHANNELS[kind]
     numbers = places[: len(expected)]
     if len(numbers) < len(expected) or (numbers < 1).any() or (numbers > analogs.shape[1]).any():
         raise RecordingError(
-            f"{where}: type {kind} needs the channels {', '.join(expected)}; FORCE_PLATFORM:CHANNEL gives "
-            f"{numbers.tolist()} of {analogs.shape[1]} analog channels: "
-            f"{', '.join(parameters.texts('ANALOG', 'LABELS')[:16])}"
+            f"type {kind} needs the channels {', '.join(expected)}; FORCE_PLATFORM:CHANNEL gives {numbers.tolist()} "
+            f"of {analogs.shape[1]} analog channels: {', '.join(parameters.texts('ANALOG', 'LABELS')[:16])}",
+            where,
         )
     units = parameters.texts("ANALOG", "UNITS")
     channel_units = [units[k - 1] if k <= len(units) else "" for k in numbers]
@@ -244,7 +245,7 @@ def _calibration(where: str, parameters: Parameters, i: int, scale: float) -> Ar
     matrix = parameters.numbers("FORCE_PLATFORM", "CAL_MATRIX")
     shape: tuple[int, ...] = np.shape(matrix) if matrix is not None else ()
     if len(shape) < 2 or shape[:2] != (6, 6) or (len(shape) > 2 and shape[2] <= i):
-        raise RecordingError(f"{where}: type 4 needs FORCE_PLATFORM:CAL_MATRIX of 6 x 6; found shape {tuple(shape)}")
+        raise RecordingError(f"type 4 needs FORCE_PLATFORM:CAL_MATRIX of 6 x 6; found shape {tuple(shape)}", where)
     calibration = np.asarray(matrix, dtype=np.float64).reshape(6, 6, -1, order="F")[:, :, i]
     return calibration * np.array([1.0, 1.0, 1.0, scale, scale, scale])[:, None]
 
@@ -260,8 +261,9 @@ def _rotation_to_z_up(path: Path, plates: Sequence[PlateSignals], notes: list[st
     if len(axes) != 1 or "" in axes:
         normals_text = "; ".join(f"{name}: {np.round(normal, 3).tolist()}" for name, normal in normals.items())
         raise RecordingError(
-            f"{path}: no vertical: expected one axis of the laboratory along the normals of all force plates, found "
-            f"the normals {normals_text}"
+            "no vertical: expected one axis of the laboratory along the normals of all force plates, found the "
+            f"normals {normals_text}",
+            path,
         )
     axis = axes.pop()
     if axis == "Z":

@@ -31,7 +31,7 @@ def read_lines(path: Path) -> list[str]:
         with path.open(encoding=encoding, errors="replace") as file:
             return file.readlines()
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
+        raise RecordingError(f"cannot be read ({error.strerror})", path) from error
 
 
 def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Array:
@@ -54,8 +54,9 @@ def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         row, column = invalid[0]
         more = f", and {len(invalid) - 1} more such cells" if len(invalid) > 1 else ""
         raise RecordingError(
-            f"{path}: damaged: expected a number in row {row + 1}, column {shown(names[column])}; found "
-            f"{shown(rows[row][column])}{more}"
+            f"damaged: expected a number in row {row + 1}, column {shown(names[column])}; found "
+            f"{shown(rows[row][column])}{more}",
+            path,
         )
     return values
 
@@ -84,7 +85,7 @@ def complete_samples(where: str, t: Array, values: Array, notes: list[str], need
     if len(invalid):
         row, column = invalid[0]
         raise RecordingError(
-            f"{where}: damaged: expected forces and moments, found {values[row, column]:g} at {t[row]:g} s"
+            f"damaged: expected forces and moments, found {values[row, column]:g} at {t[row]:g} s", where
         )
     incomplete: Flags = np.asarray(np.isnan(values).any(axis=1))
     if needed is not None:

@@ -25,10 +25,10 @@ def read_trial(path: Path | str) -> LabTrial:
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
     if not path.is_file():
-        raise RecordingError(f"{path}: no such file")
+        raise RecordingError("no such file", path)
     if reader is None:
-        raise RecordingError(f"{path}: not a laboratory file; its name must end in {', '.join(LAB_SUFFIXES)}")
+        raise RecordingError(f"not a laboratory file; its name must end in {', '.join(LAB_SUFFIXES)}", path)
     try:
         return reader(path)
     except ConfigError as error:
-        raise RecordingError(f"{path}: {error}") from error
+        raise RecordingError(error, path) from error

@@ -74,7 +74,7 @@ def write_parquet(table: Table, path: Path | str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table([pa.array(values) for values in table.columns.values()], schema=schema), path)
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error})") from error
+        raise RecordingError(f"cannot be written ({error})", path) from error
 
 
 def write_mat(table: Table, path: Path | str) -> None:
@@ -88,7 +88,7 @@ def write_mat(table: Table, path: Path | str) -> None:
     names = {name: _matlab_name(name) for name in table.columns}
     if len(set(names.values())) < len(names):
         duplicates = sorted({n for n in names.values() if list(names.values()).count(n) > 1})
-        raise ConfigError(f"{path}: columns have one name in MATLAB: {', '.join(duplicates)}; rename joints or feet")
+        raise ConfigError(f"columns have one name in MATLAB: {', '.join(duplicates)}; rename joints or feet", path)
     data = {names[name]: values[:, None] for name, values in table.columns.items()}
     units = {names[name]: table.units[name] for name in table.columns}
     about = {_matlab_name(key): text for key, text in table.about.items()}

@@ -39,9 +39,7 @@ def read_text(path: Path | str) -> LabTrial:
     rows = [re.split(r"[\t,; ]+", line.strip()) for line in lines if line.strip()]
     bad_row = next((k for k, row in enumerate(rows) if len(row) != len(names)), None)
     if bad_row is not None:
-        raise RecordingError(
-            f"{path}: damaged: {len(names)} columns, {len(rows[bad_row])} numbers in row {bad_row + 1}"
-        )
+        raise RecordingError(f"damaged: {len(names)} columns, {len(rows[bad_row])} numbers in row {bad_row + 1}", path)
     values = numbers(path, names, rows)
     columns = {name.partition("[")[0].lower(): values[:, k] for k, name in enumerate(names)}
     units = {name.partition("[")[0].lower(): name.partition("[")[2].rstrip("]") for name in names}
@@ -50,8 +48,9 @@ def read_text(path: Path | str) -> LabTrial:
     wrench_columns = [f"{kind}{axis}" for kind in "fm" for axis in "xyz"]
     if t is None or len(t) < 2 or not (np.diff(t) > 0.0).all() or not (feet or set(wrench_columns) <= set(columns)):
         raise RecordingError(
-            f"{path}: no force plates: expected an increasing column Time, and Fx[N] ... Mz[Nm], or LGRF_X ... "
-            f"LCOP_Z; found {len(rows)} rows of {', '.join(names[:24])}"
+            "no force plates: expected an increasing column Time, and Fx[N] ... Mz[Nm], or LGRF_X ... LCOP_Z; found "
+            f"{len(rows)} rows of {', '.join(names[:24])}",
+            path,
         )
     notes: list[str] = []
     note_uneven_times(t, notes)
@@ -62,7 +61,7 @@ def read_text(path: Path | str) -> LabTrial:
         axes = [[f"{foot}{kind}_{axis}".lower() for axis in "XYZ"] for kind in ("GRF", "COP")]
         missing = [name for name in (*axes[0], axes[1][0], axes[1][2]) if name not in columns]
         if missing:
-            raise RecordingError(f"{path}: plate {foot!r} lacks the columns {', '.join(missing)}")
+            raise RecordingError(f"plate {foot!r} lacks the columns {', '.join(missing)}", path)
         force, point = (np.column_stack([columns.get(name, np.zeros(len(t))) for name in three]) for three in axes)
         twist = np.zeros((len(t), 3))
         twist[:, 1] = columns.get(f"{foot}FREEMOMENT_Y".lower(), 0.0)

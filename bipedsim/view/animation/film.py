@@ -45,17 +45,18 @@ def check_output(path: Path, fps: float = FPS) -> None:
         ConfigError: The suffix is unknown, a GIF is too fast, or ffmpeg is missing for an .mp4.
     """
     if path.suffix not in SUFFIXES:
-        raise ConfigError(f"{path}: an animation is one of {', '.join(SUFFIXES)} (.png: a strip of postures)")
+        raise ConfigError(f"an animation is one of {', '.join(SUFFIXES)} (.png: a strip of postures)", path)
     if path.suffix == ".gif" and fps > FASTEST_GIF:
         raise ConfigError(
-            f"{path}: {fps:g} frames per second are more than the {FASTEST_GIF:g} that a GIF can have; "
-            "reduce the speed instead, or write .mp4"
+            f"{fps:g} frames per second are more than the {FASTEST_GIF:g} that a GIF can have; reduce the speed "
+            "instead, or write .mp4",
+            path,
         )
     if path.suffix == ".mp4":
         from matplotlib.animation import FFMpegWriter
 
         if not FFMpegWriter.isAvailable():
-            raise ConfigError(f"{path}: .mp4 needs ffmpeg, which is missing (apt install ffmpeg). Or write a .gif")
+            raise ConfigError(".mp4 needs ffmpeg, which is missing (apt install ffmpeg). Or write a .gif", path)
 
 
 def animate(
@@ -103,7 +104,7 @@ def animate(
     if view not in VIEWS:
         raise UnknownNameError("view", view, VIEWS)
     if postures < 1:
-        raise ConfigError(f"postures = {postures} must be at least 1")
+        raise ConfigError("must be at least 1", "postures", postures)
     path = Path(path)
     check_output(path, fps)
     times = frame_times(recording, fps, speed, start, stop)
@@ -134,7 +135,7 @@ def animate(
             else:
                 _write_mp4(film, shown, path, fps)
     except OSError as error:
-        raise RecordingError(f"{path}: the animation cannot be written ({error.strerror or error})") from error
+        raise RecordingError(f"the animation cannot be written ({error.strerror or error})", path) from error
     return len(times)
 
 

@@ -65,7 +65,7 @@ def frame_times(
     """
     for name, value in (("fps", fps), ("speed", speed)):
         if not (np.isfinite(value) and value > 0.0):
-            raise ConfigError(f"{name} = {value} must be positive and finite")
+            raise ConfigError("must be positive and finite", name, value)
     start, stop = interval(recording, start, stop)
     count = max(1, round((stop - start) * fps / speed))
     return np.asarray(start + np.arange(count) * (speed / fps), dtype=np.float64)

@@ -111,6 +111,6 @@ def write_html(shown: ViewedRun, path: Path, progress: bool = False) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise RecordingError(f"{path}: cannot be written ({error.strerror or error})") from error
+        raise RecordingError(f"cannot be written ({error.strerror or error})", path) from error
     size = path.stat().st_size / 1e6
     return f"{len(shown.frames)} frames, {RATE:g} a second; {page.scene.detail}; {size:.1f} MB"

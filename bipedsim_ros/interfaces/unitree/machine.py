@@ -34,14 +34,14 @@ class MachineFile:
     mode_machine: int = param(0, "what the machine calls its build in rt/lowstate", low=0, high=255)
     mode_machine_by_joints: Mapping[str, int] = param({}, "the same of builds with this many joints")
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield an error message for each inconsistency between the fields."""
         maximum = FAMILIES[self.messages].n
         if len(self.motors) > maximum:
-            yield f"motors: there are {len(self.motors)}, and at most {maximum} in a message"
+            yield ConfigError(f"there are {len(self.motors)}, and at most {maximum} in a message", "motors")
         joints = [name for name in self.motors if name]
         if len(set(joints)) < len(joints):
-            yield "motors: a joint is there twice"
+            yield ConfigError("a joint is there twice", "motors")
 
 
 @dataclass(frozen=True)

@@ -45,15 +45,15 @@ class UnitreeParams:
     )
     priority: int = like(SimParams, "priority", 0)
 
-    def problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[ConfigError]:
         """Yield an error message for each invalid field."""
         if min(self.stick_speed) <= 0.0:
-            yield f"stick_speed = {list(self.stick_speed)} must be above 0"
+            yield ConfigError("must be above 0", "stick_speed", self.stick_speed)
         for text in self.remote:
             try:
                 read_script([text])
             except ConfigError as error:
-                yield str(error)
+                yield error
 
 
 def check(robot: Robot, parameters: Mapping[str, Any]) -> None:

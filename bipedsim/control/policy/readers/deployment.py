@@ -64,7 +64,7 @@ def read_deployment(path: Path, robot: Robot, network: Path | None = None, perio
 def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
     """Return a file in bipedsim's keys, merged with files that it extends; the network path includes the folder."""
     if depth > DEEPEST:
-        raise ConfigError(f"{path}: more than {DEEPEST} files extend each other")
+        raise ConfigError(f"more than {DEEPEST} files extend each other", path)
     if path.suffix == ".onnx":
         return mjlab.translate(path)
     values = read_yaml(path, dumped=True)
@@ -74,7 +74,7 @@ def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
                 return kind.translate(path, values, robot)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
                 raise ConfigError(
-                    f"{path}: looks like {kind.name}, and is not written as these are ({type(error).__name__}: {error})"
+                    f"looks like {kind.name}, and is not written as these are ({type(error).__name__}: {error})", path
                 ) from error
     if isinstance(values.get("network"), str) and values["network"]:
         values["network"] = str(path.parent / values["network"])
@@ -85,7 +85,8 @@ def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
     if not own_keys & set(values):
         kinds = "; ".join(f"{kind.name}: {', '.join(kind.keys)}" for kind in FORMATS)
         raise ConfigError(
-            f"{path}: no deployment file of a policy: it has neither keys of our own "
-            f"({', '.join(PolicyConfig.__dataclass_fields__)}) nor those of {kinds}"
+            "no deployment file of a policy: it has neither keys of our own "
+            f"({', '.join(PolicyConfig.__dataclass_fields__)}) nor those of {kinds}",
+            path,
         )
     return values

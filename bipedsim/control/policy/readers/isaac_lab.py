@@ -23,8 +23,9 @@ def refuse(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any
         ConfigError: Always.
     """
     raise ConfigError(
-        f"{path}: Isaac Lab's env.yaml does not name the joints in their order; take the IO descriptors, which "
-        "scripts/environments/export_io_descriptors.py or train.py --export_io_descriptors write"
+        "Isaac Lab's env.yaml does not name the joints in their order; take the IO descriptors, which "
+        "scripts/environments/export_io_descriptors.py or train.py --export_io_descriptors write",
+        path,
     )
 
 
@@ -37,7 +38,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     actions = [action for action in values["actions"] if action.get("export", True)]
     kinds = [str(action["full_path"]).rpartition(".")[2] for action in actions]
     if kinds != [_POSITIONS]:
-        raise ConfigError(f"{path}: actions {', '.join(kinds)}: only one {_POSITIONS} is known")
+        raise ConfigError(f"actions {', '.join(kinds)}: only one {_POSITIONS} is known", path)
     action = actions[0]
     articulations = values["articulations"]
     body = articulations["robot" if "robot" in articulations else next(iter(articulations))]
@@ -45,7 +46,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     terms = groups["policy" if "policy" in groups else next(iter(groups))]
     changed = [term["name"] for term in terms if (term.get("extras") or {}).get("modifiers")]
     if changed:
-        raise ConfigError(f"{path}: {', '.join(changed)}: has modifiers, which are code that only Isaac Lab has")
+        raise ConfigError("has modifiers, which are code that only Isaac Lab has", f"{path}: {', '.join(changed)}")
     kp, kd = body["default_joint_stiffness"], body["default_joint_damping"]
     config = {
         "network": str(_network(path)),

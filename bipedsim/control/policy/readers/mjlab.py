@@ -33,18 +33,17 @@ def translate(path: Path) -> dict[str, Any]:
         ConfigError: The metadata are missing, or the commands are not velocities.
     """
     if not path.is_file():
-        raise ConfigError(f"{path}: no such file")
+        raise ConfigError("no such file", path)
     metadata: dict[str, str] = open_session(path).get_modelmeta().custom_metadata_map
     missing = [key for key in _NEEDED if key not in metadata]
     if missing:
         raise ConfigError(
-            f"{path}: its metadata have no {', '.join(missing)}, as mjlab writes; give the deployment file of the "
-            "policy, or write one (docs/controllers/policy.md) and give the network as its key `network`"
+            f"its metadata have no {', '.join(missing)}, as mjlab writes; give the deployment file of the policy, or "
+            "write one (docs/controllers/policy.md) and give the network as its key `network`",
+            path,
         )
     if "anchor_body_name" in metadata:
-        raise ConfigError(
-            f"{path}: tracks a motion ({metadata['command_names']}), and only velocities can be commanded"
-        )
+        raise ConfigError(f"tracks a motion ({metadata['command_names']}), and only velocities can be commanded", path)
     scale = _numbers(metadata["action_scale"])
     return {
         "network": str(path),

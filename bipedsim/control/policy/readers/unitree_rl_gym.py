@@ -30,7 +30,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     period = float(values["control_dt"] if real else values["simulation_dt"] * values["control_decimation"])
     legs = _of_motors(path, values, robot) if real else _of_model(path, values, robot)
     if len(legs) != values["num_actions"]:
-        raise ConfigError(f"{path}: num_actions = {values['num_actions']}, and the joints are {', '.join(legs)}")
+        raise ConfigError(f"num_actions = {values['num_actions']}, and the joints are {', '.join(legs)}", path)
     joints, default, kp, kd = list(legs), list(values["default_angles"]), list(values["kps"]), list(values["kds"])
     if real:
         motors = motors_of(robot)
@@ -96,8 +96,9 @@ def _of_motors(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]
     motors = motors_of(robot)
     if not motors:
         raise ConfigError(
-            f"{path}: gives motors by number, and {robot.name!r} has joints of no robot whose motors are known; take "
-            "the configuration of deploy_mujoco, or write a file of your own with `joints`"
+            f"gives motors by number, and {robot.name!r} has joints of no robot whose motors are known; take the "
+            "configuration of deploy_mujoco, or write a file of your own with `joints`",
+            path,
         )
     return [motors[i] for i in values["leg_joint2motor_idx"]]
 
@@ -108,8 +109,9 @@ def _of_model(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:
     if not scene.is_file():
         if len(robot.joint_names) != values["num_actions"]:
             raise ConfigError(
-                f"{path}: joints are in the order of {scene}, which is not there; {robot.name!r} has "
-                f"{len(robot.joint_names)} joints, and the policy moves {values['num_actions']}"
+                f"joints are in the order of {scene}, which is not there; {robot.name!r} has "
+                f"{len(robot.joint_names)} joints, and the policy moves {values['num_actions']}",
+                path,
             )
         return list(robot.joint_names)
     return list(_motors(scene, set()))
@@ -123,7 +125,7 @@ def _motors(path: Path, read: set[Path]) -> Iterator[str]:
     try:
         root = ET.parse(path).getroot()
     except (OSError, ET.ParseError) as error:
-        raise ConfigError(f"{path}: cannot be read as MJCF ({error})") from error
+        raise ConfigError(f"cannot be read as MJCF ({error})", path) from error
     for element in root:
         if element.tag == "include":
             yield from _motors(path.parent / element.attrib["file"], read)

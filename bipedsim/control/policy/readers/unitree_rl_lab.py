@@ -37,12 +37,13 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     motors = motors_of(robot)
     if len(motors) < len(order):
         raise ConfigError(
-            f"{path}: numbers {len(order)} motors, and {robot.name!r} has joints of no such robot whose motors are "
-            "known; write a file of your own with `joints`"
+            f"numbers {len(order)} motors, and {robot.name!r} has joints of no such robot whose motors are known; "
+            "write a file of your own with `joints`",
+            path,
         )
     actions = values["actions"]
     if list(actions) != ["JointPositionAction"]:
-        raise ConfigError(f"{path}: actions {', '.join(actions)}: only JointPositionAction is known")
+        raise ConfigError(f"actions {', '.join(actions)}: only JointPositionAction is known", path)
     action = actions["JointPositionAction"]
     joints = [motors[i] for i in order]
     moved = _subset(action.get("joint_ids"), joints)
@@ -50,7 +51,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     by_update, scale_first = bool(terms.pop("use_gym_history", False)), bool(terms.pop("scale_first", False))
     groups = [name for name, term in terms.items() if "params" not in term and "history_length" not in term]
     if groups:
-        raise ConfigError(f"{path}: observations in groups ({', '.join(groups)}): only networks of one input are known")
+        raise ConfigError(f"observations in groups ({', '.join(groups)}): only networks of one input are known", path)
     config = {
         "network": str(path.parent.parent / "exported" / "policy.onnx"),
         "period": values["step_dt"],
@@ -64,7 +65,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     if by_update:
         lengths = {term.pop("history") for term in config["observations"]}
         if len(lengths) != 1:
-            raise ConfigError(f"{path}: use_gym_history wants one history_length of all terms, not {sorted(lengths)}")
+            raise ConfigError(f"use_gym_history wants one history_length of all terms, not {sorted(lengths)}", path)
         config["frames"] = {"count": lengths.pop()}
     phase = terms.get("gait_phase") or terms.get(_STANDING_PHASE)
     if phase:
@@ -103,6 +104,6 @@ def _before(where: str, clip: list[float], scales: set[float]) -> list[float]:
         ConfigError: The scales differ, so that each value would need its own limits.
     """
     if len(scales) != 1 or not min(scales) > 0.0:
-        raise ConfigError(f"{where}: scale_first with a clip wants one positive scale, not {sorted(scales)}")
+        raise ConfigError(f"scale_first with a clip wants one positive scale, not {sorted(scales)}", where)
     scale = scales.pop()
     return [bound / scale for bound in clip]
