@@ -332,8 +332,9 @@ def per_joint(values: Any, names: Sequence[str], where: str) -> dict[str, Any]:
         try:
             matches = [n for n in names if n == pattern or re.fullmatch(str(pattern), n)]
         except re.error as error:
-            text = f"{where}: {pattern!r} is neither a joint nor a regular expression ({error})"
-            faults.append(ConfigError(text))
+            faults.append(
+                ConfigError(f"is neither a joint nor a regular expression ({error})", f"{where}: name", pattern)
+            )
             continue
         if not matches:
             faults.append(UnknownNameError("joint", str(pattern), names, where))

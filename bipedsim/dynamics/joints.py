@@ -109,8 +109,8 @@ def _read(model: pin.Model, j: int) -> tuple[int, tuple[float, float, float]]:
         x, y, z = np.asarray(data.S).reshape(6)[3:] if name[0] == "R" else np.asarray(data.S).reshape(6)[:3]
         return TURNS if name[0] == "R" else SLIDES, (x, y, z)
     raise ConfigError(
-        f"joint {model.names[j]!r} is a {model.joints[j].shortname()}; free-flyers, revolute and prismatic joints "
-        "are supported. Compose the joint of these"
+        f"{model.joints[j].shortname()}; free-flyers, revolute and prismatic joints are supported. Compose it of them",
+        f"joint {model.names[j]!r}",
     )
 
 

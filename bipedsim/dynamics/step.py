@@ -105,9 +105,9 @@ class Dynamics:
         for sole in soles:
             if sole.joint_id == 0:
                 raise ConfigError(
-                    f"foot {sole.name!r} is on frame {sole.frame!r}, which is fixed to the world; give a frame that "
-                    "a joint moves, or `root: free_flyer`",
-                    robot.source,
+                    "is fixed to the world; give a frame that a joint moves, or `root: free_flyer`",
+                    f"{robot.source}: feet.{sole.name}.frame",
+                    sole.frame,
                 )
         self.equations = Equations.of_model(self._model)
         self.foothold = Foothold.of_soles(soles, ground.arrays())

@@ -78,7 +78,7 @@ def inverse_kinematics(
             is not reachable. The message says how far the robot gets, and which joints are near their limits.
     """
     if not robot.free_flyer or not robot.soles:
-        raise ConfigError(f"inverse kinematics: {robot.name} needs a free base and feet")
+        raise ConfigError("inverse kinematics needs a free base and feet", robot.name)
     q = robot.q_nominal.copy() if start is None else _checked_configuration(robot, start)
     begin = foot_poses(robot, q)
     end = dict(begin)
@@ -109,7 +109,7 @@ def inverse_kinematics(
     ]
     postures = reach(robot.model, robot.soles, q, np.array(path), placements, loops=robot.loops)
     if len(postures) < len(shares):
-        raise ConfigError(_unreachable_message(robot, [q, *postures], shares, len(postures)))
+        raise ConfigError(_unreachable_message(robot, [q, *postures], shares, len(postures)), f"{robot.name}: posture")
     return postures[-1]
 
 
@@ -122,7 +122,9 @@ def at_posture(robot: Robot, q: ArrayLike) -> Robot:
 def _checked_configuration(robot: Robot, q: ArrayLike) -> Array:
     values = np.array(q, dtype=np.float64)
     if values.shape != (robot.model.nq,) or not np.isfinite(values).all():
-        raise ConfigError(f"q has shape {values.shape}; {robot.name} needs ({robot.model.nq},) finite numbers")
+        raise ConfigError(
+            f"its shape {values.shape} must be ({robot.model.nq},), of finite numbers", f"{robot.name}: q"
+        )
     return values
 
 
@@ -137,7 +139,7 @@ def _pose(target: pin.SE3 | ArrayLike, begin: pin.SE3, where: str) -> pin.SE3:
         return pin.SE3(begin.rotation, values)
     length = np.linalg.norm(values[3:])
     if not length > 0.5:
-        raise ConfigError(f"{values[3:].tolist()} is no quaternion x y z w", where)
+        raise ConfigError("is no quaternion x y z w", f"{where}[3:]", values[3:])
     return pin.XYZQUATToSE3(np.concatenate([values[:3], values[3:] / length]))
 
 
@@ -149,4 +151,4 @@ def _unreachable_message(robot: Robot, postures: list[Array], shares: Array, n: 
     at_limits = [name for name, distance in zip(robot.joint_names, margin, strict=True) if distance < TURN]
     near = f"; near their limits there: {', '.join(at_limits)}" if at_limits else ""
     com = ", ".join(f"{x:.3f}" for x in com_position(robot, q))
-    return f"{robot.name} cannot reach that posture: it reaches {share:.0%} of the way, to a CoM at ({com}) m{near}"
+    return f"the robot reaches {share:.0%} of the way, to a CoM at ({com}) m{near}"

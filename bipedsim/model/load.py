@@ -94,9 +94,9 @@ class RobotReader:
         remaining = [n for n in movable if n not in joints and n not in angles and n not in passive]
         if remaining and others is None:
             raise ConfigError(
-                f"joints {', '.join(remaining)} are neither in joints nor in passive nor in locked; name them, or "
-                "add `others: 0.0` to locked",
-                source,
+                "neither here nor in passive nor in locked; name them, or add `others: 0.0` to locked",
+                f"{source}: joints",
+                ", ".join(remaining),
             )
         self.passive = tuple(passive)
         angles |= dict.fromkeys(remaining, others or 0.0)
@@ -104,9 +104,9 @@ class RobotReader:
             joint = model.joints[model.getJointId(name)]
             if joint.nq != 1:
                 raise ConfigError(
-                    f"joint {name!r} has {joint.nq} position variables ({joint.shortname()}); make it revolute with "
-                    "limits, or split it into revolute and prismatic joints",
-                    source,
+                    f"{joint.shortname()} has {joint.nq} position variables; make it revolute with limits, or split it "
+                    "into revolute and prismatic ones",
+                    f"{source}: joint {name!r}",
                 )
         model = welded(model, angles)
         return model, tuple(joints)
@@ -119,10 +119,10 @@ class RobotReader:
             if joint not in movable:
                 raise UnknownNameError("joint", joint, movable, f"{self.source}: {key}")
             if names.count(joint) > 1:
-                raise ConfigError(f"{joint!r} appears {names.count(joint)} times", f"{self.source}: {key}")
+                raise ConfigError(f"appears {names.count(joint)} times", f"{self.source}: {key}", joint)
             for other, members in other_keys.items():
                 if joint in members:
-                    raise ConfigError(f"joint {joint!r} is both in {key} and in {other}", self.source)
+                    raise ConfigError(f"is also in {other}", f"{self.source}: {key}", joint)
         return names
 
     def _check_bodies(self, model: pin.Model) -> None:
@@ -157,8 +157,7 @@ class RobotReader:
             for joint, i in zip(joints, idx_v, strict=True):
                 limits[i] = values.get(joint, limits[i])
                 if not 0.0 < limits[i] < 1e300:
-                    text = f"{source}: joint {joint!r} has {key} {limits[i]:g}; a positive one is needed: "
-                    faults.append(ConfigError(f"{text}write `{key}: {{{joint}: ...}}`"))
+                    faults.append(ConfigError("must be positive", f"{source}: {key}.{joint}", limits[i]))
         model.upperEffortLimit, model.lowerEffortLimit = effort, -effort
         model.upperVelocityLimit, model.lowerVelocityLimit = velocity, -velocity
         lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
@@ -167,8 +166,8 @@ class RobotReader:
             if joint in ranges:
                 lower[i], upper[i] = ranges[joint]
             if not lower[i] < upper[i]:
-                text = f"[{lower[i]:g}, {upper[i]:g}]; lower must be below upper"
-                faults.append(ConfigError(f"joint {joint!r} has position limits {text}", source))
+                where = f"{source}: position_limit.{joint}"
+                faults.append(ConfigError("must be increasing", where, [float(lower[i]), float(upper[i])]))
         together(faults)
         for joint in self.passive:
             i = model.joints[model.getJointId(joint)].idx_q
@@ -288,7 +287,9 @@ class RobotReader:
                 self.warnings += left_out
                 duplicates = sorted({loop.name for loop in mjcf_loops} & set(self.config.loops))
                 if duplicates:
-                    faults.append(ConfigError(f"loops and {path} both have {', '.join(duplicates)}", self.source))
+                    faults.append(
+                        ConfigError(f"{path} has them, too", f"{self.source}: loops: {', '.join(duplicates)}")
+                    )
                 loops += mjcf_loops
         together(faults)
         return tuple(loops)
@@ -385,7 +386,7 @@ class RobotReader:
         pairs = []
         for pair in self.config.self_collision:
             if len(pair) != 2 or pair[0] == pair[1]:
-                raise ConfigError(f"{pair} must be two links", f"{self.source}: self_collision")
+                raise ConfigError("must be two links", f"{self.source}: self_collision", pair)
             joints = [self._check_link(model, link, "self_collision") for link in pair]
             if joints[0] == joints[1]:
                 raise ConfigError(f"no joint moves {pair[0]!r} against {pair[1]!r}", f"{self.source}: self_collision")
@@ -405,9 +406,9 @@ class RobotReader:
         if model.nv and np.linalg.eigvalsh(data.M, UPLO="U")[0] <= 0.0:
             worst = int(np.argmin(np.diag(data.M)))
             raise ConfigError(
-                f"the mass matrix is not positive definite (least inertia {data.M[worst, worst]:.3g} at velocity "
-                f"index {worst}); give the links inertia, or the joint an armature",
-                self.source,
+                f"not positive definite (least inertia {data.M[worst, worst]:.3g} at velocity index {worst}); give the "
+                "links inertia, or the joint an armature",
+                f"{self.source}: mass matrix",
             )
 
 

@@ -67,9 +67,9 @@ def _constraints(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
 
 def _loop(element: ElementTree.Element, name: str, where: str, data: pin.Data, find: FindFrame) -> Loop:
     if element.get("site1") or element.get("site2"):
-        raise ConfigError(f"{where} is between sites, which a URDF lacks. Use body1, body2 and anchor")
+        raise ConfigError("between sites, which a URDF lacks. Use body1, body2 and anchor", where)
     if not element.get("body1"):
-        raise ConfigError(f"{where} has no body1")
+        raise ConfigError("no body1", where)
     first, second = _body(element.get("body1", ""), where, find), _body(element.get("body2", WORLD), where, find)
     if first[0] == second[0]:
         raise ConfigError("both bodies move with the same joint; a loop is between two bodies", where)

@@ -227,8 +227,8 @@ class Robot:
         worst = int(np.argmax(gaps))
         if not gaps[worst] <= ROUNDED:
             raise ConfigError(
-                f"loop {self.loops[worst].name!r} is open by {gaps[worst]:.3g} m or rad; Robot.closed(q) turns the "
-                "joints without a drive so that all loops are closed"
+                f"open by {gaps[worst]:.3g} m or rad; Robot.closed(q) closes it by the joints without a drive",
+                f"loop {self.loops[worst].name!r}",
             )
 
 

@@ -234,7 +234,7 @@ def urdf_path(text: str, source: Path) -> Path:
     if not text.startswith("package:"):
         path = source.parent / text
         if not path.is_file():
-            raise ConfigError(f"urdf = {text!r}: no such file {path}", source)
+            raise ConfigError(f"is no file: {path}", f"{source}: urdf", text)
         return path.resolve()
     package, _, relative = text.removeprefix("package:").partition("/")
     if package != PACKAGE or not relative:

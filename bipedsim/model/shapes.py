@@ -257,7 +257,7 @@ def _read_shape(
 def _size(element: ElementTree.Element, key: str, where: str) -> float:
     value = _vector(f"{element.get(key)} 0 0", where, key)[0]
     if not value > 0.0:
-        raise ConfigError(f"<{element.tag}> {key} = {value} m must be positive", where)
+        raise ConfigError("m must be positive", f"{where}: <{element.tag}> {key}", value)
     return float(value)
 
 

@@ -46,16 +46,14 @@ def checked_polygon(vertices: Any, where: str) -> Array:
         raise ConfigError("must be finite", where, vertices)
     n = len(points)
     if n > MOST_VERTICES:
-        raise ConfigError(f"{n} vertices are more than {MOST_VERTICES}; remove some; a disc needs no more", where)
+        raise ConfigError(f"are more than {MOST_VERTICES}; remove some; a disc needs no more", f"{where}: number", n)
     if n == 1:
         return points
     edges = np.roll(points, -1, axis=0) - points
     lengths = np.hypot(edges[:, 0], edges[:, 1])
     shortest = int(np.argmin(lengths))
     if lengths[shortest] < SHORTEST_EDGE:
-        raise ConfigError(
-            f"vertices {shortest} and {(shortest + 1) % n} are {lengths[shortest]:.3g} m apart. Remove one", where
-        )
+        raise ConfigError(f"{lengths[shortest]:.3g} m from the next vertex. Remove one", f"{where}[{shortest}]")
     if n == 2:
         return points
     directions = edges / lengths[:, None]
@@ -69,14 +67,10 @@ def checked_polygon(vertices: Any, where: str) -> Array:
     straight = np.flatnonzero(np.abs(sines) < 1e-6)
     if len(straight):
         corner = (int(straight[0]) + 1) % n
-        raise ConfigError(
-            f"vertex {corner} is on the line through its neighbours (degenerate polygon). Remove it", where
-        )
+        raise ConfigError("on the line through its neighbours (degenerate polygon). Remove it", f"{where}[{corner}]")
     if (sines < 0.0).any():
         corner = (int(np.flatnonzero(sines < 0.0)[0]) + 1) % n
-        raise ConfigError(
-            f"not convex at vertex {corner} {points[corner].tolist()}; use the convex hull, in order around it", where
-        )
+        raise ConfigError("makes a dent; use the convex hull, in order around it", f"{where}[{corner}]", points[corner])
     if turning > 3.0 * np.pi:
         raise ConfigError("the polygon intersects itself. List the vertices in order around it", where)
     return points

@@ -83,9 +83,9 @@ def _float(element: ElementTree.Element, key: str, where: str) -> float:
     try:
         value = float(text)
     except ValueError as error:
-        raise ConfigError(f"<{element.tag}> {key} = {text!r} is not a number", where) from error
+        raise ConfigError("is not a number", f"{where}: <{element.tag}> {key}", text) from error
     if not np.isfinite(value):
-        raise ConfigError(f"<{element.tag}> {key} = {text!r} is not finite", where)
+        raise ConfigError("is not finite", f"{where}: <{element.tag}> {key}", text)
     return value
 
 
@@ -95,7 +95,7 @@ def _names(root: ElementTree.Element, tag: str, path: Path) -> list[str]:
         if not name:
             raise ConfigError(f"a <{tag}> has no name", path)
         if names.count(name) > 1:
-            raise ConfigError(f"{tag} {name!r} appears {names.count(name)} times; names must be unique", path)
+            raise ConfigError(f"appears {names.count(name)} times; names must be unique", f"{path}: {tag}", name)
     return names
 
 
@@ -172,8 +172,8 @@ def _check_joint(
         if limit.get(key) is None:
             if not overrides[f"{key}_limit"](name):
                 raise ConfigError(
-                    f"{where} has no {key} limit; write <limit {key}=...> there "
-                    f"or `{key}_limit: {{{name}: ...}}` in robot.yaml"
+                    f"no limit; write <limit {key}=...> there or `{key}_limit: {{{name}: ...}}` in robot.yaml",
+                    f"{where}: {key}",
                 )
             limit.set(key, "0")
         _float(limit, key, where)
@@ -184,8 +184,8 @@ def _check_joint(
             _float(limit, key, where)
         elif not overrides["position_limit"](name):
             raise ConfigError(
-                f"{where} has no {key} limit; write <limit {key}=...> there "
-                f"or `position_limit: {{{name}: [lower, upper]}}` in robot.yaml"
+                f"no limit; write <limit {key}=...> or `position_limit: {{{name}: [lower, upper]}}` in robot.yaml",
+                f"{where}: {key}",
             )
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
+from refusals import refusal
 
 from bipedsim.dynamics.equations import Equations, fill
 from bipedsim.dynamics.joints import Joints
-from bipedsim.errors import ConfigError
 from bipedsim.model import ROBOTS, load_robot
 from bipedsim.numerics import Array, call
 
@@ -116,7 +116,7 @@ def test_far_from_the_origin_forces_are_those_at_the_origin() -> None:
 def test_a_joint_of_another_kind_is_named(joint: pin.JointModel) -> None:
     model = pin.Model()
     model.addJoint(0, joint, pin.SE3.Identity(), "hip")
-    with pytest.raises(ConfigError, match=r"joint 'hip' is a JointModel.*revolute and prismatic"):
+    with refusal(place="joint 'hip'"):
         Joints.of_model(model)
 
 

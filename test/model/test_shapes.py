@@ -8,9 +8,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, strategies as st
+from refusals import refusal
 from scipy.spatial import ConvexHull
 
-from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, Shape, load_robot, lowest_point
 from bipedsim.model.shapes import COARSE, ShapeFault, collada_up_axis, located, mesh_triangles
 
@@ -113,18 +113,18 @@ def test_robot_yaml_gives_other_shapes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "more", "message"),
+    ("shape", "more", "place"),
     [
-        ('<sphere radius="-1"/>', "", "radius = -1"),
-        ('<box size="1 0 1"/>', "", "size = .* must be positive"),
-        ('<sphere radius="x"/>', "", "three finite numbers"),
-        ('<sphere radius="1"/>', "bodies: {bodi: []}", "bodi"),
-        ('<sphere radius="1"/>', "bodies: {body: [{kind: capsule, radius: 1.0}]}", "length = 0.0 m of a capsule"),
-        ('<sphere radius="1"/>', "self_collision: [[body]]", "must be two links"),
+        ('<sphere radius="-1"/>', "", "<sphere> radius"),
+        ('<box size="1 0 1"/>', "", "size"),
+        ('<sphere radius="x"/>', "", "radius"),
+        ('<sphere radius="1"/>', "bodies: {bodi: []}", "bodies"),
+        ('<sphere radius="1"/>', "bodies: {body: [{kind: capsule, radius: 1.0}]}", "bodies.body[0]: length"),
+        ('<sphere radius="1"/>', "self_collision: [[body]]", "self_collision"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, shape: str, more: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_what_is_wrong_is_named(tmp_path: Path, shape: str, more: str, place: str) -> None:
+    with refusal(place=place):
         _ = thing(tmp_path, shape, more).shapes
 
 

@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
+from refusals import refusal
 from scipy.spatial import ConvexHull, QhullError
 
 from bipedsim.errors import ConfigError
@@ -100,26 +101,24 @@ def test_vertices_in_the_joint_frame_follow_the_placement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vertices", "message"),
+    ("vertices", "place"),
     [
-        ("square", "list of [x, y] pairs"),
-        ([[0.1, 0.0, 0.0]], "list of [x, y] pairs"),
-        ([0.1, 0.2], "list of [x, y] pairs"),
-        ([], "list of [x, y] pairs"),
-        ([[0.1, 0.1], [0.1]], "list of [x, y] pairs"),
-        ([[0.1, float("nan")]], "finite"),
-        ([[0.1, 0.1], [0.1, 0.1]], "vertices 0 and 1 are"),
-        ([[0.1, 0.1], [-0.1, 0.1], [-0.1, -0.1], [-0.1, -0.1 + SHORTEST_EDGE / 2]], "vertices 2 and 3 are"),
-        ([[0.1, 0.0], [0.0, 0.0], [-0.1, 0.0]], "degenerate"),
-        ([[0.1, 0.1], [0.0, 0.1], [-0.1, 0.1], [0.0, -0.1]], "vertex 1"),
-        ([[0.1, 0.1], [0.0, 0.02], [-0.1, 0.1], [-0.1, -0.1], [0.1, -0.1]], "not convex at vertex 1"),
-        ([[0.1, 0.1], [-0.1, -0.1], [-0.1, 0.1], [0.1, -0.1]], "not convex"),
-        ([[np.cos(a), np.sin(a)] for a in 0.8 * np.pi * np.arange(5)], "intersects itself"),
-        ([[np.cos(a), np.sin(a)] for a in 2.0 * np.pi * np.arange(65) / 65], "65 vertices are more than 64"),
+        ("square", ""),
+        ([[0.1, 0.0, 0.0]], ""),
+        ([0.1, 0.2], ""),
+        ([], ""),
+        ([[0.1, 0.1], [0.1]], ""),
+        ([[0.1, float("nan")]], ""),
+        ([[0.1, 0.1], [0.1, 0.1]], "[0]"),
+        ([[0.1, 0.1], [-0.1, 0.1], [-0.1, -0.1], [-0.1, -0.1 + SHORTEST_EDGE / 2]], "[2]"),
+        ([[0.1, 0.0], [0.0, 0.0], [-0.1, 0.0]], "[1]"),
+        ([[0.1, 0.1], [0.0, 0.1], [-0.1, 0.1], [0.0, -0.1]], "[1]"),
+        ([[0.1, 0.1], [0.0, 0.02], [-0.1, 0.1], [-0.1, -0.1], [0.1, -0.1]], "[1]"),
+        ([[0.1, 0.1], [-0.1, -0.1], [-0.1, 0.1], [0.1, -0.1]], "[1]"),
+        ([[np.cos(a), np.sin(a)] for a in 0.8 * np.pi * np.arange(5)], ""),
+        ([[np.cos(a), np.sin(a)] for a in 2.0 * np.pi * np.arange(65) / 65], ": number"),
     ],
 )
-def test_what_is_no_sole_is_refused(vertices: object, message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+def test_what_is_no_sole_is_refused(vertices: object, place: str) -> None:
+    with refusal(place=f"robot.yaml: feet.left.vertices{place}"):
         checked_polygon(vertices, "robot.yaml: feet.left.vertices")
-    assert "robot.yaml: feet.left.vertices" in str(caught.value)
-    assert message in str(caught.value)
