@@ -50,8 +50,9 @@ class Pairs(NamedTuple):
                 side = [i for i, s in enumerate(shapes) if s.name == link and s.kind in ROUND]
                 if not side:
                     raise ConfigError(
-                        f"link {link!r} has no sphere, capsule or cylinder; give it one under `bodies`",
-                        f"{robot.source}: self_collision",
+                        "has no sphere, capsule or cylinder; give it one under `bodies`",
+                        f"{robot.source}: self_collision: link",
+                        link,
                     )
                 sides.append(side)
             shape_pairs += [(i, j) for i in sides[0] for j in sides[1]]

@@ -65,7 +65,7 @@ class Ground:
 
     def __post_init__(self) -> None:
         if not self.patches:
-            raise ConfigError("a ground has at least one patch; Ground.flat() is the plane z = 0")
+            raise ConfigError("a ground has at least one; Ground.flat() is the plane z = 0", "patches")
 
     @classmethod
     def plane(cls, point_world: ArrayLike = (0.0, 0.0, 0.0), rotation_world_patch: ArrayLike | None = None) -> Ground:
@@ -88,7 +88,7 @@ class Ground:
             ConfigError: The angle is not between -90 and 90 degrees.
         """
         if not (math.isfinite(direction) and abs(angle) < 0.5 * math.pi):
-            raise ConfigError(f"angle = {angle}, direction = {direction} rad: |angle| must be below pi/2", "slope")
+            raise ConfigError(f"must be within +-pi/2, and direction = {direction} finite", "slope: angle", angle)
         c, s = math.cos(angle), math.sin(angle)
         cd, sd = math.cos(direction), math.sin(direction)
         axes = np.array([[c * cd, -sd, -s * cd], [c * sd, cd, -s * sd], [s, 0.0, c]])
@@ -220,8 +220,9 @@ class Ground:
         """
         heights = self._heights(float(x), float(y))
         if np.isnan(heights).all():
-            where = f"{self.source}: " if self.source else ""
-            raise ConfigError(f"{where}there is no ground at x = {x}, y = {y} m; its patches are: {self._listed()}")
+            where = f"x = {x}, y = {y} m"
+            where = f"{self.source}: {where}" if self.source else where
+            raise ConfigError(f"there is no ground; its patches are: {self._listed()}", where)
         i = int(np.nanargmax(heights))
         n = self.patches[i].normal_world
         c, s = math.cos(yaw), math.sin(yaw)

@@ -103,15 +103,15 @@ class BipedEnv(Env[Numbers, Numbers]):
         posture: str = "",
         render_mode: str | None = None,
     ) -> None:
-        together([ConfigError(f) for f in _argument_errors(action_scale, start_noise, command, command_range)])
+        together([*_argument_errors(action_scale, start_noise, command, command_range)])
         if render_mode is not None:
-            raise ConfigError(f"render_mode = {render_mode!r}: rendering is not supported. Record a run and view it")
+            raise ConfigError("is not supported. Record a run and view it", "render_mode", render_mode)
         self.render_mode = None
         self.robot = load_robot(robot)
         if posture:
             self.robot = at_posture(self.robot, start_configuration(self.robot, posture))
         if not self.robot.free_flyer or not self.robot.nu or not self.robot.soles:
-            raise ConfigError(f"{robot!r} has no feet, no drives or no free base: this environment is for bipeds")
+            raise ConfigError("has no feet, no drives or no free base: this environment is for bipeds", "robot", robot)
         self.sim = Simulator(self.robot, get_ground(ground), contact_model, physics_dt, control_dt, hardware=hardware)
         nu = self.robot.nu
         self.action_scale = action_scale
@@ -154,9 +154,9 @@ class BipedEnv(Env[Numbers, Numbers]):
         options = options or {}
         unknown = sorted(options.keys() - {"command", "q", "v"})
         if unknown:
-            raise ConfigError(f"unknown {', '.join(unknown)}; there are command, q and v", "options")
+            raise ConfigError("are unknown; there are command, q and v", "options", unknown)
         command = options.get("command", self._given_command)
-        together([ConfigError(f) for f in _velocity_errors("options: command", command)] if command is not None else [])
+        together([*_velocity_errors("options: command", command)] if command is not None else [])
         robot = self.robot
         random = deepcopy(self.np_random) if seed is None else np_random(checked_seed(seed))[0]
         drawn_command = random.uniform(-self._range, self._range)
@@ -193,7 +193,7 @@ class BipedEnv(Env[Numbers, Numbers]):
         """
         values = np.asarray(action, dtype=np.float64)
         if values.shape != self.action_space.shape:
-            raise ConfigError(f"action has shape {values.shape}, expected {self.action_space.shape}")
+            raise ConfigError(f"its shape {values.shape} must be {self.action_space.shape}", "action")
         if not np.isfinite(values).all():
             raise ConfigError("is not finite", "action", values.tolist())
         self.action = np.clip(values, -1.0, 1.0)
@@ -260,12 +260,12 @@ class BipedEnv(Env[Numbers, Numbers]):
         return self._values.copy()
 
 
-def _argument_errors(action_scale: Any, start_noise: Any, command: Any, command_range: Any) -> Iterator[str]:
+def _argument_errors(action_scale: Any, start_noise: Any, command: Any, command_range: Any) -> Iterator[ConfigError]:
     """Yield errors in the numeric arguments of an environment."""
     if not (_is_number(action_scale) and action_scale > 0.0):
-        yield f"action_scale = {action_scale!r} must be a positive number [rad]"
+        yield ConfigError("must be a positive number [rad]", "action_scale", action_scale)
     if not (_is_number(start_noise) and start_noise >= 0.0):
-        yield f"start_noise = {start_noise!r} must be a number of at least 0 [rad]"
+        yield ConfigError("must be a number of at least 0 [rad]", "start_noise", start_noise)
     if command is not None:
         yield from _velocity_errors("command", command)
     yield from _velocity_errors("command_range", command_range, minimum=0.0)
@@ -275,12 +275,13 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
 
 
-def _velocity_errors(name: str, velocity: Any, minimum: float = -math.inf) -> Iterator[str]:
+def _velocity_errors(name: str, velocity: Any, minimum: float = -math.inf) -> Iterator[ConfigError]:
     """Yield errors in a velocity or its bounds."""
     numbers = list(velocity) if np.iterable(velocity) and not isinstance(velocity, str) else []
     if len(numbers) != 3 or not all(_is_number(value) and value >= minimum for value in numbers):
         low = "" if minimum < 0.0 else f" of at least {minimum:g}"
-        yield f"{name} = {velocity!r} must be three numbers{low}: ahead and to the left [m/s], and turning [rad/s]"
+        text = f"must be three numbers{low}: ahead and to the left [m/s], and turning [rad/s]"
+        yield ConfigError(text, name, velocity)
 
 
 def _corners(vertices: Array) -> Array:

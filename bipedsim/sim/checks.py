@@ -36,8 +36,8 @@ def checked_vector(name: str, values: Any, size: int, robot: str) -> Array:
     """
     array = numbers(name, values)
     if array.shape != (size,):
-        raise ConfigError(f"{name} has shape {array.shape}; {robot} needs ({size},)")
+        raise ConfigError(f"its shape {array.shape} must be ({size},) for {robot}", name)
     if not np.isfinite(array).all():
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise ConfigError(f"{name}[{bad}] = {array[bad]} is not finite")
+        raise ConfigError("is not finite", f"{name}[{bad}]", array[bad])
     return array

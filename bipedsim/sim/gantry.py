@@ -150,7 +150,7 @@ class Gantry(Participant):
         if action not in GANTRY_ACTIONS:
             raise UnknownNameError("action", action, GANTRY_ACTIONS, "gantry")
         if self.doing == RELEASE and action == LOWER:
-            raise ConfigError("the gantry has released the robot: lift the robot first")
+            raise ConfigError("it has released the robot: lift the robot first", "gantry")
         if self.doing == RELEASE and action == LIFT:
             above = self._above(q)
             self._anchor[:2] = above[:2]

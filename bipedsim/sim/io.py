@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from bipedsim.errors import ConfigError, shown
+from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, zeros_of
 
 LARGEST_PUSH = 1e9
@@ -108,7 +108,7 @@ class Command:
             ConfigError: A stiffness has no position, or an array has another size.
         """
         if self.stiffness is not None and self.position is None:
-            raise ConfigError("a command with a stiffness needs a reference position: Command(position=...)")
+            raise ConfigError("it needs a position, about which it acts", "command: stiffness")
         rows = np.zeros((len(SETPOINT), len(limit)))
         parts = (self.position, self.velocity, self.tau_joint, self.stiffness, self.damping, limit)
         for name, row, values in zip(SETPOINT, rows, parts, strict=True):
@@ -116,8 +116,8 @@ class Command:
                 try:
                     row[:] = values
                 except (TypeError, ValueError) as error:
-                    message = f"command: {name} = {shown(values)} must be {len(limit)} numbers, one for each joint"
-                    raise ConfigError(message) from error
+                    message = f"must be {len(limit)} numbers, one for each joint"
+                    raise ConfigError(message, f"command: {name}", values) from error
         return rows
 
 

@@ -56,7 +56,7 @@ class Pushes(Participant):
     def add(self, sim: Simulation, wrench: Array, body: str | None, duration: float, after: float) -> None:
         """Add a push; see :meth:`Simulator.push`."""
         if np.abs(wrench).max() > LARGEST_PUSH:
-            raise ConfigError(f"push wrench = {wrench.tolist()} is beyond {LARGEST_PUSH:g} N, N.m, the maximum")
+            raise ConfigError(f"is beyond {LARGEST_PUSH:g} N, N.m, the maximum", "push: wrench", wrench)
         name = body or _root_frame(self._model)
         frame = self._frame(name)
         if not duration > 0.0:

@@ -65,8 +65,9 @@ class Reactions(Participant):
                 of_feet = any(shape.joint_id in soled for shape in self._plant.shapes.shapes if shape.name in deep)
                 feet = "move the soles to the lower end of these feet (`placement`), " if of_feet else ""
                 raise ConfigError(
-                    f"{self._robot.name} starts with bodies in {where}: {bodies}. Start elsewhere, {feet}define "
-                    "other shapes under `bodies` in robot.yaml, or use hardware with body_contact: false"
+                    f"they start in {where}: {bodies}. Start elsewhere, {feet}define other shapes under `bodies` in "
+                    "robot.yaml, or use hardware with body_contact: false",
+                    f"{self._robot.name}: {', '.join(deep)}",
                 )
 
     def reset(self, sim: Simulation) -> None:

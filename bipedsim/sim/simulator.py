@@ -296,8 +296,9 @@ class Simulator:
             worst = int(np.argmax(beyond))
             limits = f"[{stops.lower[worst]:.6g}, {stops.upper[worst]:.6g}]"
             raise ConfigError(
-                f"joint {self.dynamics.stopped_joints[worst]!r} is at {angle[worst]:.6g}, beyond its limits {limits}; "
-                "start within them, or use hardware with joint_stops: false"
+                f"is beyond the limits {limits}; start within them, or use hardware with joint_stops: false",
+                f"joint {self.dynamics.stopped_joints[worst]!r}",
+                angle[worst],
             )
 
     def closed_at(self, q: Array) -> Array:
@@ -431,7 +432,7 @@ class Simulator:
             ConfigError: There is no gantry, or it cannot do that now.
         """
         if self.gantry is None:
-            raise ConfigError("the run has no gantry. Start with one: --gantry hang")
+            raise ConfigError("the run has none. Start with one: --gantry hang", "gantry")
         self.gantry.act(action, self.q)
 
     def snapshot(self) -> Snapshot:
@@ -479,7 +480,7 @@ class Simulator:
             )
         difference = next(differences(self._form, snapshot, "snapshot"), "")
         if difference:
-            raise ConfigError(f"the snapshot is of another simulation: {difference}")
+            raise ConfigError(f"of another simulation: {difference}", "snapshot")
         for name, participant in self.participants.items():
             participant.check_state(snapshot.participants.get(name))
 

@@ -18,6 +18,7 @@ import pinocchio as pin
 
 from bipedsim.contact import UNRESOLVED, ContactModel, Parts
 from bipedsim.dynamics import Dynamics, Outcome
+from bipedsim.errors import ConfigError
 from bipedsim.numerics import STEP_BUDGET, Array, box
 from bipedsim.sim.arrival import Arrival, Calls
 from bipedsim.touch import Touching
@@ -197,11 +198,11 @@ class Steps:
         """Check the arrays of a step that does not continue from the last one.
 
         Raises:
-            ValueError: An array has the wrong type or size; the compiled code does not check this.
+            ConfigError: An array has the wrong type or size; the compiled code does not check this.
         """
         for name, array, size in (("q", q, self._model.nq), ("v", v, self._model.nv)):
             if array.dtype != np.float64 or array.shape != (size,) or not array.flags.c_contiguous:
-                raise ValueError(f"{name} must be a contiguous array of {size} float64 numbers")
+                raise ConfigError(f"it must be a contiguous array of {size} float64 numbers", name)
         self._q, self._v = q, v
 
     def count_unresolved(self) -> None:

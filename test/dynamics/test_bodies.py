@@ -85,9 +85,9 @@ def sole_moved(robot: Robot, up: float) -> Robot:
 def test_a_sole_far_above_the_end_of_its_foot_is_no_start() -> None:
     """It had stood with its feet 50 mm in the ground, without a word; nearer ones are pushed out."""
     robot = load_robot("biped14")
-    with pytest.raises(ConfigError) as said:
+    with pytest.raises(ConfigError) as caught:
         Simulator(sole_moved(robot, 0.05))
-    assert all(robot.model.frames[i].name in str(said.value) for i in foot_frames(robot))
+    assert all(robot.model.frames[i].name in caught.value.place for i in foot_frames(robot))
     sim = Simulator(sole_moved(robot, 0.007))
     assert sim.reactions.touching is not None
     before = max(sim.reactions.touching.depths(sim.q).values())

@@ -13,10 +13,11 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, strategies as st
 from paths import BODIES, ROOT
+from refusals import refusal
 
 from bipedsim.cli.main import main
 from bipedsim.config.run import RunConfig
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.patch import Patch
 from bipedsim.ground.read import GROUNDS, get_ground
@@ -99,7 +100,7 @@ def test_nothing_is_below_a_hole() -> None:
     ground = Ground((Patch(region=SQUARE, name="table"),))
     assert math.isnan(ground.height(1.5, 0.5))
     assert ground.height(0.5, 0.5) == 0.0
-    with pytest.raises(ConfigError, match=r"no ground at x = 1\.5.*table"):
+    with refusal(place="x = 1.5, y = 0.5 m"):
         ground.pose_on(1.5, 0.5)
 
 
@@ -151,44 +152,43 @@ def test_a_clockwise_region_is_turned_round() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "place"),
     [
-        ({"rotation_world_patch": 2.0 * np.eye(3)}, "must be a rotation"),
-        ({"rotation_world_patch": np.diag([1.0, 1.0, -1.0])}, "n = t1 x t2"),
-        ({"rotation_world_patch": np.eye(2)}, r"shape \(3, 3\)"),
-        ({"rotation_world_patch": np.full((3, 3), np.nan)}, "finite"),
+        ({"rotation_world_patch": 2.0 * np.eye(3)}, "rotation_world_patch"),
+        ({"rotation_world_patch": np.diag([1.0, 1.0, -1.0])}, "rotation_world_patch"),
+        ({"rotation_world_patch": np.eye(2)}, "rotation_world_patch"),
+        ({"rotation_world_patch": np.full((3, 3), np.nan)}, "rotation_world_patch"),
         ({"point_world": [0.0, np.nan, 0.0]}, "point_world"),
-        ({"point_world": "here"}, "must be numbers"),
-        ({"region": [[0, 0], [2, 0], [0.5, 0.5], [0, 2]]}, "region: not convex at vertex 2"),
-        ({"region": [[0, 0], [1, 0]]}, "three vertices at least"),
-        ({"region": [[0, 0], [1, 0], [np.inf, 1]]}, "finite"),
-        ({"friction_static": 0.3, "friction_dynamic": 0.4}, "above friction_static = 0.3"),
-        ({"friction_dynamic": 0.4}, "without friction_static"),
-        ({"friction_static": -0.1}, r"must be in \[0, 10\]"),
-        ({"friction_static": math.nan}, "must be in"),
+        ({"point_world": "here"}, "point_world"),
+        ({"region": [[0, 0], [2, 0], [0.5, 0.5], [0, 2]]}, "region[2]"),
+        ({"region": [[0, 0], [1, 0]]}, "region"),
+        ({"region": [[0, 0], [1, 0], [np.inf, 1]]}, "region"),
+        ({"friction_static": 0.3, "friction_dynamic": 0.4}, "friction_dynamic"),
+        ({"friction_dynamic": 0.4}, "friction_dynamic"),
+        ({"friction_static": -0.1}, "friction_static"),
+        ({"friction_static": math.nan}, "friction_static"),
     ],
 )
-def test_impossible_patches_are_refused(values: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said) as caught:
+def test_impossible_patches_are_refused(values: dict[str, Any], place: str) -> None:
+    with refusal(place=f"patch 'ice': {place}"):
         Patch(name="ice", **values)
-    assert "patch 'ice'" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("build", "said"),
+    ("build", "place"),
     [
-        (lambda: Ground(()), "at least one patch"),
-        (lambda: Ground.slope(1.6), "below pi/2"),
-        (lambda: Ground.slope(math.nan), "below pi/2"),
-        (lambda: Ground.stairs(0.0, 0.3, 3), "rise = 0.0 m must be positive"),
-        (lambda: Ground.stairs(0.1, -0.3, 3), "run = -0.3 m must be positive"),
-        (lambda: Ground.stairs(0.1, 0.3, 3, width=math.nan), "width = nan m"),
-        (lambda: Ground.stairs(0.1, 0.3, 0), "steps = 0 must be at least 1"),
-        (lambda: Ground.stairs(0.1, 0.3, 1, landing=-1.0), "landing = -1.0 m not negative"),
+        (lambda: Ground(()), "patches"),
+        (lambda: Ground.slope(1.6), "slope: angle"),
+        (lambda: Ground.slope(math.nan), "slope: angle"),
+        (lambda: Ground.stairs(0.0, 0.3, 3), "stairs: rise"),
+        (lambda: Ground.stairs(0.1, -0.3, 3), "stairs: run"),
+        (lambda: Ground.stairs(0.1, 0.3, 3, width=math.nan), "stairs: width"),
+        (lambda: Ground.stairs(0.1, 0.3, 0), "stairs: steps"),
+        (lambda: Ground.stairs(0.1, 0.3, 1, landing=-1.0), "stairs: steps"),
     ],
 )
-def test_impossible_grounds_are_refused(build: Any, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_impossible_grounds_are_refused(build: Any, place: str) -> None:
+    with refusal(place=place):
         build()
 
 
@@ -206,9 +206,9 @@ def test_grounds_are_found_by_name_and_by_path(tmp_path: Path) -> None:
     assert {"flat", "slope", "stairs", "patches"} <= set(GROUNDS)
     path = write(tmp_path, "flat: {height: 0.5}\n")
     assert get_ground(path).height(0.0, 0.0) == get_ground(str(path)).height(0.0, 0.0) == 0.5
-    with pytest.raises(UnknownNameError, match="did you mean 'stairs'"):
+    with refusal(UnknownNameError, name="stiars", meant="stairs"):
         get_ground("stiars")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with refusal(place=tmp_path / "none.yaml", cause=FileNotFoundError):
         get_ground(tmp_path / "none.yaml")
 
 
@@ -262,41 +262,47 @@ def test_axes_of_a_normal_look_along_x_where_they_can(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "key", "value"),
     [
-        ("flot: {}", "did you mean 'flat'"),
-        ("{}", "one of flat, slope, stairs, tiles, patches"),
-        ("patches: []", "patches = [] must be a list of patches"),
-        ("patches: {name: ice}", "patches = {'name': 'ice'} must be a list"),
-        ("patches: [{nrmal: [0, 0, 1]}]", "patches[0]: unknown parameter 'nrmal'; did you mean 'normal'"),
-        ("patches: [{}, {normal: [0, 0, 0]}]", "normal = [0.0, 0.0, 0.0] has no direction"),
-        ("patches: [{normal: [0, 0, .nan]}]", "patches[0].normal[2] = nan must be a finite number"),
-        ("patches: [{normal: [0, 1]}]", "normal = [0, 1] must be three numbers"),
-        ("patches: [{normal: [0, 0, 1], rpy: [0, 0, 0]}]", "give one of them"),
-        ("patches: [{point: 3}]", "point = 3 must be three numbers"),
-        ("patches: [{name: ice, region: [[0, 0], [2, 0], [0.5, 0.5], [0, 2]]}]", "patch 'ice': region: not convex"),
-        ("patches: [{friction_static: slippery}]", "friction_static = 'slippery' must be a finite number"),
-        ("patches: [{friction_static: 0.1, friction_dynamic: 0.2}]", "friction_dynamic = 0.2 is above"),
-        ("stairs: {rise: 0}", "rise = 0.0 m must be positive"),
-        ("stairs: {steps: 2.5}", "steps = 2.5 must be a whole number"),
-        ("stairs: {steps: 0}", "steps = 0 is below its minimum 1"),
-        ("slope: {angle_deg: 90}", "angle_deg = 90.0 deg is above its maximum 89.0 deg"),
-        ("flat: {height: .inf}", "height = inf must be a finite number"),
-        ("flat: 3", "flat = 3 must be a mapping"),
+        ("flot: {}", "", "flot"),
+        ("{}", "", None),
+        ("patches: []", "patches", []),
+        ("patches: {name: ice}", "patches", {"name": "ice"}),
+        ("patches: [{nrmal: [0, 0, 1]}]", "patches[0]", "nrmal"),
+        ("patches: [{}, {normal: [0, 0, 0]}]", "patches[1]: normal", [0.0, 0.0, 0.0]),
+        ("patches: [{normal: [0, 0, .nan]}]", "patches[0].normal[2]", math.nan),
+        ("patches: [{normal: [0, 1]}]", "patches[0].normal", [0, 1]),
+        ("patches: [{normal: [0, 0, 1], rpy: [0, 0, 0]}]", "patches[0]: normal and rpy", None),
+        ("patches: [{point: 3}]", "patches[0].point", 3),
+        (
+            "patches: [{name: ice, region: [[0, 0], [2, 0], [0.5, 0.5], [0, 2]]}]",
+            "patches[0]: patch 'ice': region[2]",
+            [0.5, 0.5],
+        ),
+        ("patches: [{friction_static: slippery}]", "patches[0].friction_static", "slippery"),
+        (
+            "patches: [{friction_static: 0.1, friction_dynamic: 0.2}]",
+            "patches[0]: patch 'patch 0': friction_dynamic",
+            0.2,
+        ),
+        ("stairs: {rise: 0}", "stairs: stairs: rise", 0.0),
+        ("stairs: {steps: 2.5}", "stairs.steps", 2.5),
+        ("stairs: {steps: 0}", "stairs.steps", 0),
+        ("slope: {angle_deg: 90}", "slope.angle_deg", 90.0),
+        ("flat: {height: .inf}", "flat.height", math.inf),
+        ("flat: 3", "flat", 3),
     ],
 )
-def test_faults_of_a_file_are_named(tmp_path: Path, text: str, said: str) -> None:
+def test_faults_of_a_file_are_named(tmp_path: Path, text: str, key: str, value: Any) -> None:
     path = write(tmp_path, text)
-    with pytest.raises(ConfigError) as caught:
+    with refusal(place=f"{path}: {key}" if key else path) as caught:
         get_ground(path)
-    assert said in str(caught.value)
-    assert str(path) in str(caught.value)
-    assert text == "{}" or text.split(":")[0] in str(caught.value)
+    assert repr(getattr(caught.value, "name", caught.value.value)) == repr(value)
 
 
 def test_a_file_without_ground_where_a_robot_is_to_stand_is_named(tmp_path: Path) -> None:
     path = write(tmp_path, "patches: [{name: far, point: [9, 9, 0], region: [[0, 0], [1, 0], [1, 1], [0, 1]]}]")
-    with pytest.raises(ConfigError, match=rf"^{path}: there is no ground at x = 0\.0.*far"):
+    with refusal(place=f"{path}: x = 0.0, y = 0.0 m"):
         get_ground(path).pose_on(0.0, 0.0)
 
 

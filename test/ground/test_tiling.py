@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refusal
 
-from bipedsim.errors import ConfigError
 from bipedsim.ground import make_ground, tiles
 
 
@@ -37,5 +37,5 @@ def test_a_ground_file_has_them_in_degrees() -> None:
 
 @pytest.mark.parametrize("tilt", [-0.01, np.pi / 4, np.nan])
 def test_what_cannot_be_a_tilt_is_refused(tilt: float) -> None:
-    with pytest.raises(ConfigError, match="tilt"):
+    with refusal(place="tiles: tilt"):
         tiles(0.02, 0.4, 2, 2, tilt=tilt)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install bipedsim[gym]")
 
@@ -120,14 +121,10 @@ def test_going_is_worth_most_at_the_velocity_that_is_wanted(biped: BipedEnv) -> 
 
 
 @pytest.mark.parametrize(
-    ("kwargs", "said"),
-    [
-        ({"render_mode": "human"}, "render_mode"),
-        ({"robot": "compass"}, "no feet, no drives or no free base"),
-    ],
+    ("kwargs", "place"), [({"render_mode": "human"}, "render_mode"), ({"robot": "compass"}, "robot")]
 )
-def test_what_cannot_be_is_refused(kwargs: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_cannot_be_is_refused(kwargs: dict[str, Any], place: str) -> None:
+    with refusal(place=place):
         BipedEnv(**kwargs)
 
 
@@ -144,13 +141,14 @@ def test_numbers_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     (name,) = wrong
     with pytest.raises(ConfigError) as caught:
         BipedEnv(**wrong)
-    assert str(caught.value).startswith(name)
+    assert caught.value.place.startswith(name)
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         BipedEnv(action_scale=-1.0, start_noise=-1.0, command=(1, 2), command_range=(1,))  # type: ignore[arg-type]
-    assert all(name in str(caught.value) for name in ("action_scale", "start_noise", "command", "command_range"))
+    places = [fault.place for fault in caught.value.faults]
+    assert places == ["action_scale", "start_noise", "command", "command_range"]
 
 
 def shown(env: BipedEnv) -> dict[str, np.ndarray]:
@@ -259,9 +257,9 @@ def test_what_has_bounds_is_within_them() -> None:
 
 
 def test_options_are_checked_by_name(biped: BipedEnv) -> None:
-    with pytest.raises(ConfigError, match="unknown comand; there are command, q and v"):
+    with refusal(place="options", value=["comand"]):
         biped.reset(options={"comand": (0.0, 0.0, 0.0)})
-    with pytest.raises(ConfigError, match="action has shape"):
+    with refusal(place="action"):
         biped.step(np.zeros(3, np.float32))
 
 
@@ -315,5 +313,5 @@ def test_episodes_begin_at_the_posture_that_is_asked_for(tmp_path: Path) -> None
     for _ in range(10):
         observation = env.step(np.zeros(env.action_space.shape, np.float32))[0]
     assert abs(observation[env.layout["joint_position"]][knee]) < 0.05, "counted from there, and held there"
-    with pytest.raises(UnknownNameError, match="posture"):
+    with refusal(UnknownNameError, kind="posture"):
         BipedEnv(posture="sitting")

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
+from refusals import refusal
 
 from bipedsim.config import RunConfig
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 from bipedsim.model import drive_gains, load_robot, standing_torque
 from bipedsim.numerics import Array
 from bipedsim.runs import rerun, run
@@ -87,7 +88,7 @@ def test_who_fell_is_taken_up_again_from_where_it_lies() -> None:
     sim.hang("release")
     steps(sim, 2.0)
     assert sim.q[2] < 0.4
-    with pytest.raises(ConfigError, match="lift the robot first"):
+    with refusal(place="gantry"):
         sim.hang("lower")
     sim.hang("lift")
     steps(sim, 3.0)
@@ -179,23 +180,23 @@ def test_a_recorded_run_is_simulated_again_to_the_bit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "fields"),
     [
-        ("up", "must be 'hang' or a mapping"),
-        ("{lower_at: 3, release_at: 2}", "must not be before"),
-        ("{height: 1}", "unknown parameter 'height'"),
-        ("{clearance: -1}", "below its minimum"),
+        ("up", {"place": "gantry", "value": "up"}),
+        ("{lower_at: 3, release_at: 2}", {"place": "gantry: release_at", "value": 2.0}),
+        ("{height: 1}", {"place": "gantry", "name": "height"}),
+        ("{clearance: -1}", {"place": "gantry: clearance", "value": -1.0}),
     ],
 )
-def test_what_is_none_is_refused(given: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_is_none_is_refused(given: str, fields: dict[str, Any]) -> None:
+    with refusal(**fields):
         read_gantry(given)
 
 
 def test_actions_need_a_gantry_and_a_gantry_a_floating_base() -> None:
-    with pytest.raises(ConfigError, match="--gantry hang"):
+    with refusal(place="gantry"):
         Simulator(ROBOT).hang("lower")
-    with pytest.raises(UnknownNameError, match="release"):
+    with refusal(UnknownNameError, name="drop", choices=("lower", "release", "lift")):
         hung().hang("drop")
     assert read_gantry("") is None
     assert read_gantry("hang") == GantryConfig()

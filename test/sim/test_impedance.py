@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from physics_support import wheel_robot
+from refusals import refusal
 from user_controllers import Stiff
 
 from bipedsim.config import RunConfig
 from bipedsim.control import Guard
-from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, joint_gains, load_robot
 from bipedsim.numerics import Array
 from bipedsim.runs import Fault, FaultSchedule
@@ -187,19 +187,19 @@ def test_what_is_not_finite_is_refused_by_name(biped: Robot, name: str) -> None:
     sim.step(command)
     q, v = sim.q.copy(), sim.v.copy()
     getattr(command, name)[2] = np.nan
-    with pytest.raises(ConfigError, match=rf"{name.replace('tau_joint', 'effort')}\[2\] = nan is not finite"):
+    with refusal(place=f"command: {name.replace('tau_joint', 'effort')}[2]", value=np.nan):
         sim.step(command)
     np.testing.assert_array_equal(sim.q, q)
     np.testing.assert_array_equal(sim.v, v)
 
 
 def test_a_stiffness_needs_a_position(biped: Robot) -> None:
-    with pytest.raises(ConfigError, match="stiffness"):
+    with refusal(place="command: stiffness"):
         Simulator(biped).step(Command(np.zeros(biped.nu), stiffness=np.ones(biped.nu)))
 
 
 def test_the_wrong_size_is_refused(biped: Robot) -> None:
-    with pytest.raises(ConfigError, match=r"tau_joint has shape \(5, 3\)"):
+    with refusal(place="tau_joint"):
         Simulator(biped).step(np.zeros((5, 3)))
 
 
@@ -322,5 +322,5 @@ def test_after_a_fall_the_drives_damp_as_they_kept_before(biped: Robot) -> None:
 def test_a_decimation_that_is_none_is_refused(biped: Robot, wrong: object) -> None:
     controller = Stiff(biped, Stiff.Params(), H)
     controller.decimation = wrong  # type: ignore[assignment]
-    with pytest.raises(ConfigError, match=r"decimation = .* must be a whole number"):
+    with refusal(place="decimation", value=wrong):
         Guard(controller, biped)

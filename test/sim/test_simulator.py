@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 from marks import sampled
 from paths import ROOT
 from physics_support import G, standing_torque
+from refusals import refusal
 from state_support import among_things, in_a_gantry, same, traces, with_loops
 
 from bipedsim.contact.models import CONTACT_MODELS
@@ -252,18 +253,19 @@ def test_whole_ratios_are_found(ratio: int, dt: float) -> None:
 def test_other_ratios_are_refused_with_both_values(biped: Robot, control: float, physics: float) -> None:
     with pytest.raises(ConfigError) as caught:
         Simulator(biped, physics_dt=physics, control_dt=control)
-    bad = [str(x) for x in (control, physics) if not x > 0] or [str(control), str(physics)]
-    assert all(text in str(caught.value) for text in bad)
+    bad = [x for x in (control, physics) if not x > 0] or [control]
+    assert caught.value.place in ("control_dt", "physics_dt")
+    assert caught.value.value in bad or np.isnan(caught.value.value)
 
 
 def test_unknown_names_list_the_choices(biped: Robot) -> None:
-    with pytest.raises(UnknownNameError, match=r"'one_stp'; did you mean 'one_step'\? Choices: one_step"):
+    with refusal(UnknownNameError, name="one_stp", meant="one_step"):
         Simulator(biped, contact="one_stp")
-    with pytest.raises(UnknownNameError, match=r"gama.*threshold, gamma, resolves"):
+    with refusal(UnknownNameError, name="gama", meant="gamma"):
         Simulator(biped, contact_params={"gama": 0.2})
-    with pytest.raises(ConfigError, match=r"gamma = 2.0 is above its maximum 1.0"):
+    with refusal(place="gamma", value=2.0):
         Simulator(biped, contact_params={"gamma": 2})
-    with pytest.raises(UnknownNameError, match=r"'hand'.*l_sole"):
+    with refusal(UnknownNameError, name="hand"):
         Simulator(biped).push(np.zeros(6), body="hand")
 
 
@@ -272,8 +274,9 @@ def test_bad_torques_never_touch_the_state(biped: Robot, bad: np.ndarray) -> Non
     sim = Simulator(biped)
     sim.step(np.zeros(14))
     before = sim.q.copy(), sim.v.copy(), sim.t
-    with pytest.raises(ConfigError, match="tau_joint"):
+    with pytest.raises(ConfigError) as caught:
         sim.step(bad)
+    assert caught.value.place.startswith("tau_joint")
     np.testing.assert_array_equal(sim.q, before[0])
     np.testing.assert_array_equal(sim.v, before[1])
     assert sim.t == before[2]
@@ -319,7 +322,7 @@ def test_divergence_keeps_the_last_good_state(biped: Robot) -> None:
             before = sim.t, sim.q.copy(), sim.v.copy()
             observation = sim.step(-controller_gain * (observation.joint_velocity + 1e-3))
 
-    with pytest.raises(DivergenceError, match="diverged at t = ") as caught:
+    with pytest.raises(DivergenceError) as caught:
         spoiled_damping()
     assert caught.value.t == before[0]
     np.testing.assert_array_equal(caught.value.q, before[1])
@@ -349,7 +352,7 @@ def test_push_acts_for_its_duration_and_moves_the_right_body(biped: Robot) -> No
 
 
 def test_a_push_is_refused_beyond_what_could_be_meant(biped: Robot) -> None:
-    with pytest.raises(ConfigError, match=r"beyond 1e\+09 N, N.m"):
+    with refusal(place="push: wrench"):
         Simulator(biped).push(np.array([0.0, 0.0, 0.0, 0.0, 1e300, 0.0]))
 
 
@@ -383,7 +386,7 @@ def test_ground_truth_follows_a_step_without_sensors(biped: Robot) -> None:
 
 @pytest.mark.parametrize("duration", [0.0, -1.0, float("nan")])
 def test_a_push_of_no_duration_is_refused(biped: Robot, duration: float) -> None:
-    with pytest.raises(ConfigError, match="duration"):
+    with refusal(place="push: duration", value=duration):
         Simulator(biped).push(np.ones(6), duration=duration)
 
 
@@ -420,7 +423,7 @@ def test_a_quaternion_of_no_length_is_refused(biped: Robot) -> None:
     sim = Simulator(biped)
     q = biped.q_nominal.copy()
     q[3:7] = 0.0
-    with pytest.raises(ConfigError, match="no rotation"):
+    with refusal(place="q[3:7]", value=[0.0] * 4):
         sim.reset(q)
     np.testing.assert_array_equal(sim.q, biped.q_nominal)
 
