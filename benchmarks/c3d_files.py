@@ -61,7 +61,7 @@ def compare_with_truth(path: Path, case: Case) -> tuple[str, float]:
     try:
         trial = read_trial(path)
     except RecordingError as error:
-        return ("refused" if any(word in str(error) for word in case.refused) else "wrong"), 0.0
+        return ("refused" if any(fault.value in case.refused for fault in error.faults or (error,)) else "wrong"), 0.0
     if case.refused or len(trial.plates) != len(case.plates):
         return "wrong", np.inf
     error_ratios = [0.0]

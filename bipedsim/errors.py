@@ -32,20 +32,24 @@ class BipedSimError(Exception):
     """Base of every error that bipedsim raises on purpose; all of them come whole out of a pool of processes.
 
     Args:
-        text: What is wrong and the way out. The message is ``PLACE: TEXT``, or ``PLACE = VALUE TEXT``.
+        text: What is wrong and the way out, or another error. The message is ``PLACE: TEXT`` or ``PLACE = VALUE TEXT``.
         place: File and key, argument, or object that is wrong; empty if the text says all.
         value: The value there.
 
     Attributes:
-        place: As above.
+        place: As above, followed by the place of the other error.
         value: As above, arrays as lists; None without one.
+        faults: The errors of which this one consists; empty for a single one.
     """
 
+    faults: tuple[BipedSimError, ...] = ()
+
     def __init__(self, text: object, place: object = "", value: Any = _NONE) -> None:
-        self.place = str(place)
-        self.value = None if value is _NONE else _plain(value)
+        inner = text if isinstance(text, BipedSimError) else None
+        self.place: str = ": ".join(filter(None, (str(place), inner.place if inner else "")))
+        self.value: Any = inner.value if inner else None if value is _NONE else _plain(value)
         prefix = f"{place}: " if value is _NONE else f"{place} = {shown(value)} "
-        super().__init__(f"{prefix}{text}" if self.place else str(text))
+        super().__init__(f"{prefix}{text}" if str(place) else str(text))
 
     def within(self: E, place: object) -> E:
         """Return this error with ``place`` before its own place, such as the file before a key."""
@@ -127,13 +131,7 @@ def number_in(text: str, otherwise: str = "1") -> str:
 
 
 class ConfigError(BipedSimError):
-    """A file, argument or parameter is wrong; the message names file, key, value and choices.
-
-    Attributes:
-        faults: The errors of which this one consists; empty for a single one.
-    """
-
-    faults: tuple[ConfigError, ...] = ()
+    """A file, argument or parameter is wrong; the message names file, key, value and choices."""
 
 
 class MeasurementError(ConfigError):

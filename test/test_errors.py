@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given, strategies as st
 from paths import ROOT
 from pool_support import refuse
+from refusals import refusal
 
-from bipedsim.errors import BipedSimError, ConfigError, DivergenceError, closest, install
+from bipedsim.errors import BipedSimError, DivergenceError, UnknownNameError, closest, install
 from bipedsim.runs.worker_pool import WorkerPool
 
 
@@ -60,7 +61,7 @@ def test_the_table_of_errors_holds_those_with_constructors_of_their_own() -> Non
 
 
 def test_a_pool_hands_on_what_was_wrong() -> None:
-    with pytest.raises(ConfigError, match="here: unknown robot 'talo'; did you mean 'talos'"), WorkerPool(1) as pool:
+    with refusal(UnknownNameError, place="here", kind="robot", name="talo", meant="talos"), WorkerPool(1) as pool:
         pool.submit(refuse, "talo").result()
 
 

@@ -48,7 +48,7 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
     passive = _determined_by_soles(recording, robot)
     recording = recording.in_order(robot.joint_names)
     if [sole.name for sole in robot.soles] != list(recording.feet):
-        raise RecordingError(f"{run_name} has the feet {', '.join(recording.feet)}, not those of {robot.name}")
+        raise RecordingError(f"{', '.join(recording.feet)} are not those of {robot.name}", f"{run_name}: feet")
     q = np.full((len(recording), model.nq), np.nan)
     if robot.free_flyer:
         q[:, :7] = recording.base_pose
@@ -69,8 +69,9 @@ def recorded_configurations(recording: Recording, robot: Robot, progress: bool =
             names = ", ".join(model.names[joint] for joint in passive)
             missing = f"the poses of the soles, from which the joints without drives ({names}) follow"
         raise RecordingError(
-            f"{run_name} lacks {missing}, so the full state is unknown. Runs of `bipedsim run --output` contain it. So "
-            "do bags with /ground_truth/odom if the base is free. A real robot does not measure its position"
+            "not recorded, so the full state is unknown. Runs of `bipedsim run --output` contain it. So do bags with "
+            "/ground_truth/odom if the base is free. A real robot does not measure its position",
+            f"{run_name}: {missing}",
         )
     return q
 
@@ -127,8 +128,8 @@ def _fill_from_soles(
             if rank < len(columns):
                 names = ", ".join(model.names[joint] for joint in joints)
                 raise RecordingError(
-                    f"{run_name} holds no full state: where the joints without drives ({names}) are does not follow "
-                    "from the soles. Use SupportReader on the states of a Simulator instead"
+                    "their position does not follow from the soles. Use SupportReader on states of a Simulator",
+                    f"{run_name}: joints without drives ({names})",
                 )
             change[columns] = moved
             current = pin.integrate(model, current, change)

@@ -29,7 +29,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import yaml
 
 from bipedsim.config.fields import choices_of
-from bipedsim.errors import ConfigError, UnknownNameError, shown
+from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError, shown
 
 T = TypeVar("T")
 
@@ -49,18 +49,22 @@ KEPT = 64 << 10
 """Maximum length of a text whose value is cached, so that a file that is read repeatedly is parsed once."""
 
 
-def together(faults: Sequence[ConfigError]) -> None:
+def together(faults: Sequence[BipedSimError], kind: type[BipedSimError] = ConfigError) -> None:
     """Raise all collected errors: a single one unchanged, several as one error with a line for each.
 
+    Args:
+        faults: The errors.
+        kind: Class of the error that holds several.
+
     Raises:
-        ConfigError: There are errors.
+        BipedSimError: There are errors.
     """
     faults = [one for fault in faults for one in fault.faults or (fault,)]
     if len(faults) == 1:
         raise faults[0]
     if faults:
         rest = [f"and {len(faults) - FAULTS} more"] * (len(faults) > FAULTS)
-        error = ConfigError("\n  ".join([f"{len(faults)} errors:", *map(str, faults[:FAULTS]), *rest]))
+        error = kind("\n  ".join([f"{len(faults)} errors:", *map(str, faults[:FAULTS]), *rest]))
         error.faults = tuple(faults)
         raise error
 

@@ -108,7 +108,7 @@ def import_robot(
         output_files = _output_files(Path(work))
         existing = [str(target / path) for path in output_files if (target / path).exists()]
         if target.is_file():
-            raise ConfigError(f"{target} is a file. Name a folder with --output")
+            raise ConfigError("a file. Name a folder with --output", target)
         if existing and not replace:
             hint = "already exists. Name another folder with --output, or pass --replace"
             raise ConfigError(hint, ", ".join(existing))

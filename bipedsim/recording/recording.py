@@ -181,8 +181,8 @@ class Recording(RecordedColumns):
             return self
         if not set(joint_names) <= set(self.joint_names):
             raise RecordingError(
-                f"the run of {self.robot or 'an unnamed robot'} has the joints {', '.join(self.joint_names)}, and not "
-                f"all of {', '.join(joint_names)}"
+                f"the run of {self.robot or 'an unnamed robot'} lacks them, it has {', '.join(self.joint_names)}",
+                f"joints {', '.join(name for name in joint_names if name not in self.joint_names)}",
             )
         order = [self.joint_names.index(name) for name in joint_names]
         values = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -478,7 +478,7 @@ def between(t: Array, start: float | None, stop: float | None) -> Flags:
 def nothing_between(start: float | None, stop: float | None, name: str, begin: float, end: float) -> RecordingError:
     """Return the error for a run from ``begin`` to ``end`` that has no rows from ``start`` to ``stop`` [s]."""
     limits = [f"{word} {t:g} s" for word, t in (("from", start), ("to", stop)) if t is not None]
-    return RecordingError(f"no rows {' '.join(limits)}: the run lasts from {begin:g} to {end:g} s", name)
+    return RecordingError(f"no rows: the run lasts from {begin:g} to {end:g} s", f"{name}: {' '.join(limits)}")
 
 
 def _repeated(row: NDArray[Any], n: int) -> NDArray[Any]:
@@ -514,7 +514,7 @@ def load_npz(path: Path) -> Recording:
         # np.load does not close a file of unknown format, so the file is opened here.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             if "header" not in data and not set(COLUMNS) & set(data.files):
-                raise RecordingError(f"not a run of bipedsim: it contains {', '.join(data.files) or 'nothing'}", path)
+                raise RecordingError(f"not a run of bipedsim: {', '.join(data.files) or 'nothing'} in it", path)
             text = str(data["header"])
             header = json.loads(text)
             # Older runs have no checksum.

@@ -115,21 +115,21 @@ def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Push, ...
     result = []
     for text in texts:
         words = text.split()
-        form = f"pushes: {text!r} must be {_FORM}, the frame one of {', '.join(FRAMES)}"
+        form = f"must be {_FORM}, the frame one of {', '.join(FRAMES)}"
         if not 5 <= len(words) <= 7:
-            raise ConfigError(form)
+            raise ConfigError(form, "push", text)
         try:
             start, duration, *force = map(float, words[:5])
         except ValueError as error:
-            raise ConfigError(form) from error
+            raise ConfigError(form, "push", text) from error
         body, frame = [*words[5:], *["", WORLD][len(words) - 5 :]]
         values = {"at": start, "duration": duration, "force": force, "body": "" if body == ROOT else body}
         try:
             push = from_mapping(Push, {**values, "frame": frame}, "it says")
         except ConfigError as error:
-            raise ConfigError(f"{form}; {error}") from error
+            raise ConfigError(f"{form}; {error}", "push", text) from error
         if push.body and push.body not in frames:
-            raise ConfigError(f"the robot has no frame {body!r}; it has {', '.join(frames)}", f"pushes: {text!r}")
+            raise ConfigError(f"names no frame of the robot; it has {', '.join(frames)}", "push", text)
         result.append(push)
     return tuple(sorted(result, key=lambda push: push.at))
 

@@ -120,7 +120,7 @@ def _objects_again(
             if name not in state or state[name].shape != array.shape or not np.isfinite(state[name]).all()
         ]
         if wrong:
-            raise ConfigError(f"{', '.join(wrong)} of the objects do not fit them: the file is damaged", path)
+            raise ConfigError("they do not fit the objects: the file is damaged", f"{path}: {', '.join(wrong)}")
         objects.world.set_state(state)
         objects.world.bodies.force[:], objects.world.bodies.torque[:] = state["force"], state["torque"]
         return objects
@@ -214,9 +214,8 @@ def replay_step(path: Path) -> tuple[Replayed, ...]:
     wrong = [name for name, n in sizes.items() if begun[name].shape != (n,) or not np.isfinite(begun[name]).all()]
     if wrong:
         raise ConfigError(
-            f"{', '.join(wrong)} do not fit {robot.name}: the robot has changed since the step was saved, or the "
-            "file is damaged",
-            path,
+            f"not of {robot.name}: the robot has changed since the step was saved, or the file is damaged",
+            f"{path}: {', '.join(wrong)}",
         )
     plant = dataclasses.replace(plant, joint_damping=begun["damping"])
     shapes = plant.shapes.shapes if hardware.body_contact else ()

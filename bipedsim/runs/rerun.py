@@ -159,8 +159,8 @@ def rerun(recording: Recording, changes: Changes = AS_RECORDED) -> Rerun:
         sim, rows, total, commands, pushes = _begin(recording, changes, notes)
         actions = [(entry["t"], entry["action"]) for entry in recording.run.get("gantry_actions", ())]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        message = "the description of the run is damaged, or from another version of bipedsim"
-        raise RecordingError(f"{message} ({type(error).__name__}: {error})") from error
+        message = f"damaged, or from another version of bipedsim ({type(error).__name__}: {error})"
+        raise RecordingError(message, "description of the run") from error
     # The drives of a real robot differ from the simulator's, so its measured torques are used and no setpoints.
     setpoints = np.full((len(recording), 1), np.nan)
     if recording.run:
@@ -216,7 +216,7 @@ def _begin(
     order = [recording.joint_names.index(name) for name in robot.joint_names if name in recording.joint_names]
     if len(order) < robot.nu:
         absent = sorted({*robot.joint_names} - {*recording.joint_names})
-        raise RecordingError(f"the recording lacks joints of {robot.name}: {', '.join(absent)}")
+        raise RecordingError(f"the recording lacks them, which {robot.name} has", f"joints {', '.join(absent)}")
     commands = recording.joint_command[:, order]
     if not run:
         return _begin_robot(recording, robot, order, changes, notes)
@@ -241,7 +241,7 @@ def _begin(
         notes.append("the force plates of the run are left out, because they belong to its ground")
     q, v = np.array(run["q"]), np.array(run["v"])
     if len(q) != len(sim.q):
-        raise RecordingError(f"{robot.name} has different joints than in the recording")
+        raise RecordingError("the robot has other joints than in the recording", robot.name)
     sim.reset(q, v, seed=run["seed"])
     for _ in range(run["draw"]):
         sim.reset(q, v)
@@ -254,7 +254,7 @@ def _begin(
         missing = f"the command of t = {(n + 1) * sim.control_dt:.6f} s was not recorded"
         notes.append(f"{missing}: {n} of {total} ticks are repeated")
     if n == 0:
-        raise RecordingError("the recording lacks commands from its start; an older bipedsim may have made it")
+        raise RecordingError("the recording has none from its start; an older bipedsim may have made it", "commands")
     current = {name: version(name) for name in _PACKAGES} | {"machine": platform.machine()}
     mismatches = [
         f"{name} {was} (here {current.get(name)})" for name, was in run["versions"].items() if current.get(name) != was
@@ -280,7 +280,7 @@ def _begin_robot(
     measured = np.hstack([efforts, recording.joint_position[:, order]])
     sound: Flags = np.asarray(np.isfinite(measured).all(axis=1))
     if not sound.any():
-        raise RecordingError("the recording contains neither commands nor measured torques of all joints")
+        raise RecordingError("the recording has neither them nor measured torques of all joints", "commands")
     first = int(np.argmax(sound))
     dt = float(np.median(np.diff(recording.t))) if len(recording) > 1 else 1e-3
     dt = round(dt, 6)

@@ -145,7 +145,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
         instance = naming_scenario(make)
     guard = Guard(instance, robot, dt=control_dt)
     if scenario.velocity and guard.set_velocity is None:
-        raise ConfigError(no_velocity(settings.scenario, controller))
+        raise no_velocity(settings.scenario, controller)
     return Prepared(
         settings=replace(
             settings,
@@ -324,7 +324,7 @@ def run(
     run.described["content"] = run_content(vars(prepared.settings).items())
     vertices = VertexForces(run.sim) if vertex_forces else None
     if vertices is not None and vertices.lacking:
-        raise ConfigError(f"forces at vertices cannot be recorded of this run: {vertices.lacking}")
+        raise ConfigError(f"not known in this run: {vertices.lacking}", "vertex forces")
     if observer is not None:
         observer.start(run.sim, run.guard.readouts)
 

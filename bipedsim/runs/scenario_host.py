@@ -7,7 +7,7 @@ from typing import Any
 
 from bipedsim.config import together
 from bipedsim.control import CONTROLLERS, find_controller
-from bipedsim.errors import UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.runs.scenario import Scenario
 
 
@@ -38,10 +38,11 @@ def _parameters(controller: str) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(declared)) if declared is not None else ()
 
 
-def no_velocity(scenario: str, controller: str) -> str:
-    """Return the error message for a ``scenario`` with velocity commands that ``controller`` does not accept."""
+def no_velocity(scenario: str, controller: str) -> ConfigError:
+    """Return the error for a ``scenario`` with velocity commands that ``controller`` does not accept."""
     able = [name for name, cls in CONTROLLERS.items() if hasattr(cls, "set_velocity")]
-    return (
-        f"scenario {scenario!r} commands a velocity, but controller {controller!r} has no set_velocity; "
-        f"use {', '.join(able) or 'one'} that has it, or another scenario"
+    return ConfigError(
+        f"it commands a velocity, but controller {controller!r} has no set_velocity; use one that has it "
+        f"({', '.join(able)}), or another scenario",
+        f"scenario {scenario!r}",
     )

@@ -36,15 +36,15 @@ def parse_velocities(texts: Sequence[str]) -> tuple[Velocity, ...]:
     """
     result = []
     for text in texts:
-        form = f"schedule: {text!r} must be 'at vx vy wz' in s, m/s, m/s and rad/s"
+        form = "must be 'at vx vy wz' in s, m/s, m/s and rad/s"
         try:
             at, vx, vy, wz = map(float, text.split())
         except ValueError as error:
-            raise ConfigError(form) from error
+            raise ConfigError(form, "schedule", text) from error
         try:
             result.append(from_mapping(Velocity, {"at": at, "vx": vx, "vy": vy, "wz": wz}, "it says"))
         except ConfigError as error:
-            raise ConfigError(f"{form}; {error}") from error
+            raise ConfigError(f"{form}; {error}", "schedule", text) from error
     return tuple(result)
 
 

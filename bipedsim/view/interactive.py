@@ -213,7 +213,7 @@ def _refuse_others(ax: Axes) -> None:
     others = [*ax.images, *(other for other in ax.collections if not isinstance(other, known))]
     if ax.name != "rectilinear" or others:
         kind = type(others[0]).__name__ if others else f"{ax.name} axes"
-        raise RecordingError(f"an interactive page cannot show {kind}. Write a .png or .pdf")
+        raise RecordingError("no interactive page can show it. Write a .png or .pdf", kind)
 
 
 def _dress(plot: Any, ax: Axes) -> None:

@@ -111,7 +111,7 @@ class Comparison:
 
     def __init__(self, runs: Mapping[str, Recording], panels: Sequence[str] = USUAL_PANELS) -> None:
         if not 2 <= len(runs) <= len(DASHES):
-            raise RecordingError(f"{len(runs)} runs: a comparison takes 2 to {len(DASHES)} runs")
+            raise RecordingError(f"a comparison takes 2 to {len(DASHES)}", f"{len(runs)} runs")
         requested = panel_names(panels)
         self.notes: list[str] = []
         self._runs = self._aligned(runs, requested)
@@ -131,15 +131,16 @@ class Comparison:
         name, first = next(iter(runs.items()))
         for other, run in runs.items():
             if not len(run):
-                raise RecordingError("the recording has no rows: there is nothing to draw", other)
+                raise RecordingError("no rows: there is nothing to draw", other)
             if run.robot != first.robot:
                 raise RecordingError(
-                    f"{name} is a run of {first.robot or 'an unnamed robot'}, {other} one of "
-                    f"{run.robot or 'an unnamed robot'}. Compare runs of one robot, or plot each run separately"
+                    f"runs of {first.robot or 'an unnamed robot'} and {run.robot or 'an unnamed robot'}. Compare runs "
+                    "of one robot, or plot each run separately",
+                    f"{name} and {other}",
                 )
             if sorted(run.joint_names) != sorted(first.joint_names) or run.feet != first.feet:
                 raise RecordingError(
-                    f"{name} and {other} have different joints or feet, although both name {run.robot!r}"
+                    f"different joints or feet, although both name {run.robot!r}", f"{name} and {other}"
                 )
         rates = {other: _rate(run) for other, run in runs.items()}
         if np.ptp(list(rates.values())) > 1e-3 * rates[name]:
@@ -147,7 +148,7 @@ class Comparison:
         begin, end = max(run.t[0] for run in runs.values()), min(run.t[-1] for run in runs.values())
         spans = ", ".join(f"{other} from {run.t[0]:.6g} to {run.t[-1]:.6g} s" for other, run in runs.items())
         if end < begin:
-            raise RecordingError(f"the runs have no time in common: {spans}")
+            raise RecordingError(f"no time in common: {spans}", " and ".join(runs))
         # A bag may begin one tick earlier than a run without ROS.
         slack = 1.5 / min(rates.values())
         if any(run.t[0] < begin - slack or run.t[-1] > end + slack for run in runs.values()):

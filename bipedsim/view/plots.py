@@ -133,7 +133,7 @@ class PanelPlot:
         constants: bool = False,
     ) -> None:
         if len(recording) == 0:
-            raise RecordingError("the recording has no rows: there is nothing to draw")
+            raise RecordingError("no rows: there is nothing to draw", "the recording")
         selected = panel_names(panels)
         self._drawn = {name: _PANELS[name] for name in selected if name in _PANELS}
         if constants and "readouts" in self._drawn:
@@ -142,7 +142,9 @@ class PanelPlot:
         self.lacking = {name: f"the recording has {reason}" for name, reason in reasons.items() if reason}
         self.panels = tuple(name for name in selected if name not in self.lacking)
         if not self.panels:
-            raise RecordingError("; ".join(self.lacking.values()) or "no panel was selected")
+            raise RecordingError(
+                "; ".join(self.lacking.values()) or "none was selected", f"panels {', '.join(self.lacking)}"
+            )
         self._recording = recording
         self._plate = None if np.isnan(recording.sole_poses).all() else force_plate(recording, cutoff)
         self._heights = _heights(recording, self.panels, self._plate, self._drawn)

@@ -72,7 +72,7 @@ def report(
         RecordingError: The recording is empty, or the report cannot be written.
     """
     if len(recording) == 0:
-        raise RecordingError("the recording has no rows: there is nothing to report")
+        raise RecordingError("no rows: there is nothing to report", "the recording")
     summary = RunSummary(whole)
     summary.add(recording)
     figures = summary.figures()

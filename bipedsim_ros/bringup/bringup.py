@@ -644,7 +644,7 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
 def _check_velocity(scenario: str, controller: str) -> None:
     """Refuse velocity commands for a controller that does not accept them."""
     if not hasattr(find_controller(controller)[1], "set_velocity"):
-        raise ConfigError(no_velocity(scenario, controller))
+        raise no_velocity(scenario, controller)
 
 
 _TRUTHS = {"true": True, "false": False}

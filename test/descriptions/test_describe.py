@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import yaml
 from description_support import small_urdf
+from refusals import refusal
 
 from bipedsim.descriptions import describe, find_doubts, import_robot
 from bipedsim.descriptions.guesses import gains
 from bipedsim.descriptions.notes import GUESSED, TITLES
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import ROBOTS, inverse_inertia, load_robot
 
 
@@ -105,7 +106,7 @@ def test_a_foreign_file_is_described_with_what_was_guessed(tmp_path: Path) -> No
     found = describe(tmp_path / "small.urdf")
     assert found.robot is not None
     assert TITLES[GUESSED] in found.text
-    with pytest.raises(ConfigError, match="unknown robot"):
+    with refusal(UnknownNameError, kind="robot"):
         describe("no_such_robot")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from refusals import refusal
 
 from bipedsim.config.run import RunConfig
 from bipedsim.control.controllers import make_controller
@@ -43,34 +45,34 @@ def test_every_scenario_fits_its_controller(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "key", "value"),
     [
-        ("descripton: x", "did you mean 'description'"),
-        ("drop_height: -1", "drop_height = -1.0 m is below its minimum"),
-        ("duration: long", "duration = 'long' must be a finite number"),
-        ("pushes: {at: 1}", "pushes = {'at': 1} must be a list of mappings"),
-        ("pushes: [{force_over_wight: [1, 2, 3]}]", "did you mean 'force_over_weight'"),
-        ("pushes: [{force: [1, 0, 0], duration: 0}]", r"pushes\[0\].duration = 0.0 s is below its minimum 1e-06 s"),
-        ("pushes: [{force: [1e300, 0, 0]}]", r"pushes\[0\].force\[0\] = 1e\+300 N is above its maximum 1000000000.0 N"),
-        ("pushes: [{at: 1}]", r"pushes\[0\]: give one of force, force_over_weight, impulse_over_mass"),
-        ("pushes: [{force_over_weight: [1, 2]}]", r"pushes\[0\].force_over_weight = \[1, 2\] must be three numbers"),
-        ("pushes: [{impulse_over_mass: [1, 2, .nan]}]", r"pushes\[0\].impulse_over_mass\[2\] = nan must be a finite"),
-        ("pushes: [{impulse_over_mass: [1, 0, 0], frame: odom}]", r"unknown frame 'odom'. Choices: world, heading"),
-        ("velocity: [{at: 0, vx: 0.1}, {at: 1, vxx: 1}]", r"velocity\[1\]: unknown parameter 'vxx'; did you mean 'vx'"),
-        ("controller_params: [1]", r"controller_params = \[1\] must be a mapping"),
+        ("descripton: x", "", "descripton"),
+        ("drop_height: -1", "drop_height", -1.0),
+        ("duration: long", "duration", "long"),
+        ("pushes: {at: 1}", "pushes", {"at": 1}),
+        ("pushes: [{force_over_wight: [1, 2, 3]}]", "pushes[0]", "force_over_wight"),
+        ("pushes: [{force: [1, 0, 0], duration: 0}]", "pushes[0].duration", 0.0),
+        ("pushes: [{force: [1e300, 0, 0]}]", "pushes[0].force[0]", 1e300),
+        ("pushes: [{at: 1}]", "pushes[0]: force, force_over_weight, impulse_over_mass", None),
+        ("pushes: [{force_over_weight: [1, 2]}]", "pushes[0].force_over_weight", [1, 2]),
+        ("pushes: [{impulse_over_mass: [1, 2, .nan]}]", "pushes[0].impulse_over_mass[2]", np.nan),
+        ("pushes: [{impulse_over_mass: [1, 0, 0], frame: odom}]", "pushes[0]", "odom"),
+        ("velocity: [{at: 0, vx: 0.1}, {at: 1, vxx: 1}]", "velocity[1]", "vxx"),
+        ("controller_params: [1]", "controller_params", [1]),
     ],
 )
-def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, text: str, key: str, value: Any) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=said) as caught:
+    with refusal(place=f"{path}: {key}" if key else path) as caught:
         get_scenario(str(path))
-    assert str(path) in str(caught.value)
+    assert repr(getattr(caught.value, "name", caught.value.value)) == repr(value)
 
 
 def test_names_and_paths(tmp_path: Path) -> None:
     assert get_scenario("jump") is SCENARIOS["jump"]
-    with pytest.raises(UnknownNameError, match="did you mean 'jump'"):
+    with refusal(UnknownNameError, name="jmp", meant="jump"):
         get_scenario("jmp")
     (tmp_path / "hill.yaml").write_text("slope: {angle_deg: 2.0}")
     (tmp_path / "mine.yaml").write_text("ground: ./hill.yaml\nhardware: {preset: realistic, gyro_bias: 0.5}")
@@ -82,40 +84,41 @@ def test_names_and_paths(tmp_path: Path) -> None:
 
 
 def test_a_walk_is_refused_by_a_controller_that_takes_no_velocity() -> None:
-    with pytest.raises(ConfigError, match="scenario 'walk' commands a velocity, but controller 'posture' has no"):
+    with refusal(place="scenario 'walk'"):
         prepare(RunConfig(scenario="walk", controller="posture"))
 
 
 def test_a_parameter_that_a_scenario_file_has_wrong_is_its_fault_and_another_one_is_not(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("controller: posture\ncontroller_params: {mode: 3}\nvelocity: [{at: 1, vx: 0.1}]")
-    with pytest.raises(ConfigError, match=rf"^scenario '{path}': controller_params: .*mode = 3 must be a text"):
+    with refusal(place=f"scenario '{path}': controller_params: controller 'posture' of 'biped14': mode", value=3):
         prepare(RunConfig(scenario=str(path)))
-    with pytest.raises(ConfigError, match=rf"^scenario '{path}' commands a velocity"):
+    with refusal(place=f"scenario '{path}'"):
         prepare(RunConfig(scenario=str(path), controller_params={"mode": "stand"}))
-    with pytest.raises(ConfigError, match=r"^controller 'posture' of 'biped14': mode = 4"):
+    with refusal(place="controller 'posture' of 'biped14': mode", value=4):
         prepare(RunConfig(scenario=str(path), controller_params={"mode": 4}))
     # The parameters that there are include those of the scenario, whose fault that is not.
     for own in ({"squat_deep": 0.1}, {"squat_depth": -1.0}):
-        with pytest.raises(ConfigError, match=r"^controller 'posture' of 'biped14': "):
+        with pytest.raises(ConfigError) as caught:
             prepare(RunConfig(scenario="squat", controller_params=own))
-    with pytest.raises(ConfigError, match=r"^controller 'posture' of|^posture: ") as error:
+        assert caught.value.place.startswith("controller 'posture' of 'biped14'")
+    with pytest.raises(ConfigError) as error:
         prepare(RunConfig(scenario="squat", controller_params={"squat_depth": 0.9}))
-    assert "scenario" not in str(error.value), "it can be squatted, only not so deep"
+    assert error.value.place.startswith("posture: "), "it can be squatted, only not so deep"
     path.write_text("controller: posture\ncontroller_params: {modee: steps}")
-    with pytest.raises(ConfigError, match=rf"^scenario '{path}': controller_params: unknown parameter 'modee'"):
+    with refusal(UnknownNameError, place=f"scenario '{path}': controller_params", name="modee"):
         prepare(RunConfig(scenario=str(path)))
 
 
 def test_a_push_that_names_no_body_of_the_robot_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("pushes: [{at: 1, impulse_over_mass: [1, 0, 0], body: torsoo}]")
-    with pytest.raises(UnknownNameError, match="push at 1 s of biped14: unknown body 'torsoo'"):
+    with refusal(UnknownNameError, place="push at 1 s of biped14", name="torsoo"):
         run(RunConfig(scenario=str(path)))
 
 
 def test_a_push_that_is_too_large_for_anybody_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"push at 1 s: .* is beyond 1e\+09 N"):
+    with refusal(place="push at 1 s: force"):
         Push(at=1.0, force_over_weight=(1e300, 0.0, 0.0)).for_robot(load_robot("biped14"))
 
 
@@ -172,7 +175,7 @@ def test_pushes_are_sorted() -> None:
     ["", "1 2 3 4", "1 2 3 4 5 torso 7", "a 1 2 3 4", "nan 1 2 3 4", "-1 1 2 3 4", "1 -1 2 3 4"],
 )
 def test_malformed_pushes_are_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="start duration fx fy fz"):
+    with refusal(place="push", value=text):
         parse_pushes([text], ["torso"])
 
 
@@ -199,7 +202,7 @@ def test_a_velocity_is_due_at_the_start_and_ten_times_a_second() -> None:
 
 @pytest.mark.parametrize("text", ["", "1 2 3", "1 2 3 4 5", "x 0 0 0", "-1 0 0 0", "1 nan 0 0"])
 def test_malformed_velocities_are_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="'at vx vy wz'"):
+    with refusal(place="schedule", value=text):
         parse_velocities([text])
 
 

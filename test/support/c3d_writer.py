@@ -194,7 +194,7 @@ class Case:
         points: (n, m, 3) in metres, in the world.
         analogs: (n, c) in the units of the file, for other readers.
         resolution: (c,) of ``analogs``.
-        refused: Words of which an error must have one; empty if the file must be read.
+        refused: Values of which an error must have one; empty if the file must be read.
     """
 
     about: dict[str, Any]
@@ -205,7 +205,7 @@ class Case:
     points: Any
     analogs: Any
     resolution: Any
-    refused: tuple[str, ...] = field(default=())
+    refused: tuple[str | int, ...] = field(default=())
 
 
 RATES = (
@@ -286,7 +286,7 @@ def random_case(seed: int, path: Path) -> Case:
     metre = METRES[length]
     kinds = [int(kind) for kind in rng.integers(1, 5, int(rng.integers(1, 4)))]
     plates = [_plate(rng, kind, number, n * ratio, metre) for number, kind in enumerate(kinds)]
-    refused: tuple[str, ...] = ()
+    refused: tuple[str | int, ...] = ()
     analog_rate = float(single(rate * ratio))
 
     # Channels of the plates, each behind some of other instruments.
@@ -384,7 +384,7 @@ def random_case(seed: int, path: Path) -> Case:
     if rng.random() < 0.05:
         odd = int(rng.integers(5, 12))
         groups["FORCE_PLATFORM"]["TYPE"] = np.array([*kinds[:-1], odd])
-        refused = (*refused, f"type is {odd}")
+        refused = (*refused, odd)
     events = sorted(rng.uniform(0.0, (n - 1) / rate, int(rng.integers(0, 4))).tolist())
     if events:
         # From frame 1, which is not in a file that was cut.

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from recording_support import standing
+from refusals import refusal
 
 from bipedsim.analysis import RunSummary, difference_lines, differences
 from bipedsim.cli.main import main
@@ -145,11 +146,11 @@ def test_only_the_common_time_is_drawn_and_what_differs_is_told() -> None:
 def test_other_robots_and_other_times_are_refused_by_name() -> None:
     one, two = loaded(100, 1.0), loaded(100, 1.0)
     two.robot = "talos"
-    with pytest.raises(RecordingError, match=r"a is a run of twofoot, b one of talos"):
+    with refusal(RecordingError, place="a and b"):
         Comparison({"a": one, "b": two}, ["forces"])
     late = loaded(100, 1.0)
     late.t += 50.0
-    with pytest.raises(RecordingError, match="no time in common: a from"):
+    with refusal(RecordingError, place="a and b"):
         Comparison({"a": one, "b": late}, ["forces"])
 
 

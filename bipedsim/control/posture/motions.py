@@ -314,7 +314,7 @@ class Postures:
 
     def _half_stance(self) -> float:
         if len(self._centres) != 2:
-            raise ConfigError(f"swaying needs two feet, {self._robot.name!r} has {len(self._centres)}", "posture")
+            raise ConfigError(f"two feet are needed, {self._robot.name!r} has {len(self._centres)}", "posture: sway")
         return 0.5 * float(np.ptp(self._centres[:, 1]))
 
     def _lowered(self, s: Array) -> Array:
@@ -352,9 +352,8 @@ class Postures:
                 f"{name} = {s[-1]:g} m" if name == "squat_depth" else f"{name}, which moves the CoM by {s[-1]:g} m,"
             )
             raise ConfigError(
-                f"{requested} is more than {robot.name} can with flat feet and joints in their limits; {largest:.3f} "
-                "m is possible",
-                "posture",
+                f"more than {robot.name} can with flat feet and joints in their limits; {largest:.3f} m is possible",
+                f"posture: {requested}",
             )
         return np.array(postures)[:, robot.idx_q]
 

@@ -301,7 +301,7 @@ def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> P
         ConfigError: The robot does not have two feet, or cannot take one of the postures.
     """
     if len(robot.soles) != 2:
-        raise ConfigError(f"stepping needs two feet, {robot.name!r} has {len(robot.soles)}", "posture")
+        raise ConfigError(f"two feet are needed, {robot.name!r} has {len(robot.soles)}", "posture: steps")
     q = robot.settle(goal)
     data = robot.model.createData()
     com = pin.centerOfMass(robot.model, data, q).copy()
@@ -315,9 +315,9 @@ def steps(robot: Robot, goal: Array, gait: Gait, delay: float, ramp: float) -> P
         postures = np.array(reach(robot.model, robot.soles, q, planned.com, planned.feet, loops=robot.loops))
         if len(postures) < len(planned.times):
             raise ConfigError(
-                f"step_length = {length:.3g} m and step_height = {height:.3g} m are more than {robot.name} can with "
-                f"joints in their limits, from {planned.times[len(postures)]:.2f} s on; take shorter or lower steps",
-                "posture",
+                f"more than {robot.name} can within joint limits, from {planned.times[len(postures)]:.2f} s on; "
+                "take shorter or lower steps",
+                f"posture: step_length = {length:.3g} m and step_height = {height:.3g} m",
             )
         torques, beyond = limb_inertia(robot, gait, postures, planned.share)
     columns = np.column_stack([postures[:, robot.idx_q], planned.com[:, :2], planned.share, torques])

@@ -114,7 +114,7 @@ def recording_from_bag(
             if in_range.any():
                 kept[-1][1].append(block if in_range.all() else block.rows(in_range))
     if not (kept and -reader.segments <= segment < reader.segments):
-        raise RecordingError(f"has no segment {segment}: time jumps back {reader.segments - 1} times", path)
+        raise RecordingError(f"no such one: time jumps back {reader.segments - 1} times", f"{path}: segment {segment}")
     _, parts, span = kept[0]
     if not parts:
         raise nothing_between(start, stop, str(path), *span)
@@ -148,11 +148,11 @@ def _check_memory(path: Path, block: Recording, rows: int, seconds: float) -> No
         free = int(available[1]) << 10 if available else needed
     except OSError:
         free = needed
-    needs = f"{path}: all columns of {rows} rows take {needed / 1e9:.1f} GB of memory"
+    needs = f"all columns of {rows} rows take {needed / 1e9:.1f} GB of memory"
     if needed > free:
-        raise RecordingError(f"{needs}, and {free / 1e9:.1f} GB are free: read a part of it, with --from and --to")
+        raise RecordingError(f"{needs}, and {free / 1e9:.1f} GB are free: read a part, with --from and --to", path)
     if needed > MUCH:
-        print(f"{needs}; --from and --to read a part of it", file=sys.stderr, flush=True)
+        print(f"{path}: {needs}; --from and --to read a part of it", file=sys.stderr, flush=True)
 
 
 @dataclass(eq=False)
@@ -320,8 +320,8 @@ class BagRows:
         if JOINT_STATES not in self._waiting:
             topics = ", ".join(f"{name} ({n})" for name, n in sorted(self._counts.items())) or "no topics"
             decoder = self._decoders.get(JOINT_STATES)
-            problem = decoder.error if decoder else f"no messages on {JOINT_STATES}; found {topics}"
-            raise RecordingError(problem, self.path)
+            problem = decoder.error if decoder else f"no messages; found {topics}"
+            raise RecordingError(problem, f"{self.path}: {JOINT_STATES}")
         self._distribute(_END)
         yield from self._ready_blocks(_END, 0)
         if self.statistics and self._period:

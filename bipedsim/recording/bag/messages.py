@@ -123,7 +123,7 @@ class Decoder:
 
     def __init__(self, msgtype: str, fields: Collection[str] | None = None) -> None:
         if msgtype not in FIELDS:
-            raise RecordingError(f"messages of type {msgtype} are not decoded; known: {', '.join(sorted(FIELDS))}")
+            raise RecordingError(f"not decoded; known: {', '.join(sorted(FIELDS))}", f"messages of type {msgtype}")
         self._msgtype = msgtype
         self._fields = [name for name in FIELDS[msgtype] if fields is None or name in fields]
         self._layouts: list[_MessageLayout] = []
@@ -255,7 +255,7 @@ def columns(messages: Sequence[bytes], msgtype: str) -> Columns:
     raw = b"".join([*messages, bytes(PADDING)])
     table, sound = decoder.take(np.frombuffer(raw, dtype=np.uint8), start, size)
     if not sound.all():
-        raise RecordingError(decoder.error)
+        raise RecordingError(decoder.error, msgtype)
     return table
 
 
@@ -284,4 +284,4 @@ def _texts_in(message: bytes, msgtype: str) -> list[tuple[str, str]]:
     try:
         return _texts_of(Walk(message, msgtype))
     except ValueError as error:
-        raise RecordingError(f"a message of {len(message)} bytes is cut short or damaged ({error})") from error
+        raise RecordingError(f"cut short or damaged ({error})", f"a message of {len(message)} bytes") from error

@@ -340,7 +340,7 @@ def _typed(where: str, value: Any) -> bytes:
         width = max([1, *map(len, texts)])
         longest = max(value, key=lambda text: len(text.encode()), default="")
         if width > MOST_TEXT:
-            raise ConfigError(f"{longest!r} has {width} bytes; a C3D file takes {MOST_TEXT}: use a shorter name", where)
+            raise ConfigError(f"has {width} bytes; a C3D file takes {MOST_TEXT}: use a shorter name", where, longest)
         kind, shape, raw = -1, (width, len(texts)), b"".join(text.ljust(width) for text in texts)
     else:
         array = np.asarray(value)

@@ -148,18 +148,19 @@ def read_content(path: Path) -> C3DContent:
     return _FrameLayout(path, data, codec, parameters, notes).content()
 
 
-def _damaged(path: Path, what: str) -> RecordingError:
-    return RecordingError(f"damaged, or no C3D file: {what}; if there is a whole copy, read that", path)
+def _damaged(path: Path, place: str, what: str) -> RecordingError:
+    remedy = "the file is damaged, or no C3D file; if there is a whole copy, read that"
+    return RecordingError(f"{what}: {remedy}", f"{path}: {place}")
 
 
 def _parameters(path: Path, data: bytes, notes: list[str]) -> tuple[_NumberFormat, Parameters]:
     """Return the number format and the parameters of a file."""
     begin = BLOCK * (data[0] - 1)
     if not 0 <= begin <= len(data) - 4:
-        raise _damaged(path, f"its parameters begin at byte {begin} of {len(data)}")
+        raise _damaged(path, "parameters", f"they begin at byte {begin} of {len(data)}")
     blocks, processor = data[begin + 2 : begin + 4]
     if processor not in (INTEL, DEC, SGI):
-        raise _damaged(path, f"its processor is {processor}; known are {INTEL} (Intel), {DEC} (DEC), {SGI} (SGI)")
+        raise _damaged(path, "processor", f"{processor} is none of {INTEL} (Intel), {DEC} (DEC), {SGI} (SGI)")
     codec = _NumberFormat(processor)
     # The section stores its size in one byte, which overflows in large files.
     size = BLOCK * max(blocks, int(unsigned(codec.integers(data[16:18]))[0]) - data[0])
@@ -186,7 +187,7 @@ def _parameters(path: Path, data: bytes, notes: list[str]) -> tuple[_NumberForma
                 )
                 break
     except (IndexError, ValueError) as error:
-        raise _damaged(path, f"its parameters end in the middle of one, at byte {begin + at}") from error
+        raise _damaged(path, "parameters", f"they end in the middle of one, at byte {begin + at}") from error
     groups: dict[str, dict[str, Values]] = {name: {} for name in names.values()}
     for group, name, value in entries:
         groups.setdefault(names.get(group, f"#{group}"), {}).setdefault(name, value)
@@ -242,9 +243,7 @@ class _FrameLayout:
         scale = self._number("POINT", "SCALE")
         self._scale = header_scale if scale is None else scale
         if scale is not None and header_scale != 0.0 and (scale < 0.0) != (header_scale < 0.0):
-            raise self._contradiction(
-                f"POINT:SCALE is {scale:g} and its header has {header_scale:g}: floats or integers"
-            )
+            raise self._contradiction("POINT:SCALE", f"{scale:g} or, in the header, {header_scale:g}")
         self._channels = self._analog_channels(per_frame)
         self._width = (4 if self._scale < 0.0 else 2) * (4 * self._points + self._channels * self._ratio)
         if self._width == 0:
@@ -253,13 +252,13 @@ class _FrameLayout:
         self._first = parameters.field("ACTUAL_START_FIELD") or self._header[3] or 1
         self._start, self._frames = self._extent()
 
-    def _contradiction(self, what: str) -> RecordingError:
-        return _damaged(self._path, what)
+    def _contradiction(self, place: str, what: str) -> RecordingError:
+        return _damaged(self._path, place, what)
 
     def _number(self, group: str, name: str) -> float | None:
         value = self._parameters.number(group, name)
         if value is not None and not abs(value) < LARGEST:
-            raise self._contradiction(f"{group}:{name} is {value:g}")
+            raise self._contradiction(f"{group}:{name}", f"{value:g}")
         return value
 
     def _count(self, group: str, name: str) -> int | None:
@@ -269,7 +268,7 @@ class _FrameLayout:
 
     def _require_equal(self, name: str, value: int | None, counted: int, what: str) -> None:
         if value is not None and value != counted:
-            raise self._contradiction(f"{name} counts {value} {what} and its header {counted}")
+            raise self._contradiction(name, f"{value} {what} or, in the header, {counted}")
 
     def _analog_channels(self, per_frame: int) -> int:
         """Return the number of channels from values per frame and samples per frame in the header."""
@@ -281,7 +280,7 @@ class _FrameLayout:
             # The other two counts determine the missing one.
             self._ratio = per_frame // used
         if self._ratio == 0 or per_frame % self._ratio:
-            raise self._contradiction(f"its header counts {per_frame} analog values a frame in {self._ratio} samples")
+            raise self._contradiction("header", f"{per_frame} analog values a frame in {self._ratio} samples")
         channels = per_frame // self._ratio
         self._require_equal(
             "ANALOG:USED", used, channels, f"channels ({per_frame} values a frame in {self._ratio} samples)"
@@ -293,7 +292,7 @@ class _FrameLayout:
         point, analog = self._number("POINT", "RATE") or header_rate, self._number("ANALOG", "RATE") or 0.0
         for name, rate in (("POINT:RATE", point), ("ANALOG:RATE", analog)):
             if not 0.0 <= rate < LARGEST:
-                raise self._contradiction(f"{name} is {rate:g} Hz")
+                raise self._contradiction(name, f"{rate:g} Hz")
         if not self._channels or analog == 0.0:
             return point, point * self._ratio
         if point == 0.0:
@@ -301,7 +300,7 @@ class _FrameLayout:
         deviation = abs(analog / (point * self._ratio) - 1.0)
         message = f"ANALOG:RATE is {analog:.9g} Hz, and {self._ratio} samples a frame at {point:.9g} Hz are not"
         if deviation > RATES:
-            raise self._contradiction(f"its times are not known: {message}")
+            raise self._contradiction("times", message)
         if deviation > EXACT:
             self._notes.append(f"{message}: the times of plates follow ANALOG:RATE, those of markers POINT:RATE")
         return point, analog
@@ -325,7 +324,7 @@ class _FrameLayout:
         starts = [start for start in starts if start <= len(self._data)]
         counts = self._counts()
         if not starts:
-            raise self._contradiction(f"its frames begin in block {max(blocks.values())} of {len(self._data) // BLOCK}")
+            raise self._contradiction("frames", f"from block {max(blocks.values())} of {len(self._data) // BLOCK} on")
         if not counts:
             raise RecordingError("it holds no frames", self._path)
         for start in starts:
@@ -338,7 +337,7 @@ class _FrameLayout:
                     return start, count
         if len(starts) > 1:
             blocks_text = ", ".join(f"{name} in block {block}" for name, block in blocks.items())
-            raise self._contradiction(f"its frames begin in two places, of which none fits its length: {blocks_text}")
+            raise self._contradiction("frames", f"from two blocks on, of which none fits the length: {blocks_text}")
         return starts[0], self._frames_by_length(starts[0], counts)
 
     def _frames_by_length(self, start: int, counts: list[tuple[str, int]]) -> int:
@@ -357,11 +356,7 @@ class _FrameLayout:
             )
             return frames
         if available < count:
-            raise RecordingError(
-                f"damaged: {name} counts {count} frames and the file ends after {available} of them; if there is a "
-                "whole copy, read that",
-                self._path,
-            )
+            raise self._contradiction(name, f"{count} frames, and the file ends after {available} of them")
         remaining = len(self._data) - start - count * self._width
         self._notes.append(f"{name} counts {count} frames: {remaining} bytes behind them are left out")
         return count
@@ -418,6 +413,6 @@ class _FrameLayout:
             self._notes.append(f"it lacks ANALOG:{name}: {default} is taken")
             return np.full(self._channels, default, dtype=np.float64)
         if parameter.size < self._channels:
-            raise self._contradiction(f"ANALOG:{name} has {parameter.size} numbers for {self._channels} channels")
+            raise self._contradiction(f"ANALOG:{name}", f"{parameter.size} numbers for {self._channels} channels")
         flat = np.ravel(parameter)[: self._channels]
         return flat if flat.dtype.kind == "i" else flat.astype(np.float64)

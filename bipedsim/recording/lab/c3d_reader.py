@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bipedsim.config import together
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.numerics import Array
 from bipedsim.plates import CHANNELS, PlateGeometry, PlateSignals
@@ -104,24 +105,24 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
     if count == 0:
         groups = ", ".join(parameters.groups)
         raise RecordingError(
-            "no force plates: expected FORCE_PLATFORM:USED above 0; found "
+            "no force plates: expected it above 0; found "
             f"{'FORCE_PLATFORM:USED = 0' if used is not None else f'the groups {groups}'} and {len(labels)} analog "
             f"channels{': ' + ', '.join(labels[:12]) if labels else ''}",
-            path,
+            f"{path}: FORCE_PLATFORM:USED",
         )
     platform = {name: parameters.numbers("FORCE_PLATFORM", name) for name in ("TYPE", "CORNERS", "ORIGIN", "CHANNEL")}
     missing = [name for name, value in platform.items() if value is None]
     if missing:
-        raise RecordingError(f"its {count} force plates lack FORCE_PLATFORM:{', :'.join(missing)}", path)
+        raise RecordingError(f"its {count} force plates lack them", f"{path}: FORCE_PLATFORM:{', :'.join(missing)}")
     kinds = np.asarray(platform["TYPE"], dtype=int).ravel()
     corners = np.asarray(platform["CORNERS"], dtype=np.float64).reshape(3, 4, -1, order="F")
     origins = np.asarray(platform["ORIGIN"], dtype=np.float64).reshape(3, -1, order="F")
     places = np.asarray(unsigned(platform["CHANNEL"]), dtype=int)
     places = places.reshape(places.shape[0], -1, order="F")
     if content.analog_rate <= 0.0:
-        raise RecordingError("damaged: expected a rate of its force plates above 0 Hz, found 0", path)
+        raise RecordingError("damaged: it must be above 0 Hz", f"{path}: rate of the force plates")
     if count > min(len(kinds), corners.shape[2], origins.shape[1], places.shape[1]):
-        raise RecordingError(f"FORCE_PLATFORM:USED counts {count}, TYPE, CORNERS, ORIGIN or CHANNEL fewer", path)
+        raise RecordingError("counts more than TYPE, CORNERS, ORIGIN or CHANNEL", f"{path}: FORCE_PLATFORM:USED", count)
     zero = _zero_samples(content, notes)
     plates, errors = [], []
     for i in range(count):
@@ -129,9 +130,8 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
             outline = scale * corners[:, :, i].T, scale * origins[:, i]
             plates.append(_plate(content, i, int(kinds[i]), places[:, i], *outline, scale, zero, notes))
         except (RecordingError, ConfigError) as error:
-            errors.append(str(error))
-    if errors:
-        raise RecordingError("; ".join(errors), path)
+            errors.append(RecordingError(error, path))
+    together(errors, RecordingError)
     _note_unused_correction(parameters, kinds[:count], notes)
     return plates
 
@@ -150,14 +150,15 @@ def _plate(
     """Return a plate, see :func:`_plates`; ``places`` are its channel numbers, lengths are in metres."""
     parameters, analogs, where = content.parameters, content.analogs, f"force plate {i + 1}"
     if kind not in CHANNELS:
-        raise RecordingError(f"its type is {kind}; known are {', '.join(map(str, CHANNELS))}", where)
+        raise RecordingError(f"is not one of {', '.join(map(str, CHANNELS))}", f"{where}: type", kind)
     expected = CHANNELS[kind]
     numbers = places[: len(expected)]
     if len(numbers) < len(expected) or (numbers < 1).any() or (numbers > analogs.shape[1]).any():
         raise RecordingError(
-            f"type {kind} needs the channels {', '.join(expected)}; FORCE_PLATFORM:CHANNEL gives {numbers.tolist()} "
-            f"of {analogs.shape[1]} analog channels: {', '.join(parameters.texts('ANALOG', 'LABELS')[:16])}",
-            where,
+            f"must be the channels {', '.join(expected)} of type {kind}, of {analogs.shape[1]} analog channels: "
+            f"{', '.join(parameters.texts('ANALOG', 'LABELS')[:16])}",
+            f"{where}: FORCE_PLATFORM:CHANNEL",
+            numbers,
         )
     units = parameters.texts("ANALOG", "UNITS")
     channel_units = [units[k - 1] if k <= len(units) else "" for k in numbers]
@@ -245,7 +246,7 @@ def _calibration(where: str, parameters: Parameters, i: int, scale: float) -> Ar
     matrix = parameters.numbers("FORCE_PLATFORM", "CAL_MATRIX")
     shape: tuple[int, ...] = np.shape(matrix) if matrix is not None else ()
     if len(shape) < 2 or shape[:2] != (6, 6) or (len(shape) > 2 and shape[2] <= i):
-        raise RecordingError(f"type 4 needs FORCE_PLATFORM:CAL_MATRIX of 6 x 6; found shape {tuple(shape)}", where)
+        raise RecordingError(f"type 4 needs 6 x 6; found shape {tuple(shape)}", f"{where}: FORCE_PLATFORM:CAL_MATRIX")
     calibration = np.asarray(matrix, dtype=np.float64).reshape(6, 6, -1, order="F")[:, :, i]
     return calibration * np.array([1.0, 1.0, 1.0, scale, scale, scale])[:, None]
 
@@ -261,9 +262,8 @@ def _rotation_to_z_up(path: Path, plates: Sequence[PlateSignals], notes: list[st
     if len(axes) != 1 or "" in axes:
         normals_text = "; ".join(f"{name}: {np.round(normal, 3).tolist()}" for name, normal in normals.items())
         raise RecordingError(
-            "no vertical: expected one axis of the laboratory along the normals of all force plates, found the "
-            f"normals {normals_text}",
-            path,
+            f"none: expected one axis of the laboratory along the normals of all force plates, found {normals_text}",
+            f"{path}: vertical",
         )
     axis = axes.pop()
     if axis == "Z":

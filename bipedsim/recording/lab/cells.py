@@ -54,9 +54,9 @@ def numbers(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         row, column = invalid[0]
         more = f", and {len(invalid) - 1} more such cells" if len(invalid) > 1 else ""
         raise RecordingError(
-            f"damaged: expected a number in row {row + 1}, column {shown(names[column])}; found "
-            f"{shown(rows[row][column])}{more}",
-            path,
+            f"is no number: the file is damaged{more}",
+            f"{path}: row {row + 1}, column {shown(names[column])}",
+            rows[row][column],
         )
     return values
 
@@ -85,7 +85,7 @@ def complete_samples(where: str, t: Array, values: Array, notes: list[str], need
     if len(invalid):
         row, column = invalid[0]
         raise RecordingError(
-            f"damaged: expected forces and moments, found {values[row, column]:g} at {t[row]:g} s", where
+            "is no force and no moment: the file is damaged", f"{where}: at {t[row]:g} s", values[row, column]
         )
     incomplete: Flags = np.asarray(np.isnan(values).any(axis=1))
     if needed is not None:

@@ -80,7 +80,7 @@ def write_storage(
     names = [re.sub(r"\s+", "_", name.strip()) for name in names]
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
-        raise ConfigError(f"several columns are called {', '.join(doubled)}; rename joints, feet or plates", path)
+        raise ConfigError("several columns; rename joints, feet or plates", f"{path}: {', '.join(doubled)}")
     lines = [
         path.stem,
         "version=1",
@@ -123,9 +123,9 @@ def read_storage(path: Path | str) -> Storage:
     end = next((k for k, line in enumerate(lines[:MOST_HEADER]) if line.lower() == "endheader"), None)
     if end is None:
         raise RecordingError(
-            f"no .mot or .sto file: expected a line `endheader`, found none in {len(lines[:MOST_HEADER])} lines, of "
-            f"which the first is {lines[0][:80] if lines else ''!r}",
-            path,
+            f"no .mot or .sto file: no such line in {len(lines[:MOST_HEADER])} lines, of which the first is "
+            f"{lines[0][:80] if lines else ''!r}",
+            f"{path}: endheader",
         )
     head, table = lines[: end + 1], [line.split() for line in lines[end + 1 :] if line]
     names, rows = (table[0], table[1:]) if table else ([], [])
@@ -140,10 +140,10 @@ def read_storage(path: Path | str) -> Storage:
         raise RecordingError(f"damaged: expected {len(names)} numbers a row, found {content}", path)
     announced = header.get("nrows", header.get("datarows", ""))
     if announced.isdigit() and int(announced) != len(rows):
-        raise RecordingError(f"damaged: its header counts {announced} rows, and it has {len(rows)}", path)
+        raise RecordingError(f"{announced} of {len(rows)}: the file is damaged", f"{path}: rows in the header")
     values = numbers(path, names, rows)
     if names[0].lower() != "time" or not (np.diff(values[:, 0]) > 0.0).all():
-        raise RecordingError(f"expected an increasing first column `time`; found {names[0]!r}", path)
+        raise RecordingError("must be an increasing `time`", f"{path}: first column", names[0])
     degrees = header.get("indegrees", "no").lower() == "yes"
     return Storage(head[0], tuple(names), values, degrees, header)
 
@@ -262,9 +262,9 @@ def read_forces(path: Path | str) -> LabTrial:
     stems = [s for s in stems if {s + part + axis for part in "vp" for axis in "xyz"} <= set(table.names)]
     if not stems:
         raise RecordingError(
-            "no ground forces: expected columns such as ground_force_r_vx, _vy, _vz, _px, _py, _pz, found "
+            "none: expected columns such as ground_force_r_vx, _vy, _vz, _px, _py, _pz, found "
             f"{', '.join(table.names[:24])}{', ...' if len(table.names) > 24 else ''}",
-            path,
+            f"{path}: ground forces",
         )
     notes: list[str] = []
     note_uneven_times(table.t, notes)

@@ -88,7 +88,7 @@ def write_mat(table: Table, path: Path | str) -> None:
     names = {name: _matlab_name(name) for name in table.columns}
     if len(set(names.values())) < len(names):
         duplicates = sorted({n for n in names.values() if list(names.values()).count(n) > 1})
-        raise ConfigError(f"columns have one name in MATLAB: {', '.join(duplicates)}; rename joints or feet", path)
+        raise ConfigError("several columns in MATLAB; rename joints or feet", f"{path}: {', '.join(duplicates)}")
     data = {names[name]: values[:, None] for name, values in table.columns.items()}
     units = {names[name]: table.units[name] for name in table.columns}
     about = {_matlab_name(key): text for key, text in table.about.items()}

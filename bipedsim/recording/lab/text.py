@@ -61,7 +61,7 @@ def read_text(path: Path | str) -> LabTrial:
         axes = [[f"{foot}{kind}_{axis}".lower() for axis in "XYZ"] for kind in ("GRF", "COP")]
         missing = [name for name in (*axes[0], axes[1][0], axes[1][2]) if name not in columns]
         if missing:
-            raise RecordingError(f"plate {foot!r} lacks the columns {', '.join(missing)}", path)
+            raise RecordingError(f"plate {foot!r} lacks them", f"{path}: columns {', '.join(missing)}")
         force, point = (np.column_stack([columns.get(name, np.zeros(len(t))) for name in three]) for three in axes)
         twist = np.zeros((len(t), 3))
         twist[:, 1] = columns.get(f"{foot}FREEMOMENT_Y".lower(), 0.0)

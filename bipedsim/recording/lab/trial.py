@@ -129,5 +129,5 @@ def _unit(text: str, where: str, known: Mapping[str, float], kind: str, usual: s
     letters = "".join(re.findall(r"[^\W\d_]+", text.lower()))
     # Powers and quotients would change the unit.
     if letters not in known or re.search(r"[/^\d]", text):
-        raise RecordingError(f"unit {text!r} is no {kind} that is known here: {usual}", where)
+        raise RecordingError(f"is no {kind} that is known here: {usual}", f"{where}: unit", text)
     return known[letters]

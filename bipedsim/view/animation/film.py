@@ -48,9 +48,7 @@ def check_output(path: Path, fps: float = FPS) -> None:
         raise ConfigError(f"an animation is one of {', '.join(SUFFIXES)} (.png: a strip of postures)", path)
     if path.suffix == ".gif" and fps > FASTEST_GIF:
         raise ConfigError(
-            f"{fps:g} frames per second are more than the {FASTEST_GIF:g} that a GIF can have; reduce the speed "
-            "instead, or write .mp4",
-            path,
+            f"is more than the {FASTEST_GIF:g} of a GIF; reduce the speed instead, or write .mp4", f"{path}: fps", fps
         )
     if path.suffix == ".mp4":
         from matplotlib.animation import FFMpegWriter
@@ -172,7 +170,7 @@ def ground_of(recording: Recording) -> Ground:
         return Ground.flat()
     if name not in GROUNDS:
         raise RecordingError(
-            f"the run was on the ground {name!r}, which is not one of {', '.join(GROUNDS)}. Pass its file with --ground"
+            f"of the run is not one of {', '.join(GROUNDS)}. Pass its file with --ground", "ground", name
         )
     return get_ground(name)
 

@@ -79,7 +79,7 @@ def interval(recording: Recording, start: float | None, stop: float | None) -> t
         RecordingError: The recording is empty.
     """
     if len(recording) == 0:
-        raise RecordingError("the recording has no rows: there is nothing to draw")
+        raise RecordingError("no rows: there is nothing to draw", "the recording")
     first, last = float(recording.t[0]), float(recording.t[-1])
     start = first if start is None else start
     stop = last if stop is None else stop
@@ -87,7 +87,7 @@ def interval(recording: Recording, start: float | None, stop: float | None) -> t
     tick = (last - first) / max(1, len(recording) - 1) * (1.0 + 1e-9)
     if not (first - tick <= start <= last + tick and first - tick <= stop <= last + tick and start <= stop):
         raise ConfigError(
-            f"from {start:g} to {stop:g} s is not a part of the run, which lasts from {first:g} to {last:g} s"
+            f"not a part of the run, which lasts from {first:g} to {last:g} s", f"from {start:g} to {stop:g} s"
         )
     return start, stop
 

@@ -38,10 +38,7 @@ def check_page() -> None:
     """
     for name in ("viser", "fast_simplification"):
         if importlib.util.find_spec(name) is None:
-            raise ConfigError(
-                f"the page needs the package {name.replace('_', '-')}, which is not installed: "
-                f"{install('bipedsim[view]')}"
-            )
+            raise ConfigError(f"the page needs this package: {install('bipedsim[view]')}", name.replace("_", "-"))
 
 
 def import_viser() -> Any:
@@ -114,7 +111,9 @@ class Page:
             with contextlib.redirect_stdout(io.StringIO()), only_own_pages(host):
                 self.server: Any = viser.ViserServer(host=host, port=port, label=title or robot.name, verbose=False)
         except (OSError, RuntimeError) as error:
-            raise ConfigError(f"no page at {host}, port {port}: {error}. Use another one (--host, --port)") from error
+            raise ConfigError(
+                f"no page there: {error}. Use another one (--host, --port)", f"{host}, port {port}"
+            ) from error
         self.port: int = self.server.get_port()
         self.gui: Any = self.server.gui
         self.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from recording_support import STORE, T0, contact, header, joint_state, point, serialise, topic, wrench, write_bag
+from refusals import refusal
 
 from bipedsim.analysis import RunSummary, gather
 from bipedsim.cli.main import main
@@ -109,7 +110,7 @@ def test_a_reset_starts_another_stretch(tmp_path: Path) -> None:
     np.testing.assert_array_equal(middle.wrench[:, 0, 2], np.arange(1, 31))
     np.testing.assert_array_equal(middle.cop_world[:, 1], np.arange(1, 31))
     np.testing.assert_array_equal(load_recording(tmp_path / "bag", segment=-2).joint_position, middle.joint_position)
-    with pytest.raises(RecordingError, match="no segment 3"):
+    with refusal(RecordingError, place=f"{tmp_path / 'bag'}: segment 3"):
         load_recording(tmp_path / "bag", segment=3)
 
 
@@ -321,13 +322,13 @@ def test_of_a_folder_of_runs_those_that_can_be_read_are_named(tmp_path: Path) ->
     with pytest.raises(RecordingError) as caught:
         Bag(tmp_path)
     assert str(caught.value).endswith(bags)
-    with pytest.raises(RecordingError, match=r"found nothing$"):
+    with refusal(RecordingError, place=tmp_path / "pictures"):
         load_recording(tmp_path / "pictures")
 
 
 def test_a_bag_without_joint_states_says_what_it_has(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", [("/cop", POINT, point(0, [0, 0, 0]))]).close()
-    with pytest.raises(RecordingError, match=r"no messages on /joint_states; found /cop \(1\)"):
+    with refusal(RecordingError, place=f"{tmp_path / 'bag'}: /joint_states"):
         load_recording(tmp_path / "bag")
 
 
@@ -498,7 +499,7 @@ def test_a_part_of_a_run_is_read_alone(tmp_path: Path, monkeypatch: pytest.Monke
         for name in COLUMNS:
             np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[10:31], err_msg=name)
         assert len(load_recording(path, start=0.04)) == 10
-        with pytest.raises(RecordingError, match=r"no rows from 7 s: the run lasts from 0 to 0.049 s"):
+        with refusal(RecordingError, place=f"{path}: from 7 s"):
             load_recording(path, start=7.0)
 
 
@@ -510,7 +511,7 @@ def test_how_much_memory_a_run_takes_is_said_before(
     load_recording(tmp_path / "bag")
     assert "all columns of 50 rows take 0.0 GB of memory; --from and --to read a part" in capsys.readouterr().err
     monkeypatch.setattr(align.BagRows, "expected_rows", 10**12)
-    with pytest.raises(RecordingError, match=r"1000000000000 rows take .* GB of memory, and .* GB are free: read"):
+    with refusal(RecordingError, place=tmp_path / "bag"):
         load_recording(tmp_path / "bag")
     assert len(load_recording(tmp_path / "bag", start=0.0, stop=0.01)) == 11
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, strategies as st
 from recording_support import NS, STORE, header, joint_state, serialise, wrench
+from refusals import refusal
 
 from bipedsim.errors import RecordingError
 from bipedsim.recording.bag.messages import columns
@@ -105,15 +105,15 @@ def test_big_endian_messages_decode_too() -> None:
 
 
 def test_undecodable_messages_are_named() -> None:
-    with pytest.raises(RecordingError, match=r"std_msgs/msg/Header are not decoded; known: geometry_msgs"):
+    with refusal(RecordingError, place="messages of type std_msgs/msg/Header"):
         columns([b""], "std_msgs/msg/Header")
     raw = wrench(0, [1, 2, 3, 4, 5, 6])
-    with pytest.raises(RecordingError, match="encapsulation"):
+    with refusal(RecordingError, place=WRENCH):
         columns([b"\x00\x03" + raw[2:]], WRENCH)
-    with pytest.raises(RecordingError, match="damaged"):
+    with refusal(RecordingError, place=WRENCH):
         columns([raw + bytes(8)], WRENCH)
     for size in range(4, len(raw), 5):
-        with pytest.raises(RecordingError, match=r"short|damaged"):
+        with refusal(RecordingError, place=WRENCH):
             columns([raw[:size]], WRENCH)
 
 
@@ -121,7 +121,7 @@ def test_room_for_the_alignment_of_empty_sequences_is_no_damage() -> None:
     """As rclpy serialises joint states that hold names and efforts alone."""
     raw = joint_state(MS, ["a", "b", "c"], [], [], [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(columns([raw + bytes(8), raw + bytes(8)], JOINTS).values["effort"], [[1, 2, 3]] * 2)
-    with pytest.raises(RecordingError, match="damaged"):
+    with refusal(RecordingError, place=JOINTS):
         columns([raw + bytes(24)], JOINTS)
 
 

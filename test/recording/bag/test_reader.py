@@ -21,9 +21,10 @@ from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 from recording_support import NS, STORE, T0, joint_state, topic, wrench, write_bag
+from refusals import refusal
 from rosbags.rosbag2 import Reader
 
-from bipedsim.errors import ConfigError, RecordingError
+from bipedsim.errors import RecordingError
 from bipedsim.recording.bag.reader import Bag, BagWriter, Qos
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -305,7 +306,7 @@ def test_the_indexes_of_many_chunks_take_little_memory_and_are_all_there(tmp_pat
 
 def test_a_bag_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "bag").mkdir()
-    with pytest.raises(ConfigError, match="exists already"):
+    with refusal(place=tmp_path / "bag"):
         BagWriter(tmp_path / "bag")
 
 
@@ -323,7 +324,7 @@ def test_a_bag_on_a_full_disk_is_refused_and_leaves_nothing(tmp_path: Path) -> N
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
-        with pytest.raises(RecordingError, match=r"\(File too large\)"):
+        with refusal(RecordingError, place=tmp_path / "bag", cause=OSError):
             BagWriter(tmp_path / "bag")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -354,26 +355,25 @@ def test_a_bag_that_cannot_be_finished_leaves_no_file_open_and_is_readable(tmp_p
 
 def test_a_bag_under_a_file_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="cannot create"):
+    with refusal(place=tmp_path / "file" / "bag", cause=NotADirectoryError):
         BagWriter(tmp_path / "file" / "bag")
 
 
 @pytest.mark.parametrize(
-    ("make", "complaint"),
+    "make",
     [
-        (lambda p: None, "no such bag"),
-        (lambda p: p.write_bytes(b""), "is empty"),
-        (lambda p: p.write_bytes(b"PK\x03\x04 not a bag"), "not an MCAP file"),
-        (lambda p: p.mkdir(), "found nothing"),
-        (lambda p: (p.mkdir(), (p / "x.db3").touch()), "x.db3.*ros2 bag convert"),
+        lambda p: None,
+        lambda p: p.write_bytes(b""),
+        lambda p: p.write_bytes(b"PK\x03\x04 not a bag"),
+        lambda p: p.mkdir(),
+        lambda p: (p.mkdir(), (p / "x.db3").touch()),
     ],
 )
-def test_what_is_no_bag_is_named(tmp_path: Path, make: object, complaint: str) -> None:
+def test_what_is_no_bag_is_named(tmp_path: Path, make: object) -> None:
     path = tmp_path / "thing"
     make(path)  # type: ignore[operator]
-    with pytest.raises(RecordingError, match=complaint) as caught:
+    with refusal(RecordingError, place=path):
         Bag(path)
-    assert str(path) in str(caught.value)
 
 
 def test_messages_of_two_channels_of_a_topic_keep_their_order(tmp_path: Path) -> None:

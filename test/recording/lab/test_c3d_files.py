@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c3d_writer import HALF, TruePlate, bounds, c3d_bytes, random_case
+from refusals import refusal
 
 from bipedsim.errors import RecordingError
 from bipedsim.recording.lab import LabTrial, read_trial
@@ -131,8 +132,9 @@ def test_any_mixture_of_rates_processors_scales_units_and_types_is_read_or_refus
     for seed in range(40):
         case = random_case(seed, tmp_path / "trial.c3d")
         if case.refused:
-            with pytest.raises(RecordingError, match="|".join(case.refused)):
+            with pytest.raises(RecordingError) as caught:
                 read_trial(tmp_path / "trial.c3d")
+            assert any(fault.value in case.refused for fault in caught.value.faults or (caught.value,))
             refused += 1
             continue
         trial = read_trial(tmp_path / "trial.c3d")
@@ -228,28 +230,28 @@ def test_a_long_file_that_ends_too_early_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trial.c3d"
     a_file(path, n=70_000, ratio=1, rate=1000.0, edit=put("POINT", LONG_FRAMES=70_000.0))
     path.write_bytes(path.read_bytes()[: -4400 * 24])
-    with pytest.raises(RecordingError, match="LONG_FRAMES counts 70000"):
+    with refusal(RecordingError, place=f"{path}: POINT:LONG_FRAMES"):
         read_trial(path)
 
 
 @pytest.mark.parametrize(
-    ("late", "header", "said"),
+    ("late", "header", "place"),
     [
-        (put("POINT", USED=3), {}, "POINT:USED counts 3"),
-        (put("ANALOG", USED=5), {}, "ANALOG:USED counts 5"),
-        (put("ANALOG", RATE=2000.0), {}, "its times are not known"),
-        (put("ANALOG", RATE=np.nan), {}, "ANALOG:RATE is nan"),
-        (put("POINT", SCALE=0.1), {}, "POINT:SCALE is 0.1"),
-        (put("POINT", FRAMES=90), {"last": 90}, "counts 90 frames"),
-        (put("ANALOG", SCALE=np.ones(5)), {}, "ANALOG:SCALE has 5"),
-        (put("FORCE_PLATFORM", TYPE=np.array([7])), {}, "its type is 7"),
-        (put("FORCE_PLATFORM", CHANNEL=np.arange(2, 8)[:, None]), {}, r"gives \[2, 3, 4, 5, 6, 7\] of 6"),
-        (put("ANALOG"), {"ratio": 7}, "in 7 samples"),
-        (put("ANALOG"), {"ratio": 30}, "ANALOG:USED counts 6"),
+        (put("POINT", USED=3), {}, "POINT:USED"),
+        (put("ANALOG", USED=5), {}, "ANALOG:USED"),
+        (put("ANALOG", RATE=2000.0), {}, "times"),
+        (put("ANALOG", RATE=np.nan), {}, "ANALOG:RATE"),
+        (put("POINT", SCALE=0.1), {}, "POINT:SCALE"),
+        (put("POINT", FRAMES=90), {"last": 90}, "POINT:FRAMES"),
+        (put("ANALOG", SCALE=np.ones(5)), {}, "ANALOG:SCALE"),
+        (put("FORCE_PLATFORM", TYPE=np.array([7])), {}, "force plate 1: type"),
+        (put("FORCE_PLATFORM", CHANNEL=np.arange(2, 8)[:, None]), {}, "force plate 1: FORCE_PLATFORM:CHANNEL"),
+        (put("ANALOG"), {"ratio": 7}, "header"),
+        (put("ANALOG"), {"ratio": 30}, "ANALOG:USED"),
     ],
 )
 def test_counts_that_contradict_each_other_are_refused_by_name(
-    late: Callable[[Groups], None], header: dict[str, Any], said: str, tmp_path: Path
+    late: Callable[[Groups], None], header: dict[str, Any], place: str, tmp_path: Path
 ) -> None:
     """Samples that are read out of place look like forces."""
     a_file(tmp_path / "trial.c3d", late=late)
@@ -260,7 +262,7 @@ def test_counts_that_contradict_each_other_are_refused_by_name(
         path.write_bytes(raw)
     else:
         a_file(path, late=late, **header)
-    with pytest.raises(RecordingError, match=said):
+    with refusal(RecordingError, place=f"{path}: {place}"):
         read_trial(path)
 
 
@@ -278,8 +280,8 @@ def test_what_is_wrong_with_each_plate_is_said_at_once(tmp_path: Path) -> None:
     a_file(tmp_path / "trial.c3d", late=late)
     with pytest.raises(RecordingError) as error:
         read_trial(tmp_path / "trial.c3d")
-    for word in ("type is 7", "furlong", "rectangle"):
-        assert word in str(error.value)
+    (kind, unit, corners) = error.value.faults
+    assert (kind.value, unit.value, corners.place.rpartition(": ")[2]) == (7, "furlong", "corners")
 
 
 def test_frames_that_no_count_names_are_said(tmp_path: Path) -> None:
@@ -375,7 +377,7 @@ def test_corners_that_are_no_rectangle_are_refused(tmp_path: Path) -> None:
         groups["FORCE_PLATFORM"]["CORNERS"][:, 0] += 80.0
 
     a_file(tmp_path / "trial.c3d", late=late)
-    with pytest.raises(RecordingError, match="must be those of a rectangle"):
+    with refusal(RecordingError, place="corners"):
         read_trial(tmp_path / "trial.c3d")
 
 
@@ -386,7 +388,7 @@ def test_a_makers_polynomial_of_the_cop_is_said(tmp_path: Path) -> None:
         check(trial, plate)
         assert len(trial.notes) == notes
     a_file(tmp_path / "trial.c3d", 3, late=put("ANALOG", UNITS=["V"] * 8))
-    with pytest.raises(RecordingError, match="unit of Fx12: unit 'V'"):
+    with refusal(RecordingError, place="unit of Fx12: unit", value="V"):
         read_trial(tmp_path / "trial.c3d")
 
 
@@ -484,7 +486,7 @@ def test_units_however_they_are_spelled(force: str, moment: str, newton: float, 
 @pytest.mark.parametrize("moment", ["N", "Nms", "mNm", "N.m2", "N.m/kg", "uV", "N.furlong"])
 def test_what_is_no_moment_is_refused(moment: str, tmp_path: Path) -> None:
     a_file(tmp_path / "trial.c3d", late=put("ANALOG", UNITS=["N"] * 3 + [moment] * 3))
-    with pytest.raises(RecordingError, match="no moment that is known"):
+    with refusal(RecordingError, place="unit of Mx: unit", value=moment):
         read_trial(tmp_path / "trial.c3d")
 
 

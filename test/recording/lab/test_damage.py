@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from damage_support import DAMAGES
 from lab_support import a_plate
+from refusals import refusal
 
 from bipedsim.analysis import filtered, find_gait, load_plates, plate_figures, plate_table, stood_still, sway_figures
 from bipedsim.errors import BipedSimError, RecordingError
@@ -109,20 +109,13 @@ def test_a_file_that_ends_too_early_is_told(write: Callable[[Path], Path], tmp_p
     good = path.read_bytes()
     for end in [*range(0, 40, 13), *np.linspace(40, len(good) - 1024, 10).astype(int)]:
         path.write_bytes(good[:end])
-        with pytest.raises(RecordingError, match=r"^.*trial\.(mot|c3d): (no|damaged)"):
+        with pytest.raises(RecordingError) as caught:
             read_trial(path)
+        assert caught.value.place.startswith(str(path))
 
 
-@pytest.mark.parametrize(
-    ("cell", "message"),
-    [
-        ("12a", r"expected a number in row 3, column 'ground_force_l_vy'; found '12a'"),
-        ("inf", r"expected a number in row 3, column 'ground_force_l_vy'; found 'inf'"),
-        ("4e30", r"expected a number in row 3, column 'ground_force_l_vy'; found '4e30'"),
-        ("nan", r"^ground_force_l_vx: 1 of 400 samples lack a number, the first at 0.252 s; they count as no force$"),
-    ],
-)
-def test_a_cell_that_holds_no_number_is_named(cell: str, message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cell", ["12a", "inf", "4e30", "nan"])
+def test_a_cell_that_holds_no_number_is_named(cell: str, tmp_path: Path) -> None:
     path = mot(tmp_path / "trial")
     lines = path.read_text(encoding="utf-8").split("\n")
     row = lines.index("endheader") + 4
@@ -132,10 +125,10 @@ def test_a_cell_that_holds_no_number_is_named(cell: str, message: str, tmp_path:
     path.write_text("\n".join(lines), encoding="utf-8")
     if cell == "nan":
         (note,) = read_trial(path).notes
-        assert re.search(message, note)
+        assert note == "ground_force_l_vx: 1 of 400 samples lack a number, the first at 0.252 s; they count as no force"
         assert (read_trial(path).plates[0].force()[2] == 0.0).all()
     else:
-        with pytest.raises(RecordingError, match=message):
+        with refusal(RecordingError, place=f"{path}: row 3, column 'ground_force_l_vy'", value=cell):
             read_trial(path)
 
 
@@ -163,5 +156,5 @@ def test_channels_without_numbers_are_told(tmp_path: Path) -> None:
     assert any("force plate 1: 10 of 400 samples lack a number, the first at 0.1 s" in note for note in trial.notes)
     one: PlateSignals = trial.plates[0]
     assert (one.force()[100:110] == 0.0).all()
-    with pytest.raises(RecordingError, match=r"force plate 1: damaged: .* found inf at 0.1 s"):
+    with refusal(RecordingError, place="force plate 1: at 0.1 s", value=np.inf):
         with_value(np.inf)

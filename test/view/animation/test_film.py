@@ -14,6 +14,7 @@ from marks import sampled
 from numpy.typing import NDArray
 from paths import BODIES
 from PIL import Image
+from refusals import refusal
 
 from bipedsim.cli.main import main
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
@@ -310,30 +311,30 @@ def test_what_cannot_be_drawn_is_named(
 ) -> None:
     gif = tmp_path / "film.gif"
     lost = replace(recording, base_pose=np.full_like(recording.base_pose, np.nan))
-    with pytest.raises(RecordingError, match=r"lacks the pose of the base.*/ground_truth/odom"):
+    with refusal(RecordingError, place="the pose of the base"):
         animate(lost, gif)
-    with pytest.raises(RecordingError, match="has the joints"):
+    with refusal(RecordingError):
         animate(recording, gif, robot=load_robot("planar_biped"))
-    with pytest.raises(RecordingError, match="--robot"):
+    with refusal(RecordingError, place="robot"):
         animate(replace(recording, robot=""), gif)
-    with pytest.raises(RecordingError, match=r"ground 'my_garden'.*--ground"):
+    with refusal(RecordingError, place="ground", value="my_garden"):
         animate(replace(recording, about={"ground": "my_garden"}), gif)
-    with pytest.raises(RecordingError, match="no rows"):
+    with refusal(RecordingError, place="the recording"):
         animate(recording.rows(slice(0, 0)), gif)
-    with pytest.raises(UnknownNameError, match="did you mean 'front'"):
+    with refusal(UnknownNameError, name="fromt", meant="front"):
         animate(recording, gif, view="fromt")
-    with pytest.raises(ConfigError, match=r"one of \.gif, \.mp4, \.png"):
+    with refusal(place=tmp_path / "film.avi"):
         animate(recording, tmp_path / "film.avi")
-    with pytest.raises(ConfigError, match="more than the 50"):
+    with refusal(place=f"{gif}: fps", value=60.0):
         animate(recording, gif, fps=60.0)
-    with pytest.raises(ConfigError, match="speed = 0"):
+    with refusal(place="speed", value=0.0):
         animate(recording, gif, speed=0.0)
-    with pytest.raises(ConfigError, match=r"from 0\.5 to 3 s is not a part of the run, which lasts from 0\.005 to"):
+    with refusal(place="from 0.5 to 3 s"):
         animate(recording, gif, start=0.5, stop=3.0)
-    with pytest.raises(ConfigError, match="postures = 0"):
+    with refusal(place="postures", value=0):
         animate(recording, tmp_path / "strip.png", postures=0)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"ffmpeg.*\.gif"):
+    with refusal(place=tmp_path / "film.mp4"):
         animate(recording, tmp_path / "film.mp4")
     assert not list(tmp_path.iterdir())
 
