@@ -42,10 +42,13 @@ def main(args: argparse.Namespace) -> int:
         from bipedsim.view import draw_robot
 
         draw_robot(imported.robot, imported.folder / "robot.png")
-    print(f"wrote {imported.folder} in {time.perf_counter() - started:.1f} s")
-    if imported.robot is None:
-        return EXIT_FAILED
+    written = f"wrote {imported.folder} in {time.perf_counter() - started:.1f} s"
     file = shlex.quote(str(imported.folder / "robot.yaml"))
+    if imported.robot is None:
+        print(f"{written}, but a run cannot use this robot yet. Correct {file} as stated above, then check it:")
+        print(f"bipedsim describe {file}")
+        return EXIT_FAILED
+    print(written)
     command = f"bipedsim run --robot {file}"
     if imported.stands:
         print(command)

@@ -6,14 +6,13 @@ The estimates are rules of thumb; the report of the import lists them.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from bipedsim.descriptions.description import Description
-from bipedsim.descriptions.notes import Notes
 from bipedsim.errors import some
 from bipedsim.model import HELD, Robot, drive_gains, inverse_inertia, joint_gains
 from bipedsim.numerics import Array
@@ -31,6 +30,13 @@ NO_EFFORT = 2.0
 most 0.4. Files without real limits contain values such as 1000 N.m for 1.3 kg or 50 000 N.m for 33 kg."""
 VELOCITY = 10.0
 """Velocity limit [rad/s or m/s]."""
+UNITS = {
+    "effort_limit": ("N.m", "N"),
+    "armature": ("kg.m^2", "kg"),
+    "joint_damping": ("N.m.s/rad", "N.s/m"),
+    "coulomb_friction": ("N.m", "N"),
+}
+"""Unit of each property of drives for joints that turn, and for joints that slide."""
 STEP = 1e-3
 """Time for which torques are held [s], for a control rate of 1 kHz."""
 UNSTABLE = 2.0
@@ -90,12 +96,13 @@ def default_drives(
         ("position_limit", "half a turn in both directions"),
     ):
         if getattr(drives, key):
-            notes.guessed(f"{key} of {some(list(getattr(drives, key)))}: {why}; missing in the description")
+            notes.guessed(f"{key} of {some(list(getattr(drives, key)))}: {why}; the description has no usable value")
     if implausible:
         names = some([f"{joint} {value:g}" for joint, value in implausible.items()])
+        unit = _unit("effort_limit", elements, implausible)
         notes.doubts(
-            f"effort limits of {names} are implausible: more than {NO_EFFORT:g} times weight times height "
-            f"({largest:.3g}). They are replaced by inferred defaults"
+            f"effort limits of {names} {unit} are ignored. Values above {largest:.3g} {unit} ({NO_EFFORT:g} times "
+            "weight times height) are implausible for a drive"
         )
     for joint, (kp, kd) in description.stiffness.items():
         if joint in effort:
@@ -106,7 +113,7 @@ def default_drives(
         notes.found(f"stiffness of the position drives of {some(list(drives.drive_stiffness))}")
     if len(drives.drive_damping) < len(joints):
         notes.guessed("gains of position loops: from the joint inertia, see the table of gains")
-    _friction(drives, description, effort, velocity, notes)
+    _friction(drives, description, effort, velocity, elements)
     return drives
 
 
@@ -115,9 +122,10 @@ def _friction(
     description: Description,
     effort: Mapping[str, float],
     velocity: Mapping[str, float],
-    notes: Notes,
+    elements: Mapping[str, ElementTree.Element],
 ) -> None:
     """Set reflected inertia, damping and Coulomb friction."""
+    notes = description.notes
     unstated: dict[str, list[str]] = {"armature": [], "joint_damping": [], "coulomb_friction": []}
     for joint, limit in effort.items():
         for key, stated, guess in (
@@ -142,10 +150,17 @@ def _friction(
         if names:
             values = sorted(getattr(drives, key)[name] for name in names)
             size = f"{values[0]:.3g}" if values[0] == values[-1] else f"{values[0]:.3g} to {values[-1]:.3g}"
+            size += f" {_unit(key, elements, names)}"
             notes.guessed(f"{key} of {'all joints' if not n_stated else some(names)}, {size}: {why}; an estimate")
     with_friction = [name for name, value in description.friction.items() if value > 0.0]
     if any(name in effort for name in with_friction):
         notes.dropped(f"friction of {some(with_friction)} under the ideal hardware; --hardware realistic simulates it")
+
+
+def _unit(key: str, elements: Mapping[str, ElementTree.Element], joints: Iterable[str]) -> str:
+    """Return the unit of a property of drives; both units if some of the joints turn and others slide."""
+    slides = {elements[joint].get("type") == "prismatic" for joint in joints}
+    return " or ".join(UNITS[key][slide] for slide in sorted(slides))
 
 
 def _positive(limit: ElementTree.Element | None, key: str) -> float:

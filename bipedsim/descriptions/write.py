@@ -20,9 +20,9 @@ _COMMENTS = {
     "armature": "reflected rotor inertia; report.md lists the estimates",
     "joint_damping": "estimates",
     "hardware": "for the preset `realistic`; report.md lists the estimates",
-    "effort_limit": "estimates, missing in the description",
-    "velocity_limit": "estimates, missing in the description",
-    "position_limit": "estimates, missing in the description",
+    "effort_limit": "estimates, because the description has no usable value",
+    "velocity_limit": "estimates, because the description has no usable value",
+    "position_limit": "estimates, because the description has no usable value",
     "posture": "standing posture: flat soles, CoM above them",
     "controllers": "scaled from robots on which zmp walks",
 }

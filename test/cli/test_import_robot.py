@@ -46,6 +46,17 @@ def test_what_does_not_load_is_told_whole(tmp_path: Path, capsys: pytest.Capture
     assert "unknown root 'hanging'" in printed
 
 
+def test_a_robot_that_does_not_load_yet_is_written_with_the_command_that_checks_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stiff = '<limit lower="1.9" upper="2" effort="60" velocity="8"/>'
+    (tmp_path / "small.urdf").write_text(small_urdf(limit=stiff, knee=stiff))
+    assert main(["import", str(tmp_path / "small.urdf"), "-o", str(tmp_path / "made")]) == EXIT_FAILED
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1] == f"bipedsim describe {tmp_path / 'made' / 'robot.yaml'}"
+    assert not any(line.startswith("bipedsim run") for line in printed)
+
+
 def test_a_start_pose_is_chosen_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pose = tmp_path / "pose.yaml"
     pose.write_text(".*_knee: 0.6\n.*_hip_pitch: -0.3\n.*_ankle_pitch: -0.3\n")
