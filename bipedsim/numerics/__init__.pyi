@@ -13,7 +13,14 @@ from .calls import call as call
 from .cholesky import solve_positive_definite as solve_positive_definite
 from .compile_time import compile_seconds as compile_seconds
 from .hull import clamp as clamp, margin as margin, move_inside as move_inside, reach as reach, to_edge as to_edge
-from .jit import announced as announced, entry as entry, kernel as kernel, on_compiling as on_compiling, ready as ready
+from .jit import (
+    announced as announced,
+    compile_silently as compile_silently,
+    entry as entry,
+    kernel as kernel,
+    on_compiling as on_compiling,
+    ready as ready,
+)
 from .kept import Kept as Kept, copy_rows as copy_rows, keep as keep, kept as kept, put_back as put_back
 from .kernel_cache import finish_shipped as finish_shipped
 from .linear import (

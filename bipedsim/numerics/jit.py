@@ -34,6 +34,7 @@ _PER_KERNEL_S = 0.2
 _purpose, _shortest, _longest = "", 0.0, 0.0
 _announced = False
 _silent = True
+_quiet = False
 _on_first: Callable[[], object] | None = None
 _compiled = 0
 _since = 0.0
@@ -54,7 +55,7 @@ def announced(what: str, seconds: float, at_first: float | None = None) -> Itera
     which names its module. On a terminal, a line counts the kernels meanwhile.
     """
     global _purpose, _shortest, _longest, _announced, _silent
-    if _announced:
+    if _announced or _quiet:
         yield
         return
     _purpose, _shortest, _longest, _announced = f" of {what}", seconds, seconds if at_first is None else at_first, True
@@ -69,6 +70,12 @@ def announced(what: str, seconds: float, at_first: float | None = None) -> Itera
             print(f"{begin}compiled {count} of {of} in {compile_seconds() - begun:.0f} s", file=sys.stderr, flush=True)
     finally:
         _purpose, _announced, _silent = "", False, True
+
+
+def compile_silently() -> None:
+    """Print no messages about kernels in this process from now on, because its caller reports the progress."""
+    global _quiet
+    _quiet = True
 
 
 @contextmanager
@@ -88,6 +95,8 @@ def _announce(module: str) -> None:
     act, _on_first = _on_first, None
     if act is not None:
         act()
+    if _quiet:
+        return
     if not _compiled and (reason := why_not_shipped()):
         print(reason, file=sys.stderr, flush=True)
     if _purpose:

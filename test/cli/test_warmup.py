@@ -11,7 +11,7 @@ from bipedsim.errors import EXIT_USAGE
 @pytest.mark.long
 def test_what_is_named_is_compiled_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["warmup", "one_step", "posture"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    _, *lines = capsys.readouterr().out.splitlines()
     assert [line.split("]")[0] for line in lines] == ["[1/2", "[2/2"]
     assert {line.split("] ")[1] for line in lines} == {
         "contact model one_step: kernels ready",
