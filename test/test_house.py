@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from house_support import circles, defined, imports, is_folder, modules, named, package_imports
 from paths import ROOT
 
+MOST_ABOUT_WORDING = 60
 OF_ROS = ("rclpy", "launch", "launch_ros", "ament_index_python", "rosidl_runtime_py", "builtin_interfaces", "tf2_ros")
 
 
@@ -90,6 +92,13 @@ def loaded_by(module: str) -> set[str]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     return set(result.stdout.split())
+
+
+def test_few_tests_are_about_wording() -> None:
+    """Tests use the class and the fields of an error; the words are in docs/messages.md, which a test compares."""
+    found = [line for path in ROOT.glob("test/**/*.py") for line in path.read_text("utf-8").splitlines()]
+    matches = [line for line in found if re.search(r"pytest\.(raises|warns)\(.*match=|in str\((caught|error)", line)]
+    assert len(matches) <= MOST_ABOUT_WORDING, "use refusal() of test/support/refusals.py"
 
 
 def test_the_controller_node_knows_no_simulator() -> None:

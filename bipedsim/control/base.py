@@ -73,8 +73,8 @@ def refuse_loops(robot: Robot, controller: str) -> None:
     if robot.loops:
         names = ", ".join(loop.name for loop in robot.loops)
         raise ConfigError(
-            f"controller {controller!r} does not support closed chains, and {robot.name!r} has the loops {names}. Use "
-            "--controller posture"
+            f"it does not support closed chains, and {robot.name!r} has the loops {names}. Use --controller posture",
+            f"controller {controller!r}",
         )
 
 

@@ -48,20 +48,20 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
         return name, CONTROLLERS[name]
     module_name, _, class_name = name.removeprefix("./").partition(":")
     if ":" in name and not module_name:
-        raise ConfigError(f"controller = {name!r}: the module precedes the colon, as in package.module:Class")
+        raise ConfigError("lacks the module before the colon, as in package.module:Class", "controller", name)
     if module_name.endswith(".py"):
         suggestion = f"{module_name.removesuffix('.py').replace('/', '.')}:{class_name or 'Class'}"
-        raise ConfigError(f"controller = {name!r}: use the import name of the module, without .py: {suggestion}")
+        raise ConfigError(f"must have the import name of the module, without .py: {suggestion}", "controller", name)
     if ":" not in name:
         own_classes = (
             _classes(import_module_of(name, name)) if name.isidentifier() and Path(f"{name}.py").is_file() else []
         )
         if own_classes:
             suggestions = " or ".join(f"{name}:{own_class}" for own_class in own_classes)
-            raise ConfigError(f"controller = {name!r}: also name the class in {name}.py: {suggestions}")
+            raise ConfigError(f"must also name the class in {name}.py: {suggestions}", "controller", name)
         before, _, last = name.rpartition(".")
         if all(part.isidentifier() for part in name.split(".")) and before:
-            raise ConfigError(f"controller = {name!r}: the class follows a colon; did you mean {before}:{last}?")
+            raise ConfigError(f"must have a colon before the class; did you mean {before}:{last}?", "controller", name)
         choices = (*CONTROLLERS, *others)
         raise UnknownNameError("controller", name, choices, otherwise="package.module:Class of your own")
     module = import_module_of(module_name, name)
@@ -71,20 +71,23 @@ def find_controller(name: str, others: Iterable[str] = ()) -> tuple[str, type[An
     params = getattr(controller_class, "Params", None)
     if params is not None and not dataclasses.is_dataclass(params):
         raise ConfigError(
-            f"controller = {name!r}: its Params is no dataclass: write @dataclass(frozen=True) above `class Params`, "
-            "and each field with its type"
+            "has a Params that is no dataclass: write @dataclass(frozen=True) above `class Params`, and each field "
+            "with its type",
+            "controller",
+            name,
         )
     for method in ("reset", "update"):
         if not callable(getattr(controller_class, method, None)):
-            raise ConfigError(f"controller = {name!r}: {class_name} has no method {method}(self, observation)")
+            raise ConfigError(f"has no method {method}(self, observation)", "controller", name)
     with suppress(ValueError):
         signature = inspect.signature(controller_class)
         try:
             signature.bind(None, None, None)
         except TypeError as error:
             raise ConfigError(
-                f"controller = {name!r}: {class_name} is made as {class_name}(robot, params, dt), but its __init__ "
-                f"takes {signature} ({error})"
+                f"is made as {class_name}(robot, params, dt), but its __init__ takes {signature} ({error})",
+                "controller",
+                name,
             ) from error
     return class_name, controller_class
 
@@ -101,11 +104,11 @@ def import_module_of(module_name: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except (ImportError, SyntaxError) as error:
-        text = f"controller = {name!r}: cannot import {module_name!r} ({error})"
+        text = f"cannot be imported: {module_name!r} ({error})"
         # The error may also name a different module that an existing module imports.
         if isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name):
             text += f"; searched {Path.cwd()}, PYTHONPATH and the installed packages"
-        raise ConfigError(text) from error
+        raise ConfigError(text, "controller", name) from error
 
 
 def _classes(module: ModuleType) -> list[str]:
@@ -165,7 +168,7 @@ def controller_params(name: str, robot: Robot, overrides: Mapping[str, Any] | No
     where = f"controller {name!r} of {robot.name!r}"
     if getattr(cls, "Params", None) is None:
         if overrides:
-            raise ConfigError(f"it has no Params, but {', '.join(overrides)} is given", where)
+            raise ConfigError("it has no Params", f"{where}: {', '.join(overrides)}")
         return None
     values = robot_params(robot, prefix)
     for key, value in (overrides or {}).items():

@@ -65,14 +65,12 @@ def check_numbers(root: ElementTree.Element, path: Path) -> None:
                 except ValueError:
                     values = np.full(3, np.nan)
                 if values.shape != (3,) or not np.isfinite(values).all():
-                    message = f"{where}: <{element.tag}> {key} = {text!r} must be three finite numbers"
+                    message = "must be three finite numbers"
                 elif element.tag == "axis" and owner.get("type") in MOVES and np.linalg.norm(values) < SHORTEST_AXIS:
-                    message = (
-                        f"{where}: <axis> xyz = {text!r} has no direction, so the joint cannot move. Use a unit vector"
-                    )
+                    message = "has no direction, so the joint cannot move. Use a unit vector"
                 else:
                     continue
-                faults.append(ConfigError(message))
+                faults.append(ConfigError(message, f"{where}: <{element.tag}> {key}", text))
     together(faults)
 
 

@@ -100,7 +100,7 @@ class LoopBench:
         try:
             values = json.loads(printed.strip().splitlines()[-1])
         except (IndexError, ValueError) as error:
-            raise BipedSimError(f"the bare ping-pong ended without a result; it said: {printed.strip()}") from error
+            raise BipedSimError(f"it ended without a result; it said: {printed.strip()}", "bare ping-pong") from error
         return _metrics(values["round_trip_us"], values["per_s"])
 
     def _ours(self, clock: str) -> dict[str, float]:
@@ -115,9 +115,9 @@ class LoopBench:
             try:
                 values = json.loads(file.read_text())
             except (OSError, ValueError) as error:
-                raise BipedSimError(f"sim_node left no statistics; it said: {printed.strip()}") from error
+                raise BipedSimError(f"it left no statistics; it said: {printed.strip()}", "sim_node") from error
         if not values["ticks"] or values["round_trip_us"]["p50"] is None:
-            raise BipedSimError(f"no command came to sim_node; it said: {printed.strip()}")
+            raise BipedSimError(f"no command came; it said: {printed.strip()}", "sim_node")
         return _metrics(values["round_trip_us"], values["real_time_factor"] * values["rate_hz"])
 
     def _node(self, name: str, parameters: dict[str, Any]) -> subprocess.Popen[str]:

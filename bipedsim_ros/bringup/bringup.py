@@ -277,7 +277,7 @@ def plan(
 def _refuse_unused(owner: str, params: Mapping[str, Any] | None, missing: str, used: object) -> None:
     """Refuse parameters of a node that the launch does not contain."""
     if params and not used:
-        raise ConfigError(f"parameters of {owner} were given ({', '.join(params)}), but {missing}")
+        raise ConfigError(f"they were given, but {missing}", f"parameters of {owner}: {', '.join(params)}")
 
 
 def _params_files(arguments: Arguments, namespace: str) -> tuple[Path, ...]:
@@ -290,15 +290,15 @@ def _params_files(arguments: Arguments, namespace: str) -> tuple[Path, ...]:
         return ()
     file = Path(arguments.params_file)
     if not file.is_file():
-        raise ConfigError(f"params_file = {arguments.params_file!r}: the file does not exist")
+        raise ConfigError("does not exist", "params_file", arguments.params_file)
     keys = [str(key).rpartition("/") for key in read_yaml(file)]
     refuse_misspelt("node", (name for _, _, name in keys), node_names(), str(file))
     for prefix, slash, name in keys:
         if namespace and name in node_names() and prefix not in (namespace, "/**"):
             raise ConfigError(
-                f"'{prefix}{slash}{name}' is outside namespace {namespace} and applies to no node. Use "
-                f"'{namespace}/{name}', or '/**/{name}' for every namespace",
-                file,
+                f"outside namespace {namespace}; it applies to no node. Use '{namespace}/{name}', or '/**/{name}' for "
+                "every namespace",
+                f"{file}: {prefix}{slash}{name}",
             )
     return (file,)
 
@@ -314,8 +314,9 @@ def _run_folder(arguments: Arguments, overwrite: bool) -> Path | None:
     folder = Path(arguments.record)
     if (folder / "bag").exists() and not overwrite:
         raise ConfigError(
-            f"record = {arguments.record!r}: the folder already contains a bag. Choose another folder, or add "
-            "--overwrite (bipedsim up, bipedsim control)"
+            "already contains a bag. Choose another folder, or add --overwrite (bipedsim up, bipedsim control)",
+            "record",
+            arguments.record,
         )
     return folder
 
@@ -433,7 +434,7 @@ def _wants_state_publisher(arguments: Arguments) -> bool:
     installed = executable_of(STATE_PUBLISHER, STATE_PUBLISHER) is not None
     if arguments.robot_state_publisher == "on" and not installed:
         raise ConfigError(
-            f"{STATE_PUBLISHER} = on: it is not installed. Run: apt install ros-$ROS_DISTRO-robot-state-publisher"
+            "needs its package. Run: apt install ros-$ROS_DISTRO-robot-state-publisher", STATE_PUBLISHER, "on"
         )
     return installed
 
@@ -470,8 +471,9 @@ def _rviz(inputs: _LaunchInputs) -> NodeProcess:
     """
     if executable_of(RVIZ, RVIZ) is None:
         raise ConfigError(
-            "rviz = true: rviz2 is not installed. Run: apt install ros-$ROS_DISTRO-rviz2. Or use view = true, which "
-            "shows the run in the browser"
+            "needs rviz2. Run: apt install ros-$ROS_DISTRO-rviz2. Or use view = true, for a view in the browser",
+            "rviz",
+            True,
         )
     prefixes = (*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix)
     shares = [Path(prefix, "share", "bipedsim") for prefix in prefixes if prefix]
@@ -479,7 +481,7 @@ def _rviz(inputs: _LaunchInputs) -> NodeProcess:
     candidates = [folder / "config" / "bipedsim.rviz" for folder in (*shares, Path(__file__).parents[2])]
     config = next((candidate for candidate in candidates if candidate.is_file()), None)
     if config is None:
-        raise ConfigError(f"rviz = true: none of {', '.join(map(str, candidates))} exists. Install bipedsim again")
+        raise ConfigError(f"none of {', '.join(map(str, candidates))} exists. Install bipedsim again", "rviz")
     # Topic names in an RViz configuration are absolute.
     configured = dict.fromkeys(re.findall(r"Value: (/\S+)", config.read_text(encoding="utf-8")))
     names = [*configured, topics.TF.name, topics.TF_STATIC.name, topics.CLOCK.name] if inputs.namespace else []
@@ -507,15 +509,16 @@ def _remappings(text: str, namespace: str) -> tuple[tuple[str, str], ...]:
     invalid = ["".join(pair) for pair in pairs if not all(pair)]
     if invalid:
         raise ConfigError(
-            f"{', '.join(map(repr, invalid))} must be FROM:=TO, such as /imu/data:=/torso_imu/imu. Separate several "
-            "by blanks",
+            "must be FROM:=TO, such as /imu/data:=/torso_imu/imu. Separate several by blanks",
             "remap",
+            " ".join(invalid),
         )
     for old, _, _ in pairs:
         if namespace and old.startswith("/") and not old.startswith(f"{namespace}/"):
             raise ConfigError(
-                f"{old!r} is outside namespace {namespace} and matches nothing. Use {old[1:]!r} or '{namespace}{old}'",
+                f"is outside namespace {namespace} and matches nothing. Use {old[1:]!r} or '{namespace}{old}'",
                 "remap",
+                old,
             )
     return tuple((old, new) for old, _, new in pairs)
 
@@ -547,14 +550,13 @@ def _with_interface(user_arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     get_interface(user_arguments["interface"])
     if user_arguments.get("controller", NO_CONTROLLER) != NO_CONTROLLER:
-        raise ConfigError(
-            f"interface = {user_arguments['interface']!r}: its programs control the robot, so controller = "
-            f"{user_arguments['controller']!r} is not possible. Omit one of them"
-        )
+        raise ConfigError("its programs control the robot. Omit one of them", "interface and controller")
     if user_arguments.get("clock") == "lock_step":
         raise ConfigError(
-            f"interface = {user_arguments['interface']!r}: its programs use their own clock and do not answer every "
-            "state, which clock = 'lock_step' requires. Omit clock"
+            "is not possible with an interface, whose programs use their own clock and do not answer every state. Omit "
+            "clock",
+            "clock",
+            "lock_step",
         )
     timeout = {} if user_arguments.get("params_file") else {"timeout_mode": "hold"}
     return {**timeout, **user_arguments, "controller": NO_CONTROLLER}

@@ -73,7 +73,7 @@ def version_of(python: str) -> str:
     try:
         done = subprocess.run([python, "-c", _VERSION], env=env, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise ConfigError(f"--python {python}: cannot be started ({error})") from error
+        raise ConfigError(f"cannot be started ({error})", "--python", python) from error
     return done.stdout.strip()
 
 

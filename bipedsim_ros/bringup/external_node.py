@@ -135,7 +135,7 @@ class _NodeConnection:
                 )
         except OSError as error:
             self._stack.close()
-            raise ConfigError(f"{words[0]!r} cannot be started ({error.strerror})", "command") from error
+            raise ConfigError(f"cannot be started ({error.strerror})", "command", words[0]) from error
         with _as_environment(env):
             self._join(robot, dt)
 
@@ -231,7 +231,7 @@ class _NodeConnection:
     def _fail(self, text: str) -> None:
         lines = self._output.read_text(errors="replace").splitlines()[-_LINES:]
         output = "".join(f"\n  {line}" for line in lines)
-        raise BipedSimError(f"node {self._params.command!r}: {text}" + (f"; it said last:{output}" if output else ""))
+        raise BipedSimError(text + (f"; it said last:{output}" if output else ""), f"node {self._params.command!r}")
 
     def close(self) -> None:
         """End the node and its child processes, and release its domain."""

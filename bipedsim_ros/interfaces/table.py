@@ -60,7 +60,7 @@ def get_interface(name: str) -> Interface:
         raise UnknownNameError("interface", name, INTERFACES, "bring-up")
     row = INTERFACES[name]
     if not isinstance(row, Interface):
-        raise ConfigError(f"interface {name!r} is {row!r}; it must be a bipedsim_ros.interfaces.Interface")
+        raise ConfigError("must be a bipedsim_ros.interfaces.Interface", f"interface {name!r}", row)
     if row.needs and importlib.util.find_spec(row.needs) is None:
         raise ConfigError(f"needs {row.needs}, which is not installed: {install(row.extra)}", "interface", name)
     return row

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bipedsim.errors import ConfigError
+
 NS_PER_S = 1_000_000_000
 LONGEST_WAIT_NS = 100_000_000
 """Longest single wait of a loop [ns]; Python handles signals only between two waits."""
@@ -229,7 +231,7 @@ class RateKeeper:
     ) -> None:
         self.period_ns = round(period_s * NS_PER_S)
         if self.period_ns <= 0:
-            raise ValueError(f"the period must be positive, got {period_s} s")
+            raise ConfigError("s must be positive", "period", period_s)
         self._spin_ns = round(spin_s * NS_PER_S)
         self._max_backlog_ns = round(max_backlog_s * NS_PER_S)
         self._clock_ns = clock_ns

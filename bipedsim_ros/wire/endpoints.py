@@ -48,7 +48,7 @@ def message_class(msgtype: str) -> Any:
     try:
         return getattr(importlib.import_module(f"{package}.{kind}"), name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"message type {msgtype} cannot be imported: install {package} ({error})") from error
+        raise ConfigError(f"it cannot be imported: install {package} ({error})", f"message type {msgtype}") from error
 
 
 def relative(name: str) -> str:
@@ -91,7 +91,7 @@ class PatientPublisher:
 def requested(topic: Topic) -> QoSProfile:
     """Return the profile that this project's subscription to a topic requests."""
     if topic.requested is None:
-        raise ConfigError(f"the table of topics does not say how {topic.name} is subscribed to")
+        raise ConfigError("the table of topics does not say how it is subscribed to", topic.name)
     return profile(topic.requested)
 
 

@@ -40,7 +40,7 @@ def _require(msgtype: str) -> None:
     store = _store()
     if msgtype not in store.fielddefs:
         if msgtype.count("/") != 2:
-            raise ConfigError(f"{msgtype!r} is no ROS message type: expected package/msg/Name")
+            raise ConfigError("is none: expected package/msg/Name", "message type", msgtype)
         package = msgtype.split("/")[0]
         try:
             from ament_index_python import get_package_share_directory
@@ -49,7 +49,7 @@ def _require(msgtype: str) -> None:
             store.register(get_types_from_msg(path.read_text(encoding="utf-8"), msgtype))
         except (ImportError, KeyError, ValueError, OSError, TypesysError) as error:
             raise ConfigError(
-                f"no definition of {msgtype}: install {package}, or source its workspace ({error})"
+                f"no definition: install {package}, or source its workspace ({error})", f"message type {msgtype}"
             ) from error
     for _name, description in store.fielddefs[msgtype][1]:
         for name in _nested(description):

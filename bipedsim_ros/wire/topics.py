@@ -461,7 +461,7 @@ class _Topics(Table):
     def __getitem__(self, name: str) -> Topic:
         row = super().__getitem__(name)
         if not isinstance(row, Topic):
-            raise ConfigError(f"topic {name!r} is {row!r}; it must be a bipedsim_ros.wire.Topic")
+            raise ConfigError("must be a bipedsim_ros.wire.Topic", f"topic {name!r}", row)
         return row
 
 

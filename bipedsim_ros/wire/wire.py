@@ -40,11 +40,11 @@ def parse(data: bytes, kind: type, max_size: int = MOST_TEXT) -> Any:
         MessageError: The message is too large or not of this type.
     """
     if len(data) > max_size:
-        raise MessageError(f"it has {len(data)} bytes, at most {max_size} are read")
+        raise MessageError(f"bytes are more than the maximum, {max_size}", "size", len(data))
     try:
         return deserialize_message(data, kind)
     except (RuntimeError, ValueError, MemoryError) as error:
-        raise MessageError(f"its {len(data)} bytes are no {kind.__name__}") from error
+        raise MessageError(f"{len(data)} bytes are none", kind.__name__) from error
 
 
 class Layout:
@@ -71,7 +71,7 @@ class Layout:
         try:
             walk = Walk(data, msgtype, MOST_TEXT)
         except ValueError as error:
-            raise MessageError(str(error)) from error
+            raise MessageError(error, msgtype) from error
         self.texts = walk.texts
         self.numbers = np.dtype(f"{walk.order}f8")
         self.stamp = (walk.stamps[0], struct.Struct(f"{walk.order}iI")) if walk.stamps else None
@@ -129,7 +129,7 @@ class WireReader:
             sec, nanosec = form.unpack_from(data, offset)
             if nanosec >= NS_PER_S:
                 # Such a message could not be forwarded: the seconds may exceed the range of a stamp.
-                raise MessageError(f"its stamp has {nanosec} nanoseconds, and no second has {NS_PER_S}")
+                raise MessageError(f"nanoseconds are more than a second has, {NS_PER_S}", "stamp", nanosec)
             self._t_ns = sec * NS_PER_S + nanosec
         return [_view(data, layout.numbers, *group) for group in layout.groups]
 

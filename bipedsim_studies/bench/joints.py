@@ -17,7 +17,7 @@ def single_axis(model: pin.Model, joint_id: int) -> tuple[str, Array]:
     """
     joint = model.joints[joint_id]
     if joint.nq != 1 or joint.nv != 1:
-        raise not_supported(f"joint {model.names[joint_id]!r} is a {joint.shortname()}, not one with one angle")
+        raise not_supported(f"{joint.shortname()} has not one angle", f"joint {model.names[joint_id]!r}")
     data = joint.createData()
     joint.calc(data, np.zeros(model.nq), np.zeros(model.nv))
     twist = np.asarray(data.S).reshape(6) if not hasattr(data.S, "matrix") else np.asarray(data.S.matrix()).reshape(6)

@@ -62,18 +62,17 @@ class CoulombContacts:
             or tangent.shape[::2] != normal.shape
             or tangent.shape[1] not in (1, 2)
         ):
-            raise ConfigError(
-                f"contacts need normal (m, nv) and tangent (m, 1 or 2, nv), not {normal.shape} and {tangent.shape}"
-            )
+            shapes = f"{normal.shape} and {tangent.shape} must be (m, nv) and (m, 1 or 2, nv)"
+            raise ConfigError(shapes, "shapes of normal and tangent")
         static = np.asarray(self.friction_static, np.float64)
         dynamic = np.asarray(self.friction_dynamic, np.float64)
         dynamic = static if dynamic.ndim == 0 and np.isnan(dynamic) else dynamic
         for name, array in (("normal", normal), ("tangent", tangent), ("friction", static), ("friction", dynamic)):
             if not np.isfinite(array).all():
-                raise ConfigError(f"{name} of contacts holds a number that is not finite")
+                raise ConfigError("a number is not finite", f"{name} of contacts")
         for name, mu in (("friction_static", static), ("friction_dynamic", dynamic)):
             if mu.shape not in ((), (len(normal),)) or (mu < 0.0).any():
-                raise ConfigError(f"{name} is one number or ({len(normal)},), none of them negative; got {mu.tolist()}")
+                raise ConfigError(f"must be one number or ({len(normal)},), none of them negative", name, mu)
             object.__setattr__(self, name, np.broadcast_to(mu, len(normal)).copy())
         object.__setattr__(self, "normal", normal)
         object.__setattr__(self, "tangent", tangent)
@@ -226,7 +225,7 @@ def planar_coulomb_lcp(
     Complementary to them are the gap accelerations, a_t+ = a_t + a_t-, and lam_t- = mu_0 lam_n - lam_t.
     """
     if contacts.tangent.shape[1] != 1:
-        raise ConfigError("the planar LCP takes contacts with one tangent; in space use coulomb_lcp")
+        raise ConfigError("the planar LCP takes contacts with one; in space use coulomb_lcp", "tangents")
     velocity, drift_n, drift_t, free, inverse = _prepare(M, h, contacts, slip, bias_normal, bias_tangent)
     m = contacts.count
     slides = np.abs(velocity[:, 0]) > slip_threshold
@@ -265,9 +264,9 @@ def _prepare(
     arrays = [np.asarray(array, dtype=np.float64) for array in (h, slip, bias_normal, bias_tangent)]
     for (name, shape), array in zip(shapes.items(), arrays, strict=True):
         if array.shape != shape or not np.isfinite(array).all():
-            raise ConfigError(f"{name} is {shape} of finite numbers; got {array.shape}")
+            raise ConfigError(f"{array.shape} must be {shape}, of finite numbers", f"shape of {name}")
     if contacts.normal.shape[1] != nv:
-        raise ConfigError(f"the mass matrix has nv = {nv}, the contacts {contacts.normal.shape[1]}")
+        raise ConfigError(f"{nv} of the mass matrix, {contacts.normal.shape[1]} of the contacts", "nv")
     half = np.linalg.solve(L, np.eye(nv))
     inverse = half.T @ half
     return arrays[1], arrays[2], arrays[3], inverse @ arrays[0], inverse

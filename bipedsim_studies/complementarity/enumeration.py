@@ -57,15 +57,13 @@ def all_solutions(M: ArrayLike, q: ArrayLike, probes: ArrayLike | None = None) -
     matrix, vector = checked(M, q)
     size = vector.size
     if size > LARGEST:
-        raise ConfigError(
-            f"all_solutions looks at 2^n bases and stops at n = {LARGEST}; this LCP has n = {size}: use solve_lcp"
-        )
+        raise ConfigError(f"is above {LARGEST}, as all_solutions looks at 2^n bases: use solve_lcp", "n", size)
     scaled = _scale(matrix, vector)
     directions = (
         np.cos(np.arange(1, size + 1))[None] if probes is None else np.atleast_2d(np.asarray(probes, np.float64))
     )
     if directions.shape[1] != size:
-        raise ConfigError(f"probes of an LCP with n = {size} are (p, {size}), not {directions.shape}")
+        raise ConfigError(f"{directions.shape} must be (p, {size})", "shape of probes")
     directions = directions * scaled.columns
     solutions: list[Array] = []
     continuum = False

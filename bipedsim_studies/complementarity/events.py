@@ -124,13 +124,13 @@ def motion(
         ComplementarityError: A gap is negative at the start, or there are too many events.
     """
     if not duration > 0.0:
-        raise ConfigError(f"duration is a positive time [s], not {duration}")
+        raise ConfigError("s must be positive", "duration", duration)
     t, end = start, start + duration
     q: Array = np.array(q_start, dtype=np.float64)
     v: Array = np.array(v_start, dtype=np.float64)
     nv, terms = len(q), system(t, q, v)
     if terms.gap.min() < -TOUCH:
-        raise ComplementarityError(f"gap {int(terms.gap.argmin())} is {terms.gap.min():.3g} m at the start, below zero")
+        raise ComplementarityError("m at the start is below zero", f"gap {int(terms.gap.argmin())}", terms.gap.min())
     impacts: list[Impact] = []
     pieces: list[tuple[Array, Array, Array]] = []
     for _ in range(MAX_EVENTS):

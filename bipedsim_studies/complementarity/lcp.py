@@ -53,11 +53,11 @@ def checked(M: ArrayLike, q: ArrayLike) -> tuple[Array, Array]:
     """Return M (n, n) and q (n,) as float64; raise ConfigError if they are invalid."""
     matrix, vector = np.asarray(M, dtype=np.float64), np.asarray(q, dtype=np.float64)
     if vector.ndim != 1 or matrix.shape != (vector.size, vector.size):
-        raise ConfigError(f"an LCP needs M (n, n) and q (n,), not M {matrix.shape} and q {vector.shape}")
+        raise ConfigError(f"{matrix.shape} and {vector.shape} must be (n, n) and (n,)", "shapes of M and q")
     for name, array in (("M", matrix), ("q", vector)):
         if not np.isfinite(array).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise ConfigError(f"{name}{list(where)} of an LCP is {array[where]}, not a finite number")
+            raise ConfigError("is not a finite number", f"{name}{list(where)}", array[where])
     return matrix, vector
 
 

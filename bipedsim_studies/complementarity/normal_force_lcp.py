@@ -42,13 +42,13 @@ def factor(M: ArrayLike) -> Array:
     """Return the Cholesky factor L (nv, nv) of a mass matrix M = L L^T; raise ConfigError if M is invalid."""
     mass = np.asarray(M, dtype=np.float64)
     if mass.ndim != 2 or mass.shape[0] != mass.shape[1]:
-        raise ConfigError(f"a mass matrix is square, not {mass.shape}")
+        raise ConfigError(f"not square, but {mass.shape}", "mass matrix")
     if not np.allclose(mass, mass.T, rtol=1e-9, atol=1e-12 * float(np.abs(mass).max(initial=0.0))):
-        raise ConfigError("the mass matrix is not symmetric: fill the lower triangle of pinocchio's crba first")
+        raise ConfigError("not symmetric: fill the lower triangle of pinocchio's crba first", "mass matrix")
     try:
         lower: Array = np.linalg.cholesky(mass).astype(np.float64)
     except np.linalg.LinAlgError:
-        raise ConfigError("the mass matrix is not positive definite: a joint moves no mass and no armature") from None
+        raise ConfigError("not positive definite: a joint moves no mass and no armature", "mass matrix") from None
     return lower
 
 
@@ -58,13 +58,11 @@ def _contacts(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -> tupl
     nv = len(L)
     forces, rows, drift = (np.asarray(array, dtype=np.float64) for array in (h, J, bias))
     if forces.shape != (nv,) or rows.ndim != 2 or rows.shape[1] != nv or drift.shape != (len(rows),):
-        raise ConfigError(
-            f"contacts of a robot with nv = {nv} need h ({nv},), J (m, {nv}), bias (m,), "
-            f"not {forces.shape}, {rows.shape}, {drift.shape}"
-        )
+        shapes = f"{forces.shape}, {rows.shape}, {drift.shape} must be ({nv},), (m, {nv}), (m,)"
+        raise ConfigError(shapes, "shapes of h, J, bias")
     for name, array in (("h", forces), ("J", rows), ("bias", drift)):
         if not np.isfinite(array).all():
-            raise ConfigError(f"{name} holds a number that is not finite")
+            raise ConfigError("a number is not finite", name)
     free: Array = np.linalg.solve(L.T, np.linalg.solve(L, forces)).astype(np.float64)
     G: Array = np.linalg.solve(L, rows.T).T.astype(np.float64)
     return L, free, G, rows @ free + drift
@@ -95,7 +93,7 @@ def normal_forces(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -> 
     L, free, G, b = _contacts(M, h, J, bias)
     result = solve_lcp(G @ G.T, b)
     if result.status != "solved":
-        raise ComplementarityError(_reason(result))
+        raise ComplementarityError(_reason(result), "normal forces")
     acceleration = free + np.linalg.solve(L.T, G.T @ result.z)
     return NormalForces(result.z, acceleration, result.w)
 
@@ -129,9 +127,8 @@ def gauss_principle(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -
     movable = norms > 1e-12 * max(float(norms.max(initial=0.0)), 1e-300)
     unit = float(np.max(-b[movable] / norms[movable], initial=0.0))
     if (b[~movable] < 0.0).any():
-        raise ComplementarityError(
-            f"gap {int(np.flatnonzero(~movable & (b < 0.0))[0])} closes, and no force changes that"
-        )
+        closing = int(np.flatnonzero(~movable & (b < 0.0))[0])
+        raise ComplementarityError("it closes, and no force changes that", f"gap {closing}")
     if unit <= 0.0:
         return NormalForces(np.zeros_like(b), free, b.copy())
     rows = np.zeros_like(G)
@@ -143,7 +140,7 @@ def gauss_principle(M: ArrayLike, h: ArrayLike, J: ArrayLike, bias: ArrayLike) -
     weights, _ = nnls(columns, target)
     last = 1.0 - float(level @ weights)
     if last <= TOLERANCE:
-        raise ComplementarityError("no acceleration lets all gaps stay closed or open: their biases contradict")
+        raise ComplementarityError("no acceleration lets all stay closed or open: their biases contradict", "gaps")
     force = np.zeros_like(b)
     force[movable] = unit * weights[movable] / last / norms[movable]
     acceleration = free + np.linalg.solve(L.T, G.T @ force)

@@ -95,14 +95,14 @@ def assemble_step(
     forces, before, distance = (np.asarray(array, dtype=np.float64) for array in (h, v, gap))
     for name, array, shape in (("h", forces, (nv,)), ("v", before, (nv,)), ("gap", distance, (m,))):
         if array.shape != shape or not np.isfinite(array).all():
-            raise ConfigError(f"{name} is {shape} of finite numbers; got {array.shape}")
+            raise ConfigError(f"{array.shape} must be {shape}, of finite numbers", f"shape of {name}")
     if contacts.normal.shape[1] != nv:
-        raise ConfigError(f"the mass matrix has nv = {nv}, the contacts {contacts.normal.shape[1]}")
+        raise ConfigError(f"{nv} of the mass matrix, {contacts.normal.shape[1]} of the contacts", "nv")
     e = np.asarray(restitution, dtype=np.float64)
     if e.shape not in ((), (m,)) or not ((e >= 0.0) & (e <= 1.0)).all():
-        raise ConfigError(f"restitution is one number or ({m},), from 0 to 1; got {e.tolist()}")
+        raise ConfigError(f"must be one number or ({m},), from 0 to 1", "restitution", e)
     if not step > 0.0:
-        raise ConfigError(f"step is a positive duration [s], not {step}")
+        raise ConfigError("s must be positive", "step", step)
     e = np.broadcast_to(e, m)
     active = (distance <= 0.0) | (e == 0.0)
     N, D, mu = contacts.normal[active], contacts.tangent[active], contacts.friction_dynamic[active]

@@ -69,7 +69,7 @@ class Reserve:
 
     def __post_init__(self) -> None:
         if not (self.force >= 0.0 and self.edge >= 0.0 and 0.0 <= self.friction < 1.0):
-            raise ConfigError("force and edge must not be negative, and friction is a share below 1", self)
+            raise ConfigError("force and edge must not be negative, and friction must be below 1", self)
 
 
 NOTHING = Reserve()
@@ -118,14 +118,14 @@ class Conditions:
         units: Units = FORCES,
     ) -> None:
         if sides < 2:
-            raise ConfigError(f"sides = {sides}: a friction pyramid has 3 or more, and 2 in a plane")
+            raise ConfigError("must be 3 or more, and 2 in a plane", "sides", sides)
         touching = support.touching(touches)
         self.modes = _modes(support, touching, keep)
         feet = [k for k, mode in enumerate(self.modes) if mode]
         self.held = tuple(support.feet[k].name for k in feet)
         slips = {support.index(name): slip for name, slip in (slide or {}).items()}
         if not set(slips) <= set(feet):
-            raise ConfigError(f"feet that slide are held, too: {sorted(slide or {})} are not all of {self.held}")
+            raise ConfigError(f"must be feet that are held, too: {self.held}", "slide", sorted(slide or {}))
         self._sides, self._units = sides, units
         self._sticking = [i for i, k in enumerate(feet) if k not in slips]
         relied = (1.0 - reserve.friction) * np.array([foot.mu_static for foot in support.feet])
@@ -276,8 +276,8 @@ def _modes(support: Support, touching: tuple[tuple[int, ...], ...], keep: Keep |
         if high:
             heights = ", ".join(f"{support.feet[k].heights[i]:.3g}" for i in high)
             raise ConfigError(
-                f"foot {name!r}: vertices {high} are to stick but are {heights} m above the ground; raise `touches`, "
-                "or leave them out"
+                f"they are to stick but are {heights} m above the ground; raise `touches`, or leave them out",
+                f"foot {name!r}: vertices {high}",
             )
     return tuple(modes)
 

@@ -45,13 +45,14 @@ def mode_of(foot: SupportFoot, vertices: Iterable[int]) -> int:
     masks = mode_masks(foot.n_vertices) if foot.n_vertices else np.zeros((1, 0), dtype=np.int64)
     mask = np.zeros(foot.n_vertices, dtype=np.int64)
     if numbers and not 0 <= numbers[0] <= numbers[-1] < foot.n_vertices:
-        raise ConfigError(f"foot {foot.name!r} has the vertices 0 to {foot.n_vertices - 1}, not {numbers}")
+        raise ConfigError(f"must be of 0 to {foot.n_vertices - 1}", f"foot {foot.name!r}: vertices", numbers)
     mask[numbers] = 1
     modes = np.flatnonzero((masks == mask).all(axis=1))
     if not len(modes):
         raise ConfigError(
-            f"foot {foot.name!r} cannot rest on its vertices {numbers} alone; give none, one, two neighbours or all "
-            f"{foot.n_vertices}"
+            f"cannot carry the foot; give none, one, two neighbours or all {foot.n_vertices}",
+            f"foot {foot.name!r}: vertices",
+            numbers,
         )
     return int(modes[0])
 
@@ -96,7 +97,7 @@ class FootRule:
             length = np.sqrt(e @ e)
             if length <= 2.0 * reserve:
                 raise ConfigError(
-                    f"a reserve of {reserve} m leaves nothing of edge {held[0]}-{held[1]} of foot {foot.name!r}"
+                    f"m leaves nothing of edge {held[0]}-{held[1]}", f"foot {foot.name!r}: reserve", reserve
                 )
             inwards = np.array([e, -e])
             # The rows are moments about level axes across the edge, at its ends.

@@ -86,7 +86,7 @@ def run_margins(
         raise ConfigError("must be at least 1", "every", every)
     states = states or recorded_states(recording, robot)
     if (recording.mode < 0).all():
-        raise RecordingError("the run holds no contact modes: record it with a simulator, under a selection model")
+        raise RecordingError("the run has none: record it with a simulator, under a selection model", "contact modes")
     rows = range(1, len(recording) - 1, every)
     reader = SupportReader(robot, ground)
     n, K = len(rows), len(robot.soles)

@@ -49,7 +49,7 @@ def recorded_states(recording: Recording, robot: Robot, progress: bool = False) 
     """
     if len(recording) < 3:
         raise RecordingError(
-            f"{name_of(recording)} has {len(recording)} rows; velocities and what comes next need three"
+            f"{len(recording)}; velocities and what comes next need three", f"{name_of(recording)}: rows"
         )
     model = robot.model
     q = recorded_configurations(recording, robot, progress)

@@ -9,7 +9,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from bipedsim.dynamics import Dynamics
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot, sole_placements
 from bipedsim.numerics import Array
@@ -56,7 +56,7 @@ class SupportFoot:
             return self.offsets
         polygon = _moved_inwards(self.polygon, by)
         if polygon is None:
-            raise ConfigError(f"a reserve of {by} m leaves nothing of the sole of foot {self.name!r}")
+            raise ConfigError("m leaves nothing of the sole", f"foot {self.name!r}: reserve", by)
         return self.offsets + (polygon - self.polygon) @ self.rotation[:, :2].T
 
 
@@ -92,7 +92,7 @@ class Support:
         """
         names = [foot.name for foot in self.feet]
         if name not in names:
-            raise ConfigError(f"no foot {name!r}; feet are {', '.join(names)}")
+            raise UnknownNameError("foot", name, names)
         return names.index(name)
 
     def touching(self, within: float = TOUCHES) -> tuple[tuple[int, ...], ...]:

@@ -94,7 +94,7 @@ def mode_sequence(recording: Recording) -> ModeSequence:
         RecordingError: The recording has no data about the contact of the feet.
     """
     if not recording.feet or len(recording) == 0:
-        raise RecordingError("the recording has no feet or no rows: there are no modes in it")
+        raise RecordingError("no feet or no rows: there are no modes in it", "the recording")
     known = recording.mode != ABSENT_MODE
     notes: list[str] = []
     if known.any(axis=0).all():
@@ -118,7 +118,7 @@ def mode_sequence(recording: Recording) -> ModeSequence:
         rows &= ~(recording.t > recording.gave_up_at)
         notes.append(f"the robot fell: what follows t = {recording.gave_up_at:.3f} s, when it was seen, is left out")
     if not rows.any():
-        raise RecordingError("the recording has no row in which all feet are known: there are no modes in it")
+        raise RecordingError("no row in which all feet are known: there are no modes in it", "the recording")
     pushed_up = impact[rows][:, :, 2] > 0.0
     any_impulse = (impact[rows] != 0.0).any(axis=(1, 2))
     states = foot_states(contact[rows], sliding[rows], clamped[rows], pushed_up, any_impulse)
@@ -134,14 +134,15 @@ def _from_wrenches(recording: Recording) -> tuple[Flags, Flags]:
     if not rows.any():
         foot = recording.feet[0]
         raise RecordingError(
-            "the recording does not say where the feet touch the ground: record "
-            f"/{foot}_foot/contact of the simulator, or, of a robot, /{foot}_foot_ft/wrench and a robot that "
-            "`bipedsim robots` lists, and the same of the other feet"
+            "not recorded, so that the contacts of the feet are unknown: record it, or, of a robot, "
+            f"/{foot}_foot_ft/wrench and a robot that `bipedsim robots` lists, and the same of the other feet",
+            f"/{foot}_foot/contact",
         )
     if not np.isfinite(recording.weight):
         raise RecordingError(
-            "the recording holds forces and no contact states, and the robot's weight is unknown, which says what "
-            "force is contact: name the robot of the bag (docs/recording.md)"
+            "unknown, and it says which of the recorded forces are contact: name the robot of the bag "
+            "(docs/recording.md)",
+            "weight of the robot",
         )
     return rows, np.asarray(np.nan_to_num(force) > CARRIES * recording.weight)
 

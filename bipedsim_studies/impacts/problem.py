@@ -83,14 +83,14 @@ def _array(name: str, value: Any, shape: tuple[int | str, ...]) -> Array:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{name} must be numbers of shape {shape}, got {value!r}") from error
+        raise ConfigError(f"must be numbers of shape {shape}", name, value) from error
     fits = array.ndim == len(shape) and all(
         have == want if isinstance(want, int) else have > 0 for have, want in zip(array.shape, shape, strict=False)
     )
     if not fits:
-        raise ConfigError(f"{name} must have shape {shape}, got {array.shape}".replace("'", ""))
+        raise ConfigError(f"shape {array.shape} must be {shape}".replace("'", ""), name)
     if not np.isfinite(array).all():
-        raise ConfigError(f"{name} must be finite, got {array.tolist()}")
+        raise ConfigError("must be finite", name, array)
     return array
 
 
@@ -99,7 +99,7 @@ def _per_contact(name: str, value: ArrayLike, m: int, highest: float) -> Array:
     array_like = np.asarray(value)
     array = _array(name, np.broadcast_to(array_like, (m,)) if array_like.ndim == 0 else array_like, (m,))
     if (array < 0.0).any() or (array > highest).any():
-        raise ConfigError(f"{name} must lie between 0 and {highest:g}, got {np.asarray(value).tolist()}")
+        raise ConfigError(f"must be between 0 and {highest:g}", name, np.asarray(value))
     return array
 
 
@@ -188,11 +188,11 @@ class ImpactProblem:
         rows = _array("J", J, ("m", nv))
         self.m = len(rows)
         if np.abs(mass - mass.T).max() > 1e-9 * np.abs(mass).max():
-            raise ConfigError("M must be symmetric; pinocchio's crba fills the upper triangle only")
+            raise ConfigError("not symmetric; pinocchio's crba fills the upper triangle only", "M")
         try:
             self._lower: Array = np.asarray(np.linalg.cholesky(mass), dtype=np.float64)
         except np.linalg.LinAlgError as error:
-            raise ConfigError("M must be positive definite; check masses, inertias and armatures") from error
+            raise ConfigError("not positive definite; check masses, inertias and armatures", "M") from error
         self.A: Array = solve_triangular(self._lower, rows.T, lower=True).T
         self._reach: Array = np.linalg.norm(self.A, axis=1)
         if (self._reach == 0.0).any():

@@ -117,9 +117,9 @@ class FiniteTimeController(StepTracking):
     def __init__(self, robot: Robot, params: FiniteTimeParams, dt: float) -> None:
         if params.mode == "walk":
             raise ConfigError(
-                "mode = 'walk' is for computed_torque, sliding and pfl; after impacts this feedback asks for more "
-                "than a foot can do. Walkers of its own are made by swing_angle and phase",
-                "finite_time",
+                "'walk' is for computed_torque, sliding and pfl; after impacts this feedback asks for more than a foot "
+                "can do. Walkers of its own are made by swing_angle and phase",
+                "finite_time: mode",
             )
         super().__init__(robot, params, dt)
         self._power, self._scale = params.power, params.time_scale
@@ -128,9 +128,9 @@ class FiniteTimeController(StepTracking):
         self._phase = self._per_foot(robot, params.phase, names, "phase")
         if len(self._swing) != len(self._phase) or len(self._swing) not in (0, 2):
             raise ConfigError(
-                "swing_angle and phase belong together, with a sum for each of two feet; there are "
+                "they belong together, with a sum for each of two feet; there are "
                 f"{len(self._swing)} angles and {len(self._phase)} phases",
-                "finite_time",
+                "finite_time: swing_angle and phase",
             )
         self._middle = params.phase_middle
         path = Polynomial([0.0, params.swing_linear, 0.0, params.swing_cubic])

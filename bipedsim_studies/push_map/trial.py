@@ -83,21 +83,19 @@ def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[
     description = f"scenario {prepared.scenario.name!r}: {robot.name}"
     if falls:
         raise ConfigError(
-            f"{description} falls without a push at t = {min(falls):.3f} s; take another scenario or controller"
+            f"falls without a push at t = {min(falls):.3f} s; take another scenario or controller", description
         )
     single = _single_supports(recording, earliest)
     times, step_phases = [earliest], [math.nan]
     if moving:
         if not single:
             raise ConfigError(
-                f"{description} has no single support of 0.1 s between {earliest:g} s and {until:g} s; change --at"
+                f"no single support of 0.1 s between {earliest:g} s and {until:g} s; change --at", description
             )
         times = [round(0.5 * sum(single[0]), 3)]
     if moving and phases:
         if len(single) < 2:
-            raise ConfigError(
-                f"{description} takes fewer than two steps between {earliest:g} s and {until:g} s; change --at"
-            )
+            raise ConfigError(f"fewer than two steps between {earliest:g} s and {until:g} s; change --at", description)
         begin, period = single[0][0], single[1][0] - single[0][0]
         step_phases = [(k + 0.5) / phases for k in range(phases)]
         times = [round(begin + phase * period, 3) for phase in step_phases]
@@ -105,7 +103,7 @@ def situations(settings: RunConfig, at: float | None, phases: int = 0) -> tuple[
     for at, phase in zip(times, step_phases, strict=True):
         stance = _stance(recording, robot, at)
         if stance is None:
-            raise ConfigError(f"{description} is airborne at the time of the push, t = {at:g} s; change --at")
+            raise ConfigError("airborne at the time of the push; change --at", f"{description}: t = {at:g} s")
         result.append(Situation(settings, at, bool(moving), stance, phase, _stride(recording, robot, at, stance)))
     return tuple(result)
 

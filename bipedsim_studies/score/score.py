@@ -111,12 +111,12 @@ def compared(ours: Mapping[str, str], theirs: Mapping[str, str], folder: str) ->
         ConfigError: The scores have no common trials, because battery or robot differ.
     """
     if not theirs:
-        raise ConfigError(f"--against {folder}: it holds no score, or one of an older bipedsim; run that score again")
+        raise ConfigError("it holds no score, or one of an older bipedsim; run that score again", f"--against {folder}")
     differing = {name: f"{name}: {theirs.get(name)} there, {value} here" for name, value in ours.items()}
     differing = {name: text for name, text in differing.items() if theirs.get(name) != ours[name]}
     if any(name in differing for name in SAME):
-        reason = "it is of other trials, which cannot be compared one by one"
-        raise ConfigError(f"--against {folder}: {reason}: {'; '.join(differing.values())}")
+        reason = f"of other trials, which cannot be compared one by one: {'; '.join(differing.values())}"
+        raise ConfigError(reason, f"--against {folder}: {', '.join(differing)}")
     return list(differing.values())
 
 

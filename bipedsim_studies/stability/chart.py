@@ -93,7 +93,7 @@ class SectionChart:
             x[self._dependent] -= np.linalg.lstsq(self._jacobian(x, self._dependent), error, rcond=None)[0]
         else:
             where = dict(zip(self.names, xi.tolist(), strict=True))
-            raise NoReturnError(f"{self._model.name} has no state on the section with {where}")
+            raise NoReturnError(f"no state on the section with {where}", self._model.name)
         return self._at(x)
 
     def coordinates(self, q: Array, v: Array) -> Array:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from bipedsim.errors import BipedSimError
 from bipedsim.numerics import Array
 
 
-class NoReturnError(ArithmeticError):
+class NoReturnError(BipedSimError, ArithmeticError):
     """The trajectory does not return to the section, because the robot falls or stands still."""
 
 

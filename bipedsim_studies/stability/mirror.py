@@ -47,7 +47,7 @@ class Mirror:
         ids = {frame.name: robot.model.getFrameId(frame.name) for frame in frames}
         missing = [partner(name) for name in ids if partner(name) not in ids]
         if missing:
-            raise ConfigError(f"{robot.name} has no mirror image: it has no body called {', '.join(missing)}")
+            raise ConfigError(f"no mirror image: {robot.name} lacks the body", f"{', '.join(missing)}")
         self._pairs = [(ids[name], ids[partner(name)]) for name in ids]
 
     def __call__(self, q: Array, v: Array) -> tuple[Array, Array]:
@@ -75,8 +75,9 @@ class Mirror:
         worst = max(np.abs(error).max(), np.abs(jacobian @ rate - np.concatenate(twists)).max())
         if worst > TOLERANCE:
             raise ConfigError(
-                f"{self._robot.name} has no mirror image: left and right differ by {worst:.2g} (m, rad, or per s); "
-                "take whole strides, from one touch-down of a named foot to its next"
+                f"no mirror image: left and right differ by {worst:.2g} (m, rad, or per s); take whole strides, from "
+                "one touch-down of a named foot to its next",
+                self._robot.name,
             )
         return image, rate
 

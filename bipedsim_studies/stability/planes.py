@@ -31,11 +31,12 @@ class FeetOnPlane:
     def __init__(self, robot: Robot, ground: Ground) -> None:
         if len(ground.patches) != 1 or ground.patches[0].region is not None:
             raise ConfigError(
-                "a return map needs a ground of one endless plane, such as `flat` or a slope, on which strides are the "
-                f"same everywhere; this one has {len(ground.patches)} patches or a border"
+                "a return map needs one endless plane, such as `flat` or a slope, on which strides are the same "
+                f"everywhere; this one has {len(ground.patches)} patches or a border",
+                "ground",
             )
         if not robot.soles:
-            raise ConfigError(f"{robot.name} has no feet: its strides have no end")
+            raise ConfigError("no feet: its strides have no end", robot.name)
         self._robot = robot
         self._data = robot.model.createData()
         self._points = [sole.vertices_joint for sole in robot.soles]

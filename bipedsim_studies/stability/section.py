@@ -233,9 +233,9 @@ class SectionMonitor:
         end = 1.0 if foot < 0 else REACH
         if value(0.0) * value(end) > 0.0:
             raise NoReturnError(
-                f"{self._sim.robot.name}: the contact model caught foot {self._sim.robot.soles[foot].name} "
-                f"{value(0.0):.2g} m above the ground, {value(end):.2g} m where the foot would be {end:g} steps later; "
-                "take a smaller physics_dt, or a section that is no touch-down"
+                f"the contact model caught it {value(0.0):.2g} m above the ground, {value(end):.2g} m where it would "
+                f"be {end:g} steps later; take a smaller physics_dt, or a section that is no touch-down",
+                f"{self._sim.robot.name}: foot {self._sim.robot.soles[foot].name}",
             )
         share = brentq(value, 0.0, end, xtol=1e-14)
         return SectionCrossing(t - h + share * h, *at(share), foot)

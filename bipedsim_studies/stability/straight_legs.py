@@ -80,7 +80,7 @@ class StraightLegs:
         """
         model = robot.model
         if model.nv != 4 or len(robot.soles) != 2 or len(robot.soles[0].vertices) != 1:
-            raise ConfigError(f"{robot.name} is no walker of two straight legs on point feet, with x, z, pitch and hip")
+            raise ConfigError("no walker of two straight legs on point feet, with x, z, pitch and hip", robot.name)
         hip, leg = model.inertias[2], model.inertias[3]
         length = -float(robot.soles[0].vertices_joint[0, 2])
         return cls(
@@ -165,7 +165,7 @@ class StraightLegs:
         events = (touches_down, passes_normal, falls)
         solution = solve_ivp(rate, (0.0, longest), state, "DOP853", events=events, rtol=RELATIVE, atol=ABSOLUTE)
         if not len(solution.t_events[0]):
-            raise NoReturnError(f"the walker falls from the state {np.asarray(state).tolist()}")
+            raise NoReturnError("the walker falls from there", f"state {np.asarray(state).tolist()}")
         mid = solution.y_events[1]
         speed = float(mid[0][1]) if len(mid) else math.nan
         return Stride(float(solution.t[-1]), speed, self.heel_strike(solution.y[:, -1]), solution.y.T)

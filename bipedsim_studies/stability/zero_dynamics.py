@@ -49,7 +49,9 @@ class VirtualConstraint:
             float(end.real) for end in ends if abs(end.imag) < 1e-9 and -0.5 * np.pi < end.real < -walker.apart
         ]
         if not touch_down_angles:
-            raise ConfigError(f"the path {path} never brings the legs to theta_2 = -2 theta_1: the foot does not land")
+            raise ConfigError(
+                "it never brings the legs to theta_2 = -2 theta_1: the foot does not land", f"path {path}"
+            )
         self.touch_down = max(touch_down_angles)
 
     def before_strike(self, rate: float) -> Array:
@@ -127,7 +129,7 @@ class ReducedMap:
         span = (angle, constraint.touch_down)
         solution = solve_ivp(along, span, [half_square, 0.0], "DOP853", events=reverses, rtol=RELATIVE, atol=ABSOLUTE)
         if solution.status != 0:
-            raise NoReturnError(f"the walker falls back from theta_1' = {float(xi[0]):g} rad/s")
+            raise NoReturnError("rad/s is too slow: the walker falls back", "theta_1'", float(xi[0]))
         end = constraint.state(constraint.touch_down, -np.sqrt(2.0 * solution.y[0, -1]))
         return Return(end[1:2], transient_time + float(solution.y[1, -1]))
 
@@ -164,6 +166,6 @@ class ReducedMap:
         angle, momentum = solution.y[:2, -1]
         if not len(solution.t_events[0]):
             raise NoReturnError(
-                f"the constraint does not hold before the next touch-down with a time scale of {self._scale:g} s"
+                "s is too long: the constraint does not hold before the next touch-down", "time scale", self._scale
             )
         return float(angle), float(momentum), float(solution.t[-1])

@@ -426,8 +426,8 @@ def _check(study: StudyConfig, trials: Trials, where: str) -> None:
             faults.setdefault(str(error), error.within(where))
 
     if study.repeat > 1 and "seed" in study.run:
-        message = f"{where}: run: seed = {study.run['seed']} would be that of all {study.repeat} repetitions"
-        raise ConfigError(f"{message}, which were then the same run; give `seed` beside `run`")
+        message = f"would be that of all {study.repeat} repetitions; give `seed` beside `run`"
+        raise ConfigError(message, f"{where}: run: seed", study.run["seed"])
     first = trials[0].values
     check_values(first, True)
     for name, spec in study.vary.items():

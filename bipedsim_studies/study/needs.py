@@ -61,8 +61,8 @@ class Needs:
             return
         differences = self.differences()
         if differences:
-            message = f"code or files on {platform.node()} differ from those at the start ({some(differences)})"
-            raise ChangedError(f"{message}; undo that, or run everything again with --restart")
+            remedy = "undo that, or run everything again with --restart"
+            raise ChangedError(f"not as at the start on {platform.node()}; {remedy}", some(differences))
         _checked.add(key)
 
 

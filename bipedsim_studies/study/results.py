@@ -50,7 +50,7 @@ class Results:
         folder.mkdir(parents=True, exist_ok=True)
         about = folder / ABOUT
         if not about.exists() and any(folder.iterdir()):
-            raise ConfigError(f"{folder} is not empty and has no results of a study; give another folder with -o")
+            raise ConfigError("not empty, and no results of a study; give another folder with -o", folder)
         # The file is unbuffered. A buffer would be written again at the end of the process, which fails on a full disk.
         self._journal: FileIO = (folder / JOURNAL).open("ab", buffering=0)
         try:
@@ -64,8 +64,8 @@ class Results:
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            text = f"another study is writing to {self.folder}; wait for it, or give another folder with -o"
-            raise ConfigError(text) from error
+            text = "another study is writing to it; wait for it, or give another folder with -o"
+            raise ConfigError(text, self.folder) from error
         if restart:
             self._journal.truncate(0)
         elif about.exists():
@@ -88,13 +88,14 @@ class Results:
 
     def _continue(self, about: Mapping[str, Any]) -> None:
         plan = self._plan
-        description = f"{self.folder} holds results of study {about.get('study')!r}"
+        description = f"results of study {about.get('study')!r}"
         remedy = "--restart runs all trials again, another folder (-o) keeps both"
         if about.get("asked") != plan.asked:
-            raise ConfigError(f"{description} with a different study file or different options; {remedy}")
+            raise ConfigError(f"{description} with a different study file or different options; {remedy}", self.folder)
         if about.get("content") != dict(plan.needs.content):
             differences = changes(about.get("content", {}), plan.needs.content)
-            raise ConfigError(f"{description} with different code or files: {some(differences)}; {remedy}")
+            text = f"{description} with different code or files; {remedy}"
+            raise ConfigError(text, f"{self.folder}: {some(differences)}")
         path = self.folder / JOURNAL
         rows, complete_bytes = _read(path)
         self.rows = {i: row for i, row in rows.items() if row["outcome"] not in FAILED}

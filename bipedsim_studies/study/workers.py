@@ -218,8 +218,8 @@ class DaskWorkers:
             if isinstance(error, BipedSimError) or not isinstance(error, Exception):
                 raise
             if scheduler and isinstance(error, OSError):
-                message = f"no dask scheduler answers at {scheduler!r} ({error}); start one with `dask scheduler`"
-                raise ConfigError(message) from error
+                message = f"no dask scheduler answers there ({error}); start one with `dask scheduler`"
+                raise ConfigError(message, scheduler) from error
             if scheduler:
                 message = f"the workers at {scheduler!r} do not have this bipedsim ({type(error).__name__}: {error})"
                 raise ConfigError(f"{message}; install it there with its extra study, and start them again") from error

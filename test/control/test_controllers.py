@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import replace
 from functools import lru_cache
@@ -12,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from policy_support import whole
+from refusals import refusal
 
 from bipedsim.control.controllers import CONTROLLERS, find_controller, make_controller
-from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Command, Observation
 from bipedsim.sim.simulator import Simulator
@@ -103,9 +102,7 @@ def test_after_a_reset_a_controller_is_a_new_one(name: str, robot: str) -> None:
 
 @pytest.mark.parametrize("name", ["zmp", "computed_torque", "sliding", "pfl", "policy"])
 def test_who_knows_no_closed_chains_says_so(name: str) -> None:
-    with pytest.raises(
-        ConfigError, match=rf"'{name}' does not support closed chains.*loops l_rod_outer.*--controller posture"
-    ):
+    with refusal(place=f"controller '{name}'"):
         make_controller(name, load_robot("parallel_ankles"), {})
 
 
@@ -144,17 +141,10 @@ class PlainParams:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        (f"{__name__}:PlainParams", "its Params is no dataclass: write @dataclass"),
-        (f"./{__name__}:PlainParams", "its Params is no dataclass: write @dataclass"),
-        ("./mine.py:Mine", "without .py: mine:Mine"),
-        ("", "unknown controller ''"),
-        (":Mine", ":Mine"),
-    ],
+    "name", [f"{__name__}:PlainParams", f"./{__name__}:PlainParams", "./mine.py:Mine", "", ":Mine"]
 )
-def test_slips_in_a_controller_and_its_name_are_told_with_the_way_out(name: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(said)):
+def test_slips_in_a_controller_and_its_name_are_told_with_the_way_out(name: str) -> None:
+    with refusal(**({"place": "controller", "value": name} if name else {"kind": "controller", "name": ""})):
         find_controller(name)
 
 
@@ -165,5 +155,5 @@ def test_a_controller_may_say_that_it_has_no_params(tmp_path: Path, monkeypatch:
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert make_controller("without:Mine", loaded("biped14")).params is None  # type: ignore[attr-defined]
-    with pytest.raises(ConfigError, match="gain"):
+    with refusal(place="controller 'without:Mine' of 'biped14': gain"):
         make_controller("without:Mine", loaded("biped14"), {"gain": 1})

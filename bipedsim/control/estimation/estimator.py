@@ -196,7 +196,7 @@ class Estimator:
         bad = self._take(observation)
         if bad:
             raise MeasurementError(
-                f"cannot start from {_measurement_names(bad)}: not finite, or no quaternion", "estimator"
+                "cannot start: not finite, or no quaternion", f"estimator: {_measurement_names(bad)}"
             )
         self._t = observation.t
         pose = np.full(4, np.nan)
@@ -270,12 +270,14 @@ def _check(robot: Robot, params: EstimatorParams, dt: float) -> None:
     ]
     if missing:
         raise ConfigError(
-            f"{robot.name!r} has not {' and not '.join(missing)}; base states need all of them", "estimator"
+            f"{robot.name!r} lacks {' and '.join(missing)}; base states need all of them", f"estimator: {robot.name}"
         )
     measured = {*robot.joint_names, "universe", robot.model.names[1]}
     passive = [name for name in robot.model.names if name not in measured]
     if passive:
-        raise ConfigError(f"{robot.name!r} does not measure {', '.join(passive)}; every joint is needed", "estimator")
+        raise ConfigError(
+            f"{robot.name!r} does not measure them; every joint is needed", f"estimator: {', '.join(passive)}"
+        )
     if params.contact_off > params.contact_on:
         raise ConfigError(
             f"is above contact_on = {params.contact_on}; a foot would touch and leave the ground at once",

@@ -83,7 +83,7 @@ class OutputTracking:
     def __init__(self, robot: Robot, params: Any, dt: float) -> None:
         who = self.who
         if not robot.nu:
-            raise ConfigError(f"controller {who!r} needs joints with drives, {robot.name!r} has none")
+            raise ConfigError(f"it needs joints with drives, {robot.name!r} has none", f"controller {who!r}")
         refuse_loops(robot, who)
         nu = robot.nu
         names = (*robot.joint_names, *(TILT if self.tilt else ()))

@@ -55,12 +55,14 @@ class PflController(StepTracking):
 
     def __init__(self, robot: Robot, params: PflParams, dt: float) -> None:
         if params.swing and params.mode == "walk":
-            raise ConfigError("swing and mode = 'walk' exclude each other. Omit one", "pfl")
+            raise ConfigError("swing and mode = 'walk' exclude each other. Omit one", "pfl: swing")
         super().__init__(robot, params, dt)
         self._kp, self._kd = params.kp, params.kd or 2.0 * math.sqrt(params.kp)
         swing = self._per_foot(robot, params.swing, robot.joint_names, "swing")
         if params.swing and not len(swing) == len(robot.soles) == 2:
-            raise ConfigError(f"swing needs an angle for each of two feet, not for {', '.join(params.swing)}", "pfl")
+            raise ConfigError(
+                f"an angle is needed for each of two feet, not for {', '.join(params.swing)}", "pfl: swing"
+            )
         self._walk(swing, EARLY * params.swing_time)
         self._target, self._time = params.swing_target, params.swing_time
         self._planned = 0

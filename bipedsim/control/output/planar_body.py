@@ -48,10 +48,10 @@ class PlanarBody:
         legs = robot.nu == 6 and model.nv == 9 and model.nq == 9
         if base != BASE or not legs or [sole.n_vertices for sole in robot.soles] != [2, 2]:
             raise ConfigError(
-                "mode = 'walk' needs a planar biped such as planar_biped: passive joints x, z and pitch of the "
+                "it needs a planar biped such as planar_biped: passive joints x, z and pitch of the "
                 f"trunk, three drives per leg, and two feet with heel and toe. {robot.name!r} is none. Use "
                 "controller zmp for robots in space",
-                controller,
+                f"{controller}: mode",
             )
         self._data = model.createData()
         self._centres = [sole.placement_joint_sole * _shifted(sole.centre) for sole in robot.soles]
@@ -123,9 +123,8 @@ class PlanarBody:
     def refused(self, why: str) -> ConfigError:
         """Make the error that says why the walk is impossible."""
         return ConfigError(
-            f"{self.robot.name} cannot walk with these parameters: {why}. Use a shorter step_length, a larger "
-            "walk_drop, or more time",
-            self._who,
+            f"{why}. Use a shorter step_length, a larger walk_drop, or more time",
+            f"{self._who}: walk of {self.robot.name}",
         )
 
 

@@ -92,8 +92,8 @@ class _Fitter:
     robot: Robot
     faults: list[ConfigError] = field(default_factory=list)
 
-    def _fault(self, text: str) -> None:
-        self.faults.append(ConfigError(text, self.where))
+    def _fault(self, key: str, text: str) -> None:
+        self.faults.append(ConfigError(text, f"{self.where}: {key}"))
 
     def resolve(self, dt: float, network: Callable[[], Network]) -> ResolvedPolicy | None:
         config, robot = self.config, self.robot
@@ -141,12 +141,13 @@ class _Fitter:
             if name not in self.robot.joint_names:
                 self.faults.append(UnknownNameError("joint", name, self.robot.joint_names, f"{self.where}: joints"))
             if joints.count(name) > 1:
-                self._fault(f"joints: {name} is named {joints.count(name)} times")
+                self._fault("joints", f"{name} is named {joints.count(name)} times")
         missing = [name for name in self.robot.joint_names if name not in joints]
         if missing:
             self._fault(
-                f"joints: {', '.join(missing)} of {self.robot.name!r} are not driven; name them in `joints`, with a "
-                "`default` to be held at and gains, and those that the network moves in `action.joints`"
+                "joints",
+                f"{', '.join(missing)} of {self.robot.name!r} are not driven; name them in `joints`, with a "
+                "`default` to be held at and gains, and those that the network moves in `action.joints`",
             )
 
     def _check_part(self, part: Sequence[str], joints: Sequence[str], key: str) -> None:
@@ -161,11 +162,11 @@ class _Fitter:
         """Return one number per joint; ``otherwise`` for joints missing from a mapping."""
         if isinstance(values, list):
             if len(values) != len(joints):
-                self._fault(f"{key}: {len(values)} numbers for {len(joints)} joints ({', '.join(joints)})")
+                self._fault(key, f"{len(values)} numbers for {len(joints)} joints ({', '.join(joints)})")
                 return [otherwise] * len(joints)
             wrong = [f"{name} = {value:g}" for name, value in zip(joints, values, strict=True) if value < low]
             if wrong:
-                self._fault(f"{key}: {', '.join(wrong)} must be at least {low:g}")
+                self._fault(key, f"{', '.join(wrong)} must be at least {low:g}")
             return values
         try:
             numbers = numbers_per_joint(values, joints, f"{self.where}: {key}", low)
@@ -180,23 +181,23 @@ class _Fitter:
             return np.full(count, -np.inf), np.full(count, np.inf)
         pairs = limits * count if len(limits) == 1 else limits
         if len(pairs) != count:
-            self._fault(f"action.limits: {len(pairs)} pairs for {count} joints")
+            self._fault("action.limits", f"{len(pairs)} pairs for {count} joints")
             return np.zeros(count), np.zeros(count)
         if any(low > high for low, high in pairs):
-            self._fault("action.limits: a minimum is above its maximum")
+            self._fault("action.limits", "a minimum is above its maximum")
         return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
     def _check_default(self, default: Mapping[str, float]) -> None:
         robot = self.robot
         for name, low, high in zip(robot.joint_names, robot.position_lower, robot.position_upper, strict=True):
             if name in default and not low <= default[name] <= high:
-                self._fault(f"default: {name} = {default[name]:g} rad is beyond its limits [{low:g}, {high:g}]")
+                self._fault("default", f"{name} = {default[name]:g} rad is beyond its limits [{low:g}, {high:g}]")
 
     def _decimation(self, dt: float) -> int:
         """Return the number of ticks per update of the policy."""
         ticks = self.config.period / dt
         if ticks < 0.999 or abs(ticks - round(ticks)) > 1e-6 * ticks:
-            self._fault(f"period = {self.config.period:g} s is no whole number of control ticks of {dt:g} s (--rate)")
+            self._fault("period", f"{self.config.period:g} s is no whole number of control ticks of {dt:g} s (--rate)")
             return 1
         return round(ticks)
 
@@ -213,8 +214,9 @@ class _Fitter:
         name = ALIASES.get(config.term, config.term)
         if name in UNMEASURED:
             self._fault(
-                f"{key}: {config.term!r} is {UNMEASURED[name]}: this policy needs more than a robot measures; train "
-                "one that does not see it"
+                key,
+                f"{config.term!r} is {UNMEASURED[name]}: this policy needs more than a robot measures; train one that "
+                "does not see it",
             )
             return None
         if name not in TERMS:
@@ -227,11 +229,11 @@ class _Fitter:
         constants = np.array(config.values or (), dtype=np.float64)
         if (term.size == CONSTANTS) is not bool(len(constants)):
             kind = "needs its numbers as `values`" if term.size == CONSTANTS else "has no `values` of its own"
-            self._fault(f"{key}: {config.term} {kind}")
+            self._fault(key, f"{config.term} {kind}")
         size = size_of(term, len(of_term), actions, len(self.robot.soles), len(constants))
         scale = np.array(config.scale, dtype=np.float64)
         if scale.ndim and len(scale) != size:
-            self._fault(f"{key}: {len(scale)} scales for the {size} values of {config.term}")
+            self._fault(key, f"{len(scale)} scales for the {size} values of {config.term}")
         index = TermJoints(self._index(of_term), np.array([default.get(name, 0.0) for name in of_term]), constants)
         return ResolvedTerm(term.values, index, size, config.history, scale, config.clip)
 
@@ -252,12 +254,12 @@ class _Fitter:
         description = f"{f'{frames} frames of ' * (frames > 1)}{frame} values ({', '.join(parts)})"
         size = frames * frame
         if opened.input_size is not None and opened.input_size != size:
-            self._fault(f"observations: {description}, and the network takes {opened.input_size}")
+            self._fault("observations", f"{description}, and the network takes {opened.input_size}")
             return
         try:
             outputs = trial(opened, size)
         except ConfigError as error:
-            self._fault(f"observations: {description}: {error}")
+            self._fault("observations", f"{description}: {error}")
             return
         if outputs != actions:
-            self._fault(f"action: the network gives {outputs} values, and moves {actions} joints")
+            self._fault("action", f"the network gives {outputs} values, and moves {actions} joints")

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.config import together
 from bipedsim.errors import ConfigError, install
 
 Single = NDArray[np.float32]
@@ -64,7 +65,7 @@ def _library(name: str, path: Path, remedy: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ConfigError(f"needs {name} ({error}); {remedy}", path) from error
+        raise ConfigError(f"it needs this package ({error}); {remedy}", f"{path}: {name}") from error
 
 
 def open_session(path: Path) -> Any:
@@ -105,26 +106,26 @@ class OnnxNetwork:
         candidates = [name for name in inputs if name not in states]
         self._input = input or ("obs" if "obs" in candidates else candidates[0] if candidates else "")
         self._output = output or next((name for name in outputs if name not in states.values()), "")
-        faults = [f"it has no input {name!r}" for name in (self._input, *states) if name not in inputs]
-        faults += [f"it has no output {name!r}" for name in (self._output, *states.values()) if name not in outputs]
+        has = f"the network has not; its inputs are {', '.join(inputs)}, its outputs {', '.join(outputs)}"
+        faults = [(f"input {name!r}", has) for name in (self._input, *states) if name not in inputs]
+        faults += [(f"output {name!r}", has) for name in (self._output, *states.values()) if name not in outputs]
         faults += [
-            f"its input {name!r} is neither what is seen ({self._input!r}) nor a memory that an output gives back"
+            (f"input {name!r}", f"neither what is seen ({self._input!r}) nor a memory that an output gives back")
             for name in candidates
             if name != self._input
         ]
         if not faults:
             faults += [
-                f"its input {tensor.name!r} is {tensor.type}, but the observation is tensor(float)"
+                (f"input {tensor.name!r}", f"{tensor.type}, but the observation is tensor(float)")
                 for tensor in (inputs[self._input], *(inputs[name] for name in states))
                 if tensor.type != "tensor(float)"
             ]
-        if faults:
-            raise ConfigError(f"{'; '.join(faults)} (inputs {', '.join(inputs)}; outputs {', '.join(outputs)})", path)
+        together([ConfigError(text, f"{path}: {place}") for place, text in faults])
         shape = inputs[self._input].shape
         self._shape = [1 if not isinstance(n, int) else n for n in shape[:-1]]
         self.input_size = shape[-1] if shape and isinstance(shape[-1], int) else None
         if any(n != 1 for n in self._shape):
-            raise ConfigError(f"its input {self._input!r} {shape} is for more than one robot", path)
+            raise ConfigError(f"shape {shape} is for more than one robot", f"{path}: input {self._input!r}")
         self.memory = tuple(states)
         self._zeros = {
             name: np.zeros([n if isinstance(n, int) else 1 for n in inputs[name].shape], dtype=np.float32)
@@ -150,7 +151,9 @@ class OnnxNetwork:
             action, *memory = self._session.run(self._names, self._feed)
         except Exception as error:  # as above
             text = str(error).strip().splitlines()[0]
-            raise ConfigError(f"refuses {observation.size} values ({text})", self._path) from error
+            raise ConfigError(
+                f"the network refuses them ({text})", f"{self._path}: {observation.size} values"
+            ) from error
         self._feed.update(zip(self._zeros, memory, strict=True))
         output: Single = np.asarray(action, dtype=np.float32).reshape(-1)
         return output
@@ -168,7 +171,7 @@ class TorchScriptNetwork:
     def __init__(self, path: Path, input: str, output: str, states: dict[str, str]) -> None:
         torch = _library("torch", path, "pip install torch, or export the policy as ONNX")
         if input or output or states:
-            raise ConfigError("TorchScript has no names for `input`, `output`, `states`. Omit these keys", path)
+            raise ConfigError("TorchScript has no such names. Omit these keys", f"{path}: input, output, states")
         self._torch, self._path = torch, path
         # One robot is too little work for several threads, and the simulator needs the other cores.
         torch.set_num_threads(1)
@@ -206,7 +209,7 @@ class TorchScriptNetwork:
                 output = self._module(self._torch.from_numpy(observation).unsqueeze(0))
             except (RuntimeError, self._torch.jit.Error) as error:
                 text = str(error).strip().splitlines()[-1].removeprefix("builtins.RuntimeError: ")
-                raise ConfigError(f"refuses {observation.size} values ({text})", self._path) from error
+                raise ConfigError(f"refused ({text})", f"{self._path}: {observation.size} values") from error
             if not isinstance(output, self._torch.Tensor):
                 raise ConfigError(f"gives {type(output).__name__}, but must return a tensor of actions", self._path)
             action: Single = output.detach().numpy().astype(np.float32).reshape(-1)

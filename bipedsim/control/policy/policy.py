@@ -48,10 +48,12 @@ class PolicyController:
 
     def __init__(self, robot: Robot, params: PolicyParams, dt: float) -> None:
         if not robot.free_flyer:
-            raise ConfigError(f"controller 'policy' needs a free-flying robot, {robot.name!r} is fixed to the world")
+            raise ConfigError(
+                f"it needs a free-flying robot, {robot.name!r} is fixed to the world", "controller 'policy'"
+            )
         refuse_loops(robot, "policy")
         if not params.file:
-            raise ConfigError("controller 'policy' needs its deployment file: --set file=PATH")
+            raise ConfigError("the deployment file is needed: --set file=PATH", "controller 'policy': file")
         path = _find(params.file, robot)
         network = _find(params.network, robot) if params.network else None
         config = read_deployment(path, robot, network, params.period)

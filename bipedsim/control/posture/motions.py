@@ -348,11 +348,10 @@ class Postures:
         postures = reach(robot.model, robot.soles, self._q, com, feet, no_pitching, robot.loops)
         if len(postures) < len(s):
             largest = s[len(postures) - 1] if postures else 0.0
-            requested = (
-                f"{name} = {s[-1]:g} m" if name == "squat_depth" else f"{name}, which moves the CoM by {s[-1]:g} m,"
-            )
+            requested = f"{name} = {s[-1]:g} m" if name == "squat_depth" else name
             raise ConfigError(
-                f"more than {robot.name} can with flat feet and joints in their limits; {largest:.3f} m is possible",
+                f"more than {robot.name} can with flat feet and joints in their limits: the CoM moves by {s[-1]:g} m, "
+                f"and {largest:.3f} m is possible",
                 f"posture: {requested}",
             )
         return np.array(postures)[:, robot.idx_q]

@@ -154,8 +154,8 @@ class PostureController:
     def __init__(self, robot: Robot, params: PostureParams, dt: float) -> None:
         if not robot.free_flyer or not robot.soles or not robot.nu:
             raise ConfigError(
-                f"controller 'posture' needs a free-flying robot with joints and feet, {robot.name!r} has not"
-                f"{fitting(robot, 'posture')}"
+                f"it needs a free-flying robot with joints and feet, {robot.name!r} has not{fitting(robot, 'posture')}",
+                "controller 'posture'",
             )
         self._kp, self._kd = _gains(robot, params, dt)
         goal = goal_posture(robot, params.posture, "posture")

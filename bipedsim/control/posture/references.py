@@ -104,7 +104,7 @@ class JointReference:
         if params.mode != "squat" or params.squat_depth == 0.0:
             return still(goal, 1.0)
         if not robot.free_flyer or not robot.soles:
-            raise ConfigError(f"mode = 'squat' needs a free-flying robot with feet, {robot.name!r} has not", controller)
+            raise ConfigError(f"it needs a free-flying robot with feet, {robot.name!r} has not", f"{controller}: mode")
         numbers = TimeLawParams(
             params.squat_depth, params.squat_period, params.squat_delay, max(params.ramp, 1e-3), 0.0
         )
@@ -144,7 +144,7 @@ class JointReference:
 def _walk(robot: Robot, params: ReferenceParams, controller: str) -> PlanarWalk:
     """Plan the walk that the parameters describe."""
     if params.posture:
-        raise ConfigError("mode = 'walk' starts in the standing posture. Omit posture", controller)
+        raise ConfigError("mode = 'walk' starts in the standing one. Omit posture", f"{controller}: posture")
     if 0 < params.n_steps < 2 * LEAD:
         raise ConfigError(
             f"is too few: {LEAD} steps lead into a walk and {LEAD} out of it; take {2 * LEAD} or more, or 0 for no end",

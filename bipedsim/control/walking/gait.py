@@ -410,7 +410,7 @@ class WalkGait:
         """
         steps = np.asarray(footsteps, dtype=np.float64)
         if steps.ndim != 2 or steps.shape[1] != 3 or not len(steps) or not np.isfinite(steps).all():
-            raise ConfigError(f"footsteps of shape {steps.shape} must be (n, 3): x, y [m] and yaw [rad], all finite")
+            raise ConfigError(f"shape {steps.shape} must be (n, 3): x, y [m] and yaw [rad], all finite", "footsteps")
         side = 1.0 if steps[0, 1] > 0.0 else -1.0
         stance = Heading(0.0, -0.5 * self._width * side, 0.0)
         longest = self._longest
@@ -420,9 +420,10 @@ class WalkGait:
             ahead, apart = c * dx + s * dy, side * (c * dy - s * dx)
             if abs(ahead) > longest or not 0.7 * self._width <= apart <= 2.0 * self._width:
                 raise ConfigError(
-                    f"footsteps[{i}] = [{x:g}, {y:g}, {yaw:g}] is {ahead:.3g} m ahead and {apart:.3g} m outside of "
-                    f"the other foot; it must be within {longest:.3g} m ahead and back, "
-                    f"and {0.7 * self._width:.3g} to {2.0 * self._width:.3g} m outside"
+                    f"is {ahead:.3g} m ahead and {apart:.3g} m outside of the other foot; it must be within "
+                    f"{longest:.3g} m ahead and back, and {0.7 * self._width:.3g} to {2.0 * self._width:.3g} m outside",
+                    f"footsteps[{i}]",
+                    [x, y, yaw],
                 )
             stance, side = Heading(x, y, yaw), -side
 

@@ -193,8 +193,8 @@ class ZmpController:
     def __init__(self, robot: Robot, params: ZmpParams, dt: float) -> None:
         if not robot.free_flyer or len(robot.soles) != 2 or min(s.n_vertices for s in robot.soles) < 3:
             raise ConfigError(
-                f"controller 'zmp' needs a free-flying robot with two flat feet, {robot.name!r} has not"
-                f"{fitting(robot, 'zmp')}"
+                f"it needs a free-flying robot with two flat feet, {robot.name!r} has not{fitting(robot, 'zmp')}",
+                "controller 'zmp'",
             )
         refuse_loops(robot, "zmp")
         if 0.0 < params.catch_time < _QUICKEST:

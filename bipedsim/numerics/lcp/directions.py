@@ -11,6 +11,6 @@ from bipedsim.numerics.arrays import Array
 def pyramid(sides: int) -> Array:
     """Return the directions (k, 2) of the corners of a friction pyramid, the first along t1; k = ``sides`` >= 4."""
     if sides < 4:
-        raise ConfigError(f"a friction pyramid has 4 sides or more, not {sides}")
+        raise ConfigError("of a friction pyramid must be 4 or more", "sides", sides)
     angles = 2.0 * np.pi * np.arange(sides) / sides
     return np.column_stack([np.cos(angles), np.sin(angles)])

@@ -61,7 +61,7 @@ class RemoteControl:
             elif equals and name in STICKS and (value := _stick_position(text)) is not None:
                 moved[name] = value
             else:
-                raise ConfigError(f"{word!r} must be {FORM}, or release", "remote")
+                raise ConfigError(f"must be {FORM}, or release", "remote", word)
         for bit in pressed:
             self._until[bit] = now + PRESS_S
         for name, value in moved.items():
@@ -115,7 +115,7 @@ def read_script(texts: Sequence[str]) -> tuple[ScriptLine, ...]:
         except ValueError:
             time = -1.0
         if not (0.0 <= time < 1e9 and words.strip()):
-            raise ConfigError(f"{text!r} must be a time in s, at least 0, and then {FORM}", "remote")
+            raise ConfigError(f"must be a time in s, at least 0, and then {FORM}", "remote", text)
         RemoteControl().apply(words, 0.0)
         script.append(ScriptLine(time, words.strip()))
     return tuple(sorted(script, key=lambda line: line.at))

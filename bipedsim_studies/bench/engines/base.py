@@ -26,14 +26,14 @@ class EngineUnavailableError(BipedSimError):
         status: ``"not installed"`` or ``"not supported"``.
     """
 
-    def __init__(self, status: str, message: str) -> None:
+    def __init__(self, status: str, message: str, place: str = "") -> None:
         self.status = status
-        super().__init__(message)
+        super().__init__(message, place)
 
 
-def not_supported(message: str) -> EngineUnavailableError:
+def not_supported(message: str, place: str = "") -> EngineUnavailableError:
     """Return the error for an engine that does not support a robot."""
-    return EngineUnavailableError("not supported", message)
+    return EngineUnavailableError("not supported", message, place)
 
 
 class Engine(ABC):
@@ -57,7 +57,7 @@ class Engine(ABC):
 
     def __init__(self, robot: Robot, dt: float) -> None:
         if not robot.free_flyer:
-            raise not_supported(f"{robot.name} has a fixed base")
+            raise not_supported("it has a fixed base", robot.name)
         self.robot = robot
         self.dt = dt
         # All joints except the free-flyer, and their indices in q and v.
@@ -162,7 +162,7 @@ def sole_box(sole: Sole) -> SoleBox:
     vertices = sole.vertices
     edges = np.roll(vertices, -1, axis=0) - vertices
     if len(vertices) != 4 or abs(edges[0] @ edges[1]) + float(np.abs(edges[0] + edges[2]).max()) > 1e-9:
-        raise not_supported(f"sole {sole.name!r} is no rectangle ({len(vertices)} vertices); the adapter knows boxes")
+        raise not_supported(f"no rectangle ({len(vertices)} vertices); the adapter knows boxes", f"sole {sole.name!r}")
     lengths = np.hypot(edges[:2, 0], edges[:2, 1])
     direction = edges[0] / lengths[0]
     rotation = np.array([[direction[0], -direction[1], 0.0], [direction[1], direction[0], 0.0], [0.0, 0.0, 1.0]])

@@ -102,7 +102,7 @@ def mjcf(robot: Robot, dt: float, options: Mapping[str, str]) -> str:
     for j in range(1, model.njoints):
         name, placement, inertia = model.names[j], model.jointPlacements[j], model.inertias[j]
         if inertia.mass <= 0.0 or np.linalg.eigvalsh(inertia.inertia)[0] <= 0.0:
-            raise not_supported(f"MuJoCo refuses the inertia of link {name!r}, which is not positive definite")
+            raise not_supported("not positive definite: MuJoCo refuses it", f"inertia of link {name!r}")
         body = ET.SubElement(bodies[model.parents[j]], "body", {"name": f"link {name}", **_pose(placement)})
         bodies.append(body)
         ET.SubElement(

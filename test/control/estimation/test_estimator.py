@@ -15,9 +15,10 @@ from hypothesis import given, settings, strategies as st
 from marks import sampled
 from paths import ROOT
 from physics_support import special_robot, standing_torque
+from refusals import refusal
 
 from bipedsim.control.estimation.estimator import Estimator, EstimatorParams
-from bipedsim.errors import ConfigError
+from bipedsim.errors import MeasurementError
 from bipedsim.ground.ground import Ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Observation
@@ -279,7 +280,7 @@ def test_an_estimate_starts_from_good_measurements_only() -> None:
     robot = loaded("biped14")
     observation = Observation.zeros(robot.nu, 2)
     observation.imu_orientation[:] = 0.0
-    with pytest.raises(ConfigError, match="cannot start from imu_orientation"):
+    with refusal(MeasurementError, place="estimator: imu_orientation"):
         Estimator(robot, EstimatorParams(), DT).reset(observation)
 
 
@@ -342,32 +343,29 @@ def test_ticks_that_are_left_out_do_no_harm() -> None:
     assert norm(seen.position).max() < 2e-4
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [("block", "'block' has not a free-flyer"), ("double_pendulum", "has not a free-flyer and not feet")],
-)
-def test_robots_that_do_not_walk_are_refused(name: str, part: str) -> None:
-    with pytest.raises(ConfigError, match=part):
+@pytest.mark.parametrize("name", ["block", "double_pendulum"])
+def test_robots_that_do_not_walk_are_refused(name: str) -> None:
+    with refusal(place=f"estimator: {name}"):
         Estimator(special_robot(name), EstimatorParams(), DT)
 
 
 def test_joints_that_are_not_measured_are_named() -> None:
     robot = loaded("biped14")
     passive = replace(robot, joint_names=robot.joint_names[:-1], idx_q=robot.idx_q[:-1], idx_v=robot.idx_v[:-1])
-    with pytest.raises(ConfigError, match="does not measure r_ankle_roll; every joint is needed"):
+    with refusal(place="estimator: r_ankle_roll"):
         Estimator(passive, EstimatorParams(), DT)
 
 
 @pytest.mark.parametrize(
-    ("params", "dt", "part"),
+    ("params", "dt", "key", "value"),
     [
-        ({"contact_on": 0.02}, DT, "contact_off = 0.03 is above contact_on = 0.02"),
-        ({}, 0.0, "dt = 0.0 s must be positive"),
-        ({"largest_gap": 0.001}, 0.001, "largest_gap = 0.001 s is less than 1.5 ticks of 0.001 s, .* 0.0015 s or more"),
+        ({"contact_on": 0.02}, DT, "contact_off", 0.03),
+        ({}, 0.0, "dt", 0.0),
+        ({"largest_gap": 0.001}, 0.001, "largest_gap", 0.001),
     ],
 )
-def test_parameters_that_do_not_fit_are_refused(params: dict[str, float], dt: float, part: str) -> None:
-    with pytest.raises(ConfigError, match=part):
+def test_parameters_that_do_not_fit_are_refused(params: dict[str, float], dt: float, key: str, value: float) -> None:
+    with refusal(place=f"estimator: {key}", value=value):
         Estimator(loaded("biped14"), EstimatorParams(**params), dt)
 
 

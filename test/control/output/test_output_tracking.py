@@ -9,12 +9,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from physics_support import special_robot
+from refusals import refusal
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.output.output_tracking import linear_sum
 from bipedsim.control.output.pfl import swing_curve
 from bipedsim.control.output.supported import SupportedDynamics
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import Simulator
@@ -202,7 +203,7 @@ def test_errors_end_at_the_settling_time_and_stay_ended(arm: Robot) -> None:
 
 
 def test_a_layer_that_is_crossed_within_a_tick_is_refused(arm: Robot) -> None:
-    with pytest.raises(ConfigError, match=r"widen the layer to 0.1 at least"):
+    with refusal(place="sliding: reach", value=100.0):
         make_controller("sliding", arm, {"reach": 100.0, "layer": 0.05}, 1e-3)
 
 
@@ -317,25 +318,25 @@ def test_sums_are_read_as_written() -> None:
     names = ("hip", "left_knee", "right_knee")
     np.testing.assert_array_equal(linear_sum("left_knee - 0.5 * right_knee", names, "x"), [0.0, 1.0, -0.5])
     np.testing.assert_array_equal(linear_sum("-hip+2e-1*hip + right_knee", names, "x"), [-0.8, 0.0, 1.0])
-    with pytest.raises(UnknownNameError, match=r"x: .*ankle"):
+    with refusal(UnknownNameError, place="x", name="ankle"):
         linear_sum("ankle", names, "x")
     for text in ("", "hip hip", "hip * 2", "2", "hip -"):
-        with pytest.raises(ConfigError, match="must be a sum of joints"):
+        with refusal(place="x", value=text):
             linear_sum(text, names, "x")
 
 
 def test_parameters_that_do_not_fit_are_named(arm: Robot, biped14: Robot) -> None:
-    with pytest.raises(UnknownNameError, match=r"pfl: outputs\.nod.*pitch"):
+    with refusal(UnknownNameError, place="pfl: outputs.nod", name="pitch"):
         make_controller("pfl", biped14, {"outputs": {"nod": "pitch"}})
-    with pytest.raises(UnknownNameError, match=r"finite_time: phase.*middle"):
+    with refusal(UnknownNameError, place="finite_time: phase", name="middle"):
         make_controller("finite_time", load_robot("compass"), {"phase": {"middle": "hip"}})
-    with pytest.raises(ConfigError, match=r"2 angles and 0 phases"):
+    with refusal(place="finite_time: swing_angle and phase"):
         make_controller("finite_time", replace(load_robot("compass"), controllers={}), {"swing_angle": BOTH})
-    with pytest.raises(UnknownNameError, match=r"computed_torque: wave.*wrist"):
+    with refusal(UnknownNameError, place="computed_torque: wave", name="wrist"):
         make_controller("computed_torque", arm, {"wave": {"wrist": 0.1}})
-    with pytest.raises(ConfigError, match=r"squat.*needs a free-flying robot with feet"):
+    with refusal(place="sliding: mode"):
         make_controller("sliding", arm, {"mode": "squat"})
-    with pytest.raises(ConfigError, match=r"posture\.elbow = 4 rad is outside the limits"):
+    with refusal(place="computed_torque: posture.elbow", value=4.0):
         make_controller("computed_torque", arm, {"posture": {"elbow": 4.0}})
-    with pytest.raises(ConfigError, match="needs joints with drives, 'ball' has none"):
+    with refusal(place="controller 'computed_torque'"):
         make_controller("computed_torque", special_robot("ball"))

@@ -9,13 +9,13 @@ import pinocchio as pin
 import pytest
 from numpy.testing import assert_allclose
 from physics_support import G
+from refusals import refusal
 from reproduce_support import measured, outcome
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.output.planar_body import PlanarBody
 from bipedsim.control.output.planar_gait import DEPTH, PlanarGait, PlanarWalk
 from bipedsim.control.output.supported import LEAST_PRESSURE, SupportedDynamics, Task
-from bipedsim.errors import ConfigError
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
 
@@ -201,29 +201,29 @@ def test_partial_linearisation_walks_as_well(biped: Robot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("robot", "controller", "params", "said"),
+    ("robot", "controller", "params", "key"),
     [
-        ("biped14", "computed_torque", {}, r"needs a planar biped.*'biped14' is none"),
-        ("compass", "computed_torque", {}, r"needs a planar biped"),
-        ("planar_biped", "computed_torque", {"n_steps": 3}, r"n_steps = 3 is too few.*take 4 or more, or 0"),
-        ("planar_biped", "computed_torque", {"posture": {"l_knee": 0.5}}, r"Omit posture"),
+        ("biped14", "computed_torque", {}, "mode"),
+        ("compass", "computed_torque", {}, "mode"),
+        ("planar_biped", "computed_torque", {"n_steps": 3}, "n_steps"),
+        ("planar_biped", "computed_torque", {"posture": {"l_knee": 0.5}}, "posture"),
         (
             "planar_biped",
             "computed_torque",
             {"step_length": 0.8},
-            r"the legs are too short. Use a shorter step_length",
+            "walk of planar_biped",
         ),
-        ("planar_biped", "finite_time", {}, r"is for computed_torque, sliding and pfl"),
-        ("planar_biped", "computed_torque", {"mode": "squat"}, r"mode = 'squat' needs a free-flying robot"),
+        ("planar_biped", "finite_time", {}, "mode"),
+        ("planar_biped", "computed_torque", {"mode": "squat"}, "mode"),
     ],
 )
-def test_what_it_cannot_do_is_said(robot: str, controller: str, params: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_it_cannot_do_is_said(robot: str, controller: str, params: dict[str, Any], key: str) -> None:
+    with refusal(place=f"{controller}: {key}"):
         make_controller(controller, load_robot(robot), {"mode": "walk", **params})
 
 
 def test_a_start_that_would_tip_the_foot_is_refused(biped: Robot) -> None:
-    with pytest.raises(ConfigError, match="its centre of pressure would be"):
+    with refusal(place="test: walk of planar_biped"):
         PlanarWalk(biped, PlanarGait(0, 0.35, 0.05, 0.3, 0.05, 0.6, 0.05), "test")
 
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 from marks import sampled
 from measured_support import measured
 from paths import STANDING
+from refusals import check_fields, refusal
 from scipy.linalg import null_space
 
 from bipedsim.config.read import from_mapping
@@ -302,29 +303,30 @@ def test_torque_stays_within_the_limits(robot: Robot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "part"),
+    ("params", "key", "value"),
     [
-        ({"mode": "jmp"}, "unknown mode 'jmp'"),
-        ({"kp": {"elbow": 1.0}}, "posture: kp: unknown joint 'elbow'"),
-        ({"kd": {"l_knee": -1.0}}, "posture: kd.l_knee = -1.0 is below its minimum"),
-        ({"posture": {"l_knee": -1.0}}, "posture.l_knee = -1 rad is outside the limits"),
-        ({"squat_depth": 2.0}, "squat_depth = 2.0 m is above its maximum"),
-        ({"mode": "squat", "squat_depth": 0.6}, "squat_depth = 0.6 m is more than biped14 can"),
-        ({"mode": "sway", "sway_amplitude": 2.1}, "sway_amplitude = 2.1 is above its maximum 2.0"),
-        ({"mode": "jump", "jump_height": 1.0}, "jump_height, which moves the CoM by -0.3"),
-        ({"ramp": 0.0}, "ramp = 0.0 s is below its minimum"),
-        ({"speed": 1.0}, "unknown parameter 'speed'"),
+        ({"mode": "jmp"}, "", "jmp"),
+        ({"kp": {"elbow": 1.0}}, "kp", "elbow"),
+        ({"kd": {"l_knee": -1.0}}, "kd.l_knee", -1.0),
+        ({"posture": {"l_knee": -1.0}}, "posture.l_knee", -1.0),
+        ({"squat_depth": 2.0}, "squat_depth", 2.0),
+        ({"mode": "squat", "squat_depth": 0.6}, "squat_depth = 0.6 m", None),
+        ({"mode": "sway", "sway_amplitude": 2.1}, "sway_amplitude", 2.1),
+        ({"mode": "jump", "jump_height": 1.0}, "jump_height", None),
+        ({"ramp": 0.0}, "ramp", 0.0),
+        ({"speed": 1.0}, "", "speed"),
     ],
 )
-def test_wrong_parameters_are_named(params: dict[str, Any], part: str) -> None:
+def test_wrong_parameters_are_named(params: dict[str, Any], key: str, value: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         make_controller("posture", loaded("biped14"), params, 1e-3)
-    assert part in str(caught.value)
+    check_fields(caught.value, place=key or "controller 'posture' of 'biped14'")
+    assert getattr(caught.value, "name", caught.value.value) == value
 
 
 def test_controllers_are_found_by_name() -> None:
     robot = loaded("biped14")
-    with pytest.raises(UnknownNameError, match="did you mean 'posture'"):
+    with refusal(UnknownNameError, name="postur", meant="posture"):
         make_controller("postur", robot, {}, 1e-3)
     for cls in CONTROLLERS.values():
         assert all(f.metadata["doc"] for f in fields(cls.Params))

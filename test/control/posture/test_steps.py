@@ -12,13 +12,13 @@ from hypothesis import given, settings, strategies as st
 from marks import sampled
 from measured_support import measured
 from motion_support import Bookkeeper, Judge, Motion
+from refusals import refusal
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.posture.motions import STEPS, TimeLawParams, path
 from bipedsim.control.posture.posture import PostureController, PostureParams
 from bipedsim.control.posture.static_support import StaticSupport
 from bipedsim.control.posture.steps import HEIGHT, LENGTH, Gait, pendulum, swing
-from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.runs.scenario import get_scenario
 from bipedsim.sim.simulator import Simulator
@@ -234,16 +234,15 @@ def test_a_planned_velocity_is_not_damped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "part"),
+    ("params", "key", "value"),
     [
-        ({"step_length": 0.9}, "step_length = 0.9 m and step_height = 0.0564 m are more than biped14 can"),
-        ({"n_steps": 1}, "n_steps = 1 is below its minimum 2"),
-        ({"n_steps": 2.5}, "n_steps = 2.5 must be a whole number"),
-        ({"step_duration": 0.0}, "step_duration = 0.0 s is below its minimum"),
-        ({"touch_down_speed": 2.0}, "touch_down_speed = 2.0 m/s is above its maximum"),
+        ({"step_length": 0.9}, "step_length = 0.9 m and step_height = 0.0564 m", None),
+        ({"n_steps": 1}, "n_steps", 1),
+        ({"n_steps": 2.5}, "n_steps", 2.5),
+        ({"step_duration": 0.0}, "step_duration", 0.0),
+        ({"touch_down_speed": 2.0}, "touch_down_speed", 2.0),
     ],
 )
-def test_steps_beyond_the_robot_are_refused(params: dict[str, Any], part: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+def test_steps_beyond_the_robot_are_refused(params: dict[str, Any], key: str, value: Any) -> None:
+    with refusal(place=key, value=value):
         make_controller("posture", loaded("biped14"), {"mode": "steps", **params})
-    assert part in str(caught.value)

@@ -9,11 +9,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
+from refusals import refusal
 
 from bipedsim.control.walking.cadence import SLOWEST, StepTiming
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.gait import WARY, GaitParams, Heading, WalkGait, farthest, level_with
-from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
 WIDTH, OMEGA, ROOM, PERIOD = 0.2, 3.4, 0.02, 0.7
@@ -291,22 +291,22 @@ def test_footsteps_are_taken_where_they_are_planned(mirrored: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "message"),
+    ("steps", "place"),
     [
-        (np.zeros((0, 3)), r"footsteps of shape \(0, 3\) must be \(n, 3\)"),
-        (np.zeros(3), r"footsteps of shape \(3,\)"),
-        ([[0.1, 0.1, np.nan]], "all finite"),
-        ([[0.6, 0.1, 0.0]], r"footsteps\[0\] = \[0.6, 0.1, 0\] .* 0.6 m ahead .* 0.56 m"),
-        ([[-0.6, 0.1, 0.0]], "-0.6 m ahead"),
-        ([[0.0, 0.03, 0.0]], "0.13 m outside .* 0.14 to 0.4 m outside"),
-        ([[0.0, 0.31, 0.0]], "0.41 m outside"),
-        ([[0.1, 0.1, 0.0], [0.1, 0.1, 0.0]], r"footsteps\[1\] .* and -?0 m outside"),
-        ([[0.0, 0.1, 1.5], [0.4, -0.1, 0.0]], r"footsteps\[1\]"),
-        ([[0.1, -0.1, 0.0], [0.1, -0.2, 0.0]], r"footsteps\[1\]"),
+        (np.zeros((0, 3)), "footsteps"),
+        (np.zeros(3), "footsteps"),
+        ([[0.1, 0.1, np.nan]], "footsteps"),
+        ([[0.6, 0.1, 0.0]], "footsteps[0]"),
+        ([[-0.6, 0.1, 0.0]], "footsteps[0]"),
+        ([[0.0, 0.03, 0.0]], "footsteps[0]"),
+        ([[0.0, 0.31, 0.0]], "footsteps[0]"),
+        ([[0.1, 0.1, 0.0], [0.1, 0.1, 0.0]], "footsteps[1]"),
+        ([[0.0, 0.1, 1.5], [0.4, -0.1, 0.0]], "footsteps[1]"),
+        ([[0.1, -0.1, 0.0], [0.1, -0.2, 0.0]], "footsteps[1]"),
     ],
 )
-def test_footsteps_that_cannot_be_taken_are_refused(steps: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_footsteps_that_cannot_be_taken_are_refused(steps: Any, place: str) -> None:
+    with refusal(place=place):
         Walked().gait.check_footsteps(np.array(steps))
 
 
@@ -349,7 +349,7 @@ def test_no_step_is_longer_than_legs_reach() -> None:
     usual = WalkGait(PARAMS, WIDTH, OMEGA, 0, ROOM)
     long = np.array([[0.2, 0.1, 0.0], [0.55, -0.1, 0.0]])
     usual.check_footsteps(long)
-    with pytest.raises(ConfigError, match=r"within 0\.3 m ahead"):
+    with refusal(place="footsteps[1]", value=[0.55, -0.1, 0.0]):
         gait.check_footsteps(long)
     assert gait._limited(np.array([2.0, 0.0, 0.0]))[0] * PERIOD == pytest.approx(0.3)
     assert usual._limited(np.array([2.0, 0.0, 0.0]))[0] == PARAMS.max_forward

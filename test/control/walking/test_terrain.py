@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refusal
 from walking_support import loaded
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.walking.gait import WalkGait
 from bipedsim.control.walking.terrain import Terrain, TerrainParams
 from bipedsim.control.walking.zmp import ZmpController
-from bipedsim.errors import ConfigError
+from bipedsim.errors import UnknownNameError
 from bipedsim.ground import Ground, get_ground, surface, tiles
 from bipedsim.numerics import Array
 from bipedsim.sim.simulator import Simulator
@@ -189,7 +190,7 @@ def test_what_it_cannot_cross_is_named_and_it_stops_before_it(tmp_path: Path, fi
 
 
 def test_a_map_that_is_none_is_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match="nowhere"):
+    with refusal(UnknownNameError, kind="ground", name="nowhere"):
         make_controller("zmp", loaded("biped14"), {"terrain": "nowhere"})
 
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from refusals import refusal
 
 pytest.importorskip("rclpy")
 
@@ -37,7 +38,7 @@ def test_both_answer_under_both_clocks(ros_env: dict[str, str]) -> None:
 @pytest.mark.long
 def test_who_cannot_run_is_quoted(ros_env: dict[str, str]) -> None:
     bench = LoopBench(Settings(robot="nobody", blocks=1, seconds=0.1, priority=0), lambda text: None, ros_env)
-    with pytest.raises(BipedSimError, match=r"without a result; it said: .*nobody"):
+    with refusal(BipedSimError, place="bare ping-pong"):
         bench.report()
 
 

@@ -19,13 +19,14 @@ import pytest
 from marks import sampled
 from paths import LOCK_STEP, ROOT
 from physics_support import SUMMARY_KEYS
+from refusals import refusal
 
 from bipedsim.analysis import RunSummary, gather
 from bipedsim.cli import SAME_WISH
 from bipedsim.cli.commands import make_parser
 from bipedsim.config import to_json
 from bipedsim.contact.models import CONTACT_MODELS
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
 from bipedsim.recording.bag.reader import BagWriter, Topic
@@ -123,7 +124,7 @@ def test_robot_state_publisher_is_started_where_it_is_installed(
 ) -> None:
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
     assert names(plan({})) == ["sim_node", "controller_node"]
-    with pytest.raises(ConfigError, match=r"apt install ros-.*-robot-state-publisher"):
+    with refusal(place="robot_state_publisher", value="on"):
         plan({"robot_state_publisher": "on"})
     monkeypatch.setenv("AMENT_PREFIX_PATH", state_publisher(tmp_path / "ros"))
     node = plan({"robot": "parallel_ankles"}).nodes[-1]
@@ -141,7 +142,7 @@ def test_robot_state_publisher_is_started_where_it_is_installed(
 def test_rviz_shows_what_is_up_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With our configuration, in simulated time, and with the names of the robot's namespace."""
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"apt install ros-\$ROS_DISTRO-rviz2\. Or use view = true"):
+    with refusal(place="rviz", value=True):
         plan({"rviz": True})
     prefixes = installed("rviz2", tmp_path / "ros")
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefixes}{os.pathsep}{sys.prefix}")
@@ -168,11 +169,11 @@ def test_log_level_and_remappings_are_those_of_all_nodes() -> None:
     nodes = plan({"log_level": "warn", "remap": "/imu/data:=/torso/imu, cop:=zmp"}).nodes
     assert {node.log_level for node in nodes} == {"warn"}
     assert {node.remappings for node in nodes} == {(("/imu/data", "/torso/imu"), ("cop", "zmp"))}
-    with pytest.raises(ConfigError, match="':=/a', '/b' must be FROM:=TO"):
+    with refusal(place="remap", value=":=/a /b"):
         plan({"remap": ":=/a /b"})
-    with pytest.raises(ConfigError, match=r"'/cop' is outside namespace /r1.*Use 'cop' or '/r1/cop'"):
+    with refusal(place="remap", value="/cop"):
         plan({"remap": "/cop:=/zmp", "namespace": "r1"})
-    with pytest.raises(ConfigError, match="log_level"):
+    with refusal(UnknownNameError, kind="log_level"):
         plan({"log_level": "loud"})
 
 
@@ -193,7 +194,7 @@ def test_names_log_level_and_state_publisher_reach_the_processes(ros_env: dict[s
 
 def test_your_own_controller_is_started_by_you() -> None:
     assert names(plan({"controller": "none"})) == ["sim_node"]
-    with pytest.raises(ConfigError, match="controller = none"):
+    with refusal(place="parameters of the controller: kp"):
         plan({"controller": "none"}, {"kp": 1.0})
 
 
@@ -212,7 +213,7 @@ def test_scenario_tells_the_controller_and_pushes() -> None:
     (push,) = sim.parameters["pushes"]
     assert float(push.split()[3]) == pytest.approx(0.1 * load_robot("biped14").weight, rel=1e-5)
     assert plan({"scenario": "drop"}).nodes[0].parameters == {"title": "drop", "drop_height": 0.05}
-    with pytest.raises(UnknownNameError, match="scenario"):
+    with refusal(UnknownNameError, kind="scenario"):
         plan({"scenario": "fly"})
 
 
@@ -229,7 +230,7 @@ def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
     assert controller.parameters["cmd_vel_period"] == pytest.approx(0.1)
     assert controller.parameters["lock_step"]
     assert names(plan({"scenario": "walk", "controller": "none"})) == ["sim_node", "commander_node"]
-    with pytest.raises(ConfigError, match=r"'posture' has no set_velocity.* zmp"):
+    with refusal(place="scenario 'walk'"):
         plan({"scenario": "walk", "controller": "posture"})
     path = tmp_path / "mine.yaml"
     path.write_text("hardware: {preset: realistic, command_delay: 0.003}\ncontroller_params: {n_steps: 3}")
@@ -239,30 +240,30 @@ def test_a_scenario_decides_what_is_not_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "fields"),
     [
-        ({"clock": "slow"}, "unknown clock 'slow'"),
-        ({"contact_model": "lpc"}, "did you mean 'lcp'"),
-        ({"rte": 1.0}, "did you mean 'rate'"),
-        ({"rate": -1.0}, "below its minimum"),
-        ({"duration": -1.0}, "below its minimum"),
-        ({"params_file": "/nowhere.yaml"}, "the file does not exist"),
+        ({"clock": "slow"}, {"kind": "clock", "name": "slow"}),
+        ({"contact_model": "lpc"}, {"name": "lpc", "meant": "lcp"}),
+        ({"rte": 1.0}, {"name": "rte", "meant": "rate"}),
+        ({"rate": -1.0}, {"place": "bring-up: rate", "value": -1.0}),
+        ({"duration": -1.0}, {"place": "bring-up: duration", "value": -1.0}),
+        ({"params_file": "/nowhere.yaml"}, {"place": "params_file", "value": "/nowhere.yaml"}),
     ],
 )
-def test_bad_arguments_are_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_bad_arguments_are_refused(given: dict[str, Any], fields: dict[str, Any]) -> None:
+    with refusal(**fields):
         plan(given)
 
 
 def test_a_folder_with_a_bag_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "bag").mkdir()
-    with pytest.raises(ConfigError, match=r"already contains a bag\. .* --overwrite"):
+    with refusal(place="record", value=str(tmp_path)):
         plan({"record": str(tmp_path)})
 
 
 def test_launch_arguments_are_text() -> None:
     assert from_text({"rate": "500", "robot": "g1", "clock": ""}) == {"rate": 500.0, "robot": "g1"}
-    with pytest.raises(ConfigError, match="rate = 'fast' must be a number"):
+    with refusal(place="bring-up: rate", value="fast"):
         from_text({"rate": "fast"})
     with pytest.raises(UnknownNameError):
         from_text({"rte": "500"})
@@ -285,7 +286,7 @@ def test_a_switch_is_true_or_false() -> None:
     assert from_text({"view": "True"}) == {"view": True}
     assert from_text({"view": "false"}) == {"view": False}
     assert from_text({"view": ""}) == {}
-    with pytest.raises(ConfigError, match="view = 'yes' must be true or false"):
+    with refusal(place="bring-up: view", value="yes"):
         from_text({"view": "yes"})
 
 
@@ -306,7 +307,7 @@ def test_a_page_is_a_node_beside_the_others_that_nobody_waits_for(monkeypatch: p
 
 def test_a_page_that_cannot_be_shown_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(ConfigError, match=r"viser, which is not installed: .* -m pip install 'bipedsim\[view\]'"):
+    with refusal(place="viser"):
         plan({"view": True})
 
 
@@ -512,7 +513,7 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
                 "but the controller was stopped at t = 0.000 s: its torque of l_hip_yaw is nan",
             ),
             (("--clock", "slow"), 2, "unknown clock 'slow'"),
-            (("--params-file", "nowhere.yaml"), 2, "the file does not exist"),
+            (("--params-file", "nowhere.yaml"), 2, "params_file = 'nowhere.yaml'"),
             (("--set", "squat_deep=1", "--contact-set", "gama=1"), 2, "unknown parameter 'squat_deep'; did you mean"),
             (("--params-file", "other.yaml"), 2, "sim_node ended (exit code 2)"),
         ],

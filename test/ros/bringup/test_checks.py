@@ -14,32 +14,32 @@ from bipedsim_ros.bringup.checks import check_names
 
 
 @pytest.mark.parametrize(
-    ("given", "words", "contact", "said"),
+    ("given", "words", "contact", "value"),
     [
-        ({}, {"squat_deep": 1.0}, {}, "controller 'posture' of 'biped14': unknown parameter 'squat_deep'; did you"),
-        ({}, {"squat_depth": "deep"}, {}, "squat_depth = 'deep' must be"),
-        ({}, {"kp.l_knee": "high"}, {}, "kp.l_knee = 'high' must be"),
+        ({}, {"squat_deep": 1.0}, {}, "squat_deep"),
+        ({}, {"squat_depth": "deep"}, {}, "deep"),
+        ({}, {"kp.l_knee": "high"}, {}, "high"),
         ({}, {"kp.l_knee": 100}, {}, None),
-        ({"controller": "user_controllers:Echo"}, {"gain": 11.0}, {}, "gain = 11.0 is above its maximum 10"),
-        ({"controller": "user_controllers:Ecco"}, {}, {}, "unknown class 'Ecco'; did you mean 'Echo'?"),
-        ({"contact_model": "ncp"}, {}, {"gama": 1.0}, "contact model ncp: unknown parameter 'gama'"),
-        ({"robot": "biped15"}, {}, {}, "unknown robot 'biped15'; did you mean 'biped14'?"),
-        ({"ground": "stares"}, {}, {}, "unknown ground 'stares'"),
-        ({"hardware": "reallistic"}, {}, {}, "'reallistic'"),
-        ({"hardware": "{encoder_bitz: 12}"}, {}, {}, "unknown parameter 'encoder_bitz'"),
-        ({"faults": "{part: imu, does: lostt}"}, {}, {}, "'lostt'"),
+        ({"controller": "user_controllers:Echo"}, {"gain": 11.0}, {}, 11.0),
+        ({"controller": "user_controllers:Ecco"}, {}, {}, "Ecco"),
+        ({"contact_model": "ncp"}, {}, {"gama": 1.0}, "gama"),
+        ({"robot": "biped15"}, {}, {}, "biped15"),
+        ({"ground": "stares"}, {}, {}, "stares"),
+        ({"hardware": "reallistic"}, {}, {}, "reallistic"),
+        ({"hardware": "{encoder_bitz: 12}"}, {}, {}, "encoder_bitz"),
+        ({"faults": "{part: imu, does: lostt}"}, {}, {}, "lostt"),
         ({"faults": "{part: drives, does: scaled, amount: 0, joint: l_kne}"}, {}, {}, "l_kne"),
         ({"robot": "g1", "scenario": "walk", "hardware": "realistic"}, {}, {"gamma": 0.1}, None),
     ],
 )
-def test_names_are_checked(given: Any, words: Any, contact: Any, said: str | None) -> None:
+def test_names_are_checked(given: Any, words: Any, contact: Any, value: Any) -> None:
     bringup = plan(given, words, contact)
-    if said is None:
+    if value is None:
         check_names(bringup)
         return
     with pytest.raises(ConfigError) as error:
         check_names(bringup)
-    assert said in str(error.value)
+    assert getattr(error.value, "name", error.value.value) == value
 
 
 def test_all_that_is_wrong_is_told_at_once_by_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,13 +9,13 @@ import venv
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from ros_support import RosWorld
 from std_msgs.msg import String
 
-from bipedsim.errors import ConfigError
 from bipedsim_ros.bringup.env import version_of
 
 NODE = """
@@ -56,5 +56,5 @@ def test_a_python_of_another_version_is_refused_with_what_to_do(ros_env: dict[st
     assert (done.returncode, done.stdout) == (2, "")
     assert "is Python 2.7" in done.stderr
     assert "make PYTHON=python2.7 setup" in done.stderr
-    with pytest.raises(ConfigError, match="cannot be started"):
+    with refusal(place="--python"):
         version_of(str(tmp_path / "none"))

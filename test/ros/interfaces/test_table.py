@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
+from refusals import refusal
 
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 from bipedsim_ros.interfaces import INTERFACES, get_interface, node_module
 
 
@@ -18,11 +19,11 @@ def test_every_row_has_a_node_whose_module_is_there() -> None:
 
 
 def test_an_unknown_interface_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(UnknownNameError, match="unitree"):
+    with refusal(UnknownNameError, name="unitre", meant="unitree"):
         get_interface("unitre")
 
 
 def test_what_it_needs_is_named_with_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(ConfigError, match=r"needs cyclonedds.*pip install 'bipedsim\[unitree\]'"):
+    with refusal(place="interface", value="unitree"):
         get_interface("unitree")

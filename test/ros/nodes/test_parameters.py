@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from paths import ROOT
+from refusals import refusal
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
@@ -21,7 +22,7 @@ from rclpy.parameter import Parameter
 
 from bipedsim.config.fields import param
 from bipedsim.contact.models import CONTACT_MODELS
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 from bipedsim_ros.bringup.bringup import NodeProcess, parameters_text
 from bipedsim_ros.loop.sim_params import SimParams
 from bipedsim_ros.nodes.controller_node import ControllerNodeParams
@@ -107,25 +108,24 @@ def test_descriptor_says_unit_range_and_choices(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "key", "value"),
     [
-        ({"speed": 11.0}, "speed = 11.0 m/s is above its maximum 10.0 m/s"),
-        ({"speed": float("nan")}, "speed = nan must be a finite number"),
-        ({"speed": "fast"}, "speed = 'fast' must be a finite number"),
-        ({"count": 0}, "count = 0 is below its minimum 1"),
-        ({"count": 2.5}, "count = 2.5 must be a whole number"),
-        ({"on": 1}, "on = 1 must be true or false"),
-        ({"order": "hip"}, "order = 'hip' must be a list of texts"),
-        ({"order": [1.0, 2.0]}, "order[1] = 2.0 must be a text; in quotes it is one: '2.0'"),
-        ({"name": "rihgt"}, "unknown name 'rihgt'; did you mean 'right'?"),
+        ({"speed": 11.0}, "speed", 11.0),
+        ({"speed": float("nan")}, "speed", float("nan")),
+        ({"speed": "fast"}, "speed", "fast"),
+        ({"count": 0}, "count", 0),
+        ({"count": 2.5}, "count", 2.5),
+        ({"on": 1}, "on", 1),
+        ({"order": "hip"}, "order", "hip"),
+        ({"order": [1.0, 2.0]}, "order[1]", 2.0),
+        ({"name": "rihgt"}, "", "rihgt"),
     ],
 )
-def test_bad_values_are_refused(make: Any, given: dict[str, Any], said: str) -> None:
+def test_bad_values_are_refused(make: Any, given: dict[str, Any], key: str, value: Any) -> None:
     _, parameters = make(**given)
-    with pytest.raises(ConfigError) as caught:
+    with refusal(place=f"parameters of example: {key}" if key else "parameters of example") as caught:
         parameters.declare(Example)
-    assert said in str(caught.value)
-    assert "parameters of example" in str(caught.value)
+    assert repr(getattr(caught.value, "name", caught.value.value)) == repr(value)
 
 
 TEXTS = ("y", "n", "off", "True", "1e3", "0x1F", "null", "~", "a: b", "'\"", "")
@@ -159,7 +159,7 @@ def test_texts_of_a_bring_up_arrive_as_texts(ros_env: dict[str, str], tmp_path: 
 def test_what_nobody_declared_is_refused(make: Any, name: str) -> None:
     _, parameters = make(**{name: 1.0})
     parameters.declare(Example)
-    with pytest.raises(UnknownNameError, match="unknown parameter"):
+    with refusal(UnknownNameError, kind="parameter"):
         parameters.refuse_unknown()
 
 
@@ -229,7 +229,7 @@ def test_the_configuration_file_holds_the_defaults(name: str, cls: type) -> None
 def test_unknown_names_list_the_choices(make: Any) -> None:
     _, parameters = make(sped=1.0)
     parameters.declare(Example)
-    with pytest.raises(UnknownNameError, match="did you mean 'speed'") as caught:
+    with refusal(UnknownNameError, meant="speed") as caught:
         parameters.refuse_unknown()
     assert "count" in caught.value.choices
 
@@ -241,9 +241,9 @@ def test_wrong_parameters_of_a_contact_model_list_the_right_ones(make: Any, name
     known = next(key for key, default in fields.items() if isinstance(default, float))
     _, parameters = make(**{f"{name}__{known}x": 1.0})
     parameters.declare(kind, prefix=f"{name}.")
-    with pytest.raises(UnknownNameError, match=f"did you mean '{name}.{known}'") as caught:
+    with refusal(UnknownNameError, meant=f"{name}.{known}") as caught:
         parameters.refuse_unknown()
     assert set(caught.value.choices) == {f"{name}.{key}" for key in fields}
     _, parameters = make(**{f"{name}__{known}": -1.0})
-    with pytest.raises(ConfigError, match=f"{known} = -1.0.* is below its minimum"):
+    with refusal(place=known, value=-1.0):
         parameters.declare(kind, prefix=f"{name}.")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from paths import ROOT
+from refusals import refusal
 from table_support import topic_table
 
 from bipedsim.config import plugins
-from bipedsim.errors import ConfigError
 from bipedsim.recording.schema import CARRIERS, COLUMNS
 from bipedsim_ros.wire.topics import TOPICS, Topic, incompatible
 
@@ -80,6 +80,6 @@ def test_another_package_adds_a_topic(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (row.name, row.recorded, row.columns) == ("/payload", True, ())
     assert topic_table()[-1].startswith("| /payload | std_msgs/Float64 |")
     monkeypatch.setattr(plugins, "_entries", lambda: {"bipedsim.topics": entries})
-    with pytest.raises(ConfigError, match=r"topic 'wrong' is 3; it must be a bipedsim_ros\.wire\.Topic"):
+    with refusal(place="topic 'wrong'", value=3):
         TOPICS["wrong"]
     sys.modules.pop("their_topics")

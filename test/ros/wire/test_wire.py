@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from refusals import refusal
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
@@ -121,7 +122,7 @@ def judge(kind: type, data: bytes) -> None:
             reader.read(data)
         return
     if hasattr(expected, "header") and expected.header.stamp.nanosec >= NS_PER_S:
-        with pytest.raises(MessageError, match="nanoseconds, and no second has"):
+        with refusal(MessageError, place="stamp"):
             reader.read(data)
         return
     found = reader.read(data)
@@ -142,7 +143,7 @@ def test_a_stamp_that_is_none_is_refused() -> None:
     message = JointState(name=["a"], position=[0.0], velocity=[0.0], effort=[0.0])
     message.header.stamp.sec, message.header.stamp.nanosec = 2**31 - 1, 2**32 - 1
     state = Observation.zeros(1, 0)
-    with pytest.raises(MessageError, match="its stamp has 4294967295 nanoseconds"):
+    with refusal(MessageError, place="stamp", value=4294967295):
         JointStateReader(["a"]).read(serialize_message(message), state)
     assert state.t == 0.0
 
@@ -223,11 +224,11 @@ def test_size_is_judged_before_anything_is_parsed() -> None:
     assert fault is not None
     assert fault.kind == "unreadable"
     assert "65536 bytes of names" in fault.text
-    with pytest.raises(MessageError, match="65536 bytes of names"):
+    with refusal(MessageError, place="sensor_msgs/msg/JointState"):
         JointStateReader(("hip",)).read(
             bytes(serialize_message(JointState(name=["x"] * MOST_TEXT))), Observation.zeros(1, 0)
         )
-    with pytest.raises(MessageError, match="at most 65536 are read"):
+    with refusal(MessageError, place="size"):
         parse(long, Float64MultiArray)
-    with pytest.raises(MessageError, match="its 5 bytes are no Twist"):
+    with refusal(MessageError, place="Twist"):
         parse(b"\0\1\0\0\0", Twist)

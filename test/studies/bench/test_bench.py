@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from refusals import refusal
 
 from bipedsim.cli import main as cli
 from bipedsim.contact.models import CONTACT_MODELS
@@ -92,7 +93,7 @@ def test_mujoco_has_the_same_mass_matrix_and_bias_forces(name: str) -> None:
 
 def test_mujoco_refuses_a_link_that_no_body_can_be() -> None:
     pytest.importorskip("mujoco", reason="MuJoCo is not installed")
-    with pytest.raises(EngineUnavailableError, match="positive definite") as caught:
+    with pytest.raises(EngineUnavailableError) as caught:
         make_engine("mujoco", robot_or_skip("icub"), H)
     assert caught.value.status == "not supported"
 
@@ -175,7 +176,7 @@ def test_our_feet_do_not_creep(biped: Robot) -> None:
 def test_a_missing_engine_is_a_readable_row(monkeypatch: pytest.MonkeyPatch, biped: Robot) -> None:
     missing = EngineSpec("Absent", "absent_engine:Absent", "absent-engine")
     monkeypatch.setitem(ENGINES, "absent", missing)
-    with pytest.raises(EngineUnavailableError, match="pip install absent-engine"):
+    with refusal(EngineUnavailableError, status="not installed"):
         make_engine("absent", biped, H)
     settings = BenchSettings(robots=("biped14",), engines=("absent", "one_step"), blocks=1, steps=5, own=False)
     report = Bench(settings).report()
@@ -239,11 +240,11 @@ def test_the_command_forces_one_thread(monkeypatch: pytest.MonkeyPatch, capfd: p
 
 
 def test_wrong_options_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UnknownNameError, match="mujoco"):
+    with refusal(UnknownNameError, name="mujocco", meant="mujoco"):
         Bench(BenchSettings(engines=("mujocco",)))
-    with pytest.raises(ConfigError, match="blocks = 0 is below"):
+    with refusal(place="blocks", value=0):
         Bench(BenchSettings(blocks=0))
-    with pytest.raises(ConfigError, match="dt = nan"):
+    with refusal(place="dt"):
         Bench(BenchSettings(dt=float("nan")))
 
 
@@ -271,7 +272,7 @@ def test_a_sole_becomes_a_box_under_the_foot(biped: Robot) -> None:
     corners = np.array([[x, y, -1.0] for x in (-1, 1) for y in (-1, 1)]) * 0.5 * box.size
     bottom = corners @ box.placement_joint_box.rotation.T + box.placement_joint_box.translation
     assert {tuple(p) for p in bottom.round(9)} == {tuple(p) for p in sole.vertices_joint.round(9)}
-    with pytest.raises(EngineUnavailableError, match="no rectangle"):
+    with refusal(EngineUnavailableError, status="not supported", place=f"sole {biped.soles[0].name!r}"):
         sole_box(polygon_soles(biped, 8).soles[0])
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from refusals import refusal
 
-from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
 from bipedsim_studies.complementarity.coulomb import (
@@ -100,11 +100,11 @@ def test_the_forces_solve_the_quadratic_problems() -> None:
 
 def test_contradicting_constraints_have_no_answer_either_way() -> None:
     J, bias = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([-1.0, -1.0])
-    with pytest.raises(ComplementarityError, match="depend on each other"):
+    with refusal(ComplementarityError, place="normal forces"):
         normal_forces(np.eye(2), np.zeros(2), J, bias)
-    with pytest.raises(ComplementarityError, match="contradict"):
+    with refusal(ComplementarityError, place="gaps"):
         gauss_principle(np.eye(2), np.zeros(2), J, bias)
-    with pytest.raises(ComplementarityError, match="gap 0 closes"):
+    with refusal(ComplementarityError, place="gap 0"):
         gauss_principle(np.eye(2), np.zeros(2), np.zeros((1, 2)), np.array([-1.0]))
 
 
@@ -254,7 +254,7 @@ def test_the_rod_of_painleve() -> None:
                         assert outcome.answer.normal[0] == pytest.approx(force, rel=1e-9, abs=1e-9)
                     else:
                         assert mu > 4.0 / 3.0  # the smallest friction with a paradox, at tan(angle) = 2
-                        with pytest.raises(ComplementarityError, match=r"no solution|2 accelerations"):
+                        with pytest.raises(ComplementarityError):
                             _ = outcome.answer
     assert seen == {"unique", "none", "several"}
     assert painleve(1.33, np.arctan(2.0), 0.0, -1.0)[0].verdict == "unique"
@@ -286,20 +286,20 @@ def test_a_block_on_four_points_has_one_acceleration_and_many_forces() -> None:
 def test_errors_name_what_is_wrong() -> None:
     n, t = np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]])
     good = CoulombContacts(n, t, np.array(0.5))
-    with pytest.raises(ConfigError, match=r"tangent \(m, 1 or 2, nv\), not \(1, 2\) and \(1, 2\)"):
+    with refusal(place="shapes of normal and tangent"):
         CoulombContacts(n, t[0], np.array(0.5))
-    with pytest.raises(ConfigError, match="friction_static is one number"):
+    with refusal(place="friction_static", value=[-0.1]):
         CoulombContacts(n, t, np.array([-0.1]))
-    with pytest.raises(ConfigError, match="4 sides or more, not 3"):
+    with refusal(place="sides", value=3):
         pyramid(3)
-    with pytest.raises(ConfigError, match="not positive definite"):
+    with refusal(place="mass matrix"):
         normal_forces(np.zeros((2, 2)), np.zeros(2), n, [0.0])
-    with pytest.raises(ConfigError, match="not symmetric"):
+    with refusal(place="mass matrix"):
         normal_forces([[1.0, 2.0], [0.0, 1.0]], np.zeros(2), n, [0.0])
-    with pytest.raises(ConfigError, match=r"bias \(m,\)"):
+    with refusal(place="shapes of h, J, bias"):
         normal_forces(np.eye(2), np.zeros(2), n, [0.0, 0.0])
-    with pytest.raises(ConfigError, match=r"slip is \(1, 1\)"):
+    with refusal(place="shape of slip"):
         coulomb_lcp(np.eye(2), np.zeros(2), good, [0.0], [0.0], [[0.0]])
     space = CoulombContacts(np.eye(3)[2:], np.eye(3)[None, :2], np.array(0.5))
-    with pytest.raises(ConfigError, match="one tangent"):
+    with refusal(place="tangents"):
         planar_coulomb_lcp(np.eye(3), np.zeros(3), space, [[0.0, 0.0]], [0.0], [[0.0, 0.0]])

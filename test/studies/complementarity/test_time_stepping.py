@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from refusals import refusal
 
-from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim_studies.complementarity.coulomb import CoulombContacts, planar_coulomb_lcp, solve_coulomb
 from bipedsim_studies.complementarity.time_stepping import TimeSteppingResult, assemble_step, solve_step
@@ -128,7 +128,7 @@ def test_a_contact_with_restitution_takes_no_part_while_open() -> None:
 
 def test_errors_name_what_is_wrong() -> None:
     contacts = CoulombContacts(np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]]), np.array(0.5))
-    with pytest.raises(ConfigError, match="restitution is one number"):
+    with refusal(place="restitution", value=1.5):
         assemble_step(np.eye(2), np.zeros(2), np.zeros(2), contacts, [0.0], 1e-3, restitution=1.5)
-    with pytest.raises(ConfigError, match="positive duration"):
+    with refusal(place="step", value=0.0):
         assemble_step(np.eye(2), np.zeros(2), np.zeros(2), contacts, [0.0], 0.0)

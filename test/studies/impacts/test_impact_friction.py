@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from impact_support import Case, cases, outcomes_of
 from numpy.testing import assert_allclose
+from refusals import refusal
 
-from bipedsim.errors import ConfigError
 from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction
 from bipedsim_studies.impacts.problem import NoImpactOutcomeError
 
@@ -131,10 +131,10 @@ def test_friction_sticks_at_high_mu_and_slides_at_low(name: str) -> None:
 
 def test_friction_is_checked_too() -> None:
     balls = (np.eye(3), [[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]], [1.0, 0.0, 0.0])
-    with pytest.raises(ConfigError, match=r"friction.rows must have shape"):
+    with refusal(place="friction.rows"):
         IMPACT_LAWS["lotstedt"](*balls, friction=Friction([[1.0, 0.0, 0.0]], 0.5))
-    with pytest.raises(ConfigError, match=r"friction.coefficient must lie between 0 and inf"):
+    with refusal(place="friction.coefficient", value=-0.5):
         IMPACT_LAWS["lotstedt"](*balls, friction=Friction(np.ones((2, 3)), -0.5))
     many = (np.eye(7), np.eye(7), -np.ones(7))
-    with pytest.raises(ConfigError, match=r"friction: 7 contacts impact at once"):
+    with refusal(place="friction"):
         IMPACT_LAWS["pfeiffer_glocker"](*many, friction=Friction(np.ones((7, 7)), 0.5))

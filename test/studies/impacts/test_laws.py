@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from impact_support import ELASTIC, LAWS, Array, Case, cases, outcomes_of
 from numpy.testing import assert_allclose
+from refusals import refusal
 
-from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim_studies.impacts.laws import IMPACT_LAWS, Friction, NoImpactOutcomeError
 
@@ -76,7 +76,7 @@ def test_endless_sequences_are_followed_to_their_limit() -> None:
 def test_sequences_too_long_to_follow_are_reported() -> None:
     """Two contacts that nearly oppose each other, a ball in a narrow gap: thousands of impacts to and fro."""
     nearly = (np.linalg.inv([[1.0, -0.999], [-0.999, 1.0]]), np.eye(2), [0.16, -0.17], 0.7)
-    with pytest.raises(NoImpactOutcomeError, match="1 left open"):
+    with pytest.raises(NoImpactOutcomeError):
         IMPACT_LAWS["han_gilmore"](*nearly)
     assert (IMPACT_LAWS["pfeiffer_glocker"](*nearly).v_after >= -1e-12).all()
 
@@ -272,41 +272,41 @@ def test_a_biped_drops_flat_on_dependent_contacts(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "place"),
     [
-        ({"M": np.ones((2, 2))}, "M must have shape"),
-        ({"M": -np.eye(3)}, "M must be positive definite"),
-        ({"M": np.triu(np.ones((3, 3)))}, "M must be symmetric"),
-        ({"J": [[1.0, 0.0]]}, "J must have shape"),
-        ({"J": np.zeros((0, 3))}, "J must have shape"),
-        ({"J": [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]}, "J: row 1 is zero"),
-        ({"v_before": [np.nan, 0.0, 0.0]}, "v_before must be finite"),
-        ({"v_before": "fast"}, "v_before must be numbers"),
-        ({"restitution": 1.5}, "restitution must lie between 0 and 1"),
-        ({"restitution": [0.1, 0.2, 0.3]}, r"restitution must have shape \(2,\)"),
-        ({"restitution": [0.1, 0.2]}, "restitution: moreau has one coefficient"),
+        ({"M": np.ones((2, 2))}, "M"),
+        ({"M": -np.eye(3)}, "M"),
+        ({"M": np.triu(np.ones((3, 3)))}, "M"),
+        ({"J": [[1.0, 0.0]]}, "J"),
+        ({"J": np.zeros((0, 3))}, "J"),
+        ({"J": [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]}, "J"),
+        ({"v_before": [np.nan, 0.0, 0.0]}, "v_before"),
+        ({"v_before": "fast"}, "v_before"),
+        ({"restitution": 1.5}, "restitution"),
+        ({"restitution": [0.1, 0.2, 0.3]}, "restitution"),
+        ({"restitution": [0.1, 0.2]}, "restitution"),
     ],
 )
-def test_a_wrong_argument_is_named(change: dict[str, Any], message: str) -> None:
+def test_a_wrong_argument_is_named(change: dict[str, Any], place: str) -> None:
     arguments: dict[str, Any] = dict(zip(("M", "J", "v_before"), CRADLE, strict=True))
-    with pytest.raises(ConfigError, match=message):
+    with refusal(place=place):
         IMPACT_LAWS["moreau"](**{**arguments, **change})
 
 
 def test_friction_of_a_law_without_it_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"friction: haug has none. Laws with friction: moreau, lotstedt"):
+    with refusal(place="friction"):
         IMPACT_LAWS["haug"](*CRADLE, friction=Friction(np.ones((2, 3)), 0.5))
-    with pytest.raises(ConfigError, match=r"friction.restitution: lotstedt has none, give 0. Laws with it: moreau"):
+    with refusal(place="friction.restitution"):
         IMPACT_LAWS["lotstedt"](*CRADLE, friction=Friction(np.ones((2, 3)), 0.5, 0.5))
 
 
 def test_restitution_of_a_plastic_law_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"restitution: lotstedt is plastic, give 0. Laws with restitution: haug"):
+    with refusal(place="restitution"):
         IMPACT_LAWS["lotstedt"](*CRADLE, restitution=0.5)
 
 
 def test_unequal_restitution_on_dependent_rows_is_refused_by_haug() -> None:
-    with pytest.raises(ConfigError, match="cannot rebound"):
+    with refusal(place="restitution"):
         IMPACT_LAWS["haug"](np.eye(1), [[1.0], [1.0]], [-1.0], [0.0, 1.0])
 
 

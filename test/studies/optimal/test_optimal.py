@@ -121,5 +121,5 @@ def test_ends_that_no_motion_has_are_an_error() -> None:
         lambda x, u: np.vstack([x[1:], u]),
         lambda first, last: np.concatenate([first, last, last[:1] - 1.0]),
     )
-    with pytest.raises(NoOptimumError, match=r"no optimal step of 1\.5 s"):
+    with pytest.raises(NoOptimumError):
         collocated(problem, straight(problem), 8)

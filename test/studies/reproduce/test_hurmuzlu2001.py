@@ -144,7 +144,7 @@ def test_the_verdict_is_never_false(angle: float, mu: float, spin: float) -> Non
     if stiffness > 0.0:
         assert found.answer.normal[0] == pytest.approx(max(0.0, -free / stiffness), rel=1e-9, abs=1e-9)
     else:
-        with pytest.raises(ComplementarityError, match=r"no solution|2 accelerations"):
+        with pytest.raises(ComplementarityError):
             _ = found.answer
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from refusals import refusal
 from scipy.optimize import brentq
 
-from bipedsim.errors import ConfigError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import ROBOTS
 from bipedsim_studies.score.battery import BATTERY, read_battery
 from bipedsim_studies.score.score import compared, differences, paired_interval, score
@@ -44,9 +45,9 @@ def test_the_battery_is_for_any_robot_that_takes_a_velocity(robot: str) -> None:
 
 @pytest.mark.long
 def test_who_takes_no_velocity_is_told_and_other_mistakes_too() -> None:
-    with pytest.raises(ConfigError, match="has no set_velocity"):
+    with pytest.raises(ConfigError):
         read_battery(BATTERY, {**ZMP, "controller": "posture"})
-    with pytest.raises(ConfigError, match="no_such"):
+    with refusal(UnknownNameError, name="no_such"):
         read_battery(BATTERY, {**ZMP, "controller_params": {"no_such": 1}})
 
 
@@ -187,8 +188,9 @@ def test_only_scores_of_the_same_trials_are_compared(tmp_path: Path) -> None:
         {"text": SHORT.replace("[0.9, 1.5]", "[0.8, 1.5]")},
     ]
     for other in others:
-        with pytest.raises(ConfigError, match=r"robot:|battery:"):
+        with pytest.raises(ConfigError) as caught:
             compared(ours, conditions(tmp_path, **other), "there")
+        assert caught.value.place in ("--against there: robot", "--against there: battery")
     with pytest.raises(ConfigError):
         compared(ours, {}, "there")
     for other, name in (({"contact_model": "lcp"}, "contact model"), ({"rate": 500.0}, "rate")):

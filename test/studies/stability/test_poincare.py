@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from paths import BODIES
 from poincare_support import Bistable
+from refusals import refusal
 from scipy.special import ellipk
 
 from bipedsim.control.controllers import make_controller
-from bipedsim.errors import ConfigError, UnknownNameError
+from bipedsim.errors import UnknownNameError
 from bipedsim.ground.ground import Ground
 from bipedsim.ground.read import get_ground
 from bipedsim.model import Robot, load_robot
@@ -70,8 +71,9 @@ def test_a_touch_down_is_found_between_the_steps(h: float) -> None:
 
 
 def test_what_lands_too_early_is_no_event() -> None:
-    with pytest.raises(NoReturnError, match="mass"):
+    with pytest.raises(NoReturnError) as caught:
         landing(0.01, 1e-3, after=0.1)
+    assert "foot" in caught.value.place
 
 
 def test_a_pendulum_returns_after_its_period() -> None:
@@ -95,16 +97,16 @@ def test_a_pendulum_returns_after_its_period() -> None:
     assert map(1e-3).names == ("hip'",)
     assert extrapolated([np.array(back.duration) for back in backs], steps) == pytest.approx(period, abs=1e-6)
     assert extrapolated([back.xi for back in backs], steps) == pytest.approx(rate, abs=1e-6)
-    with pytest.raises(NoReturnError, match="does not come back"):
+    with refusal(NoReturnError, place=robot.name):
         map(1e-3)(np.array([100.0 * rate]))
 
 
 def test_a_section_must_be_met() -> None:
     robot = load_robot(BODIES / "kicker")
     loop = ClosedLoop(robot, Ground.flat(-5.0))
-    with pytest.raises(NoReturnError, match=r"within 0\.5 s"):
+    with refusal(NoReturnError, place="kicker"):
         ReturnMap(loop, Passing(lambda q, v: q[0] - 3.0), first=0.5)
-    with pytest.raises(UnknownNameError, match="heel"):
+    with refusal(UnknownNameError, name="heel"):
         TouchDown(robot, loop.feet, "heel")
 
 
@@ -150,7 +152,7 @@ def test_coordinates_are_joints_and_rates_themselves(walking: ReturnMap) -> None
 
 
 def test_what_no_state_has_is_no_return(walking: ReturnMap) -> None:
-    with pytest.raises(NoReturnError, match="section"):
+    with refusal(NoReturnError, place="compass"):
         walking(np.array([math.pi, 0.0, 0.0]) + walking.centre)
 
 
@@ -185,7 +187,7 @@ def test_a_robot_with_one_side_has_no_mirror_image() -> None:
     lopsided = load_robot("compass")
     model = pin.Model(lopsided.model)
     model.frames[model.getFrameId("right_leg")].name = "wooden_leg"
-    with pytest.raises(ConfigError, match="right_leg"):
+    with refusal(place="right_leg"):
         Mirror(replace(lopsided, model=model))
 
 
@@ -198,7 +200,7 @@ def test_a_robot_moves_along_the_ground(compass: Robot) -> None:
 
 @pytest.mark.parametrize("name", ["stairs", "tiles"])
 def test_a_ground_of_many_patches_is_refused(compass: Robot, name: str) -> None:
-    with pytest.raises(ConfigError, match="one endless plane"):
+    with refusal(place="ground"):
         FeetOnPlane(compass, get_ground(name))
 
 
@@ -334,7 +336,7 @@ def test_a_basin_is_the_same_from_one_process_and_from_two() -> None:
 
 
 def test_an_empty_box_is_refused() -> None:
-    with pytest.raises(ConfigError, match="2 positive numbers"):
+    with refusal(place="widths", value=[1.0]):
         probe(Bistable, np.zeros(2), np.array([1.0]), 5)
-    with pytest.raises(ConfigError, match="at least 1"):
+    with refusal(place="count", value=0):
         probe(Bistable, np.zeros(2), np.ones(2), 0)

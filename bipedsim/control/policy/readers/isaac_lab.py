@@ -23,9 +23,9 @@ def refuse(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, Any
         ConfigError: Always.
     """
     raise ConfigError(
-        "Isaac Lab's env.yaml does not name the joints in their order; take the IO descriptors, which "
+        "Isaac Lab's env.yaml does not name them in their order; take the IO descriptors, which "
         "scripts/environments/export_io_descriptors.py or train.py --export_io_descriptors write",
-        path,
+        f"{path}: joints",
     )
 
 
@@ -38,7 +38,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     actions = [action for action in values["actions"] if action.get("export", True)]
     kinds = [str(action["full_path"]).rpartition(".")[2] for action in actions]
     if kinds != [_POSITIONS]:
-        raise ConfigError(f"actions {', '.join(kinds)}: only one {_POSITIONS} is known", path)
+        raise ConfigError(f"only one {_POSITIONS} is known", f"{path}: actions {', '.join(kinds)}")
     action = actions[0]
     articulations = values["articulations"]
     body = articulations["robot" if "robot" in articulations else next(iter(articulations))]

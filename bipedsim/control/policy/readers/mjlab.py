@@ -38,12 +38,14 @@ def translate(path: Path) -> dict[str, Any]:
     missing = [key for key in _NEEDED if key not in metadata]
     if missing:
         raise ConfigError(
-            f"its metadata have no {', '.join(missing)}, as mjlab writes; give the deployment file of the policy, or "
-            "write one (docs/controllers/policy.md) and give the network as its key `network`",
-            path,
+            "not in the metadata, where mjlab writes them; give the deployment file of the policy, or write one "
+            "(docs/controllers/policy.md) and give the network as its key `network`",
+            f"{path}: {', '.join(missing)}",
         )
     if "anchor_body_name" in metadata:
-        raise ConfigError(f"tracks a motion ({metadata['command_names']}), and only velocities can be commanded", path)
+        raise ConfigError(
+            "it tracks a motion, and only velocities can be commanded", f"{path}: {metadata['command_names']}"
+        )
     scale = _numbers(metadata["action_scale"])
     return {
         "network": str(path),

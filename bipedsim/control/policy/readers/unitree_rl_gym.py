@@ -30,7 +30,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     period = float(values["control_dt"] if real else values["simulation_dt"] * values["control_decimation"])
     legs = _of_motors(path, values, robot) if real else _of_model(path, values, robot)
     if len(legs) != values["num_actions"]:
-        raise ConfigError(f"num_actions = {values['num_actions']}, and the joints are {', '.join(legs)}", path)
+        raise ConfigError(f"and the joints are {', '.join(legs)}", f"{path}: num_actions", values["num_actions"])
     joints, default, kp, kd = list(legs), list(values["default_angles"]), list(values["kps"]), list(values["kds"])
     if real:
         motors = motors_of(robot)
@@ -96,9 +96,9 @@ def _of_motors(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]
     motors = motors_of(robot)
     if not motors:
         raise ConfigError(
-            f"gives motors by number, and {robot.name!r} has joints of no robot whose motors are known; take the "
+            f"they are given by number, and {robot.name!r} has joints of no robot whose motors are known; take the "
             "configuration of deploy_mujoco, or write a file of your own with `joints`",
-            path,
+            f"{path}: motors",
         )
     return [motors[i] for i in values["leg_joint2motor_idx"]]
 
@@ -109,9 +109,9 @@ def _of_model(path: Path, values: Mapping[str, Any], robot: Robot) -> list[str]:
     if not scene.is_file():
         if len(robot.joint_names) != values["num_actions"]:
             raise ConfigError(
-                f"joints are in the order of {scene}, which is not there; {robot.name!r} has "
+                f"they are in the order of {scene}, which is not there; {robot.name!r} has "
                 f"{len(robot.joint_names)} joints, and the policy moves {values['num_actions']}",
-                path,
+                f"{path}: joints",
             )
         return list(robot.joint_names)
     return list(_motors(scene, set()))

@@ -37,13 +37,13 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     motors = motors_of(robot)
     if len(motors) < len(order):
         raise ConfigError(
-            f"numbers {len(order)} motors, and {robot.name!r} has joints of no such robot whose motors are known; "
-            "write a file of your own with `joints`",
-            path,
+            f"{len(order)} are numbered, and {robot.name!r} has joints of no such robot whose motors are known; write "
+            "a file of your own with `joints`",
+            f"{path}: motors",
         )
     actions = values["actions"]
     if list(actions) != ["JointPositionAction"]:
-        raise ConfigError(f"actions {', '.join(actions)}: only JointPositionAction is known", path)
+        raise ConfigError("only JointPositionAction is known", f"{path}: actions {', '.join(actions)}")
     action = actions["JointPositionAction"]
     joints = [motors[i] for i in order]
     moved = _subset(action.get("joint_ids"), joints)
@@ -51,7 +51,9 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     by_update, scale_first = bool(terms.pop("use_gym_history", False)), bool(terms.pop("scale_first", False))
     groups = [name for name, term in terms.items() if "params" not in term and "history_length" not in term]
     if groups:
-        raise ConfigError(f"observations in groups ({', '.join(groups)}): only networks of one input are known", path)
+        raise ConfigError(
+            "in groups: only networks of one input are known", f"{path}: observations {', '.join(groups)}"
+        )
     config = {
         "network": str(path.parent.parent / "exported" / "policy.onnx"),
         "period": values["step_dt"],
@@ -65,7 +67,7 @@ def translate(path: Path, values: Mapping[str, Any], robot: Robot) -> dict[str, 
     if by_update:
         lengths = {term.pop("history") for term in config["observations"]}
         if len(lengths) != 1:
-            raise ConfigError(f"use_gym_history wants one history_length of all terms, not {sorted(lengths)}", path)
+            raise ConfigError("must be one history_length of all terms", f"{path}: use_gym_history", sorted(lengths))
         config["frames"] = {"count": lengths.pop()}
     phase = terms.get("gait_phase") or terms.get(_STANDING_PHASE)
     if phase:
@@ -104,6 +106,6 @@ def _before(where: str, clip: list[float], scales: set[float]) -> list[float]:
         ConfigError: The scales differ, so that each value would need its own limits.
     """
     if len(scales) != 1 or not min(scales) > 0.0:
-        raise ConfigError(f"scale_first with a clip wants one positive scale, not {sorted(scales)}", where)
+        raise ConfigError("must be one positive scale, as there is a clip", f"{where}: scale_first", sorted(scales))
     scale = scales.pop()
     return [bound / scale for bound in clip]

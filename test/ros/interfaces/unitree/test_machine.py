@@ -54,5 +54,6 @@ def test_an_imu_elsewhere_than_on_the_machine_is_told() -> None:
 
 
 def test_another_robot_is_refused_with_the_joints_that_no_motor_turns() -> None:
-    with pytest.raises(ConfigError, match=r"no motor of g1 turns l_hip_yaw, .*name the joints"):
+    with pytest.raises(ConfigError) as caught:
         machine_for(load_robot("biped14").joint_names)
+    assert caught.value.place.startswith("joints l_hip_yaw, ")
