@@ -9,6 +9,7 @@ Compiled functions are cached on disk, and compiled again when the code changes 
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +30,10 @@ target_portable()
 _caches: list[KernelCache] = []
 # Above this estimate [s] no exact figure is printed, because other programs share the cores.
 _LONG = 50.0
+_COLLECTED_AFTER = (200_000, 50, 1000)
+"""Thresholds of the garbage collector while kernels are compiled. The compiler's objects live on; with the usual
+thresholds, a seventh of the time would go into looking through them again and again."""
+
 _PER_KERNEL_S = 0.2
 """Typical time to compile one kernel [s]; a purpose with many kernels takes longer than its own estimate."""
 _purpose, _shortest, _longest = "", 0.0, 0.0
@@ -59,7 +64,8 @@ def announced(what: str, seconds: float, at_first: float | None = None) -> Itera
         yield
         return
     _purpose, _shortest, _longest, _announced = f" of {what}", seconds, seconds if at_first is None else at_first, True
-    before, begun = _compiled, compile_seconds()
+    before, begun, thresholds = _compiled, compile_seconds(), gc.get_threshold()
+    gc.set_threshold(*_COLLECTED_AFTER)
     try:
         yield
         if _compiled > before:
@@ -69,13 +75,15 @@ def announced(what: str, seconds: float, at_first: float | None = None) -> Itera
             of = what.partition(",")[0]
             print(f"{begin}compiled {count} of {of} in {compile_seconds() - begun:.0f} s", file=sys.stderr, flush=True)
     finally:
+        gc.set_threshold(*thresholds)
         _purpose, _announced, _silent = "", False, True
 
 
 def compile_silently() -> None:
-    """Print no messages about kernels in this process from now on, because its caller reports the progress."""
+    """Prepare a process that only compiles: it prints no messages, because its caller reports the progress."""
     global _quiet
     _quiet = True
+    gc.set_threshold(*_COLLECTED_AFTER)
 
 
 @contextmanager

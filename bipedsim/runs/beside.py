@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from bipedsim.analysis import Verdict
 from bipedsim.model import load_robot
-from bipedsim.numerics import on_compiling
+from bipedsim.numerics import compile_silently, on_compiling
 from bipedsim.sim import Simulator
 
 
@@ -55,5 +55,6 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    compile_silently()
     threading.Thread(target=_end_with, args=[int(sys.argv[2])], daemon=True).start()
     _compile(sys.argv[1])
