@@ -57,7 +57,7 @@ def test_a_brick_that_a_link_hits_off_centre_moves_and_turns_from_one_moment_on(
     assert 0.0 < since <= sim.physics_dt * (1.0 + 1e-9)
     assert abs(b.w[0, 2]) > 0.1
     np.testing.assert_allclose(turned, since * b.w[0], atol=1e-9)
-    # The ball is at the face that it has hit or left, but for the distance by which a turn moves a point off its tangent.
+    # The ball is at the face that it has hit or left. A turn moves a point off its tangent by a little.
     ball = b.R[0].T @ (np.array([sim.q[0], 0.0, 1.0]) - pose[:3])
     apart = -ball[0] - 0.1 - 0.1
     assert apart > -5e-6
