@@ -1,0 +1,53 @@
+"""The source distribution has every file of the packages and no compiled kernel, and a wheel that pip takes first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import make_wheel
+import pytest
+from packaging.tags import sys_tags
+from packaging.utils import parse_wheel_filename
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Return the files of the source distribution, relative to its folder."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", folder, "sdist", "--dist-dir", folder]
+    subprocess.run(command, cwd=make_wheel.ROOT, check=True, capture_output=True)
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        return {name.partition("/")[2] for name in tar.getnames()}
+
+
+def test_the_source_distribution_has_every_file_of_the_packages(names: set[str]) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "bipedsim", "bipedsim_ros", "bipedsim_studies", "launch", "config", "tools"],
+        cwd=make_wheel.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a checkout of git")
+    assert set(listed.stdout.split()) <= names
+
+
+def test_the_source_distribution_has_no_caches(names: set[str]) -> None:
+    """The caches of a checkout in use take tens of megabytes, and nobody else can use them."""
+    assert not {name for name in names if Path(name).suffix in {".nbc", ".pyc"} or "__pycache__" in name}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the wheels with kernels are for Linux")
+def test_pip_takes_a_wheel_with_kernels_before_the_plain_one() -> None:
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    supported = list(sys_tags())
+    ranks = []
+    for tags in (f"{tag}-{tag}-{make_wheel.PLATFORM}", "py3-none-any"):
+        of_wheel = parse_wheel_filename(f"bipedsim-0.1.0-{tags}.whl")[3]
+        ranks.append(min(supported.index(one) for one in of_wheel))
+    assert ranks == sorted(ranks)
