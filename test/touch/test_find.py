@@ -22,18 +22,19 @@ RAILS_YAML = """name: rails
 urdf: rails.urdf
 root: fixed
 joints: [of_one, of_two]
-posture: {of_one: 1.0}
-feet: {tip: {frame: one, vertices: [[0.0, 0.0]]}}
-imu: {frame: one}
-bodies: {one: [{kind: sphere, radius: 0.1}], two: [{kind: sphere, radius: 0.1}]}
+posture: {{of_one: 1.0}}
+feet: {{tip: {{frame: one, vertices: [[0.0, 0.0]]}}}}
+imu: {{frame: one}}
+bodies: {{one: [{one}], two: [{two}]}}
 self_collision: [[one, two]]
 """
+SPHERE = "{kind: sphere, radius: 0.1}"
 
 
-def balls_on_rails(folder: Path) -> Robot:
-    """Return two balls of 1 kg that slide along one level line."""
+def on_rails(folder: Path, one: str = SPHERE, two: str = SPHERE) -> Robot:
+    """Return two bodies of 1 kg, by default balls, that slide along one level line."""
     (folder / "rails.urdf").write_text(RAILS_URDF.format("".join(BALL.format(name=name) for name in ("one", "two"))))
-    (folder / "robot.yaml").write_text(RAILS_YAML)
+    (folder / "robot.yaml").write_text(RAILS_YAML.format(one=one, two=two))
     return load_robot(folder / "robot.yaml")
 
 
@@ -87,13 +88,29 @@ def test_a_body_that_falls_fast_is_never_in_the_ground(tmp_path: Path, speed: fl
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
 def test_links_that_meet_fast_are_never_in_each_other(tmp_path: Path, speed: float, share: float) -> None:
     """Two balls on rails, of which one comes from as far as it goes in a part of a step: then both have one speed."""
-    robot = balls_on_rails(tmp_path)
+    robot = on_rails(tmp_path)
     sim = Simulator(robot)
     sim.reset(np.array([0.2 + share * speed * sim.physics_dt, 0.0]), np.array([-speed, 0.0]))
     for _ in range(3):
         sim.advance(np.zeros(2))
         assert sim.q[0] - sim.q[1] > 0.2 - 1e-9
     np.testing.assert_allclose(sim.v, -0.5 * speed, rtol=1e-9)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("up", [-0.25, -0.1, 0.0, 0.25])
+def test_a_ball_meets_a_shaft_anywhere_along_it(tmp_path: Path, up: float, swapped: bool) -> None:
+    """A capsule across the way, whichever of the two it is: they touch where their radii add up, and share the speed."""
+    shaft = f"{{kind: capsule, radius: 0.05, length: 0.6, placement: {{xyz: [0.0, 0.0, {up}]}}}}"
+    robot = on_rails(tmp_path, *((shaft, SPHERE) if swapped else (SPHERE, shaft)))
+    sim = Simulator(robot, hardware={"body_friction": 0.0})
+    sim.reset(np.array([0.1532, 0.0]), np.array([-1.0, 0.0]))
+    closest = np.inf
+    for _ in range(8):
+        sim.advance(np.zeros(2))
+        closest = min(closest, float(sim.q[0] - sim.q[1]))
+    assert closest == pytest.approx(0.15, abs=1e-9)
+    np.testing.assert_allclose(sim.v, -0.5, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("patch", "body", "expected"), [(0.2, 0.6, 0.2), (0.6, 0.2, 0.6), (None, 0.4, 0.4)])
