@@ -38,7 +38,7 @@ class BipedSimError(Exception):
 
     Attributes:
         place: As above, followed by the place of the other error.
-        value: As above, arrays as lists; None without one.
+        value: As above, arrays and tuples as lists; None without one.
         faults: The errors of which this one consists; empty for a single one.
     """
 
@@ -70,7 +70,7 @@ def _restored(cls: type[BipedSimError], args: tuple[Any, ...], attributes: dict[
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
+    return value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else value
 
 
 def shown(value: Any) -> str:

@@ -35,7 +35,7 @@ Every error is a `bipedsim.errors.BipedSimError`. Programs use its class and its
 | field | content |
 | --- | --- |
 | `place` | file and key, argument or object that is wrong |
-| `value` | the value there; arrays as lists |
+| `value` | the value there; arrays and tuples as lists |
 | `faults` | the errors, if there are several |
 | `kind`, `name`, `choices`, `meant` | what was looked up, the unknown name, the valid names, the closest one |
 

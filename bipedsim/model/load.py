@@ -230,9 +230,8 @@ class RobotReader:
     def _ankle(self, model: pin.Model, sole: Sole, name: str) -> pin.SE3:
         if sole.load_cell:
             if name:
-                raise ConfigError(
-                    "a load cell measures in the sole frame. Omit ankle_frame", f"{self.source}: feet.{sole.name}"
-                )
+                where = f"{self.source}: feet.{sole.name}.ankle_frame"
+                raise ConfigError("is not for a load cell, which measures in the sole frame. Omit it", where, name)
             return sole.placement_joint_sole
         if not name:
             return pin.SE3.Identity()

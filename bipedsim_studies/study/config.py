@@ -289,7 +289,7 @@ def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str
         part = name.partition(".")[0]
         if part not in PARTS or "." not in name:
             beginnings = ", ".join(f"{part_name}." for part_name in PARTS)
-            faults.append(ConfigError(f"{name!r} must begin with {beginnings} and go on with a key", where))
+            faults.append(ConfigError(f"must begin with {beginnings} and go on with a key", f"{where}: name", name))
             continue
         try:
             _set(deepcopy(dict(parts)), name, 0.0)
@@ -304,8 +304,8 @@ def _kinds(study: StudyConfig, parts: Mapping[str, Any], where: str) -> dict[str
         faults.append(ConfigError("is varied and bisected; take one", f"{where}: name", study.bisect.name))
     for figure, limits in study.success.items():
         if isinstance(limits, list) and len(limits) != 2:
-            message = f"{where}: success: {figure} = {limits} must be a value or [low, high], null for no bound"
-            faults.append(ConfigError(message))
+            message = "must be a value or [low, high], null for no bound"
+            faults.append(ConfigError(message, f"{where}: success: {figure}", limits))
     together(faults)
     return kinds
 
@@ -397,7 +397,7 @@ def _preset(hardware: str, name: str) -> dict[str, Any]:
 def _index(entries: list[Any], key: str, name: str) -> int:
     if not key.isdigit() or int(key) >= len(entries):
         valid_range = f"0 to {len(entries) - 1}" if entries else "of which there are none"
-        raise ConfigError(f"{key!r} must be the number of an entry, {valid_range}", name)
+        raise ConfigError(f"must be the number of an entry, {valid_range}", name, key)
     return int(key)
 
 

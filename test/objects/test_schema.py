@@ -35,7 +35,7 @@ def test_everything_wrong_is_told_at_once() -> None:
         ("objects[0]: name", "Ball 1"),
         ("objects[1]: radius", None),
         ("objects[1]: size", None),
-        ("objects[2]: inertia", (1.0, 1.0, 3.0)),
+        ("objects[2]: inertia", [1.0, 1.0, 3.0]),
         ("objects[3]: friction_dynamic", 0.3),
         ("objects[6]", "{"),
         ("objects: name", "ball"),

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paths import LOCK_STEP
-from refusals import refusal
+from refusals import faults_of, refusal
 
 from bipedsim.contact.base import STATE_CHANGES
 from bipedsim.contact.models import CONTACT_MODELS
 from bipedsim.control.controllers import make_controller
-from bipedsim.errors import UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.ground.read import get_ground
 from bipedsim.model import Robot, load_robot
 from bipedsim.sim.simulator import Simulator
@@ -132,8 +132,12 @@ def test_a_load_cell_has_no_ankle_frame(tmp_path: Path, compass: Robot) -> None:
     )
     path = tmp_path / "robot.yaml"
     path.write_text(text, encoding="utf-8")
-    with refusal(place="feet.left.ankle_frame"):
+    with pytest.raises(ConfigError) as caught:
         load_robot(path)
+    assert faults_of(caught.value) == {
+        ("feet.left.ankle_frame", "'left_leg'"),
+        ("feet.right.ankle_frame", "'left_leg'"),
+    }
 
 
 def test_the_walker_by_events_has_the_known_gait_and_multipliers() -> None:

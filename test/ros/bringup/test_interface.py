@@ -63,7 +63,7 @@ def test_programs_with_a_clock_of_their_own_keep_no_lock_step() -> None:
 
 
 def test_parameters_without_an_interface_and_unknown_interfaces_are_refused() -> None:
-    with refusal(place="parameters of the interface: domain"):
+    with refusal(place="parameters of an interface: domain"):
         plan({}, interface_params={"domain": 1})
     with refusal(UnknownNameError, kind="interface", meant="unitree"):
         plan({"interface": "unitre"})

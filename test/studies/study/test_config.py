@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from refusals import refusal
+from refusals import faults_of, refusal
 from scipy import stats
 
 from bipedsim.errors import ConfigError
@@ -91,7 +91,7 @@ def test_hardware_of_a_scenario_stays_in_it(tmp_path: Path) -> None:
     assert trial.scenario["hardware"] == {"preset": "realistic", "mass_scale": 1.2}
     assert "hardware" not in trial.run
     path.write_text("run: {scenario: stand, hardware: mine.yaml}\nvary: {run.hardware.mass_scale: [1.2]}\n")
-    with refusal(place="run.hardware.mass_scale: hardware", value="mine.yaml"):
+    with refusal(place="run.hardware.mass_scale: hardware", value=str(tmp_path / "mine.yaml")):
         read_plan(path)
 
 
@@ -120,9 +120,14 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
             "ground.flat.height: [], run.seed: {uniform: [1]}}\nsuccess: {distance_m: [1, 2, 3]}\n"
             "scenario: {pushes: [{at: 1.0}]}\n",
         )
-    words = ("'contact_model' must begin with run.", "triangle", "'7' must be", "an empty list", "takes a list of 2")
-    for word in (*words, "distance_m"):
-        assert word in str(caught.value)
+    assert faults_of(caught.value) == {
+        ("name", "'contact_model'"),
+        ("scenario.pushes.7.at", "'7'"),
+        ("ground.flat.height = []", "None"),
+        ("[1, 2]}", "'triangle'"),
+        ("[1]}", "None"),
+        ("distance_m", "[1, 2, 3]"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -226,7 +231,7 @@ def test_figures_that_a_success_asks_for_exist_before_any_trial_is_run(tmp_path:
         check_figures(plan(tmp_path, f"success: {{{good}}}\n").trials[:1], "some.yaml")
     with pytest.raises(ConfigError) as caught:
         check_figures(plan(tmp_path, "success: {distance: 1, travel_x: 2}\n").trials[:1], "some.yaml")
-    assert all(name in str(caught.value) for name in ("'distance'", "'travel_x'", "some.yaml"))
+    assert faults_of(caught.value) == {("success", "'distance'"), ("success", "'travel_x'")}
 
 
 def test_draws_of_two_names_have_nothing_to_do_with_each_other(tmp_path: Path) -> None:
