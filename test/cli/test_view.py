@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from socket_support import endpoints
 
 pytest.importorskip("viser", reason="viser, the extra `view`, is not installed")
 
@@ -44,6 +45,9 @@ def test_a_page_is_served_to_this_machine_until_it_is_interrupted(walk: Path) ->
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(found[0], timeout=240) as answer:
             assert b"<html" in answer.read()
+        opened = endpoints(program.pid)
+        assert ("tcp", int(found[0].rpartition(":")[2])) in {(one.protocol, one.port) for one in opened}
+        assert all(endpoint.address.is_loopback for endpoint in opened)
         os.kill(program.pid, signal.SIGINT)
         out, err = program.communicate(timeout=240)
     assert program.returncode == 0, err

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from marks import sampled
 from ros_domains import APART, Domain
+from socket_support import endpoints, is_read
 
 from bipedsim.recording.bag import Bag
 from bipedsim_ros.wire import network
@@ -23,6 +24,8 @@ from bipedsim_ros.wire.network import CHOOSING, network_environment
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 OLD, NEW = "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"
 WIRE = Path(network.__file__).parent
+VIEW = find_spec("viser") is not None
+"""Whether the page of the live view can be started."""
 
 
 def test_this_machine_alone_unless_somebody_says_otherwise() -> None:
@@ -83,19 +86,6 @@ print(node.count_publishers("/joint_states"))
 """
 
 
-def listening(pid: int) -> set[tuple[str, int]]:
-    """Return address and port of every UDP socket of a process."""
-    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
-    mine = {found[1] for link in links if (found := re.fullmatch(r"socket:\[(\d+)\]", link))}
-    result = set()
-    for line in Path(f"/proc/{pid}/net/udp").read_text().splitlines()[1:]:
-        words = line.split()
-        if words[9] in mine:
-            address, port = words[1].split(":")
-            result.add((".".join(str(byte) for byte in reversed(bytes.fromhex(address))), int(port, 16)))
-    return result
-
-
 def started(task: Path) -> list[str]:
     """Return the processes that a thread has started."""
     return (task / "children").read_text().split()
@@ -108,19 +98,26 @@ def started(task: Path) -> list[str]:
 def test_a_bring_up_listens_where_it_should(tmp_path: Path, network: str, addresses: set[str]) -> None:
     """And a node of the same machine that knows nothing of it finds it."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from recorder_support import wait_for
+
     domain = Domain()
     env = {name: value for name, value in domain.environment().items() if name not in (*APART, *CHOOSING)}
-    command = [sys.executable, "-m", "bipedsim.cli.main", "up", "--controller", "none", "--network", network]
+    words = ["--controller", "none", *["--view", "--no-browser"] * VIEW, "--network", network]
+    command = [sys.executable, "-m", "bipedsim.cli.main", "up", *words]
     with (tmp_path / "up.txt").open("wb") as log:
         up = subprocess.Popen(command[: None if network else -2], env=env, stdout=log, stderr=subprocess.STDOUT)
     try:
         found = subprocess.run([sys.executable, "-c", STRANGER], env=env, capture_output=True, text=True, check=False)
         assert found.stdout.strip() == "1", (tmp_path / "up.txt").read_text() + found.stderr
+        wait_for(lambda: not VIEW or "http://" in (tmp_path / "up.txt").read_text(), "the page")
         children = [int(pid) for task in Path(f"/proc/{up.pid}/task").iterdir() for pid in started(task)]
-        # Others are there to send, and nobody reads them.
         ports = range(STANDARD_BASE + 250 * domain.id, STANDARD_BASE + 250 * (domain.id + 1))
-        heard = {address for pid in children for address, port in listening(pid) if port in ports}
-        assert heard == addresses
+        opened = {endpoint for pid in children for endpoint in endpoints(pid)}
+        assert {str(endpoint.address) for endpoint in opened if endpoint.port in ports} == addresses
+        assert all(endpoint.address.is_loopback for endpoint in opened if endpoint.protocol == "tcp")
+        # Fast DDS sends from sockets that are open to all addresses, and reads none of them.
+        everywhere = {endpoint.port for endpoint in opened if endpoint.address.is_unspecified}
+        assert network or [port for port in everywhere if is_read(port)] == []
     finally:
         up.send_signal(signal.SIGINT)
         up.wait(240.0)
