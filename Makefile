@@ -13,7 +13,7 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo test test-long test-all test-bounds lint format wheel lock clean
+.PHONY: help python setup demo test test-long test-all test-bounds lint format docs wheel lock clean
 # Installs what setup.py asks for, with the extras named behind it; at once when they are there.
 SETUP = '$(PYTHON)' tools/setup_venv.py
 
@@ -88,6 +88,11 @@ format: python ## format the code and let ruff fix the faults that it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: python ## build the documentation site into site/; broken links and references fail
+	@$(SETUP) docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'Read it at http://localhost:8000 after: python3 -m http.server --directory site'
+
 wheel: setup ## build the source distribution, and a wheel with kernels for each Python found, into dist/
 	@$(BIN)/python tools/make_wheel.py
 
@@ -95,5 +100,5 @@ lock: setup ## pin anew what setup.py asks for; UPGRADE=--upgrade takes newer ve
 	@UPGRADE='$(UPGRADE)' sh tools/lock.sh
 
 clean: ## remove .venv, caches and what builds leave; runs/ stays
-	@rm -rf .venv build dist install log bipedsim.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv build dist install log site bipedsim.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -55,6 +55,7 @@ TEST = [
     "pytest>=7.4",
     "pytest-xdist>=3.5",
 ]
+DOCS = ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.30", "ruff>=0.9"]
 LINT = ["import-linter>=2.3", "mypy>=1.15", "ruff>=0.9", "types-PyYAML"]
 SETUP = ["pip", "setuptools", "uv", "wheel"]  # what tools/setup_venv.py installs the rest with
 
@@ -142,6 +143,7 @@ setup(
         "bench": BENCH,
         "test": TEST,
         "lint": LINT,
+        "docs": DOCS,
         "setup": SETUP,
     },
     zip_safe=False,  # robots, grounds and scenarios are read as files

@@ -21,7 +21,7 @@ import pytest
 from docs_support import rows, section
 from paths import LOCK_STEP, ROOT
 
-PAGE = (ROOT / "docs" / "controllers.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("tutorials/controller.md", "controllers.md"))
 HEAD, *TABLE = rows(section(PAGE, "Bring your own"))
 PATIENCE_S = 240.0
 FAST = ("--clock", "as_fast_as_possible")

@@ -1,4 +1,4 @@
-"""The code of docs/controllers.md, as a reader would save and run it: headless, as a node, over DDS, compiled."""
+"""The code of docs/controllers.md and its tutorial, as a reader would save and run it: as a class, a node, compiled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bipedsim.model import load_robot
 from bipedsim.recording import load_recording
 from bipedsim.runs.runner import run
 
-PAGE = (ROOT / "docs" / "controllers.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("tutorials/controller.md", "controllers.md"))
 PATIENCE_S = 240.0
 
 
