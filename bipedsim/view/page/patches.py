@@ -45,7 +45,7 @@ def add_ground(scene: Any, root: str, ground: Ground, soles: tuple[Sole, ...], l
                     cell_size=0.1,
                     section_size=0.5,
                     cell_color=rgb("#DDD8CE"),
-                    section_color=rgb(SURFACE_COLOUR),
+                    section_color=rgb("#BDB6A8"),
                     plane_color=rgb(friction_colour(patch)),
                     plane_opacity=1.0,
                     fade_distance=15.0,

@@ -29,8 +29,8 @@ JUMP = 1.0
 """Distance [m] or time difference [s] from which on the world follows at once."""
 WXYZ_LAST = (0, 1, 2, 6, 3, 4, 5)
 """Order of viser's pose in that of pinocchio: the real part of the quaternion is before the imaginary parts."""
-OPACITY, FOOT_OPACITY = 0.75, 0.5
-"""Opacity of bodies, which would hide the CoM and the force arrows, and of feet, which would hide their soles."""
+OPACITY, FOOT_OPACITY = 1.0, 0.5
+"""Opacity of bodies at the start, and the largest opacity of feet, which would hide their soles and forces."""
 
 
 class Scene:
@@ -72,7 +72,7 @@ class Scene:
         self._joints = [self._base, *(scene.add_frame(name, show_axes=False) for name in names[1:])]
         self._poses = np.full((model.njoints, 7), np.nan)
         meshes, self.missing, self.detail = looks(robot, finest)
-        feet = {sole.joint_id for sole in robot.soles}
+        self._feet = {sole.joint_id for sole in robot.soles}
         self._meshes: list[tuple[str, int, Any]] = []
         for i, look in enumerate(meshes):
             node = scene.add_mesh_simple(
@@ -81,7 +81,7 @@ class Scene:
                 look.faces.astype(np.uint32),
                 color=look.colour,
                 flat_shading=not look.smooth,
-                opacity=FOOT_OPACITY if look.joint_id in feet else OPACITY,
+                opacity=self._opacity(look.joint_id, OPACITY),
             )
             self.layers["robot"].see(node)
             self._meshes.append((look.name, look.joint_id, node))
@@ -115,9 +115,13 @@ class Scene:
 
     def see_through(self, opacity: float) -> None:
         """Set the opacity of all bodies, from 0 to 1; feet are limited to their own opacity."""
-        feet = {sole.joint_id for sole in self._robot.soles}
         for _, joint, node in self._meshes:
-            node.opacity = min(opacity, FOOT_OPACITY) if joint in feet else None if opacity >= 1.0 else opacity
+            node.opacity = self._opacity(joint, opacity)
+
+    def _opacity(self, joint: int, opacity: float) -> float | None:
+        """Return the opacity of the bodies of a joint, None if they are opaque."""
+        opacity = min(opacity, FOOT_OPACITY) if joint in self._feet else opacity
+        return None if opacity >= 1.0 else opacity
 
     def on_drag(self, dragged: Callable[[str, Array, bool], None]) -> None:
         """Call ``dragged`` while the user drags a body with Ctrl (Cmd).
