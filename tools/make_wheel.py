@@ -39,6 +39,15 @@ def run(*command: object, cwd: Path = ROOT) -> str:
     return done.stdout
 
 
+def find_python(version: str) -> str:
+    """Return the path of an interpreter of this version (as in "3.12"), empty if there is none that starts."""
+    command = [f"python{version}", "-c", "import sys; print(sys.executable)"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):  # A launcher may exist for a version that is not installed.
+        return ""
+
+
 def build_plain(dist: Path, scratch: Path) -> Path:
     """Build the source distribution, and from it the wheel for any platform; return the wheel."""
     run(sys.executable, "setup.py", "-q", "sdist", "--dist-dir", dist)
@@ -56,8 +65,11 @@ def add_kernels(plain: Path, python: str, scratch: Path) -> Path:
 
     The kernels are compiled by the installed wheel, outside the tree of the sources.
     """
+    interpreter = find_python(python)
+    if not interpreter:
+        sys.exit(f"make_wheel: there is no python{python} that starts. Install it, or leave this version out")
     uv, environment, unpacked = Path(sys.executable).with_name("uv"), scratch / "venv", scratch / "unpacked"
-    run(uv, "venv", "-q", "--python", python, environment)
+    run(uv, "venv", "-q", "--python", interpreter, environment)
     run(uv, "pip", "install", "-q", "--python", environment, "--constraint", PINS, plain, cwd=scratch)
     run(sys.executable, "-m", "wheel", "unpack", "-d", unpacked, plain)
     (tree,) = unpacked.iterdir()
@@ -86,7 +98,7 @@ def main() -> int:
         (Path(folder) / "source").mkdir()
         plain = build_plain(args.output.absolute(), Path(folder) / "source")
         print(f"{plain.name}: {plain.stat().st_size / 1e6:.1f} MB", flush=True)
-        for python in args.pythons or [name for name in PYTHONS if shutil.which(f"python{name}")]:
+        for python in args.pythons or [version for version in PYTHONS if find_python(version)]:
             begun = time.monotonic()
             (Path(folder) / python).mkdir()
             wheel = add_kernels(plain, python, Path(folder) / python)

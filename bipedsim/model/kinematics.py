@@ -151,4 +151,4 @@ def _unreachable_message(robot: Robot, postures: list[Array], shares: Array, n: 
     at_limits = [name for name, distance in zip(robot.joint_names, margin, strict=True) if distance < TURN]
     near = f"; near their limits there: {', '.join(at_limits)}" if at_limits else ""
     com = ", ".join(f"{x:.3f}" for x in com_position(robot, q))
-    return f"the robot reaches {share:.0%} of the way, to a CoM at ({com}) m{near}"
+    return f"cannot be reached; the robot gets {share:.0%} of the way, to a CoM at ({com}) m{near}"
