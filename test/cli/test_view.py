@@ -102,7 +102,7 @@ def test_a_file_is_written(walk: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["{run}", "--port", "-3"], "port = -3 is below its minimum 0"),
         (["{run}", "--speed", "0"], "must be positive"),
         (["{run}", "--from", "7"], "the run lasts from"),
-        (["{run}", "--robot", "compass"], "the run of biped14 has the joints"),
+        (["{run}", "--robot", "compass"], "the run of biped14 lacks them, it has "),
         (["{run}", "--ground", "moon"], "moon"),
     ],
 )
