@@ -13,7 +13,7 @@ import pytest
 from house_support import circles, defined, imports, is_folder, modules, named, package_imports
 from paths import ROOT
 
-MOST_ABOUT_WORDING = 60
+MOST_ABOUT_WORDING = 40
 OF_ROS = ("rclpy", "launch", "launch_ros", "ament_index_python", "rosidl_runtime_py", "builtin_interfaces", "tf2_ros")
 
 
