@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
-from loop_support import bias, with_loops
+from loop_support import bias, linkage, with_loops
 from physics_support import special_robot
 from theory import MODELS, THEORY, Theory
 
@@ -175,3 +176,20 @@ def test_a_loop_that_says_nothing_new_is_met_once() -> None:
     np.testing.assert_allclose(sims[1].q, sims[0].q, atol=1e-12)
     total: Any = sims[1].loop_impulse.sum(axis=0)
     np.testing.assert_allclose(total, sims[0].loop_impulse.sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("model", ["one_step", "ncp"])
+@pytest.mark.parametrize("ground", [1.81, 1.83, 1.86, 1.9])
+def test_after_a_landing_the_velocity_follows_the_loop(tmp_path: Path, model: str, ground: float) -> None:
+    """It is that of the end of the step then: G v = 0 there, far below h / 2 of the loop's own acceleration."""
+    robot = linkage(tmp_path)
+    sim = Simulator(robot, Ground.flat(ground), contact=model, hardware={"body_contact": False})
+    sim.reset(robot.settle([1.3]))
+    for _ in range(400):
+        sim.advance(np.zeros(1))
+        if sim.stepper.landed > 0.0:
+            break
+    assert sim.stepper.landed > 0.0
+    rate = LoopEquations(robot.model, robot.loops).at(sim.q)[1] @ sim.v
+    assert np.abs(sim.v).max() > 1e-5
+    assert np.abs(rate).max() < 1e-3 * H * float(sim.v @ sim.v)
