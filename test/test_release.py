@@ -1,0 +1,38 @@
+"""What a release states about itself agrees: version, papers, and the files that are shipped."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import yaml
+from paths import ROOT
+
+import bipedsim
+from bipedsim_studies.reproduce.papers import PAPERS
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    """`bipedsim/__init__.py` declares it and setup.py reads it there; the formats of the others need a copy."""
+    assert re.fullmatch(r"\d+\.\d+\.\d+", bipedsim.__version__)
+    newest = re.search(
+        r"^(\d+\.\d+\.\d+) \((?:forthcoming|\d{4}-\d\d-\d\d)\)\n-+$", text("CHANGELOG.rst"), re.MULTILINE
+    )
+    assert newest is not None
+    assert {
+        "package.xml": ElementTree.fromstring(text("package.xml")).findtext("version"),
+        "CITATION.cff": yaml.safe_load(text("CITATION.cff"))["version"],
+        "CHANGELOG.rst": newest[1],
+    } == dict.fromkeys(("package.xml", "CITATION.cff", "CHANGELOG.rst"), bipedsim.__version__)
+
+
+def test_all_papers_are_cited() -> None:
+    references = yaml.safe_load(text("CITATION.cff"))["references"]
+    years = re.findall(r"\d{4}", " ".join(PAPERS))
+    assert len(references) == len(PAPERS)
+    assert set(years) <= {str(reference.get("year")) for reference in references}
+    assert all(reference["title"] and reference["authors"] for reference in references)
