@@ -20,7 +20,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
-SCOPE = ("README.md", "docs/**/*.md", "benchmarks/*.md", "bipedsim*/**/*.py", "tools/*.py", "examples/**/*.py")
+SCOPE = (
+    *("*.md", ".github/*.md", "docs/**/*.md", "benchmarks/*.md"),
+    *("bipedsim*/**/*.py", "tools/*.py", "examples/**/*.py"),
+)
 EXCLUDED = (
     *("docs/glossary.md", "tools/style.py"),  # the words themselves
     "tools/anthropometry.py",  # the headers of generated files

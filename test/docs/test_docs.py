@@ -26,7 +26,7 @@ from bipedsim.runs.scenario import SCENARIOS, Scenario
 from bipedsim_studies.compare.figures import FIGURES
 from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 
-DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
+DOCS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
 DOCS += sorted((ROOT / "examples").rglob("*.md"))
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 
