@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from paths import ROOT
+
+COMING = {"docs", "wheel"}
+"""Targets that other changes add."""
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
@@ -31,6 +36,23 @@ def test_kernels_are_compiled_ahead_where_the_cache_is_empty(tmp_path: Path) -> 
     assert "bipedsim warmup" not in planned(str(mark), tmp_path)
     mark.unlink()
     assert "bipedsim warmup" in planned(str(mark), tmp_path), "emptied, however old the sources are"
+
+
+def test_hooks_run_commands_of_make_lint(tmp_path: Path) -> None:
+    """All of them except import-linter, which takes long; codespell is not part of ``make lint``."""
+    lines = planned("lint", tmp_path).splitlines()
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    hooks = {hook["entry"] for hook in repository["hooks"]} - {"codespell"}
+    assert hooks == {line for line in lines if line.startswith(".venv/bin/") and "lint-imports" not in line}
+
+
+def test_workflows_call_targets_that_exist() -> None:
+    called = set[str]()
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        called |= set(re.findall(r"run: make ([a-z-]+)", path.read_text(encoding="utf-8")))
+    assert {"lint", "test", "test-long"} <= called
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert called <= targets | COMING
 
 
 def test_bounds_are_checked_with_kernels_of_their_own(tmp_path: Path) -> None:
