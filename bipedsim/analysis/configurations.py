@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.errors import RecordingError
 from bipedsim.model import Chains, LoopEquations, Robot
 from bipedsim.numerics import Array, Flags
@@ -117,7 +117,7 @@ def _fill_from_soles(
     # The solution of each row starts from that of the row before.
     current, change = robot.q_nominal.copy(), np.zeros(model.nv)
     loops = LoopEquations(model, robot.loops) if robot.loops else None
-    for i in tqdm(rows, desc="states", unit="row", disable=not progress, leave=False):
+    for i in ProgressBar(rows, desc="states", unit="row", disable=not progress):
         current[known] = q[i, known]
         for _ in range(STEPS):
             error, J = _sole_errors(robot, data, current, recording.sole_poses[i])

@@ -28,6 +28,8 @@ INSIDE_TOLERANCE = 1e-6
 """Distance [m] outside a sole that still counts as on its edge."""
 APART = 0.1
 """Time before and after a motion in which a robot does not count as standing still [s]."""
+SETTLE = 1.0
+"""Time after the start that does not count as standing [s]."""
 MANY = 1 << 17
 """Largest number of values of a long run that are kept in memory at once."""
 
@@ -226,7 +228,7 @@ def margin(points: Array, vertices: Array) -> Array:
     return np.asarray((edges[:, 0] * offset[..., 1] - edges[:, 1] * offset[..., 0]).min(axis=-1))
 
 
-def standing_rows(recording: Recording, settle: float = 1.0, speed: float = 0.02) -> Flags:
+def standing_rows(recording: Recording, settle: float = SETTLE, speed: float = 0.02) -> Flags:
     """Return which rows (n,) show the robot standing still, so that the ground must carry its weight.
 
     Such a row is at least ``settle`` seconds after the start, and 0.1 s before and after any row in motion. A row is in
@@ -254,10 +256,11 @@ def _still(t: Array, moving: Flags, settle: float, begin: float | None = None, m
     before = np.maximum(np.maximum.accumulate(np.where(moving, t, -np.inf)), moved)
     after = np.minimum.accumulate(np.where(moving, t, np.inf)[::-1])[::-1]
     begin = t[0] if begin is None else begin
-    return np.asarray((t - before >= APART) & (after - t >= APART) & (t - begin >= settle))
+    # The tolerance is needed because multiples of a time step are not exact in binary.
+    return np.asarray((t - before >= APART) & (after - t >= APART) & (t - begin >= settle - 1e-9))
 
 
-def summary(recording: Recording, settle: float = 1.0) -> dict[str, Any]:
+def summary(recording: Recording, settle: float = SETTLE) -> dict[str, Any]:
     """Return the metrics of a run; metrics that the recording does not determine are None.
 
     * duration_s, rate_hz, ticks;
@@ -336,7 +339,7 @@ class RunFigures:
     )
     """Columns of the recording that are read."""
 
-    def __init__(self, settle: float = 1.0) -> None:
+    def __init__(self, settle: float = SETTLE) -> None:
         self._settle = settle
         self._ticks = 0
         self._posed = False

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.analysis.controller_stop import ControllerStop
+from bipedsim.analysis.plates import SETTLE
 from bipedsim.recording import schema
 
 UNITS = {"s": "s", "us": "us", "hz": "Hz", "m": "m", "rad": "rad", "N": "N", "Nm": "N.m", "J": "J"}
@@ -137,9 +138,11 @@ def summary_lines(summary: Mapping[str, Any], hidden: Collection[str] = ()) -> l
 
 
 def _explanation(key: str, summary: Mapping[str, Any]) -> str:
-    """Return the explanation of a metric with an unusual value, in parentheses; otherwise empty."""
+    """Return the explanation of a metric that readers may misunderstand, in parentheses; otherwise empty."""
     if key == "unresolved_steps" and summary[key]:
         return " (no solution satisfied all rules of the contact model: docs/contact_models.md)"
+    if key == "standing_s" and summary[key]:
+        return f" (without the first {SETTLE:g} s)"
     if key == "fz_N" and ((summary.get("fz_over_mg") or {}).get("max") or 0.0) > _IMPACT:
         return " (the maximum is an impact: its impulse divided by the duration of a tick)"
     return ""
@@ -166,11 +169,11 @@ def _stop_text(stop: ControllerStop, summary: Mapping[str, Any]) -> str:
 def _torque_text(summary: Mapping[str, Any]) -> str:
     """Describe how often torques were at their limits and changed sides."""
     limited, turned = summary["torque_limited"], summary["torque_swings_hz"]
-    text = "never at a limit"
+    text = "never at a torque limit"
     if limited:
         shares = ", ".join(f"{joint} {percent(share)}" for joint, share in list(limited.items())[:_SHOWN])
         more = f" and {len(limited) - _SHOWN} more joints" if len(limited) > _SHOWN else ""
-        text = f"at a limit in {percent(summary['torque_limited_fraction'])} of ticks ({shares}{more})"
+        text = f"at a torque limit in {percent(summary['torque_limited_fraction'])} of ticks ({shares}{more})"
     joint, rate = next(iter(turned.items()), ("", 0.0))
     return text + (f"; direction changes up to {rate:.3g} times per second ({joint})" if turned else "")
 

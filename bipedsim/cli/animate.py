@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from bipedsim.cli.options import add_recorded, add_span, output_beside
@@ -62,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
             start=args.start,
             stop=args.stop,
             postures=args.postures,
-            progress=sys.stderr.isatty(),
+            progress=True,
         )
     print(f"wrote {output}: {frames} {'postures' if output.suffix == '.png' else 'frames'}")
     return 0

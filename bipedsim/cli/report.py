@@ -70,8 +70,8 @@ def _write_view(recording: Path, view: Path, args: argparse.Namespace) -> None:
     from bipedsim.view.page import read_shown, write_html
 
     with waiting(f"writing {view}"):
-        shown = read_shown(recording, start=args.start, stop=args.stop, progress=sys.stderr.isatty())
-        done = write_html(shown, view, progress=sys.stderr.isatty())
+        shown = read_shown(recording, start=args.start, stop=args.stop, progress=True)
+        done = write_html(shown, view, progress=True)
     for note in shown.frames.notes:
         print(f"note: {note}", file=sys.stderr)
     print(f"wrote {view}: {done}")

@@ -114,11 +114,11 @@ def main(args: argparse.Namespace) -> int:
 
     try:
         try:
-            # The progress bar of the run replaces this message.
-            with waiting(loading, not args.json):
+            # The progress bar of the run replaces this message, on a terminal only.
+            with waiting(loading, not args.json and sys.stderr.isatty()):
                 recording, summary = run(
                     settings,
-                    progress=not args.json and sys.stderr.isatty(),
+                    progress=not args.json,
                     observer=view,
                     log=lambda message: print(f"bipedsim run: {message}", file=sys.stderr),
                     step_file=args.output and args.output.with_name(f"{args.output.stem}_step.npz"),
@@ -200,7 +200,7 @@ def _write_run(
         from bipedsim.view.animation import animate_run
 
         with waiting(f"drawing {args.animate}", not args.json):
-            animate_run(recording, settings, args.animate, progress=not args.json and sys.stderr.isatty())
+            animate_run(recording, settings, args.animate, progress=not args.json)
         unwritten.remove(str(args.animate))
         if not args.json:
             print(f"wrote {args.animate}", flush=True)

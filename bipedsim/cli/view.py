@@ -67,13 +67,13 @@ def main(args: argparse.Namespace) -> int:
             ground=get_ground(args.ground) if args.ground else None,
             start=args.start,
             stop=args.stop,
-            progress=sys.stderr.isatty(),
+            progress=True,
         )
     for note in shown.frames.notes:
         print(f"note: {note}", file=sys.stderr)
     if args.html is not None:
         with waiting(f"writing {args.html}"):
-            outcome = write_html(shown, args.html, progress=sys.stderr.isatty())
+            outcome = write_html(shown, args.html, progress=True)
         print(f"wrote {args.html}: {outcome}")
         return 0
     with waiting("opening the page"):

@@ -104,7 +104,7 @@ def main(args: argparse.Namespace) -> int:
     if args.output is not None:
         args.output.mkdir(parents=True, exist_ok=True)
         os.environ["NUMBA_CACHE_DIR"] = str(args.output.absolute())  # The worker processes read it.
-    print("compiling kernels, 1 to 2 minutes on an idle machine if none is in the cache", flush=True)
+    print("compiling kernels; with an empty cache, this takes 1 to 2 minutes", flush=True)
     for done, total, part in warm_up(args.names):
         print(f"[{done}/{total}] {part}: kernels ready", flush=True)
     if args.output is not None:

@@ -21,6 +21,7 @@ from .fields import (
 from .html import facts as facts
 from .json_text import to_json as to_json
 from .plugins import Files as Files, Table as Table
+from .progress import ProgressBar as ProgressBar
 from .read import (
     check as check,
     check_all as check_all,

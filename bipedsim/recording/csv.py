@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bipedsim.config import ProgressBar
 from bipedsim.recording.files import writing
 from bipedsim.recording.recording import Recording
 from bipedsim.recording.schema import COLUMNS, OBJECT_COMPONENTS
@@ -48,14 +48,15 @@ class CsvTable:
     Args:
         path: The file, replaced if it exists.
         columns: Columns of the table.
-        progress: Show progress on stderr; by default on a terminal and beyond 20 000 rows.
+        progress: Show progress on stderr; by default beyond 20 000 rows.
     """
 
     def __init__(self, path: Path | str, columns: CsvColumns, progress: bool | None = None) -> None:
         self._path = Path(path)
         self._columns = columns
-        self._progress = columns.rows > 20_000 and sys.stderr.isatty() if progress is None else progress
+        shown = columns.rows > 20_000 if progress is None else progress
         self._rows = 0
+        self._bar = ProgressBar(total=columns.rows, unit="row", disable=not shown)
 
     def add(self, rows: Recording) -> None:
         """Write the next rows.
@@ -91,13 +92,9 @@ class CsvTable:
                 table = np.hstack([block[start : start + step].astype(np.float64) for block in blocks])
                 file.write("".join([line % tuple(row) for row in table.tolist()]).replace("nan", ""))
                 self._rows += len(table)
-                if self._progress:
-                    self._report()
-
-    def _report(self) -> None:
-        done, total = self._rows, self._columns.rows
-        end = "\n" if done == total else ""
-        print(f"\r{done} of {total} rows ({100 * done // total} %)", end=end, file=sys.stderr, flush=True)
+                self._bar.update(len(table))
+        if self._rows == self._columns.rows:
+            self._bar.close()
 
 
 def export_csv(recording: Recording, path: Path | str, progress: bool | None = None) -> None:

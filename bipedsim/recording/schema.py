@@ -277,7 +277,7 @@ class RecordedColumns:
         Column(
             "joint",
             ("[N.m]",),
-            "of the stop at a position limit on its joint, over the step before; NaN while no joint is at its stop",
+            "of the joint limit (position) on its joint, over the step before; NaN while no joint is at its limit",
             "truth.stop_torque",
             JOINT_STOPS,
             "data",

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from tqdm import tqdm
 
 from bipedsim.analysis import (
     ControllerStop,
@@ -23,7 +22,7 @@ from bipedsim.analysis import (
     summary,
     with_stop,
 )
-from bipedsim.config import RunConfig, check, without_prefix
+from bipedsim.config import ProgressBar, RunConfig, check, without_prefix
 from bipedsim.contact import contact_params
 from bipedsim.control import Controller, Guard, controller_params, make_controller
 from bipedsim.errors import ConfigError
@@ -335,7 +334,7 @@ def run(
         return time.perf_counter() - compile_seconds() - started
 
     try:
-        for _ in tqdm(range(prepared.ticks), desc=label or None, unit="tick", disable=not progress, leave=False):
+        for _ in ProgressBar(range(prepared.ticks), desc=label or None, unit="tick", disable=not progress):
             run.control()
             note(builder, run.guard)
             before = time.perf_counter()

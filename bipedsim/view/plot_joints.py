@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 _ACROSS = 3
+AT_LIMIT = "at its joint limit"
+"""Label of the markers of joints at a position limit."""
 NOISE = 1e-6
 """Maximum torque [N.m] of joints that are omitted."""
 IN_SIGHT = 0.6
@@ -159,8 +161,8 @@ def draw_torques(figure: SubFigure, recording: Recording) -> None:
             along = np.where(wide, 0.02 + 0.05 * position, np.nan)
             # The markers are at the lower edge, because impacts at joint limits would dominate the scale.
             (line,) = ax.plot(recording.t, along, color=colour, linewidth=3.0, transform=ax.get_xaxis_transform())
-            line.set_label("at its stop")
-            labels.setdefault("at its stop", line)
+            line.set_label(AT_LIMIT)
+            labels.setdefault(AT_LIMIT, line)
 
     effort = recording.joint_effort
     axes = _draw(figure, recording, groups, effort, _commanded(recording), (-limit, limit), mark_joint_limits)

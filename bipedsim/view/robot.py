@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 LEAST = ((-0.05, 0.05), (-0.05, 0.05))
 """Points [m] that every view contains, because robots may be thin."""
+HALF_WIDTH = 0.12
+"""Minimum extent of a view of the robot to both sides, divided by its height."""
 KEY = "grey: collision geometry, next to the sole that of its own body; dots: joints; +: parent joint of the sole"
+X_TICKS = 3
+"""Maximum number of intervals between the ticks of a horizontal axis."""
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 25)[:-1]
 
 
@@ -50,6 +54,9 @@ def draw_robot(robot: Robot, path: Path) -> None:
                 flat = flat @ pose.rotation.T + pose.translation
                 ax.plot(flat[:, i], flat[:, 2], "-o", ms=2.5, lw=2.5, color=foot_colour(k))
             ax.axhline(0.0, color=LIMIT_COLOUR, lw=0.6)
+            # A thin robot would leave no room for the labels of the ticks.
+            half = HALF_WIDTH * ax.get_ylim()[1]
+            ax.plot((-half, half), (0.0, 0.0), alpha=0.0)
             ax.plot(*LEAST, alpha=0.0)
             ax.set(title=title, xlabel=label, ylabel="z, height [m]", aspect="equal")
         for k, (ax, sole, pose) in enumerate(zip(axes[2:], robot.soles, poses, strict=False)):
@@ -65,6 +72,9 @@ def draw_robot(robot: Robot, path: Path) -> None:
         for ax in axes[1:]:
             # In views from behind and from above, left must be on the left.
             ax.invert_xaxis()
+        for ax in axes:
+            # Labels with three decimals would overlap at more ticks.
+            ax.locator_params(axis="x", nbins=X_TICKS)
         figure.supxlabel(KEY, fontsize=8.5, x=0.01, ha="left")
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tqdm import tqdm
-
-from bipedsim.config import to_json
+from bipedsim.config import ProgressBar, to_json
 from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, BipedSimError, ConfigError
 from bipedsim_ros.bench import LoopBench, Settings, table
 from bipedsim_ros.wire import require_rclpy
@@ -27,10 +25,10 @@ def main() -> int:
     try:
         require_rclpy()
         settings = Settings(robot=args.robot, blocks=args.blocks, seconds=args.seconds)
-        with tqdm(file=sys.stderr, disable=None, leave=False) as bar:
+        with ProgressBar(unit="part") as bar:
 
             def tick(text: str) -> None:
-                bar.set_description_str(text, refresh=False)
+                bar.set_description(text, refresh=False)
                 bar.update()
 
             bench = LoopBench(settings, tick)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path("/dev/shm")
-LEFT_PORTS = "removed {} ports of shared memory that killed processes had left (docs/network.md)"
+LEFT_PORTS = "cleaned up the shared memory of ended processes, {} ports; no action is needed (docs/network.md)"
 """Log message for removed ports."""
 _PORT = re.compile(r"(fastrtps|fastdds)_port\d+")
 _AGE_S = 10.0

@@ -213,7 +213,7 @@ JOINT_STOPS = Topic(
     schema.JOINT_STOPS,
     _NUMBERS,
     SIMULATOR,
-    "while a joint is at its stop, and once more: torques of the stops; the layout's label names the values",
+    "while a joint is at its limit, and once more: torques of the joint limits; the layout's label names the values",
     sporadic=True,
 )
 GANTRY = Topic(

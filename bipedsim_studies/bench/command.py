@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from bipedsim.config import to_json
+from bipedsim.config import ProgressBar, to_json
 from bipedsim_studies.bench.settings import BenchSettings
 from bipedsim_studies.study import add_output, add_settings, read_settings
 
@@ -41,15 +41,14 @@ def main(args: argparse.Namespace) -> int:
         return subprocess.run(command, env={**os.environ, **SINGLE_THREAD}, check=False).returncode
     if args.loop:
         return _loop(args, settings)
-    from tqdm import tqdm
 
     from bipedsim_studies.bench.report import table, write
     from bipedsim_studies.bench.run import Bench, pieces
 
-    with tqdm(total=pieces(settings), file=sys.stderr, disable=None, leave=False) as bar:
+    with ProgressBar(total=pieces(settings), unit="part") as bar:
 
         def tick(text: str) -> None:
-            bar.set_description_str(text, refresh=False)
+            bar.set_description(text, refresh=False)
             bar.update()
 
         with _stdout_to_stderr():

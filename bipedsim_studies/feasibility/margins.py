@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
@@ -94,7 +94,7 @@ def run_margins(
     torque = np.full(n, np.nan)
     predicted, happened = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
     first = [""] * n
-    for j, i in enumerate(tqdm(rows, desc="margins", unit="row", disable=not progress, leave=False)):
+    for j, i in enumerate(ProgressBar(rows, desc="margins", unit="row", disable=not progress)):
         mode, after = recording.mode[i], recording.mode[i + 1]
         u = recording.joint_effort[i + 1]
         if not (np.isfinite(states.v[i]).all() and np.isfinite(u).all() and (mode >= 0).all() and mode.any()):

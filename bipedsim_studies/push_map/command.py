@@ -19,9 +19,9 @@ OPTIONS += ["directions", "at", "phases", "tolerance"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    from bipedsim_studies.push_map.settings import PushMapSettings
+    from bipedsim_studies.push_map.settings import CONTROLLER, PushMapSettings
 
-    add_settings(parser, PushMapSettings, OPTIONS, "docs/push_map.md")
+    add_settings(parser, PushMapSettings, OPTIONS, "docs/push_map.md", {"controller": CONTROLLER})
     add_parallel(parser)
     add_output(parser)
 
@@ -43,7 +43,14 @@ def main(args: argparse.Namespace) -> int:
 
 def lines_of(result: PushMap) -> Iterator[str]:
     """Yield the lines that the command prints for a push map."""
+    from bipedsim_studies.push_map.push_map import SYMBOLS
+
     minima: dict[str, tuple[float, float, str]] = {}
+    run, kind = result.situations[0].settings, result.kind
+    yield (
+        f"{run.robot} with controller {run.controller}: largest push that it recovers from, for {kind.duration:g} s at "
+        f"{kind.body or 'the root link'}, as impulse and as change of the CoM velocity"
+    )
     for i, situation in enumerate(result.situations):
         phase = f" at {situation.phase:.0%} of the step" if math.isfinite(situation.phase) else ""
         scenario, stance = situation.settings.scenario, situation.stance
@@ -59,5 +66,7 @@ def lines_of(result: PushMap) -> Iterator[str]:
                 candidate = share, situation.phase, entry.name
                 minima[scenario] = min(minima.get(scenario, candidate), candidate)
             yield line
+    if any(entry.bound for entries in result.directions.values() for entry in entries):
+        yield f"m omega d: theoretical limit if the feet do not move. {'; '.join(SYMBOLS).replace('ω', 'omega')}"
     for scenario, (share, at, name) in minima.items():
         yield f"{scenario}: least J / (m omega L) = {share:.3f}, {name}, at {at:.0%} of the step"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bipedsim.view import FOOT_COLOURS, STYLE, TOTAL_COLOUR, picture
-from bipedsim_studies.push_map.push_map import PushMap
+from bipedsim_studies.push_map.push_map import SYMBOLS, PushMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def plot(push_map: PushMap, path: Path) -> None:
             if not situation.walking:
                 circle = np.linspace(0.0, 2.0 * math.pi, 721)
                 bound = [situation.stance.bound(angle) for angle in circle]
-                label = "m ω d, d from the ZMP to the edge of the support"
+                label = "\n".join(["theoretical limit if the feet do not move: m ω d", *SYMBOLS])
                 axes.plot(circle, bound, color=TOTAL_COLOUR, linestyle="--", label=label)
             entries = push_map.directions[i]
             angles = [entry.angle for entry in entries]
@@ -66,7 +66,8 @@ def _plot_phases(push_map: PushMap, path: Path) -> None:
     rows = math.ceil(count / columns)
     title = (
         f"{Path(first.settings.robot).stem}, {first.settings.controller}: largest push it recovers from, J / (m ω L)\n"
-        f"{kind.duration:g} s at {kind.body or 'the root link'}, L = {push_map.legs[0]:.2f} m from hip to sole"
+        f"J: impulse, {kind.duration:g} s at {kind.body or 'the root link'}; m = {first.stance.mass:.1f} kg; "
+        f"{SYMBOLS[1]}; L = {push_map.legs[0]:.2f} m from hip to sole"
     )
     style = {**STYLE, "axes.spines.top": True, "axes.spines.right": True}
     with picture(path, (3.0 * columns, 3.2 * rows + 1.0), title, style) as figure:

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-from tqdm import tqdm
-
+from bipedsim.config import ProgressBar
 from bipedsim.runs import prepare
 from bipedsim_studies.push_map.capture import leg_of
 from bipedsim_studies.push_map.settings import PushMapSettings
@@ -18,6 +17,9 @@ from bipedsim_studies.study import ONE_PROCESS, Needs, Parallel, Threshold, aliv
 
 FASTEST = 3.0
 """Largest change of the robot's velocity by a push [m/s]. No larger push is simulated."""
+
+SYMBOLS = ("m: mass", "ω = sqrt(g / height of the CoM)", "d: distance from the ZMP to the edge of the support")
+"""Symbols of the theoretical limit m ω d of a standing robot."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,9 @@ def push_map(settings: PushMapSettings, parallel: Parallel = ONE_PROCESS) -> Pus
     needs = Needs.of(item for run in runs for item in vars(run).items())
     find_situations = partial(situations, at=settings.at, phases=settings.phases)
     with workers(parallel, needs) as pool:
-        situations_of_run = {i: alive(found) for i, found in pool.each(find_situations, runs)}
+        show = partial(ProgressBar, disable=not parallel.progress)
+        found_situations = show(pool.each(find_situations, runs), total=len(runs), unit="scenario")
+        situations_of_run = {i: alive(found) for i, found in found_situations}
         all_situations = tuple(situation for i in range(len(runs)) for situation in situations_of_run[i])
         lengths = tuple(legs[i] for i in range(len(runs)) for _ in situations_of_run[i])
         result = PushMap(kind, all_situations, {i: [] for i in range(len(all_situations))}, lengths)
@@ -145,10 +149,10 @@ def push_map(settings: PushMapSettings, parallel: Parallel = ONE_PROCESS) -> Pus
         captures: dict[int, float | None] = {}
         if settings.phases:
             compute_bound = partial(_capture, kind=kind, limits=settings.steps)
-            captures = {number: alive(bound) for number, bound in pool.each(compute_bound, work)}
+            bounds = show(pool.each(compute_bound, work), total=len(work), unit="bound")
+            captures = {number: alive(bound) for number, bound in bounds}
         thresholds = pool.each(partial(_search, kind=kind, tolerance=settings.tolerance), work)
-        hidden = not parallel.progress
-        for number, pending in tqdm(thresholds, total=len(work), unit="direction", disable=hidden, leave=False):
+        for number, pending in show(thresholds, total=len(work), unit="direction"):
             i, angle = asked[number]
             situation = all_situations[i]
             bound = None if situation.walking else situation.stance.bound(angle)

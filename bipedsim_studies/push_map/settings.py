@@ -8,6 +8,9 @@ from bipedsim.config import RunConfig, param
 from bipedsim_studies.push_map.steps import StepLimits
 from bipedsim_studies.push_map.trial import PushKind
 
+CONTROLLER = "zmp"
+"""Controller of a push map if the settings name none."""
+
 
 @dataclass(frozen=True)
 class PushMapSettings:
@@ -28,6 +31,6 @@ class PushMapSettings:
     steps: StepLimits = param(StepLimits(), "limits of the steps in theory")
 
     def runs(self) -> list[RunConfig]:
-        """Return the settings of one run per scenario. The default controller is ``zmp``."""
-        controller = self.run.controller or "zmp"
+        """Return the settings of one run per scenario."""
+        controller = self.run.controller or CONTROLLER
         return [replace(self.run, controller=controller, scenario=scenario) for scenario in self.scenarios]

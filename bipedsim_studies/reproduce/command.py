@@ -26,7 +26,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.reproduce.common import reproduce
 
     output = args.output or Path("runs", "reproduce", args.paper)
-    progress = not args.json and sys.stderr.isatty()
+    progress = not args.json
     result = reproduce(get_paper(args.paper), args.case, output, progress, quiet=args.json)
     if args.json:
         print(to_json(result))

@@ -13,9 +13,9 @@ import pinocchio as pin
 from matplotlib.axes import Axes as Axes
 from matplotlib.figure import Figure as Figure
 from numpy.typing import ArrayLike
-from tqdm import tqdm
 
 from bipedsim.analysis import aligned
+from bipedsim.config import ProgressBar
 from bipedsim.contact import mode_parts
 from bipedsim.control import Controller
 from bipedsim.errors import UnknownNameError
@@ -249,7 +249,7 @@ def steps(
     if controller is not None:
         controller.reset(observation)
     tau = np.zeros(sim.robot.nu)
-    for _ in tqdm(range(round(duration / sim.control_dt)), desc=label, unit="tick", disable=not progress, leave=False):
+    for _ in ProgressBar(range(round(duration / sim.control_dt)), desc=label, unit="tick", disable=not progress):
         if controller is not None:
             tau = np.clip(controller.update(observation).tau_joint, -limit, limit)
         observation = sim.step(tau)

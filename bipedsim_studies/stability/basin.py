@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
-from tqdm import tqdm
 
-from bipedsim.config import checked_seed
+from bipedsim.config import ProgressBar, checked_seed
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array, Integers
 from bipedsim_studies.stability.gait import WalkerGait
@@ -124,7 +123,7 @@ def probe(
             stack.enter_context(pool)
             jobs = pool.jobs
             answers = ((i, alive(answer)) for i, answer in pool.each(follow, list(starts)))
-        for i, answer in tqdm(answers, total=count, unit="start", disable=not parallel.progress, leave=False):
+        for i, answer in ProgressBar(answers, total=count, unit="start", disable=not parallel.progress):
             outcome[i], taken[i], seconds = answer
             work += seconds
     return Basin(centre, widths, starts, outcome, taken, time.monotonic() - began, work, jobs)

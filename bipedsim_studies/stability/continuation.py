@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import brentq
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.numerics import Array
 from bipedsim_studies.stability.maps import Iterated, NoReturnError, PoincareMap
 from bipedsim_studies.stability.newton import Stability, fixed_point, stability
@@ -111,7 +111,7 @@ def follow(
     """
     branch = Branch(period, [] if first is None else [first])
     guess = np.asarray(guess, dtype=np.float64)
-    for value in tqdm(values, desc=label, unit="slope", disable=not label, leave=False):
+    for value in ProgressBar(values, desc=label, unit="slope", disable=not label):
         known = branch.orbits
         if known:
             guess = known[-1].states[0]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import yaml
@@ -30,7 +30,7 @@ class Parallel:
         jobs: Number of processes of this machine.
         scheduler: Address of a dask scheduler whose workers are used instead; empty for processes of this machine.
         limit: Maximum wall time of a piece of work that another process does [s].
-        progress: Whether to show a progress bar on stderr.
+        progress: Whether to show the progress on stderr.
     """
 
     jobs: int = 1
@@ -83,7 +83,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def add_settings(parser: argparse.ArgumentParser, cls: type[Any], options: Sequence[str], page: str) -> None:
+def add_settings(
+    parser: argparse.ArgumentParser,
+    cls: type[Any],
+    options: Sequence[str],
+    page: str,
+    defaults: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Declare ``--settings`` for all fields of a dataclass of settings, and an option for the most common ones.
 
     Args:
@@ -91,6 +97,7 @@ def add_settings(parser: argparse.ArgumentParser, cls: type[Any], options: Seque
         cls: The dataclass. Its field ``run``, if it has one, is a :class:`~bipedsim.config.RunConfig`.
         options: Fields with an option. ``run.NAME`` is a parameter of the run.
         page: Documentation page that lists all fields.
+        defaults: Parameters of the run whose default differs from that of ``bipedsim run``, for the help.
     """
     for option in options:
         name = option.removeprefix(_OF_RUN)
@@ -102,7 +109,8 @@ def add_settings(parser: argparse.ArgumentParser, cls: type[Any], options: Seque
             text += f" (default: {default})" if default not in (None, "", MISSING) else ""
             add_option(parser, cls, name, text=text)
         else:
-            add_option(parser, RunConfig, name, text="as for bipedsim run")
+            other = f" (default: {defaults[name]})" if name in defaults else ""
+            add_option(parser, RunConfig, name, text=f"as for bipedsim run{other}")
         if not option_name(name).endswith("set"):
             # A value from the file must not be replaced by the default of the option.
             parser.set_defaults(**{name: None})
@@ -154,8 +162,8 @@ def add_output(parser: argparse.ArgumentParser, plot: bool = True) -> None:
 
 
 def shows_progress(args: argparse.Namespace) -> bool:
-    """Return whether the command shows progress bars: in a terminal, without ``--json``."""
-    return not args.json and sys.stderr.isatty()
+    """Return whether the command shows its progress: without ``--json``."""
+    return not args.json
 
 
 def output(

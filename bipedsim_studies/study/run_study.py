@@ -6,11 +6,9 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-from tqdm import tqdm
-
+from bipedsim.config import ProgressBar
 from bipedsim_studies.study.config import StudyPlan
 from bipedsim_studies.study.options import Parallel, parallel
 from bipedsim_studies.study.results import Results
@@ -18,7 +16,7 @@ from bipedsim_studies.study.trial import KILLED, TIMED_OUT, begin_row, run_trial
 from bipedsim_studies.study.workers import DaskWorkers, Killed
 
 EVERY = 30.0
-"""Interval at which the table is written and progress is reported while trials run [s]."""
+"""Interval at which the table is written while trials run [s]."""
 SHARE = 0.05
 """Maximum fraction of the time for writing the table. A table of many trials is written less often."""
 
@@ -32,7 +30,7 @@ def run_with_options(plan: StudyPlan, folder: Path, args: argparse.Namespace) ->
     """
     tell = (lambda _text: None) if args.json else print
     try:
-        return run_study(plan, folder, parallel(args), args.restart, tell, partial(print, file=sys.stderr, flush=True))
+        return run_study(plan, folder, parallel(args), args.restart, tell)
     except KeyboardInterrupt:
         print(f"{folder} has all finished trials; the same command continues", file=sys.stderr)
         raise
@@ -44,7 +42,6 @@ def run_study(
     work: Parallel,
     restart: bool = False,
     tell: Callable[[str], None] = lambda _text: None,
-    news: Callable[[str], None] = lambda _text: None,
 ) -> Results:
     """Run all trials that are not yet in the folder, and write the table of results.
 
@@ -54,7 +51,6 @@ def run_study(
         work: Distribution of the trials.
         restart: Run all trials again.
         tell: Receives messages about the study.
-        news: Receives a message about the progress every 30 s if no bar is shown.
 
     Raises:
         ConfigError: The folder has results of another study, or the workers are unavailable.
@@ -73,31 +69,29 @@ def run_study(
             if done < len(plan.trials):
                 # Write the table once in advance, so that an incomplete installation fails before the trials.
                 results.write_table()
-                _work(plan, results, work, news)
+                _work(plan, results, work)
         finally:
             results.write_table()
     return results
 
 
-def _work(plan: StudyPlan, results: Results, work: Parallel, news: Callable[[str], None]) -> None:
+def _work(plan: StudyPlan, results: Results, work: Parallel) -> None:
     remaining = [i for i in range(len(plan.trials)) if i not in results.rows]
     jobs = min(work.jobs, len(remaining))
     with DaskWorkers(jobs, work.scheduler, plan.needs, work.limit) as workers:
-        bar = tqdm(total=len(remaining), unit="trial", disable=not work.progress, leave=False)
+        bar = ProgressBar(total=len(remaining), unit="trial", disable=not work.progress)
         last_write, pause, failures = time.monotonic(), EVERY, 0
-        for done, (i, result) in enumerate(workers.each(run_trial, map(plan.trials.__getitem__, remaining)), start=1):
+        for i, result in workers.each(run_trial, map(plan.trials.__getitem__, remaining)):
             if isinstance(result, Killed):
                 outcome = TIMED_OUT if result.hung else KILLED
                 result = begin_row(plan.trials[remaining[i]]) | {"outcome": outcome, "why": result.why}
             results.add(result)
             failures += not result["success"]
-            bar.set_postfix_str(f"{failures} failed")
+            bar.set_postfix_str(f"{failures} failed", refresh=False)
             bar.update()
             now = time.monotonic()
             if now - last_write > pause:
                 results.write_table()
-                if not work.progress:
-                    news(f"{done} of {len(remaining)} trials, {failures} failed")
                 last_write = time.monotonic()
                 pause = max(EVERY, (last_write - now) / SHARE)
         bar.close()

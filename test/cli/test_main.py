@@ -316,7 +316,7 @@ def test_ctrl_c_keeps_what_was_simulated_until_then(tmp_path: Path, number: sign
     # The bar shows that it is on its way.
     code = (
         "import sys; from bipedsim.cli import main as cli; from bipedsim.runs import runner; "
-        "runner.tqdm = lambda ticks, **_: (tick for tick in ticks if tick != 250 or not print('up', flush=True)); "
+        "runner.ProgressBar = lambda ticks, **_: (t for t in ticks if t != 250 or not print('up', flush=True)); "
         "made = runner._result; "
         "runner._result = lambda *run: print('figures', file=sys.stderr, flush=True) or made(*run); "
         "sys.exit(cli.main())"
@@ -378,7 +378,7 @@ def again(*run):
     os.kill(os.getpid(), signal.SIGINT)
     return made(*run)
 
-runner.tqdm, runner._result, FigureCanvasAgg.print_png = interrupted_at_250, again, impatient
+runner.ProgressBar, runner._result, FigureCanvasAgg.print_png = interrupted_at_250, again, impatient
 sys.exit(cli.main(["run", "--duration", "10", "--output", {str(output)!r}, "--plot", {str(picture)!r}]))
 """
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -22,7 +22,7 @@ from bipedsim.runs import run
 from bipedsim.view import LIMIT_COLOUR, plot, sheet
 from bipedsim.view.panels import PANELS, USUAL_PANELS, panel_names
 from bipedsim.view.plot_body import MOST_OBJECTS, draw_objects, roll_pitch_yaw
-from bipedsim.view.plot_joints import across, joint_groups
+from bipedsim.view.plot_joints import AT_LIMIT, across, joint_groups
 from bipedsim.view.plots import PanelPlot
 from bipedsim.view.sheet import DOT, PAGE
 
@@ -169,13 +169,13 @@ def test_a_stop_of_one_tick_is_seen_where_the_legend_names_it(at: int) -> None:
     recording.stop_torque[:] = np.nan
     recording.stop_torque[at, 1] = 5.0
     figure = drawn(recording, "torques")
-    line = curve(axes_of(figure, "knee"), "at its stop")
+    line = curve(axes_of(figure, "knee"), AT_LIMIT)
     assert set(np.flatnonzero(np.isfinite(line))) == {at - 1, at, at + 1} & set(range(50))
     named = [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()]
-    assert "at its stop" in named
+    assert AT_LIMIT in named
     recording.stop_torque[:] = 0.0
     named = [text.get_text() for text in drawn(recording, "torques").subfigs[0].legends[0].get_texts()]
-    assert "at its stop" not in named
+    assert AT_LIMIT not in named
 
 
 def test_a_joint_without_partner_keeps_its_name() -> None:

@@ -18,8 +18,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices, Integers
@@ -67,7 +67,7 @@ HELD = 0.05
 NEAR_NS = 1_000_000_000
 """Maximum time between a reset of the joint states and the reset of another topic, on the recorder's clock [ns]."""
 SHOWN = 50 << 20
-"""Size of a bag above which a terminal shows a progress bar [bytes]."""
+"""Size of a bag above which the progress is shown [bytes]."""
 MUCH = 1 << 30
 """Memory demand above which the reader reports it [bytes]."""
 _END = 2**63 - 1
@@ -308,8 +308,8 @@ class BagRows:
 
     def __iter__(self) -> Iterator[tuple[int, Recording]]:
         bag = self._bag
-        hidden = bag.size < SHOWN or not sys.stderr.isatty()
-        with tqdm(total=bag.size, desc="reading", unit="B", unit_scale=True, disable=hidden, leave=False) as bar:
+        hidden = bag.size < SHOWN
+        with ProgressBar(total=bag.size, desc="reading", unit="byte", unit_scale=True, disable=hidden) as bar:
             for block in bag.blocks():
                 for topic, part in block.items():
                     self._decode(topic, part)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tqdm import tqdm
 
 from bipedsim.analysis import robot_of
+from bipedsim.config import ProgressBar
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
 from bipedsim.ground import GROUNDS, Ground, get_ground
 from bipedsim.model import Robot, load_robot
@@ -126,7 +126,7 @@ def animate(
                 write_png(strip, path, STRIP_DPI)
             return len(times)
         film = Film(stage, view, title, recording.feet, speed)
-        shown = tqdm(range(len(times)), desc="frames", unit="frame", disable=not progress, leave=False)
+        shown = ProgressBar(range(len(times)), desc="frames", unit="frame", disable=not progress)
         with no_half(path):
             if path.suffix == ".gif":
                 _write_gif(film, shown, path, fps)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from tqdm import tqdm
 
 from bipedsim.analysis import complete_rows, recorded_configurations
+from bipedsim.config import ProgressBar
 from bipedsim.errors import ConfigError, RecordingError
 from bipedsim.model import Robot, Shape, drivers, lowest_point
 from bipedsim.numerics import Array, Integers
@@ -125,7 +125,7 @@ def read_motion(
     bodies, carried = _touched(chosen, robot)
     com, cop = np.zeros((frames, 3)), np.full((frames, feet + len(bodies), 3), np.nan)
     force = np.concatenate([np.full((frames, feet, 3), np.nan), carried], axis=1)
-    for i in tqdm(range(frames), desc="postures", unit="frame", disable=not progress, leave=False):
+    for i in ProgressBar(range(frames), desc="postures", unit="frame", disable=not progress):
         com[i] = pin.centerOfMass(robot.model, data, q[i])
         points[i] = skeleton.points(data)
         for k, sole in enumerate(robot.soles):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tqdm import tqdm
-
 from bipedsim.analysis import robot_of
+from bipedsim.config import ProgressBar
 from bipedsim.errors import RecordingError
 from bipedsim.ground import Ground
 from bipedsim.model import Robot
@@ -95,7 +94,7 @@ def write_html(shown: ViewedRun, path: Path, progress: bool = False) -> str:
     try:
         side_panel, at = SidePanel(shown.robot, page.scene.bodies), 0.0
         recorder = page.server.get_scene_serializer()
-        for i in tqdm(range(len(shown.frames)), desc="frames", unit="frame", disable=not progress, leave=False):
+        for i in ProgressBar(range(len(shown.frames)), desc="frames", unit="frame", disable=not progress):
             instant = shown.frames.instant(i)
             side_panel.add(at, instant, page.scene.show(instant))
             after = float(shown.frames.t[min(i + 1, len(shown.frames) - 1)] - shown.frames.t[i])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.numerics import Array, Integers
 from bipedsim.view import LIMIT_COLOUR
 from bipedsim_studies.complementarity import (
@@ -157,7 +157,7 @@ def measure(progress: bool = False) -> CoulombResult:
     worst = 0.0
     for spin in SPINS:
         regions[spin] = np.zeros((len(ANGLES), len(FRICTIONS)), dtype=np.int64)
-        rows = tqdm(ANGLES, desc=f"coulomb, {spin:g} rad/s", unit="angle", disable=not progress, leave=False)
+        rows = ProgressBar(ANGLES, desc=f"coulomb, {spin:g} rad/s", unit="angle", disable=not progress)
         for i, angle in enumerate(rows):
             sliding = SlidingRod(float(angle), spin)
             for j, mu in enumerate(FRICTIONS):

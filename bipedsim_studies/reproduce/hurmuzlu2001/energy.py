@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
@@ -100,7 +100,7 @@ def measure(progress: bool = False) -> EnergyResult:
     result = EnergyResult()
     for law, entry in IMPACT_LAWS.items():
         es = RESTITUTION if entry.restitution != "none" else RESTITUTION[:1]
-        rows = tqdm(samples, desc=law, unit="impact", disable=not progress, leave=False)
+        rows = ProgressBar(samples, desc=law, unit="impact", disable=not progress)
         result.over_e[law] = [[sample.after(law, e) for e in es] for sample in rows]
         result.none[law] = sum(not outcomes for row in result.over_e[law] for outcomes in row)
         if entry.restitution == "each":

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.complementarity import (
@@ -112,7 +112,7 @@ def measure(progress: bool = False) -> PyramidResult:
     foot = PointFoot()
     held = {}
     for sides in SIDES:
-        angles = tqdm(DIRECTIONS, desc=f"pyramid of {sides} sides", disable=not progress, leave=False)
+        angles = ProgressBar(DIRECTIONS, desc=f"pyramid of {sides} sides", unit="angle", disable=not progress)
         held[sides] = np.array([foot.most_held(float(angle), sides) for angle in angles])
     stepped = {sides: np.array([foot.stepped(float(angle), sides) for angle in DIRECTIONS]) for sides in SIDES}
     return PyramidResult(held, np.array([foot.sliding(float(angle)) for angle in DIRECTIONS]), stepped)

@@ -7,8 +7,8 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996.closed_form import deepest, lost, penetration
@@ -76,7 +76,7 @@ def measure(progress: bool = False) -> PhaseResult:
     """Simulate the impacts of eq. 19 and of Fig. 2."""
     contacts = [PointContact(m, k, alpha) for m, k, alpha in product(MASSES, STIFFNESSES, ALPHAS)]
     contacts += [PointContact(10.0, 40e3, 0.3, n) for n in EXPONENTS]
-    every = tqdm([*product(contacts, SPEEDS)], desc="impacts", disable=not progress, leave=False)
+    every = ProgressBar([*product(contacts, SPEEDS)], desc="impacts", unit="impact", disable=not progress)
     distances = [distance(contact, v, impact(contact, v)) for contact, v in every]
     return PhaseResult(distances, [impact(FIG2, v) for v in FIG2_SPEEDS], [pulled_off(depth) for depth in PULLED])
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.view import FOOT_COLOURS, TOTAL_COLOUR
 from bipedsim_studies.reproduce.common import Check, Figure, label, study
 from bipedsim_studies.reproduce.marhefka1996 import closed_form
@@ -36,7 +36,7 @@ Coefficients = dict[tuple[PointContact, float], float]
 
 def measure(progress: bool = False) -> Coefficients:
     """Simulate each contact at each alpha v, and return the coefficients."""
-    every = tqdm([*product(CONTACTS, EXPECTED)], desc="impacts", disable=not progress, leave=False)
+    every = ProgressBar([*product(CONTACTS, EXPECTED)], desc="impacts", unit="impact", disable=not progress)
     return {(contact, alpha_v): measured(contact, alpha_v) for contact, alpha_v in every}
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from tqdm import tqdm
 
+from bipedsim.config import ProgressBar
 from bipedsim.control import make_controller
 from bipedsim.dynamics import Dynamics
 from bipedsim.model import Robot, load_robot
@@ -84,7 +84,7 @@ def measure(model: str, n: int, progress: bool = False) -> Series:
         return times | {"candidates": candidates, "air": in_air, "unresolved": sim.contact.unresolved}
 
     ticks = range(round(DURATION / sim.control_dt))
-    return Series.of(tick() for _ in tqdm(ticks, f"fig8 {model} {n}", unit="tick", disable=not progress, leave=False))
+    return Series.of(tick() for _ in ProgressBar(ticks, desc=f"fig8 {model} {n}", unit="tick", disable=not progress))
 
 
 Costs = dict[tuple[str, int], Series]

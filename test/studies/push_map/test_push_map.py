@@ -24,6 +24,7 @@ from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim_studies.push_map.capture import PushStance, support_polygon
+from bipedsim_studies.push_map.command import lines_of
 from bipedsim_studies.push_map.picture import plot
 from bipedsim_studies.push_map.push_map import Direction, PushMap
 from bipedsim_studies.push_map.trial import PushKind, Situation, direction_names, situation, survives
@@ -176,6 +177,7 @@ def test_the_picture_and_the_json_hold_every_direction(tmp_path: Path) -> None:
     assert where["directions"][2]["impulse_Ns"] == 22.0
     assert where["directions"][2]["falls_at_Ns"] is None
     assert where["zmp_m"] == [0.05, 0.0]
+    assert "zmp" in next(lines_of(found)), "the controller of the map, also if it is the default"
 
 
 def test_no_number_of_a_picture_is_between_another_one_and_its_point(tmp_path: Path) -> None:
