@@ -134,6 +134,24 @@ class ConfigError(BipedSimError):
     """A file, argument or parameter is wrong; the message names file, key, value and choices."""
 
 
+class InvalidSyntaxError(ConfigError):
+    """A text breaks the syntax of its language.
+
+    Args:
+        language: Name of the language, such as ``"YAML"``.
+        place: File or parameter with the text.
+        line: The line with the fault.
+        position: Number of this line and of the column with the fault, both from 1.
+        why: The fault and its usual cause.
+    """
+
+    def __init__(self, language: str, place: object, line: str, position: tuple[int, int], why: str) -> None:
+        at = f"line {position[0]}, column {position[1]}"
+        super().__init__(f"not valid {language} in {at}, {shown(line)}: {why}", place)
+        self.value = line
+        self.position = position
+
+
 class MeasurementError(ConfigError):
     """Measurements from which a controller cannot start; the next ones may do."""
 

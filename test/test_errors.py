@@ -41,7 +41,13 @@ def every_error() -> list[type[BipedSimError]]:
     return sorted(set(subclasses(BipedSimError)), key=lambda cls: cls.__name__)
 
 
-VALUES = {"choices": ("one", "two"), "t": 0.25, "q": np.array([1.0, 2.0]), "v": np.array([-3.0, 0.5])}
+VALUES = {
+    "choices": ("one", "two"),
+    "position": (2, 11),
+    "t": 0.25,
+    "q": np.array([1.0, 2.0]),
+    "v": np.array([-3.0, 0.5]),
+}
 
 
 @pytest.mark.parametrize("cls", every_error(), ids=lambda cls: cls.__name__)

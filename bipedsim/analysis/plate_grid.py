@@ -16,8 +16,7 @@ import scipy  # it imports its submodules at their first use
 import yaml
 
 from bipedsim.analysis.force_plates import filtered
-from bipedsim.config import from_mapping, yaml_value
-from bipedsim.errors import ConfigError
+from bipedsim.config import from_mapping, yaml_fault, yaml_value
 from bipedsim.numerics import Array, box, entry
 from bipedsim.plates import Amplifiers, PlateConfig, PlateSignals, add_force, advance, clear, per_channel
 
@@ -97,7 +96,7 @@ def read_plate(text: str) -> PlateConfig:
         try:
             values = yaml_value(text)
         except yaml.YAMLError as error:
-            raise ConfigError(f"is not valid YAML: {error}", "--grid", text) from error
+            raise yaml_fault(error, text, "--grid") from error
     return from_mapping(PlateConfig, {"name": "tested", **values}, "--grid").complete()
 
 

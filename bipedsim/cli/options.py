@@ -13,7 +13,7 @@ from typing import Any, get_args, get_type_hints
 
 import yaml
 
-from bipedsim.config import RunConfig, from_mapping, help_of, meaning_of, yaml_value
+from bipedsim.config import RunConfig, from_mapping, help_of, meaning_of, yaml_fault, yaml_value
 from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_OK, ConfigError
 
 _FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
@@ -42,7 +42,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
         try:
             result[key] = yaml_value(text)
         except yaml.YAMLError as error:
-            raise ConfigError(f"{option} {pair!r}: {text!r} is not a valid YAML value") from error
+            raise yaml_fault(error, text, f"{option} {key}") from error
     return result
 
 

@@ -38,3 +38,4 @@ from .read import (
     yaml_value as yaml_value,
 )
 from .run import RunConfig as RunConfig
+from .syntax import parse_json as parse_json, parse_xml as parse_xml, yaml_fault as yaml_fault

@@ -29,6 +29,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import yaml
 
 from bipedsim.config.fields import choices_of
+from bipedsim.config.syntax import DuplicateKeyError, yaml_fault
 from bipedsim.errors import BipedSimError, ConfigError, UnknownNameError, shown
 
 T = TypeVar("T")
@@ -364,7 +365,7 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, (str, int, float)) and key in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark)
+                raise DuplicateKeyError(problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark)
             seen.add(str(key) if isinstance(key, (dict, list)) else key)
         return super().construct_mapping(node, deep)
 
@@ -465,10 +466,11 @@ def read_yaml(path: Path, dumped: bool = False) -> dict[str, Any]:
     Raises:
         ConfigError: The file is missing, is not YAML in UTF-8, has a duplicate key, or is not a mapping.
     """
+    text = read_text(path)
     try:
-        data = yaml_value(read_text(path), dumped)
+        data = yaml_value(text, dumped)
     except yaml.YAMLError as error:
-        raise ConfigError(f"not valid YAML: {error}", path) from error
+        raise yaml_fault(error, text, str(path)) from error
     if not isinstance(data, dict):
         raise ConfigError(f"expected a mapping at top level, got {type(data).__name__}", path)
     return data

@@ -10,7 +10,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from bipedsim.config import read_text
+from bipedsim.config import parse_xml, read_text
 from bipedsim.descriptions.description import Description, plain
 from bipedsim.descriptions.mjcf import read_mjcf
 from bipedsim.descriptions.notes import Notes
@@ -39,23 +39,12 @@ def read_description(file: Path, folder: Path) -> Description:
     if file.suffix.lower() == ".xacro":
         return _read_urdf(_expanded(file), file, folder, True, notes)
     text = read_text(file)
-    root = _parsed(text, file)
+    root = parse_xml(text, str(file))
     if root.tag == "mujoco":
         return read_mjcf(file, folder, notes)
     if root.tag != "robot":
         raise ConfigError(f"the root element is <{root.tag}>; a URDF has <robot>, an MJCF file <mujoco>", file)
     return _read_urdf(root, file, folder, False, notes)
-
-
-def _parsed(text: str, file: Path) -> ElementTree.Element:
-    try:
-        return ElementTree.fromstring(text.encode())
-    except ElementTree.ParseError as error:
-        zero = text.find("\0")
-        if zero >= 0:
-            line = text.count("\n", 0, zero) + 1
-            raise ConfigError(f"not valid XML: a NUL character in line {line}; delete it", file) from error
-        raise ConfigError(f"not valid XML: {error}", file) from error
 
 
 def _in_package(folder: Path, notes: Notes) -> Path:
@@ -97,7 +86,7 @@ def _expanded(file: Path) -> ElementTree.Element:
         process = subprocess.run([program, str(file)], capture_output=True, text=True, check=False, env=environment)
     if process.returncode:
         raise ConfigError(f"xacro failed: {process.stderr.strip()[-600:]}", file)
-    return _parsed(process.stdout.replace(prefix + "/share/", "package://"), file)
+    return parse_xml(process.stdout.replace(prefix + "/share/", "package://"), str(file))
 
 
 def _index_packages(file: Path, prefix: Path) -> None:
@@ -107,7 +96,7 @@ def _index_packages(file: Path, prefix: Path) -> None:
     own = next((folder for folder in file.parents if (folder / "package.xml").is_file()), file.parent)
     for manifest in [own / "package.xml", *own.parent.glob("*/package.xml")]:
         if manifest.is_file():
-            name = _parsed(read_text(manifest), manifest).findtext("name", "").strip()
+            name = parse_xml(read_text(manifest), str(manifest)).findtext("name", "").strip()
             if name and not (share / name).exists():
                 (share / name).symlink_to(manifest.parent)
                 (index / name).touch()

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from bipedsim.config import from_mapping, numbers_per_joint, read_yaml, yaml_value
+from bipedsim.config import from_mapping, numbers_per_joint, read_yaml, yaml_fault, yaml_value
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.presets import IDEAL, PRESETS, HardwareParams, PlantParams
 from bipedsim.model.robot import Robot
@@ -36,7 +36,7 @@ def read_hardware(spec: str | Mapping[str, Any], robot: Robot) -> HardwareParams
             try:
                 spec = yaml_value(text)
             except yaml.YAMLError as error:
-                raise ConfigError(f"is not valid YAML: {error}", "hardware", text) from error
+                raise yaml_fault(error, text, where) from error
         elif text.endswith((".yaml", ".yml")):
             where, spec = text, read_yaml(Path(text))
     if not isinstance(spec, Mapping):

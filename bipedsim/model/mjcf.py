@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import read_text, together
+from bipedsim.config import parse_xml, read_text, together
 from bipedsim.errors import ConfigError
 from bipedsim.model.loops import CONNECT, WELD, Loop
 from bipedsim.numerics import Array
@@ -33,10 +33,7 @@ def read_equality(path: Path, model: pin.Model, find: FindFrame) -> tuple[list[L
     Raises:
         ConfigError: The file cannot be read or has errors; the message lists all of them by element.
     """
-    try:
-        root = ElementTree.fromstring(read_text(path).encode())
-    except ElementTree.ParseError as error:
-        raise ConfigError(f"not valid XML: {error}", path) from error
+    root = parse_xml(read_text(path), str(path))
     if root.tag != "mujoco":
         raise ConfigError(f"the root element is <{root.tag}>, an MJCF file has <mujoco>", path)
     data = model.createData()

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import read_text, together
+from bipedsim.config import parse_xml, read_text, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.inertia import inertia_problem, nearest_inertia
 from bipedsim.numerics import Array
@@ -229,10 +229,7 @@ def read_urdf(
         ConfigError: The file has errors; the message lists them by link or joint.
     """
     text = read_text(path)
-    try:
-        root = ElementTree.fromstring(text.encode())
-    except ElementTree.ParseError as error:
-        raise ConfigError(f"not valid XML: {error}", path) from error
+    root = parse_xml(text, str(path))
     if root.tag != "robot":
         raise ConfigError(f"the root element is <{root.tag}>, a URDF has <robot>", path)
     links = _names(root, "link", path)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import Vector, from_mapping, param, together
+from bipedsim.config import Vector, from_mapping, param, parse_json, together
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 from bipedsim.objects.free_body import FreeBody
@@ -164,9 +164,7 @@ def parse_objects(texts: Sequence[str]) -> tuple[ObjectConfig, ...]:
     faults: list[ConfigError] = []
     for i, text in enumerate(texts):
         try:
-            configs.append(from_mapping(ObjectConfig, json.loads(text), f"objects[{i}]"))
-        except json.JSONDecodeError as error:
-            faults.append(ConfigError(f"is not JSON ({error.msg} at {error.pos})", f"objects[{i}]", text))
+            configs.append(from_mapping(ObjectConfig, parse_json(text, f"objects[{i}]"), f"objects[{i}]"))
         except ConfigError as error:
             faults.append(error)
     together([*faults, *check_names(configs)])

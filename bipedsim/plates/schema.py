@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from bipedsim.config import Vector, from_file, from_mapping, param, together
+from bipedsim.config import Vector, from_file, from_mapping, param, parse_json, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.numerics import Array
 from bipedsim.plates.names import PLATES
@@ -267,9 +267,7 @@ def parse_plates(texts: Sequence[str]) -> tuple[PlateConfig, ...]:
     faults: list[ConfigError] = []
     for i, text in enumerate(texts):
         try:
-            plates.append(from_mapping(PlateConfig, json.loads(text), f"force_plates[{i}]"))
-        except json.JSONDecodeError as error:
-            faults.append(ConfigError(f"is not JSON ({error.msg} at {error.pos})", f"force_plates[{i}]", text))
+            plates.append(from_mapping(PlateConfig, parse_json(text, f"force_plates[{i}]"), f"force_plates[{i}]"))
         except ConfigError as error:
             faults.append(error)
     together([*faults, *check_plates(plates)])

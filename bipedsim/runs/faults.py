@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from bipedsim.config import checked_seed, from_mapping, is_path, param, read_yaml, yaml_value
+from bipedsim.config import checked_seed, from_mapping, is_path, param, read_yaml, yaml_fault, yaml_value
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import Robot
 from bipedsim.numerics import Array
@@ -111,7 +111,7 @@ def read_faults(text: str) -> tuple[Fault, ...]:
     try:
         value = yaml_value(text)
     except yaml.YAMLError as error:
-        raise ConfigError("is no YAML; write '{part: imu, does: lost, at: 2}'", "faults", text) from error
+        raise yaml_fault(error, text, "faults") from error
     return from_mapping(_FaultFile, {"faults": value if isinstance(value, list) else [value]}, "options").faults
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import yaml
 
 from bipedsim.cli import add_option, key_values, option_name
-from bipedsim.config import RunConfig, check, from_mapping, read_yaml, to_json, yaml_value
+from bipedsim.config import RunConfig, check, from_mapping, read_yaml, to_json, yaml_fault, yaml_value
 from bipedsim.errors import ConfigError
 from bipedsim_studies.study.limited import LIMIT
 
@@ -129,7 +129,7 @@ def read_settings(args: argparse.Namespace, cls: type[T], options: Sequence[str]
         try:
             values = yaml_value(text)
         except yaml.YAMLError as error:
-            raise ConfigError(f"--settings {text!r} is no valid YAML; give '{{KEY: VALUE}}' or a file") from error
+            raise yaml_fault(error, text, "--settings") from error
     elif text:
         values, folder = read_yaml(Path(text)), Path(text).parent
     else:

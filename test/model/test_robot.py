@@ -328,7 +328,7 @@ THIGH = "the body that joint 'hip' carries (links thigh)"
 @pytest.mark.parametrize(
     ("urdf", "place", "value"),
     [
-        ("<robot", "", None),
+        ("<robot", "", "<robot"),
         ("<robots/>", "", None),
         (HOPPER.replace('name="knee"', 'name="hip"'), "joint", "hip"),
         (HOPPER.replace('link name="shank"', 'link name="thigh"'), "link", "thigh"),

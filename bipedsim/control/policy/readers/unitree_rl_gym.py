@@ -7,11 +7,11 @@ clock with a period of 0.8 s that counts from one.
 from __future__ import annotations
 
 import os
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bipedsim.config import parse_xml, read_text
 from bipedsim.control.policy.readers.unitree_motors import motors_of
 from bipedsim.errors import ConfigError
 from bipedsim.model import Robot
@@ -122,11 +122,7 @@ def _motors(path: Path, read: set[Path]) -> Iterator[str]:
     if path in read:
         return
     read.add(path)
-    try:
-        root = ET.parse(path).getroot()
-    except (OSError, ET.ParseError) as error:
-        raise ConfigError(f"cannot be read as MJCF ({error})", path) from error
-    for element in root:
+    for element in parse_xml(read_text(path), str(path)):
         if element.tag == "include":
             yield from _motors(path.parent / element.attrib["file"], read)
         elif element.tag == "actuator":
