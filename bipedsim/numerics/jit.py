@@ -121,13 +121,14 @@ def _announce(module: str) -> None:
 
 
 def _how_long(shortest: float, longest: float) -> str:
-    """Return the expected duration as text.
+    """Return the maximum duration as text.
 
-    The fraction of missing kernels interpolates the two limits [s]; the number of missing kernels may require more.
+    The fraction of missing kernels interpolates the two limits [s]; the number of missing kernels may require more. It
+    may also be less: a kernel that is stored for some arguments counts as stored, whether it has to be compiled or not.
     """
     share = share_missing(_caches)
     seconds = max(shortest + (longest - shortest) * share, _PER_KERNEL_S * share * len(_caches))
-    return f"about {seconds:.0f} s on an idle machine" if seconds < _LONG else "1 to 2 minutes"
+    return f"up to {seconds:.0f} s on an idle machine" if seconds < _LONG else "1 to 2 minutes"
 
 
 def _without_literals(fold: Callable[..., Any], args: Any, kws: Any) -> Any:

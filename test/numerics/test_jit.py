@@ -32,7 +32,7 @@ def test_what_is_compiled_is_said_once(
     with jit.announced("the test, which is told once", 3.4):
         assert (once(1.0), others(1.0)) == (2.0, 3.0)
     said = capsys.readouterr()
-    begin = "compiling the kernels of the test, which is told once, about 3 s on an idle machine, once ...\n"
+    begin = "compiling the kernels of the test, which is told once, up to 3 s on an idle machine, once ...\n"
     begin += "compiled 2 kernels of the test in "
     assert said.out == ""
     assert said.err.startswith(begin)
@@ -52,9 +52,9 @@ def test_what_is_compiled_is_said_once(
     ("kept", "at_first", "said"),
     [
         (0, 85.0, "1 to 2 minutes"),
-        (5, 85.0, "about 45 s on an idle machine"),
-        (9, 85.0, "about 13 s on an idle machine"),
-        (0, 5.0, "about 40 s on an idle machine"),
+        (5, 85.0, "up to 45 s on an idle machine"),
+        (9, 85.0, "up to 13 s on an idle machine"),
+        (0, 5.0, "up to 40 s on an idle machine"),
     ],
 )
 def test_how_long_it_takes_goes_by_how_much_is_missing(
