@@ -183,7 +183,7 @@ def coulomb_lcp(
         sides: Number k of sides of the pyramid in space.
         slip_threshold: Speed below which a contact is at rest [m/s].
     """
-    velocity, drift_n, drift_t, free, inverse = _prepare(M, h, contacts, slip, bias_normal, bias_tangent)
+    velocity, drift_n, drift_t, free, inverse = _prepare(M, contacts, h, slip, bias_normal, bias_tangent)
     m, t = velocity.shape
     corners = contacts.directions(sides)
     k = len(corners)
@@ -226,7 +226,7 @@ def planar_coulomb_lcp(
     """
     if contacts.tangent.shape[1] != 1:
         raise ConfigError("the planar LCP takes contacts with one; in space use coulomb_lcp", "tangents")
-    velocity, drift_n, drift_t, free, inverse = _prepare(M, h, contacts, slip, bias_normal, bias_tangent)
+    velocity, drift_n, drift_t, free, inverse = _prepare(M, contacts, h, slip, bias_normal, bias_tangent)
     m = contacts.count
     slides = np.abs(velocity[:, 0]) > slip_threshold
     resting = np.flatnonzero(~slides)
@@ -249,19 +249,18 @@ def planar_coulomb_lcp(
     return CoulombLcp(A, b, free, response, tangential)
 
 
-def _prepare(
-    M: ArrayLike,
-    h: ArrayLike,
-    contacts: CoulombContacts,
-    slip: ArrayLike,
-    bias_normal: ArrayLike,
-    bias_tangent: ArrayLike,
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Return slip, both biases, the free acceleration and M^-1; raise ConfigError if arguments do not match."""
+def _prepare(M: ArrayLike, contacts: CoulombContacts, *vectors: ArrayLike) -> tuple[Array, Array, Array, Array, Array]:
+    """Return slip, both biases, the free acceleration and M^-1; raise ConfigError if arguments do not match.
+
+    Args:
+        M: Mass matrix.
+        contacts: Closed contacts.
+        vectors: ``h``, ``slip``, ``bias_normal`` and ``bias_tangent`` of :func:`coulomb_lcp`.
+    """
     L = factor(M)
     nv, m, t = len(L), contacts.count, contacts.tangent.shape[1]
     shapes = {"h": (nv,), "slip": (m, t), "bias_normal": (m,), "bias_tangent": (m, t)}
-    arrays = [np.asarray(array, dtype=np.float64) for array in (h, slip, bias_normal, bias_tangent)]
+    arrays = [np.asarray(array, dtype=np.float64) for array in vectors]
     for (name, shape), array in zip(shapes.items(), arrays, strict=True):
         if array.shape != shape or not np.isfinite(array).all():
             raise ConfigError(f"{array.shape} must be {shape}, of finite numbers", f"shape of {name}")

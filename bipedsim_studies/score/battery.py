@@ -78,7 +78,7 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
     """
     battery = from_file(BatteryConfig, path)
     plans: dict[str, StudyPlan] = {}
-    left_out: dict[str, str] = {}
+    left_out: dict[str, ConfigError] = {}
     for test in battery.tests:
         study = StudyConfig(
             run={**battery.run, **test.run, **controller},
@@ -93,10 +93,10 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
             seed_of = partial(_seed, battery.seed, test.name)
             plans[test.name] = make_plan(study, test.name, path.parent, f"test {test.name!r}", seed_of)
         except ConfigError as error:
-            left_out[test.name] = str(error)
+            left_out[test.name] = error
     if not plans:
         # An error that all tests share is an error of the controller.
-        raise ConfigError(next(iter(left_out.values()), f": {path}: no tests").partition(": ")[2])
+        raise next(iter(left_out.values()), ConfigError("no tests", path))
     trials: list[StudyTrial] = []
     points = 0
     for name, plan in plans.items():
@@ -117,7 +117,8 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
         asked=digest([plan.asked for plan in plans.values()]),
         conditions=_conditions(battery, trials[0]),
     )
-    return Battery(battery.version, {test.name: test.group for test in battery.tests}, left_out, joined)
+    reasons = {name: str(error) for name, error in left_out.items()}
+    return Battery(battery.version, {test.name: test.group for test in battery.tests}, reasons, joined)
 
 
 def _seed(battery_seed: int, test: str, chosen: Mapping[str, Any], repetition: int) -> int:
