@@ -14,7 +14,6 @@ from .publishers import Publishers as Publishers, SensorPublishers as SensorPubl
 from .rate_check import judge as judge, measure as measure
 from .realtime import (
     LONGEST_WAIT_NS as LONGEST_WAIT_NS,
-    NS_PER_S as NS_PER_S,
     Histogram as Histogram,
     RateKeeper as RateKeeper,
     StayAwake as StayAwake,

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from bipedsim.errors import ConfigError
+from bipedsim.recording.bag import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 LONGEST_WAIT_NS = 100_000_000
 """Longest single wait of a loop [ns]; Python handles signals only between two waits."""
 
@@ -48,7 +48,7 @@ _SET_ATTRIBUTES = {"x86_64": 314, "aarch64": 274}
 
 
 def _run_in_short_slices() -> None:
-    """Give every present and future thread of this process a core soon, but for short slices.
+    """Give every present and future thread of this process a core soon, in short slices.
 
     Since Linux 6.12, a running thread of any nice value may use the rest of its slice (1 to 3 ms) before a thread that
     wakes up gets the core. A thread with a shorter slice gets it at once. Any process may request this; older kernels

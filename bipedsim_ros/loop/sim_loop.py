@@ -14,13 +14,14 @@ from collections.abc import Callable, Sequence
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
 from bipedsim.recording import schema
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.runs import FaultSchedule, Push, Rollout, label_of
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.loop.publishers import Publishers
 from bipedsim_ros.loop.real_time_clock import RealTimeClock
-from bipedsim_ros.loop.realtime import LONGEST_WAIT_NS, NS_PER_S, RateKeeper, StayAwake, sleep_on_time
+from bipedsim_ros.loop.realtime import LONGEST_WAIT_NS, RateKeeper, StayAwake, sleep_on_time
 from bipedsim_ros.loop.replies import Replies
 from bipedsim_ros.loop.requests import Requests
 from bipedsim_ros.loop.sim_params import SimParams
@@ -295,7 +296,7 @@ class SimLoop:
         self._recorder_until = self._recorder_until or now + _RECORDER_PATIENCE_NS
         unheard = self._publishers.unheard()
         if unheard and now >= self._recorder_until:
-            self._log(f"nobody listens to {', '.join(unheard)}; starting without")
+            self._log(f"no node listens to {', '.join(unheard)}; starting without listeners")
             return False
         return bool(unheard)
 

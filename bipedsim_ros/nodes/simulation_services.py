@@ -19,6 +19,7 @@ from rclpy.node import Node
 
 from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.sim import Simulator
 from bipedsim_ros.loop import SimLoop
 from bipedsim_ros.nodes.simulate_steps import simulate_steps
@@ -244,7 +245,7 @@ class SimulationServices:
         return states
 
     def _filled(self, message: Any, state: Array, t: float) -> Any:
-        seconds, rest = divmod(round(t * 1e9), 1_000_000_000)
+        seconds, rest = divmod(round(t * NS_PER_S), NS_PER_S)
         message.header.stamp.sec, message.header.stamp.nanosec = seconds, rest
         message.header.frame_id = WORLD_FRAME
         rotation = pin.Quaternion(state[3:7]).matrix()

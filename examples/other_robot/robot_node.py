@@ -24,8 +24,9 @@ from robot_topics import RobotCommands, RobotTopics
 from bipedsim.config import param
 from bipedsim.errors import ConfigError, DivergenceError
 from bipedsim.model import load_robot
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.runs import parse_pushes
-from bipedsim_ros.loop import NS_PER_S, Background, Histogram, Inbox, RateKeeper, sleep_on_time
+from bipedsim_ros.loop import Background, Histogram, Inbox, RateKeeper, sleep_on_time
 from bipedsim_ros.nodes import Parameters, run_node
 from bipedsim_ros.wire import topics
 

@@ -24,6 +24,7 @@ from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Array, Flags, Indices, Integers
 from bipedsim.plates import PlateGeometry, PlateSignals, from_json
+from bipedsim.recording.bag.cdr import NS_PER_S
 from bipedsim.recording.bag.mcap import Block
 from bipedsim.recording.bag.messages import Decoder, diagnostic_values, text
 from bipedsim.recording.bag.reader import Bag
@@ -64,7 +65,7 @@ LATE_NS = 10_000_000_000
 """Time for which a row waits for messages with its stamp, on the recorder's clock [ns]."""
 HELD = 0.05
 """Maximum age of a plan without a new message [s]; messages are 10 ms apart."""
-NEAR_NS = 1_000_000_000
+NEAR_NS = NS_PER_S
 """Maximum time between a reset of the joint states and the reset of another topic, on the recorder's clock [ns]."""
 SHOWN = 50 << 20
 """Size of a bag above which the progress is shown [bytes]."""

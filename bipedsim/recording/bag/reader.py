@@ -34,6 +34,7 @@ from mcap.writer import Writer
 from bipedsim.config import read_text, yaml_value
 from bipedsim.errors import ConfigError, RecordingError, warn_incomplete
 from bipedsim.numerics import Indices, Integers
+from bipedsim.recording.bag.cdr import NS_PER_S
 from bipedsim.recording.bag.mcap import LIBRARY, Block, LiveFile, McapFile, SpooledIndexes
 from bipedsim.recording.schema import JOINT_STATES
 
@@ -380,7 +381,7 @@ def _stamps(block: Block) -> Integers:
     start = np.minimum(block.start, len(block.data) - 12)
     raw = np.ascontiguousarray(block.data[start[:, None] + np.arange(4, 12)])
     stamp = np.where(block.data[start + 1, None] & 1, raw.view("<u4"), raw.view(">u4")).astype(np.int64)
-    return np.asarray(stamp[:, 0] * 1_000_000_000 + stamp[:, 1])
+    return np.asarray(stamp[:, 0] * NS_PER_S + stamp[:, 1])
 
 
 class Bag:

@@ -25,6 +25,7 @@ from bipedsim.control.policy import pairs_along
 from bipedsim.errors import ConfigError
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.sim import GANTRY_ACTIONS, Observation
 from bipedsim_ros.interfaces.unitree.dds import COMMAND, LIBRARY, STATE, Bus
 from bipedsim_ros.interfaces.unitree.low_commands import LowCommands
@@ -33,7 +34,7 @@ from bipedsim_ros.interfaces.unitree.machine import machine_for, misplaced_imu
 from bipedsim_ros.interfaces.unitree.params import UnitreeParams
 from bipedsim_ros.interfaces.unitree.remote import RemoteControl, read_script
 from bipedsim_ros.interfaces.unitree.switcher import Switcher
-from bipedsim_ros.loop import NS_PER_S, Background, Drops, Inbox, publish_status, run_urgently, sleep_on_time
+from bipedsim_ros.loop import Background, Drops, Inbox, publish_status, run_urgently, sleep_on_time
 from bipedsim_ros.nodes import NodeProgram, run_node
 from bipedsim_ros.wire import (
     ImpedanceWriter,
@@ -248,7 +249,7 @@ class UnitreeNode(NodeProgram):
             elif self._gantry[action].service_is_ready():
                 self._gantry[action].call_async(Trigger.Request())
             else:
-                self._inputs.add("gantry", f"nobody serves {self._gantry[action].srv_name}: is sim_node there?")
+                self._inputs.add("gantry", f"no node serves {self._gantry[action].srv_name}: is sim_node there?")
 
     def _on_velocity(self, message: Twist) -> None:
         """Move the sticks to the positions for a velocity."""
@@ -270,7 +271,7 @@ class UnitreeNode(NodeProgram):
         for name in sorted(strangers - self._logged_strangers):
             self._logged_strangers.add(name)
             log.warning(
-                f"somebody publishes {name} on {COMMAND}, which this {self._machine.name} does not take: import "
+                f"a program publishes {name} on {COMMAND}, which this {self._machine.name} does not take: import "
                 f"LowCmd_ from unitree_sdk2py.idl.{self._machine.family.name}.msg.dds_ last, or choose the program for "
                 "this robot"
             )
@@ -288,7 +289,7 @@ class UnitreeNode(NodeProgram):
         if not (programs or strangers or misfits or within_patience or self._logged_nobody or self._received):
             self._logged_nobody = True
             log.warning(
-                f"nobody is on {COMMAND} yet: a program needs DDS domain {self._params.domain}, the network interface "
+                f"no program is on {COMMAND} yet: it needs DDS domain {self._params.domain}, the network interface "
                 f"of this node (lo, as its argument), and {LIBRARY}"
             )
         others = self._bus.robots() - 1

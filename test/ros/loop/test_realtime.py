@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 from refusals import refusal
 
-from bipedsim_ros.loop.realtime import NS_PER_S, Histogram, RateKeeper, StayAwake
+from bipedsim.recording.bag import NS_PER_S
+from bipedsim_ros.loop.realtime import Histogram, RateKeeper, StayAwake
 
 
 class Clock:
