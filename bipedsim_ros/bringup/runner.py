@@ -610,8 +610,8 @@ def timing_warnings(result: Mapping[str, Any], priority: int = 0) -> Iterator[st
     if late is not None and late > period:
         yield (
             f"1 in 100 ticks began more than {late / 1e3:.3g} ms late, {late / period:.1f} periods of {period:.0f} us: "
-            f"{_cause_of_lateness(priority)}. End other programs, choose a lower --rate, or use --clock lock_step if "
-            "the run need not keep to the wall clock (docs/ros_interface.md, Timing)"
+            f"{_lateness_advice(priority, os.getloadavg()[0], len(os.sched_getaffinity(0)))} "
+            "(docs/ros_interface.md, Timing)"
         )
     share = missed_share(result, heard=True)
     # In lock step, every missed command is already part of the warning about silence.
@@ -625,10 +625,27 @@ def timing_warnings(result: Mapping[str, Any], priority: int = 0) -> Iterator[st
         )
 
 
-def _cause_of_lateness(priority: int) -> str:
-    """Return the likely cause of late ticks, given the real-time priority of the simulator; 0 if it had none."""
+def _lateness_advice(priority: int, load: float, cores: int) -> str:
+    """Return the likely cause of late ticks, and the possible actions.
+
+    Args:
+        priority: Real-time priority of the simulator; 0 if it had none.
+        load: Mean number of programs that wanted a core in the last minute.
+        cores: Number of cores for the nodes.
+    """
+    actions = ["choose a lower --rate", "or use --clock lock_step if the run need not keep to the wall clock"]
     if not priority:
-        return "other programs used the cores, and the nodes had no real-time priority: give them the right to one"
+        actions.insert(0, "permit real-time priority")
+    if load > cores:
+        actions.insert(0, "end other programs")
+    advice = ", ".join(actions)
+    return f"{_cause_of_lateness(priority, load, cores)}. {advice[0].upper()}{advice[1:]}"
+
+
+def _cause_of_lateness(priority: int, load: float, cores: int) -> str:
+    """Return the likely cause of late ticks; arguments as for :func:`_lateness_advice`."""
+    if not priority:
+        return f"the nodes had no real-time priority on {cores} cores with a load of {load:.1f}"
     busy = "the machine itself was too busy: other real-time programs, interrupts, or the host of a virtual machine"
     try:
         runtime, period = (

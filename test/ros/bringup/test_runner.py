@@ -237,10 +237,20 @@ def test_ticks_that_begin_periods_late_are_told_with_what_to_do(
 def test_a_priority_that_the_nodes_have_is_not_recommended() -> None:
     late = with_statistics({}, {**COUNTED, "lateness_us": {"p99": 12_000.0}})
     (without,), (with_priority,) = (tuple(timing_warnings(late, priority)) for priority in (0, 50))
-    assert "give them the right to one" in without
-    assert "give them the right" not in with_priority
+    assert "permit real-time priority" in without.lower()
+    assert "permit real-time priority" not in with_priority.lower()
     assert "already had real-time priority 50" in with_priority
     assert "the machine itself was too busy" in with_priority
+
+
+@pytest.mark.parametrize(("load", "busy"), [(0.5, False), (1.9, False), (7.0, True)])
+def test_other_programs_are_blamed_only_where_the_cores_are_overloaded(
+    load: float, busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner.os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(runner.os, "sched_getaffinity", lambda _pid: {0, 1})
+    (warning,) = timing_warnings(with_statistics({}, {**COUNTED, "lateness_us": {"p99": 12_000.0}}))
+    assert ("end other programs" in warning.lower()) == busy
 
 
 def test_warnings_of_the_terminal_are_in_the_summary(
