@@ -4,7 +4,7 @@ from bipedsim.cli import Command
 
 UP = Command(
     "start simulator, controller and recorder as ROS 2 nodes",
-    "Start the nodes of a bring-up as processes of their own: what `ros2 launch bipedsim` does, where the launch "
+    "Start the nodes of a launch as processes of their own: what `ros2 launch bipedsim` does, where the launch "
     "package is not installed.",
     "bipedsim_ros.bringup.up",
 )
@@ -17,7 +17,7 @@ TELEOP = Command(
 
 CONTROL = Command(
     "start the controller alone, for a robot that is already up",
-    "Start a controller, and a recorder if wanted, beside a robot that is already up: what `ros2 launch bipedsim "
+    "Start a controller, and a recorder if wanted, for a robot that is already up: what `ros2 launch bipedsim "
     "robot.launch.py` does, where the launch package is not installed. It runs until Ctrl-C.",
     "bipedsim_ros.bringup.robot_bringup",
 )

@@ -1,1 +1,1 @@
-"""What is done with the simulator: papers, impact laws, stability, margins, push maps, comparisons."""
+"""Studies with the simulator: papers, impact laws, stability, margins, push maps, comparisons."""

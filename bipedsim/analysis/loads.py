@@ -1,6 +1,6 @@
-"""Thresholds for the contact of a foot in the analysis of runs; loads are shares of the robot's weight.
+"""Thresholds for the contact of a foot in the analysis of runs.
 
-Controllers have their own thresholds, which affect their behaviour and not the analysis of a run.
+Loads are shares of the robot's weight. Controllers have their own thresholds.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def find_gait(
 def _of_one_foot(
     name: str, spans: Sequence[tuple[PlateSignals, slice]], threshold: float
 ) -> tuple[list[tuple[PlateSignals, slice]], tuple[str, ...]]:
-    """Return the contacts whose CoP stayed within a foot, and notes on the others.
+    """Return the contacts with a CoP that stayed within a foot, and notes on the others.
 
     Raises:
         ConfigError: There are no such contacts.

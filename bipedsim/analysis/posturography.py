@@ -40,7 +40,7 @@ def stood_still(plates: Mapping[str, PlateSignals], threshold: float = THRESHOLD
     The x axis of the world counts as ahead. If metrics of sway would have no meaning, the result is the reason:
 
     * The plates were not loaded all the time, or for less than 10 s.
-    * The motion exceeds that of people who stand quietly, or there was no motion at all.
+    * The motion exceeds quiet standing of people, or there was no motion at all.
     """
     used = [plate for plate in plates.values() if plate.loaded(threshold).any()]
     if not used or not all(plate.loaded(threshold).all() for plate in used):

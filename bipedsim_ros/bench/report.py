@@ -17,8 +17,8 @@ ROWS: tuple[tuple[str, str, str, Callable[[list[float]], float]], ...] = (
 """Name, clock, metric, and function that selects the best of the blocks."""
 _LEGEND = f"""\
 {BARE}: two processes that send the same messages and do nothing else
-{HELPED}: the same, and they ask of the machine what our nodes ask: cores that stay awake, and one of its own for each
-of times less is better, of rounds more\
+{HELPED}: the same, and with the same settings of the machine as our nodes: cores that stay awake, and one for each.
+Of times, less is better, of rounds more\
 """
 
 

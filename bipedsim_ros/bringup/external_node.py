@@ -182,7 +182,7 @@ class _NodeConnection:
                     )
                     if not count
                 ]
-                self._fail(f"nobody {' or '.join(missing)} after {self._params.start_timeout:g} s")
+                self._fail(f"no node {' or '.join(missing)} after {self._params.start_timeout:g} s")
             time.sleep(0.01)
 
     def ask(self, observation: Observation) -> Array:

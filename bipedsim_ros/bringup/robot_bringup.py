@@ -52,7 +52,7 @@ def plan_robot(
     """
     for name in user_arguments:
         if name not in ROBOT_ARGUMENTS:
-            raise UnknownNameError("argument", name, ROBOT_ARGUMENTS, "bring-up of a controller")
+            raise UnknownNameError("argument", name, ROBOT_ARGUMENTS, "launch of a controller")
     if user_arguments.get("scenario"):
         _check_scenario(user_arguments["scenario"])
     bringup = plan(user_arguments, controller_params, overwrite=overwrite)

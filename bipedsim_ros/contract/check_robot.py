@@ -91,11 +91,11 @@ def main(args: argparse.Namespace) -> int:
         print(to_json(as_dict(findings, contract.robot.name, evidence.source)))
     elif evidence.no_robot(contract):
         listed = ", ".join(topic.found_as for topic in contract.sensors)
-        print(f"{contract.robot.name}, {evidence.source}\n\nno robot is up: nobody publishes {listed}\n  -> {WHERE}")
+        print(f"{contract.robot.name}, {evidence.source}\n\nno robot is up: no node publishes {listed}\n  -> {WHERE}")
     elif (held := evidence.held_time(contract)) is not None:
         print(
-            f"{contract.robot.name}, {evidence.source}\n\nnothing can be compared: time stands at {held:g} s, all "
-            "measurements repeat it\n  -> a simulator holds the robot there until the first command, or is paused: "
+            f"{contract.robot.name}, {evidence.source}\n\nno value can be compared: time stands at {held:g} s in all "
+            "measurements\n  -> a simulator holds the robot there until the first command, or is paused: "
             "start a controller (bipedsim control), or end the pause, and check again"
         )
     else:

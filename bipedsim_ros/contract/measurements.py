@@ -122,7 +122,7 @@ def check_joints(contract: Contract, evidence: Evidence, state: str, out: Findin
     flat = report.judge(
         height <= FLATNESS,
         "posture",
-        f"soles lie in one plane within {1e3 * height:.1f} mm",
+        f"soles are in one plane within {1e3 * height:.1f} mm",
         f"within {1e3 * FLATNESS:g} mm for a robot that stands on level ground",
         "a joint of the legs has another zero, sign or unit, or two names are exchanged; --state hanging if it hangs",
     )
@@ -253,7 +253,7 @@ def _check_orientation(quaternion: Array, expected: Array, report: TopicReport) 
     report.judge(
         lean < TILT,
         "attitude",
-        f"leans {np.rad2deg(lean):.1f} degrees from what the joints say",
+        f"tilted by {np.rad2deg(lean):.1f} degrees from the attitude that the joints imply",
         f"less than {np.rad2deg(TILT):.0f}",
         todo,
     )

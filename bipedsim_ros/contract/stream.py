@@ -89,7 +89,7 @@ def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -
     )
     if observed is None:
         if evidence.live:
-            report.missing("topic", "somebody who takes commands", todo)
+            report.missing("topic", "a node that takes commands", todo)
         else:
             report.not_checked("topic", "not in the bag")
         return
@@ -98,7 +98,7 @@ def check_command_topic(contract: Contract, evidence: Evidence, out: Findings) -
     if observed.subscriptions is None:
         report.not_checked("listeners", "a bag does not say who listens")
     elif not observed.subscriptions:
-        report.missing("listeners", "somebody who takes commands", todo)
+        report.missing("listeners", "a node that takes commands", todo)
     else:
         report.ok("listeners", _nodes(observed.subscriptions))
         reasons = {incompatible(topic.controller, end.qos): end.node for end in observed.subscriptions}
@@ -235,7 +235,7 @@ def _check_latency(delay_ns: Integers, period: float, report: TopicReport) -> No
 def _where_else(evidence: Evidence, topic: ExpectedTopic) -> str:
     same = sorted(name for name, msgtype in evidence.others.items() if msgtype == topic.msgtype)
     if not same:
-        return f"nobody publishes a {topic.msgtype}: start its driver or broadcaster"
+        return f"no node publishes a {topic.msgtype}: start its driver or broadcaster"
     return f"of that type there are {', '.join(same)}: --remap {topic.name}:={same[0]}, if that is it"
 
 

@@ -212,7 +212,7 @@ class Panel:
             rows.append("a robot, or what keeps its contract")
         rows += [text for name, (level, text, _) in health.items() if there and level and name != _LOOP]
         text = "".join(f"<div>{escape(row)}</div>" for row in rows)
-        notes = "" if self._remote.steerable else "; nobody takes velocities now"
+        notes = "" if self._remote.steerable else "; no node takes velocities now"
         if self._remote.steered_by_others:
             notes += "; others send velocities, too"
         self._keys_hint.content = _hint_html(f"keys {' '.join(KEYS).upper()}, {STOP_KEY}: stop{notes}")
@@ -280,7 +280,7 @@ class Panel:
         text = f"{impulse:g} N.s {self._direction.value} on {self._body.value}: {np.linalg.norm(force):.4g} N for "
         good = self._remote.pushable
         self.answered(
-            Answer("Push", good, f"{text}{self._push_timeout:g} s" if good else f"nobody takes {topics.PUSH.name}")
+            Answer("Push", good, f"{text}{self._push_timeout:g} s" if good else f"no node takes {topics.PUSH.name}")
         )
 
     def _drag(self, body: str, displacement: Array, on: bool) -> None:

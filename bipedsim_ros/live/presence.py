@@ -161,7 +161,7 @@ class Presence:
             self.pushes = []
             return
         message = (
-            f"a robot publishes {topics.JOINT_STATES.name}, and nobody says which one: name it, as in "
+            f"a robot publishes {topics.JOINT_STATES.name}, but its model is unknown. Name it, as in "
             "bipedsim view --robot talos (bipedsim robots lists them; a robot.yaml does as well)"
         )
         if message != self._last_message:

@@ -154,7 +154,7 @@ class Remote:
 
     def _call(self, asked: str, client: Any, request: Any, name: str, read: Callable[[Any], Answer]) -> None:
         if not client.service_is_ready():
-            self._answered(Answer(asked, False, f"nobody offers {name}: is the simulator up?"))
+            self._answered(Answer(asked, False, f"no node offers {name}: is the simulator up?"))
             return
         self._pending.append((asked, client.call_async(request), time.monotonic(), read))
 

@@ -59,7 +59,7 @@ class SimParams:
         choices=STARTS,
     )
     wait_for_recorder: bool = param(
-        False, "hold the physics at t = 0 until somebody listens to every topic too, for 10 s at most"
+        False, "hold the physics at t = 0 until a node listens to every topic too, for 10 s at most"
     )
     command_timeout: float = param(
         0.2, "simulated time without a sound command after which timeout_mode acts", unit="s", low=0.0, high=1e9
@@ -123,7 +123,7 @@ class SimParams:
     )
     duration: float = like(RunConfig, "duration", 0.0, "simulated time after which everything ends; 0 is never")
     title: str = param(
-        "", "what runs, such as the name or file of a scenario: for the titles of pictures of the recording"
+        "", "what runs, such as the name or file of a scenario: for the titles of figures of the recording"
     )
     stats_file: str = param("", "JSON file for the statistics, rewritten every second and at the end")
 

@@ -161,7 +161,7 @@ class Statistics:
         """Return level and message of the status of the commands."""
         kinds = f"{dropped} commands were dropped ({in_words(self.commands_dropped_by_kind)})"
         if not self.commands_received:
-            return DiagnosticStatus.STALE, f"no sound command yet: {kinds}" if dropped else "no command has come yet"
+            return DiagnosticStatus.STALE, f"no sound command yet: {kinds}" if dropped else "no command yet"
         if self.silent_since is not None:
             silent = max(self.silent_wall_s, self.t - self.silent_since)
             level = DiagnosticStatus.STALE if silent > _STALE_S else DiagnosticStatus.WARN

@@ -109,7 +109,7 @@ class ControllerNodeParams:
     )
     cmd_vel_period: float = param(
         0.0,
-        "lock_step with commander_node: time between its messages, each of which is waited for; 0 takes what has come",
+        "lock_step with commander_node: time between its messages, which it awaits; 0 takes the newest message",
         unit="s",
         low=0.0,
         high=100.0,
@@ -129,9 +129,8 @@ class ControllerNodeParams:
     )
     cpu_affinity: str = param(
         "auto",
-        "cores of the threads that take joint states and update the controller: auto is one that no other node has "
-        "taken, with that priority or in lock_step, until the controller begins threads; any, or some as in '2' or "
-        "'2,3'",
+        "cores of the threads of joint states and the controller. auto: one that no other node has taken, "
+        "with that priority or in lock_step, until the controller begins threads. any: all cores. Or some, as in '2,3'",
     )
 
     def problems(self) -> Iterator[ConfigError]:
@@ -187,7 +186,7 @@ class ControllerNode:
         parameters.refuse_unknown()
         self._params = params
         node.get_logger().info(f"loading {params.controller}")
-        with announced(f"controller {params.controller}", 5, at_first=15):
+        with announced(f"controller {params.controller}", 5, at_first=40):
             dt = 1.0 / params.rate
             self._guard = Guard(construct(cls, robot, own, dt), robot, params.fall_tilt, dt)
         self._order = command_order(robot, params.joints)
@@ -479,7 +478,7 @@ class ControllerNode:
     def _log_wait(self) -> None:
         topic, now = self._inbox.topic, time.monotonic()
         if not self._next_wait:
-            nobody = "" if self._inbox.publishers() else f", which nobody publishes yet: {where_is_it(self._node)}"
+            nobody = "" if self._inbox.publishers() else f", which no node publishes yet: {where_is_it(self._node)}"
             self._node.get_logger().info(f"waiting for {topic}{nobody}")
             self._next_wait = self._begun + _PATIENCE_S
         elif now >= self._next_wait:
@@ -491,7 +490,7 @@ class ControllerNode:
                 # The simulator will publish when it is ready, which is not worth a warning.
                 self._node.get_logger().info(f"{waited}: {COMING}")
             else:
-                self._node.get_logger().warning(f"{waited}, which nobody publishes: {where_is_it(self._node)}")
+                self._node.get_logger().warning(f"{waited}, which no node publishes: {where_is_it(self._node)}")
 
     def _report(self) -> None:
         if note := self._core.let_go_of_others():

@@ -432,7 +432,7 @@ class RecorderNode(Node):
         parameters.refuse_unknown()
         self._recorder = Recorder(self, params)
         self._background = Background(self)
-        # threading.Event is not used: a signal during wait() or set() would leave its lock acquired for ever.
+        # threading.Event is not used: a signal during wait() or set() would leave its lock acquired.
         self._stop = False
 
     def run(self) -> int:

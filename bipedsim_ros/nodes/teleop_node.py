@@ -72,7 +72,7 @@ class TeleopNode(NodeProgram):
         note = ""
         if not self._publisher.get_subscription_count():
             finding = time.monotonic() < self._knows_at
-            note = "   (looking for listeners)" if finding else "   (nobody listens)"
+            note = "   (looking for listeners)" if finding else "   (no listener)"
         print(f"\r{self._steering.text()}{note:26}", end="", flush=True)
 
 

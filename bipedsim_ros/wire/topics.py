@@ -291,7 +291,7 @@ DIAGNOSTICS = Topic(
     schema.DIAGNOSTICS,
     "diagnostic_msgs/msg/DiagnosticArray",
     NODES,
-    "once a second: loop, commands, contact, what became of the robot, physics",
+    "once a second: loop, commands, contact, outcome of the run, physics",
 )
 CONTROLLER_STATUS = "bipedsim: controller"
 """Name of the status in which controller_node reports its own state on /diagnostics."""
@@ -351,14 +351,14 @@ PLAN = Topic(
     _NUMBERS,
     CONTROLLER,
     "readouts called `plan_...`, which are [drawn](view.md#what-a-controller-shows-of-its-plan): together, at 100 Hz "
-    "while somebody listens; the layout's label names the values, their time first",
+    "while a node listens; the layout's label names the values, their time first",
     sporadic=True,
 )
 READOUTS_SHOWN = Topic(
     "/controller_node/shown",
     _NUMBERS,
     CONTROLLER,
-    "for `view_node`: all `readouts`, those of a plan too, together, at 30 Hz of the wall clock while somebody "
+    "for `view_node`: all `readouts`, those of a plan too, together, at 30 Hz of the wall clock while a node "
     "listens; the layout's label names the values, their time first",
     NEWEST_OF_ANY,
     recorded=False,
@@ -368,7 +368,7 @@ PLANNED_STEPS = Topic(
     "/plan/footsteps",
     "nav_msgs/msg/Path",
     CONTROLLER,
-    "the footsteps of it as poses of the soles, on change while somebody listens",
+    "the footsteps of it as poses of the soles, on change while a node listens",
     LATCHED,
     frame=WORLD_FRAME,
     sporadic=True,
@@ -436,7 +436,7 @@ SHOWN = Topic(
     "/sim_node/shown",
     "std_msgs/msg/UInt8MultiArray",
     SIMULATOR,
-    "for `view_node`: the newest of what it shows of a simulator, together, at 60 Hz of the wall clock while somebody "
+    "for `view_node`: the newest of what it shows of a simulator, together, at 60 Hz of the wall clock while a node "
     "listens; serialised messages one behind the other, the layout's labels name their topics",
     NEWEST_OF_ANY,
     recorded=False,

@@ -14,13 +14,13 @@ from bipedsim_ros.wire.frames import moving_frame, static_frames
 from bipedsim_ros.wire.topics import WORLD_FRAME
 
 NO_TRANSFORMS = (
-    f"somebody listens to {topics.TF.name}, which is not there: tf2_msgs is not installed, which comes with a ROS 2 "
+    f"a node listens to {topics.TF.name}, which is not there: tf2_msgs is not installed, which comes with a ROS 2 "
     f"installation (apt install ros-$ROS_DISTRO-tf2-msgs). {topics.GROUND_TRUTH.name} and {topics.JOINT_STATES.name} "
     "say the same, and `bipedsim export RUN --format mcap` adds it to a recording"
 )
 NO_LINKS = (
-    f"somebody listens to {topics.TF.name}, which has the pose of the base alone, so that RViz and Foxglove draw no "
-    "robot: robot_state_publisher places its links, which bring-ups start where it is installed (apt install "
+    f"a node listens to {topics.TF.name}, which has the pose of the base alone, so that RViz and Foxglove draw no "
+    "robot: robot_state_publisher places its links, which a launch starts where it is installed (apt install "
     "ros-$ROS_DISTRO-robot-state-publisher)"
 )
 PATIENCE = 5

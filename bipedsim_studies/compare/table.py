@@ -7,9 +7,9 @@ from bipedsim_studies.compare.comparison import FailedRun, MeasuredRun, ModelCom
 from bipedsim_studies.compare.figures import FIGURES
 
 _KEY = (
-    "best: which values are better (0: the nearer to it), where any are; (ref): what deviations are from, not what is "
-    "right; *: depends on the machine. docs/compare.md defines every line\n"
-    "all start in one posture, with soles that are not pressed into the ground: soft contact has to sink in before it "
+    "best: the better values, where any are (0: nearer to 0). (ref): the reference of the deviations, not the truth. "
+    "*: depends on the machine. docs/compare.md defines every line.\n"
+    "All start in one posture, with soles that are not pressed into the ground. Soft contact has to sink in before it "
     "carries, and deviates from the first tick on"
 )
 

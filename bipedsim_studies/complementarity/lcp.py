@@ -25,7 +25,7 @@ _STATUS: tuple[Status, ...] = ("solved", "ray", "limit", "inaccurate")
 
 
 class ComplementarityError(BipedSimError):
-    """Raised for a contact problem without a solution, or with more than one."""
+    """A contact problem has no solution, or more than one."""
 
 
 @dataclass(frozen=True)

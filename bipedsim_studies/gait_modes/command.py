@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
         if not 0.0 <= getattr(args, name) < float("inf"):
             raise ConfigError(f"--{name} {getattr(args, name)} must be a time in seconds, 0 or more")
     if args.plot and args.plot.suffix not in (".png", ".pdf", ".svg"):
-        raise ConfigError(f"--plot {args.plot}: a picture is a .png, .pdf or .svg")
+        raise ConfigError(f"--plot {args.plot}: a figure is a .png, .pdf or .svg")
     recording = load_run(args.recording, start=args.start, stop=args.stop)
     modes, report = report_recording(recording, args.bounce, args.pause)
 

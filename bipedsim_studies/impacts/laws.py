@@ -71,7 +71,7 @@ def haug(problem: ImpactProblem) -> ImpactResult:
         if np.abs(rows @ rows.T @ impulse[active] - change).max() > 1e-6 * np.abs(change).max():
             raise ConfigError(
                 f"contacts {active.tolist()} depend on each other and cannot rebound with "
-                f"{problem.restitution[active].tolist()}; give all the same",
+                f"{problem.restitution[active].tolist()}; give them one value",
                 "restitution",
             )
         return problem.result(impulse, (indices(signs <= 0),))
@@ -82,7 +82,7 @@ def moreau(problem: ImpactProblem) -> ImpactResult:
     """Apply Moreau's sweeping process: the nearest admissible velocity in the kinetic metric, reflected by e (eq. 24).
 
     v+ = (1 + e) prox_M[v-, V] - e v-, V = {v: J v >= 0}. In eq. 24, the paper substitutes (1 + d)/2 v+ + (1 - d)/2 v-
-    for v+ and calls d the restitution. Solved for v+, d = 1 is plastic and d = 0 elastic. So d is an index of
+    for v+ and calls d the restitution. In terms of v+, d = 1 is plastic and d = 0 elastic. So d is an index of
     dissipation, and e = (1 - d)/(1 + d).
 
     With friction, this is the law of Moreau 1994 for mean velocities of each contact. The mean normal velocity

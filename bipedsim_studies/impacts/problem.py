@@ -26,7 +26,7 @@ FRICTION_CONTACTS = 5
 
 
 class NoImpactOutcomeError(BipedSimError):
-    """Raised if a law yields no outcome: none exists, none is reached, or the contacts are almost dependent."""
+    """A law yields no outcome: none exists, none is reached, or the contacts are almost dependent."""
 
 
 @dataclass(frozen=True, eq=False)

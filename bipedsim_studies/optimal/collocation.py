@@ -19,7 +19,7 @@ CLOSED = 1e-8
 
 
 class NoOptimumError(BipedSimError):
-    """Raised if no optimal motion is found."""
+    """No optimal motion was found."""
 
 
 class _Programme:

@@ -127,6 +127,7 @@ _HEAD = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; color: #222; }}
 table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
+
 th, td {{ text-align: left; padding: 0.2em 0.9em 0.2em 0; border-bottom: 1px solid #ddd; }}
 img {{ max-width: 100%; }}
 </style></head><body>"""

@@ -58,7 +58,8 @@ class StudyConfig:
     seed: int = like(RunConfig, "seed", doc="of the first repetition: of its draws and of its run")
     bisect: BisectConfig | None = param(None, "a number to bisect instead of one run a trial")
     success: Mapping[str, Any] = param(
-        {}, "figure of the summary to what it must be beside staying up: a value, or [low, high], null for no bound"
+        {},
+        "figure of the summary to its required value, or [low, high], null for no bound; the robot must also stay up",
     )
 
 
@@ -426,7 +427,7 @@ def _check(study: StudyConfig, trials: Trials, where: str) -> None:
             faults.setdefault(str(error), error.within(where))
 
     if study.repeat > 1 and "seed" in study.run:
-        message = f"would be that of all {study.repeat} repetitions; give `seed` beside `run`"
+        message = f"would be that of all {study.repeat} repetitions, and they the same run; give `seed` next to `run`"
         raise ConfigError(message, f"{where}: run: seed", study.run["seed"])
     first = trials[0].values
     check_values(first, True)

@@ -30,7 +30,7 @@ from bipedsim.numerics import assign, factor_pivoted, kernel, point_velocity, so
 EASE, LEAST_PROXIMAL = 0.2, 1e-11
 """Factor by which a Newton step without progress reduces the proximal weight, and the smallest weight.
 
-Points whose heights are not quite consistent move load between them at a rate inversely proportional to the weight.
+Points with slightly inconsistent heights exchange load at a rate inversely proportional to the weight.
 """
 NEWTON_STEPS = 25
 """Maximum number of Newton steps before another method continues."""
@@ -43,7 +43,7 @@ STALLED, STALLED_SOLVED = 8, 2
 POLISHED = 1e-14
 """Residual at rounding level; Newton's method continues to it if it can, regardless of the tolerance."""
 POLISHED_PART = 1e-10
-"""The same for the sub-steps of a step with an impact, whose residual is not carried into the next step."""
+"""The same for the sub-steps of a step with an impact. Their residual is not carried into the next step."""
 
 
 @kernel
@@ -244,7 +244,7 @@ def _fill_step(G, q: ConeProblem):
 
 @kernel
 def _take_twist(q: ConeProblem):
-    """Update ``q.f`` by the step whose velocities are in ``q.twist``."""
+    """Update ``q.f`` by the step with the velocities in ``q.twist``."""
     for m in range(q.points[0]):
         assign(q.u[m], point_velocity(q.twist[6 * q.foot[m] :], q.arm[m]))
         by = 1.0 / q.mobility[m]

@@ -37,7 +37,7 @@ class EngineSpec:
 
 _MUJOCO = "mujoco_engine:MujocoEngine"
 _BULLET = "bullet_engine:BulletEngine"
-_ON_LINKS = "knows no reflected inertia: that of a joint is added to its link"
+_ON_LINKS = "has no reflected inertia: that of a joint is added to its link"
 _ELLIPTIC = {"cone": "elliptic", "impratio": "100"}
 
 ENGINES: dict[str, EngineSpec] = {

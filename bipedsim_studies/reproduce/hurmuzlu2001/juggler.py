@@ -132,7 +132,7 @@ def checks(result: JugglerResult) -> Iterator[Check]:
         "|object between impacts - parabola|", max(map(parabola_error, result.right.flights)), 1e-9, "m"
     )
     yield Check.at_least(
-        "least distance of object and racket, but for 10 ms about an impact", least_gap(result.right), 1e-3, "m"
+        "least distance of object and racket, except 10 ms around an impact", least_gap(result.right), 1e-3, "m"
     )
     yield Check.at_most(
         f"e taken for {WRONG:g}: |heights - from one impact to the next by hand|",

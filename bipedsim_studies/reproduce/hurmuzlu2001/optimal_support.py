@@ -180,7 +180,7 @@ class StanceLeg:
 
 
 class NoSupportError(BipedSimError):
-    """Raised if the optimisation of a support phase fails."""
+    """The optimisation of a support phase failed."""
 
 
 class Splines:

@@ -140,7 +140,7 @@ def checks(result: PyramidResult) -> Iterator[Check]:
         )
         yield Check.near("... largest deficit of the brake, 1 - cos(pi/k)", 1.0 - brake.min(), deficit, LIMIT)
         yield Check.at_most(
-            "... ||friction| - 1| but for ties of two corners, velocity level", np.abs(full - 1.0).max(), LIMIT
+            "... ||friction| - 1| except ties of two corners, velocity level", np.abs(full - 1.0).max(), LIMIT
         )
     exact = np.abs(result.sliding + directions).max()
     yield Check.at_most("sliding at acceleration level, any k: |friction + direction of the slip|", exact, LIMIT)

@@ -175,7 +175,7 @@ def curves(ax: Axes, swept: list[tuple[float, Array]]) -> None:
         ax.plot(x, first, linewidth=(1.6, 3.2, 1.2)[ball], linestyle=("-", "-", "--")[ball], label=label, **look)
         further = np.array([(x, row[ball]) for x, v in swept for row in v[1:]]).reshape(-1, 2)
         if len(further):
-            ax.plot(*further.T, ("o", "s", "^")[ball], markersize=2.2, label=f"{label}, struck in turn", **look)
+            ax.plot(*further.T, ("o", "s", "^")[ball], markersize=2.2, label=f"{label}, impacts in turn", **look)
 
 
 def draw(figure: Figure, result: ThreeBallsResult) -> None:

@@ -89,7 +89,7 @@ def checks(runs: dict[str, Trace]) -> Iterator[Check]:
         late, beyond, changes = JUDGED[rules]
         row = established(run)
         lag = float((row - arrived(run)).max())
-        yield late(f"{rules}: steps from the CoP at the edge to edge mode for good", lag)
+        yield late(f"{rules}: steps from the CoP at the edge to the last change to edge mode", lag)
         if rules == "revised":
             feet = range(len(run.recording.feet))
             at_edge = max(abs(outside(run)[row[k], k]) for k in feet)
@@ -125,7 +125,7 @@ def draw(figure: Figure, runs: dict[str, Trace]) -> None:
             ax.axvspan(at_edge, turned_time, color=LIMIT_COLOUR, alpha=0.12, linewidth=0)
             ax.axvline(at_edge, color=MARK_COLOUR, linewidth=0.8)
         never = established(run).max() >= len(t)
-        turned = "never turned for good" if never else f"turned {1e3 * (turned_time - at_edge):.0f} ms later"
+        turned = "never stayed in edge mode" if never else f"turned {1e3 * (turned_time - at_edge):.0f} ms later"
         note: dict[str, Any] = {"xytext": (-6, -34), "textcoords": "offset points", "ha": "right", "fontsize": 8.5}
         column[0].annotate(f"CoP at the edge,\n{turned}", (at_edge, front), **note)
         label(column[0], f"{rules}: {RULES[rules]}")

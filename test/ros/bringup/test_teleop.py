@@ -149,8 +149,8 @@ def test_who_listens_is_looked_for_before_it_is_said_that_nobody_does(ros: Any) 
 
     teleop = Teleop(ros.env)
     try:
-        ros.until(lambda: "(nobody listens)" in teleop.shown, "that nobody listens")
-        before, _, _ = teleop.shown.partition("(nobody listens)")
+        ros.until(lambda: "(no listener)" in teleop.shown, "that nobody listens")
+        before, _, _ = teleop.shown.partition("(no listener)")
         assert "(looking for listeners)" in before
         ros.node.create_subscription(Twist, "/cmd_vel", lambda _: None, 1)
         known = len(teleop.shown)

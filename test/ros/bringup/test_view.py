@@ -73,7 +73,7 @@ def test_a_robot_that_nobody_names_is_not_said_to_be_missing(ros: RosWorld, tmp_
     with log.open("w") as out:
         node = subprocess.Popen(VIEW, env=ros.env, stdout=out, stderr=subprocess.STDOUT)
     try:
-        ros.until(lambda: "nobody says which one: name it" in log.read_text(), "that its name is wanted")
+        ros.until(lambda: "its model is unknown. Name it" in log.read_text(), "that its name is wanted")
         ros.spin(lambda: False, 1.5)
     finally:
         node.send_signal(signal.SIGINT)

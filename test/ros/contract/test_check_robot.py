@@ -122,7 +122,7 @@ def test_that_no_robot_is_up_is_told_once(ros: RosWorld) -> None:
     out, _ = checker.communicate()
     assert checker.returncode == 1
     assert out.count("/joint_states") == out.count("/right_foot_ft/wrench") == 1
-    assert "no robot is up: nobody publishes /joint_states, /imu/data, " in out
+    assert "no robot is up: no node publishes /joint_states, /imu/data, " in out
     assert "bipedsim up" in out
     assert "ROS_DOMAIN_ID" in out
 

@@ -66,7 +66,7 @@ class Drives:
 
 def test_silence_is_told_when_it_begins_and_when_it_ends() -> None:
     drives = Drives()
-    assert drives.diagnostics() == (DiagnosticStatus.STALE, "no command has come yet")
+    assert drives.diagnostics() == (DiagnosticStatus.STALE, "no command yet")
     drives.run(100)
     drives.send()
     drives.run(21)

@@ -220,7 +220,7 @@ def test_the_controller_waits_for_sensors_and_says_so(ros: RosWorld, robot: Play
 @pytest.mark.long
 def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
     node = ros.start("controller_node", controller=ECHO)
-    said = "waiting for /joint_states, which nobody publishes yet: a simulator may still be compiling; else"
+    said = "waiting for /joint_states, which no node publishes yet: a simulator may still be compiling; else"
     ros.until(lambda: said in node.output, "a line with the topic")
     assert "WARN" not in node.output
     assert node.stop() == 0
@@ -232,7 +232,7 @@ def test_a_robot_that_is_not_up_is_waited_for_and_named(ros: RosWorld) -> None:
 def test_a_simulator_that_is_about_to_come_is_waited_for_and_nobody_told_to_start_one(ros: RosWorld) -> None:
     simulator = rclpy.create_node("sim_node", context=ros.context, enable_rosout=False)
     node = ros.start("controller_node", controller=ECHO)
-    ros.until(lambda: "which nobody publishes yet" in node.output, "why it waits")
+    ros.until(lambda: "which no node publishes yet" in node.output, "why it waits")
     assert "nobody publishes yet: sim_node is up, and begins when its kernels are loaded" in node.output
     assert "bipedsim up" not in node.output
     simulator.destroy_node()
@@ -242,7 +242,7 @@ def test_a_simulator_that_is_about_to_come_is_waited_for_and_nobody_told_to_star
 def test_who_waits_for_long_is_told_why(ros: RosWorld) -> None:
     """A simulator that starts for the first time compiles for minutes: nothing to warn of."""
     node = ros.start("controller_node", controller="user_controllers:Restless")
-    ros.until(lambda: "which nobody publishes: a simulator may still be compiling; else" in node.output, "a warning")
+    ros.until(lambda: "which no node publishes: a simulator may still be compiling; else" in node.output, "a warning")
     assert "[WARN]" in node.output
     warned = node.output.count("[WARN]")
     simulator = rclpy.create_node("sim_node", context=ros.context, enable_rosout=False)

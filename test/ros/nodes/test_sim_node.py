@@ -272,7 +272,7 @@ def test_who_listens_to_tf_is_told_that_there_is_none(ros: RosWorld) -> None:
     """The type of /tf is not there either: any listener on the topic is one."""
     ros.node.create_subscription(JointState, "/tf", lambda _message: None, 10)
     node = ros.start("sim_node")
-    ros.until(lambda: "somebody listens to /tf, which is not there: tf2_msgs is not installed" in node.output, "a word")
+    ros.until(lambda: "a node listens to /tf, which is not there: tf2_msgs is not installed" in node.output, "a word")
 
 
 def test_forces_at_vertices_are_published_when_asked_for_and_add_up(ros: RosWorld) -> None:

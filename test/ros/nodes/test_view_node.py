@@ -298,7 +298,7 @@ def test_a_page_waits_and_comes_back(ros: RosWorld, look: Callable[[NodeUnderTes
     assert sim.stop() == 0
     live.until(lambda: "nothing is up any more" in live.tab.text(STATUS_ID), "nothing")
     live.press("One step")
-    live.until(live.answer("One step failed: nobody offers sim_node/step"), "why it failed")
+    live.until(live.answer("One step failed: no node offers sim_node/step"), "why it failed")
     live.until(lambda: "One step failed" in live.tab.page.locator("[role=alert]").last.inner_text(), "a notice")
     ros.start("sim_node", start="immediately", real_time_factor=0.2)
     live.until(lambda: live.time > 0.02 and "nothing is up" not in live.tab.text(STATUS_ID), "the next one")

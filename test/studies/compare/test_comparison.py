@@ -221,7 +221,7 @@ def test_the_table_names_models_and_what_depends_on_the_machine(capsys: pytest.C
     lines = printed.splitlines()
     assert lines[0].startswith("biped14, stand on flat")
     assert all(name in lines[2] for name in MODELS)
-    assert "all start in one posture, with soles that are not pressed into the ground" in lines[-1]
+    assert "All start in one posture, with soles that are not pressed into the ground" in lines[-1]
     starred = [line for line in lines if " * " in line]
     assert len(starred) == sum(figure.timed for figure in FIGURES.values())
     assert "nan" not in printed
