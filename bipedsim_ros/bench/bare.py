@@ -17,11 +17,11 @@ from typing import Any
 from rclpy.node import Node
 
 from bipedsim.model import load_robot
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
     ANY,
     AUTO,
-    NS_PER_S,
     Histogram,
     Inbox,
     OwnCore,

@@ -27,10 +27,10 @@ from bipedsim.control import FALL_TILT, Guard, construct, find_controller, robot
 from bipedsim.errors import EXIT_FAILED, EXIT_USAGE, ConfigError, MeasurementError
 from bipedsim.model import Robot, load_robot
 from bipedsim.numerics import Indices, announced, is_finite
+from bipedsim.recording.bag import NS_PER_S
 from bipedsim.sim import Observation
 from bipedsim_ros.loop import (
     LONGEST_WAIT_NS,
-    NS_PER_S,
     Background,
     ControllerInputs,
     ControllerOutputs,
