@@ -9,7 +9,8 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ could be read of a damaged or unfinished recording; the robot fell, with ``--fai
 
 SHOWN = 400
 """Characters of a value in a message."""
+OF_PACKAGE = 4
+"""Choices of another package that a message lists."""
 
 
 _NONE: Any = object()
@@ -183,18 +186,30 @@ class UnknownNameError(ConfigError):
         choices: The names that exist.
         where: File and key that hold the name, when it came from a file.
         otherwise: What else may be given there, such as ``"the path of a file"``.
+        packages: Package of each choice that another package provides. Of many, the message lists the first ones.
 
     Attributes:
         meant: The choice that was probably meant; empty if none is close.
     """
 
-    def __init__(self, kind: str, name: str, choices: Iterable[str], where: str = "", otherwise: str = "") -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        choices: Iterable[str],
+        where: str = "",
+        otherwise: str = "",
+        packages: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.kind = kind
         self.name = name
         self.choices = tuple(choices)
         self.meant = closest(str(name), self.choices)
         hint = f"; did you mean {self.meant!r}?" if self.meant else "."
-        listed = ", ".join(self.choices) or "(none)"
+        listed = ", ".join(choice for choice in self.choices if choice not in packages) or "(none)"
+        for package in dict.fromkeys(packages.values()):
+            names = [choice for choice in self.choices if packages.get(choice) == package]
+            listed += f"; of {package}: {some(names, OF_PACKAGE)}"
         listed += f"; or {otherwise}" if otherwise else ""
         super().__init__(f"unknown {kind} {shown(name)}{hint} Choices: {listed}", where)
 

@@ -43,6 +43,7 @@ def every_error() -> list[type[BipedSimError]]:
 
 VALUES = {
     "choices": ("one", "two"),
+    "packages": {"two": "theirs"},
     "position": (2, 11),
     "t": 0.25,
     "q": np.array([1.0, 2.0]),
@@ -68,6 +69,17 @@ def test_every_error_survives_the_way_through_a_pool(cls: type[BipedSimError], t
 def test_the_table_of_errors_holds_those_with_constructors_of_their_own() -> None:
     names = {cls.__name__ for cls in every_error()}
     assert names >= {"UnknownNameError", "DivergenceError", "EngineUnavailableError", "NoImpactOutcomeError"}
+
+
+def test_choices_of_other_packages_are_named_with_their_package_and_not_all_listed() -> None:
+    theirs = {f"body_{i}": "studies" for i in range(20)}
+    error = UnknownNameError("robot", "body_13x", ["talos", *theirs], packages=theirs)
+    assert error.choices == ("talos", *theirs)
+    assert error.meant == "body_13", "a name that is not listed can be meant"
+    own, _, others = str(error).partition("studies")
+    assert "talos" in own
+    assert not any(name in own.split("?")[1] for name in theirs)
+    assert sum(f"{name}," in f"{others}," for name in theirs) < len(theirs)
 
 
 def test_a_pool_hands_on_what_was_wrong() -> None:

@@ -133,7 +133,8 @@ class Files(Mapping[str, Path]):
             return self[text]
         if isinstance(name_or_path, Path) or is_path(text) or ("/" in self._pattern and os.path.isdir(text)):
             return Path(name_or_path)
-        raise UnknownNameError(self.kind, text, self, otherwise=otherwise)
+        packages = {name: package for name, (package, _) in self._files_by_name().items() if package}
+        raise UnknownNameError(self.kind, text, self, otherwise=otherwise, packages=packages)
 
     def kept(self, name_or_path: str | Path) -> str:
         """Return a text with which another process finds the same file: its name or its absolute path.

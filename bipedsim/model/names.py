@@ -21,5 +21,5 @@ def robot_file(name_or_path: str | Path) -> Path:
     Raises:
         UnknownNameError: The name is unknown; the message lists the names.
     """
-    source = ROBOTS.find(name_or_path, "the path of a robot.yaml")
+    source = ROBOTS.find(name_or_path, "the path of a robot.yaml (bipedsim robots lists all)")
     return source / "robot.yaml" if os.path.isdir(source) else source
