@@ -4,6 +4,7 @@ from .arrays import (
     Indices as Indices,
     Integers as Integers,
     is_finite as is_finite,
+    scalar_type as scalar_type,
     true_runs as true_runs,
 )
 from .blend import quintic as quintic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,15 @@ Indices = NDArray[np.intp]
 
 Flags = NDArray[np.bool_]
 """Array of booleans."""
+
+
+def scalar_type(kind: Any) -> Any:
+    """Return the scalar type of an array type, such as ``np.float64`` of :data:`Array`.
+
+    The argument of ``NDArray`` is the scalar type itself since numpy 2.5 (with Python 3.12), and before it a dtype.
+    """
+    *_, last = get_args(kind)
+    return next(iter(get_args(last)), last)
 
 
 def is_finite(values: Array) -> bool:

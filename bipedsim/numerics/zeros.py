@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from bipedsim.numerics.arrays import scalar_type
+
 Kind = TypeVar("Kind")
 
 
@@ -32,10 +34,7 @@ def _fields(kind: Hashable) -> list[tuple[str, Any, list[tuple[int, str]]]]:
     """Return name, scalar type and lengths of each field that is declared as such an array."""
     hints = get_type_hints(kind, include_extras=True)
     declared = [(name, *get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Annotated]
-    return [
-        (name, get_args(get_args(array)[-1])[0], [_length(length) for length in lengths])
-        for name, array, *lengths in declared
-    ]
+    return [(name, scalar_type(array), [_length(length) for length in lengths]) for name, array, *lengths in declared]
 
 
 def _length(length: str | int) -> tuple[int, str]:

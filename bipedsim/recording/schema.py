@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from bipedsim.numerics import Array, Flags, Integers
+from bipedsim.numerics import Array, Flags, Integers, scalar_type
 
 ABSENT_MODE = -1
 """Value of an integer column that was not recorded."""
@@ -358,7 +358,7 @@ def _columns() -> dict[str, Column]:
     result = {}
     for name, hint in get_type_hints(RecordedColumns, include_extras=True).items():
         kind, row = get_args(hint)
-        result[name] = replace(row, name=name, dtype=get_args(get_args(kind)[1])[0])
+        result[name] = replace(row, name=name, dtype=scalar_type(kind))
     return result
 
 

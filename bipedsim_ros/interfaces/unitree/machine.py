@@ -96,7 +96,7 @@ def machine_for(joint_names: Sequence[str], pairs: Sequence[tuple[str, str]] = (
     if missing[nearest]:
         known = ", ".join(candidate.name for candidate in files)
         raise ConfigError(
-            f"no motor of {file.name} turns them, nor of others of {known}: name them as Unitree's own URDF does, "
+            f"no motor of {file.name} turns them, nor another of {known}: name them as Unitree's own URDF does, "
             "or add the machine as a file in bipedsim_ros/interfaces/unitree/machines",
             f"joints {', '.join(missing[nearest])}",
         )
