@@ -20,6 +20,8 @@ from bipedsim.cli.main import main
 
 PATIENCE_S = 240.0
 """Time after which a command counts as hung [s]."""
+INTERRUPTED = (130, -signal.SIGINT)
+"""Exit codes of a command after Ctrl-C, in addition to 0."""
 QUIET_S = 10.0
 """Time without output after which a node counts as running [s]."""
 SHORTER = {
@@ -40,6 +42,7 @@ UNAVAILABLE = {
     ".": "the environment of the tests is already active",
     "make setup": "the environment of the tests is already installed",
     "python -m pip": "the environment of the tests is already installed",
+    "bipedsim score": "it runs 278 trials; test/studies/score runs smaller batteries",
     "bipedsim teleop": "it reads keys from a terminal",
     "ros2": "the command ros2 comes with an installation of ROS 2, and no registry has it",
 }
@@ -188,7 +191,7 @@ class Reader:
                 return
             if len(output) != size:
                 size, quiet_since = len(output), time.monotonic()
-            if size and time.monotonic() - quiet_since > QUIET_S:
+            if time.monotonic() - quiet_since > (QUIET_S if size else 3.0 * QUIET_S):
                 return
             time.sleep(0.2)
 
@@ -202,6 +205,8 @@ class Reader:
             attempts = 3 if "check-robot" in command.words else 1
             for attempt in range(attempts):
                 with self._started(command) as process:
+                    if command.stopped:
+                        self._settle(command, process)
                     if attempt == attempts - 1:
                         self._end(command, process)
                     elif process.wait(PATIENCE_S) == self._expected(command):
@@ -251,12 +256,12 @@ class Reader:
 
     def _end(self, command: Typed, process: subprocess.Popen[bytes]) -> None:
         """Wait for the end of a process, or press Ctrl-C if the page says so."""
-        if command.stopped:
-            self._settle(command, process)
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
+        if command.stopped and process.poll() is None:
+            process.send_signal(signal.SIGINT)
         code = process.wait(PATIENCE_S)
-        assert code == self._expected(command), f"{command.line}\n{self._output(command)}"
+        assert code in {self._expected(command), *(INTERRUPTED if command.stopped else ())}, (
+            f"{command.line}\n{self._output(command)}"
+        )
 
     def _log(self, command: Typed) -> Path:
         """Return the file with the output of a command."""
