@@ -360,6 +360,13 @@ def numbers_per_joint(values: Any, names: Sequence[str], where: str, low: float 
 class _Loader(yaml.SafeLoader):
     """Loader that refuses duplicate keys, where plain YAML keeps the last one, and reads 1e-3 as a number."""
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, OverflowError) as error:
+            # Invalid dates and numbers of thousands of digits raise these errors, without their position.
+            raise yaml.constructor.ConstructorError(problem=str(error), problem_mark=node.start_mark) from error
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
@@ -409,9 +416,6 @@ def _value(text: str, dumped: bool) -> Any:
         value = yaml.load(text, Loader=_DumpLoader if dumped else _Loader)
     except RecursionError as error:
         raise yaml.YAMLError("brackets are nested too deeply") from error
-    except (ValueError, OverflowError) as error:
-        # Invalid dates and numbers of thousands of digits raise these errors.
-        raise yaml.YAMLError(str(error)) from error
     _check_size(value)
     return value
 

@@ -90,6 +90,8 @@ def yaml_fault(error: yaml.YAMLError, text: str, where: str) -> ConfigError:
         return ConfigError(f"not valid YAML: {error}", where)
     if isinstance(error, DuplicateKeyError):
         cause = "Keep only one of them"
+    elif isinstance(error, yaml.constructor.ConstructorError):
+        cause = "Give another value, or put it in quotes if it is a text"
     else:
         cause = _yaml_cause(text.splitlines(), (mark.line, mark.column), error.context_mark)
     return _fault(where, "YAML", text, (mark.line, mark.column), error.problem or "", cause)

@@ -108,9 +108,7 @@ def robot_contract(
     known = [t.name for t in (*result.sensors, result.commands)]
     for name in robot_names:
         if name not in known:
-            raise ConfigError(
-                f"--remap {name}:=...: the controller has no such topic; it has {', '.join(known)}"
-            )
+            raise ConfigError(f"--remap {name}:=...: the controller has no such topic; it has {', '.join(known)}")
     if sorted(result.command_joints) != sorted(robot.joint_names):
         raise ConfigError(f"--joints must hold every joint of {robot.name} once: {', '.join(robot.joint_names)}")
     return result

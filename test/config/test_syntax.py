@@ -32,6 +32,7 @@ READERS = {"yaml": read_yaml_text, "xml": parse_xml, "json": parse_json}
         ("yaml", "a: 1\nb: 2\na: 3", 3, 1),
         ("yaml", "a: 1\nb: \x01", 2, 4),
         ("xml", "<robot>\n<link></robot>", 2, 9),
+        ("yaml", "mass: 1.0\nday: 2020-13-45", 2, 6),
         ("xml", "<robot>\n<link name=a/></robot>", 2, 12),
         ("xml", "<robot>\n\0</robot>", 2, 1),
         ("json", '{"a": 1,\n"b"}', 2, 4),
