@@ -40,11 +40,11 @@ def parse(data: bytes, kind: type, max_size: int = MOST_TEXT) -> Any:
         MessageError: The message is too large or not of this type.
     """
     if len(data) > max_size:
-        raise MessageError(f"bytes are more than the maximum, {max_size}", "size", len(data))
+        raise MessageError(f"its {len(data)} bytes are more than the maximum, {max_size}", kind.__name__)
     try:
         return deserialize_message(data, kind)
     except (RuntimeError, ValueError, MemoryError) as error:
-        raise MessageError(f"{len(data)} bytes are none", kind.__name__) from error
+        raise MessageError(f"its {len(data)} bytes cannot be decoded", kind.__name__) from error
 
 
 class Layout:

@@ -295,7 +295,7 @@ def test_a_trajectory_is_gone_from_where_the_joints_are_and_then_kept() -> None:
         (waypoints((0.2, 0.0), (0.1, 0.0)), "times of its points do not rise"),
         (waypoints((0.1, 0.0), names=()), "it names no joints"),
         (waypoints((0.1, float("nan"))), "point 0 has positions that are not finite"),
-        (b"\0\1\0\0abc", "no JointTrajectory"),
+        (b"\0\1\0\0abc", "cannot be decoded"),
     ],
     ids=["unknown", "twice", "times", "nameless", "nan", "unreadable"],
 )

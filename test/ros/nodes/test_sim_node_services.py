@@ -87,7 +87,7 @@ def test_a_push_moves_the_base(ros: RosWorld) -> None:
     push.publish(nowhere)
     ros.until(lambda: "no frame or object 'tail'" in sim.output, "a warning about the unknown frame")
     push.publish(bytes(serialize_message(WrenchStamped()))[:20])
-    ros.until(lambda: "its 20 bytes are no WrenchStamped" in sim.output, "that a message could not be read")
+    ros.until(lambda: "its 20 bytes cannot be decoded" in sim.output, "that a message could not be read")
     for force, said in ((1e300, "is beyond 1e+09 N, N.m"), (float("nan"), "is not finite")):
         push.publish(WrenchStamped(wrench=Wrench(force=Vector3(x=force))))
         ros.until(lambda said=said: said in sim.output, said)
