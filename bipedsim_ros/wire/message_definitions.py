@@ -49,7 +49,7 @@ def _require(msgtype: str) -> None:
             store.register(get_types_from_msg(path.read_text(encoding="utf-8"), msgtype))
         except (ImportError, KeyError, ValueError, OSError, TypesysError) as error:
             raise ConfigError(
-                f"has no definition here: install {package}, or source its workspace ({error})", f"message type {msgtype}"
+                f"no definition here: install {package}, or source its workspace ({error})", f"message type {msgtype}"
             ) from error
     for _name, description in store.fielddefs[msgtype][1]:
         for name in _nested(description):
