@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -13,8 +12,12 @@ from guide_support import Block, Reader, Typed, blocks, commands
 from paths import ROOT
 
 GUIDES = sorted(path for folder in ("tutorials", "howto") for path in (ROOT / "docs" / folder).glob("[!i]*.md"))
-PACKAGES = {"onnx": "onnx", "onnxruntime": "policy", "mujoco": "mujoco", "pyarrow": "study", "distributed": "study"}
-"""Packages that a page may need, with their extra."""
+NEEDS = {
+    "policy": ("gymnasium", "onnx", "onnxruntime"),
+    "real_robot": ("mujoco",),
+    "trials": ("distributed", "pyarrow"),
+}
+"""Packages of extras that a page tells its reader to install."""
 
 
 def text_of(path: Path) -> str:
@@ -40,14 +43,15 @@ def page(path: Path) -> object:
 def test_a_guide_works_as_printed(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    for package in re.findall(r"<!-- needs: (\w+) -->", text_of(path)):
-        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'bipedsim[{PACKAGES[package]}]'")
+    for package in NEEDS.get(path.stem, ()):
+        pytest.importorskip(package, reason=f"{package} is not installed; {path.name} names its extra")
     env = {**os.environ}
     if has_nodes(path):
         if importlib.util.find_spec("rclpy") is None:
             pytest.skip("ROS 2 (rclpy) is not installed")
         env = request.getfixturevalue("ros_env")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.syspath_prepend(str(tmp_path))
     for block in blocks(text_of(path)):
         monkeypatch.delitem(sys.modules, Path(block.name).stem, raising=False)

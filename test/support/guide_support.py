@@ -259,9 +259,8 @@ class Reader:
         if command.stopped and process.poll() is None:
             process.send_signal(signal.SIGINT)
         code = process.wait(PATIENCE_S)
-        assert code in {self._expected(command), *(INTERRUPTED if command.stopped else ())}, (
-            f"{command.line}\n{self._output(command)}"
-        )
+        allowed = {self._expected(command), *(INTERRUPTED if command.stopped else ())}
+        assert code in allowed, f"{command.line}\n{self._output(command)}"
 
     def _log(self, command: Typed) -> Path:
         """Return the file with the output of a command."""
