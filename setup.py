@@ -9,7 +9,7 @@ from setuptools import find_packages, setup
 
 NAME = "bipedsim"
 PACKAGES = (NAME, f"{NAME}_ros", f"{NAME}_studies")
-ROS_COMMANDS = ("up", "teleop", "control", "check-robot", "env")
+ROS_COMMANDS = ("up", "teleop", "control", "check-robot", "env", "doctor")
 STUDIES_COMMANDS = ("reproduce", "compare", "push-map", "score", "study", "margins", "modes", "poincare", "bench")
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node", "unitree_node")
 
@@ -119,6 +119,7 @@ setup(
         "mcap>=1.6",
         "numba>=0.56",
         "numpy>=1.21",
+        "packaging>=21.3",
         "pillow>=9.1",
         "pin>=4.1",
         "pycollada>=0.8",

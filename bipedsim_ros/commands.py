@@ -42,3 +42,10 @@ ENV = Command(
     'lines: eval "$(bipedsim env)".',
     "bipedsim_ros.bringup.env",
 )
+
+DOCTOR = Command(
+    "check this installation and print what to do about each problem",
+    "Check versions, ROS 2, kernels, processor, real-time rights, shared memory and extras. Each line has a name, a "
+    "value, and what to do if it is a problem or a hint. Returns 1 if there is a problem. Example: bipedsim doctor",
+    "bipedsim_ros.bringup.doctor",
+)

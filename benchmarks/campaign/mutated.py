@@ -551,6 +551,7 @@ _GOOD: dict[str, list[str]] = {
     "robots": ["robots"],
     "scenarios": ["scenarios"],
     "check-robot": ["check-robot", ROBOT, "--bag", "bag"],
+    "doctor": ["doctor"],
     "margins": ["margins", "run.npz", "--every", "100"],
     "modes": ["modes", "run.npz"],
 }

@@ -23,7 +23,12 @@ from .jit import (
     ready as ready,
 )
 from .kept import Kept as Kept, copy_rows as copy_rows, keep as keep, kept as kept, put_back as put_back
-from .kernel_cache import finish_shipped as finish_shipped
+from .kernel_cache import (
+    compiled_with as compiled_with,
+    finish_shipped as finish_shipped,
+    stored_kernels as stored_kernels,
+    why_not_shipped as why_not_shipped,
+)
 from .linear import (
     eliminate as eliminate,
     factor_pivoted as factor_pivoted,
@@ -49,6 +54,7 @@ from .polygons import (
     span as span,
     start_as as start_as,
 )
+from .processor import PORTABLE as PORTABLE
 from .spatial import (
     Three as Three,
     Vector as Vector,

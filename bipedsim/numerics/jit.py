@@ -23,9 +23,6 @@ from numba.core.types import unliteral
 from bipedsim.numerics.compile_time import compile_seconds
 from bipedsim.numerics.inner import KernelCompiler
 from bipedsim.numerics.kernel_cache import KernelCache, share_missing, why_not_shipped
-from bipedsim.numerics.processor import target_portable
-
-target_portable()
 
 _caches: list[KernelCache] = []
 # Above this estimate [s] no exact figure is printed, because other programs share the cores.

@@ -38,8 +38,11 @@ from numba.core.serialize import dumps
 
 from bipedsim.numerics.claims import FILE as CLAIMS, claim, release
 from bipedsim.numerics.inner import is_inner, rebuild
+from bipedsim.numerics.processor import target_portable
 
 config: Any = numba_config
+
+target_portable()  # The processor is part of every key.
 
 KEPT = 3
 """Number of versions of a compiled function that are stored, for example for switching between two branches."""
@@ -252,6 +255,10 @@ def cache_folder(source: Path) -> Path:
             return subfolder
     except OSError:
         pass
+    return _user_cache()
+
+
+def _user_cache() -> Path:
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "bipedsim" / "kernels"
 
@@ -293,6 +300,44 @@ def why_not_shipped() -> str:
     return f"the kernels that come with bipedsim are for {theirs}, and here is {ours}: they are compiled anew"
 
 
+def _uses_shipped() -> bool:
+    return not config.CACHE_DIR and (SHIPPED / VERSIONS).exists() and not why_not_shipped()
+
+
+class StoredKernels(NamedTuple):
+    """Kernels on disk that fit this process.
+
+    Attributes:
+        source: ``"wheel"`` if the installation brings kernels that fit, ``"cache"``, or ``"none"``.
+        folder: Folder to which this process writes kernels of bipedsim.
+        writable: Whether it can.
+        files: Number of files, those of the wheel included.
+        size: Their size [bytes].
+    """
+
+    source: str
+    folder: Path
+    writable: bool
+    files: int
+    size: int
+
+
+def stored_kernels() -> StoredKernels:
+    """Return the kernels on disk that this process can load, by compiler and processor; nothing is loaded."""
+    folder = cache_folder(Path(__file__).parent)
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    folders = {folder} if config.CACHE_DIR else {SHIPPED, _user_cache(), *SHIPPED.parent.rglob("__pycache__/kernels")}
+    pattern = f"*-{_compiler(cpu_target.target_context.codegen())}*.nbc"
+    sizes = [path.stat().st_size for each in folders for path in each.glob(pattern) if path.exists()]
+    return StoredKernels(
+        "wheel" if _uses_shipped() else "cache" if sizes else "none",
+        folder,
+        existing.is_dir() and os.access(existing, os.W_OK),
+        len(sizes),
+        sum(sizes),
+    )
+
+
 def finish_shipped(folder: Path) -> None:
     """Make a cache ``folder`` one that a wheel can bring: remove inner kernels, and write :func:`compiled_with`.
 
@@ -310,7 +355,7 @@ def share_missing(caches: Sequence[KernelCache]) -> float:
     arguments count as missing. The contributions are not cached beyond this call, because some modules may be only
     partly loaded.
     """
-    if not config.CACHE_DIR and (SHIPPED / VERSIONS).exists() and not why_not_shipped():
+    if _uses_shipped():
         return 0.0
     digest_of = cache(_code_digest.__wrapped__)
     stored = sum(versions._has_version(_digest(versions._kernel, digest_of)) for versions in caches)

@@ -1,4 +1,5 @@
 from .beside import compiling_beside as compiling_beside
+from .bits import compare_bits as compare_bits
 from .content import run_content as run_content
 from .faults import (
     ANKLES as ANKLES,

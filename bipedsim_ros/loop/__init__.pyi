@@ -17,6 +17,7 @@ from .realtime import (
     Histogram as Histogram,
     RateKeeper as RateKeeper,
     StayAwake as StayAwake,
+    may_run_urgently as may_run_urgently,
     real_time_priority as real_time_priority,
     run_urgently as run_urgently,
     sleep_on_time as sleep_on_time,

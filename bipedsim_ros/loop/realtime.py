@@ -11,6 +11,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -104,6 +105,15 @@ def run_urgently(priority: int) -> str:
             "in docs/ros_interface.md under Timing"
         )
     return f"real-time priority {priority} (SCHED_FIFO){refused}"
+
+
+def may_run_urgently(priority: int) -> bool:
+    """Return whether this process may have a real-time ``priority``; a thread that ends at once tries it."""
+    if sys.platform != "linux":
+        return False
+    with ThreadPoolExecutor(1) as thread:
+        attempt = thread.submit(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(priority))
+    return attempt.exception() is None
 
 
 def real_time_priority() -> int:

@@ -39,7 +39,7 @@ from .joint_commands import (
     ImpedanceReader as ImpedanceReader,
     ImpedanceWriter as ImpedanceWriter,
 )
-from .left_ports import LEFT_PORTS as LEFT_PORTS, remove_left_ports as remove_left_ports
+from .left_ports import LEFT_PORTS as LEFT_PORTS, left_memory as left_memory, remove_left_ports as remove_left_ports
 from .message_definitions import definition_of as definition_of
 from .network import (
     NAMING_S as NAMING_S,

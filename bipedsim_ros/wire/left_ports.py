@@ -9,14 +9,17 @@ from __future__ import annotations
 import fcntl
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 FOLDER = Path("/dev/shm")
 LEFT_PORTS = "cleaned up the shared memory of ended processes, {} ports; no action is needed (docs/network.md)"
 """Log message for removed ports."""
 _PORT = re.compile(r"(fastrtps|fastdds)_port\d+")
+_SEGMENT = re.compile(r"(fastrtps|fastdds)_[0-9a-f]{16}")
+"""Memory of a participant for its messages; unlike a port, it delays no process."""
 _AGE_S = 10.0
-"""Minimum age of a port to be removed [s]: a younger port may not have been locked yet by its creator."""
+"""Minimum age of left memory [s]: a younger file may not have been locked yet by its creator."""
 
 
 def _is_held(lock: Path) -> bool:
@@ -31,6 +34,25 @@ def _is_held(lock: Path) -> bool:
     return False
 
 
+def left_memory(folder: Path = FOLDER) -> dict[str, list[Path]]:
+    """Return ports and segments of processes that have ended, by name, each with its files.
+
+    Args:
+        folder: Folder of the shared memory.
+    """
+    left = {}
+    for path in sorted(folder.glob("fast*")):
+        if not (_PORT.fullmatch(path.name) or _SEGMENT.fullmatch(path.name)):
+            continue
+        locks = [path.with_name(f"{path.name}_{kind}") for kind in ("el", "sl")]
+        # The process may end meanwhile and remove its files.
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime >= _AGE_S and not any(map(_is_held, locks)):
+                files = (path, *locks, path.with_name(f"sem.{path.name}_mutex"))
+                left[path.name] = [file for file in files if file.exists()]
+    return left
+
+
 def remove_left_ports(folder: Path = FOLDER) -> list[str]:
     """Remove ports without listeners, as ``fastdds shm clean`` does, and return their names.
 
@@ -38,16 +60,10 @@ def remove_left_ports(folder: Path = FOLDER) -> list[str]:
         folder: Folder of the shared memory. Files that cannot be removed, such as another user's, remain.
     """
     removed = []
-    for port in sorted(folder.glob("fast*_port*")):
-        locks = [port.with_name(f"{port.name}_{kind}") for kind in ("el", "sl")]
-        try:
-            if not _PORT.fullmatch(port.name) or time.time() - port.stat().st_mtime < _AGE_S:
-                continue
-            if any(map(_is_held, locks)):
-                continue
-            for file in (port, *locks, port.with_name(f"sem.{port.name}_mutex")):
-                file.unlink(missing_ok=True)
-        except OSError:
-            continue
-        removed.append(port.name)
+    for name, files in left_memory(folder).items():
+        if _PORT.fullmatch(name):
+            with suppress(OSError):
+                for file in files:
+                    file.unlink(missing_ok=True)
+                removed.append(name)
     return removed
