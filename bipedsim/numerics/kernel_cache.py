@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dis import hasconst, opmap
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -332,10 +333,19 @@ def stored_kernels() -> StoredKernels:
     return StoredKernels(
         "wheel" if _uses_shipped() else "cache" if sizes else "none",
         folder,
-        existing.is_dir() and os.access(existing, os.W_OK),
+        _is_writable(existing),
         len(sizes),
         sum(sizes),
     )
+
+
+def _is_writable(folder: Path) -> bool:
+    # Permissions do not say it: root may write everywhere, and no one to some file systems.
+    try:
+        with TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def finish_shipped(folder: Path) -> None:

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import platform
+import subprocess
 import sys
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping
@@ -38,6 +39,7 @@ EXTRAS = {
 MODULES = {"numba": "numba", "numpy": "numpy", "pin": "pinocchio"}
 """Distribution to module of the libraries with a line of their own."""
 _PRIORITY = 50  # the default of sim_node
+_RMW = "import sensor_msgs.msg, rclpy.utilities; print(rclpy.utilities.get_rmw_implementation_identifier())"
 
 
 class Check(NamedTuple):
@@ -108,16 +110,16 @@ def _packages() -> Iterator[Check]:
 
 
 def _ros() -> Iterator[Check]:
-    wheel, sourced, rmw, advice = _version("ros-rclpy"), os.environ.get("ROS_DISTRO", ""), "no RMW", ""
+    wheel, sourced, advice = _version("ros-rclpy"), os.environ.get("ROS_DISTRO", ""), ""
     if importlib.util.find_spec("rclpy") is None:
         advice = f"only in-process commands work: {install('bipedsim[ros]')}, or source /opt/ros/<distro>/setup.bash"
         yield Check("ROS 2", "none", advice)
         return
-    try:
-        importlib.import_module("sensor_msgs.msg")
-        rmw = importlib.import_module("rclpy.utilities").get_rmw_implementation_identifier()
-    except Exception as error:  # rclpy raises errors of all kinds where libraries do not fit.
-        advice = f"source its setup.bash, or {install('bipedsim[ros]')}; it cannot be imported: {error}"
+    # Where its libraries do not fit, rclpy ends the process.
+    done = subprocess.run([sys.executable, "-c", _RMW], capture_output=True, text=True, check=False)
+    if done.returncode:
+        advice = f"source its setup.bash, or {install('bipedsim[ros]')}; it cannot be imported: {done.stderr.strip()}"
+    rmw = done.stdout.strip() or "no RMW"
     if wheel and sourced:
         advice = f"wheels and {sourced} do not mix: unset PYTHONPATH, LD_LIBRARY_PATH and AMENT_PREFIX_PATH"
     source = f"wheel {wheel}" if wheel else sourced or "of an unknown distribution"

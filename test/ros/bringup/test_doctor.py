@@ -99,6 +99,15 @@ def test_a_package_that_cannot_be_imported_is_a_problem(
     assert (code, checks["broken"]["status"]) == (EXIT_FAILED, "problem")
 
 
+@pytest.mark.ros
+def test_a_middleware_that_is_not_installed_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_no_such_cpp")
+    code, checks = examine(capsys)
+    assert (code, checks["ROS 2"]["status"]) == (EXIT_FAILED, "problem")
+
+
 def test_a_folder_that_takes_no_kernels_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,7 +123,9 @@ def test_a_folder_that_takes_no_kernels_is_a_problem(
         (folder / "f-another-4567.nbc").write_bytes(b"12345")
         kernels = examine(capsys)[1]["kernels"]
         assert (kernels["source"], kernels["files"], kernels["size"], kernels["status"]) == ("cache", 1, 5, "ok")
-        monkeypatch.setattr(os, "access", lambda path, _mode: not Path(path).is_relative_to(folder))
+        # Nobody can make a folder below a file, not even root.
+        monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(folder / "f-another-4567.nbc" / "kernels"))
+        kernel_cache.cache_folder.cache_clear()
         code, checks = examine(capsys)
         assert (code, checks["kernels"]["writable"], checks["kernels"]["status"]) == (EXIT_FAILED, False, "problem")
     finally:
