@@ -50,11 +50,13 @@ def find_python(version: str) -> str:
 
 def build_plain(dist: Path, scratch: Path) -> Path:
     """Build the source distribution, and from it the wheel for any platform; return the wheel."""
-    run(sys.executable, "setup.py", "-q", "sdist", "--dist-dir", dist)
+    metadata = scratch / "metadata"  # In the checkout it would hide that of the installed package.
+    metadata.mkdir()
+    run(sys.executable, "setup.py", "-q", "egg_info", "--egg-base", metadata, "sdist", "--dist-dir", dist)
     (source,) = dist.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         archive.extractall(scratch, filter="data")
-    (tree,) = scratch.iterdir()
+    (tree,) = scratch.glob("bipedsim-*")
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", dist, tree)
     (wheel,) = dist.glob("*-py3-none-any.whl")
     return wheel

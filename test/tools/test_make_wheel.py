@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -12,29 +13,38 @@ import pytest
 from packaging.tags import sys_tags
 from packaging.utils import parse_wheel_filename
 
+CACHES = ("bipedsim/numerics/__pycache__/kernels/a.nbc", "bipedsim/kernels/b.nbc", "bipedsim/__pycache__/c.pyc")
+
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the checkout in use: the build would write into the original."""
+    listed = subprocess.run(["git", "ls-files"], cwd=make_wheel.ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a checkout of git")
+    copy = tmp_path_factory.mktemp("checkout")
+    for name in listed.stdout.split():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(make_wheel.ROOT / name, copy / name)
+    for name in CACHES:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).touch()
+    return copy
+
+
+@pytest.fixture(scope="module")
+def names(checkout: Path) -> set[str]:
     """Return the files of the source distribution, relative to its folder."""
-    folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", folder, "sdist", "--dist-dir", folder]
-    subprocess.run(command, cwd=make_wheel.ROOT, check=True, capture_output=True)
-    (archive,) = folder.glob("*.tar.gz")
+    subprocess.run([sys.executable, "setup.py", "-q", "sdist"], cwd=checkout, check=True, capture_output=True)
+    (archive,) = checkout.glob("dist/*.tar.gz")
     with tarfile.open(archive) as tar:
         return {name.partition("/")[2] for name in tar.getnames()}
 
 
-def test_the_source_distribution_has_every_file_of_the_packages(names: set[str]) -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "bipedsim", "bipedsim_ros", "bipedsim_studies", "launch", "config", "tools"],
-        cwd=make_wheel.ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if listed.returncode:
-        pytest.skip("not a checkout of git")
-    assert set(listed.stdout.split()) <= names
+def test_the_source_distribution_has_every_file_of_the_packages(checkout: Path, names: set[str]) -> None:
+    folders = ("bipedsim", "bipedsim_ros", "bipedsim_studies", "launch", "config", "tools")
+    files = {path.relative_to(checkout).as_posix() for folder in folders for path in (checkout / folder).rglob("*.*")}
+    assert {name for name in files if "__pycache__" not in name} - set(CACHES) <= names
 
 
 def test_the_source_distribution_has_no_caches(names: set[str]) -> None:

@@ -21,7 +21,7 @@ from bipedsim.runs import bits
 from bipedsim_ros.bringup import doctor
 from bipedsim_ros.wire import left_ports
 
-DEVELOPERS = {"ros", "kilted", "examples", "bench", "test", "lint", "setup"}
+DEVELOPERS = {"docs", "ros", "kilted", "examples", "bench", "test", "lint", "setup"}
 
 
 def examine(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
