@@ -88,8 +88,9 @@ def _bipedsim() -> Iterator[Check]:
     installed, here, python = _version("bipedsim"), bipedsim.__version__, platform.python_version()
     advice = "" if installed == here else f"pip knows {installed or 'none'}: run `make setup`, or install it with pip"
     yield Check("bipedsim", f"{here} in {Path(bipedsim.__file__).parent}", advice, bool(advice))
-    bounds = importlib.metadata.metadata("bipedsim").get("Requires-Python") if installed else None
-    advice = "" if SpecifierSet(bounds or "").contains(python, prereleases=True) else f"install a Python {bounds}"
+    bounds = importlib.metadata.metadata("bipedsim").get_all("Requires-Python") if installed else None
+    bound = bounds[0] if bounds else ""
+    advice = "" if SpecifierSet(bound).contains(python, prereleases=True) else f"install a Python {bound}"
     yield Check("Python", f"{python}, {sys.executable}", advice, bool(advice))
 
 
