@@ -34,8 +34,13 @@ def has_nodes(path: Path) -> bool:
     return any(command.is_node for command in typed(path) if not command.unavailable)
 
 
+SLOW = {"force_plates", "height_map", "ci", "compare_controllers", "tune"}
+"""Pages without nodes that take 20 to 30 s of a core; CI has no time for them."""
+
+
 def page(path: Path) -> object:
-    marks = [pytest.mark.slow, pytest.mark.ros] if has_nodes(path) else [pytest.mark.long]
+    marks = [pytest.mark.slow] if has_nodes(path) or path.stem in SLOW else [pytest.mark.long]
+    marks += [pytest.mark.ros] if has_nodes(path) else []
     return pytest.param(path, id=f"{path.parent.name}/{path.stem}", marks=marks)
 
 
