@@ -14,7 +14,7 @@ from bipedsim.cli.export import FORMATS
 from bipedsim.config import RunConfig
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import CONTROLLERS, make_controller
-from bipedsim.errors import UnknownNameError
+from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.numerics import compile_silently, finish_shipped
 from bipedsim.recording import load_recording
@@ -102,7 +102,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Compile kernels and print the progress."""
     if args.output is not None:
-        args.output.mkdir(parents=True, exist_ok=True)
+        try:
+            args.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot be created ({error.strerror}); name another folder", "--output", args.output
+            ) from error
         os.environ["NUMBA_CACHE_DIR"] = str(args.output.absolute())  # The worker processes read it.
     print("compiling kernels; with an empty cache, this takes 1 to 2 minutes", flush=True)
     for done, total, part in warm_up(args.names):

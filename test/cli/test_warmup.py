@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bipedsim.cli.main import main
@@ -22,3 +24,9 @@ def test_what_is_named_is_compiled_and_nothing_else(capsys: pytest.CaptureFixtur
 def test_an_unknown_name_is_refused_with_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["warmup", "one_stp"]) == EXIT_USAGE
     assert "did you mean 'one_step'" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["warmup", "--output", str(tmp_path / "file" / "kernels")]) == EXIT_USAGE
+    assert "Traceback" not in capsys.readouterr().err
