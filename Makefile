@@ -13,12 +13,12 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup demo test test-long test-all test-bounds lint format docs wheel lock clean
+.PHONY: help python setup demo test test-long test-all test-bounds lint format docs wheel release-check lock clean
 # Installs what setup.py asks for, with the extras named behind it; at once when they are there.
 SETUP = '$(PYTHON)' tools/setup_venv.py
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 python:
 	@command -v '$(PYTHON)' > /dev/null || { \
@@ -95,6 +95,10 @@ docs: python ## build the documentation site into site/; broken links and refere
 
 wheel: setup ## build the source distribution, and a wheel with kernels for each Python found, into dist/
 	@$(BIN)/python tools/make_wheel.py
+
+release-check: setup ## check the last commit before a release, about an hour: tests of wheels and of the container
+	@$(SETUP) test lint docs
+	@$(BIN)/python tools/release_check.py
 
 lock: setup ## pin anew what setup.py asks for; UPGRADE=--upgrade takes newer versions
 	@UPGRADE='$(UPGRADE)' sh tools/lock.sh

@@ -121,7 +121,7 @@ setup(
         "numpy>=1.21",
         "packaging>=21.3",
         "pillow>=9.1",
-        "pin>=4.1",
+        "pin>=3.8",
         "pycollada>=0.8",
         "pyyaml>=5.4",
         "rosbags>=0.11",

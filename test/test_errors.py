@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from paths import ROOT
+from paths import INSTALLED
 from pool_support import refuse
 from refusals import refusal
 
@@ -31,10 +31,10 @@ def subclasses(cls: type[BipedSimError]) -> Iterator[type[BipedSimError]]:
 
 def every_error() -> list[type[BipedSimError]]:
     """Return all classes of errors, wherever in the packages they are."""
-    for path in sorted(ROOT.glob("bipedsim*/**/*.py")):
+    for path in sorted(INSTALLED.glob("bipedsim*/**/*.py")):
         if re.search(r"class \w+Error\(\w+Error\)", path.read_text(encoding="utf-8")):
             try:
-                importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+                importlib.import_module(".".join(path.relative_to(INSTALLED).with_suffix("").parts))
             except ModuleNotFoundError as error:
                 if error.name != "rclpy":  # Without ROS 2, the errors of its modules cannot occur.
                     raise
@@ -127,6 +127,6 @@ def test_what_is_missing_is_installed_into_the_python_that_runs(monkeypatch: pyt
 
 def test_there_is_one_such_hint() -> None:
     for package in ("bipedsim", "bipedsim_ros", "bipedsim_studies"):
-        for path in (ROOT / package).rglob("*.py"):
+        for path in (INSTALLED / package).rglob("*.py"):
             bare = "pip install 'bipedsim[" in path.read_text(encoding="utf-8")
             assert not bare or path.name == "errors.py", f"{path}: bipedsim.errors.install says which pip"

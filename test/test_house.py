@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from house_support import circles, defined, imports, is_folder, modules, named, package_imports
-from paths import ROOT
+from paths import INSTALLED, ROOT
 
 MOST_ABOUT_WORDING = 40
 OF_ROS = ("rclpy", "launch", "launch_ros", "ament_index_python", "rosidl_runtime_py", "builtin_interfaces", "tf2_ros")
@@ -22,13 +22,15 @@ def of_ros(module: str) -> bool:
     return top in OF_ROS or top.endswith(("_msgs", "_srvs", "_interfaces"))
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("bipedsim/**/*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", sorted(INSTALLED.glob("bipedsim/**/*.py")), ids=lambda path: str(path.relative_to(INSTALLED))
+)
 def test_the_physics_never_imports_ros(path: Path) -> None:
     assert [name for name in imports(path) if of_ros(name)] == []
 
 
 def test_a_ros_import_would_be_found() -> None:
-    assert list(filter(of_ros, imports(ROOT / "bipedsim_ros" / "nodes" / "sim_node.py")))
+    assert list(filter(of_ros, imports(INSTALLED / "bipedsim_ros" / "nodes" / "sim_node.py")))
     assert of_ros("sensor_msgs.msg")
     assert not of_ros("numpy.linalg")
 
@@ -52,7 +54,7 @@ def test_a_circle_would_be_found() -> None:
 
 
 def test_at_the_top_there_are_only_folders_errors_and_the_public_names() -> None:
-    files = {path.name for path in (ROOT / "bipedsim").iterdir() if path.is_file()}
+    files = {path.name for path in (INSTALLED / "bipedsim").iterdir() if path.is_file()}
     assert files == {"__init__.py", "__init__.pyi", "errors.py", "py.typed"}
 
 
@@ -67,7 +69,9 @@ def test_nobody_imports_past_a_folder_from_outside() -> None:
 
 
 @pytest.mark.parametrize(
-    "stub", sorted(ROOT.glob("bipedsim*/**/__init__.pyi")), ids=lambda path: str(path.parent.relative_to(ROOT))
+    "stub",
+    sorted(INSTALLED.glob("bipedsim*/**/__init__.pyi")),
+    ids=lambda path: str(path.parent.relative_to(INSTALLED)),
 )
 def test_a_folder_names_what_there_is(stub: Path) -> None:
     names = named(stub)
@@ -89,7 +93,7 @@ def test_a_folder_names_what_there_is(stub: Path) -> None:
 def loaded_by(module: str) -> set[str]:
     """Return the modules that importing ``module`` loads, found out in a fresh process."""
     code = f"import sys, {module}; print(*sys.modules)"
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(INSTALLED), os.environ.get("PYTHONPATH", "")])}
     result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     return set(result.stdout.split())
 

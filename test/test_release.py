@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
+from importlib.metadata import requires
 from xml.etree import ElementTree
 
 import yaml
+from packaging.requirements import Requirement
 from paths import ROOT
 
 import bipedsim
@@ -36,3 +39,15 @@ def test_all_papers_are_cited() -> None:
     assert len(references) == len(PAPERS)
     assert set(years) <= {str(reference.get("year")) for reference in references}
     assert all(reference["title"] and reference["authors"] for reference in references)
+
+
+def test_the_readme_installs_what_a_ros_workspace_needs() -> None:
+    """colcon installs no dependencies, and a ROS distribution may have none of these."""
+    command = re.search(r"^    pip install (daqp.*?[^\\])$", text("README.md"), re.MULTILINE | re.DOTALL)
+    assert command is not None
+    words = shlex.split(command[1].replace("\\\n", ""))
+    installed = {one.name: one.specifier for one in map(Requirement, words)}
+    needed = {one.name: one.specifier for one in map(Requirement, requires("bipedsim") or []) if not one.marker}
+    assert set(needed) - set(installed) <= {"numpy", "setuptools"}, "numba brings numpy, ROS 2 setuptools"
+    assert set(installed) - set(needed) == {"example-robot-data"}
+    assert all(needed[name] == specifier for name, specifier in installed.items() if specifier)

@@ -25,12 +25,12 @@ LIMIT_MB = 15.0
 """Largest size of a wheel with kernels."""
 
 # Settings of the caller that would lead to another Python or to kernels of another kind.
-_FOREIGN = ("PYTHONPATH", "PYTHONHOME", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_CACHE_DIR", "NUMBA_BOUNDSCHECK")
+FOREIGN = ("PYTHONPATH", "PYTHONHOME", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_CACHE_DIR", "NUMBA_BOUNDSCHECK")
 
 
 def run(*command: object, cwd: Path = ROOT) -> str:
     """Run a command and return its output; end the program with the output of a command that fails."""
-    environment = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    environment = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     done = subprocess.run(
         [str(part) for part in command], cwd=cwd, env=environment, text=True, stdout=-1, stderr=subprocess.STDOUT
     )

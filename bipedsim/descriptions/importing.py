@@ -35,6 +35,7 @@ from bipedsim.model import (
     ShapeWarning,
     Sole,
     collada_up_axis,
+    effort_and_velocity_limits,
     inertia_matrix,
     inertia_problem,
     inertia_values,
@@ -505,7 +506,7 @@ def _ankle_shift(posed: PosedRobot, leg: Leg, sole: Sole, ahead: Array) -> float
         return 0.0
     sole_centre = posed.placements[sole.joint_id].act(sole.placement_joint_sole.act(np.append(sole.centre, 0.0)))
     lever = float((sole_centre - posed.placements[pitch[-1]].translation) @ ahead)
-    effort = float(model.upperEffortLimit[model.joints[pitch[-1]].idx_v])
+    effort = float(effort_and_velocity_limits(model)[0][model.joints[pitch[-1]].idx_v])
     weight = float(pin.computeTotalMass(model)) * 9.81
     return zmp_shift(lever, effort, weight, float(np.ptp(sole.vertices[:, 0])))
 

@@ -16,6 +16,7 @@ from .kinematics import (
     inverse_kinematics as inverse_kinematics,
     standing_posture as standing_posture,
 )
+from .limits import effort_and_velocity_limits as effort_and_velocity_limits
 from .load import RobotReader as RobotReader, load_robot as load_robot
 from .loops import CONNECT as CONNECT, WELD as WELD, Loop as Loop, LoopEquations as LoopEquations
 from .names import DESCRIPTIONS as DESCRIPTIONS, ROBOTS as ROBOTS, robot_file as robot_file

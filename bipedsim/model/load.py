@@ -16,6 +16,7 @@ from bipedsim.config import numbers_per_joint, per_joint, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model.hardware import check_presets
 from bipedsim.model.inertia import inertia_problem
+from bipedsim.model.limits import effort_and_velocity_limits, set_effort_and_velocity_limits
 from bipedsim.model.loops import Loop, LoopEquations, close
 from bipedsim.model.mjcf import read_equality
 from bipedsim.model.names import DESCRIPTIONS, robot_file
@@ -151,15 +152,14 @@ class RobotReader:
     def set_limits(self, model: pin.Model, joints: tuple[str, ...], idx_q: Indices, idx_v: Indices) -> None:
         config, source = self.config, self.source
         faults: list[ConfigError] = []
-        effort, velocity = model.upperEffortLimit.copy(), model.upperVelocityLimit.copy()
+        effort, velocity = effort_and_velocity_limits(model)
         for key, limits in (("effort_limit", effort), ("velocity_limit", velocity)):
             values = numbers_per_joint(getattr(config, key), joints, f"{source}: {key}", low=0.0)
             for joint, i in zip(joints, idx_v, strict=True):
                 limits[i] = values.get(joint, limits[i])
                 if not 0.0 < limits[i] < 1e300:
                     faults.append(ConfigError("must be positive", f"{source}: {key}.{joint}", limits[i]))
-        model.upperEffortLimit, model.lowerEffortLimit = effort, -effort
-        model.upperVelocityLimit, model.lowerVelocityLimit = velocity, -velocity
+        set_effort_and_velocity_limits(model, effort, velocity)
         lower, upper = model.lowerPositionLimit.copy(), model.upperPositionLimit.copy()
         ranges = per_joint(config.position_limit, joints, f"{source}: position_limit")
         for joint, i in zip(joints, idx_q, strict=True):
@@ -489,6 +489,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     loops = loop_result.value
     q_nominal = reader.nominal(model, soles, joints, idx_q, idx_v, loops)
     reader.check_mass_matrix(model, q_nominal)
+    effort, velocity = effort_and_velocity_limits(model)
     return Robot(
         name=config.name,
         description=config.description,
@@ -499,8 +500,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
         joint_names=joints,
         idx_q=idx_q,
         idx_v=idx_v,
-        effort_limit=model.upperEffortLimit[idx_v].copy(),
-        velocity_limit=model.upperVelocityLimit[idx_v].copy(),
+        effort_limit=effort[idx_v],
+        velocity_limit=velocity[idx_v],
         position_lower=model.lowerPositionLimit[idx_q].copy(),
         position_upper=model.upperPositionLimit[idx_q].copy(),
         joint_damping=damping.value,

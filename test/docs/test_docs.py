@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from docs_support import rows, section
 from guide_support import blocks
-from paths import ROOT, STANDING
+from paths import INSTALLED, ROOT, STANDING
 
 from bipedsim.cli.commands import make_parser
 from bipedsim.cli.options import key_values
@@ -180,7 +180,7 @@ def test_files_that_are_named_exist(path: Path) -> None:
             assert list(ROOT.glob(name)), name
     saved = {block.name for block in blocks(text)}
     for name in set(re.findall(r"`([\w/]+\.(?:py|sh|toml|txt|yaml))`", text)) - saved - ELSEWHERE:
-        places = [path.parent / name, ROOT / name, *ROOT.glob(f"bipedsim*/**/{name}"), *ROOT.glob(f"*/{name}")]
+        places = [path.parent / name, ROOT / name, *INSTALLED.glob(f"bipedsim*/**/{name}"), *ROOT.glob(f"*/{name}")]
         assert any(place.exists() for place in places), name
 
 
@@ -201,7 +201,7 @@ def test_names_of_the_packages_exist(path: Path) -> None:
     for module, imported in re.findall(r"^ *from (bipedsim[\w.]*) import (.+)$", text, re.MULTILINE):
         names |= {f"{module}.{name.strip()}" for name in imported.split(",")}
     # Groups of entry points are called like modules.
-    code = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("bipedsim*/**/*.py"))
+    code = "".join(path.read_text(encoding="utf-8") for path in INSTALLED.glob("bipedsim*/**/*.py"))
     names -= set(re.findall(r'"(bipedsim\.\w+)"', code))
     assert sorted(name for name in names if not resolves(name)) == []
 

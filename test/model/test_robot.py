@@ -15,7 +15,7 @@ from paths import STANDING
 from refusals import faults_of, refusal
 
 from bipedsim.errors import ConfigError, UnknownNameError, install
-from bipedsim.model import load_robot, schema as robot_config
+from bipedsim.model import effort_and_velocity_limits, load_robot, schema as robot_config
 from bipedsim.model.robot import has_free_flyer
 from bipedsim.sim.simulator import Simulator
 
@@ -121,7 +121,7 @@ def test_order_of_joints_is_that_of_the_config(write: Write) -> None:
     assert robot.idx_v.tolist() == [8, 6, 7]
     assert robot.effort_limit.tolist() == [7.0, 20.0, 20.0]
     assert robot.velocity_limit.tolist() == [2.0, 2.0, 2.0]
-    assert robot.model.upperEffortLimit[6:].tolist() == [20.0, 20.0, 7.0]
+    assert effort_and_velocity_limits(robot.model)[0][6:].tolist() == [20.0, 20.0, 7.0]
 
 
 def test_later_lines_win_and_expressions_match_whole_names(write: Write) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paths import ROOT
+from paths import INSTALLED, ROOT
 from table_support import column_table
 
 from bipedsim.contact.base import ContactResult
@@ -17,8 +17,8 @@ from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import GroundTruth
 
 SOURCES = {"observation": Observation, "contact": ContactResult, "truth": GroundTruth}
-TRAVEL = [ROOT / "bipedsim" / "recording" / name for name in ("recording.py", "csv.py", "bag/align.py")]
-TRAVEL += [ROOT / "bipedsim_ros" / name for name in ("wire/conversions.py", "loop/publishers.py")]
+TRAVEL = [INSTALLED / "bipedsim" / "recording" / name for name in ("recording.py", "csv.py", "bag/align.py")]
+TRAVEL += [INSTALLED / "bipedsim_ros" / name for name in ("wire/conversions.py", "loop/publishers.py")]
 
 
 def test_every_source_is_an_attribute_of_what_a_run_hands_over() -> None:

@@ -16,7 +16,7 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
 from marks import sampled
-from paths import ROOT
+from paths import INSTALLED
 from physics_support import G, standing_torque
 from refusals import refusal
 from state_support import among_things, in_a_gantry, same, traces, with_loops
@@ -358,7 +358,7 @@ def test_a_push_is_refused_beyond_what_could_be_meant(biped: Robot) -> None:
 
 def test_a_push_acts_on_the_link_where_a_joint_has_its_name(biped: Robot, tmp_path: Path) -> None:
     """A robot whose foot is called as its ankle's joint, as in many a URDF."""
-    shutil.copytree(ROOT / "bipedsim" / "robots" / "biped14", tmp_path / "robot")
+    shutil.copytree(INSTALLED / "bipedsim" / "robots" / "biped14", tmp_path / "robot")
     urdf = tmp_path / "robot" / "robot.urdf"
     urdf.write_text(urdf.read_text().replace('"l_foot"', '"l_ankle_roll"'))
     sims = [Simulator(biped), Simulator(load_robot(str(tmp_path / "robot" / "robot.yaml")))]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import bipedsim
+
 ROOT = Path(__file__).resolve().parents[2]
-BODIES = ROOT / "bipedsim_studies" / "bodies"
-ROBOTS = ROOT / "bipedsim" / "robots"
+INSTALLED = Path(bipedsim.__file__).resolve().parents[1]
+"""Folder of the packages under test: the checkout, or where a wheel was installed."""
+BODIES = INSTALLED / "bipedsim_studies" / "bodies"
+ROBOTS = INSTALLED / "bipedsim" / "robots"
 LOCK_STEP = ("--clock", "lock_step", "--params-file", str(ROOT / "config" / "lock_step.yaml"))
 """Arguments of a bring-up whose simulator waits for each answer however long it takes: machines may be busy."""
 STANDING = tuple(

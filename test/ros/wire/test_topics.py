@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
-from paths import ROOT
+from paths import INSTALLED, ROOT
 from refusals import refusal
 from table_support import topic_table
 
@@ -17,8 +17,8 @@ from bipedsim.config import plugins
 from bipedsim.recording.schema import CARRIERS, COLUMNS
 from bipedsim_ros.wire.topics import TOPICS, Topic, incompatible
 
-DECLARED = (ROOT / "bipedsim" / "recording" / "schema.py", ROOT / "bipedsim_ros" / "wire" / "topics.py")
-SOURCES = sorted(path for top in ("bipedsim", "bipedsim_ros") for path in (ROOT / top).rglob("*.py"))
+DECLARED = (INSTALLED / "bipedsim" / "recording" / "schema.py", INSTALLED / "bipedsim_ros" / "wire" / "topics.py")
+SOURCES = sorted(path for top in ("bipedsim", "bipedsim_ros") for path in (INSTALLED / top).rglob("*.py"))
 
 
 def texts(path: Path) -> list[str]:
@@ -39,7 +39,7 @@ def literals(path: Path) -> list[str]:
     return [text for text in texts(path) if re.fullmatch(names, text)]
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if p not in DECLARED], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", [p for p in SOURCES if p not in DECLARED], ids=lambda p: str(p.relative_to(INSTALLED)))
 def test_no_other_file_names_a_topic(path: Path) -> None:
     assert literals(path) == []
 
