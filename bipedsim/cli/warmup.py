@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 
 from bipedsim.analysis import Verdict
 from bipedsim.cli.export import FORMATS
@@ -44,7 +44,7 @@ def _compile(name: str) -> str:
         return "realistic hardware"
     if name in CONTACT_MODELS:
         sim = Simulator(robot, contact=name)
-        sim.watch(lambda name, said, begun: None)
+        sim.watch(lambda name, text, begun: None)
         sim.warm_up(loops=True)
         Verdict(sim).warm_up()
         return f"contact model {name}"
@@ -104,9 +104,10 @@ def main(args: argparse.Namespace) -> int:
     if args.output is not None:
         try:
             args.output.mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=args.output).close()
         except OSError as error:
             raise ConfigError(
-                f"cannot be created ({error.strerror}); name another folder", "--output", args.output
+                f"cannot be written ({error.strerror}); name another folder", "--output", args.output
             ) from error
         os.environ["NUMBA_CACHE_DIR"] = str(args.output.absolute())  # The worker processes read it.
     print("compiling kernels; with an empty cache, this takes 1 to 2 minutes", flush=True)

@@ -26,7 +26,11 @@ def test_an_unknown_name_is_refused_with_the_one_that_was_meant(capsys: pytest.C
     assert "did you mean 'one_step'" in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("folder", ["file/kernels", "/proc"])
+def test_a_folder_that_cannot_be_written_is_refused(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody can write into /proc, not even root."""
     (tmp_path / "file").touch()
-    assert main(["warmup", "--output", str(tmp_path / "file" / "kernels")]) == EXIT_USAGE
+    assert main(["warmup", "--output", str(tmp_path / folder)]) == EXIT_USAGE
     assert "Traceback" not in capsys.readouterr().err
