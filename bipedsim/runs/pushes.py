@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bipedsim.config import Vector, from_mapping, param
+from bipedsim.config import Vector, from_mapping, param, together
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.numerics import Array
 from bipedsim.sim import LARGEST_PUSH, Participant, Simulation
@@ -110,28 +110,37 @@ def parse_pushes(texts: Sequence[str], frames: Sequence[str]) -> tuple[Push, ...
         frames: Frames of the robot that a text may name as body.
 
     Raises:
-        ConfigError: A text has the wrong form, or names no frame of the robot.
+        ConfigError: Texts have the wrong form, or name no frame of the robot.
     """
-    result = []
-    for text in texts:
-        words = text.split()
-        form = f"must be {_FORM}, the frame one of {', '.join(FRAMES)}"
-        if not 5 <= len(words) <= 7:
-            raise ConfigError(form, "push", text)
+    pushes: list[Push] = []
+    faults: list[ConfigError] = []
+    for i, text in enumerate(texts):
         try:
-            start, duration, *force = map(float, words[:5])
-        except ValueError as error:
-            raise ConfigError(form, "push", text) from error
-        body, frame = [*words[5:], *["", WORLD][len(words) - 5 :]]
-        values = {"at": start, "duration": duration, "force": force, "body": "" if body == ROOT else body}
-        try:
-            push = from_mapping(Push, {**values, "frame": frame}, "it says")
+            pushes.append(_parse_push(text, f"pushes[{i}]", frames))
         except ConfigError as error:
-            raise ConfigError(f"{form}; {error}", "push", text) from error
-        if push.body and push.body not in frames:
-            raise ConfigError(f"names no frame of the robot; it has {', '.join(frames)}", "push", text)
-        result.append(push)
-    return tuple(sorted(result, key=lambda push: push.at))
+            faults.append(error)
+    together(faults)
+    return tuple(sorted(pushes, key=lambda push: push.at))
+
+
+def _parse_push(text: str, place: str, frames: Sequence[str]) -> Push:
+    words = text.split()
+    form = f"must be {_FORM}, the frame one of {', '.join(FRAMES)}"
+    if not 5 <= len(words) <= 7:
+        raise ConfigError(form, place, text)
+    try:
+        start, duration, *force = map(float, words[:5])
+    except ValueError as error:
+        raise ConfigError(form, place, text) from error
+    body, frame = [*words[5:], *["", WORLD][len(words) - 5 :]]
+    values = {"at": start, "duration": duration, "force": force, "body": "" if body == ROOT else body}
+    try:
+        push = from_mapping(Push, {**values, "frame": frame}, "it says")
+    except ConfigError as error:
+        raise ConfigError(f"{form}; {error}", place, text) from error
+    if push.body and push.body not in frames:
+        raise ConfigError(f"names no frame of the robot; it has {', '.join(frames)}", place, text)
+    return push
 
 
 class PushSchedule(Participant):

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import gc
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -72,7 +73,9 @@ def run_node(make: Callable[[], RunnableNode], args: Sequence[str] | None = None
         Result of the node's ``run``; 2 if a parameter or argument is invalid; 1 after another error of bipedsim or of
         the controller.
     """
-    name = getattr(make, "__name__", "node")
+    name = re.sub(
+        r"(?<=[a-z])(?=[A-Z])", "_", getattr(make, "__name__", "node")
+    ).lower()  # SimNode is the node sim_node.
     argv = sys.argv if args is None else ["", *args]
     _ensure_log_folder()
     try:

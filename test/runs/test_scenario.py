@@ -175,8 +175,14 @@ def test_pushes_are_sorted() -> None:
     ["", "1 2 3 4", "1 2 3 4 5 torso 7", "a 1 2 3 4", "nan 1 2 3 4", "-1 1 2 3 4", "1 -1 2 3 4"],
 )
 def test_malformed_pushes_are_refused(text: str) -> None:
-    with refusal(place="push", value=text):
+    with refusal(place="pushes[0]", value=text):
         parse_pushes([text], ["torso"])
+
+
+def test_all_malformed_pushes_are_named() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_pushes(["1 2", "1 0.1 0 0 1", "1 0.1 0 0 1 nowhere"], ["torso"])
+    assert [fault.place for fault in caught.value.faults] == ["pushes[0]", "pushes[2]"]
 
 
 @given(st.lists(st.builds(Velocity, times, numbers, numbers, numbers), max_size=5), times)
