@@ -21,7 +21,7 @@ from bipedsim.control.policy.config import (
 from bipedsim.control.policy.terms import ALIASES, TERMS
 
 PAGE = (ROOT / "docs" / "controllers" / "policy.md").read_text(encoding="utf-8")
-OWN = section(PAGE, "Deployment files of our own")
+OWN = section(PAGE, "Our deployment files")
 
 
 def ticked(text: str) -> list[str]:
