@@ -157,10 +157,15 @@ class FaultSchedule:
         }
         self.restart()
 
-    def restart(self) -> None:
-        """Restart at t = 0, with the same random numbers."""
+    def restart(self, first: Observation | None = None) -> None:
+        """Restart at t = 0, with the same random numbers.
+
+        Args:
+            first: The measurements at t = 0, which no fault affects. A sensor that is lost or late from then on keeps
+                them. By default zeros.
+        """
         self._chances = self._drawn()
-        self._seen = Observation.zeros(self._robot.nu, len(self._robot.soles))
+        self._seen = Observation.zeros(self._robot.nu, len(self._robot.soles)) if first is None else first.copy()
         self._command = np.zeros(self._robot.nu)
         self._kept: dict[Fault, dict[str, Array]] = {}
         self._lines: dict[Fault, deque[tuple[float, Any]]] = {

@@ -91,7 +91,7 @@ class Rollout:
         self.measured = self.observation = self.sim.reset(q, v)
         self._changes, self._unresolved = changes, unresolved
         self.verdict.restart()
-        self.faults.restart()
+        self.faults.restart(self.measured)
         return self.observation
 
     def described(self) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from bipedsim.config.run import RunConfig
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.runs.faults import ANKLES, FIELDS, IMU, JOINTS, POSSIBLE, Fault, FaultSchedule, for_run, read_faults
+from bipedsim.runs.rollout import Rollout
 from bipedsim.runs.runner import run
-from bipedsim.sim import LIMIT, SETPOINT, Observation
+from bipedsim.sim import LIMIT, SETPOINT, Observation, Simulator
 
 ROBOT = load_robot("biped14")
 DT = 1e-3
@@ -134,6 +135,21 @@ def test_a_restart_lets_go_of_what_was_stuck(part: str) -> None:
     for name in FIELDS[part]:
         held = 0.0 * getattr(last, name) if name == "joint_velocity" else getattr(last, name)
         np.testing.assert_array_equal(getattr(told, name), held)
+
+
+@pytest.mark.parametrize("does", ["lost", "late"])
+def test_a_sensor_that_fails_from_the_start_keeps_its_first_measurement(does: str) -> None:
+    """The measurements at t = 0 reach the controller, with and without nodes."""
+    sim = Simulator(ROBOT)
+    fault = Fault(part=IMU, does=does, amount=1.0 if does == "late" else None)
+    rollout = Rollout(sim, [], FaultSchedule([fault], ROBOT, sim.control_dt, 0))
+    first = rollout.begin("", 0.0).copy()
+    assert first.imu_linear_acceleration[2] == pytest.approx(9.81)
+    for _ in range(3):
+        rollout.tick(np.full(ROBOT.nu, 5.0))
+    for name in FIELDS[IMU]:
+        np.testing.assert_array_equal(getattr(rollout.observation, name), getattr(first, name))
+        assert (getattr(rollout.measured, name) != getattr(first, name)).any()
 
 
 def test_commands_are_lost_or_late_and_drives_lose_strength() -> None:
