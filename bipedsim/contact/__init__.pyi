@@ -1,4 +1,5 @@
 from .base import (
+    STEPS as STEPS,
     UNRESOLVED as UNRESOLVED,
     CompiledModel as CompiledModel,
     ContactModel as ContactModel,
@@ -33,7 +34,13 @@ from .parts import (
 from .selection.candidate import centre_of_pressure as centre_of_pressure
 from .time_stepping.cone_problem import ConeProblem as ConeProblem, floor_mobilities as floor_mobilities
 from .time_stepping.points import find_parts as find_parts, solve_points as solve_points
-from .vertices import mode_of as mode_of
+from .vertices import (
+    VertexContacts as VertexContacts,
+    VertexModel as VertexModel,
+    begin_vertices as begin_vertices,
+    mode_of as mode_of,
+    write_vertices as write_vertices,
+)
 from .write_result import (
     for_kernels as for_kernels,
     to_sole as to_sole,

@@ -19,13 +19,13 @@ from bipedsim.numerics import Array, Flags, Integers, add_wrench, kernel, zeros_
 
 
 class VertexContacts(NamedTuple):
-    """Vertices of K feet, at most N each: state of a vertex model and input of :func:`write_result`.
+    """Vertices of K feet, at most N each: state of a vertex model and input of :func:`write_vertices`.
 
     Attributes:
         h: Step [s].
         touching: (K, N) whether each vertex was in contact at the end of the last step; written by the model.
         sticking: (K, N) whether friction held the vertex; written by the model.
-        heights: (K, N) heights of the vertices at the beginning of the step [m], by :func:`begin`.
+        heights: (K, N) heights of the vertices at the beginning of the step [m], by :func:`begin_vertices`.
         origin: (K, N) vertex of the last step's polygon that each vertex continues, -1 for a new position. It is i
             itself where the polygon did not change.
         impulses: (K, N, 3) impulses of the ground on the vertices over the step, ground axes [N.s]; written by the
@@ -53,7 +53,7 @@ class VertexContacts(NamedTuple):
 
 
 @kernel
-def begin(p: Projection, s: VertexContacts):
+def begin_vertices(p: Projection, s: VertexContacts):
     """Fill heights and origins, clear the impulses, and transfer the flags to polygons that changed."""
     s.impulses[:, :, :] = 0.0
     s.impacts[:, :, :] = 0.0
@@ -173,7 +173,7 @@ def mode_of(touching, n) -> int:
 
 
 @kernel
-def write_result(p: Projection, s: VertexContacts, solves: int, unresolved: bool):
+def write_vertices(p: Projection, s: VertexContacts, solves: int, unresolved: bool):
     """Convert vertex impulses to wrenches, CoP and modes, and count the changes of state.
 
     The CoP is the mean of the vertices weighted by their normal forces. A foot slides when no loaded vertex sticks.

@@ -10,7 +10,7 @@ import pytest
 from physics_support import rectangle
 
 from bipedsim.contact.base import ContactResult
-from bipedsim.contact.vertices import VertexContacts, friction, write_result
+from bipedsim.contact.vertices import VertexContacts, friction, write_vertices
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model import load_robot
 from bipedsim.numerics import call
@@ -37,7 +37,7 @@ def test_impulses_of_vertices_become_wrenches_and_centres_of_pressure() -> None:
     s.impacts[:] = rng.normal(size=s.impacts.shape)
     s.touching[:] = s.sticking[:] = True
     s.sticking[1] = False
-    call(write_result, p, s, 1, False)
+    call(write_vertices, p, s, 1, False)
     for k in range(2):
         f, R = s.impulses[k], p.rotation[k]
         total = np.concatenate([f.sum(axis=0), np.cross(p.offsets[k], f).sum(axis=0)])

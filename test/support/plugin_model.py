@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from bipedsim.config import param
-from bipedsim.contact import CompiledModel, ContactResult
-from bipedsim.dynamics import Projection
+from bipedsim.contact import VertexContacts, VertexModel, begin_vertices, write_vertices
 from bipedsim.numerics import kernel
 
 
@@ -19,40 +16,31 @@ class MudParams:
 
 
 class Mud(NamedTuple):
-    h: float
+    contacts: VertexContacts
     damping: float
-    impulse: NDArray[Any]
-    counters: NDArray[Any]
 
 
 @kernel
 def mud(p, m):
     """Slow down the vertices below the ground."""
-    for k in range(m.impulse.shape[0]):
-        m.impulse[k, :] = 0.0
+    s = m.contacts
+    begin_vertices(p, s)
+    per_speed = s.h * m.damping
+    for k in range(p.n_vertices.shape[0]):
         w = p.w_before[6 * k : 6 * k + 6]
         for i in range(p.n_vertices[k]):
-            r = p.offsets[k, i]
-            if p.position[k, 2] + r[2] < 0.0:
-                fx = -m.damping * (w[0] + w[4] * r[2] - w[5] * r[1])
-                fy = -m.damping * (w[1] + w[5] * r[0] - w[3] * r[2])
-                fz = max(-m.damping * (w[2] + w[3] * r[1] - w[4] * r[0]), 0.0)
-                m.impulse[k, 0] += m.h * fx
-                m.impulse[k, 1] += m.h * fy
-                m.impulse[k, 2] += m.h * fz
-                m.impulse[k, 3] += m.h * (r[1] * fz - r[2] * fy)
-                m.impulse[k, 4] += m.h * (r[2] * fx - r[0] * fz)
-                m.impulse[k, 5] += m.h * (r[0] * fy - r[1] * fx)
-    m.counters[3] += 1
+            s.touching[k, i] = s.heights[k, i] < 0.0
+            if s.touching[k, i]:
+                r = p.offsets[k, i]
+                s.impulses[k, i, 0] = -per_speed * (w[0] + w[4] * r[2] - w[5] * r[1])
+                s.impulses[k, i, 1] = -per_speed * (w[1] + w[5] * r[0] - w[3] * r[2])
+                s.impulses[k, i, 2] = max(-per_speed * (w[2] + w[3] * r[1] - w[4] * r[0]), 0.0)
+    write_vertices(p, s, 1, False)
 
 
-class MudModel(CompiledModel):
+class MudModel(VertexModel):
     Params = MudParams
     kernel = mud
 
-    def __init__(self, projection: Projection, params: MudParams, physics_dt: float) -> None:
-        super().__init__(projection, ContactResult.empty(len(projection.position)))
-        self.arrays = Mud(physics_dt, params.damping, self.result.impulse, self.result.counters)
-
-    def _memory(self) -> dict[str, NDArray[Any]]:
-        return {}
+    def _arrays_of(self, n_feet: int, widest: int) -> Mud:
+        return Mud(self.contacts, self.params.damping)

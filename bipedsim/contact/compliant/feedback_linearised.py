@@ -42,7 +42,7 @@ from bipedsim.contact.compliant.substeps import (
     substep,
 )
 from bipedsim.contact.time_stepping import ConeProblem
-from bipedsim.contact.vertices import VertexModel, begin, friction, write_result
+from bipedsim.contact.vertices import VertexModel, begin_vertices, friction, write_vertices
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import is_doubtful, kernel, solve_cholesky, solve_pseudo_inverse, zeros_of
 
@@ -117,7 +117,7 @@ def feedback_linearised(p: Projection, m: Linearised):
     """Advance the contacts by one step."""
     s = m.contacts
     c = m.substeps
-    begin(p, s)
+    begin_vertices(p, s)
     start(p, c)
     h = s.h
     count = max(int(np.ceil(h * max(m.params.k_v, np.sqrt(m.params.k_p)) / RESOLUTION)), 1)
@@ -150,7 +150,7 @@ def feedback_linearised(p: Projection, m: Linearised):
         for i in range(m.active.shape[1]):
             s.touching[k, i] = i < p.n_vertices[k] and is_closed(c, k, i)
     unresolved = not m.consistent[0] or c.events[0] >= MOST_EVENTS or p.budget[0] <= 0
-    write_result(p, s, solves, unresolved)
+    write_vertices(p, s, solves, unresolved)
 
 
 class FeedbackLinearised(VertexModel):

@@ -32,7 +32,7 @@ from bipedsim.contact.compliant.substeps import (
     start,
     substep,
 )
-from bipedsim.contact.vertices import VertexContacts, VertexModel, begin, carry_rows, write_result
+from bipedsim.contact.vertices import VertexContacts, VertexModel, begin_vertices, carry_rows, write_vertices
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import Array, assign, kernel, zeros_of
 
@@ -287,7 +287,7 @@ def nonlinear_damping(p: Projection, m: Bristles):
     """Advance the contacts by one step."""
     s = m.contacts
     c = m.substeps
-    begin(p, s)
+    begin_vertices(p, s)
     for k in range(m.bend.shape[0]):
         if p.changed[k] != UNCHANGED:
             carry_rows(m.bend[k], s.origin[k], p.n_vertices[k], m.old)
@@ -313,7 +313,7 @@ def nonlinear_damping(p: Projection, m: Bristles):
         if dt == rest:
             break
         t += dt
-    write_result(p, s, 1, needed > count or c.events[0] >= MOST_EVENTS)
+    write_vertices(p, s, 1, needed > count or c.events[0] >= MOST_EVENTS)
 
 
 class NonlinearDamping(VertexModel):

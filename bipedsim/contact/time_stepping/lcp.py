@@ -38,11 +38,11 @@ from bipedsim.contact.time_stepping.lcp_problem import (
 from bipedsim.contact.vertices import (
     VertexContacts,
     VertexModel,
-    begin,
+    begin_vertices,
     carry_rows,
     is_part,
     mean_mobility,
-    write_result,
+    write_vertices,
 )
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import assign, kernel, point_velocity
@@ -317,7 +317,7 @@ def lcp(p: Projection, model: Vertices):
     """
     s = model.contacts
     m = model.lcp
-    begin(p, s)
+    begin_vertices(p, s)
     _carry(p, s, m)
     for k in range(s.result.mode.shape[0]):
         for i in range(m.active.shape[1]):
@@ -364,7 +364,7 @@ def lcp(p: Projection, model: Vertices):
         else:
             ended = False
     m.landed[0] = gained
-    write_result(p, s, solves, level > _ALL or not ended or m.points.budget[0] <= 0)
+    write_vertices(p, s, solves, level > _ALL or not ended or m.points.budget[0] <= 0)
 
 
 @kernel

@@ -22,11 +22,11 @@ from bipedsim.contact.time_stepping.cone_solver import PROXIMAL, solve_cones
 from bipedsim.contact.vertices import (
     VertexContacts,
     VertexModel,
-    begin,
+    begin_vertices,
     carry_rows,
     is_part,
     mean_mobility,
-    write_result,
+    write_vertices,
 )
 from bipedsim.dynamics import UNCHANGED, Projection
 from bipedsim.numerics import Array, Flags, assign, kernel, point_velocity, zeros_of
@@ -187,7 +187,7 @@ def ncp(p: Projection, model: Cones):
     s = model.contacts
     t = model.friction
     q = model.problem
-    begin(p, s)
+    begin_vertices(p, s)
     solves = 0
     used = 0
     residual = 0.0
@@ -218,7 +218,7 @@ def ncp(p: Projection, model: Cones):
     t.landed[0] = gained
     t.figures[0] = residual
     t.figures[1] = used
-    write_result(p, s, solves, not solved)
+    write_vertices(p, s, solves, not solved)
 
 
 @kernel
