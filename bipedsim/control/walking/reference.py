@@ -12,62 +12,13 @@ from bipedsim.control.walking.body import BodyArrays, FootStates
 from bipedsim.control.walking.dcm import DcmPlan, evaluate
 from bipedsim.control.walking.kicking import POINTS, along_route
 from bipedsim.control.walking.supervision import measured_zmp
-from bipedsim.control.walking.swing import WINDOW, along_path, along_rise, bending, forward, height
+from bipedsim.control.walking.swing import SwingStep, along_path, along_rise, bending, forward, height
 from bipedsim.control.walking.whole_body import STANCE, TaskTargets
 from bipedsim.model import Sole
 from bipedsim.numerics import Array, Integers, clamp, entry, hull_corners, kernel, margin, quintic
 
 APART = 1e-9
 """Minimum distance of two corners of the support polygon [m]."""
-
-
-class SwingStep(NamedTuple):
-    """The path of the swing foot, in the axes of the world.
-
-    Attributes:
-        start_p, start_R: (3,) [m], (3, 3) pose at lift-off.
-        land_p, land_R: Planned pose at touchdown.
-        path: (2, 6) horizontal path after the touchdown was moved: sum c_i s^i [m] along x and y.
-        path_time: (2,) time since lift-off at which this path begins, and its duration [s]; a duration of 0 means that
-            the foot moves as planned at lift-off.
-        rise: (7,) height after the touchdown was retimed: sum c_i s^i [m].
-        retimed: (1,) whether the touchdown was retimed; then start_R and turn also refer to the new beginning.
-        route: (POINTS, 4) for a foot that moves along a route: times since lift-off [s], and displacements from the
-            position at lift-off [m]; 0 for a step.
-        time: (1,) duration of the step [s].
-        window: (4,) shares of that time at which the foot begins and ends to move horizontally, reaches the top, and
-            begins to move down.
-        knee: (2,) shift of the ZMP due to the bending of the leg, at both ends of the horizontal motion [m].
-        lift: (1,) height [m] added to that of a step on level ground.
-        turn: (3,) rotation vector from start to touchdown [rad].
-        normal: (3,) normal of the ground, estimated from the contacts of the feet.
-    """
-
-    start_p: Array
-    start_R: Array  # noqa: N815 -- R is the rotation
-    land_p: Array
-    land_R: Array  # noqa: N815
-    path: Array
-    path_time: Array
-    rise: Array
-    retimed: Integers
-    route: Array
-    time: Array
-    window: Array
-    knee: Array
-    lift: Array
-    turn: Array
-    normal: Array
-
-    @classmethod
-    def on_the_spot(cls) -> SwingStep:
-        """Make a step that ends where it begins."""
-        path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
-        route = np.zeros((POINTS, 4))
-        poses = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
-        paths = (path, np.zeros(2), np.zeros(7), np.zeros(1, np.int64))
-        window, knee = np.array(WINDOW), np.zeros(2)
-        return cls(*poses, *paths, route, np.ones(1), window, knee, np.zeros(1), np.zeros(3), level)
 
 
 class SolePolygons(NamedTuple):

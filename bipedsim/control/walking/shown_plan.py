@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bipedsim.control.walking.gait import Footstep, WalkGait
+from bipedsim.control.walking.footsteps import Footstep
+from bipedsim.control.walking.gait import WalkGait
 from bipedsim.control.walking.reference import Reference
 from bipedsim.numerics import Array
 

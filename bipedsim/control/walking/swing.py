@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from bipedsim.numerics import Array, kernel, quintic
+import numpy as np
+import pinocchio as pin
+
+from bipedsim.control.walking.kicking import POINTS
+from bipedsim.numerics import Array, Integers, kernel, quintic
 
 FORWARD = (0.02, 0.98)
 """Shares of single support between which the foot moves horizontally."""
@@ -16,7 +20,7 @@ PEAK = 1.875 - 0.375 * EVEN
 TOP = 0.45
 """Share of single support at which the foot reaches its top."""
 WINDOW = (*FORWARD, TOP, TOP)
-"""The window of a step on level ground: see :class:`bipedsim.control.walking.reference.SwingStep`."""
+"""The window of a step on level ground: see :class:`SwingStep`."""
 
 
 @kernel
@@ -114,3 +118,83 @@ def along_path(path, t: float, duration: float, p, v, a) -> None:  # type: ignor
         p[i] = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
         v[i] = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
         a[i] = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
+
+
+class SwingStep(NamedTuple):
+    """The path of the swing foot, in the axes of the world.
+
+    Attributes:
+        start_p, start_R: (3,) [m], (3, 3) pose at lift-off.
+        land_p, land_R: Planned pose at touchdown.
+        path: (2, 6) horizontal path after the touchdown was moved: sum c_i s^i [m] along x and y.
+        path_time: (2,) time since lift-off at which this path begins, and its duration [s]; a duration of 0 means that
+            the foot moves as planned at lift-off.
+        rise: (7,) height after the touchdown was retimed: sum c_i s^i [m].
+        retimed: (1,) whether the touchdown was retimed; then start_R and turn also refer to the new beginning.
+        route: (POINTS, 4) for a foot that moves along a route: times since lift-off [s], and displacements from the
+            position at lift-off [m]; 0 for a step.
+        time: (1,) duration of the step [s].
+        window: (4,) shares of that time at which the foot begins and ends to move horizontally, reaches the top, and
+            begins to move down.
+        knee: (2,) shift of the ZMP due to the bending of the leg, at both ends of the horizontal motion [m].
+        lift: (1,) height [m] added to that of a step on level ground.
+        turn: (3,) rotation vector from start to touchdown [rad].
+        normal: (3,) normal of the ground, estimated from the contacts of the feet.
+    """
+
+    start_p: Array
+    start_R: Array  # noqa: N815 -- R is the rotation
+    land_p: Array
+    land_R: Array  # noqa: N815
+    path: Array
+    path_time: Array
+    rise: Array
+    retimed: Integers
+    route: Array
+    time: Array
+    window: Array
+    knee: Array
+    lift: Array
+    turn: Array
+    normal: Array
+
+    @classmethod
+    def on_the_spot(cls) -> SwingStep:
+        """Make a step that ends where it begins."""
+        path, level = np.zeros((2, 6)), np.array([0.0, 0.0, 1.0])
+        route = np.zeros((POINTS, 4))
+        poses = (np.zeros(3), np.eye(3), np.zeros(3), np.eye(3))
+        paths = (path, np.zeros(2), np.zeros(7), np.zeros(1, np.int64))
+        window, knee = np.array(WINDOW), np.zeros(2)
+        return cls(*poses, *paths, route, np.ones(1), window, knee, np.zeros(1), np.zeros(3), level)
+
+    def begin(self, p: Array, R: Array, land_p: Array, land_R: Array) -> None:
+        """Swing from the pose p (3,), R (3, 3) to a touchdown."""
+        self.start_p[:], self.start_R[:], self.land_p[:], self.land_R[:] = p, R, land_p, land_R
+        self.path_time[:] = self.route[:] = 0.0
+        self.retimed[0] = 0
+        self.turn[:] = self.start_R @ pin.log3(self.start_R.T @ self.land_R)
+
+    def begin_route(self, route: Array, p: Array, R: Array) -> None:
+        """Move from the pose p (3,), R (3, 3) along ``route`` (POINTS, 4) and back."""
+        self.begin(p, R, p, R)
+        self.route[:] = route
+        self.time[0] = route[-1, 0]
+        self.turn[:] = self.knee[:] = 0.0
+
+    def redirect(self, begin: float, p: Array, v: Array, a: Array) -> None:
+        """Move from the state (>= 3,) each, ``begin`` seconds after lift-off, to a touchdown that was moved."""
+        self.path_time[:] = begin, self.window[1] * self.time[0] - begin
+        self.path[:] = path_to(p[:2], v[:2], a[:2], self.land_p[:2], self.path_time[1])
+
+    def rise_again(self, clearance: float, p: Array, v: Array, a: Array, R: Array) -> None:
+        """Plan height and rotation from the state, (>= 3,) each and R (3, 3), to a touchdown that was retimed.
+
+        At half time the foot is at least ``clearance`` [m] above both ends.
+        """
+        top = max(self.start_p[2], self.land_p[2]) + clearance
+        self.rise[:] = rise_to(p[2], v[2], a[2], self.land_p[2], top, self.path_time[1])
+        self.start_R[:] = R
+        self.turn[:] = R @ pin.log3(R.T @ self.land_R)
+        self.retimed[0] = 1
+        self.knee[:] = 0.0

@@ -56,7 +56,7 @@ _SAMPLES = 24
 """Number of times at which the path of a foot is looked up in the map."""
 _UP = np.array([0.15, 0.98, 0.45, 0.6])
 _DOWN = np.array([0.02, 0.72, 0.25, 0.45])
-"""Windows of steps up and down: see :class:`bipedsim.control.walking.reference.SwingStep`."""
+"""Windows of steps up and down: see :class:`bipedsim.control.walking.swing.SwingStep`."""
 
 
 class MapFoothold(NamedTuple):

@@ -18,10 +18,12 @@ from bipedsim.control.walking.cadence import StepTiming
 from bipedsim.control.walking.catching import LEAST_ERROR, CatchParams, CatchStep, best_landing, must_step
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.distribution import Distribution, DistributionParams
-from bipedsim.control.walking.gait import GaitBuild, GaitParams, WalkGait, farthest, yaw_of
+from bipedsim.control.walking.footsteps import yaw_of
+from bipedsim.control.walking.gait import WalkGait
 from bipedsim.control.walking.kicking import KickParams, route_of
 from bipedsim.control.walking.reference import Reference, SolePolygons, TickScalars, WalkArrays, WalkLaw, aim
 from bipedsim.control.walking.shown_plan import ShownPlan
+from bipedsim.control.walking.stride import GaitBuild, GaitParams, farthest
 from bipedsim.control.walking.supervision import SupervisionParams, Supervisor
 from bipedsim.control.walking.terrain import Terrain, TerrainParams
 from bipedsim.control.walking.whole_body import STANCE, SWING, TaskParams, WholeBody
@@ -230,10 +232,10 @@ class ZmpController:
         longest = _longest_step(robot, quickest, timing.max_forward, self._height, self._omega)
         terrain = Terrain(ground, robot.soles, terrain_params, params.step_height) if ground is not None else None
         self._mapped = terrain is not None
-        build = GaitBuild(narrow, _ROLLS * _shortest(robot), bends, whole.body.g)
-        width, room = params.step_width or stance, _ROOM * _narrowest(robot)
-        apart = _step_widths(robot, width, self._height)
-        self._gait = WalkGait(timing, width, self._omega, left, room, longest, terrain, apart, build)
+        width, rolls = params.step_width or stance, _ROLLS * _shortest(robot)
+        room, apart = _ROOM * _narrowest(robot), _step_widths(robot, width, self._height)
+        build = GaitBuild(width, self._omega, left, room, longest, apart, narrow, rolls, bends, whole.body.g)
+        self._gait = WalkGait(timing, build, terrain)
         self._kicks = {"none": -1, "left": left, "right": 1 - left}[params.kick_foot]
         self._route = route_of(part_of(KickParams, params))
         soles = SolePolygons.of(robot.soles)
@@ -285,7 +287,7 @@ class ZmpController:
         Raises:
             ConfigError: The shape is wrong, a value is not finite, or a step is too long or crosses the other foot.
         """
-        self._gait.check_footsteps(steps)
+        self._gait.planner.check(steps)
         self._footsteps = np.array(steps, dtype=np.float64)
 
     @property
@@ -452,7 +454,7 @@ class ZmpController:
     def _catch(self, t: float) -> None:
         """Adapt position and time of the touchdown after a push."""
         params, gait, ref, goal = self._params, self._gait, self._ref, self._whole.goal
-        sure = self._moving() and not gait.wary
+        sure = self._moving() and not gait.stride.wary
         until = params.catch_until if sure else min(params.catch_until, _UNEVEN_UNTIL)
         if t - gait.lifted > until * gait.step.time[0] or t < self._settled:
             return

@@ -8,7 +8,9 @@ from hypothesis import given, strategies as st
 
 from bipedsim.control.walking.cadence import Cadence
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import GaitBuild, GaitParams, WalkGait, level_with
+from bipedsim.control.walking.footsteps import level_with
+from bipedsim.control.walking.gait import WalkGait
+from bipedsim.control.walking.stride import GaitBuild, GaitParams
 
 G = 9.81
 heights = st.floats(0.3, 1.5)
@@ -59,28 +61,31 @@ def test_what_is_given_stays_and_a_length_has_its_speed(
     assert cadence.speed(speed * timing.period) == pytest.approx(speed, rel=1e-9)
 
 
+BUILD = GaitBuild(width=0.2, omega=3.4, left=0, room=1.0)
+
+
 def walked(params: GaitParams, build: GaitBuild, commands: list[tuple[float, float, float]]) -> list[tuple[float, ...]]:
     """Return length, width and time of every step, to where the next one begins, of ideal feet."""
-    gait = WalkGait(params, 0.2, 3.4, 0, 1.0, build=build)
+    gait = WalkGait(params, build)
     p = np.array([[0.0, 0.1, 0.0], [0.0, -0.1, 0.0]])
     R = np.array([level_with(np.array([0.0, 0.0, 1.0]), 0.0)] * 2)
     gait.reset(0.0, np.zeros(2), p, R, 1.0)
     gait.start(1.0, np.zeros(2), p, R, np.array(commands[0]))
     steps = []
     for command in commands:
-        begin, foot, centre = gait.end, gait.swing, gait.centre
+        begin, foot, centre = gait.end, gait.swing, gait.state.centre
         zmp, xi = np.zeros(2), np.zeros(2)
         evaluate(gait.plan, 3.4, begin, zmp, xi)
         gait.lift_off(begin, xi, p, R, np.array(command))
         p[foot] = gait.step.land_p
         gait.touch_down(gait.end, R)
-        steps.append((gait.centre.x - centre.x, abs(float(p[0, 1] - p[1, 1])), gait.end - begin))
+        steps.append((gait.state.centre.x - centre.x, abs(float(p[0, 1] - p[1, 1])), gait.end - begin))
     return steps
 
 
 def test_a_walk_that_speeds_up_shortens_its_steps_in_time_and_narrows_them() -> None:
     params = GaitParams(max_forward=1.2, acceleration=10.0)
-    slow, fast = (walked(params, GaitBuild(narrow=0.15), [(v, 0.0, 0.0)] * 4)[-1] for v in (0.3, 1.2))
+    slow, fast = (walked(params, BUILD._replace(narrow=0.15), [(v, 0.0, 0.0)] * 4)[-1] for v in (0.3, 1.2))
     assert fast[0] > 2.0 * slow[0]
     assert fast[2] < 0.8 * slow[2]
     assert [slow[0] / slow[2], fast[0] / fast[2]] == pytest.approx([0.3, 1.2])
@@ -90,11 +95,11 @@ def test_a_walk_that_speeds_up_shortens_its_steps_in_time_and_narrows_them() -> 
 def test_given_times_hold_at_any_speed() -> None:
     params = GaitParams(single_support=0.5, double_support=0.2, max_forward=1.2, acceleration=10.0)
     for v in (0.2, 1.2):
-        assert walked(params, GaitBuild(), [(v, 0.0, 0.0)] * 3)[-1][2] == pytest.approx(0.7)
+        assert walked(params, BUILD, [(v, 0.0, 0.0)] * 3)[-1][2] == pytest.approx(0.7)
 
 
 def test_steps_to_the_side_are_quick_too() -> None:
     """Every other one goes twice as far."""
     params = GaitParams(max_forward=1.2, max_sideways=0.6, acceleration=10.0)
-    ahead, aside = (walked(params, GaitBuild(), [command] * 4)[-1][2] for command in ((1.0, 0.0, 0.0), (0.0, 0.5, 0.0)))
+    ahead, aside = (walked(params, BUILD, [command] * 4)[-1][2] for command in ((1.0, 0.0, 0.0), (0.0, 0.5, 0.0)))
     assert aside == pytest.approx(ahead)

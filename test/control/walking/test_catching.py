@@ -17,7 +17,9 @@ from walking_support import Walker
 from bipedsim.control.walking import catching
 from bipedsim.control.walking.catching import CatchParams, CatchStep, best_landing, must_step
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import GaitBuild, GaitParams, WalkGait, level_with
+from bipedsim.control.walking.footsteps import level_with
+from bipedsim.control.walking.gait import WalkGait
+from bipedsim.control.walking.stride import GaitBuild, GaitParams
 from bipedsim.control.walking.swing import FORWARD, along_path, along_rise, path_to, rise_to
 
 Array = NDArray[np.float64]
@@ -143,7 +145,7 @@ class Caught:
     def __init__(
         self, shift: Array, stopping: bool = False, most: float = 1.0, yaw: float = 0.0, later: float = 0.0
     ) -> None:
-        self.gait = gait = WalkGait(PARAMS, WIDTH, OMEGA, 0, 0.2)
+        self.gait = gait = WalkGait(PARAMS, GaitBuild(WIDTH, OMEGA, 0, 0.2))
         R = np.array([level_with(np.array([0.0, 0.0, 1.0]), yaw)] * 2)
         p = np.array([R[0] @ [0.0, y, 0.0] for y in (0.5 * WIDTH, -0.5 * WIDTH)])
         gait.reset(0.0, np.zeros(2), p, R, 1.0)
@@ -258,7 +260,7 @@ def test_a_push_that_tips_a_walk_is_caught_by_the_next_step(name: str, axis: int
         while walker.sim.t < 0.5 * (gait.begin + gait.end):
             walker.go(1e-3)
         wrench = np.zeros(6)
-        wrench[axis] = impulse / 0.1 * (1.0 if axis == 0 or gait.swing == gait._left else -1.0)
+        wrench[axis] = impulse / 0.1 * (1.0 if axis == 0 or gait.swing == gait._build.left else -1.0)
         walker.sim.push(wrench, None, 0.1)
         fell.append(walker.go(4.0).fell)
     assert fell[0] is None
@@ -281,7 +283,7 @@ def test_a_push_is_caught_by_when_a_foot_lands(degrees: float, share: float, siz
         for phase in ("single", "double"):
             while gait.phase == phase:
                 walker.go(1e-3)
-        out = 1.0 if 1 - gait.swing == gait._left else -1.0
+        out = 1.0 if 1 - gait.swing == gait._build.left else -1.0
         walker.go(share * (gait.step.time[0] + gait._passing))
         force = size * 0.84 * walker.robot.mass * walker.controller._omega / 0.1
         angle = math.radians(degrees)
@@ -320,7 +322,7 @@ def test_the_foot_on_the_side_to_which_the_robot_falls_carries_it(side: float) -
     while gait.phase == "stand" and walker.sim.t < 2.3:
         walker.go(1e-3)
     assert gait.phase == "single"
-    assert gait.swing == (1 - gait._left if side > 0.0 else gait._left)
+    assert gait.swing == (1 - gait._build.left if side > 0.0 else gait._build.left)
     assert walker.go(4.0).fell is None
 
 
@@ -343,7 +345,7 @@ def test_a_step_that_no_leg_can_take_is_refused() -> None:
 
 def test_a_zmp_that_rolls_goes_on_rolling_where_a_landing_is_given_another_time() -> None:
     """From where it had come to, to where the weight passes over: neither end is moved by the change of time."""
-    gait = WalkGait(replace(PARAMS, swing_inertia=0.004), WIDTH, OMEGA, 0, 0.2, build=GaitBuild(rolls=0.05))
+    gait = WalkGait(replace(PARAMS, swing_inertia=0.004), GaitBuild(WIDTH, OMEGA, 0, 0.2, rolls=0.05))
     R = np.tile(np.eye(3), (2, 1, 1))
     p = np.array([[0.0, 0.5 * WIDTH, 0.0], [0.0, -0.5 * WIDTH, 0.0]])
     zmp, xi, ahead = np.zeros(2), np.zeros(2), np.array([0.4, 0.0, 0.0])

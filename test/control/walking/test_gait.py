@@ -13,7 +13,9 @@ from refusals import refusal
 
 from bipedsim.control.walking.cadence import SLOWEST, StepTiming
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import WARY, GaitParams, Heading, WalkGait, farthest, level_with
+from bipedsim.control.walking.footsteps import Heading, level_with
+from bipedsim.control.walking.gait import WalkGait
+from bipedsim.control.walking.stride import WARY, GaitBuild, GaitParams, farthest
 from bipedsim.numerics import Array
 
 WIDTH, OMEGA, ROOM, PERIOD = 0.2, 3.4, 0.02, 0.7
@@ -30,7 +32,7 @@ class Walked:
 
     def __init__(self, params: GaitParams = PARAMS, start: Heading | None = None, room: float = ROOM) -> None:
         start = start or Heading(0.0, 0.0, 0.0)
-        self.gait = WalkGait(params, WIDTH, OMEGA, 0, room)
+        self.gait = WalkGait(params, GaitBuild(WIDTH, OMEGA, 0, room))
         feet = [start.moved(0.0, side * 0.5 * WIDTH, 0.0) for side in (1.0, -1.0)]
         self.p = np.array([[foot.x, foot.y, 0.0] for foot in feet])
         self.R = np.array([level_with(np.array([0.0, 0.0, 1.0]), start.yaw)] * 2)
@@ -56,7 +58,7 @@ class Walked:
         # No command makes the DCM jump.
         assert np.abs(self.dcm(gait.begin) - before).max() < 1e-9
         self.p[foot], self.R[foot] = gait.step.land_p, gait.step.land_R
-        self.centres.append(gait.centre)
+        self.centres.append(gait.state.centre)
         gait.touch_down(gait.end, self.R)
         return foot
 
@@ -111,7 +113,7 @@ def test_feet_never_cross_whatever_is_commanded_next(
         if walked.gait.phase == "stand":
             break
         assert walked.apart(foot) > 0.7 * WIDTH
-        centre = walked.gait.centre
+        centre = walked.gait.state.centre
         side = WIDTH * (0.5 - foot)
         assert walked.p[foot, :2] == pytest.approx(centre.moved(0.0, side, 0.0).point, abs=1e-12)
 
@@ -139,20 +141,20 @@ def test_speed_grows_by_the_limit_of_acceleration_and_commands_are_limited() -> 
     speeds = []
     for _ in range(5):
         walked.step((5.0, 0.0, 0.0))
-        speeds.append(walked.gait.velocity[0])
+        speeds.append(walked.gait.state.velocity[0])
     assert speeds == pytest.approx([0.28, 0.56, 0.8, 0.8, 0.8])
     for command, limit in (((-5.0, 0.0, 0.0), -0.4), ((0.0, -5.0, 0.0), -0.2), ((0.0, 0.0, 5.0), 0.6)):
         walked = Walked().start(command)
         for _ in range(6):
             walked.step(command)
         axis = int(np.argmax(np.abs(command)))
-        assert walked.gait.velocity[axis] == pytest.approx(limit)
+        assert walked.gait.state.velocity[axis] == pytest.approx(limit)
 
 
 @given(st.tuples(*[st.floats(-3.0, 3.0)] * 3))
 def test_one_step_is_not_asked_for_the_largest_of_everything_at_once(command: tuple[float, float, float]) -> None:
     """Commands inside the ellipsoid of the limits are obeyed, others get the largest of their direction."""
-    limited = Walked().gait._limited(np.array(command))
+    limited = Walked().gait.stride.limited(np.array(command))
     inside = np.clip(command, -LIMITS * [0.5, 1.0, 1.0], LIMITS)
     size = float(np.linalg.norm(inside / LIMITS))
     assert limited == pytest.approx(inside / max(1.0, size))
@@ -172,7 +174,7 @@ def test_a_stop_ends_with_the_feet_abreast_and_the_dcm_between_them(command: tup
             break
     assert walked.gait.phase == "stand"
     assert walked.gait.swing == -1
-    assert np.abs(walked.gait.velocity).max() == 0.0
+    assert np.abs(walked.gait.state.velocity).max() == 0.0
     left, right = walked.p
     assert np.linalg.norm(left - right) == pytest.approx(WIDTH, abs=1e-9)
     assert np.abs(walked.R[0] - walked.R[1]).max() < 1e-9
@@ -244,7 +246,7 @@ def test_steps_are_quick_for_a_while_after_a_landing_on_uneven_ground(higher: fl
     walked.R[landed] = walked.R[landed] @ pin.exp3(np.array([0.0, leans, 0.0]))
     after = [period() for _ in range(WARY + 4)]
     assert after == pytest.approx([quick] * WARY + [slow] * 4)
-    assert walked.gait.velocity == pytest.approx([0.2, 0.0, 0.0])
+    assert walked.gait.state.velocity == pytest.approx([0.2, 0.0, 0.0])
 
 
 def test_steps_whose_time_the_user_gives_keep_it_on_uneven_ground() -> None:
@@ -277,7 +279,7 @@ def test_footsteps_are_taken_where_they_are_planned(mirrored: bool) -> None:
     frame = Heading(1.0, -2.0, 0.7)
     walked = Walked(start=frame)
     gait = walked.gait
-    gait.check_footsteps(plan)
+    gait.planner.check(plan)
     gait.follow(gait.end, walked.dcm(gait.end), walked.p, walked.R, plan)
     for i, (x, y, yaw) in enumerate(plan):
         # A velocity command does not interfere.
@@ -307,7 +309,7 @@ def test_footsteps_are_taken_where_they_are_planned(mirrored: bool) -> None:
 )
 def test_footsteps_that_cannot_be_taken_are_refused(steps: Any, place: str) -> None:
     with refusal(place=place):
-        Walked().gait.check_footsteps(np.array(steps))
+        Walked().gait.planner.check(np.array(steps))
 
 
 @given(st.floats(-2.0, 2.0), st.floats(-2.0, 2.0), st.floats(-3.0, 3.0), st.floats(-1.0, 1.0), st.floats(-3.0, 3.0))
@@ -345,11 +347,11 @@ def test_how_far_a_foot_gets_from_the_mass_is_that_of_the_pendulum(single: float
 
 
 def test_no_step_is_longer_than_legs_reach() -> None:
-    gait = WalkGait(PARAMS, WIDTH, OMEGA, 0, ROOM, longest=0.3)
-    usual = WalkGait(PARAMS, WIDTH, OMEGA, 0, ROOM)
+    gait = WalkGait(PARAMS, GaitBuild(WIDTH, OMEGA, 0, ROOM, longest=0.3))
+    usual = WalkGait(PARAMS, GaitBuild(WIDTH, OMEGA, 0, ROOM))
     long = np.array([[0.2, 0.1, 0.0], [0.55, -0.1, 0.0]])
-    usual.check_footsteps(long)
+    usual.planner.check(long)
     with refusal(place="footsteps[1]", value=[0.55, -0.1, 0.0]):
-        gait.check_footsteps(long)
-    assert gait._limited(np.array([2.0, 0.0, 0.0]))[0] * PERIOD == pytest.approx(0.3)
-    assert usual._limited(np.array([2.0, 0.0, 0.0]))[0] == PARAMS.max_forward
+        gait.planner.check(long)
+    assert gait.stride.limited(np.array([2.0, 0.0, 0.0]))[0] * PERIOD == pytest.approx(0.3)
+    assert usual.stride.limited(np.array([2.0, 0.0, 0.0]))[0] == PARAMS.max_forward

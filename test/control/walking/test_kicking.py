@@ -12,8 +12,9 @@ from refusals import refusal
 
 from bipedsim.control.controllers import make_controller
 from bipedsim.control.walking.dcm import evaluate
-from bipedsim.control.walking.gait import GaitParams, WalkGait
+from bipedsim.control.walking.gait import WalkGait
 from bipedsim.control.walking.kicking import POINTS, KickParams, along_route, route_of
+from bipedsim.control.walking.stride import GaitBuild, GaitParams
 from bipedsim.errors import UnknownNameError
 from bipedsim.model import load_robot
 from bipedsim.numerics import Array
@@ -160,7 +161,7 @@ def test_a_route_goes_from_rest_to_rest_through_its_points() -> None:
 def test_the_foot_swings_along_the_heading(yaw: float) -> None:
     """And the plan ends where it began, over the foot that stands in between."""
     params, route = GaitParams(single_support=0.6, swing_inertia=0.005), route_of(KickParams())
-    gait = WalkGait(params, 0.17, 3.3, 0, 0.02)
+    gait = WalkGait(params, GaitBuild(0.17, 3.3, 0, 0.02))
     R = pin.rpy.rpyToMatrix(0.0, 0.0, yaw)
     feet, axes = np.array([R @ [0.0, 0.085, 0.0], R @ [0.0, -0.085, 0.0]]), np.array([R, R])
     xi = np.zeros(2)

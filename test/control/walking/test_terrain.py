@@ -10,9 +10,9 @@ from refusals import refusal
 from walking_support import loaded
 
 from bipedsim.control.controllers import make_controller
-from bipedsim.control.walking.gait import WalkGait
 from bipedsim.control.walking.terrain import Terrain, TerrainParams
 from bipedsim.control.walking.zmp import ZmpController
+from bipedsim.control.walking.zmp_plan import ZmpPlan
 from bipedsim.errors import UnknownNameError
 from bipedsim.ground import Ground, get_ground, surface, tiles
 from bipedsim.numerics import Array
@@ -122,15 +122,15 @@ def test_a_stop_that_the_map_asks_for_is_planned_however_far_the_robot_is_off_it
 ) -> None:
     """Going down with legs too bent G1 tips over, and meets no foothold: to wait for a better moment is for ever."""
     plans = 0
-    begin = WalkGait._restart_plan
+    begin = ZmpPlan.restart
 
-    def counted(gait: WalkGait, t: float) -> None:
+    def counted(plan: ZmpPlan, t: float) -> None:
         nonlocal plans
         plans += 1
         assert plans < 5_000, "a plan is begun for each step and change of it, and none goes round in circles"
-        begin(gait, t)
+        begin(plan, t)
 
-    monkeypatch.setattr(WalkGait, "_restart_plan", counted)
+    monkeypatch.setattr(ZmpPlan, "restart", counted)
     robot, ground = loaded("g1"), get_ground("middle_stairs_down")
     controller = make_controller("zmp", robot, {"terrain": "middle_stairs_down", "climb_height": 0.65})
     assert isinstance(controller, ZmpController)

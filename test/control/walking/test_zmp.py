@@ -112,8 +112,8 @@ class TestOneWalk:
         walker, rows = walk(name)
         middle = rows.foot.mean(axis=1)[:, 1]
         # The last foot lands as far away as it is to stand; half of what that is wider than in a walk moves the middle.
-        gait = walker.controller._gait
-        wider = gait._width - (gait._build.narrow or gait._width)
+        build = walker.controller._gait._build
+        wider = build.width - (build.narrow or build.width)
         assert abs(middle[-1] - middle[0]) < 1e-3 + 0.5 * wider
 
     def test_feet_meet_the_ground_gently(self, name: str) -> None:
