@@ -17,7 +17,8 @@ from bipedsim.sim.io import Observation
 from bipedsim.sim.simulator import GroundTruth
 
 SOURCES = {"observation": Observation, "contact": ContactResult, "truth": GroundTruth}
-TRAVEL = [INSTALLED / "bipedsim" / "recording" / name for name in ("recording.py", "csv.py", "bag/align.py")]
+BAG = [f"bag/{name}.py" for name in ("align", "decoding", "segments")]
+TRAVEL = [INSTALLED / "bipedsim" / "recording" / name for name in ("recording.py", "csv.py", *BAG)]
 TRAVEL += [INSTALLED / "bipedsim_ros" / name for name in ("wire/conversions.py", "loop/publishers.py")]
 
 

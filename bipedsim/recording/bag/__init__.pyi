@@ -1,4 +1,4 @@
-from .align import ROWS as ROWS, BagRows as BagRows, recording_from_bag as recording_from_bag
+from .align import BagRows as BagRows, recording_from_bag as recording_from_bag
 from .cdr import (
     FIELDS as FIELDS,
     NS_PER_S as NS_PER_S,
@@ -20,3 +20,4 @@ from .reader import (
     message_counts as message_counts,
     name_one as name_one,
 )
+from .segments import ROWS as ROWS

@@ -18,7 +18,7 @@ from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_INCOMPLETE, IncompleteWarning, RecordingError
 from bipedsim.model import load_robot
 from bipedsim.recording import COLUMNS, joined, load_recording
-from bipedsim.recording.bag import align, mcap
+from bipedsim.recording.bag import align, mcap, segments
 from bipedsim.recording.bag.reader import Bag, BagWriter
 from bipedsim.recording.schema import RUN
 from bipedsim.sim.simulator import Simulator
@@ -391,8 +391,8 @@ def test_rows_come_out_the_same_however_they_are_cut(tmp_path: Path, monkeypatch
     bag.close()
     whole = [load_recording(tmp_path / "bag", segment=k) for k in range(3)]
     monkeypatch.setattr(mcap, "BLOCK", 1)
-    monkeypatch.setattr(align, "ROWS", 5)
-    monkeypatch.setattr(align, "LATE_NS", 4_000_000_000)
+    monkeypatch.setattr(segments, "ROWS", 5)
+    monkeypatch.setattr(segments, "LATE_NS", 4_000_000_000)
     blocks = [number for number, _ in align.BagRows(tmp_path / "bag")]
     assert len(blocks) > 20
     for k, one in enumerate(whole):
@@ -408,7 +408,7 @@ def test_rows_come_out_the_same_however_they_are_cut(tmp_path: Path, monkeypatch
 
 def test_what_comes_too_late_for_its_row_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcap, "BLOCK", 1)
-    monkeypatch.setattr(align, "ROWS", 1)
+    monkeypatch.setattr(segments, "ROWS", 1)
     bag = BagWriter(tmp_path / "bag")
     joints, cop = bag.add_topic(topic("/joint_states", JOINTS)), bag.add_topic(topic("/cop", POINT))
     for i in range(60):
@@ -493,7 +493,7 @@ def test_a_part_of_a_run_is_read_alone(tmp_path: Path, monkeypatch: pytest.Monke
     write_bag(tmp_path / "bag", bag_messages(range(50)), {"robot": "r"}).close()
     whole = load_recording(tmp_path / "bag")
     whole.save(tmp_path / "run.npz")
-    monkeypatch.setattr(align, "ROWS", rows)
+    monkeypatch.setattr(segments, "ROWS", rows)
     for path in (tmp_path / "bag", tmp_path / "run.npz"):
         part = load_recording(path, start=0.0095, stop=0.030)
         for name in COLUMNS:

@@ -1,0 +1,311 @@
+"""Divide the messages of a bag into segments at the resets of time, and collect the messages of each row."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bipedsim.numerics import Array, Flags, Indices, Integers
+from bipedsim.recording.bag.cdr import NS_PER_S
+from bipedsim.recording.schema import FALLEN, JOINT_STATES, READOUTS, WALL_CLOCK_NS
+
+ROWS = 1 << 13
+"""Rows per block; blocks differ where time stops, and at the end of a segment."""
+LATE_NS = 10_000_000_000
+"""Time for which a row waits for messages with its stamp, on the recorder's clock [ns]."""
+NEAR_NS = NS_PER_S
+"""Maximum time between a reset of the joint states and the reset of another topic, on the recorder's clock [ns]."""
+END = 2**63 - 1
+LABELLED = "data"
+"""Message field that contains the labelled numbers."""
+
+
+@dataclass(eq=False)
+class TopicMessages:
+    """Messages of a topic: times of reception [ns], stamps [ns] (0 without header), and numbers."""
+
+    arrived: Integers
+    stamp: Integers
+    values: dict[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.stamp)
+
+    def rows(self, rows: Any) -> TopicMessages:
+        """Return some of the messages; a slice gives views."""
+        return TopicMessages(
+            self.arrived[rows], self.stamp[rows], {name: value[rows] for name, value in self.values.items()}
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[TopicMessages]) -> TopicMessages:
+        if len(parts) == 1:
+            return parts[0]
+        values = {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}
+        arrived, stamp = (np.concatenate([getattr(part, name) for part in parts]) for name in ("arrived", "stamp"))
+        return cls(arrived, stamp, values)
+
+
+class Segments:
+    """Collect messages until they become rows, segment by segment. A segment ends where time jumps back.
+
+    Attributes:
+        count: Number of segments so far.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._late = 0
+        # Messages per topic that no segment has claimed yet.
+        self._waiting: dict[str, TopicMessages] = {}
+        self._open: deque[_Segment] = deque()
+        self._last_stamp: dict[str, int] = {}
+        # Time of reception of the first joint states after each reset, and how far time jumps back [ns].
+        self._resets: list[tuple[int, int]] = []
+
+    def __contains__(self, topic: str) -> bool:
+        return topic in self._waiting
+
+    def add(self, topic: str, messages: TopicMessages) -> None:
+        """Add messages of a topic."""
+        if len(messages):
+            waiting = self._waiting.get(topic)
+            self._waiting[topic] = TopicMessages.joined([messages] if waiting is None else [waiting, messages])
+
+    def _distribute(self, until: int) -> None:
+        """Assign messages to segments if they arrived before ``until`` and before any reset that is too recent."""
+        joints = self._waiting.get(JOINT_STATES)
+        if joints is not None and len(joints):
+            stamp = self._last_stamp.get(JOINT_STATES, int(joints.stamp[0]))
+            jump_back = -np.diff(joints.stamp, prepend=stamp)
+            at = np.flatnonzero(jump_back > 0)
+            recent = joints.arrived[at]
+            recent = recent[recent > until - NEAR_NS]
+            if len(recent):
+                until = min(until, int(recent.min()) - NEAR_NS)
+            self._resets += [(int(joints.arrived[i]), int(jump_back[i])) for i in at if joints.arrived[i] <= until]
+        for topic in sorted(self._waiting, key=lambda name: name != JOINT_STATES):
+            table = self._waiting[topic]
+            n = int(np.searchsorted(table.arrived, until, side="right"))
+            if not n:
+                continue
+            ready, self._waiting[topic] = table.rows(slice(0, n)), table.rows(slice(n, None))
+            starts = self._starts(topic, ready)
+            for k, (first, last) in enumerate(zip([0, *starts], [*starts, n], strict=True)):
+                if first == last:
+                    continue
+                segment = self._open_segment(k)
+                if segment is None:
+                    self._late += int(last - first)
+                else:
+                    segment.add(topic, ready.rows(slice(first, last)))
+            self._last_stamp[topic] = int(ready.stamp[-1])
+
+    def _starts(self, topic: str, table: TopicMessages) -> Integers:
+        """Return the index of the first message of the segment after each reset.
+
+        Joint states define the resets. Another topic may reset slightly earlier or later. Its reset is where its own
+        stamps jump back by more than half as much, or else at the same time of reception. Other backward jumps of
+        stamps are unordered messages, not resets.
+        """
+        resets = np.array(self._resets, dtype=np.int64).reshape(-1, 2)
+        starts = np.searchsorted(table.arrived, resets[:, 0])
+        if not len(resets) or topic == JOINT_STATES:
+            return np.asarray(starts)
+        before = self._last_stamp.get(topic, int(table.stamp[0]))
+        jump_back = -np.diff(table.stamp, prepend=before)
+        largest = np.zeros(len(resets), dtype=np.int64)
+        for i in np.flatnonzero(jump_back > 0):
+            k = int(np.argmin(np.abs(resets[:, 0] - table.arrived[i])))
+            distance = abs(int(resets[k, 0] - table.arrived[i]))
+            if distance <= NEAR_NS and jump_back[i] > max(largest[k], resets[k, 1] // 2):
+                largest[k], starts[k] = jump_back[i], i
+        return np.asarray(np.maximum.accumulate(starts))
+
+    def losses(self) -> list[str]:
+        """Return a description of the messages that arrived too late, if any."""
+        seconds = f"{LATE_NS * 1e-9:g} s"
+        late = f"{self._late} messages arrived more than {seconds} after their row, and are left out"
+        return [late] if self._late else []
+
+    def rows(self, now: int) -> Iterator[AlignedRows]:
+        """Yield blocks of rows whose messages have arrived.
+
+        Args:
+            now: Time of the newest message [ns]; ``END`` for the rows that remain.
+        """
+        self._distribute(END if now == END else now - NEAR_NS)
+        until = END if now == END else now - NEAR_NS - LATE_NS
+        while self._open:
+            segment = self._open[0]
+            over = until == END or (len(self._open) > 1 and self._resets[segment.number][0] + LATE_NS < until)
+            while n := segment.ready(END, 1) if over else segment.ready(until, ROWS):
+                rows = segment.take(n)
+                self._late += rows.late
+                yield rows
+            if not over:
+                return
+            self._open.popleft()
+
+    def _open_segment(self, number: int) -> _Segment | None:
+        """Return a segment that still accepts messages; None if it is finished."""
+        while self.count <= number:
+            self._open.append(_Segment(self.count))
+            self.count += 1
+        return next((segment for segment in self._open if segment.number == number), None)
+
+
+class _Segment:
+    """Messages between two resets that wait to become rows.
+
+    Attributes:
+        number: Number of the segment.
+        shift: Stamp of t = 0 [ns]: the first stamp if stamps are wall-clock time, else 0.
+        emitted: Stamp of the last row that was taken [ns]; None before the first one.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.shift = 0
+        self._parts: dict[str, list[TopicMessages]] = {}
+        self.emitted: int | None = None
+
+    def add(self, topic: str, table: TopicMessages) -> None:
+        """Add messages of a topic."""
+        if topic == JOINT_STATES and self.emitted is None and topic not in self._parts:
+            self.shift = int(table.stamp[0]) if table.stamp[0] > WALL_CLOCK_NS else 0
+        self._parts.setdefault(topic, []).append(table)
+
+    def _table(self, topic: str) -> TopicMessages:
+        self._parts[topic] = [TopicMessages.joined(self._parts[topic])]
+        return self._parts[topic][0]
+
+    def ready(self, until: int, minimum: int) -> int:
+        """Return the number of joint states for the next block; 0 if fewer than ``minimum`` arrived by ``until``.
+
+        Joint states with the newest stamp wait, because the stamp may be repeated. Blocks do not depend on the sizes in
+        which messages are added.
+        """
+        if sum(map(len, self._parts.get(JOINT_STATES, ()))) < max(1, minimum):
+            return 0
+        joints = self._table(JOINT_STATES)
+        n = len(joints)
+        if until != END:
+            n = int(np.searchsorted(joints.arrived, until, side="right"))
+            n = int(np.searchsorted(joints.stamp, joints.stamp[n - 1])) if n else 0
+        if n < minimum:
+            return 0
+        return int(np.searchsorted(joints.stamp, joints.stamp[ROWS])) or n if n > ROWS else n
+
+    def take(self, n: int) -> AlignedRows:
+        """Take the first ``n`` joint states, and the messages of other topics that belong to them."""
+        joints = self._table(JOINT_STATES)
+        end = int(joints.stamp[n]) if n < len(joints) else END
+        late = 0
+        taken = {}
+        for topic in self._parts:
+            if topic == JOINT_STATES:
+                continue
+            table = self._table(topic)
+            if topic != FALLEN and not topic.startswith(READOUTS):
+                selected = table.stamp < end
+                if self.emitted is not None:
+                    late += int((table.stamp[selected] <= self.emitted).sum())
+            else:
+                selected = np.searchsorted(joints.arrived, table.arrived, side="right") <= n
+            taken[topic], self._parts[topic] = table.rows(as_slice(selected)), [table.rows(~selected)]
+        taken_joints = joints.rows(slice(0, n))
+        before = self.emitted
+        # A copy releases the memory of the rows that were taken.
+        self._parts[JOINT_STATES] = [joints.rows(np.arange(n, len(joints)))]
+        self.emitted = int(taken_joints.stamp[-1])
+        return AlignedRows(self, before, taken_joints, taken, late)
+
+
+class AlignedRows:
+    """Joint states with unique stamps, and the messages that belong to them.
+
+    Attributes:
+        segment: Number of the segment.
+        shift: Stamp of t = 0 [ns].
+        before: Stamp of the previous row of the segment [ns]; None for the first one.
+        joints: The joint states. stamp: their stamps [ns].
+        late: Number of other messages that belong to earlier rows.
+    """
+
+    def __init__(
+        self,
+        segment: _Segment,
+        before: int | None,
+        joints: TopicMessages,
+        tables: Mapping[str, TopicMessages],
+        late: int,
+    ) -> None:
+        self.segment, self.shift, self.before = segment.number, segment.shift, before
+        self._all = joints
+        self._tables = tables
+        self.late = late
+        self.joints = joints.rows(np.append(np.diff(joints.stamp) != 0, True))
+        self.stamp = self.joints.stamp
+
+    def match(self, topic: str) -> tuple[Any, TopicMessages | None]:
+        """Return the rows with messages of a topic, and the last message of each; None if there are none."""
+        table = self._tables.get(topic)
+        if table is None:
+            return slice(0), None
+        if np.array_equal(table.stamp, self.stamp):
+            return slice(None), table
+        _, newest = np.unique(table.stamp[::-1], return_index=True)
+        table = table.rows(len(table) - 1 - newest)
+        _, rows, entries = np.intersect1d(self.stamp, table.stamp, assume_unique=True, return_indices=True)
+        return rows, table.rows(entries)
+
+    def all_of(self, topic: str, width: int) -> Array:
+        """Return the numbers (n, width) of all messages of a topic, sorted by stamp."""
+        table = self._tables.get(topic)
+        if table is None:
+            return np.zeros((0, width))
+        return table.values[LABELLED][np.argsort(table.stamp, kind="stable")]
+
+    def unstamped(self, topic: str) -> tuple[Indices, Array]:
+        """Return (rows, numbers) of a topic without stamps, in order of reception.
+
+        A message belongs to the row of the last joint states that arrived before it.
+        """
+        table = self._tables.get(topic)
+        if table is None:
+            return np.zeros(0, dtype=np.intp), np.zeros(0)
+        last = np.searchsorted(self._all.arrived, table.arrived, side="right") - 1
+        valid = last >= 0
+        return np.searchsorted(self.stamp, self._all.stamp[last[valid]]), table.values[LABELLED][valid, 0]
+
+    def arrival(self, topic: str, k: int) -> int:
+        """Return the time of reception of entry ``k`` of :meth:`unstamped` [ns]."""
+        arrived_at = self._tables[topic].arrived
+        return int(arrived_at[arrived_at >= self._all.arrived[0]][k])
+
+    def time_of(self, topic: str, k: int, period: int | None) -> float:
+        """Return the simulated time of entry ``k`` of :meth:`unstamped` [ns], which is the stamp of its row.
+
+        If the rows after it are missing, the time is interpolated from the time of reception.
+        """
+        arrived, stamp = self._all.arrived, self._all.stamp
+        arrived_at = self.arrival(topic, k)
+        row = int(np.searchsorted(arrived, arrived_at, side="right")) - 1
+        gap = int(stamp[row + 1] - stamp[row]) if row + 1 < len(stamp) else arrived_at - arrived[row] - NEAR_NS // 10
+        if not period or gap <= 1.5 * period:
+            return float(stamp[row])
+        if row + 1 < len(stamp):
+            return float(np.interp(arrived_at, arrived[row : row + 2], stamp[row : row + 2]))
+        speed = (stamp[-1] - stamp[0]) / max(1, arrived[-1] - arrived[0])
+        return float(stamp[row] + speed * (arrived_at - arrived[row]))
+
+
+def as_slice(chosen: Flags) -> Any:
+    """Convert a mask to a slice if it selects the first entries, which avoids a copy."""
+    n = int(np.count_nonzero(chosen))
+    return slice(0, n) if chosen[:n].all() else chosen
