@@ -1,0 +1,187 @@
+"""Model of an MJCF file as MuJoCo's own compiler sees it: names, the robot's bodies, actuators, friction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bipedsim.descriptions.notes import Notes
+from bipedsim.errors import ConfigError, install, some
+from bipedsim.numerics import Array
+
+
+def _compiled(file: Path, notes: Notes) -> Any:
+    try:
+        import mujoco
+    except ImportError as error:
+        raise ConfigError(f"MJCF needs MuJoCo's compiler: {install('bipedsim[mujoco]')} ({error})", file) from error
+    refused = (ValueError, RuntimeError, mujoco.FatalError)
+    try:
+        return mujoco.MjSpec.from_file(str(file)).compile()
+    except refused:
+        # The file may refer to missing files, or to shapes of a scene that includes it.
+        pass
+    try:
+        spec = mujoco.MjSpec.from_file(str(file))
+        _leave_out_missing(spec, file, notes)
+        return spec.compile()
+    except refused as error:
+        raise ConfigError(f"MuJoCo cannot read this file: {error}", file) from error
+
+
+def _leave_out_missing(spec: Any, file: Path, notes: Notes) -> None:
+    """Delete elements of a specification that refer to missing files, shapes or bodies."""
+    base = Path(spec.modelfiledir or file.parent)
+    geoms, bodies = {geom.name for geom in spec.geoms}, {body.name for body in spec.bodies}
+    dangling = [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= geoms]
+    if dangling:
+        names = sorted({name for pair in dangling for name in (pair.geomname1, pair.geomname2)} - geoms)
+        notes.doubts(
+            f"{len(dangling)} contact pairs name missing shapes: {some(names)}. These pairs and their friction are "
+            "left out. To keep them, import the scene that includes the file"
+        )
+    dangling += [pair for pair in spec.excludes if not {pair.bodyname1, pair.bodyname2} <= bodies]
+    for pair in dangling:
+        spec.delete(pair)
+
+    def missing(asset: Any, folder: str) -> bool:
+        return bool(asset.file) and not (base / folder / asset.file).is_file() and not (base / asset.file).is_file()
+
+    missing_meshes = {mesh.name or Path(mesh.file).stem for mesh in spec.meshes if missing(mesh, spec.meshdir)}
+    if missing_meshes:
+        users = sorted({geom.parent.name for geom in spec.geoms if geom.meshname in missing_meshes})
+        for geom in [geom for geom in spec.geoms if geom.meshname in missing_meshes]:
+            spec.delete(geom)
+        for mesh in [mesh for mesh in spec.meshes if (mesh.name or Path(mesh.file).stem) in missing_meshes]:
+            spec.delete(mesh)
+        notes.doubts(f"{len(missing_meshes)} meshes do not exist, so {some(users)} lack them")
+    for kind, folder in ((spec.textures, spec.texturedir), (spec.hfields, spec.meshdir), (spec.skins, spec.meshdir)):
+        for asset in [asset for asset in kind if missing(asset, folder)]:
+            for geom in [geom for geom in spec.geoms if geom.hfieldname == asset.name and asset.name]:
+                spec.delete(geom)
+            spec.delete(asset)
+
+
+class MjcfModel:
+    """Compile an MJCF file, and answer questions about it.
+
+    Args:
+        file: The file.
+        notes: Receives what the file lacks, and the bodies that are left out.
+
+    Attributes:
+        mj: The module mujoco.
+        m: MuJoCo's model.
+        title: Name of the model; empty without one.
+        bodies: Bodies of the robot, parents first.
+        actuators: Actuators of each hinge or slide joint, with their gear ratios.
+        paired: Shapes that a contact pair allows to touch the world, and the pair.
+        floors: Shapes of the world that can be touched.
+    """
+
+    def __init__(self, file: Path, notes: Notes) -> None:
+        self.m = m = _compiled(file, notes)
+        import mujoco
+
+        self.mj = mujoco
+        self.title = bytes(m.names).split(b"\0", 1)[0].decode(errors="replace")
+        self.bodies = self._robot(file, notes)
+        self.actuators: dict[int, list[tuple[int, float]]] = {}
+        for i in range(m.nu):
+            joint = self.driven_joint(i)
+            if joint >= 0 and int(m.jnt_type[joint]) in self.simple:
+                self.actuators.setdefault(joint, []).append((i, abs(float(m.actuator_gear[i, 0]))))
+        self.paired = {geom: i for i in range(m.npair) for geom in self._against_world(i)}
+        self.floors = [g for g in range(m.ngeom) if self._is_static(g) and (m.geom_contype[g] or m.geom_conaffinity[g])]
+
+    def name(self, kind: str, index: int) -> str:
+        """Return the name of an element, or its kind and index."""
+        name = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}"), int(index))
+        return str(name or f"{kind}{int(index)}")
+
+    def _robot(self, file: Path, notes: Notes) -> list[int]:
+        """Return the bodies of the robot, parents first."""
+        m = self.m
+        roots: dict[int, list[int]] = {}
+        for body in range(1, m.nbody):
+            roots.setdefault(int(m.body_rootid[body]), []).append(body)
+        if not roots:
+            raise ConfigError("the model has no bodies", file)
+        joints = {root: int(sum(m.body_jntnum[b] for b in bodies)) for root, bodies in roots.items()}
+        chosen = max(roots, key=lambda root: joints[root])
+        others = [self.name("body", root) for root in roots if root != chosen]
+        if others:
+            notes.dropped(
+                f"other bodies than the robot: {some(others)}. Define free objects in a scenario (docs/objects.md)"
+            )
+        return roots[chosen]
+
+    def joints(self, body: int) -> list[int]:
+        """Return the joints between a body and its parent."""
+        first = int(self.m.body_jntadr[body])
+        return [] if first < 0 else list(range(first, first + int(self.m.body_jntnum[body])))
+
+    @property
+    def simple(self) -> tuple[int, int]:
+        """Types of joints with one coordinate."""
+        return int(self.mj.mjtJoint.mjJNT_HINGE), int(self.mj.mjtJoint.mjJNT_SLIDE)
+
+    def driven_joint(self, actuator: int) -> int:
+        """Return the joint that an actuator drives, or -1."""
+        transmission = self.mj.mjtTrn
+        kinds = (int(transmission.mjTRN_JOINT), int(transmission.mjTRN_JOINTINPARENT))
+        return int(self.m.actuator_trnid[actuator, 0]) if int(self.m.actuator_trntype[actuator]) in kinds else -1
+
+    def _is_static(self, geom: int) -> bool:
+        """Return whether a shape belongs to the world and not to the robot."""
+        body = int(self.m.geom_bodyid[geom])
+        return int(self.m.body_weldid[body]) == 0 and body not in self.bodies
+
+    def _against_world(self, pair: int) -> list[int]:
+        """Return the shape of a contact pair that can touch the world through it, if any."""
+        ends = int(self.m.pair_geom1[pair]), int(self.m.pair_geom2[pair])
+        return [geom for geom, other in (ends, ends[::-1]) if self._is_static(other) and not self._is_static(geom)]
+
+    def friction(self, geom: int) -> float:
+        """Return the coefficient of sliding friction between a shape and the floor, by MuJoCo's rules.
+
+        A contact pair defines its own value. Otherwise the shape of higher priority decides, or the larger value for
+        equal priorities. Contacts of dimension one are frictionless. A file without floor uses the shape's own value.
+        """
+        m = self.m
+        if geom in self.paired:
+            pair = self.paired[geom]
+            return 0.0 if m.pair_dim[pair] < 3 else float(m.pair_friction[pair, :2].min())
+        planes = (int(self.mj.mjtGeom.mjGEOM_PLANE), int(self.mj.mjtGeom.mjGEOM_HFIELD))
+        reachable = [
+            floor
+            for floor in self.floors
+            if m.geom_contype[geom] & m.geom_conaffinity[floor] or m.geom_contype[floor] & m.geom_conaffinity[geom]
+        ]
+        floors = [floor for floor in reachable if int(m.geom_type[floor]) in planes] or reachable
+        candidates = []
+        for floor in floors or [geom]:
+            order = int(m.geom_priority[geom]) - int(m.geom_priority[floor])
+            deciding = [geom] if order > 0 else [floor] if order < 0 else [geom, floor]
+            dimensions = max(int(m.geom_condim[deciding_geom]) for deciding_geom in deciding)
+            candidates.append(
+                0.0 if dimensions < 3 else max(float(m.geom_friction[deciding_geom, 0]) for deciding_geom in deciding)
+            )
+        return min(candidates)
+
+    def attitude(self, key: int = -1) -> Array:
+        """Return the rotation (3, 3) of the root body in the world, in a keyframe or with all joints at 0."""
+        state = self.mj.MjData(self.m)
+        if key >= 0:
+            self.mj.mj_resetDataKeyframe(self.m, state, key)
+        self.mj.mj_kinematics(self.m, state)
+        return np.array(state.xmat[self.bodies[0]]).reshape(3, 3)
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether the file closes kinematic chains."""
+        kinds = self.mj.mjtEq
+        pairs = zip(self.m.eq_type, self.m.eq_active0, strict=True)
+        return any(on and int(t) in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)) for t, on in pairs)
