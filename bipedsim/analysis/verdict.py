@@ -238,7 +238,7 @@ class Verdict:
         # A fixed robot cannot fall, and a body without drives has no posture to fall from.
         self._judged = judged = robot.free_flyer and robot.nu > 0
         feet, nu, contact = len(robot.soles), robot.nu, sim.contact
-        com, soles = sim.places()
+        com, soles = sim.dynamics.com, sim.dynamics.sole_origins
         self._arrays = zeros_of(
             _OutcomeArrays,
             {"n": 2 * nu + feet + 2, "K": feet, "j": nu, "v": robot.model.nv},

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol
 
+from bipedsim.errors import ConfigError
 from bipedsim.numerics import Array
 
 if TYPE_CHECKING:
@@ -134,3 +135,53 @@ class Hooks(NamedTuple):
             )
 
         return cls(*(overridden(name) for name in cls._fields))
+
+
+class Participants(Mapping[str, Any]):
+    """The participants of a simulation by name, in the order in which they act.
+
+    Args:
+        own: Participants that every such simulation has.
+        added: Participants of the user, which act last.
+
+    Attributes:
+        hooks: The methods to call in each step.
+    """
+
+    def __init__(self, own: Sequence[Participant], added: Sequence[Participant] = ()) -> None:
+        self._own, self._added = tuple(own), tuple(added)
+        self._by_name = {participant.name: participant for participant in (*own, *added)}
+        self.hooks = Hooks.of(tuple(self._by_name.values()))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    @property
+    def own_hooks(self) -> Hooks:
+        """Hooks without the participants of the user."""
+        return Hooks.of(self._own)
+
+    def including(self, participant: Participant) -> Participants:
+        """Return these participants and another one; see :meth:`Simulator.add`."""
+        if not participant.name:
+            raise ConfigError(f"participant {type(participant).__name__} has no name; give the class a `name`")
+        if participant.name in self:
+            raise ConfigError(f"the simulation has a participant {participant.name!r} already; use another name")
+        return Participants(self._own, (*self._added, participant))
+
+    def without(self, participant: Participant) -> Participants:
+        """Return the other participants; see :meth:`Simulator.remove`."""
+        if participant in self._own:
+            raise ConfigError(f"participant {participant.name!r} belongs to the simulation and cannot be removed")
+        return Participants(self._own, [other for other in self._added if other is not participant])
+
+    def states(self) -> dict[str, Any]:
+        """Return copies of all states that are not None, for a snapshot."""
+        states = {name: participant.state() for name, participant in self.items()}
+        return {name: state for name, state in states.items() if state is not None}

@@ -21,24 +21,21 @@ from bipedsim.objects import ObjectConfig
 from bipedsim.plates import PlateConfig
 from bipedsim.sim.actuators import Actuators
 from bipedsim.sim.assembly import SimulatorConfig, assemble
-from bipedsim.sim.checks import checked_vector
+from bipedsim.sim.checks import checked_state, checked_vector
 from bipedsim.sim.gantry import Gantry, GantryConfig
 from bipedsim.sim.io import SETPOINT, Asked, Command, Observation
 from bipedsim.sim.monitors import Monitors
-from bipedsim.sim.participant import Hooks, Participant
+from bipedsim.sim.participant import Participant, Participants
 from bipedsim.sim.pushes import Pushes
 from bipedsim.sim.reactions import Reactions
 from bipedsim.sim.sensor_suite import SensorSuite
-from bipedsim.sim.snapshot import Snapshot, differences
+from bipedsim.sim.snapshot import Snapshot, check_form, form_of
 from bipedsim.sim.tick import Tick
 from bipedsim.sim.truth import GroundTruth, ground_truth
 
 if TYPE_CHECKING:
     from bipedsim.sim.force_plates import ForcePlates
     from bipedsim.sim.objects import Objects
-
-BEYOND_STOP = 1e-6
-"""Largest angle [rad] by which a joint may start beyond its limit, since files round postures."""
 
 
 def whole_ratio(control_dt: float, physics_dt: float) -> int:
@@ -146,12 +143,8 @@ class Simulator:
         self.solver: ContactModel = make_contact_model(contact, self.dynamics.projection, self.physics_dt, params)
         self.tick = Tick(self.solver.result, self.dynamics.acceleration, n_steps)
         self.sensors = SensorSuite(plant, self.hardware, self.control_dt, seed, self.drives.effort, self.tick)
-        self.stepper, self._own = assemble(self, plant, events)
-        self._set_participants({participant.name: participant for participant in self._own})
-        self.q: Array = robot.q_nominal.copy()
-        self.v: Array = np.zeros(plant.model.nv)
-        self.step_count = 0
-        self._diverged = ""
+        self.stepper, own_participants = assemble(self, plant, events)
+        self._set_participants(Participants(own_participants))
         self.on_physics_step: Callable[[ContactResult, Array], None] | None = None
         self.reset()
 
@@ -165,12 +158,9 @@ class Simulator:
         Raises:
             ConfigError: It has no name, or a participant has this name already.
         """
-        if not participant.name:
-            raise ConfigError(f"participant {type(participant).__name__} has no name; give the class a `name`")
-        if participant.name in self.participants:
-            raise ConfigError(f"the simulation has a participant {participant.name!r} already; use another name")
+        extended = self.participants.including(participant)
         participant.reset(self)
-        self._set_participants({**self.participants, participant.name: participant})
+        self._set_participants(extended)
 
     def remove(self, participant: Participant) -> None:
         """Remove a participant that :meth:`add` added.
@@ -178,15 +168,11 @@ class Simulator:
         Raises:
             ConfigError: It is part of every simulation like this one.
         """
-        if participant in self._own:
-            raise ConfigError(f"participant {participant.name!r} belongs to the simulation and cannot be removed")
-        self._set_participants(
-            {name: present for name, present in self.participants.items() if present is not participant}
-        )
+        self._set_participants(self.participants.without(participant))
 
-    def _set_participants(self, participants: dict[str, Any]) -> None:
+    def _set_participants(self, participants: Participants) -> None:
         self.participants = participants
-        self._hooks = Hooks.of(tuple(participants.values()))
+        self._hooks = participants.hooks
         self._form: Snapshot | None = None
         self.pushes.others_add = any(participant.adds_force for participant in participants.values())
         # The next step starts from 0, also if a participant that added forces is gone.
@@ -272,34 +258,10 @@ class Simulator:
         if q is None:
             nominal = self.robot.q_nominal
             q = self.ground.place(nominal) if self.robot.free_flyer else nominal
-        q, v = self._checked_state(q, np.zeros(len(self.v)) if v is None else v)
+        q, v = checked_state(self.robot, self.dynamics, q, np.zeros(self.robot.model.nv) if v is None else v)
         for participant in self.participants.values():
             participant.check_start(self, q, v)
         return q.copy(), v.copy()
-
-    def _checked_state(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Return (q, v) as arrays; raise ConfigError if the robot cannot be in this state."""
-        q = checked_vector("q", q, self.robot.model.nq, self.robot.name)
-        v = checked_vector("v", v, self.robot.model.nv, self.robot.name)
-        if self.robot.free_flyer and not np.linalg.norm(q[3:7]) > 0.5:
-            raise ConfigError("is no rotation: a quaternion x y z w of length 1 is needed", "q[3:7]", q[3:7].tolist())
-        self._check_limits(q)
-        self.robot.check_closed(q)
-        return q, v
-
-    def _check_limits(self, q: Array) -> None:
-        """Raise ConfigError if a joint of ``q`` (nq,) is beyond its limit."""
-        stops = self.dynamics.stops
-        angle = q[stops.idx_q]
-        beyond = np.maximum(stops.lower - angle, angle - stops.upper)
-        if len(beyond) and beyond.max() > BEYOND_STOP:
-            worst = int(np.argmax(beyond))
-            limits = f"[{stops.lower[worst]:.6g}, {stops.upper[worst]:.6g}]"
-            raise ConfigError(
-                f"is beyond the limits {limits}; start within them, or use hardware with joint_stops: false",
-                f"joint {self.dynamics.stopped_joints[worst]!r}",
-                angle[worst],
-            )
 
     def closed_at(self, q: Array) -> Array:
         """Return ``q`` (nq,) with rotations of length 1 and closed chains closed."""
@@ -365,7 +327,7 @@ class Simulator:
                 before(self)
             outcome = stepper.take(self.q, self.v, torque, self._judge if judge else None)
             if outcome:
-                self._refuse_outcome(outcome)
+                self.refuse(_reason_of(outcome, float(self.dynamics.progress.fastest[0])))
             self.q = stepper.move(self.q, self.v)
             for after in after_step:
                 after(self)
@@ -389,15 +351,9 @@ class Simulator:
         if self.monitors is not None:
             self.remove(self.monitors)
         touching = self.reactions.touching
-        self.add(Monitors(self.plant, self.dynamics, self.solver, self.drives.torque, touching, report))
-        assert self.monitors is not None
-        return self.monitors
-
-    def _refuse_outcome(self, outcome: int) -> NoReturn:
-        if outcome == Outcome.BAD_TORQUE:
-            self.refuse("the torque of the actuators is not finite")
-        fastest = float(self.dynamics.progress.fastest[0])
-        self.refuse(f"a velocity reached {fastest:.3g}" if np.isfinite(fastest) else "a velocity is not finite")
+        monitors = Monitors(self.plant, self.dynamics, self.solver, self.drives.torque, touching, report)
+        self.add(monitors)
+        return monitors
 
     def refuse(self, reason: str) -> NoReturn:
         """Raise DivergenceError for the step that is being taken; q and v must be those from before it."""
@@ -447,9 +403,7 @@ class Simulator:
 
     def _snapshot(self) -> Snapshot:
         own = self.step_count, self.seed, self.draw, self.q.copy(), self.v.copy()
-        states = {name: participant.state() for name, participant in self.participants.items()}
-        states = {name: state for name, state in states.items() if state is not None}
-        return Snapshot(*own, self.solver.state(), self.dynamics.state(), states)
+        return Snapshot(*own, self.solver.state(), self.dynamics.state(), self.participants.states())
 
     def restore(self, snapshot: Snapshot) -> Observation:
         """Go back to a snapshot of this simulator and return the observation of that moment.
@@ -458,8 +412,12 @@ class Simulator:
             ConfigError: It is of another simulation, the state is not finite, a joint is beyond its limit, or a closed
                 chain is open; nothing has changed.
         """
-        self._checked_state(snapshot.q, snapshot.v)
-        self._check_form(snapshot)
+        checked_state(self.robot, self.dynamics, snapshot.q, snapshot.v)
+        if self._form is None:
+            self._form = form_of(self._snapshot(), self.participants)
+        check_form(self._form, snapshot)
+        for name, participant in self.participants.items():
+            participant.check_state(snapshot.participants.get(name))
         self.step_count, self.seed, self.draw = snapshot.steps, snapshot.seed, snapshot.draw
         self.q, self.v = snapshot.q.copy(), snapshot.v.copy()
         self._diverged = ""
@@ -469,32 +427,9 @@ class Simulator:
             participant.set_state(snapshot.participants.get(name), self)
         return self.sensors.observation
 
-    def _check_form(self, snapshot: Snapshot) -> None:
-        """Raise ConfigError if a snapshot does not have the form of those of this simulator."""
-        if self._form is None:
-            own = self._snapshot()
-            # A third-party contact model may have arrays of any size, and participants check sizes that change.
-            free = {name: ... for name, participant in self.participants.items() if participant.changes_form}
-            self._form = replace(
-                own, contact=dict.fromkeys(own.contact, ...), participants={**own.participants, **free}
-            )
-        difference = next(differences(self._form, snapshot, "snapshot"), "")
-        if difference:
-            raise ConfigError(f"of another simulation: {difference}", "snapshot")
-        for name, participant in self.participants.items():
-            participant.check_state(snapshot.participants.get(name))
-
     def ground_truth(self) -> GroundTruth:
         """Return base and sole poses, the overall CoP, and forces that no robot can measure."""
         return ground_truth(self, self.sensors, self.reactions, self.gantry)
-
-    def places(self) -> tuple[Array, Array]:
-        """Return the CoM (3,) and the sole origins (K, 3) in the world at the start of the last step [m]; live."""
-        return self.dynamics.com, self.dynamics.sole_origins
-
-    def joint_loads(self) -> tuple[Array, Array]:
-        """Return the torque of the drives (nu,) in the last step, and the torque lost to friction (nv,) [N.m]."""
-        return self.drives.loads(self.v)
 
     def warm_up(self, loops: bool = False) -> None:
         """Load or compile all kernels, so that no real step waits for that; the state is unchanged.
@@ -505,7 +440,7 @@ class Simulator:
             loops: Whether to include the kernels of drives that close their loops.
         """
         before, listener, hooks = self.snapshot(), self.on_physics_step, self._hooks
-        self.on_physics_step, self._hooks = None, Hooks.of(self._own)
+        self.on_physics_step, self._hooks = None, self.participants.own_hooks
         try:
             self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
             with announced("landings, falls and objects", 5, at_first=30):
@@ -523,6 +458,13 @@ class Simulator:
         """Compile the contact model's part of a step, and landings, while another process compiles the rest."""
         self.dynamics.compile_contact(self.solver)
         self.stepper.warm_up(self.q, self.v)
+
+
+def _reason_of(outcome: int, fastest: float) -> str:
+    """Return why a step was refused; ``fastest`` is the largest velocity at its end [m/s], [rad/s]."""
+    if outcome == Outcome.BAD_TORQUE:
+        return "the torque of the actuators is not finite"
+    return f"a velocity reached {fastest:.3g}" if np.isfinite(fastest) else "a velocity is not finite"
 
 
 def _copy_of(

@@ -73,7 +73,7 @@ class Meter:
         i = self._step
         self._wrench[i] = contact.wrench
         self._push[i] = push
-        self._effort[i], self._friction[i] = self._sim.joint_loads()
+        self._effort[i], self._friction[i] = self._sim.drives.loads(self._sim.v)
         self._q[i + 1] = self._sim.q
         self._v[i + 1] = self._sim.v
         self._step = i + 1

@@ -188,7 +188,7 @@ def test_what_is_refused_at_any_moment_changes_no_bit(scene: str, seed: int, mom
                         call()
                     after = traces(sim)
                     assert [key for key in after if after[key].tobytes() != before[key].tobytes()] == [], (name, k)
-            sim.places(), sim.snapshot(), sim.joint_loads(), sim.check_start()
+            sim.snapshot(), sim.drives.loads(sim.v), sim.check_start()
         stir(sim, of_sim)
         stir(twin, of_twin)
     same(traces(sim), traces(twin))

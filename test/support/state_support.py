@@ -27,7 +27,7 @@ def noise(snapshot: Snapshot) -> dict[str, object]:
 def traces(sim: Simulator) -> dict[str, np.ndarray]:
     """Return all that a simulator shows and all that its next step depends on, by name."""
     truth = sim.ground_truth()
-    effort, taken = sim.joint_loads()
+    effort, taken = sim.drives.loads(sim.v)
     snapshot = sim.snapshot()
     states = snapshot.participants
     observation, pushes = states["sensors"]["ideal"], states["pushes"]
