@@ -62,6 +62,7 @@ class Bodies(NamedTuple):
         moments: (N, 3) principal moments [kg.m^2]; the first two are the most similar ones.
         principal: (N, 3, 3) principal axes in body axes, as columns.
         com: (N, 3) centre of mass in the frame of the body [m].
+        reach: (N,) maximum distance of a point of the body from its centre of mass [m].
         position: (A, 3) centre of mass in the world [m]; for links the origin of their joint.
         R: (A, 3, 3) attitude.
         quaternion: (N, 4) attitude, x y z w.
@@ -86,6 +87,7 @@ class Bodies(NamedTuple):
     moments: Annotated[Array, "N", 3]
     principal: Annotated[Array, "N", 3, 3]
     com: Annotated[Array, "N", 3]
+    reach: Annotated[Array, "N"]
     position: Annotated[Array, "A", 3]
     quaternion: Annotated[Array, "N", 4]
     R: Annotated[Array, "A", 3, 3]
@@ -272,19 +274,14 @@ def finish(b: Bodies, share: float, s: float) -> None:
 
 
 @kernel
-def fastest(b: Bodies, reach) -> tuple[int, float]:
-    """Return the body with the fastest point at the end of a sub-step, and its speed [m/s], which may be non-finite.
-
-    Args:
-        b: The bodies.
-        reach: (N,) maximum distance of a point of each body from its centre of mass [m].
-    """
+def fastest(b: Bodies) -> tuple[int, float]:
+    """Return the body with the fastest point at the end of a sub-step, and its speed [m/s], which may be non-finite."""
     index = 0
     largest = 0.0
     for i in range(b.mass.shape[0]):
         v, w = b.v_end[i], b.w_end[i]
         speed = np.sqrt(v[0] ** 2 + v[1] ** 2 + v[2] ** 2)
-        speed += reach[i] * np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
+        speed += b.reach[i] * np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
         # The negated comparison also catches NaN.
         if not speed <= largest:
             index = i

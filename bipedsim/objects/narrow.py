@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from bipedsim.ground import UNDERSIDE, GroundArrays, is_beside
-from bipedsim.numerics import Array, Integers, assign, cross, dot, kernel, mul, mul_t
+from bipedsim.numerics import Array, Integers, assign, cross, dot, kernel, mul, mul_t, zeros_of
 from bipedsim.objects.bodies import Bodies, turns_far
-from bipedsim.objects.contacts import WORLD, PairContacts, add_point, fill_axes, open_pair
+from bipedsim.objects.contacts import PAIRS, POINTS, WORLD, PairContacts, add_point, fill_axes, open_pair
 from bipedsim.objects.crossing import Crossing
-from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shapes, carry, carry_to_end, corner
+from bipedsim.objects.free_body import FreeBody, Link
+from bipedsim.objects.shapes import BALL, BOX, CYLINDER, Shape, Shapes, carry, carry_to_end, corner
 
 MARGIN = 1e-3
 """Points farther apart than this [m], plus their possible displacement in a step, are ignored."""
@@ -46,6 +48,17 @@ class Surface(NamedTuple):
     mu_dynamic: Annotated[Array, "A"]
     restitution: Annotated[Array, "A"]
     ground_restitution: Annotated[Array, "A"]
+
+    @classmethod
+    def of(cls, free: Sequence[FreeBody], links: Sequence[Link]) -> Surface:
+        """Collect the surface properties of free bodies and of the links of a robot."""
+        return cls(
+            np.array([*(body.friction_static for body in free), *(link.friction for link in links)]),
+            np.array([*(body.friction_dynamic for body in free), *(link.friction for link in links)]),
+            # With a restitution of 1, the restitution of a link pair is that of the object.
+            np.array([*(body.restitution for body in free), *(1.0 for _ in links)]),
+            np.array([body.ground_restitution for body in free]),
+        )
 
 
 class Near(NamedTuple):
@@ -97,6 +110,17 @@ class Near(NamedTuple):
     back: Annotated[Array, 3]
     own: Annotated[Array, 3]
     other: Annotated[Array, 3]
+
+    @classmethod
+    def of(cls, bodies: Bodies, shapes: Sequence[tuple[int, Shape]], surface: Surface, ground: GroundArrays) -> Near:
+        """Return the arrays for ``shapes``, each with its body, and the capacity for the first contacts."""
+        links = np.zeros((len(bodies.position) - len(bodies.com), 3))
+        flat = Shapes.of(shapes, np.vstack([bodies.com, links]))
+        pairs = len(shapes) * (len(shapes) - 1) // 2
+        corners = 2 * max(flat.faces.shape[2], CAP) + ground.region.shape[1]
+        contacts = zeros_of(PairContacts, {"P": PAIRS, "M": POINTS})
+        parts = {"bodies": bodies, "shapes": flat, "surface": surface, "ground": ground, "contacts": contacts}
+        return zeros_of(cls, {"Q": max(pairs, 1), "C": corners}, crossing=zeros_of(Crossing, {}), **parts)
 
 
 @kernel
@@ -308,7 +332,7 @@ def _on_plane(a: Near, i: int, g: int) -> None:
     if sh.kind[i] == BALL:
         r = sh.size[i, 0]
         point = (sh.p[i, 0] - r * n[0], sh.p[i, 1] - r * n[1], sh.p[i, 2] - r * n[2])
-        _add_ground_point(a, p, i, g, point, height - r, 0, velocity(a.bodies, sh.body[i], sh.p[i]))
+        _add_ground_point(a, p, i, g, point, height - r, 0)
     elif sh.kind[i] == CYLINDER:
         _cylinder_on_plane(a, i, g, n)
     elif ground.plane_circle[g, 2] < np.inf:
@@ -316,8 +340,7 @@ def _on_plane(a: Near, i: int, g: int) -> None:
     else:
         for k in range(sh.n_vertices[i]):
             point = corner(sh, i, k)
-            moving = velocity(a.bodies, sh.body[i], point)
-            p = _add_ground_point(a, p, i, g, point, _height(ground, g, point), k, moving, sh.body[i])
+            p = _add_ground_point(a, p, i, g, point, _height(ground, g, point), k)
 
 
 @kernel
@@ -408,9 +431,7 @@ def _patch_under(ground: GroundArrays, g: int, point) -> int:
 
 
 @kernel
-def _add_ground_point(
-    a: Near, p: int, i: int, g: int, point, gap: float, key: int, moving, own: int = WORLD, over: int = -1
-) -> int:
+def _add_ground_point(a: Near, p: int, i: int, g: int, point, gap: float, key: int, over: int = -1) -> int:
     """Add a point of shape ``i`` on the plane of ``g`` to pair ``p``; return the pair.
 
     A new pair is started if ``p`` is -1.
@@ -434,7 +455,10 @@ def _add_ground_point(
             for d in range(3):
                 c.axes[p, k, d] = ground.rotation[g, d, k]
         c.restitution[p] = a.surface.ground_restitution[body]
-    m = put_point(a, p, point, gap, key, moving, own)
+    if a.shapes.kind[i] == BALL:
+        m = put_point(a, p, point, gap, key, velocity(a.bodies, body, a.shapes.p[i]))
+    else:
+        m = put_point(a, p, point, gap, key, velocity(a.bodies, body, point), body)
     if m >= 0 and not np.isnan(ground.mu_static[patch]):
         c.mu[m, 0] = ground.mu_static[patch]
         c.mu[m, 1] = ground.mu_dynamic[patch]
@@ -520,8 +544,7 @@ def _cylinder_on_plane(a: Near, i: int, g: int, n) -> None:
         )
         key = 4 * k + (2 if followed else 0) + (1 if end > 0.0 else 0)
         m = a.contacts.points[0]
-        moving = velocity(a.bodies, sh.body[i], point)
-        p = _add_ground_point(a, p, i, g, point, _height(a.ground, g, point), key, moving, sh.body[i])
+        p = _add_ground_point(a, p, i, g, point, _height(a.ground, g, point), key)
         if followed and a.contacts.points[0] > m:
             follow_rim(a, i, m, at)
 
@@ -648,6 +671,5 @@ def _face_on_patches(a: Near, i: int, g: int, n) -> None:
                 level += out[x] * ground.point[k, x]
             count = clip(a, count, out, level, e)
         for m in range(count):
-            moving = velocity(a.bodies, a.shapes.body[i], a.polygon[m])
-            height, body = _height(ground, g, a.polygon[m]), a.shapes.body[i]
-            p = _add_ground_point(a, p, i, g, a.polygon[m], height, 65536 * k + a.keys[m], moving, body, k)
+            height = _height(ground, g, a.polygon[m])
+            p = _add_ground_point(a, p, i, g, a.polygon[m], height, 65536 * k + a.keys[m], k)

@@ -11,7 +11,7 @@ Pairs that still approach, slowly or without restitution, are then stopped all a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -58,10 +58,9 @@ from bipedsim.objects.contacts import (
     restore_points,
     store_points,
 )
-from bipedsim.objects.crossing import Crossing
-from bipedsim.objects.free_body import FreeBody, Link
+from bipedsim.objects.free_body import FreeBody, Link, bodies_of, frame_poses, frame_twists
 from bipedsim.objects.hulls import Hulls
-from bipedsim.objects.narrow import CAP, DEEPER, Near, Surface, find_contacts, mark_pairs, spare_room
+from bipedsim.objects.narrow import DEEPER, Near, Surface, find_contacts, mark_pairs, spare_room
 from bipedsim.objects.parts import (
     TOUCHING,
     begin_part,
@@ -72,7 +71,6 @@ from bipedsim.objects.parts import (
     time_to_contact,
 )
 from bipedsim.objects.pressing import press
-from bipedsim.objects.shapes import Shapes
 from bipedsim.objects.sides import Sides
 from bipedsim.objects.solve import PairRows, PairSolve, solve_impact, solve_part
 from bipedsim.touch import Contacts as Touches, Objects
@@ -168,7 +166,7 @@ def _spare_early(boxed: Any, s: float, until: float) -> float:
 
 
 @entry
-def _end(boxed: Any, memory: Any, s: float, until: float, reach: Array, worst: Array) -> bool:
+def _end(boxed: Any, memory: Any, s: float, until: float, worst: Array) -> bool:
     """Move the bodies to the end of a sub-step of ``s`` seconds that ends after ``until`` seconds.
 
     Returns:
@@ -176,7 +174,7 @@ def _end(boxed: Any, memory: Any, s: float, until: float, reach: Array, worst: A
     """
     a = boxed.arrays
     b = a.bodies
-    worst[0], worst[1] = fastest(b, reach)
+    worst[0], worst[1] = fastest(b)
     if not worst[1] < FASTEST:
         return False
     accumulate_impulses(b, until / s)
@@ -280,7 +278,6 @@ def _arrive(
     velocities: Array,
     late: Array,
     s: float,
-    reach: Array,
     worst: Array,
 ) -> bool:
     """Move all bodies to the end of a step of ``s`` seconds that ends with the velocities ``after`` (N, 6).
@@ -304,7 +301,7 @@ def _arrive(
         for x in range(3):
             b.impulse[i, x] = b.mass[i] * (after[i, x] - b.v_free[i, x])
     finish(b, 1.0, s)
-    worst[0], worst[1] = fastest(b, reach)
+    worst[0], worst[1] = fastest(b)
     if not worst[1] < FASTEST:
         return False
     n = 0
@@ -320,20 +317,6 @@ def _arrive(
     move(b, s)
     store_points(c, memory.arrays)
     return True
-
-
-def _principal(inertia: Array) -> tuple[Array, Array]:
-    """Return principal moments (3,), the most similar two first, and their axes (3, 3) as right-handed columns."""
-    if np.count_nonzero(inertia - np.diag(np.diagonal(inertia))) == 0:
-        moments, axes = np.diagonal(inertia).copy(), np.eye(3)
-    else:
-        moments, axes = np.linalg.eigh(inertia)
-    unlike = [abs(moments[(k + 1) % 3] - moments[(k + 2) % 3]) / moments.max() for k in range(3)]
-    last = int(np.argmin(unlike))
-    order = [(last + 1) % 3, (last + 2) % 3, last]
-    axes = axes[:, order]
-    axes[:, 2] *= np.sign(np.linalg.det(axes))
-    return moments[order], axes
 
 
 class SavedState(NamedTuple):
@@ -378,6 +361,28 @@ def _restore_state(boxed: Any, memory: Any, kept: Any) -> None:
     place(b)
 
 
+def _time_of_cut(spare_at: Callable[[float], float], until: float, spare: float) -> float:
+    """Return the time [s] at which shapes are ``CUT`` less deep than ``DEEPER``, by false position (Illinois).
+
+    Args:
+        spare_at: Remaining room [m] at a time [s].
+        until: End of the sub-step [s].
+        spare: Room at ``until``, which is negative.
+    """
+    aim = DEEPER - CUT
+    early, late, above, below, side, shortest = 0.0, until, CUT, spare - aim, 0, SHORTEST * until
+    for _ in range(MOST_CUTS):
+        until = max((early * below - late * above) / (below - above), shortest)
+        over = spare_at(until) - aim
+        if abs(over) <= 0.5 * CUT or (until == shortest and over < 0.0):
+            break
+        if over < 0.0:
+            late, below, above, side = until, over, above * (0.5 if side < 0 else 1.0), -1
+        else:
+            early, above, below, side = until, over, below * (0.5 if side > 0 else 1.0), 1
+    return until
+
+
 class World:
     """Simulation of free bodies on a ground.
 
@@ -414,40 +419,12 @@ class World:
         self._h = physics_dt
         self._shared = budget is not None
         self._budget = unlimited() if budget is None else budget
-        count = len(free)
-        patches = ground.arrays()
         bodies: list[FreeBody | Link] = [*free, *links]
         shapes = [(i, shape) for i, body in enumerate(bodies) for shape in body.shapes]
-        coms = np.array([body.com for body in free])
-        sizes = {"N": count, "A": count + len(links)}
-        self.bodies = b = zeros_of(Bodies, sizes, com=coms, gravity=np.array(gravity))
+        self.bodies = bodies_of(free, len(links), gravity)
+        self._near = Near.of(self.bodies, shapes, Surface.of(free, links), ground.arrays())
         self._slow = SLOW * physics_dt * float(np.linalg.norm(gravity))
-        for i, body in enumerate(free):
-            b.mass[i] = body.mass
-            b.inertia[i] = body.inertia
-            b.moments[i], b.principal[i] = _principal(body.inertia)
-        pairs = len(shapes) * (len(shapes) - 1) // 2
-        flat = Shapes.of(shapes, np.vstack([coms, np.zeros((len(links), 3))]))
-        corners = max(flat.faces.shape[2], CAP) + patches.region.shape[1] + max(flat.faces.shape[2], CAP)
-        surface = Surface(
-            np.array([*(body.friction_static for body in free), *(link.friction for link in links)]),
-            np.array([*(body.friction_dynamic for body in free), *(link.friction for link in links)]),
-            # With a restitution of 1, the restitution of a link pair is that of the object.
-            np.array([*(body.restitution for body in free), *(1.0 for _ in links)]),
-            np.array([body.ground_restitution for body in free]),
-        )
-        self._near = zeros_of(
-            Near,
-            {"Q": max(pairs, 1), "C": corners},
-            bodies=b,
-            shapes=flat,
-            surface=surface,
-            ground=patches,
-            contacts=zeros_of(PairContacts, {"P": PAIRS, "M": POINTS}),
-            crossing=zeros_of(Crossing, {}),
-        )
         self._hulls = Hulls([shape for _, shape in shapes])
-        self._reach = np.array([body.reach for body in free])
         self._count: Integers = np.zeros(1, dtype=np.int64)
         self._worst: Array = np.zeros(2)
         self._failed: Integers = np.zeros(1, dtype=np.int64)
@@ -553,7 +530,7 @@ class World:
             (_end_time, boxed, h),
             (_spare, boxed, h),
             (_spare_early, boxed, h, h),
-            (_end, boxed, kept, h, h, self._reach, self._worst),
+            (_end, boxed, kept, h, h, self._worst),
             (_save_state, boxed, kept, self._before),
             (_restore_state, boxed, kept, self._before),
         ]
@@ -564,7 +541,7 @@ class World:
                 (_first_hit, boxed, slow, h),
                 (_put_ahead, boxed, h),
                 (_put_back, boxed, h),
-                (_arrive, boxed, kept, np.zeros((1, 6)), rows, rows, np.zeros(1), h, self._reach, self._worst),
+                (_arrive, boxed, kept, np.zeros((1, 6)), rows, rows, np.zeros(1), h, self._worst),
             ]
         for function, *arguments in calls:
             ready(function, *arguments)
@@ -627,7 +604,7 @@ class World:
             Reason if no step was made, otherwise an empty string, as :meth:`step`.
         """
         solved = after, impulses, velocities, late
-        return "" if _arrive(self._boxed, self._kept, *solved, self._h, self._reach, self._worst) else self._refusal()
+        return "" if _arrive(self._boxed, self._kept, *solved, self._h, self._worst) else self._refusal()
 
     def press(self, plates: Box) -> None:
         """Add the ground reaction of the last step to the surfaces of force plates."""
@@ -685,30 +662,21 @@ class World:
         until = float(_end_time(self._boxed, left))
         if not last and self._early < MOST_EARLY:
             until = self._cut(left, until)
-        return until if _end(self._boxed, self._kept, left, until, self._reach, self._worst) else -1.0
+        return until if _end(self._boxed, self._kept, left, until, self._worst) else -1.0
 
     def _cut(self, left: float, until: float) -> float:
         """Return ``until`` [s], or the earlier time at which shapes are deeper than their contacts allow.
 
         Contacts are detected at the beginning of the sub-step. An early end is needed for contacts at other points.
         """
-        near, boxed, aim = self._near, self._boxed, DEEPER - CUT
+        near, boxed = self._near, self._boxed
         spare = self._hulls.spare(near, boxed, float(_spare(boxed, until)), True)
         if spare >= 0.0:
             return until
         self._early += 1
-        # Root finding by false position (the Illinois algorithm).
-        early, late, above, below, side, shortest = 0.0, until, CUT, spare - aim, 0, SHORTEST * until
-        for _ in range(MOST_CUTS):
-            until = max((early * below - late * above) / (below - above), shortest)
-            over = self._hulls.spare(near, boxed, float(_spare_early(boxed, left, until)), False) - aim
-            if abs(over) <= 0.5 * CUT or (until == shortest and over < 0.0):
-                break
-            if over < 0.0:
-                late, below, above, side = until, over, above * (0.5 if side < 0 else 1.0), -1
-            else:
-                early, above, below, side = until, over, below * (0.5 if side > 0 else 1.0), 1
-        return until
+        return _time_of_cut(
+            lambda t: self._hulls.spare(near, boxed, float(_spare_early(boxed, left, t)), False), until, spare
+        )
 
     def _solve_of(self, pairs: int) -> Box:
         """Return the arrays for the solution of ``pairs`` pairs; they are allocated on first use."""
@@ -724,9 +692,7 @@ class World:
 
     def poses(self) -> Array:
         """Return the poses (N, 7) of the bodies' frames in the world: position [m], quaternion x y z w."""
-        b, free = self.bodies, slice(len(self.free))
-        origins = b.position[free] - np.einsum("nij,nj->ni", b.R[free], b.com)
-        return np.hstack([origins, b.quaternion])
+        return frame_poses(self.bodies)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return a copy of the state on which the next step depends."""
@@ -783,10 +749,7 @@ class World:
 
     def twists(self) -> Array:
         """Return the velocities (N, 6) of the bodies' frames, linear and angular, in their own axes."""
-        b, free = self.bodies, slice(len(self.free))
-        R, w = b.R[free], b.w[free]
-        linear = b.v[free] - np.cross(w, np.einsum("nij,nj->ni", R, b.com))
-        return np.hstack([np.einsum("nji,nj->ni", R, linear), np.einsum("nji,nj->ni", R, w)])
+        return frame_twists(self.bodies)
 
     def push(self, i: int, wrench: Array) -> None:
         """Add a mean wrench (6,) over the next step, in world axes at the origin of the frame of body ``i``."""
