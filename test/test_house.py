@@ -14,6 +14,7 @@ from house_support import circles, defined, imports, is_folder, modules, named, 
 from paths import INSTALLED, ROOT
 
 MOST_ABOUT_WORDING = 40
+LONGEST_CLASS = 400
 OF_ROS = ("rclpy", "launch", "launch_ros", "ament_index_python", "rosidl_runtime_py", "builtin_interfaces", "tf2_ros")
 
 
@@ -96,6 +97,18 @@ def loaded_by(module: str) -> set[str]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(INSTALLED), os.environ.get("PYTHONPATH", "")])}
     result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     return set(result.stdout.split())
+
+
+@pytest.mark.parametrize("package", ["bipedsim", "bipedsim_ros", "bipedsim_studies"])
+def test_no_class_is_so_long_that_it_has_several_responsibilities(package: str) -> None:
+    """A longer class is split by responsibility. ruff limits functions: complexity and number of arguments."""
+    long = [
+        f"{path.relative_to(ROOT)}: {node.name} has {length} lines"
+        for path in ROOT.glob(f"{package}/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_CLASS
+    ]
+    assert long == []
 
 
 def test_few_tests_are_about_wording() -> None:

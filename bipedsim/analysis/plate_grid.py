@@ -18,7 +18,7 @@ import yaml
 from bipedsim.analysis.force_plates import filtered
 from bipedsim.config import from_mapping, yaml_fault, yaml_value
 from bipedsim.numerics import Array, box, entry
-from bipedsim.plates import Amplifiers, PlateConfig, PlateSignals, add_force, advance, clear, per_channel
+from bipedsim.plates import NO_MOMENT, Amplifiers, PlateConfig, PlateSignals, add_force, advance, clear, per_channel
 
 LOADS = (100.0, 500.0, 1000.0)
 """Default vertical forces [N]."""
@@ -106,8 +106,7 @@ def _press(boxed: Any, point: Array, force: Array, steps: int) -> None:
     c = boxed.arrays
     for _ in range(steps):
         clear(c.surfaces)
-        x, y, z = point[0], point[1], point[2]
-        add_force(c.surfaces, 0, x, y, z, force[0] * c.h, force[1] * c.h, force[2] * c.h, 0.0, 0.0, 0.0, 0.0)
+        add_force(c.surfaces, 0, point, (force[0] * c.h, force[1] * c.h, force[2] * c.h), NO_MOMENT, 0.0)
         advance(c)
 
 

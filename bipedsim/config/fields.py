@@ -20,7 +20,7 @@ Polygon = tuple[tuple[float, float], ...]
 """Points [x, y]."""
 
 
-def param(
+def param(  # noqa: PLR0913 -- each keyword states one property of the parameter, and most parameters have few
     default: Any,
     doc: str,
     *,

@@ -21,6 +21,7 @@ from bipedsim.dynamics.stops import (
     judge,
     keep_within,
     look_around,
+    must_be_plastic,
     passes_others,
 )
 from bipedsim.dynamics.support import Foothold
@@ -183,7 +184,8 @@ def _judge_limits(a: Any, q: Array, v: Array, impulse: Array, part: int, attempt
         return Outcome.TAKEN.value
     firm = attempt == Attempt.ALL_LIMITS
     first = a.loops.error.shape[0]
-    if judge(a.stops, a.tree, a.projection, impulse, q, v, part, aloft, firm, first) == STANDS:
+    stands = judge(a.stops, a.tree, q, v, part, aloft, firm, first) == STANDS
+    if stands and not must_be_plastic(a.stops, a.tree, a.projection, impulse, v, part, first):
         return Outcome.TAKEN.value
     if a.stops.near[0]:
         return Outcome.OTHER_LIMITS.value

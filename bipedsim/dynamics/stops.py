@@ -211,8 +211,20 @@ def read_stops(s: Stops, t: Tree, first: int) -> float:
 
 
 @kernel
-def _gives(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int, first: int) -> bool:
-    """Return whether impacts with restitution and the contact together add energy; Newton's law may with friction."""
+def must_be_plastic(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int, first: int) -> bool:
+    """Return whether impacts with restitution and the contact together add energy; then disable restitution.
+
+    Newton's law may add energy with friction.
+
+    Args:
+        s, t, p: See :class:`Stops`, :class:`Tree` and :class:`Projection`.
+        impulse: (K, 6) of the contact.
+        v: (nv,) before the step.
+        part: Part of the step.
+        first: Row of the first active joint limit.
+    """
+    if not s.bounced[0] or t.rows.used[0] <= first:
+        return False
     given, most = energy_added(t.rows, first, impulse), 0.0
     for j in range(s.idx_q.shape[0]):
         most += abs(s.impulse[j] * v[s.idx_v[j]])
@@ -224,19 +236,17 @@ def _gives(s: Stops, t: Tree, p: Projection, impulse: Array, v: Array, part: int
                 for a in range(6):
                     after += p.G[row, 6 * k + a] * impulse[k, a]
             given += 0.5 * impulse[row // 6, row % 6] * (p.w_free[row] + after)
-    return given > GIVES * most
+    s.plastic[0] = given > GIVES * most
+    return s.plastic[0]
 
 
 @kernel
-def judge(
-    s: Stops, t: Tree, p: Projection, impulse: Array, q: Array, v: Array, part: int, aloft: bool, firm: bool, first: int
-) -> int:
+def judge(s: Stops, t: Tree, q: Array, v: Array, part: int, aloft: bool, firm: bool, first: int) -> int:
     """Check whether the assumed joint limits are exactly the active ones; otherwise change one of them.
 
     Args:
-        s, t, p: See :class:`Stops`, :class:`Tree` (with the change of v in ``x``, and for forces within the step the
-            displacement in ``step``) and :class:`Projection`.
-        impulse: (K, 6) of the contact.
+        s, t: See :class:`Stops` and :class:`Tree`, with the change of v in ``x``, and for forces within the step the
+            displacement in ``step``.
         q, v: (nq,), (nv,) before the step.
         part: Part of the step. aloft: whether no foot is in contact in it.
         firm: Whether the search must end. A limit that pulls is then inactive for the rest of the part, and its joint
@@ -286,9 +296,6 @@ def judge(
         else:
             s.held[j] = side
             return AGAIN
-    if s.bounced[0] and t.rows.used[0] > first and _gives(s, t, p, impulse, v, part, first):
-        s.plastic[0] = True
-        return AGAIN
     return STANDS
 
 

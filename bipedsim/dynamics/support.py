@@ -9,6 +9,7 @@ import numpy as np
 from bipedsim.dynamics.projection import Projection
 from bipedsim.ground import (
     GroundArrays,
+    PlacedSole,
     SupportWork,
     bridge,
     choose_patch,
@@ -135,7 +136,8 @@ def find_foothold(k: int, patch: int, several: bool, h: float, f: Foothold, p: P
         f.work.ahead[1] = h * f.twist[3]
         f.work.ahead[2] = h * f.twist[2]
         normal = f.axes[k, :, 2]
-        on, second, count = bridge(R, point, f.soles[k], n, before, before_second, normal, f.ground, f.work, f.spare)
+        sole = PlacedSole(R, point, f.soles[k], n)
+        on, second, count = bridge(sole, before, before_second, normal, f.ground, f.work, f.spare)
         patch = on if on >= 0 else patch
     f.patch[k], f.second[k] = patch, second
     if second < 0:

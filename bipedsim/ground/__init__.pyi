@@ -1,4 +1,10 @@
-from .bridge import bridge as bridge, face_axes as face_axes, may_bridge as may_bridge, still_lies_on as still_lies_on
+from .bridge import (
+    PlacedSole as PlacedSole,
+    bridge as bridge,
+    face_axes as face_axes,
+    may_bridge as may_bridge,
+    still_lies_on as still_lies_on,
+)
 from .ground import Ground as Ground, GroundArrays as GroundArrays
 from .names import GROUNDS as GROUNDS
 from .patch import Patch as Patch

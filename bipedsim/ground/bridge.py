@@ -21,6 +21,8 @@ The kernels allocate no memory; their arguments are those of :mod:`bipedsim.grou
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bipedsim.ground.ground import GroundArrays
@@ -57,6 +59,21 @@ PRESENT = 1e-4
 """Slope by which another face must be nearer to the sole before it replaces the present one."""
 
 
+class PlacedSole(NamedTuple):
+    """A sole at its present pose.
+
+    Attributes:
+        R, p: (3, 3), (3,) its axes and origin in the world.
+        vertices: (N, 2) in its frame [m], of which the first ``n`` are valid.
+        n: Number of vertices.
+    """
+
+    R: Array
+    p: Array
+    vertices: Array
+    n: int
+
+
 @kernel
 def may_bridge(R: Array, patch: int, width: float, ground: GroundArrays, work: SupportWork) -> bool:
     """Return whether a plane other than that of ``patch`` may be touched first or at the same time.
@@ -79,20 +96,12 @@ def may_bridge(R: Array, patch: int, width: float, ground: GroundArrays, work: S
 
 @kernel
 def bridge(
-    R: Array,
-    p: Array,
-    vertices: Array,
-    n: int,
-    present: int,
-    second: int,
-    normal: Array,
-    ground: GroundArrays,
-    work: SupportWork,
-    out: Array,
+    sole: PlacedSole, present: int, second: int, normal: Array, ground: GroundArrays, work: SupportWork, out: Array
 ) -> tuple[int, int, int]:
     """Find the face on which a sole rests or rotates; return (patch, second patch, vertices in ``out``).
 
     Args:
+        sole: The sole.
         present, second: The patches of the last step, -1 for none; the sole may have sunk into them.
         normal: (3,) normal of the plane of the last step, in the world.
         out: As in :func:`bipedsim.ground.support.support_polygon`; receives the corners of the face.
@@ -102,7 +111,8 @@ def bridge(
         vertices of the face. If the sole touches only one plane, the second patch is -1 and ``out`` is empty. If there
         is no face, the first patch is also -1. The plane of a face is in ``work.face``.
     """
-    total = _corners(R, p, vertices, n, present, second, ground, work)
+    R = sole.R
+    total = _corners(sole, present, second, ground, work)
     if total < 3:
         return -1, -1, 0
     lowest_corner = 0
@@ -129,7 +139,7 @@ def bridge(
             return -1, -1, 0
         count = _face(total, lowest_corner, work.slope[nearest, 0], work.slope[nearest, 1], work)
         if count > 2:
-            return _choose(R, p, vertices, n, present, second, total, count, ground, work, out)
+            return _choose(sole, present, second, total, count, ground, work, out)
         # Three corners on a line are not a face.
         work.slope[nearest, 0] = STEEPEST_FACE
     return -1, -1, 0
@@ -178,17 +188,9 @@ def still_lies_on(R: Array, p: Array, axes: Array, origin: Array, work: SupportW
 
 
 @kernel
-def _corners(
-    R: Array,
-    p: Array,
-    vertices: Array,
-    n: int,
-    present: int,
-    second: int,
-    ground: GroundArrays,
-    work: SupportWork,
-) -> int:
+def _corners(sole: PlacedSole, present: int, second: int, ground: GroundArrays, work: SupportWork) -> int:
     """Fill ``work.corner`` and ``work.owner`` with the corners of all parts under the sole; return their number."""
+    R, p, vertices, n = sole
     total = 0
     reach = reach_of(vertices, n)
     for i in range(ground.counts.shape[0]):
@@ -292,10 +294,7 @@ def _face(total: int, low: int, sx: float, sy: float, work: SupportWork) -> int:
 
 @kernel
 def _choose(
-    R: Array,
-    p: Array,
-    vertices: Array,
-    n: int,
+    sole: PlacedSole,
     present: int,
     second: int,
     total: int,
@@ -305,6 +304,7 @@ def _choose(
     out: Array,
 ) -> tuple[int, int, int]:
     """Return the result of :func:`bridge` for the face that was found."""
+    R, p, vertices, n = sole
     plane = -1
     closest = np.inf
     for i in range(total):

@@ -88,7 +88,7 @@ class BipedEnv(Env[Numbers, Numbers]):
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- `gymnasium.make` passes the options of an environment as keywords
         self,
         robot: str = "biped14",
         ground: str = "flat",

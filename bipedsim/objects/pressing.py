@@ -8,7 +8,7 @@ import numpy as np
 
 from bipedsim.numerics import entry
 from bipedsim.objects.contacts import WORLD
-from bipedsim.plates import add_force, plate_at
+from bipedsim.plates import NO_MOMENT, add_force, plate_at
 
 
 @entry
@@ -51,7 +51,7 @@ def press(boxed: Any, plates: Any, h: float) -> None:
             if total != 0.0:
                 x, y, z = c.where[nearest, 0], c.where[nearest, 1], c.where[nearest, 2]
                 j = b.contact[i]
-                add_force(s, plate_at(s, x, y, z), x, y, z, j[0], j[1], j[2], 0.0, 0.0, 0.0, 1.0)
+                add_force(s, plate_at(s, x, y, z), (x, y, z), j, NO_MOMENT, 1.0)
             continue
         scale = total / pushed if alone else 1.0
         at_once = min(max(1.0 - 1.0 / scale, 0.0), 1.0) if scale > 1.0 + 1e-9 else 0.0
@@ -65,4 +65,4 @@ def press(boxed: Any, plates: Any, h: float) -> None:
             fx = w * (A[0, 0] * f[0] + A[1, 0] * f[1] + A[2, 0] * f[2])
             fy = w * (A[0, 1] * f[0] + A[1, 1] * f[1] + A[2, 1] * f[2])
             fz = w * (A[0, 2] * f[0] + A[1, 2] * f[1] + A[2, 2] * f[2])
-            add_force(s, plate_at(s, x, y, z), x, y, z, fx, fy, fz, 0.0, 0.0, 0.0, at_once)
+            add_force(s, plate_at(s, x, y, z), (x, y, z), (fx, fy, fz), NO_MOMENT, at_once)

@@ -89,9 +89,8 @@ def give_contacts(boxed: Any) -> int:
         mu = c.mu[m, 0] if c.sticking[m] else c.mu[m, 1]
         key = KEYS + ((c.shapes[p, 0] * 4096 + c.shapes[p, 1] + 2048) << 20) + c.key[m] + 1
         n = a.contacts.used[0]
-        one = _side(a, c.first[p])
-        two = _side(a, c.second[p])
-        if add(a.contacts, one, two, c.where[m], a.axes, c.gap[m], mu, c.restitution[p], key):
+        bodies = _side(a, c.first[p]), _side(a, c.second[p])
+        if add(a.contacts, bodies, c.where[m], a.axes, c.gap[m], mu, c.restitution[p], key):
             a.given[n - first] = m
             a.contacts.mu_slips[n] = min(mu, c.mu[m, 1])
         else:

@@ -20,6 +20,7 @@ from .signals import (
     PlateSignals as PlateSignals,
 )
 from .surfaces import (
+    NO_MOMENT as NO_MOMENT,
     REACH as REACH,
     Surfaces as Surfaces,
     add_force as add_force,

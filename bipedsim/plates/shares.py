@@ -71,27 +71,24 @@ def add_foot(s: Surfaces, f: Foot) -> None:
     # Without a normal force the pressure is undefined; the origin of the sole then selects the plate.
     if only == -2:
         only = plate_at(s, f.origin[0], f.origin[1], f.origin[2])
-    _add_wrench(s, f, only, f.origin, J[0], J[1], J[2], J[3], J[4], J[5])
+    _add_wrench(s, f, only, f.origin, J[:3], J[3:])
 
 
 @kernel
-def _add_wrench(s, f, p, at, j0, j1, j2, m0, m1, m2):
-    """Add a wrench at a world point (3,), in the ground axes of a foot, to plate ``p``."""
+def _add_wrench(s, f, p, at, j, m):
+    """Add an impulse and a moment (3,) at a world point (3,), in the ground axes of a foot, to plate ``p``."""
     R = f.axes
-    add_force(
-        s,
-        p,
-        at[0],
-        at[1],
-        at[2],
-        R[0, 0] * j0 + R[0, 1] * j1 + R[0, 2] * j2,
-        R[1, 0] * j0 + R[1, 1] * j1 + R[1, 2] * j2,
-        R[2, 0] * j0 + R[2, 1] * j1 + R[2, 2] * j2,
-        R[0, 0] * m0 + R[0, 1] * m1 + R[0, 2] * m2,
-        R[1, 0] * m0 + R[1, 1] * m1 + R[1, 2] * m2,
-        R[2, 0] * m0 + R[2, 1] * m1 + R[2, 2] * m2,
-        f.at_once,
+    impulse = (
+        R[0, 0] * j[0] + R[0, 1] * j[1] + R[0, 2] * j[2],
+        R[1, 0] * j[0] + R[1, 1] * j[1] + R[1, 2] * j[2],
+        R[2, 0] * j[0] + R[2, 1] * j[1] + R[2, 2] * j[2],
     )
+    moment = (
+        R[0, 0] * m[0] + R[0, 1] * m[1] + R[0, 2] * m[2],
+        R[1, 0] * m[0] + R[1, 1] * m[1] + R[1, 2] * m[2],
+        R[2, 0] * m[0] + R[2, 1] * m[1] + R[2, 2] * m[2],
+    )
+    add_force(s, p, at, impulse, moment, f.at_once)
 
 
 @kernel
@@ -164,7 +161,7 @@ def _split_by_vertices(s, f, scale):
         p = plate_at(s, x, y, z)
         o = f.offsets[i]
         m0, m1, m2 = o[1] * f2 - o[2] * f1, o[2] * f0 - o[0] * f2, o[0] * f1 - o[1] * f0
-        _add_wrench(s, f, p, f.origin, f0, f1, f2, m0, m1, m2)
+        _add_wrench(s, f, p, f.origin, (f0, f1, f2), (m0, m1, m2))
         rest0 -= f0
         rest1 -= f1
         rest2 -= f2
@@ -176,7 +173,8 @@ def _split_by_vertices(s, f, scale):
     for p in range(plates + 1):
         if s.share[p] > s.share[largest]:
             largest = p
-    _add_wrench(s, f, largest if largest < plates else -1, f.origin, rest0, rest1, rest2, rest3, rest4, rest5)
+    loaded = largest if largest < plates else -1
+    _add_wrench(s, f, loaded, f.origin, (rest0, rest1, rest2), (rest3, rest4, rest5))
 
 
 @kernel
@@ -212,7 +210,7 @@ def _split_by_pressure(s, f):
         s.moment[p, 0] = s.moment[p, 1] = s.moment[p, 2] = 0.0
     if n < 2:
         s.fallbacks[0] += 1 if f.vertices > 1 and touching > 1 else 0
-        _add_wrench(s, f, cop_plate, at, J[0], J[1], J[2], 0.0, 0.0, twist)
+        _add_wrench(s, f, cop_plate, at, J, (0.0, 0.0, twist))
         return
     polar = integrate(s, s.polygon, n, plates)
     for p in range(plates):
@@ -227,7 +225,7 @@ def _split_by_pressure(s, f):
         w, mx, my = s.share[p], s.moment[p, 0], s.moment[p, 1]
         f0, f1, f2 = J[0] * w - k * my, J[1] * w + k * mx, J[2] * w
         m2 = mx * J[1] - my * J[0] + k * s.moment[p, 2]
-        _add_wrench(s, f, p, at, f0, f1, f2, J[2] * my, -J[2] * mx, m2)
+        _add_wrench(s, f, p, at, (f0, f1, f2), (J[2] * my, -J[2] * mx, m2))
         rest0 -= f0
         rest1 -= f1
         rest2 -= f2
@@ -236,7 +234,8 @@ def _split_by_pressure(s, f):
         rest5 -= m2
     # The rest belongs to the floor. A rest of the size of rounding errors belongs to the plate under the CoP.
     floor_loaded = rest2 > 1e-12 * J[2]
-    _add_wrench(s, f, -1 if floor_loaded or cop_plate < 0 else cop_plate, at, rest0, rest1, rest2, rest3, rest4, rest5)
+    rest_plate = -1 if floor_loaded or cop_plate < 0 else cop_plate
+    _add_wrench(s, f, rest_plate, at, (rest0, rest1, rest2), (rest3, rest4, rest5))
 
 
 @kernel

@@ -6,6 +6,8 @@ from typing import Annotated, NamedTuple
 
 from bipedsim.numerics import Array, Integers, kernel
 
+NO_MOMENT = (0.0, 0.0, 0.0)
+"""Moment of a force about its own point."""
 REACH = 0.01
 """Tolerated height of a point above or below the surface of a plate [m]; covers soft ground and rolling balls."""
 
@@ -79,21 +81,14 @@ def plate_at(s: Surfaces, x: float, y: float, z: float) -> int:
 
 
 @kernel
-def add_force(
-    s: Surfaces,
-    p: int,
-    x: float,
-    y: float,
-    z: float,
-    fx: float,
-    fy: float,
-    fz: float,
-    mx: float,
-    my: float,
-    mz: float,
-    at_once: float,
-) -> None:
-    """Add an impulse and its moment about (x, y, z), in world axes, to plate ``p``, or to the floor if ``p`` is -1."""
+def add_force(s: Surfaces, p: int, at, impulse, moment, at_once: float) -> None:  # type: ignore[no-untyped-def]
+    """Add an impulse (3,) and its moment (3,) about a world point, in world axes, to plate ``p``; -1 for the floor.
+
+    ``at_once`` is the fraction of the impulse that is an impact.
+    """
+    x, y, z = at[0], at[1], at[2]
+    fx, fy, fz = impulse[0], impulse[1], impulse[2]
+    mx, my, mz = moment[0], moment[1], moment[2]
     if p < 0:
         last = s.load[s.centre.shape[0]]
         last[0] += fx
@@ -127,4 +122,4 @@ def add_point(s: Surfaces, point: Array, axes: Array, impulse: Array, sign: floa
     fy = axes[1, 0] * f0 + axes[1, 1] * f1 + axes[1, 2] * f2
     fz = axes[2, 0] * f0 + axes[2, 1] * f1 + axes[2, 2] * f2
     p = plate_at(s, point[0], point[1], point[2])
-    add_force(s, p, point[0], point[1], point[2], fx, fy, fz, 0.0, 0.0, 0.0, 0.0)
+    add_force(s, p, point, (fx, fy, fz), NO_MOMENT, 0.0)

@@ -289,9 +289,8 @@ class Run:
 
 def run(
     settings: RunConfig | Prepared,
-    progress: bool = False,
+    progress: bool | str = False,
     observer: Observer | None = None,
-    label: str = "",
     log: Callable[[str], None] | None = None,
     step_file: Path | None = None,
     partial: Callable[[Recording, dict[str, Any]], None] | None = None,
@@ -302,9 +301,8 @@ def run(
 
     Args:
         settings: The run, as settings or as the result of :func:`prepare`, which is used up.
-        progress: Show a progress bar on stderr.
+        progress: Show a progress bar on stderr; a text is its label.
         observer: Watches the run.
-        label: Text before the progress bar.
         log, step_file: As in :class:`Run`.
         partial: Called with recording and summary of the simulated part if an error ends the run. The error may be a
             divergence of the simulation, or any exception of the controller.
@@ -334,7 +332,8 @@ def run(
         return time.perf_counter() - compile_seconds() - started
 
     try:
-        for _ in ProgressBar(range(prepared.ticks), desc=label or None, unit="tick", disable=not progress):
+        label = progress if isinstance(progress, str) else None
+        for _ in ProgressBar(range(prepared.ticks), desc=label, unit="tick", disable=not progress):
             run.control()
             note(builder, run.guard)
             before = time.perf_counter()

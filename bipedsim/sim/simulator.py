@@ -107,7 +107,7 @@ class Simulator:
         UnknownNameError: No such contact model, or no such preset of the hardware.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- independent options of the public constructor, nearly all with a default
         self,
         robot: Robot,
         ground: Ground | None = None,

@@ -110,12 +110,13 @@ def clear(c: Contacts) -> None:
 
 @kernel
 def add(
-    c: Contacts, a: int, b: int, point: Array, axes: Array, gap: float, mu: float, restitution: float, key: int
+    c: Contacts, bodies: tuple[int, int], point: Array, axes: Array, gap: float, mu: float, restitution: float, key: int
 ) -> bool:
     """Add a contact with the impulse that it had in the last step; return False if the set is full.
 
     Args:
-        c, a, b, gap, mu, restitution, key: See :class:`Contacts`.
+        c, gap, mu, restitution, key: See :class:`Contacts`.
+        bodies: ``a`` and ``b``.
         point: (3,) contact point.
         axes: (3, 3) contact axes.
     """
@@ -124,7 +125,8 @@ def add(
         c.dropped[0] += 1
         return False
     c.used[0] = m + 1
-    c.a[m], c.b[m], c.gap[m], c.mu[m], c.restitution[m], c.key[m] = a, b, gap, mu, restitution, key
+    c.a[m], c.b[m] = bodies
+    c.gap[m], c.mu[m], c.restitution[m], c.key[m] = gap, mu, restitution, key
     c.mu_slips[m] = mu
     c.late[m] = 1.0
     for i in range(3):

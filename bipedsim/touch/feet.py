@@ -56,7 +56,7 @@ def add_vertices(boxed: Any) -> bool:
                 continue
             s.taken[k, i] = c.used[0]
             mu = p.mu_dynamic[k] if s.result.sliding[k] else p.mu_static[k]
-            if add(c, s.joint[k], WORLD, point, f.axes[k], height, mu, 0.0, -1):
+            if add(c, (s.joint[k], WORLD), point, f.axes[k], height, mu, 0.0, -1):
                 c.mu_slips[s.taken[k, i]] = min(mu, p.mu_dynamic[k])
                 for a in range(3):
                     c.impulse[s.taken[k, i], a] = s.last[k, i, a]

@@ -67,7 +67,8 @@ def _add_stop(s: Any, j: int, side: int, gap: float) -> None:
     o.side[j] = side
     key = STOPS + 2 * j + (side > 0)
     axes = s.ground.rotation[0]
-    add(s.contacts, s.bodies.leaf.shape[0] + j, WORLD, s.tree.gravity, axes, gap, 0.0, o.restitution, key)
+    bodies = s.bodies.leaf.shape[0] + j, WORLD
+    add(s.contacts, bodies, s.tree.gravity, axes, gap, 0.0, o.restitution, key)
 
 
 @entry
@@ -96,7 +97,8 @@ def find_pairs(boxed: Any, v: Array) -> None:
         for a in range(3):
             axes[a, 0], axes[a, 1], axes[a, 2] = e[a], f[a], n[a]
         point = (on_b[0] + half * n[0], on_b[1] + half * n[1], on_b[2] + half * n[2])
-        add(s.contacts, pairs.joint[p, 0], pairs.joint[p, 1], point, axes, gap, s.mu, s.restitution, PAIRS + p)
+        bodies = pairs.joint[p, 0], pairs.joint[p, 1]
+        add(s.contacts, bodies, point, axes, gap, s.mu, s.restitution, PAIRS + p)
 
 
 @kernel
@@ -120,7 +122,7 @@ def _find_on_plane(
         if patch >= 0:
             friction = mu if np.isnan(ground.mu_dynamic[patch]) else ground.mu_dynamic[patch]
             key = (g * b.point.shape[0] + p) * PER_POINT + index
-            add(c, joint, WORLD, point, axes, gap, friction, restitution, key)
+            add(c, (joint, WORLD), point, axes, gap, friction, restitution, key)
 
 
 @kernel

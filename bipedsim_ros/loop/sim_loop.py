@@ -9,14 +9,13 @@ recordings. Lock step has no deadline, so everything else is published while the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from bipedsim.errors import BipedSimError, DivergenceError
 from bipedsim.numerics import Array
 from bipedsim.recording import schema
 from bipedsim.recording.bag import NS_PER_S
-from bipedsim.runs import FaultSchedule, Push, Rollout, label_of
-from bipedsim.sim import Simulator
+from bipedsim.runs import Rollout, label_of
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.inbox import Inbox
 from bipedsim_ros.loop.publishers import Publishers
@@ -36,10 +35,8 @@ class SimLoop:
     """Run a simulator with a controller in another process.
 
     Args:
-        sim: The simulator; only the loop accesses it.
+        rollout: The simulator with pushes and faults; only the loop accesses it.
         params: Clock, rate, timeouts.
-        pushes: Scheduled pushes.
-        faults: Injected faults.
         inbox: Receives commands.
         commands: Validates and stores the commands.
         publishers: Publish the states.
@@ -54,10 +51,8 @@ class SimLoop:
 
     def __init__(
         self,
-        sim: Simulator,
+        rollout: Rollout,
         params: SimParams,
-        pushes: Sequence[Push],
-        faults: FaultSchedule,
         inbox: Inbox,
         commands: Commands,
         publishers: Publishers,
@@ -65,8 +60,8 @@ class SimLoop:
         log: Callable[[str], None],
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self._sim = sim
-        self._rollout = rollout = Rollout(sim, pushes, faults, log, on_event=publishers.publish_run)
+        self._sim = sim = rollout.sim
+        self._rollout = rollout
         rollout.warm_up(loops=True)
         self._params = params
         self._inbox = inbox

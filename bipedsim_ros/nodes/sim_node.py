@@ -22,7 +22,7 @@ from bipedsim.model import load_robot
 from bipedsim.numerics import announced
 from bipedsim.objects import parse_objects
 from bipedsim.plates import parse_plates
-from bipedsim.runs import FaultSchedule, compiling_beside, parse_pushes, read_faults
+from bipedsim.runs import FaultSchedule, Rollout, compiling_beside, parse_pushes, read_faults
 from bipedsim.sim import GANTRY_ACTIONS, Simulator, VertexForces, read_gantry
 from bipedsim_ros.loop import (
     Background,
@@ -123,17 +123,10 @@ class SimNode(NodeProgram):
             awaited = () if patient is None else self._publishers.names
             always = (topics.JOINT_STATES, *topics.COMMAND_KINDS)
             self._departures = Departures(node, (*(relative(topic.name) for topic in always), *awaited))
-            self.loop = SimLoop(
-                sim,
-                params,
-                pushes,
-                faults,
-                inbox,
-                self._commands,
-                self._publishers,
-                self._statistics,
-                node.get_logger().error,
-            )
+            error = node.get_logger().error
+            rollout = Rollout(sim, pushes, faults, error, on_event=self._publishers.publish_run)
+            ends = self._commands, self._publishers, self._statistics
+            self.loop = SimLoop(rollout, params, inbox, *ends, error)
         wanted = params.tf_rate > 0.0 and robot.free_flyer
         self._transforms = TransformsWatch(node) if wanted else None
         self._logged_wait = ""

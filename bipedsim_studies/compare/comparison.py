@@ -156,7 +156,7 @@ def _run(settings: RunConfig, progress: bool = False) -> FinishedRun | FailedRun
     """Run one contact model."""
     meter = Meter()
     try:
-        recording, summary = run(settings, progress, meter, settings.contact_model)
+        recording, summary = run(settings, progress and settings.contact_model, meter)
     except DivergenceError as error:
         return FailedRun("diverged", str(error))
     except Exception as error:  # A failure of one model must not stop the runs of the others.

@@ -7,7 +7,14 @@ from .coulomb import (
     solve_coulomb as solve_coulomb,
 )
 from .enumeration import all_solutions as all_solutions
-from .events import Impact as Impact, Motion as Motion, System as System, Terms as Terms, motion as motion
+from .events import (
+    Impact as Impact,
+    Motion as Motion,
+    Rebound as Rebound,
+    System as System,
+    Terms as Terms,
+    motion as motion,
+)
 from .lcp import ComplementarityError as ComplementarityError
 from .normal_force_lcp import (
     NormalForces as NormalForces,

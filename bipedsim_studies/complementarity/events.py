@@ -93,6 +93,24 @@ class Motion:
         return np.array([impact.t for impact in self.impacts])
 
 
+@dataclass(frozen=True)
+class Rebound:
+    """Law of the impacts of a system, without friction.
+
+    Attributes:
+        restitution: Restitution e of all contacts.
+        rest_speed: Speed [m/s] below which contacts do not rebound, so that they come to rest.
+        law: One of ``IMPACT_LAWS``.
+    """
+
+    restitution: float = 0.0
+    rest_speed: float = 1e-6
+    law: str = "moreau"
+
+
+PLASTIC = Rebound()
+
+
 def motion(
     system: System,
     q_start: ArrayLike,
@@ -100,9 +118,7 @@ def motion(
     duration: float,
     *,
     start: float = 0.0,
-    law: str = "moreau",
-    restitution: float = 0.0,
-    rest_speed: float = 1e-6,
+    rebound: Rebound = PLASTIC,
     every: float = 5e-3,
     most_impacts: int | None = None,
 ) -> Motion:
@@ -113,9 +129,7 @@ def motion(
         q_start, v_start: (nv,) state at the ``start``, without negative gaps.
         duration: Duration [s].
         start: Initial time [s].
-        law: One of ``IMPACT_LAWS``, without friction.
-        restitution: Restitution e of all contacts.
-        rest_speed: Speed [m/s] below which contacts do not rebound, so that they come to rest.
+        rebound: Law of all impacts; by default contacts do not rebound.
         every: Maximum time between samples [s].
         most_impacts: Number of impacts; the motion stops just before the next one.
 
@@ -138,8 +152,9 @@ def motion(
         touching = terms.gap <= TOUCH
         w = terms.J @ v
         if (touching & (w < 0.0)).any():
-            soft = -restitution * w[touching].min() <= rest_speed
-            impact = IMPACT_LAWS[law](terms.M, terms.J[touching], v, 0.0 if soft else restitution)
+            soft = -rebound.restitution * w[touching].min() <= rebound.rest_speed
+            restitution = 0.0 if soft else rebound.restitution
+            impact = IMPACT_LAWS[rebound.law](terms.M, terms.J[touching], v, restitution)
             if w[touching].min() < -STILL:
                 impulse = np.zeros(len(w))
                 impulse[touching] = impact.impulse

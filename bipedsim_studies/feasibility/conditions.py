@@ -75,22 +75,36 @@ class Reserve:
 NOTHING = Reserve()
 
 
+class Response(NamedTuple):
+    """Motion w of the soles as a function of x and of the feet's wrenches f: w = W x + w0 + G f.
+
+    Attributes:
+        G: (6K, 6K) effect of the feet's wrenches or impulses.
+        W, w0: (6K, n), (6K,) motion without contacts.
+        turning: (K, 3) angular velocities of the feet [rad/s] if w are accelerations. The points of a rotating foot
+            have other accelerations than its sole origin.
+        units: Units of wrenches and of w, for labels.
+    """
+
+    G: Array
+    W: Array
+    w0: Array
+    turning: Array | None = None
+    units: Units = FORCES
+
+
 class Conditions:
     """Conditions for the held contacts to stick (or slide in one direction) and the others to open, as functions of x.
 
     Args:
         support: Robot and feet in one state.
-        G: (6K, 6K) effect of the feet's wrenches or impulses on w.
-        W, w0: (6K, n), (6K,) w = W x + w0 without contacts.
-        turning: (K, 3) angular velocities of the feet [rad/s] if w are accelerations. The points of a rotating foot
-            have other accelerations than its sole origin.
+        response: Motion of the soles.
         keep: Vertices that stick, by foot; by default all feet with all their vertices in contact. Feet without an
             entry have none.
         slide: Slip of the held feet that slide; the others stick.
         touches: Maximum height of a vertex in contact [m].
         reserve: Safety reserve.
         sides: Number of sides of the friction pyramid.
-        units: Units of wrenches and of w, for labels.
 
     Attributes:
         held: Names of the held feet.
@@ -105,18 +119,15 @@ class Conditions:
     def __init__(
         self,
         support: Support,
-        G: Array,
-        W: Array,
-        w0: Array,
+        response: Response,
         keep: Keep | None = None,
         *,
-        turning: Array | None = None,
         slide: Slide | None = None,
         touches: float = TOUCHES,
         reserve: Reserve = NOTHING,
         sides: int = 8,
-        units: Units = FORCES,
     ) -> None:
+        G, W, w0, turning, units = response
         if sides < 2:
             raise ConfigError("must be 3 or more, and 2 in a plane", "sides", sides)
         touching = support.touching(touches)

@@ -79,15 +79,12 @@ class FootRule:
     def __init__(self, foot: SupportFoot, mode: int, mu: float, reserve: float = 0.0, units: Units = FORCES) -> None:
         self.foot, self.mu = foot, mu
         self.first, self.count = clamped_range(mode, foot.n_vertices)
-        # The kernels need these properties of the foot, in the layout for which they are compiled.
-        self._shape = (
-            self.first,
-            self.count,
-            *(np.ascontiguousarray(array, dtype=np.float64) for array in (foot.polygon, foot.offsets, foot.rotation)),
-            np.zeros((max(self.count, 1), 3)),
-            np.zeros(2),
-            np.zeros(3),
+        # The kernels are compiled for contiguous arrays.
+        polygon, offsets, rotation = (
+            np.ascontiguousarray(array, dtype=np.float64) for array in (foot.polygon, foot.offsets, foot.rotation)
         )
+        work = np.zeros((max(self.count, 1), 3)), np.zeros(2), np.zeros(3)
+        self._held = _HeldFoot(self.first, self.count, polygon, offsets, rotation, *work)
         rows = [np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])]
         labels = [f"{foot.name}: normal {units.push} [{units.force}]"]
         held = [(self.first + i) % foot.n_vertices for i in range(self.count)]
@@ -117,8 +114,8 @@ class FootRule:
 
         Without a normal force, the CoP is the mean of the held vertices.
         """
-        radius = _centre(np.ascontiguousarray(wrench, dtype=np.float64), *self._shape)
-        return self._shape[-1].copy(), float(radius)
+        radius = _centre(np.ascontiguousarray(wrench, dtype=np.float64), self._held)
+        return self._held.place.copy(), float(radius)
 
     def friction(self, wrench: Array) -> float:
         """Return mu f_z minus the friction that the vertices need for force and torsion about the CoP [N].
@@ -126,7 +123,7 @@ class FootRule:
         The value is positive inside the cone, and zero on the limit surface of the vertices. Without a normal force, it
         is minus the needed friction.
         """
-        return float(_friction(np.ascontiguousarray(wrench, dtype=np.float64), self.mu, *self._shape))
+        return float(_friction(np.ascontiguousarray(wrench, dtype=np.float64), self.mu, self._held))
 
     def tangent(self, wrench: Array) -> Array:
         """Return the gradient (6,) of :meth:`friction`; ``gradient @ wrench`` is the value, which is homogeneous.
@@ -135,7 +132,7 @@ class FootRule:
         returns the gradient for a purely normal force.
         """
         gradient = np.empty(6)
-        _tangent(np.array(wrench, dtype=np.float64), gradient, self.mu, *self._shape)
+        _tangent(np.array(wrench, dtype=np.float64), gradient, self.mu, self._held)
         return gradient
 
     def pyramid(self, sides: int) -> Array:
@@ -157,19 +154,31 @@ def _moments(points: Array, along: Array) -> Array:
     return np.column_stack([-z * ay, z * ax, x * ay - y * ax, ax, ay, np.zeros(len(points))])
 
 
-@kernel
-def _centre(
-    wrench: Array, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, shares: Array,
-    cop: Array, place: Array,
-) -> float:  # fmt: skip
-    """Fill the CoP and the vertices' shares, and return the radius, see :meth:`FootRule.centre`.
+class _HeldFoot(NamedTuple):
+    """Arguments of the kernels.
 
-    Args:
-        wrench, first, count, polygon, offsets, rotation: Wrench (6,), and properties of the foot.
-        shares: (m, 3) filled with the shares of the held vertices.
-        cop: (2,) filled with the CoP in the sole frame.
-        place: (3,) filled with the CoP from the sole origin.
+    Attributes:
+        first, n: First of the held vertices, and their number.
+        polygon, offsets, rotation: Properties of the foot; see :class:`SupportFoot`.
+        shares: (m, 3) result: the shares of the held vertices.
+        cop: (2,) result: the CoP in the sole frame.
+        place: (3,) result: the CoP from the sole origin.
     """
+
+    first: int
+    n: int
+    polygon: Array
+    offsets: Array
+    rotation: Array
+    shares: Array
+    cop: Array
+    place: Array
+
+
+@kernel
+def _centre(wrench: Array, foot: _HeldFoot) -> float:
+    """Fill the CoP and the vertices' shares of a wrench (6,), and return the radius, see :meth:`FootRule.centre`."""
+    first, count, polygon, offsets, rotation, shares, cop, place = foot
     n = polygon.shape[0]
     if wrench[2] > 0.0 and count < 3:
         centre_on_edge(wrench, polygon, offsets, first, (first + count - 1) % n, cop, place)
@@ -188,26 +197,20 @@ def _centre(
 
 
 @kernel
-def _friction(
-    wrench: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array, shares: Array,
-    cop: Array, place: Array,
-) -> float:  # fmt: skip
-    """Return :meth:`FootRule.friction`; overwrite ``shares``, ``cop`` and ``place`` as in :func:`_centre`."""
-    c = _centre(wrench, first, count, polygon, offsets, rotation, shares, cop, place)
+def _friction(wrench: Array, mu: float, foot: _HeldFoot) -> float:
+    """Return :meth:`FootRule.friction`; overwrite the results in ``foot`` as :func:`_centre` does."""
+    c, place = _centre(wrench, foot), foot.place
     torsion = 0.0
     if c > 0.0:
         torsion = (wrench[5] - (place[0] * wrench[1] - place[1] * wrench[0])) / c
     size = np.sqrt(wrench[0] ** 2 + wrench[1] ** 2 + torsion**2)
-    if size > 0.0 and count > 1:
-        size *= gauge((wrench[0] / size, wrench[1] / size, torsion / size), shares, count, np.inf)[0]
+    if size > 0.0 and foot.n > 1:
+        size *= gauge((wrench[0] / size, wrench[1] / size, torsion / size), foot.shares, foot.n, np.inf)[0]
     return mu * max(wrench[2], 0.0) - size
 
 
 @kernel
-def _tangent(
-    wrench: Array, gradient: Array, mu: float, first: int, count: int, polygon: Array, offsets: Array, rotation: Array,
-    shares: Array, cop: Array, place: Array,
-) -> None:  # fmt: skip
+def _tangent(wrench: Array, gradient: Array, mu: float, foot: _HeldFoot) -> None:
     """Fill ``gradient`` (6,) with :meth:`FootRule.tangent`; ``wrench`` has its original values afterwards."""
     size = 0.0
     for a in range(6):
@@ -220,8 +223,8 @@ def _tangent(
     for a in range(6):
         value = wrench[a]
         wrench[a] = value + _STEP * size
-        above = _friction(wrench, mu, first, count, polygon, offsets, rotation, shares, cop, place)
+        above = _friction(wrench, mu, foot)
         wrench[a] = value - _STEP * size
-        below = _friction(wrench, mu, first, count, polygon, offsets, rotation, shares, cop, place)
+        below = _friction(wrench, mu, foot)
         wrench[a] = value
         gradient[a] = (above - below) / (2.0 * _STEP * size)

@@ -15,7 +15,16 @@ from bipedsim.contact import mode_name
 from bipedsim.contact.selection import Exact, ExactParams
 from bipedsim.dynamics import Projection, edge_lines
 from bipedsim.numerics import Array, unlimited
-from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Slide, Slip, held_vertices
+from bipedsim_studies.feasibility.conditions import (
+    NOTHING,
+    Conditions,
+    Keep,
+    Reserve,
+    Response,
+    Slide,
+    Slip,
+    held_vertices,
+)
 from bipedsim_studies.feasibility.foot_rule import IMPULSES
 from bipedsim_studies.feasibility.support import TOUCHES, Support
 
@@ -51,9 +60,8 @@ def impact_conditions(
     """
     G = support.J @ np.linalg.solve(support.M, support.J.T)
     w0 = np.zeros(len(support.J)) if gained is None else gained
-    return Conditions(
-        support, G, support.J, w0, keep, slide=slide, touches=touches, reserve=reserve, sides=sides, units=IMPULSES
-    )
+    response = Response(G, support.J, w0, units=IMPULSES)
+    return Conditions(support, response, keep, slide=slide, touches=touches, reserve=reserve, sides=sides)
 
 
 def gained_velocity(support: Support, torque: Array, time: float) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from bipedsim.errors import ConfigError
-from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve
+from bipedsim_studies.feasibility.conditions import NOTHING, Conditions, Keep, Reserve, Response
 from bipedsim_studies.feasibility.support import TOUCHES, Support
 
 
@@ -42,17 +42,9 @@ def sticking_conditions(
     s = support
     nu = s.selection.shape[1]
     inertia = s.M + h * np.diag(s.damping)
-    solved = np.linalg.solve(inertia, np.column_stack([s.selection, s.forces, s.J.T]))
-    response = s.J @ solved
+    solved = s.J @ np.linalg.solve(inertia, np.column_stack([s.selection, s.forces, s.J.T]))
     moving = s.J @ s.v
-    return Conditions(
-        s,
-        response[:, nu + 1 :],
-        response[:, :nu],
-        (moving / h if h > 0.0 else s.bias) - response[:, nu],
-        keep,
-        turning=None if h > 0.0 else moving.reshape(-1, 6)[:, 3:],
-        touches=touches,
-        reserve=reserve,
-        sides=sides,
-    )
+    free = (moving / h if h > 0.0 else s.bias) - solved[:, nu]
+    turning = None if h > 0.0 else moving.reshape(-1, 6)[:, 3:]
+    response = Response(solved[:, nu + 1 :], solved[:, :nu], free, turning)
+    return Conditions(s, response, keep, touches=touches, reserve=reserve, sides=sides)

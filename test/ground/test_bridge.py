@@ -10,7 +10,7 @@ import pytest
 from footing_support import SOLE, Foot, region
 from hypothesis import given, settings, strategies as st
 
-from bipedsim.ground import Ground, Patch, bridge, face_axes, may_bridge, still_lies_on, tiles
+from bipedsim.ground import Ground, Patch, PlacedSole, bridge, face_axes, may_bridge, still_lies_on, tiles
 from bipedsim.ground.bridge import FLUSH, STEEPEST_FACE
 
 STEP = Ground((Patch(), Patch(np.array([0.02, 0.0, 0.02]), region=region(0.0, 0.5, -0.5, 0.5))))
@@ -22,8 +22,8 @@ def look(foot: Foot, R: np.ndarray, p: np.ndarray, present: int = -1, second: in
     """Return what :func:`bridge` finds for a foot at rest: two patches and the polygon."""
     foot.patch(p, present, R)
     foot.work.width[0] = WIDTH
-    arguments = foot.vertices, foot.n, present, second, LEVEL, foot.ground, foot.work, foot.out
-    patch, other, count = bridge(R, p, *arguments)
+    sole = PlacedSole(R, p, foot.vertices, foot.n)
+    patch, other, count = bridge(sole, present, second, LEVEL, foot.ground, foot.work, foot.out)
     return patch, other, foot.out[:count].copy()
 
 

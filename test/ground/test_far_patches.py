@@ -11,7 +11,7 @@ import pytest
 from footing_support import Foot
 from hypothesis import given, settings, strategies as st
 
-from bipedsim.ground import Ground, GroundArrays, Patch, bridge, tiles
+from bipedsim.ground import Ground, GroundArrays, Patch, PlacedSole, bridge, tiles
 from bipedsim.model import load_robot, start_configuration
 from bipedsim.objects import ObjectConfig
 from bipedsim.sim import Simulator
@@ -65,8 +65,8 @@ def test_a_foot_finds_what_it_finds_when_all_patches_are_looked_at(
         patch = foot.patch(at, present, R)
         polygon = foot.support(at, patch, R)
         foot.work.width[0] = float(np.ptp(foot.vertices, axis=0).max())
-        arguments = foot.vertices, foot.n, patch, -1, np.array([0.0, 0.0, 1.0]), foot.ground, foot.work, foot.out
-        *faces, count = bridge(R, np.array(at), *arguments)
+        sole = PlacedSole(R, np.array(at), foot.vertices, foot.n)
+        *faces, count = bridge(sole, patch, -1, np.array([0.0, 0.0, 1.0]), foot.ground, foot.work, foot.out)
         found.append((patch, polygon.tolist(), faces, foot.out[:count].tolist()))
     assert found[0] == found[1]
 

@@ -74,8 +74,9 @@ class MapFoothold(NamedTuple):
 
 
 @kernel
-def _patch_under(ground, x, y, yaw, low, high):  # type: ignore[no-untyped-def]
-    """Return the patch under all of a sole at (x, y) with heading ``yaw``, from ``low`` to ``high``; -1 for none."""
+def _patch_under(ground, x, y, yaw, sole):  # type: ignore[no-untyped-def]
+    """Return the patch under all of a sole at (x, y) with heading ``yaw``, between its corners; -1 for none."""
+    low, high = sole
     _, patch = surface(ground, x, y)
     if patch < 0:
         return -1
@@ -95,7 +96,7 @@ def _patch_under(ground, x, y, yaw, low, high):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find(ground, x, y, yaw, low, high, reach, base, most):  # type: ignore[no-untyped-def]
+def _find(ground, x, y, yaw, sole, reach, base, most):  # type: ignore[no-untyped-def]
     """Return offset, patch and rise of the nearest foothold; see :meth:`Terrain.foothold`."""
     c, s = math.cos(yaw), math.sin(yaw)
     blocked = -1
@@ -106,7 +107,7 @@ def _find(ground, x, y, yaw, low, high, reach, base, most):  # type: ignore[no-u
         if not reach[0] <= away <= reach[1]:
             continue
         px, py = x + c * away, y + s * away
-        patch = _patch_under(ground, px, py, yaw, low, high)
+        patch = _patch_under(ground, px, py, yaw, sole)
         if patch < 0:
             continue
         rise = surface(ground, px, py)[0] - base
@@ -118,8 +119,9 @@ def _find(ground, x, y, yaw, low, high, reach, base, most):  # type: ignore[no-u
 
 
 @kernel
-def _clears(ground, start, land, yaw, low, high, window, top):  # type: ignore[no-untyped-def]
+def _clears(ground, start, land, yaw, sole, window, top):  # type: ignore[no-untyped-def]
     """Return whether a sole swings without collision from ``start`` to ``land`` (3,), with its apex at ``top`` [m]."""
+    low, high = sole
     c, s = math.cos(yaw), math.sin(yaw)
     for i in range(1, _SAMPLES):
         t = i / _SAMPLES
@@ -189,11 +191,10 @@ class Terrain:
             back = max(back, _ONWARD - moved)
         elif onward < -_FINE:
             forth = min(forth, -_ONWARD - moved)
-        low, high = self._grown[foot]
         base = self.height(other)
         base = base if base == base else 0.0
         return MapFoothold(
-            *_find(self._ground, x, y, yaw, low, high, np.array([back, forth]), base, self._params.climb_most)
+            *_find(self._ground, x, y, yaw, self._grown[foot], np.array([back, forth]), base, self._params.climb_most)
         )
 
     def why_not(self, foothold: MapFoothold) -> str:
@@ -222,14 +223,13 @@ class Terrain:
 
     def lift(self, foot: int, start: Array, land: Array, yaw: float, window: Array) -> float:
         """Return the extra height [m] that keeps a swing from ``start`` to ``land`` (3,) free of collisions."""
-        low, high = self._bare[foot]
         shift = self.height(land) - land[2]
         shift = shift if shift == shift else 0.0
         up = np.array([0.0, 0.0, shift])
         top = max(start[2], land[2]) + shift + self._step_height
         extra = 0.0
         while extra < _HIGHEST and not _clears(
-            self._ground, start + up, land + up, yaw, low, high, window, top + extra
+            self._ground, start + up, land + up, yaw, self._bare[foot], window, top + extra
         ):
             extra += _RAISE
         return extra

@@ -69,10 +69,7 @@ def read_alike(
     word: Integers,
     start: Integers,
     size: Integers,
-    length: int,
-    same: Integers,
-    numbers: Integers,
-    swapped: bool,
+    layout: tuple[int, Integers, Integers, bool],
     done: Flags,
     out: Integers,
 ) -> int:
@@ -81,14 +78,13 @@ def read_alike(
     Args:
         word: See :func:`words`.
         start, size: (n,) offset and size of each message.
-        length: Size of the messages with this layout.
-        same: (m, 3) offset in the message, expected word, and mask of its relevant bits.
-        numbers: (k,) offsets of the words to read; negative ones give NaN. The first word consists of two 4-byte
-            numbers.
-        swapped: Whether the numbers have the other byte order.
+        layout: Size of the messages; (m, 3) offset in the message, expected word, and mask of its relevant bits; (k,)
+            offsets of the words to read, of which negative ones give NaN and the first word consists of two 4-byte
+            numbers; and whether the numbers have the other byte order.
         done: (n,) messages to skip; set to True for messages that were read.
         out: (n, k) the words.
     """
+    length, same, numbers, swapped = layout
     n_read = 0
     for i in range(len(start)):
         if done[i] or size[i] != length:

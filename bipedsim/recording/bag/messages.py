@@ -171,7 +171,7 @@ class Decoder:
                 else:
                     selection = slice(at, at + 1)
             pattern = layout.size, layout.same, self._offsets(layout), layout.swapped
-            n_read = read_alike(word, start[selection], size[selection], *pattern, decoded[selection], table[selection])
+            n_read = read_alike(word, start[selection], size[selection], pattern, decoded[selection], table[selection])
             if n_read and layout.frame is not None:
                 self.frames.setdefault(layout.frame)
             if n_read and (mismatch := self._mismatch(layout)):

@@ -20,6 +20,7 @@ LATE_NS = 10_000_000_000
 NEAR_NS = NS_PER_S
 """Maximum time between a reset of the joint states and the reset of another topic, on the recorder's clock [ns]."""
 END = 2**63 - 1
+"""A time after all messages [ns]."""
 LABELLED = "data"
 """Message field that contains the labelled numbers."""
 
@@ -43,6 +44,7 @@ class TopicMessages:
 
     @classmethod
     def joined(cls, parts: Sequence[TopicMessages]) -> TopicMessages:
+        """Return all messages of ``parts`` in one table."""
         if len(parts) == 1:
             return parts[0]
         values = {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,14 +110,14 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
             f"channels{': ' + ', '.join(labels[:12]) if labels else ''}",
             f"{path}: FORCE_PLATFORM:USED",
         )
-    platform = {name: parameters.numbers("FORCE_PLATFORM", name) for name in ("TYPE", "CORNERS", "ORIGIN", "CHANNEL")}
-    missing = [name for name, value in platform.items() if value is None]
+    group = {name: parameters.numbers("FORCE_PLATFORM", name) for name in ("TYPE", "CORNERS", "ORIGIN", "CHANNEL")}
+    missing = [name for name, value in group.items() if value is None]
     if missing:
         raise RecordingError(f"its {count} force plates lack them", f"{path}: FORCE_PLATFORM:{', :'.join(missing)}")
-    kinds = np.asarray(platform["TYPE"], dtype=int).ravel()
-    corners = np.asarray(platform["CORNERS"], dtype=np.float64).reshape(3, 4, -1, order="F")
-    origins = np.asarray(platform["ORIGIN"], dtype=np.float64).reshape(3, -1, order="F")
-    places = np.asarray(unsigned(platform["CHANNEL"]), dtype=int)
+    kinds = np.asarray(group["TYPE"], dtype=int).ravel()
+    corners = np.asarray(group["CORNERS"], dtype=np.float64).reshape(3, 4, -1, order="F")
+    origins = np.asarray(group["ORIGIN"], dtype=np.float64).reshape(3, -1, order="F")
+    places = np.asarray(unsigned(group["CHANNEL"]), dtype=int)
     places = places.reshape(places.shape[0], -1, order="F")
     if content.analog_rate <= 0.0:
         raise RecordingError("damaged: it must be above 0 Hz", f"{path}: rate of the force plates")
@@ -127,8 +127,8 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
     plates, errors = [], []
     for i in range(count):
         try:
-            outline = scale * corners[:, :, i].T, scale * origins[:, i]
-            plates.append(_plate(content, i, int(kinds[i]), places[:, i], *outline, scale, zero, notes))
+            platform = _Platform(int(kinds[i]), places[:, i], scale * corners[:, :, i].T, scale * origins[:, i])
+            plates.append(_plate(content, i, platform, scale, zero, notes))
         except (RecordingError, ConfigError) as error:
             errors.append(RecordingError(error, path))
     together(errors, RecordingError)
@@ -136,18 +136,25 @@ def _plates(path: Path, content: C3DContent, scale: float, notes: list[str]) -> 
     return plates
 
 
+class _Platform(NamedTuple):
+    """Description of a plate in a file: type, channel numbers, and corners (4, 3) and origin (3,) in metres."""
+
+    kind: int
+    places: Any
+    corners: Array
+    origin: Array
+
+
 def _plate(
     content: C3DContent,
     i: int,
-    kind: int,
-    places: Any,
-    corners: Array,
-    origin: Array,
+    platform: _Platform,
     scale: float,
     zero: slice | None,
     notes: list[str],
 ) -> tuple[PlateSignals, float | None]:
-    """Return a plate, see :func:`_plates`; ``places`` are its channel numbers, lengths are in metres."""
+    """Return plate ``i``, see :func:`_plates`; ``scale`` is the unit of length in metres."""
+    kind, places, corners, origin = platform
     parameters, analogs, where = content.parameters, content.analogs, f"force plate {i + 1}"
     if kind not in CHANNELS:
         raise RecordingError(f"is not one of {', '.join(map(str, CHANNELS))}", f"{where}: type", kind)

@@ -57,7 +57,7 @@ def check_output(path: Path, fps: float = FPS) -> None:
             raise ConfigError(".mp4 needs ffmpeg, which is missing (apt install ffmpeg). Or write a .gif", path)
 
 
-def animate(
+def animate(  # noqa: PLR0913 -- the keywords are the options of `bipedsim animate`, and all have a default
     recording: Recording,
     path: Path | str,
     *,

@@ -21,15 +21,17 @@ class Worker:
         self,
         urdf: str,
         root: str,
-        joints: list[str],
-        armature: list[float],
+        armature: dict[str, float],
         feet: list[tuple[str, Any]],
         friction: float,
         gravity: Any,
         regularization: float,
         dt: float,
     ) -> dict[str, Any]:
-        """Build the robot. Return the indices of its joints in q and v, and the order of its motors."""
+        """Build the robot, with a motor for each joint in ``armature``.
+
+        Return the indices of its joints in q and v, and the order of its motors.
+        """
         import jiminy_py.core as jiminy
         import numpy as np
 
@@ -44,14 +46,14 @@ class Worker:
             for name, point in zip(names, points, strict=True):
                 robot.add_frame(name, link, jiminy.pinocchio.SE3(np.eye(3), point))
         robot.add_contact_points([name for names in self._feet for name in names])
-        for name, inertia in zip(joints, armature, strict=True):
+        for name, inertia in armature.items():
             motor = jiminy.SimpleMotor(name)
             robot.attach_motor(motor)
             motor.initialize(name)
             options = motor.get_options()
             options.update(enableArmature=True, armature=inertia, enableEffortLimit=False)
             motor.set_options(options)
-        self._command = np.zeros(len(joints))
+        self._command = np.zeros(len(armature))
         self._force = np.zeros(6)
         robot.controller = jiminy.FunctionalController(self._compute_command)
         self._engine = engine = jiminy.Engine()
@@ -67,7 +69,7 @@ class Worker:
         options["world"]["gravity"] = gravity
         engine.set_options(options)
         model = robot.pinocchio_model
-        joint_models = [model.joints[model.getJointId(name)] for name in joints]
+        joint_models = [model.joints[model.getJointId(name)] for name in armature]
         return {
             "idx_q": [joint.idx_q for joint in joint_models],
             "idx_v": [joint.idx_v for joint in joint_models],

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR, time_axis
-from bipedsim_studies.complementarity import Motion, System, Terms, motion
+from bipedsim_studies.complementarity import Motion, Rebound, System, Terms, motion
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
 
@@ -106,7 +106,7 @@ def corner(angle: float, offset: float, e: float = 1.0) -> Motion:
     def terms(_t: float, q: Array, _v: Array) -> Terms:
         return Terms(np.eye(2), np.zeros(2), J, np.zeros(2), J @ q)
 
-    return motion(terms, middle + offset * across, -middle, 2.0, restitution=e)
+    return motion(terms, middle + offset * across, -middle, 2.0, rebound=Rebound(e))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +131,8 @@ def measure(_progress: bool = False) -> ControlledMassResult:
     duration = PERIODS * 2.0 * math.pi / RATE
     runs = {}
     for name, (mean, swing) in SETS.items():
-        runs[name] = motion(
-            controlled(mean, swing), [START], [0.0], duration, restitution=RESTITUTION, rest_speed=REST_SPEED
-        )
+        rebound = Rebound(RESTITUTION, REST_SPEED)
+        runs[name] = motion(controlled(mean, swing), [START], [0.0], duration, rebound=rebound)
     offsets = np.concatenate([-np.geomspace(0.2, 1e-6, 12), np.geomspace(1e-6, 0.2, 12)])
     leaving = {angle: np.array([corner(angle, float(offset)).v[-1] for offset in offsets]) for angle in ANGLES}
     paths = [corner(ANGLES[1], offset) for offset in (-0.1, -0.01, 0.01, 0.1)]

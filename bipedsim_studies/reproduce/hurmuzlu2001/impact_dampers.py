@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
-from bipedsim_studies.complementarity import Motion, motion
+from bipedsim_studies.complementarity import Motion, Rebound, motion
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops, mass_matrix
 
@@ -147,9 +147,8 @@ class ImpactDampersResult:
 def swinging(duration: float = SWINGING) -> Motion:
     """Return the motion of the pendulum, event by event."""
     system = between_stops(body("pendulum_damper"), WALLS, [0.5 * SLOT] * 2, lambda _t, _q, v: np.zeros_like(v))
-    return motion(
-        system, [SWING, 0.0], [0.0, 0.0], duration, restitution=PENDULUM_E, rest_speed=1e-5, law="pfeiffer_glocker"
-    )
+    rebound = Rebound(PENDULUM_E, 1e-5, "pfeiffer_glocker")
+    return motion(system, [SWING, 0.0], [0.0, 0.0], duration, rebound=rebound)
 
 
 def swinging_by_hand(count: int) -> Array:
@@ -189,7 +188,7 @@ def measure(_progress: bool = False) -> ImpactDampersResult:
         return np.array([FORCE * math.sin(RATE * t) - STIFFNESS * q[0] - DAMPING * v[0], 0.0])
 
     system = between_stops(mass_damper, [[1.0, -1.0], [-1.0, 1.0]], [0.5 * PLAY] * 2, forces)
-    mass = motion(system, [0.0, 0.0], [0.0, 0.3], PERIODS * 2.0 * math.pi / RATE, restitution=MASS_E)
+    mass = motion(system, [0.0, 0.0], [0.0, 0.3], PERIODS * 2.0 * math.pi / RATE, rebound=Rebound(MASS_E))
     front = next(impact for impact in reversed(mass.impacts) if impact.impulse[0] > 0.0)
     expected = min(by_hand(ratio), key=lambda each: abs(each.place - front.q[0]))
     pendulum = swinging()

@@ -16,7 +16,7 @@ from numpy.polynomial import Polynomial
 
 from bipedsim.numerics import Array
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
-from bipedsim_studies.complementarity import Motion, motion
+from bipedsim_studies.complementarity import Motion, Rebound, motion
 from bipedsim_studies.impacts import IMPACT_LAWS
 from bipedsim_studies.reproduce.common import Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import between_stops
@@ -85,7 +85,7 @@ def play(believed: float) -> Game:
             return np.array([0.0, RACKET * (float(u(time - begun)) + GRAVITY)])
 
         system = between_stops(robot, [[1.0, -1.0]], [0.0], forces)
-        flight = motion(system, q, v, 2.0 * duration, start=t, restitution=RESTITUTION, every=2e-3, most_impacts=0)
+        flight = motion(system, q, v, 2.0 * duration, start=t, rebound=Rebound(RESTITUTION), every=2e-3, most_impacts=0)
         flights.append(flight)
         t, q, v = float(flight.t[-1]), flight.q[-1], flight.v[-1]
         terms = system(t, q, v)

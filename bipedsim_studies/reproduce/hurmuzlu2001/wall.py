@@ -19,7 +19,7 @@ import numpy as np
 from bipedsim.numerics import Array
 from bipedsim.sim import Simulator
 from bipedsim.view import FOOT_COLOURS, LIMIT_COLOUR
-from bipedsim_studies.complementarity import Motion, System, Terms, motion
+from bipedsim_studies.complementarity import Motion, Rebound, System, Terms, motion
 from bipedsim_studies.reproduce.common import MARK_COLOUR, Check, Figure, body, label, study
 from bipedsim_studies.reproduce.hurmuzlu2001.mechanics import Mechanics, X, Z, mechanics, of_frames
 
@@ -128,7 +128,7 @@ def measure(_progress: bool = False) -> WallResult:
         if until is None:
             # The phase lasts as long as the rebounds of a falling ball. Force control starts then.
             until = t + rebounds(*task_height(task, q, v))[-1] + 0.02
-        segment = motion(task.system(), q, v, until - t, start=t, restitution=RESTITUTION, rest_speed=REST_SPEED)
+        segment = motion(task.system(), q, v, until - t, start=t, rebound=Rebound(RESTITUTION, REST_SPEED))
         t, q, v = float(segment.t[-1]), segment.q[-1], segment.v[-1]
         motions.append(segment)
         tips.append(np.array([task.state(q, v).position[0][[X, Z]] for q, v in zip(segment.q, segment.v, strict=True)]))

@@ -19,7 +19,7 @@ from builtin_interfaces.msg import Time
 
 from bipedsim.config import from_mapping
 from bipedsim.model import load_robot
-from bipedsim.runs import Fault, FaultSchedule, Push
+from bipedsim.runs import Fault, FaultSchedule, Push, Rollout
 from bipedsim.sim import LARGEST_PUSH, Command, Simulator
 from bipedsim_ros.loop.commands import Commands
 from bipedsim_ros.loop.sim_loop import SimLoop
@@ -113,18 +113,9 @@ def a_loop(
     statistics = Statistics(ROBOT.name, "one_step", settings.clock, settings.rate)
     commands = Commands(ROBOT, settings, lambda _text: None)
     sim = Simulator(ROBOT)
-    loop = SimLoop(
-        sim,
-        settings,
-        pushes,
-        FaultSchedule(faults, ROBOT, sim.control_dt, 0),
-        played,
-        commands,
-        played,
-        statistics,
-        log,
-        played.clock,
-    )
+    schedule = FaultSchedule(faults, ROBOT, sim.control_dt, 0)
+    rollout = Rollout(sim, pushes, schedule, log, on_event=played.publish_run)
+    loop = SimLoop(rollout, settings, played, commands, played, statistics, log, played.clock)
     return played, statistics, loop
 
 

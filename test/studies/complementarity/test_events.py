@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from refusals import refusal
 
 from bipedsim.numerics import Array
-from bipedsim_studies.complementarity import ComplementarityError, Terms, motion
+from bipedsim_studies.complementarity import ComplementarityError, Rebound, Terms, motion
 from bipedsim_studies.complementarity.events import DEEP
 
 G = 9.81
@@ -22,7 +22,7 @@ def ball(t: float, q: Array, v: Array) -> Terms:
 
 def test_a_ball_rebounds_until_it_rests_where_the_series_ends() -> None:
     e, rest = 0.6, 1e-5
-    found = motion(ball, [0.5], [0.0], 2.5, restitution=e, rest_speed=rest)
+    found = motion(ball, [0.5], [0.0], 2.5, rebound=Rebound(e, rest))
     first = np.sqrt(2.0 * 0.5 / G)
     speeds = G * first * e ** np.arange(len(found.impacts))
     assert_allclose([-impact.before[0] for impact in found.impacts], speeds, rtol=1e-8)
@@ -55,12 +55,12 @@ def test_a_row_of_balls_meets_a_wall_by_the_law_that_is_named() -> None:
         return Terms(np.eye(3), np.zeros(3), J, np.zeros(2), J @ q)
 
     after = {
-        law: motion(row, [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 2.0, law=law, restitution=1.0).v[-1]
+        law: motion(row, [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 2.0, rebound=Rebound(1.0, law=law)).v[-1]
         for law in ("moreau", "han_gilmore")
     }
     assert_allclose(after["moreau"], [-1 / 3, 2 / 3, 2 / 3], atol=1e-12)
     assert_allclose(after["han_gilmore"], [-1 / 3, 2 / 3, 2 / 3], atol=1e-12)
-    stopped = motion(row, [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 2.0, restitution=1.0, most_impacts=0)
+    stopped = motion(row, [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], 2.0, rebound=Rebound(1.0), most_impacts=0)
     assert stopped.impacts == ()
     assert stopped.t[-1] == pytest.approx(1.0, abs=1.001 * DEEP), "at 1 m/s: the gap is as deep as it may be"
     assert_allclose(stopped.v[-1], [1.0, 0.0, 0.0])
