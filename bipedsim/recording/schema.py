@@ -58,8 +58,6 @@ PLAN = "/plan/readouts"
 OBJECTS = "/objects/"
 """Prefix of the topics of free objects."""
 
-FORCE_PLATES = "/force_plates/"
-"""Prefix of the topics of force plates."""
 PLATE_SIGNALS = "/force_plates/{plate}/signals"
 PLATE_GEOMETRY = "/force_plates/{plate}/geometry"
 PLATE_WRENCH = "/force_plates/{plate}/wrench"

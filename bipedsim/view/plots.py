@@ -70,8 +70,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    from bipedsim.model import Robot
-
 
 WALK_ASPECT = 2.5
 """Ratio of length to width from above, beyond which the CoP panel gets the full width."""
@@ -169,13 +167,6 @@ class _Panel:
     height: Callable[[Recording], float]
     draw: Callable[[SubFigure, Recording], None]
     lacks: Callable[[Recording], str] = lambda _recording: ""
-
-
-def _robot_or_none(recording: Recording) -> Robot | None:
-    try:
-        return robot_of(recording)
-    except BipedSimError:
-        return None
 
 
 def _com_or_why(recording: Recording) -> ComMotion | str:
