@@ -9,13 +9,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings, strategies as st
-from refusals import refusal
 
-from bipedsim.control.walking.cadence import SLOWEST, StepTiming
+from bipedsim.control.walking.cadence import SLOWEST
 from bipedsim.control.walking.dcm import evaluate
 from bipedsim.control.walking.footsteps import Heading, level_with
 from bipedsim.control.walking.gait import WalkGait
-from bipedsim.control.walking.stride import WARY, GaitBuild, GaitParams, farthest
+from bipedsim.control.walking.stride import WARY, GaitBuild, GaitParams
 from bipedsim.numerics import Array
 
 WIDTH, OMEGA, ROOM, PERIOD = 0.2, 3.4, 0.02, 0.7
@@ -151,16 +150,6 @@ def test_speed_grows_by_the_limit_of_acceleration_and_commands_are_limited() -> 
         assert walked.gait.state.velocity[axis] == pytest.approx(limit)
 
 
-@given(st.tuples(*[st.floats(-3.0, 3.0)] * 3))
-def test_one_step_is_not_asked_for_the_largest_of_everything_at_once(command: tuple[float, float, float]) -> None:
-    """Commands inside the ellipsoid of the limits are obeyed, others get the largest of their direction."""
-    limited = Walked().gait.stride.limited(np.array(command))
-    inside = np.clip(command, -LIMITS * [0.5, 1.0, 1.0], LIMITS)
-    size = float(np.linalg.norm(inside / LIMITS))
-    assert limited == pytest.approx(inside / max(1.0, size))
-    assert np.linalg.norm(limited / LIMITS) <= 1.0 + 1e-12
-
-
 @given(commands)
 def test_a_stop_ends_with_the_feet_abreast_and_the_dcm_between_them(command: tuple[float, float, float]) -> None:
     if max(map(abs, command)) < 0.01:
@@ -290,68 +279,3 @@ def test_footsteps_are_taken_where_they_are_planned(mirrored: bool) -> None:
         assert np.arctan2(walked.R[foot, 1, 0], walked.R[foot, 0, 0]) == pytest.approx(landed.yaw, abs=1e-12)
     assert gait.phase == "stand"
     assert walked.dcm(gait.end) == pytest.approx(walked.p[:, :2].mean(axis=0), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("steps", "place"),
-    [
-        (np.zeros((0, 3)), "footsteps"),
-        (np.zeros(3), "footsteps"),
-        ([[0.1, 0.1, np.nan]], "footsteps"),
-        ([[0.6, 0.1, 0.0]], "footsteps[0]"),
-        ([[-0.6, 0.1, 0.0]], "footsteps[0]"),
-        ([[0.0, 0.03, 0.0]], "footsteps[0]"),
-        ([[0.0, 0.31, 0.0]], "footsteps[0]"),
-        ([[0.1, 0.1, 0.0], [0.1, 0.1, 0.0]], "footsteps[1]"),
-        ([[0.0, 0.1, 1.5], [0.4, -0.1, 0.0]], "footsteps[1]"),
-        ([[0.1, -0.1, 0.0], [0.1, -0.2, 0.0]], "footsteps[1]"),
-    ],
-)
-def test_footsteps_that_cannot_be_taken_are_refused(steps: Any, place: str) -> None:
-    with refusal(place=place):
-        Walked().gait.planner.check(np.array(steps))
-
-
-@given(st.floats(-2.0, 2.0), st.floats(-2.0, 2.0), st.floats(-3.0, 3.0), st.floats(-1.0, 1.0), st.floats(-3.0, 3.0))
-def test_moves_of_a_heading_are_products_of_planar_displacements(
-    x: float, y: float, yaw: float, ahead: float, turn: float
-) -> None:
-    def matrix(h: Heading) -> Array:
-        c, s = np.cos(h.yaw), np.sin(h.yaw)
-        return np.array([[c, -s, h.x], [s, c, h.y], [0.0, 0.0, 1.0]])
-
-    here = Heading(x, y, yaw)
-    step = Heading(ahead, 0.3, turn)
-    assert matrix(here.moved(ahead, 0.3, turn)) == pytest.approx(matrix(here) @ matrix(step), abs=1e-12)
-
-
-@pytest.mark.parametrize("double", [0.02, 0.1, 0.6, 2.0])
-@pytest.mark.parametrize("single", [0.3, 0.6, 2.0])
-def test_how_far_a_foot_gets_from_the_mass_is_that_of_the_pendulum(single: float, double: float) -> None:
-    """Twenty steps of 1 m, integrated: its DCM backwards from the end, where it is right, and its mass ahead."""
-    h, count = 1e-3, 20
-    t = np.arange(0.0, count * (single + double), h)
-    step, within = np.divmod(t, single + double)
-    zmp = step + np.clip((within - single) / double, 0.0, 1.0)
-    decay = np.exp(-OMEGA * h)
-    dcm, mass = np.empty(len(t)), np.empty(len(t))
-    dcm[-1], mass[0] = zmp[-1], 0.0
-    for i in range(len(t) - 1, 0, -1):
-        dcm[i - 1] = zmp[i] + (dcm[i] - zmp[i]) * decay
-    for i in range(len(t) - 1):
-        mass[i + 1] = dcm[i] + (mass[i] - dcm[i]) * decay
-    # The foot behind, until it leaves at the end of double support; that ahead, from the beginning of it.
-    middle = np.flatnonzero((step == count // 2) & (within > single))
-    away = max((mass - step)[middle].max(), (step + 1.0 - mass)[middle].max())
-    assert farthest(StepTiming(single, double), OMEGA) == pytest.approx(away, abs=5e-3)
-
-
-def test_no_step_is_longer_than_legs_reach() -> None:
-    gait = WalkGait(PARAMS, GaitBuild(WIDTH, OMEGA, 0, ROOM, longest=0.3))
-    usual = WalkGait(PARAMS, GaitBuild(WIDTH, OMEGA, 0, ROOM))
-    long = np.array([[0.2, 0.1, 0.0], [0.55, -0.1, 0.0]])
-    usual.planner.check(long)
-    with refusal(place="footsteps[1]", value=[0.55, -0.1, 0.0]):
-        gait.planner.check(long)
-    assert gait.stride.limited(np.array([2.0, 0.0, 0.0]))[0] * PERIOD == pytest.approx(0.3)
-    assert usual.stride.limited(np.array([2.0, 0.0, 0.0]))[0] == PARAMS.max_forward
