@@ -127,11 +127,11 @@ def echo(robot: Robot, domain: int, brought_up: subprocess.Popen[str]) -> int:
 
 def run_once(args: argparse.Namespace, robot: Robot, folder: Path) -> dict[str, Any]:
     """Launch the robot once with its program, and return the results."""
-    bring_up = [sys.executable, "-m", "bipedsim.cli.main", "up", "--robot", args.robot, "--interface", "unitree"]
-    bring_up += ["--gantry", "hang", "--record", str(folder), "--overwrite", "--duration", str(args.duration)]
-    bring_up += ["--real-time-factor", str(args.real_time_factor), "--interface-set", f"domain={args.domain}"]
+    bring_up = [sys.executable, "-m", "bipedsim.cli.main", "up", "--robot", args.robot, "--controller", "unitree"]
+    bring_up += ["--scenario", "hang", "--record", str(folder), "--overwrite", "--duration", str(args.duration)]
+    bring_up += ["--real-time-factor", str(args.real_time_factor), "--set", f"unitree.domain={args.domain}"]
     if not args.echo:
-        bring_up += ["--interface-set", f"remote={args.remote}"]
+        bring_up += ["--set", f"unitree.remote={args.remote}"]
     program: subprocess.Popen[bytes] | None = None
     with subprocess.Popen(bring_up, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, text=True) as up:
         try:

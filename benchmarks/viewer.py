@@ -90,7 +90,9 @@ class Viewer:
         self.received: list[tuple[float, float]] = []
 
     def __enter__(self) -> Viewer:
-        command = [sys.executable, "-m", "bipedsim.cli.main", "view", "--no-browser", "--frame-rate", f"{self._rate}"]
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
+            file.write(f"view_node: {{ros__parameters: {{frame_rate: {self._rate}, browser: false}}}}\n")
+        command = [sys.executable, "-m", "bipedsim.cli.main", "view", "--params-file", file.name]
         self.node = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._client: subprocess.Popen[str] | None = None
         return self

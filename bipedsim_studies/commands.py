@@ -18,8 +18,8 @@ COMPARE = Command(
 
 PUSH_MAP = Command(
     "find the largest push that a robot recovers from, standing and walking",
-    "Bisect the largest impulse that the robot recovers from, in several directions, and compare it with theory. See "
-    "docs/push_map.md.",
+    "Bisect the largest impulse that the robot recovers from, in several directions, and compare it with theory. The "
+    "default controller is zmp. See docs/push_map.md.",
     "bipedsim_studies.push_map.command",
 )
 

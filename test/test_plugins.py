@@ -125,7 +125,7 @@ def bipedsim(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_run_takes_robot_scenario_ground_controller_and_contact_model(site: Path, tmp_path: Path) -> None:
-    words = ["--robot", "cobble", "--scenario", "rest", "--contact-model", "springs", "--contact-set", "stiffness=2e4"]
+    words = ["--robot", "cobble", "--scenario", "rest", "--contact-model", "springs", "--set", "springs.stiffness=2e4"]
     words += ["--set", "patience=2", "--output", str(tmp_path / "run.npz")]
     process = bipedsim(site, "run", *words, "--json")
     assert process.returncode == 0, process.stderr
@@ -140,7 +140,7 @@ def test_a_run_takes_robot_scenario_ground_controller_and_contact_model(site: Pa
     sampled(
         [
             (["--set", "patience=-1"], "patience = -1"),
-            (["--contact-set", "stiffness=-1"], "stiffness = -1"),
+            (["--set", "springs.stiffness=-1"], "stiffness = -1"),
             (["--robot", "cobbel"], "did you mean 'cobble'?"),
             (["--ground", "rampp"], "did you mean 'ramp'?"),
         ]

@@ -99,7 +99,7 @@ class World:
         self.stranger = rclpy.create_node("stranger", context=self.other, enable_rosout=False)
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
-        env = environment("")
+        env = environment()
         for process in self.plan.nodes:
             file = folder / f"{process.executable}.yaml"
             file.write_text(parameters_text(process), encoding="utf-8")

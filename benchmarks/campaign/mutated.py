@@ -485,7 +485,7 @@ FILES: dict[str, tuple[Callable[[Rng], str], list[str]]] = {
     "urdf": (lambda rng: _robot_files()[1].read_text(encoding="utf-8"), [*_RUN, "--robot"]),
     "ground": (_ground, [*_RUN, "--ground"]),
     "hardware": (lambda rng: HARDWARE, [*_RUN, "--hardware"]),
-    "faults": (lambda rng: FAULTS, [*_RUN, "--faults"]),
+    "faults": (lambda rng: FAULTS, [*_RUN, "--scenario"]),
 }
 _SHARES = {"scenario": 12, "robot": 14, "urdf": 14, "ground": 8, "hardware": 8, "faults": 8, "line": 26, "path": 6}
 
@@ -525,7 +525,7 @@ def place(case: Case, folder: Path, seed: int, whole: Path) -> list[str]:
         import os
 
         os.mkfifo(folder / "pipe.yaml")
-        option = _pick(["--scenario", "--robot", "--ground", "--hardware", "--faults"], rng)
+        option = _pick(["--scenario", "--robot", "--ground", "--hardware"], rng)
         return [*_RUN, option, no_file("", rng)]
     source, line = FILES[case.what]
     changed = _BY_NAME[case.mutation](source(rng), rng)
@@ -623,11 +623,9 @@ _VALUES = (
     "0.3",
 )
 _OPTIONS = """
---robot --controller --scenario --duration --contact-model --ground --rate --physics-dt --hardware --faults --seed
---set --contact-set --output -o --plot --animate --json --panels --view --speed --fps --from --to --postures --every
---bounce --pause --all --bag --state --ft-sign --joints --remap --begin --network --models --params-file --clock
---record --start --priority --jobs --directions --slope --period --foot --slopes --basin --width --tolerance --at
---body --blocks --steps
+--robot --controller --scenario --duration --contact-model --ground --rate --physics-dt --hardware --seed --set --output
+-o --plot --json --panels --view --speed --from --to --postures --every --bounce --pause --bag --state --remap --begin
+--network --models --params-file --clock --record --jobs --scenarios
 """
 
 
@@ -664,7 +662,7 @@ def value_wrong(rng: Rng) -> list[str]:
 
 def value_missing(rng: Rng) -> list[str]:
     command = _pick(sorted(COMMANDS), rng)
-    valued = [option for option in _own_options(command) if option not in ("--json", "--all", "--demo")]
+    valued = [option for option in _own_options(command) if option != "--json"]
     return [command, _pick(valued, rng) if valued else "--x"]
 
 
@@ -702,21 +700,21 @@ def long_one_wrong(rng: Rng) -> list[str]:
         "warmup": ["no_such_kernel"],
         "bench": _pick(
             [
-                ["--engines", "x"],
-                ["--robots", "x"],
-                ["--dt", "0"],
-                ["--dt", "nan"],
-                ["--steps", "-1"],
-                ["--blocks", "x"],
+                ["{engines: [x]}"],
+                ["{robots: [x]}"],
+                ["{dt: 0}"],
+                ["{dt: .nan}"],
+                ["{steps: -1}"],
+                ["{blocks: x}"],
             ],
             rng,
         ),
         "compare": _pick(
             [
                 ["--models", "x"],
-                ["--reference", "x"],
-                ["--duration", "nan"],
-                ["--contact-set", "a=b"],
+                ["{reference: x}"],
+                ["{run: {duration: .nan}}"],
+                ["{contact_params: {a: b}}"],
                 ["--robot", "x"],
             ],
             rng,
@@ -727,37 +725,28 @@ def long_one_wrong(rng: Rng) -> list[str]:
         ),
         "poincare": _pick(
             [
-                ["--start", "no.yaml"],
-                ["--slope", "2"],
-                ["--slope", "nan"],
-                ["--foot", "x"],
-                ["--period", "-1"],
+                ["{start: no.yaml}"],
+                ["{slope: 2}"],
+                ["{slope: .nan}"],
+                ["{foot: x}"],
+                ["{period: -1}"],
                 ["--robot", "biped15"],
             ],
             rng,
         ),
         "push-map": _pick(
             [
-                ["--at", "-1"],
-                ["--directions", "x"],
-                ["--body", "x"],
-                ["--tolerance", "nan"],
+                ["{at: -1}"],
+                ["{directions: x}"],
+                ["{push: {body: x}}"],
+                ["{tolerance: .nan}"],
                 ["--scenarios", "x"],
-                ["--at", "nan"],
+                ["{at: .nan}"],
             ],
             rng,
         ),
         "reproduce": _pick([["x"], ["moraud2008", "x"], [], ["moraud2008", "fig6", "-o", "/dev/null/x"]], rng),
-        "teleop": _pick(
-            [
-                ["--linear-step", "x"],
-                ["--network", "x"],
-                ["--max-linear", "nan"],
-                ["--topic", "a b"],
-                ["--linear-step", "-1"],
-            ],
-            rng,
-        ),
+        "teleop": _pick([["--params-file", "no.yaml"], ["--params-file", "/"], ["--topic", "a b"]], rng),
         "up": _pick(
             [
                 ["--rate", "0"],
@@ -769,12 +758,10 @@ def long_one_wrong(rng: Rng) -> list[str]:
                 ["--hardware", "{x: 1}"],
                 ["--record", "/dev/null/x"],
                 ["--scenario", "x"],
-                ["--faults", "x"],
-                ["--priority", "1000"],
                 ["--physics-dt", "0.0007"],
                 ["--duration", "-1"],
                 ["--seed", "-1"],
-                ["--contact-set", "a=b"],
+                ["--set", "one_step.a=b"],
                 ["--ground", "x"],
             ],
             rng,

@@ -283,7 +283,9 @@ def _run_in(trial: Trial, domain: int, folder: Path) -> dict[str, Any]:
     where = folder / "disk" / "run" if trial.folder is not None and not extra else folder / "run"
     command = [str(Path(sys.executable).with_name("bipedsim")), "up"]
     command += ["--record", str(where)] if trial.record else []
-    command += ["--duration", f"{DURATION_S}", "--rate", f"{RATE}", "--rate-check", "warn"]
+    params_file = folder / "params.yaml"
+    params_file.write_text("sim_node: {ros__parameters: {rate_check: warn}}\n", encoding="utf-8")
+    command += ["--duration", f"{DURATION_S}", "--rate", f"{RATE}", "--params-file", str(params_file)]
     env = {
         **os.environ,
         "ROS_DOMAIN_ID": str(domain),

@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--speed", type=float, default=1.0, metavar="S", help="simulated seconds per second (default: %(default)s)"
     )
-    parser.add_argument("--fps", type=float, default=25.0, metavar="N", help="frames per second (default: %(default)s)")
     add_span(parser)
     parser.add_argument(
         "--postures",
@@ -46,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.view.animation import animate, check_output
 
     output = output_beside(args.recording, args.output, ".gif")
-    check_output(output, args.fps)
+    check_output(output)
     # The first and the last frame may show a row just outside the span.
     extended_span = [None if t is None else t + margin for t, margin in ((args.start, -AROUND), (args.stop, AROUND))]
     with waiting(f"drawing {output}"):
@@ -56,7 +55,6 @@ def main(args: argparse.Namespace) -> int:
             robot=load_robot(args.robot) if args.robot else None,
             ground=get_ground(args.ground) if args.ground else None,
             view=args.view,
-            fps=args.fps,
             speed=args.speed,
             start=args.start,
             stop=args.stop,

@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
         print(
             "The robot cannot stand by itself on point or line feet. Hold it with a gantry until your controller runs:"
         )
-        print(f"{command} --gantry hang")
+        print(f"{command} --scenario hang")
     else:
         print(f"bipedsim describe {file}")
     return EXIT_OK

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import os
 import shutil
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
 import yaml
@@ -16,20 +16,18 @@ import yaml
 from bipedsim.config import RunConfig, from_mapping, help_of, meaning_of, yaml_fault, yaml_value
 from bipedsim.errors import EXIT_FAILED, EXIT_FELL, EXIT_OK, ConfigError
 
-_FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
-_PAIRS = {"controller_params": "--set", "contact_params": "--contact-set"}
-_EXAMPLES = {
-    "--set": ("squat_depth=0.1", "docs/controllers.md"),
-    "--contact-set": ("gamma=0.2", "docs/contact_models.md"),
-    "--interface-set": ("domain=1", "docs/unitree.md"),
+GROUPS = {
+    "robot and experiment": ("robot", "controller", "scenario", "ground", "hardware", "duration"),
+    "simulation": ("contact_model", "rate", "physics_dt", "seed", "clock", "real_time_factor"),
+    "output": ("record", "view", "rviz"),
+    "ROS": ("namespace", "remap", "params_file", "robot_state_publisher", "log_level"),
 }
-"""Option to an example and the documentation page."""
-OF_CONTACT = ("contact_model", "contact_params")
-"""Fields of a run that define the contact model."""
+"""Parameters of a run or of a launch that are options, by their heading in the help."""
+_METAVARS = {"record": "FOLDER", "params_file": "FILE", "remap": "FROM:=TO", "real_time_factor": "X"}
 
 
-def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
-    """Convert ``["kp=100", "mode=squat"]`` to a mapping; values are YAML scalars.
+def key_values(pairs: Sequence[str]) -> dict[str, Any]:
+    """Convert ``["kp=100", "mode=squat"]``, the values of ``--set``, to a mapping; values are YAML scalars.
 
     Raises:
         ConfigError: A pair has no ``=``, no name, or an invalid value.
@@ -38,12 +36,33 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
     for pair in pairs:
         key, separator, text = pair.partition("=")
         if not separator or not key:
-            raise ConfigError(f"{option} {pair!r}: expected NAME=VALUE, for example {option} {_EXAMPLES[option][0]}")
+            raise ConfigError(f"--set {pair!r}: expected NAME=VALUE, for example --set squat_depth=0.1")
         try:
             result[key] = yaml_value(text)
         except yaml.YAMLError as error:
-            raise yaml_fault(error, text, f"{option} {key}") from error
+            raise yaml_fault(error, text, f"--set {key}") from error
     return result
+
+
+def split_params(pairs: Sequence[str], *tables: Collection[str]) -> list[dict[str, Any]]:
+    """Convert the values of ``--set`` and split them by their owner.
+
+    Args:
+        pairs: Texts NAME=VALUE for the controller, or OWNER.NAME=VALUE.
+        tables: Owners of parameters, such as the contact models.
+
+    Returns:
+        The parameters of the controller, and for each table those of its members, with the prefix OWNER.
+
+    Raises:
+        ConfigError: See :func:`key_values`.
+    """
+    groups: list[dict[str, Any]] = [{} for _ in (None, *tables)]
+    for name, value in key_values(pairs).items():
+        owner = name.partition(".")[0]
+        index = next((i for i, table in enumerate(tables, 1) if owner in table and owner != name), 0)
+        groups[index][name] = value
+    return groups
 
 
 def output_beside(recording: Path, output: Path | None, suffix: str) -> Path:
@@ -92,68 +111,83 @@ def program() -> str:
 
 def option_name(name: str) -> str:
     """Return the command-line option for a parameter."""
-    return _PAIRS.get(name, f"--{name.replace('_', '-')}")
+    return f"--{name.replace('_', '-')}"
 
 
 def add_option(
-    parser: argparse.ArgumentParser, cls: type[Any], name: str, default: Any = None, said: str = "", text: str = ""
+    parser: argparse._ActionsContainer, cls: type[Any], name: str, text: str = "", default: str = ""
 ) -> None:
-    """Declare the option for one field of a dataclass of parameters.
-
-    Lists accept several values, and mappings several options NAME=VALUE. --no-NAME switches off a parameter that is
-    true by default; its description begins with a verb.
+    """Declare the option for one field of a dataclass of parameters. Its value is None if the user does not set it.
 
     Args:
-        parser: Parser of the command.
+        parser: Parser of the command, or a group of its options.
         cls: The dataclass; :func:`bipedsim.config.param` declares its fields.
         name: Name of the field.
-        default: Default value of the option; the field's default if None.
-        said: Text for the default.
         text: Help text, if not that of the field.
+        default: Text for the default, if not that of the field.
     """
     field = cls.__dataclass_fields__[name]
-    if name in _PAIRS:
-        option = option_name(name)
-        example, page = _EXAMPLES[option]
-        pairs_text = (
-            f"one of the {field.metadata['doc'].partition(' that ')[0]}, such as {example} ({page}); repeatable"
-        )
-        parser.add_argument(option, action="append", default=[], metavar="NAME=VALUE", help=text or pairs_text)
-        return
     kind = get_type_hints(cls)[name]
-    default = field.default if default is None else default
-    default_text = " ".join(map(str, default)) if isinstance(default, tuple) else default
-    text = text or help_of(field, said or (str(default_text) if default_text is not None else "from the scenario"))
-    # argparse interprets % in help texts.
-    text = text.replace("%", "%%")
+    many = isinstance(field.default, tuple)
     if kind is bool:
-        option = option_name(f"no_{name}")
-        parser.add_argument(option, dest=name, action="store_false", help=f"do not {meaning_of(field)}")
+        parser.add_argument(option_name(name), action="store_const", const=True, help=text or meaning_of(field))
         return
+    if not default:
+        default = "from the scenario" if field.default is None else str(field.default)
     kind = next(candidate for candidate in (int, float, str) if candidate in (kind, *get_args(kind)))
     parser.add_argument(
         option_name(name),
         type=kind,
-        default=default,
-        nargs="+" if isinstance(default, tuple) else None,
-        metavar=field.metadata["unit"].upper() or (None if kind is not int else "N"),
-        help=text,
+        nargs="+" if many else None,
+        metavar=field.metadata["unit"].upper() or _METAVARS.get(name) or (None if kind is not int else "N"),
+        # argparse interprets % in help texts.
+        help=(text or help_of(field, "" if field.default in ("", 0.0) else default)).replace("%", "%%"),
     )
 
 
-def add_run_option(parser: argparse.ArgumentParser, name: str, default: Any = None, said: str = "") -> None:
-    """Declare the option for one field of a run; see :func:`add_option`."""
-    add_option(parser, RunConfig, name, default, said)
+def add_set(parser: argparse._ActionsContainer, text: str = "") -> None:
+    """Declare ``--set``, which :func:`split_params` reads; ``text`` replaces its description."""
+    usual = "parameter of the controller, such as squat_depth=0.1, or of the contact model, such as one_step.gamma=0.2"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=f"{text or usual}; repeatable")
 
 
-def add_run_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
-    """Declare an option for each field of a run except ``without``; :func:`run_config` reads them."""
-    for name in _FIELDS:
-        if name not in without:
-            add_run_option(parser, name, said="one per control tick" if name == "physics_dt" else "")
+def add_groups(
+    parser: argparse.ArgumentParser,
+    cls: type[Any],
+    names: Collection[str],
+    text: str = "",
+    defaults: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, argparse._ArgumentGroup]:
+    """Declare an option for each of the fields ``names`` of a run or of a launch, in :data:`GROUPS`.
+
+    Args:
+        parser: Parser of the command.
+        cls: The dataclass with the fields.
+        names: Names of fields; those without a group get no option.
+        text: Help text of all options, if not those of the fields.
+        defaults: Texts for defaults, if not those of the fields.
+
+    Returns:
+        The groups by their heading. A command adds its own options to them.
+    """
+    groups = {title: parser.add_argument_group(title) for title in GROUPS}
+    for title, members in GROUPS.items():
+        for name in members:
+            if name in names:
+                add_option(groups[title], cls, name, text, defaults.get(name, ""))
+    return groups
 
 
-def add_fail_on_fall(parser: argparse.ArgumentParser) -> None:
+def add_run_options(parser: argparse.ArgumentParser) -> dict[str, argparse._ArgumentGroup]:
+    """Declare the options that :func:`run_config` reads, and return their groups by heading."""
+    groups = add_groups(
+        parser, RunConfig, RunConfig.__dataclass_fields__, defaults={"physics_dt": "one per control tick"}
+    )
+    add_set(groups["simulation"])
+    return groups
+
+
+def add_fail_on_fall(parser: argparse._ActionsContainer) -> None:
     """Declare the option with which a script detects a fall by the exit code."""
     text = f"exit with code {EXIT_FELL} if the robot fell or its controller was stopped"
     parser.add_argument("--fail-on-fall", action="store_true", help=text)
@@ -193,20 +227,20 @@ def code_of(summary: Mapping[str, Any], fail_on_fall: bool) -> int:
     return EXIT_FAILED if stop is not None and stop.failed else EXIT_OK
 
 
-def run_config(args: argparse.Namespace, without: Collection[str] = ()) -> RunConfig:
-    """Return the run that the options of :func:`add_run_options` define; fields in ``without`` keep their default.
+def chosen(args: argparse.Namespace, cls: type[Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass of parameters that the user has set by options."""
+    values = ((name, getattr(args, name, None)) for name in cls.__dataclass_fields__)
+    return {name: value for name, value in values if value is not None}
+
+
+def run_config(args: argparse.Namespace) -> RunConfig:
+    """Return the run that the options of :func:`add_run_options` define.
 
     Raises:
         ConfigError: A value is wrong.
     """
-    values = {}
-    for name in _FIELDS:
-        if name in without:
-            continue
-        option = option_name(name)
-        value = getattr(args, option.removeprefix("--").replace("-", "_"))
-        if name in _PAIRS:
-            value = key_values(value, option)
-        if value is not None:
-            values[name] = value
-    return from_mapping(RunConfig, values, "options")
+    from bipedsim.contact import CONTACT_MODELS
+
+    controller_params, contact_params = split_params(args.set, CONTACT_MODELS)
+    params = {"controller_params": controller_params, "contact_params": contact_params}
+    return from_mapping(RunConfig, {**chosen(args, RunConfig), **params}, "options")

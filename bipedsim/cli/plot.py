@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 
 from bipedsim.cli.options import add_span, named_with, names_of, output_beside
 from bipedsim.cli.waiting import waiting
-from bipedsim.errors import ConfigError
 
 if TYPE_CHECKING:
     from bipedsim.recording import Recording
 
-FORMATS = ("png", "pdf", "svg", "html")
-
-INSTEAD = {"--html": "-o FILE.html writes an interactive figure"}
+INSTEAD = dict.fromkeys(("--html", "--format"), "-o FILE.html writes an interactive figure")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "of one robot are plotted in the same axes, with a table of the metrics that differ",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="figure to write (default: a .png next to the recording)"
-    )
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="format of the figure; html is one interactive file with linked zoom and values under the cursor "
-        "(default: suffix of --output, else png)",
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=".png, .pdf, .svg, or .html for an interactive figure with linked zoom and values under the cursor "
+        "(default: a .png next to the recording)",
     )
     parser.add_argument(
         "--panels",
@@ -55,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim.view import USUAL_PANELS, panel_names, plot
 
     first, *others = args.recording
-    output = output_beside(first, args.output, _suffix(args, others))
+    output = output_beside(first, args.output, f"{named_with(others)}.png")
     panels = panel_names(args.panels)
     if others:
         return _compare(args, output)
@@ -68,21 +64,6 @@ def main(args: argparse.Namespace) -> int:
         print(f"bipedsim plot: without {name}: {why}", file=sys.stderr)
     print(f"wrote {output}")
     return 0
-
-
-def _suffix(args: argparse.Namespace, others: Sequence[Path]) -> str:
-    """Return the suffix of the default output name.
-
-    Raises:
-        ConfigError: ``--format`` and ``--output`` contradict each other.
-    """
-    kind = args.format or "png"
-    if args.format and args.output is not None and args.output.suffix != f".{kind}":
-        raise ConfigError(f"--output {args.output} does not end in .{kind}. Omit --format {kind}, or use another name")
-    if others:
-        return f"{named_with(others)}.{kind}"
-    # RUN.html is reserved for the HTML player of the run.
-    return "_plot.html" if kind == "html" else f".{kind}"
 
 
 def _read(path: Path, args: argparse.Namespace, panels: Sequence[str]) -> Recording:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from bipedsim.cli.options import OF_CONTACT, add_run_option, key_values
+from bipedsim.cli.options import add_option, add_set, split_params
+from bipedsim.config import RunConfig
 
 _MOST = 12
 
@@ -18,8 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="folder of a run or bag, .mcap or .npz; or the .npz of a step that a physics monitor saved",
     )
-    for name in (*OF_CONTACT, "hardware", "ground"):
-        add_run_option(parser, name, said="as recorded", default="")
+    for name in ("contact_model", "hardware", "ground"):
+        add_option(parser, RunConfig, name, default="as recorded")
+    add_set(parser, "parameter of the contact model, such as one_step.gamma=0.2")
     parser.add_argument("-o", "--output", type=Path, metavar="NPZ", help="write the repetition as a run")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="plot both runs in the same axes")
     parser.add_argument("--json", action="store_true", help="print only the differences, as JSON")
@@ -39,16 +41,17 @@ def main(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     from bipedsim.analysis import completed
     from bipedsim.config import to_json
-    from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK
+    from bipedsim.contact import CONTACT_MODELS
+    from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK, ConfigError
     from bipedsim.recording import load_recording
     from bipedsim.runs import Changes, rerun
 
-    changes = Changes(
-        contact_model=args.contact_model or None,
-        contact_params=key_values(args.contact_set, "--contact-set") or None,
-        hardware=args.hardware or None,
-        ground=args.ground or None,
-    )
+    controller_params, contact_params = split_params(args.set, CONTACT_MODELS)
+    if controller_params:
+        raise ConfigError(
+            "a replay has no controller; expected MODEL.NAME=VALUE", "--set", ", ".join(controller_params)
+        )
+    changes = Changes(args.contact_model, contact_params or None, args.hardware, args.ground)
     recording = load_recording(args.recording)
     if not recording.run:
         # Data that damage removed from a simulated run are not restored, so that only recorded data are compared.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from bipedsim.cli.options import (
     add_fail_on_fall,
-    add_option,
     add_run_options,
     code_of,
     fell_or_stopped,
@@ -20,7 +19,6 @@ from bipedsim.cli.options import (
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import to_json
 from bipedsim.errors import BipedSimError, ConfigError, RecordingError
-from bipedsim.view.page import PageParams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,41 +28,31 @@ if TYPE_CHECKING:
     from bipedsim.view.page import RunView
 
 _SUMMARY = "the summary"
+INSTEAD = {"--animate": "--output FILE writes the run, and `bipedsim animate FILE` animates it"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    add_run_options(parser)
-    parser.add_argument(
+    output = add_run_options(parser)["output"]
+    output.add_argument(
         "--output",
         "--record",
         type=Path,
         metavar="FILE",
         help="write the run to this .npz, for `bipedsim plot`, `view` and `export`",
     )
-    parser.add_argument(
+    output.add_argument(
         "--vertex-forces",
         action="store_true",
         help="also record the forces at the sole vertices, for `bipedsim view`; needs level ground and a contact model "
         "with vertex forces",
     )
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="write a plot of the forces")
-    parser.add_argument(
-        "--animate", type=Path, metavar="FILE", help="write an animation of the robot: .gif, .mp4 or .png"
-    )
-    parser.add_argument(
+    output.add_argument("--plot", type=Path, metavar="PNG", help="write a plot of the forces")
+    output.add_argument(
         "--view", action="store_true", help="show the run on a page in the browser while it is simulated, until Ctrl-C"
     )
-    parser.add_argument(
-        "--real-time-factor",
-        type=float,
-        default=1.0,
-        metavar="X",
-        help="with --view: simulated seconds per second, 0 for no limit (default: %(default)g)",
-    )
-    add_option(parser, PageParams, "browser")
-    parser.add_argument("--json", action="store_true", help="print only the summary, as JSON")
-    add_fail_on_fall(parser)
+    output.add_argument("--json", action="store_true", help="print only the summary, as JSON")
+    add_fail_on_fall(output)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -78,23 +66,18 @@ def main(args: argparse.Namespace) -> int:
     loading = f"loading {settings.robot}"
     with waiting(loading, not args.json):
         from bipedsim.runs import RunInterruptedError, run
-        from bipedsim.view.animation import check_output
 
     if args.output and args.output.suffix != ".npz":
         raise ConfigError(
             f"--output {args.output}: the name must end in .npz, as in {args.output.with_suffix('.npz')}. "
             "`bipedsim export` converts a run to a table, and `bipedsim up --record FOLDER` records a bag"
         )
-    if args.animate:
-        # This check comes before the simulation, which may take minutes.
-        check_output(args.animate)
-
-    view = _open_view(args) if args.view else None
+    view = _open_view() if args.view else None
 
     unwritten: list[str] = []
 
     def begin_to_write() -> None:
-        unwritten[:] = [_SUMMARY, *(str(path) for path in (args.output, args.plot, args.animate) if path)]
+        unwritten[:] = [_SUMMARY, *(str(path) for path in (args.output, args.plot) if path)]
 
     def write_partial(recording: Recording, summary: dict[str, Any]) -> None:
         begin_to_write()
@@ -143,19 +126,18 @@ def main(args: argparse.Namespace) -> int:
     return code_of(summary, args.fail_on_fall)
 
 
-def _open_view(args: argparse.Namespace) -> RunView:
+def _open_view() -> RunView:
     """Return the live view of the run, which opens once the robot is loaded."""
+    import webbrowser
+
     from bipedsim.view.page import PATIENCE, Page, RunView
 
     def opened(page: Page) -> None:
         waits = f"the run begins when a browser connects, or after {PATIENCE:g} s"
         print(f"the page is at {page.address}; {waits}", file=sys.stderr, flush=True)
-        if args.browser:
-            import webbrowser
+        webbrowser.open(page.address)
 
-            webbrowser.open(page.address)
-
-    return RunView(args.real_time_factor, opened=opened)
+    return RunView(opened=opened)
 
 
 def _listed(items: Sequence[str]) -> str:
@@ -196,14 +178,6 @@ def _write_run(
         unwritten.remove(str(args.plot))
         if not args.json:
             print(f"wrote {args.plot}", flush=True)
-    if args.animate:
-        from bipedsim.view.animation import animate_run
-
-        with waiting(f"drawing {args.animate}", not args.json):
-            animate_run(recording, settings, args.animate, progress=not args.json)
-        unwritten.remove(str(args.animate))
-        if not args.json:
-            print(f"wrote {args.animate}", flush=True)
     if save_error is not None:
         lost = "The summary is above, but the run is not saved. Free disk space or use another folder, and repeat"
         raise RecordingError(f"{save_error}. {lost}") from save_error

@@ -6,9 +6,10 @@ import argparse
 import dataclasses
 import importlib
 import sys
+import webbrowser
 from pathlib import Path
 
-from bipedsim.cli.options import add_option, add_recorded, add_span
+from bipedsim.cli.options import add_option, add_recorded, add_span, chosen
 from bipedsim.cli.waiting import waiting
 from bipedsim.config import Table
 from bipedsim.errors import ConfigError
@@ -34,9 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write one file that plays without a server, and exit"
     )
-    parser.add_argument(
-        "--speed", type=float, default=1.0, metavar="S", help="initial simulated seconds per second (default: 1)"
-    )
     add_recorded(parser)
     for info in dataclasses.fields(PageParams):
         add_option(parser, PageParams, info.name)
@@ -54,12 +52,8 @@ def main(args: argparse.Namespace) -> int:
 
     for name in LIVE:
         importlib.import_module(LIVE[name].module).refuse_recorded(args)
-    if not args.speed > 0.0:
-        raise ConfigError(f"--speed {args.speed:g} must be positive")
     if args.html is not None and args.html.suffix not in (".html", ".htm"):
         raise ConfigError(f"--html {args.html}: use a name that ends in .html")
-    if args.html is not None and args.speed != 1.0:
-        raise ConfigError("--speed needs a served page. The page that --html writes has its own choice of speeds")
     with waiting(f"reading {args.recording}"):
         shown = read_shown(
             args.recording,
@@ -77,15 +71,12 @@ def main(args: argparse.Namespace) -> int:
         print(f"wrote {args.html}: {outcome}")
         return 0
     with waiting("opening the page"):
-        page, replay = open_replay(shown, args.host, args.port, args.speed)
+        page, replay = open_replay(shown, **chosen(args, PageParams))
     for missing in page.scene.missing:
         print(f"note: shown differently from the robot description: {missing}", file=sys.stderr)
     try:
         print(f"{shown.title}: {page.address} (waits for a browser, then plays; Ctrl-C ends)", flush=True)
-        if args.browser:
-            import webbrowser
-
-            webbrowser.open(page.address)
+        webbrowser.open(page.address)
         replay.play_when_seen()
         replay.run()
     except KeyboardInterrupt:
@@ -99,8 +90,8 @@ def _show_live(args: argparse.Namespace) -> int:
     """Run the first live view that a package provides."""
     if args.html is not None:
         raise ConfigError("--html needs a recorded run. Name it, as in bipedsim view runs/first --html first.html")
-    if args.start is not None or args.stop is not None or args.speed != 1.0:
-        raise ConfigError("--from, --to and --speed need a recorded run. Name it, as in bipedsim view runs/first")
+    if args.start is not None or args.stop is not None:
+        raise ConfigError("--from and --to need a recorded run. Name it, as in bipedsim view runs/first")
     for name in LIVE:
         return int(importlib.import_module(LIVE[name].module).main(args))
     raise ConfigError("no package with a live view is installed. Name a recorded run, as in bipedsim view runs/first")

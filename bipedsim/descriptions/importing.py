@@ -397,7 +397,9 @@ class _RobotYamlBuilder:
             if angles_of_joints:
                 config.setdefault("postures", {})[name] = angles_of_joints
         if "postures" in config:
-            self.notes.found(f"postures: {some(list(config['postures']))}; start in one with --posture NAME")
+            self.notes.found(
+                f"postures: {some(list(config['postures']))}; start in one with `posture: NAME` in a scenario"
+            )
 
     def _stand(self, config: dict[str, Any], legs: list[Leg], ahead: Array, has_posture: bool) -> None:
         """Add the standing posture, and parameters of zmp for the robot's size."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bipedsim.analysis import robot_of
-from bipedsim.config import OWN, own_content
+from bipedsim.config import OWN, own_content, without_prefix
 from bipedsim.errors import DivergenceError, RecordingError
 from bipedsim.ground import Ground, get_ground
 from bipedsim.model import IDEAL, Chains, Robot
@@ -220,8 +220,10 @@ def _begin(
     commands = recording.joint_command[:, order]
     if not run:
         return _begin_robot(recording, robot, order, changes, notes)
-    model, params = changes.contact_model or run["contact_model"], changes.contact_params
-    if params is None:
+    model = changes.contact_model or run["contact_model"]
+    if changes.contact_params is not None:
+        params = without_prefix(changes.contact_params, model)
+    else:
         params = run["contact_params"] if model == run["contact_model"] else {}
     sim = Simulator(
         robot,
@@ -284,13 +286,14 @@ def _begin_robot(
     first = int(np.argmax(sound))
     dt = float(np.median(np.diff(recording.t))) if len(recording) > 1 else 1e-3
     dt = round(dt, 6)
+    model = changes.contact_model or "one_step"
     sim = Simulator(
         robot,
         get_ground(changes.ground) if changes.ground else None,
-        contact=changes.contact_model or "one_step",
+        contact=model,
         physics_dt=dt / max(1, round(dt / 1e-3)),
         control_dt=dt,
-        contact_params=changes.contact_params,
+        contact_params=without_prefix(changes.contact_params or {}, model),
         hardware=changes.hardware or IDEAL,
     )
     q, v = sim.q.copy(), np.zeros(robot.model.nv)

@@ -152,6 +152,7 @@ def prepare(settings: RunConfig, scenario: Scenario | None = None, ground: Groun
             duration=duration,
             ground=ground_name,
             hardware=hardware,
+            posture=settings.posture or scenario.posture,
             contact_params=contact,
         ),
         robot=robot,

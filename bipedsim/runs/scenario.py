@@ -37,6 +37,7 @@ class Scenario:
     duration: float = like(RunConfig, "duration", 10.0, "default duration of a run without ROS")
     ground: str = like(RunConfig, "ground", "flat")
     hardware: str | Mapping[str, Any] = like(RunConfig, "hardware", IDEAL)
+    posture: str = like(RunConfig, "posture")
     drop_height: float = param(0.0, "height of the soles above the ground at the start", unit="m", low=0.0, high=10.0)
     pushes: tuple[Push, ...] = param((), "list of pushes")
     faults: tuple[Fault, ...] = param((), "list of injected faults (docs/faults.md)")

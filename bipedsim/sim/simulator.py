@@ -388,7 +388,7 @@ class Simulator:
             ConfigError: There is no gantry, or it cannot do that now.
         """
         if self.gantry is None:
-            raise ConfigError("the run has none. Start with one: --gantry hang", "gantry")
+            raise ConfigError("the run has none. Start with one: --scenario hang", "gantry")
         self.gantry.act(action, self.q)
 
     def snapshot(self) -> Snapshot:

@@ -315,22 +315,27 @@ def _row(step: Step) -> list[str]:
     return [f"{step.t:.3f}", step.foot, *("-" if math.isnan(number) else f"{number:.3f}" for number in numbers)]
 
 
+_WITHOUT_OPTION = ("posture", "faults", "gantry")
+"""Parameters of a run from Python that `bipedsim run` takes from a scenario file only."""
+
+
 def repeat_commands(recording: Recording, source: Path) -> list[str]:
     """Return the commands that repeat the run: from its settings, and from its recorded torques."""
     lines = []
     settings = recording.run.get("settings")
     if settings:
         words = ["bipedsim", "run"]
+        prefixes = {"controller_params": "", "contact_params": f"{settings['contact_model']}."}
         for name, value in settings.items():
             if value in (None, "", {}, []):
                 continue
-            option = {"controller_params": "--set", "contact_params": "--contact-set"}.get(name)
-            if option is not None:
+            if name in prefixes:
                 for key, parameter in value.items():
-                    words += [option, f"{key}={parameter}"]
+                    words += ["--set", f"{prefixes[name]}{key}={parameter}"]
             else:
                 words += [f"--{name.replace('_', '-')}", str(value)]
-        lines.append(shlex.join(words))
+        if not any(settings.get(name) for name in _WITHOUT_OPTION):
+            lines.append(shlex.join(words))
     return [*lines, shlex.join(["bipedsim", "replay", str(source)])]
 
 

@@ -21,17 +21,15 @@ import yaml
 from bipedsim.config import RunConfig, from_mapping, help_of, like, param, read_yaml, without_prefix
 from bipedsim.control import find_controller
 from bipedsim.errors import ConfigError, UnknownNameError, closest, number_in
-from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, for_run, get_scenario, no_velocity
+from bipedsim.runs import PERIOD_NS, Scenario, controller_params_for, get_scenario, no_velocity
 from bipedsim.sim import read_gantry
-from bipedsim.view.page import PageParams, check_page
+from bipedsim.view.page import check_page
 from bipedsim_ros.interfaces import INTERFACES, get_interface
 from bipedsim_ros.loop import SimParams
 from bipedsim_ros.nodes import RECORDING
-from bipedsim_ros.wire import NetworkParams, topics
+from bipedsim_ros.wire import topics
 
 NO_CONTROLLER = "none"
-INTERFACE_SET = "--interface-set"
-"""Option of ``bipedsim up`` for parameters of a vendor bridge's node."""
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node")
 STATE_PUBLISHER = "robot_state_publisher"
 """Name of the node that publishes the links on /tf, of its package, and of the argument that requests it."""
@@ -44,33 +42,20 @@ class Arguments:
     """Arguments of a launch. An argument that is not set keeps the default of the node or of ``params_file``."""
 
     robot: str = like(RunConfig, "robot")
-    posture: str = like(RunConfig, "posture")
     contact_model: str = like(RunConfig, "contact_model")
     ground: str = like(SimParams, "ground")
     hardware: str = like(SimParams, "hardware")
-    faults: str = like(SimParams, "faults")
-    gantry: str = like(SimParams, "gantry")
     seed: int = like(RunConfig, "seed")
     clock: str = like(SimParams, "clock")
     rate: float = like(RunConfig, "rate")
     real_time_factor: float = like(SimParams, "real_time_factor")
     physics_dt: float = like(SimParams, "physics_dt")
-    rate_check: str = like(SimParams, "rate_check")
-    start: str = like(SimParams, "start")
-    command_timeout: float = like(SimParams, "command_timeout")
-    lock_step_timeout: float = like(SimParams, "lock_step_timeout")
-    timeout_mode: str = like(SimParams, "timeout_mode")
     controller: str = like(
         RunConfig,
         "controller",
         "posture",
-        f"package.module:Class of your own, or {NO_CONTROLLER} to start your own node yourself",
-    )
-    interface: str = param(
-        "",
-        "vendor bridge: also provide the vendor's own topics, for programs written for its robot; they replace the "
-        "controller (docs/unitree.md)",
-        choices="bipedsim_ros.interfaces:INTERFACES",
+        f"package.module:Class of your own, {NO_CONTROLLER} for a node that you start yourself, or unitree, "
+        "the vendor bridge for programs written for the vendor's robot (docs/unitree.md)",
     )
     scenario: str = like(
         RunConfig,
@@ -79,13 +64,9 @@ class Arguments:
         "name or path of a scenario: pushes, velocity commands, ground and controller if not given; none by default",
     )
     duration: float = like(SimParams, "duration")
-    vertex_forces: bool = like(SimParams, "vertex_forces")
     record: str = param("", "folder for the bag, the summary and the plot, such as runs/first; empty records nothing")
     view: bool = param(False, "show the run in the browser, with controls (docs/view.md)")
-    browser: bool = like(PageParams, "browser")
     rviz: bool = param(False, "show the run in RViz, where rviz2 is installed (docs/tools.md)")
-    priority: int = like(SimParams, "priority")
-    network: str = like(NetworkParams, "network")
     namespace: str = param("", "namespace of all nodes and topics, such as r1 for /r1/joint_states; none by default")
     params_file: str = param("", "YAML file with ROS parameters of the nodes, such as config/sim.yaml")
     robot_state_publisher: str = param(
@@ -102,16 +83,16 @@ class Arguments:
         "leading slash are relative to the namespace",
     )
 
+    @property
+    def interface(self) -> str:
+        """Vendor bridge whose programs control the robot; empty if there is none."""
+        return self.controller if self.controller in INTERFACES else ""
 
-@dataclass(frozen=True)
-class Demo:
-    """Arguments and controller parameters of ``bipedsim up --demo``."""
+    @property
+    def controlled(self) -> bool:
+        """Whether the launch contains controller_node."""
+        return self.controller != NO_CONTROLLER and not self.interface
 
-    arguments: Mapping[str, Any]
-    controller_params: Mapping[str, Any]
-
-
-DEMO = Demo({"controller": "posture", "duration": 12.0, "record": "runs/demo"}, {"mode": "squat", "squat_delay": 3.0})
 
 # A recorder may be late, but the loop may not. With few cores and no real-time priority, the recorder must not preempt
 # the controller. SCHED_IDLE would help the loop more, but loses messages as soon as another program runs.
@@ -119,7 +100,7 @@ _LOW_PRIORITY = ("nice", "-n", "10")
 _END_S = 5.0
 """Time that the recorder waits for the end of an interrupted simulator [s]; the simulator drains within 3 s."""
 _SIM = tuple(info.name for info in dataclasses.fields(SimParams) if info.name in Arguments.__dataclass_fields__)
-_CONTROLLER = ("robot", "rate", "controller", "priority")
+_CONTROLLER = ("robot", "rate", "controller")
 
 
 @dataclass(frozen=True)
@@ -231,16 +212,15 @@ def plan(
     """
     from_mapping(Arguments, user_arguments, "bring-up")
     scenario = get_scenario(user_arguments["scenario"]) if user_arguments.get("scenario") else None
-    if user_arguments.get("interface"):
-        user_arguments = _with_interface(user_arguments)
     if scenario is not None:
         user_arguments = {**_defaults(scenario), **user_arguments}
     arguments = from_mapping(Arguments, user_arguments, "bring-up")
+    if arguments.interface:
+        _check_interface(arguments)
     _refuse_unused("an interface", interface_params, "no interface", arguments.interface)
-    controlled = arguments.controller != NO_CONTROLLER
-    _refuse_unused("the controller", controller_params, f"controller = {NO_CONTROLLER}", controlled)
-    if controlled and ":" not in arguments.controller:
-        find_controller(arguments.controller, (NO_CONTROLLER,))
+    _refuse_unused("the controller", controller_params, f"controller = {arguments.controller}", arguments.controlled)
+    if arguments.controlled and ":" not in arguments.controller:
+        find_controller(arguments.controller, (NO_CONTROLLER, *INTERFACES))
     namespace = namespace_of(arguments.namespace)
     inputs = _LaunchInputs(
         user_arguments,
@@ -257,7 +237,7 @@ def plan(
     makers = (
         (inputs.run_folder is not None, _recorder),
         (True, _simulator),
-        (controlled, _controller),
+        (arguments.controlled, _controller),
         (arguments.interface, _vendor_bridge),
         (inputs.walks, _commander),
         (arguments.view, _viewer),
@@ -327,28 +307,29 @@ def _recorder(inputs: _LaunchInputs) -> NodeProcess:
     arguments = inputs.arguments
     parameters: dict[str, Any] = {"output": str(inputs.run_folder / "bag"), "robot": arguments.robot}
     parameters |= _ft_sign(inputs.files)
-    if arguments.controller != NO_CONTROLLER:
+    if arguments.controlled:
         parameters["controller"] = arguments.controller
     # `ros2 launch` interrupts all nodes at the same time.
     parameters["await_end"] = _END_S
     if arguments.clock == "real_time":
         # The recorder precedes all other programs, because a full queue loses messages, but not the loop.
-        parameters["priority"] = arguments.priority // 2
+        parameters["priority"] = _priority(inputs) // 2
     return NodeProcess("recorder_node", parameters, inputs.files, ready=RECORDING, prefix=_LOW_PRIORITY)
 
 
 def _simulator(inputs: _LaunchInputs) -> NodeProcess:
     """Return sim_node."""
     arguments, scenario = inputs.arguments, inputs.scenario
-    read_gantry(arguments.gantry)
     parameters = inputs.chosen(_SIM)
+    if arguments.interface and not inputs.files:
+        # The drives hold the last command when a program stops sending, as on a machine without a command timeout.
+        parameters["timeout_mode"] = "hold"
     contact_params = without_prefix(inputs.contact_params, arguments.contact_model)
     parameters |= {f"{arguments.contact_model}.{name}": value for name, value in contact_params.items()}
     if scenario is not None:
         parameters = {"title": arguments.scenario, **_start_and_pushes(scenario, arguments.robot), **parameters}
         if scenario.faults:
-            faults = for_run(scenario.faults, arguments.faults)
-            parameters["faults"] = f"[{', '.join(fault.text() for fault in faults)}]"
+            parameters["faults"] = f"[{', '.join(fault.text() for fault in scenario.faults)}]"
     if inputs.run_folder is not None:
         # Discovery takes about a second. Without this parameter, the run could begin before the bag.
         parameters["wait_for_recorder"] = True
@@ -390,11 +371,11 @@ def _controller(inputs: _LaunchInputs) -> NodeProcess:
 def _vendor_bridge(inputs: _LaunchInputs) -> NodeProcess:
     """Return the node of a vendor bridge, which gets the gantry of sim_node."""
     arguments = inputs.arguments
-    parameters = inputs.chosen(("robot", "network"))
+    parameters = inputs.chosen(("robot",))
     if gantry := _simulator(inputs).parameters.get("gantry"):
         parameters["gantry"] = gantry
-    parameters["priority"] = arguments.priority if arguments.clock == "real_time" else 0
-    parameters |= inputs.interface_params
+    parameters["priority"] = _priority(inputs) if arguments.clock == "real_time" else 0
+    parameters |= without_prefix(inputs.interface_params, arguments.interface)
     return NodeProcess(get_interface(arguments.interface).executable, parameters, inputs.files)
 
 
@@ -410,7 +391,7 @@ def _commander(inputs: _LaunchInputs) -> NodeProcess:
 def _viewer(inputs: _LaunchInputs) -> NodeProcess:
     """Return view_node, which shows the run in the browser."""
     check_page()
-    return NodeProcess("view_node", {"browser": inputs.arguments.browser}, inputs.files, optional=True)
+    return NodeProcess("view_node", opens_browser(inputs.files), inputs.files, optional=True)
 
 
 def executable_of(package: str, name: str) -> Path | None:
@@ -540,26 +521,16 @@ def namespace_of(text: str) -> str:
     return f"/{bare}" if bare else ""
 
 
-def _with_interface(user_arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments for a vendor bridge: external programs control the robot instead of a controller node.
-
-    The drives hold the last command when a program stops sending, as on a machine without a command timeout.
-
-    Raises:
-        ConfigError: A controller or lock step is requested, or the bridge needs software that is not installed.
-    """
-    get_interface(user_arguments["interface"])
-    if user_arguments.get("controller", NO_CONTROLLER) != NO_CONTROLLER:
-        raise ConfigError("its programs control the robot. Omit one of them", "interface and controller")
-    if user_arguments.get("clock") == "lock_step":
+def _check_interface(arguments: Arguments) -> None:
+    """Refuse lock step with a vendor bridge, and a bridge that needs software that is not installed."""
+    get_interface(arguments.interface)
+    if arguments.clock == "lock_step":
         raise ConfigError(
             "is not possible with an interface, whose programs use their own clock and do not answer every state. Omit "
             "clock",
             "clock",
             "lock_step",
         )
-    timeout = {} if user_arguments.get("params_file") else {"timeout_mode": "hold"}
-    return {**timeout, **user_arguments, "controller": NO_CONTROLLER}
 
 
 def node_names() -> tuple[str, ...]:
@@ -571,6 +542,17 @@ def _ft_sign(files: Sequence[Path]) -> dict[str, Any]:
     """Return the sign of the ankle wrenches in parameter files, as a parameter of the recorder."""
     sign = _value_in_files(files, "ft_sign")
     return {"ft_sign": float(sign)} if isinstance(sign, (int, float)) else {}
+
+
+def opens_browser(files: Sequence[Path]) -> dict[str, Any]:
+    """Return the parameter of view_node that opens a browser, unless parameter files contain it."""
+    return {"browser": True} if _value_in_files(files, "browser") is None else {}
+
+
+def _priority(inputs: _LaunchInputs) -> int:
+    """Return the real-time priority of the simulator, from which that of other nodes follows."""
+    value = _value_in_files(inputs.files, "priority")
+    return value if isinstance(value, int) else int(SimParams.priority)
 
 
 def _value_in_files(files: Sequence[Path], name: str) -> Any:
@@ -628,6 +610,8 @@ def _start_and_pushes(scenario: Scenario, robot: str) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     if scenario.drop_height:
         parameters["drop_height"] = scenario.drop_height
+    if scenario.posture:
+        parameters["posture"] = scenario.posture
     if scenario.gantry:
         gantry = read_gantry(scenario.gantry)
         parameters["gantry"] = "" if gantry is None else gantry.text()
@@ -662,19 +646,6 @@ def argument_default(name: str) -> str:
     """Return the default of an argument as a text."""
     text = str(Arguments.__dataclass_fields__[name].default)
     return {str(value): word for word, value in _TRUTHS.items()}.get(text, text)
-
-
-def argument_metavar(name: str) -> str:
-    """Return the placeholder for the value of an argument: its unit, N for an integer, FOLDER, FILE or NAME."""
-    info = Arguments.__dataclass_fields__[name]
-    kinds = {"record": "FOLDER", "params_file": "FILE", "faults": "FAULTS", "remap": "FROM:=TO"}
-    whole = get_type_hints(Arguments)[name] is int
-    return info.metadata["unit"].upper() or kinds.get(name, "N" if whole else "NAME")
-
-
-def is_switch(name: str) -> bool:
-    """Return whether an argument is boolean."""
-    return get_type_hints(Arguments)[name] is bool
 
 
 def argument_names() -> tuple[str, ...]:

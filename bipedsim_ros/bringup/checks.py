@@ -11,7 +11,7 @@ from bipedsim.control import controller_params, find_controller
 from bipedsim.ground import get_ground
 from bipedsim.model import Robot, load_robot, read_hardware, start_configuration
 from bipedsim.runs import FaultSchedule, read_faults
-from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp
+from bipedsim_ros.bringup.bringup import BringUp
 from bipedsim_ros.interfaces import check_interface, get_interface
 
 
@@ -35,13 +35,13 @@ def check_names(bringup: BringUp) -> None:
         model = arguments.contact_model
         contact = _under(sim, f"{model}.")
         checks += [
-            lambda: start_configuration(robot, sim.get("posture", arguments.posture)),
+            lambda: start_configuration(robot, sim.get("posture", "")),
             lambda: get_ground(sim.get("ground", arguments.ground)),
             lambda: read_hardware(sim.get("hardware", arguments.hardware), robot),
             lambda: FaultSchedule(read_faults(sim.get("faults", "")), robot, 1.0 / arguments.rate, 0),
             lambda: contact_params(model, contact) if contact else None,
         ]
-    if "controller_node" in parameters and arguments.controller != NO_CONTROLLER:
+    if "controller_node" in parameters:
         checks.append(lambda: _check_controller(parameters["controller_node"], arguments.controller, robot))
     if arguments.interface:
         node = parameters[get_interface(arguments.interface).executable]

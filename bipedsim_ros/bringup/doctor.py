@@ -33,7 +33,7 @@ EXTRAS = {
     "gym": "the Gymnasium environment",
     "study": "studies on a cluster, and results as Parquet",
     "lab": "tables as Parquet",
-    "unitree": "--interface unitree",
+    "unitree": "--controller unitree",
 }
 """Extra of setup.py to its use. ROS 2 has a check of its own; the other extras are for developers."""
 MODULES = {"numba": "numba", "numpy": "numpy", "pin": "pinocchio"}

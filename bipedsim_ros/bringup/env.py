@@ -11,8 +11,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from bipedsim.config import help_of
 from bipedsim.errors import ConfigError
-from bipedsim_ros.wire import add_network_option, network_environment, require_rclpy
+from bipedsim_ros.wire import NetworkParams, network_environment, require_rclpy
 
 # Variables that select the ROS graph; the user's values are kept.
 _GRAPH_VARIABLES = ("ROS_DOMAIN_ID", "RMW_IMPLEMENTATION")
@@ -26,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="interpreter that will use rclpy; its version must be that of rclpy",
     )
-    add_network_option(parser)
+    field = NetworkParams.__dataclass_fields__["network"]
+    parser.add_argument("--network", default="", choices=field.metadata["choices"], help=help_of(field, ""))
 
 
 def main(args: argparse.Namespace) -> int:

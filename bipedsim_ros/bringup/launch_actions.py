@@ -68,11 +68,11 @@ def describe(names: Sequence[str], make: Callable[[dict[str, object]], BringUp])
 
 def actions(bringup: BringUp) -> list[LaunchDescriptionEntity]:
     """Return the nodes of a launch; with a recorder, the others start when it is ready."""
-    variables = network_environment(bringup.arguments.network, os.environ)
+    variables = network_environment("", os.environ)
     nodes: list[LaunchDescriptionEntity] = [_node(node, variables) for node in bringup.nodes]
     notes: list[LaunchDescriptionEntity] = []
-    if variables and not bringup.arguments.network:
-        notes.append(LogInfo(msg=THIS_MACHINE.replace("--network ", "network:=")))
+    if variables:
+        notes.append(LogInfo(msg=THIS_MACHINE))
     if removed := remove_left_ports():
         notes.append(LogInfo(msg=LEFT_PORTS.format(len(removed))))
     if bringup.run_folder is None:

@@ -24,17 +24,21 @@ ESCALATION = ((signal.SIGINT, 10.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0
 
 
 def ros_arguments(
-    namespace: str = "", remappings: Iterable[tuple[str, str]] = (), parameters: Mapping[str, Any] | None = None
+    namespace: str = "",
+    remappings: Iterable[tuple[str, str]] = (),
+    parameters: Mapping[str, Any] | None = None,
+    params_files: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the arguments of ROS for a node: its namespace, names of topics, and parameters."""
+    """Return the arguments of ROS for a node: its namespace, names of topics, and parameters, which override files."""
     names = [("__ns", namespace)] if namespace else []
     arguments = [part for old, new in (*names, *remappings) for part in ("-r", f"{old}:={new}")]
     # JSON quotes texts, so that ROS does not read them as numbers.
     values = [part for name, value in (parameters or {}).items() for part in ("-p", f"{name}:={json.dumps(value)}")]
-    return ["--ros-args", *arguments, *values]
+    files = [part for path in params_files for part in ("--params-file", str(path))]
+    return ["--ros-args", *arguments, *files, *values]
 
 
-def environment(network: str) -> dict[str, str]:
+def environment(network: str = "") -> dict[str, str]:
     """Return the environment for nodes: that of this process, the network, and variables that ROS wheels do not set."""
     result = {**os.environ, **network_environment(network, os.environ)}
     result.setdefault("AMENT_PREFIX_PATH", sys.prefix)

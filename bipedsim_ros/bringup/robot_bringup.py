@@ -15,17 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bipedsim.cli import add_run_option, key_values
+from bipedsim.cli import add_groups, add_set, chosen, split_params
 from bipedsim.errors import ConfigError, UnknownNameError
 from bipedsim.runs import Scenario, get_scenario
-from bipedsim_ros.bringup.bringup import NO_CONTROLLER, BringUp, NodeProcess, from_text, plan
+from bipedsim_ros.bringup.bringup import NO_CONTROLLER, Arguments, BringUp, NodeProcess, plan
 from bipedsim_ros.bringup.checks import check_names
-from bipedsim_ros.bringup.up import add_options, add_overwrite
+from bipedsim_ros.bringup.up import add_overwrite
 from bipedsim_ros.wire import require_rclpy, topics as ros_topics
 
 ROBOT_ARGUMENTS = (
     *("robot", "clock", "rate", "controller", "scenario", "record"),
-    *("view", "browser", "priority", "network", "namespace", "params_file", "log_level", "remap"),
+    *("view", "namespace", "params_file", "log_level", "remap"),
 )
 """Launch arguments that apply to a robot; ``clock`` is lock_step for a robot that waits for commands."""
 INSTEAD = dict.fromkeys(
@@ -70,7 +70,7 @@ def _beside_robot(node: NodeProcess) -> NodeProcess:
 def _check_scenario(name: str) -> None:
     """Refuse a scenario with settings that need a simulator."""
     scenario, defaults = get_scenario(name), Scenario()
-    for key in ("ground", "hardware", "drop_height", "pushes", "gantry", "objects", "force_plates"):
+    for key in ("ground", "hardware", "posture", "drop_height", "pushes", "gantry", "objects", "force_plates"):
         if getattr(scenario, key) != getattr(defaults, key):
             raise ConfigError(f"has {key}, which only a simulator can provide: use bipedsim up", "scenario", name)
 
@@ -82,9 +82,9 @@ def only_of_nodes(topics: set[str]) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``bipedsim control`` to its parser."""
-    add_options(parser, ROBOT_ARGUMENTS)
-    add_run_option(parser, "controller_params")
-    add_overwrite(parser)
+    groups = add_groups(parser, Arguments, ROBOT_ARGUMENTS, "as for bipedsim up")
+    add_set(groups["robot and experiment"], "parameter of the controller, such as squat_depth=0.1")
+    add_overwrite(groups["output"])
 
 
 def main(args: argparse.Namespace) -> int:
@@ -96,8 +96,8 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_ros.bringup.runner import discard_empty, outputs_replaced, run_bringup, say
 
     require_rclpy()
-    user_arguments = from_text({name: getattr(args, name) or "" for name in ROBOT_ARGUMENTS})
-    bringup = plan_robot(user_arguments, key_values(args.set, "--set"), args.overwrite)
+    (controller_params,) = split_params(args.set)
+    bringup = plan_robot(chosen(args, Arguments), controller_params, args.overwrite)
     check_names(bringup)
     folder = bringup.run_folder
     with outputs_replaced(folder):

@@ -25,12 +25,9 @@ from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.alone import looking_for_robots
 from bipedsim_ros.bringup.bringup import (
-    DEMO,
-    INTERFACE_SET,
     STOP_FILE,
+    Arguments,
     BringUp,
-    argument_names,
-    from_text,
     parameters_text,
     plan,
 )
@@ -138,7 +135,10 @@ class Stall:
         state = statistics.get("state", "not there yet")
         stalled = f"simulated time has stood at {max(t, 0.0):.3f} s for {patience:g} s (sim_node is {state})"
         if state == "waiting":
-            return f"{stalled}: no first command came. Start its sender within that time, or use --start immediately"
+            return (
+                f"{stalled}: no first command came. Start its sender within that time, or set `start: immediately` of "
+                "sim_node in --params-file"
+            )
         return f"{stalled}: a node hangs. Its last message is above; use --log-level debug for more messages"
 
 
@@ -190,9 +190,8 @@ def run_bringup(bringup: BringUp, scratch: Path) -> Outcome:
     """
     output = _Output(bringup.arguments.duration)
     children: list[Child] = []
-    network = bringup.arguments.network
-    env = environment(network)
-    if not network and network_environment(network, os.environ):
+    env = environment()
+    if network_environment("", os.environ):
         output.show(THIS_MACHINE)
     if removed := remove_left_ports():
         output.show(LEFT_PORTS.format(len(removed)))
@@ -372,22 +371,19 @@ def run_arguments(args: argparse.Namespace) -> int:
     Raises:
         BipedSimError: An argument is invalid, or the recording cannot be read.
     """
-    from bipedsim.cli import code_of, key_values
+    from bipedsim.cli import chosen, code_of, split_params
+    from bipedsim.contact import CONTACT_MODELS
+    from bipedsim_ros.interfaces import INTERFACES
 
     require_rclpy()
-    user_arguments = from_text({name: getattr(args, name) or "" for name in argument_names()})
-    controller_params = key_values(args.set, "--set")
-    if args.demo:
-        user_arguments = {**DEMO.arguments, **user_arguments}
-        controller_params = {**DEMO.controller_params, **controller_params}
-    overwrite = args.overwrite or args.demo
+    user_arguments = chosen(args, Arguments)
+    controller_params, contact_params, interface_params = split_params(args.set, CONTACT_MODELS, INTERFACES)
     with tempfile.TemporaryDirectory(prefix="bipedsim-") as scratch:
-        contact_params = key_values(args.contact_set, "--contact-set")
         stats_file = Path(scratch) / "sim.json"
-        env, namespace = environment(user_arguments.get("network", "")), str(user_arguments.get("namespace", ""))
-        with looking_for_robots(env, namespace) as refuse_others:
-            interface_params = key_values(args.interface_set, INTERFACE_SET)
-            bringup = plan(user_arguments, controller_params, contact_params, stats_file, overwrite, interface_params)
+        with looking_for_robots(environment(), user_arguments.get("namespace", "")) as refuse_others:
+            bringup = plan(
+                user_arguments, controller_params, contact_params, stats_file, args.overwrite, interface_params
+            )
             check_names(bringup)
             refuse_others()
         if bringup.run_folder is not None:
@@ -597,8 +593,8 @@ def timing_warnings(result: Mapping[str, Any], priority: int = 0) -> Iterator[st
     silent = silence_text(result)
     if silent:
         waited = (
-            " sim_node waited for lock_step_timeout of wall time, and then took the step without a command. Use "
-            "--lock-step-timeout SECONDS for a controller that needs longer."
+            " sim_node waited for lock_step_timeout of wall time, and then took the step without a command. Set "
+            "it in --params-file for a controller that needs longer."
         )
         yield (
             f"no commands came {silent} of simulated time: the controller or its connection had stopped."

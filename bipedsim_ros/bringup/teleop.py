@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
+from pathlib import Path
 
+from bipedsim.cli import add_option
+from bipedsim_ros.bringup.bringup import Arguments
 from bipedsim_ros.bringup.processes import ros_arguments
-from bipedsim_ros.live import HELP, TeleopParams
-from bipedsim_ros.wire import add_network_option, join_graph, topics
+from bipedsim_ros.live import HELP
+from bipedsim_ros.wire import join_graph, topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``bipedsim teleop`` to its parser."""
     parser.epilog = HELP
-    for info in fields(TeleopParams):
-        text = f"{info.metadata['doc']} (default: %(default)s)"
-        option, unit = f"--{info.name.replace('_', '-')}", info.metadata["unit"].upper()
-        parser.add_argument(option, type=float, default=info.default, metavar=unit, help=text)
-    add_network_option(parser)
+    add_option(parser, Arguments, "params_file")
     parser.add_argument("--topic", default=topics.VELOCITY.name, help="where to publish (default: %(default)s)")
 
 
@@ -27,8 +25,8 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         ConfigError: rclpy is not installed.
     """
-    join_graph(args.network)
+    join_graph()
     from bipedsim_ros.nodes import teleop_node
 
-    parameters = {info.name: getattr(args, info.name) for info in fields(TeleopParams)}
-    return teleop_node.main(ros_arguments("", [(topics.VELOCITY.name, args.topic)], parameters))
+    files = [Path(args.params_file)] if args.params_file else []
+    return teleop_node.main(ros_arguments(remappings=[(topics.VELOCITY.name, args.topic)], params_files=files))

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 
-from bipedsim.cli import add_fail_on_fall, add_run_option, option_name
-from bipedsim_ros.bringup.bringup import (
-    DEMO,
-    INTERFACE_SET,
-    argument_default,
-    argument_help,
-    argument_metavar,
-    argument_names,
-    is_switch,
-)
+from bipedsim.cli import add_fail_on_fall, add_groups, add_set
+from bipedsim_ros.bringup.bringup import Arguments, argument_names
 
 INSTEAD = {
     "--output": "--record FOLDER writes the run: FOLDER/bag, a summary and a plot of the forces",
@@ -27,37 +18,17 @@ INSTEAD = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a launch to the parser of ``bipedsim up``."""
-    add_options(parser, argument_names())
-    for name in ("controller_params", "contact_params"):
-        add_run_option(parser, name)
-    parser.add_argument(
-        INTERFACE_SET,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameter of the vendor bridge, such as domain=1 (docs/unitree.md); repeatable",
+    groups = add_groups(parser, Arguments, argument_names())
+    add_set(
+        groups["simulation"],
+        "parameter of the controller, such as squat_depth=0.1, of the contact model, such as one_step.gamma=0.2, or of "
+        "the vendor bridge, such as unitree.domain=1",
     )
-    add_overwrite(parser)
-    add_fail_on_fall(parser)
-    parser.add_argument(
-        "--demo", action="store_true", help=f"stand, then squat, recorded into {DEMO.arguments['record']}"
-    )
+    add_overwrite(groups["output"])
+    add_fail_on_fall(groups["output"])
 
 
-def add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
-    """Add an option for each of these launch arguments; the values remain texts, as in the launch package."""
-    for name in names:
-        # A literal % must be doubled for argparse.
-        text = argument_help(name, not is_switch(name)).replace("%", "%%")
-        if is_switch(name):
-            on = argument_default(name) == "true"
-            option, text = (option_name(f"no_{name}"), f"do not {text}") if on else (option_name(name), text)
-            parser.add_argument(option, dest=name, action="store_const", const="false" if on else "true", help=text)
-        else:
-            parser.add_argument(option_name(name), metavar=argument_metavar(name), help=text)
-
-
-def add_overwrite(parser: argparse.ArgumentParser) -> None:
+def add_overwrite(parser: argparse._ActionsContainer) -> None:
     """Add the option with which a command replaces an earlier recording."""
     parser.add_argument(
         "--overwrite", action="store_true", help="replace the bag, summary and plot of an earlier run in the folder"

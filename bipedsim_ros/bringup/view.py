@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+from pathlib import Path
 
-from bipedsim.cli import add_option, option_name
+from bipedsim.cli import add_option, chosen, option_name
 from bipedsim.errors import ConfigError
-from bipedsim.view.page import PageParams
-from bipedsim_ros.bringup.bringup import argument_help, argument_metavar, namespace_of
+from bipedsim_ros.bringup.bringup import Arguments, namespace_of, opens_browser
 from bipedsim_ros.bringup.processes import ros_arguments
 from bipedsim_ros.live import ViewParams
-from bipedsim_ros.wire import add_network_option, join_graph
+from bipedsim_ros.wire import join_graph
 
-OWN = ("frame_rate", "ft_sign", "linear_step", "angular_step", "max_linear", "max_angular")
-"""Parameters of the node that are options only of this command; ``bipedsim view`` has the others in any case."""
+OWN = ("namespace", "params_file")
+"""Options only for a running robot; ``bipedsim view`` has the others in any case."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``bipedsim view`` for a running robot."""
-    name = "namespace"
-    parser.add_argument(option_name(name), metavar=argument_metavar(name), default="", help=argument_help(name))
-    add_network_option(parser)
     for name in OWN:
-        add_option(parser, ViewParams, name)
+        add_option(parser, Arguments, name)
 
 
 def refuse_recorded(args: argparse.Namespace) -> None:
@@ -32,8 +28,7 @@ def refuse_recorded(args: argparse.Namespace) -> None:
     Raises:
         ConfigError: The user has set such an option.
     """
-    defaults = {"namespace": "", "network": ""} | {name: ViewParams.__dataclass_fields__[name].default for name in OWN}
-    changed = [option_name(name) for name in defaults if getattr(args, name) != defaults[name]]
+    changed = [option_name(name) for name in OWN if getattr(args, name) is not None]
     if changed:
         reason = f"of a robot that is up, which bipedsim view shows without {args.recording}"
         raise ConfigError(reason, ", ".join(changed))
@@ -45,10 +40,10 @@ def main(args: argparse.Namespace) -> int:
     Raises:
         ConfigError: rclpy is not installed, or an argument is invalid.
     """
-    join_graph(args.network)
+    join_graph()
     from bipedsim_ros.nodes import view_node
 
-    parameters = {name: getattr(args, name) for name in OWN}
-    parameters |= {info.name: getattr(args, info.name) for info in dataclasses.fields(PageParams)}
-    parameters |= {name: getattr(args, name) for name in ("robot", "ground") if getattr(args, name)}
-    return view_node.main(ros_arguments(namespace_of(args.namespace), parameters=parameters))
+    files = [Path(args.params_file)] if args.params_file else []
+    parameters = opens_browser(files) | chosen(args, ViewParams)
+    namespace = namespace_of(args.namespace or "")
+    return view_node.main(ros_arguments(namespace, parameters=parameters, params_files=files))

@@ -7,17 +7,34 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from bipedsim.config import to_json
+from bipedsim.cli import add_option, chosen
+from bipedsim.config import RunConfig, from_mapping, like, param, read_yaml, to_json
 from bipedsim.errors import EXIT_FAILED, EXIT_INCOMPLETE, EXIT_OK, ConfigError
 from bipedsim_ros.contract.check import check
 from bipedsim_ros.contract.evidence import Evidence, evidence_of_bag
 from bipedsim_ros.contract.finding import all_ok, as_dict, table
 from bipedsim_ros.contract.measurements import STANDING, STATES
 from bipedsim_ros.contract.robot_contract import TAKES, Contract, robot_contract
-from bipedsim_ros.wire import WHERE, add_network_option, join_graph, topics
+from bipedsim_ros.loop import SimParams, wrong_sign
+from bipedsim_ros.wire import WHERE, join_graph, topics
+
+
+@dataclass(frozen=True)
+class ControllerTopics:
+    """Parameters of controller_node that the topics of a robot must match."""
+
+    rate: float = like(RunConfig, "rate")
+    ft_sign: float = like(SimParams, "ft_sign")
+    joints: tuple[str, ...] = param((), "order of the joints in the command; the robot's own by default")
+
+    def problems(self) -> Iterator[ConfigError]:
+        """Yield an error message for each invalid field."""
+        yield from wrong_sign(self.ft_sign)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,12 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ground (default: %(default)s)",
     )
     parser.add_argument(
-        "--rate", type=float, default=1000.0, metavar="HZ", help="of the controller (default: %(default)g)"
+        "--params-file",
+        type=Path,
+        metavar="FILE",
+        help="YAML file with ROS parameters of controller_node: rate, ft_sign and joints (default: its own)",
     )
-    parser.add_argument(
-        "--ft-sign", type=float, default=1.0, choices=(1.0, -1.0), help="of the controller (default: %(default)g)"
-    )
-    parser.add_argument("--joints", default="", metavar="A,B,...", help="of the controller: order of the command")
+    add_option(parser, ControllerTopics, "rate", "of the controller; overrides the file")
     parser.add_argument(
         "--remap",
         action="append",
@@ -57,7 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--begin", type=float, default=0.0, metavar="S", help="of a bag: where to begin to read (default: %(default)g)"
     )
-    add_network_option(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON and nothing else")
 
 
@@ -72,20 +88,19 @@ def main(args: argparse.Namespace) -> int:
     """
     from bipedsim.model import load_robot
 
-    for name in ("rate", "duration"):
-        if not 0.0 < getattr(args, name) < math.inf:
-            raise ConfigError(f"--{name} {getattr(args, name):g} must be positive and finite")
+    if not 0.0 < args.duration < math.inf:
+        raise ConfigError(f"--duration {args.duration:g} must be positive and finite")
     if not math.isfinite(args.begin):
         raise ConfigError(f"--begin {args.begin:g} must be finite")
-    joints = [joint for joint in args.joints.split(",") if joint]
+    own = _controller_topics(args.params_file, chosen(args, ControllerTopics))
     contract = robot_contract(
-        *(load_robot(args.robot), args.rate, args.ft_sign, joints, _remappings(args.remap)),
+        *(load_robot(args.robot), own.rate, own.ft_sign, own.joints, _remappings(args.remap)),
         *(args.takes, args.namespace),
     )
     if args.bag is not None:
         evidence = evidence_of_bag(args.bag, contract, args.begin, args.duration)
     else:
-        evidence = _live(contract, args.duration, args.network)
+        evidence = _live(contract, args.duration)
     findings = check(contract, evidence, args.state)
     if args.json:
         print(to_json(as_dict(findings, contract.robot.name, evidence.source)))
@@ -105,6 +120,21 @@ def main(args: argparse.Namespace) -> int:
     return EXIT_OK if all_ok(findings) else EXIT_FAILED
 
 
+def _controller_topics(path: Path | None, options: Mapping[str, Any]) -> ControllerTopics:
+    """Return the parameters of controller_node in a file with ROS parameters; the options override them.
+
+    Raises:
+        ConfigError: The file is missing, or a value is invalid.
+    """
+    values: dict[str, Any] = {}
+    for key, section in read_yaml(path).items() if path is not None else ():
+        if str(key).rpartition("/")[2] in ("**", "controller_node") and isinstance(section, Mapping):
+            values |= section.get("ros__parameters") or {}
+    values |= options
+    names = ControllerTopics.__dataclass_fields__
+    return from_mapping(ControllerTopics, {name: values[name] for name in names if name in values}, "controller_node")
+
+
 def _remappings(texts: Sequence[str]) -> dict[str, str]:
     result = {}
     for text in texts:
@@ -115,8 +145,8 @@ def _remappings(texts: Sequence[str]) -> dict[str, str]:
     return result
 
 
-def _live(contract: Contract, duration: float, network: str) -> Evidence:
-    join_graph(network, "; --bag needs no ROS")
+def _live(contract: Contract, duration: float) -> Evidence:
+    join_graph("; --bag needs no ROS")
     import rclpy
     from rclpy.signals import SignalHandlerOptions
 

@@ -110,5 +110,5 @@ def robot_contract(
         if name not in known:
             raise ConfigError(f"--remap {name}:=...: the controller has no such topic; it has {', '.join(known)}")
     if sorted(result.command_joints) != sorted(robot.joint_names):
-        raise ConfigError(f"--joints must hold every joint of {robot.name} once: {', '.join(robot.joint_names)}")
+        raise ConfigError(f"joints must hold every joint of {robot.name} once: {', '.join(robot.joint_names)}")
     return result

@@ -22,7 +22,7 @@ class ViewParams(TeleopParams):
     host: str = like(PageParams, "host")
     port: int = like(PageParams, "port")
     frame_rate: float = param(30.0, "how often the page shows what is new", unit="Hz", low=1.0, high=120.0)
-    browser: bool = like(PageParams, "browser", False)
+    browser: bool = param(False, "open a browser on the page; the address is always printed")
 
     def problems(self) -> Iterator[ConfigError]:
         """Yield an error message for each invalid field."""

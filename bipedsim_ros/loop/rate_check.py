@@ -124,7 +124,7 @@ def judge(cost: StepCost, contact_model: str, robot: str, rate: float, factor: f
     if cost.tick > USABLE * period:
         remedies = [*_arguments_for_smaller_steps(cost, rate, factor), "clock:=lock_step, which waits for every step"]
         others = ", ".join(name for name in CONTACT_MODELS if name != contact_model)
-        remedies += [f"another contact_model ({others})", "rate_check:=warn to start nevertheless"]
+        remedies += [f"another contact_model ({others})", "`rate_check: warn` to start nevertheless"]
         raise ConfigError(f"{measured}, of which it may take {USABLE:.0%}. Ways out: {'; '.join(remedies)}")
     if cost.tick > COMFORTABLE * period or max(cost.tick + TOPICS, cost.high) > period:
         return f"{measured}: commands may come too late; see missed_commands and overruns in /diagnostics"

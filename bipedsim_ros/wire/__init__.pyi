@@ -48,7 +48,6 @@ from .network import (
     UNNAMED as UNNAMED,
     WHERE as WHERE,
     NetworkParams as NetworkParams,
-    add_network_option as add_network_option,
     join_graph as join_graph,
     network_environment as network_environment,
     require_rclpy as require_rclpy,

@@ -6,7 +6,6 @@ network, where any host may send torques.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import os
 import sys
@@ -14,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bipedsim.config import help_of, param
+from bipedsim.config import param
 from bipedsim.errors import ConfigError
 
 NETWORKS = ("localhost", "subnet")
@@ -30,7 +29,7 @@ CHOOSING = (
     *("ZENOH_SESSION_CONFIG_URI", "ZENOH_ROUTER_CONFIG_URI"),
 )
 """Variables with which a user may already have chosen the network."""
-THIS_MACHINE = "the ROS graph is limited to this machine; --network subnet admits other machines (docs/network.md)"
+THIS_MACHINE = f"the ROS graph is limited to this machine; {DISCOVERY_RANGE}=SUBNET admits others (docs/network.md)"
 UNNAMED = "_NODE_NAME_UNKNOWN_"
 """Name that rcl reports for a node whose topics are known before its name."""
 NO_NAME = "a node whose name is not known yet"
@@ -39,7 +38,8 @@ NAMING_S = 15.0
 some seconds later."""
 WHERE = (
     "a simulator may still be compiling; else start the robot (for a simulated one: bipedsim up), or look where it is: "
-    "both need the same ROS_DOMAIN_ID, and --network subnet if it is on another machine (docs/network.md)"
+    "both need the same ROS_DOMAIN_ID, and ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET if it is on another machine "
+    "(docs/network.md)"
 )
 """Advice for the case that no robot is found."""
 
@@ -90,11 +90,10 @@ def require_rclpy(otherwise: str = "") -> None:
         )
 
 
-def join_graph(network: str, otherwise: str = "") -> None:
+def join_graph(otherwise: str = "") -> None:
     """Prepare the environment of this process, before rclpy starts; tell the user if only this machine takes part.
 
     Args:
-        network: See :func:`network_environment`.
         otherwise: See :func:`require_rclpy`.
 
     Raises:
@@ -102,8 +101,8 @@ def join_graph(network: str, otherwise: str = "") -> None:
     """
     require_rclpy(otherwise)
     os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
-    variables = network_environment(network, os.environ)
-    if variables and not network:
+    variables = network_environment("", os.environ)
+    if variables:
         print(THIS_MACHINE, file=sys.stderr)
     os.environ.update(variables)
 
@@ -117,9 +116,3 @@ def profile_variables(env: Mapping[str, str]) -> tuple[str, ...]:
     prefixes = [*filter(None, env.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
     newer = next((name for at in prefixes for name in ("fastdds", "fastrtps") if Path(at, "share", name).is_dir()), "")
     return tuple(name for name in _PROFILES if name != _OLD_PROFILES or newer != "fastdds")
-
-
-def add_network_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--network`` to a command that takes part in the ROS graph."""
-    field = NetworkParams.__dataclass_fields__["network"]
-    parser.add_argument("--network", default="", choices=NETWORKS, help=help_of(field, ""))

@@ -13,16 +13,16 @@ from pathlib import Path
 
 from bipedsim.config import ProgressBar, to_json
 from bipedsim_studies.bench.settings import BenchSettings
-from bipedsim_studies.study import add_output, add_settings, read_settings
+from bipedsim_studies.study import add_output, add_settings, in_settings, read_settings
 
-OPTIONS = ("robots", "engines", "blocks", "steps", "creep_seconds", "own")
+INSTEAD = in_settings("robots", "engines", "blocks", "steps", "creep_seconds")
 _LOOP = "bipedsim_ros.bench"
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    add_settings(parser, BenchSettings, OPTIONS, "docs/benchmarks.md")
+    add_settings(parser, BenchSettings, (), "docs/benchmarks.md")
     text = "measure the loop over ROS of the first robot, and an exchange of the same messages without a simulator"
     parser.add_argument("--loop", action="store_true", help=text)
     parser.add_argument("--output", type=Path, metavar="DIR", help="folder for report.json, table.md and plot.png")
@@ -34,9 +34,9 @@ def main(args: argparse.Namespace) -> int:
 
     Libraries read OMP_NUM_THREADS when they are loaded, so it is too late to set it here.
     """
-    settings = read_settings(args, BenchSettings, OPTIONS)
+    settings = read_settings(args, BenchSettings, ())
     if os.environ.get("OMP_NUM_THREADS") != "1":
-        command = [sys.executable, "-m", "bipedsim.cli.main", "bench", "--settings", to_json(asdict(settings))]
+        command = [sys.executable, "-m", "bipedsim.cli.main", "bench", to_json(asdict(settings))]
         command += ["--json"] * args.json + ["--loop"] * args.loop + (["--output", args.output] if args.output else [])
         return subprocess.run(command, env={**os.environ, **SINGLE_THREAD}, check=False).returncode
     if args.loop:

@@ -1,4 +1,4 @@
-"""Define the settings of the benchmark, which are also its command-line options."""
+"""Define the settings of the benchmark, which are the keys of its settings file."""
 
 from __future__ import annotations
 

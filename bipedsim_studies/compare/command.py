@@ -8,17 +8,20 @@ from pathlib import Path
 
 from bipedsim.errors import EXIT_FAILED
 from bipedsim_studies.compare.settings import CompareSettings
-from bipedsim_studies.study import add_output, add_parallel, add_settings, output, parallel, read_settings
+from bipedsim_studies.study import add_output, add_parallel, add_settings, in_settings, output, parallel, read_settings
 
-OPTIONS = ["run.robot", "run.controller", "run.controller_params", "run.scenario", "run.ground", "run.duration"]
-OPTIONS += ["models", "reference", "contact_params"]
+OPTIONS = ("run.robot", "run.controller", "run.scenario", "models")
+INSTEAD = in_settings(
+    *("run.controller_params", "run.ground", "run.duration", "run.hardware", "run.rate", "run.physics_dt"),
+    *("reference", "time_limit"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     add_settings(parser, CompareSettings, OPTIONS, "docs/compare.md")
     # With one process at a time, no run shares the machine with another one that is timed.
-    add_parallel(parser, 1)
+    add_parallel(parser, "1")
     add_output(parser)
 
 
@@ -40,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
 
     models, reference, params = settings.models, settings.reference, settings.params()
     try:
-        result = compare(settings.run, models, reference, params, parallel(args), say)
+        result = compare(settings.run, models, reference, params, parallel(args, settings.time_limit), say)
     except KeyboardInterrupt:
         missing_outputs = f"no table, and no {args.plot}" if args.plot else "no table"
         print(f"bipedsim compare: interrupted before its last run: {missing_outputs}", file=sys.stderr, flush=True)

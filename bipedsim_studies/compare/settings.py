@@ -8,6 +8,7 @@ from typing import Any
 
 from bipedsim.config import RunConfig, param
 from bipedsim.errors import ConfigError
+from bipedsim_studies.study import time_limit
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class CompareSettings:
     run: RunConfig = param(RunConfig(), "parameters of the runs; the contact model and its parameters have no effect")
     models: tuple[str, ...] = param((), "contact models (default: all)")
     reference: str | None = param(None, "contact model with which the others are compared (default: the first)")
-    contact_params: Mapping[str, Any] = param({}, "a parameter of a contact model, such as exact.gamma=0.1; repeatable")
+    contact_params: Mapping[str, Any] = param({}, "parameters of the contact models, such as exact.gamma: 0.1")
+    time_limit: float = time_limit("run")
 
     def problems(self) -> Iterator[ConfigError]:
         """Yield the parameters of contact models without a model."""

@@ -33,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="a gait ends after this time without a step (default: %(default)s)",
     )
-    parser.add_argument("--all", action="store_true", help="also print bounces and short slips")
     add_span(parser)
     add_output(parser)
 
@@ -57,8 +56,7 @@ def main(args: argparse.Namespace) -> int:
 
         plot(modes, report, path, recording.robot)
 
-    entries = modes.entries if args.all else report.entries
-    output(args, lambda: as_json(modes, report), lambda: "\n".join(_lines(modes, report, entries)), draw)
+    output(args, lambda: as_json(modes, report), lambda: "\n".join(_lines(modes, report)), draw)
     return 0
 
 
@@ -117,7 +115,7 @@ def as_json(modes: ModeSequence, report: GaitReport) -> dict[str, Any]:
     }
 
 
-def _lines(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> Iterator[str]:
+def _lines(modes: ModeSequence, report: GaitReport) -> Iterator[str]:
     from bipedsim.analysis import aligned
     from bipedsim_studies.gait_modes.gait import MEANINGS
     from bipedsim_studies.gait_modes.sequence import transitions
@@ -126,15 +124,15 @@ def _lines(modes: ModeSequence, report: GaitReport, entries: list[Entry]) -> Ite
     for note in modes.notes:
         yield f"note: {note}"
     rows = [["t [s]", "duration [s]", "state", *modes.feet]]
-    for entry in entries:
+    for entry in report.entries:
         symbol, words = state_symbol(entry.state, modes.feet), [foot.words for foot in entry.state]
         rows.append([f"{entry.t:.3f}", f"{entry.duration:.3f}", symbol, *words])
     yield from aligned(rows)
     yield ""
-    seen = {entry.state for entry in entries}
-    listed = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}"
+    seen = {entry.state for entry in report.entries}
+    listed = f"{len(report.entries)} {'entry' if len(report.entries) == 1 else 'entries'}"
     yield f"{listed}, {len(seen)} of {count_states(len(modes.feet))} states seen; transitions:"
-    for (a, b), count in transitions(entries).items():
+    for (a, b), count in transitions(report.entries).items():
         yield f"  {state_symbol(a, modes.feet)} -> {state_symbol(b, modes.feet)}: {count}"
     yield ""
     for stretch in report.stretches:

@@ -8,20 +8,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bipedsim_studies.study import add_output, add_parallel, add_settings, output, parallel, read_settings
+from bipedsim_studies.study import add_output, add_parallel, add_settings, in_settings, output, parallel, read_settings
 
 if TYPE_CHECKING:
     from bipedsim_studies.push_map.push_map import PushMap
 
-OPTIONS = ["run.robot", "run.controller", "run.controller_params", "run.ground", "run.contact_model", "scenarios"]
-OPTIONS += ["directions", "at", "phases", "tolerance"]
+OPTIONS = ("run.robot", "run.controller", "scenarios")
+INSTEAD = in_settings(
+    *("run.ground", "run.contact_model", "run.controller_params", "run.hardware"),
+    *("directions", "at", "phases", "tolerance", "time_limit"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    from bipedsim_studies.push_map.settings import CONTROLLER, PushMapSettings
+    from bipedsim_studies.push_map.settings import PushMapSettings
 
-    add_settings(parser, PushMapSettings, OPTIONS, "docs/push_map.md", {"controller": CONTROLLER})
+    add_settings(parser, PushMapSettings, OPTIONS, "docs/push_map.md")
     add_parallel(parser)
     add_output(parser)
 
@@ -36,7 +39,8 @@ def main(args: argparse.Namespace) -> int:
 
         plot(result, path)
 
-    result = push_map(read_settings(args, PushMapSettings, OPTIONS), parallel(args))
+    settings = read_settings(args, PushMapSettings, OPTIONS)
+    result = push_map(settings, parallel(args, settings.time_limit))
     output(args, result.as_json, lambda: "\n".join(lines_of(result)), draw)
     return 0
 

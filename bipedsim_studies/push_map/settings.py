@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from bipedsim.config import RunConfig, param
 from bipedsim_studies.push_map.steps import StepLimits
 from bipedsim_studies.push_map.trial import PushKind
+from bipedsim_studies.study import time_limit
 
 CONTROLLER = "zmp"
 """Controller of a push map if the settings name none."""
@@ -29,6 +30,7 @@ class PushMapSettings:
     tolerance: float = param(0.02, "relative distance of survived and fatal impulse", low=1e-6, high=0.5)
     push: PushKind = param(PushKind(), "common properties of the pushes")
     steps: StepLimits = param(StepLimits(), "limits of the steps in theory")
+    time_limit: float = time_limit("search")
 
     def runs(self) -> list[RunConfig]:
         """Return the settings of one run per scenario."""

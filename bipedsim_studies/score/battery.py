@@ -43,6 +43,7 @@ class BatteryConfig:
     repeat: int = like(StudyConfig, "repeat")
     seed: int = like(StudyConfig, "seed")
     run: Mapping[str, Any] = like(StudyConfig, "run")
+    time_limit: float = like(StudyConfig, "time_limit")
     tests: tuple[TestConfig, ...] = param((), "list of tests", required=True)
 
 
@@ -115,6 +116,7 @@ def read_battery(path: Path, controller: Mapping[str, Any]) -> Battery:
         version=bipedsim.__version__,
         parts=parts,
         asked=digest([plan.asked for plan in plans.values()]),
+        time_limit=battery.time_limit,
         conditions=_conditions(battery, trials[0]),
     )
     reasons = {name: str(error) for name, error in left_out.items()}

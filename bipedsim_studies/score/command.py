@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bipedsim.cli import add_option, key_values
+from bipedsim.cli import add_option, add_set, chosen, split_params
 from bipedsim.config import RunConfig
 from bipedsim_studies.study import add_output, add_parallel
 
-TRIED = ("robot", "controller_params", "contact_model", "contact_params", "rate", "physics_dt")
+TRIED = ("robot", "contact_model", "rate", "physics_dt")
 """Parameters of the run that define the subject of the score. The battery defines all others."""
 
 
@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("controller", metavar="CONTROLLER", help="name, or package.module:Class of your own")
     for name in TRIED:
         add_option(parser, RunConfig, name, text="as for bipedsim run")
+    add_set(parser)
     parser.add_argument(
         "--battery",
         type=Path,
@@ -39,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_parallel(parser)
     add_output(parser, plot=False)
-    parser.add_argument("--restart", action="store_true", help="delete existing results")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -47,6 +47,7 @@ def main(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from bipedsim.config import from_folder, to_json
+    from bipedsim.contact import CONTACT_MODELS
     from bipedsim.errors import EXIT_FAILED, EXIT_OK
     from bipedsim_studies.score.battery import BATTERY, TEST, read_battery
     from bipedsim_studies.score.page import table, write_page
@@ -62,12 +63,11 @@ def main(args: argparse.Namespace) -> int:
         write_whole,
     )
 
-    subject = {name: getattr(args, name) for name in TRIED if not name.endswith("_params")}
-    subject = {name: value for name, value in subject.items() if value is not None} | {"controller": args.controller}
+    subject = chosen(args, RunConfig)
+    robot_name = subject.setdefault("robot", RunConfig.robot)
     # Relative paths in a battery would start at the folder of its file.
-    subject["robot"] = from_folder(args.robot, Path())
-    subject["controller_params"] = key_values(args.set, "--set")
-    subject["contact_params"] = key_values(args.contact_set, "--contact-set")
+    subject["robot"] = from_folder(robot_name, Path())
+    subject["controller_params"], subject["contact_params"] = split_params(args.set, CONTACT_MODELS)
     others = read_rows(args.against) if args.against else []
     file = args.battery or BATTERY
     battery = read_battery(file, subject)
@@ -81,7 +81,7 @@ def main(args: argparse.Namespace) -> int:
     say(f"battery {battery.version}: {battery.plan.description}, {len(battery.plan.trials)} trials")
     for name, why in battery.left_out.items():
         say(f"left out: {name}: {why}")
-    robot_path = Path(args.robot)
+    robot_path = Path(robot_name)
     robot = robot_path.parent.name if robot_path.name == "robot.yaml" else robot_path.stem
     short = "_".join(part.rpartition(":")[2] or part for part in (args.controller, robot))
     folder = args.output or Path("runs") / f"score_{short}"

@@ -11,6 +11,7 @@ from bipedsim_studies.study import (
     add_output,
     add_parallel,
     add_settings,
+    in_settings,
     output,
     parallel,
     read_settings,
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
     from bipedsim_studies.stability.return_map import ReturnMap
     from bipedsim_studies.stability.settings import PoincareSettings
 
-OPTIONS = ["robot", "ground", "slope", "controller", "controller_params", "physics_dt", "start"]
-OPTIONS += ["refine", "slopes", "basin", "width"]
+OPTIONS = ("robot",)
+INSTEAD = in_settings(
+    *("ground", "slope", "controller", "controller_params", "physics_dt", "start"),
+    *("refine", "slopes", "basin", "width", "time_limit"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +51,8 @@ def main(args: argparse.Namespace) -> int:
     from bipedsim_studies.stability.newton import fixed_point, limit, stability
     from bipedsim_studies.stability.settings import PoincareSettings
 
-    gait, work = read_settings(args, PoincareSettings, OPTIONS), parallel(args)
+    gait = read_settings(args, PoincareSettings, OPTIONS)
+    work = parallel(args, gait.time_limit)
     try:
         map = gait.map()
         widths = _widths(gait.width, map)
@@ -62,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
             basin = probe(gait.map, point.xi, widths, gait.basin, gait.seed, work)
         branches = _branches(gait, (map, point.xi), shows_progress(args))
     except NoReturnError as error:
-        raise ConfigError(f"no gait: {error}; start nearer (--start), or walk more strides first (settle)") from error
+        raise ConfigError(f"no gait: {error}; choose a `start` nearer to it, or a longer `settle`") from error
     results = map.names, analysis, small_step_limit, basin, branches
 
     def text() -> str:
@@ -89,7 +94,7 @@ def _widths(width: tuple[float, ...], map: ReturnMap) -> Array:
 
     if len(width) not in (1, len(map.names)):
         names = ", ".join(map.names)
-        raise ConfigError(f"{len(width)} numbers, but the coordinates are {names}; give one or all", "--width")
+        raise ConfigError(f"{len(width)} numbers, but the coordinates are {names}; give one or all", "width")
     return np.broadcast_to(np.array(width), map.centre.shape)
 
 

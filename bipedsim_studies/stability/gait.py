@@ -40,9 +40,9 @@ class WalkerGait:
 
     robot: str = like(RunConfig, "robot", "compass")
     ground: str | None = like(RunConfig, "ground", doc="path of a ground of one plane")
-    slope: float | None = param(None, "falls towards +x (default: that of the start)", unit="rad")
+    slope: float | None = param(None, "slope, falling towards +x (default: that of the start)", unit="rad")
     controller: str | None = like(RunConfig, "controller", doc="package.module:Class of your own (default: no torques)")
-    controller_params: Mapping[str, Any] = like(RunConfig, "controller_params", doc="controller parameter; repeatable")
+    controller_params: Mapping[str, Any] = like(RunConfig, "controller_params", doc="parameters of the controller")
     contact_model: str = like(RunConfig, "contact_model")
     contact_params: Mapping[str, Any] = like(RunConfig, "contact_params")
     physics_dt: float = like(RunConfig, "physics_dt", 1e-3, "physics step")
@@ -50,7 +50,7 @@ class WalkerGait:
     foot: str | None = param(None, "foot that ends a stride when it lands (default: either foot, mirrored)")
     period: float | None = param(None, "a stride ends after this time, for clocked gaits", unit="s")
     mirrored: bool = param(True, "take steps left for right; only without foot and period")
-    start: str | None = param(None, "YAML file with initial slope, q and v (default: gait.yaml of the robot)")
+    start: str | None = param(None, "file with initial slope, q and v (default: gait.yaml of the robot)", path=True)
     settle: int = param(2, "strides before the first return", low=0)
 
     def map(self, near: tuple[ReturnMap, Array] | None = None) -> ReturnMap:

@@ -10,6 +10,7 @@ import numpy as np
 from bipedsim.config import RunConfig, like, param
 from bipedsim.errors import ConfigError
 from bipedsim_studies.stability.gait import WalkerGait
+from bipedsim_studies.study import time_limit
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class PoincareSettings(WalkerGait):
     basin: int | None = param(None, "follow this many random starts around the fixed point", low=1)
     width: tuple[float, ...] = param((0.1,), "half width of the box of starts, of all or of each coordinate", low=1e-9)
     seed: int = like(RunConfig, "seed", doc="seed of the starts")
+    time_limit: float = time_limit("start")
 
     def problems(self) -> Iterator[ConfigError]:
         """Yield inconsistencies of the slopes."""

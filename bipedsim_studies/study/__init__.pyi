@@ -6,7 +6,7 @@ from .config import (
     make_plan as make_plan,
     read_plan as read_plan,
 )
-from .limited import LIMIT as LIMIT
+from .limited import LIMIT as LIMIT, time_limit as time_limit
 from .needs import ChangedError as ChangedError, Needs as Needs
 from .options import (
     ONE_PROCESS as ONE_PROCESS,
@@ -14,6 +14,7 @@ from .options import (
     add_output as add_output,
     add_parallel as add_parallel,
     add_settings as add_settings,
+    in_settings as in_settings,
     output as output,
     parallel as parallel,
     read_settings as read_settings,

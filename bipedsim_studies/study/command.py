@@ -20,7 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_parallel(parser)
     add_output(parser)
-    parser.add_argument("--restart", action="store_true", help="delete existing results")
     parser.add_argument("--dry-run", action="store_true", help="check the file and list the trials")
 
 

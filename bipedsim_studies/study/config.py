@@ -20,6 +20,7 @@ from bipedsim.errors import ConfigError, UnknownNameError, shown
 from bipedsim.ground import GROUNDS, Ground, make_ground
 from bipedsim.model import PRESETS
 from bipedsim.runs import SCENARIO_FILES, Prepared, Scenario, get_scenario, prepare
+from bipedsim_studies.study.limited import time_limit
 from bipedsim_studies.study.needs import Needs
 
 PARTS = ("run", "scenario", "ground")
@@ -61,6 +62,7 @@ class StudyConfig:
         {},
         "figure of the summary to its required value, or [low, high], null for no bound; the robot must also stay up",
     )
+    time_limit: float = time_limit("trial")
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +190,7 @@ class StudyPlan:
         version: Version of the simulator.
         parts: Names and values of parameters that can refer to code or files.
         asked: Digest of all parameters that affect the results.
+        time_limit: Maximum wall time of a trial [s].
         conditions: Conditions that other results must share for a comparison; empty if none is intended.
     """
 
@@ -199,6 +202,7 @@ class StudyPlan:
     version: str
     parts: tuple[tuple[str, Any], ...]
     asked: str
+    time_limit: float
     conditions: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -248,7 +252,8 @@ def make_plan(study: StudyConfig, name: str, folder: Path, where: str, seed_of: 
     asked = digest([parts, kinds, study.repeat, seeds, study.success, bisect])
     run_parts = tuple(_named(parts, kinds))
     return StudyPlan(
-        name, study.description, tuple(trials.grid), trials.points, trials, bipedsim.__version__, run_parts, asked
+        name, study.description, tuple(trials.grid), trials.points, trials, bipedsim.__version__, run_parts, asked,
+        study.time_limit,
     )  # fmt: skip
 
 

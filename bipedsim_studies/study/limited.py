@@ -9,9 +9,19 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from bipedsim.config import param
 
 LIMIT = 900.0
 """Default wall time within which a piece of work must end [s]."""
+
+
+def time_limit(work: str) -> Any:
+    """Declare the key with the maximum wall time of a piece of work, such as a trial."""
+    return param(LIMIT, f"wall time per {work}", unit="s", low=1e-3)
+
+
 _PREFIX = "bipedsim_hung"
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
 
@@ -82,4 +92,4 @@ def _describe_traceback(text: str) -> str:
     frames = [frame_match for line in call_thread.splitlines() if (frame_match := _FRAME.match(line))]
     innermost = next((frame for frame in frames if not is_library(frame["file"])), frames[0] if frames else None)
     where = f", in {innermost['file']}:{innermost['line']} ({innermost['function']})" if innermost else ""
-    return f"it did not end within --time-limit ({seconds[1] if seconds else header}){where}"
+    return f"it did not end within time_limit ({seconds[1] if seconds else header}){where}"

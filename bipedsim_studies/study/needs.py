@@ -61,7 +61,7 @@ class Needs:
             return
         differences = self.differences()
         if differences:
-            remedy = "undo that, or run everything again with --restart"
+            remedy = "undo that, or delete the folder of the results to run everything again"
             raise ChangedError(f"not as at the start on {platform.node()}; {remedy}", some(differences))
         _checked.add(key)
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import yaml
 
-from bipedsim.cli import add_option, key_values, option_name
+from bipedsim.cli import add_option, option_name
 from bipedsim.config import RunConfig, check, from_mapping, read_yaml, to_json, yaml_fault, yaml_value
 from bipedsim.errors import ConfigError
 from bipedsim_studies.study.limited import LIMIT
@@ -48,34 +47,28 @@ ONE_PROCESS = Parallel()
 """Do the work in this process, or in a single process next to it."""
 
 
-def add_parallel(parser: argparse.ArgumentParser, jobs: int | None = None) -> None:
-    """Declare the options that :func:`parallel` reads. ``jobs`` is the default, None one process per core."""
-    parser.add_argument(
-        "--jobs", type=int, default=jobs, metavar="N", help=f"number of processes (default: {jobs or 'all cores'})"
-    )
-    parser.add_argument(
-        "--scheduler", default="", metavar="ADDRESS", help="use the workers of this dask scheduler (docs/study.md)"
-    )
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        default=LIMIT,
-        metavar="S",
-        help="wall time per trial or search [s] (default: %(default)g)",
-    )
+def add_parallel(parser: argparse.ArgumentParser, jobs: str = "") -> None:
+    """Declare the option that :func:`parallel` reads. ``jobs`` is the default, empty for one process per core."""
+    text = f"number of processes, or address of a dask scheduler (docs/study.md; default: {jobs or 'all cores'})"
+    parser.add_argument("--jobs", default=jobs, metavar="N|ADDRESS", help=text)
 
 
-def parallel(args: argparse.Namespace) -> Parallel:
+def parallel(args: argparse.Namespace, limit: float) -> Parallel:
     """Return the distribution of the work that the options define.
 
+    Args:
+        args: Options of the command.
+        limit: Maximum wall time of a piece of work [s].
+
     Raises:
-        ConfigError: The number of processes or the time limit is not positive.
+        ConfigError: ``--jobs`` is neither a positive number nor an address.
     """
-    if args.jobs is not None and args.jobs < 1:
-        raise ConfigError(f"--jobs {args.jobs} must be at least 1")
-    if not args.time_limit > 0.0:
-        raise ConfigError(f"--time-limit {args.time_limit:g} s must be above 0")
-    return Parallel(args.jobs or cores(), args.scheduler, args.time_limit, shows_progress(args))
+    progress = shows_progress(args)
+    if ":" in args.jobs:
+        return Parallel(cores(), args.jobs, limit, progress)
+    if args.jobs and not (args.jobs.isdecimal() and int(args.jobs)):
+        raise ConfigError("must be a number of at least 1, or an address such as tcp://HOST:8786", "--jobs", args.jobs)
+    return Parallel(int(args.jobs or cores()), limit=limit, progress=progress)
 
 
 def cores() -> int:
@@ -83,43 +76,40 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def add_settings(
-    parser: argparse.ArgumentParser,
-    cls: type[Any],
-    options: Sequence[str],
-    page: str,
-    defaults: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Declare ``--settings`` for all fields of a dataclass of settings, and an option for the most common ones.
+def add_settings(parser: argparse.ArgumentParser, cls: type[Any], options: Sequence[str], page: str) -> None:
+    """Declare the file with the fields of a dataclass of settings, and an option for the most common ones.
 
     Args:
         parser: Parser of the command.
         cls: The dataclass. Its field ``run``, if it has one, is a :class:`~bipedsim.config.RunConfig`.
         options: Fields with an option. ``run.NAME`` is a parameter of the run.
         page: Documentation page that lists all fields.
-        defaults: Parameters of the run whose default differs from that of ``bipedsim run``, for the help.
     """
+    text = f"settings as a YAML file, or as '{{KEY: VALUE}}' ({page}); the options override them"
+    parser.add_argument("settings", nargs="?", default="", metavar="SETTINGS", help=text)
     for option in options:
         name = option.removeprefix(_OF_RUN)
         if name == option:
             field = cls.__dataclass_fields__[name]
             default = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
             text = ("name, or " if field.metadata["names"] else "") + field.metadata["doc"]
-            text += f" [{field.metadata['unit']}]" if field.metadata["unit"] else ""
-            text += f" (default: {default})" if default not in (None, "", MISSING) else ""
-            add_option(parser, cls, name, text=text)
+            add_option(parser, cls, name, text + (f" (default: {default})" if default else ""))
         else:
-            other = f" (default: {defaults[name]})" if name in defaults else ""
-            add_option(parser, RunConfig, name, text=f"as for bipedsim run{other}")
-        if not option_name(name).endswith("set"):
-            # A value from the file must not be replaced by the default of the option.
-            parser.set_defaults(**{name: None})
-    text = f"YAML file, or '{{KEY: VALUE}}', with these and more settings, those of a run under `run` ({page})"
-    parser.add_argument("--settings", metavar="FILE", default="", help=text)
+            add_option(parser, RunConfig, name, "as for bipedsim run")
+
+
+def in_settings(*names: str) -> dict[str, str]:
+    """Return hints for options that a command does not have because the settings contain ``names``."""
+    hints = {}
+    for name in names:
+        key = f"{{run: {{{name.removeprefix(_OF_RUN)}: ...}}}}" if name.startswith(_OF_RUN) else f"{{{name}: ...}}"
+        option = "--set" if name.endswith("controller_params") else option_name(name.removeprefix(_OF_RUN))
+        hints[option] = f"it is a key of SETTINGS: '{key}', or the same in a YAML file"
+    return hints
 
 
 def read_settings(args: argparse.Namespace, cls: type[T], options: Sequence[str]) -> T:
-    """Return the settings that the options of :func:`add_settings` define. Options replace values of the file.
+    """Return the settings that the arguments of :func:`add_settings` define. Options replace values of the file.
 
     Raises:
         ConfigError: The file is missing, or a value is invalid.
@@ -129,23 +119,19 @@ def read_settings(args: argparse.Namespace, cls: type[T], options: Sequence[str]
         try:
             values = yaml_value(text)
         except yaml.YAMLError as error:
-            raise yaml_fault(error, text, "--settings") from error
+            raise yaml_fault(error, text, "SETTINGS") from error
     elif text:
         values, folder = read_yaml(Path(text)), Path(text).parent
     else:
         values = {}
-    settings: Any = from_mapping(cls, values, text if folder else "--settings", folder)
+    settings: Any = from_mapping(cls, values, text if folder else "SETTINGS", folder)
     given: dict[str, Any] = {}
     of_run: dict[str, Any] = {}
-    for name in options:
-        option = option_name(name.removeprefix(_OF_RUN))
-        value = getattr(args, option.removeprefix("--no-").removeprefix("--").replace("-", "_"))
-        if option.endswith("set"):
-            value = key_values(value, option)
-        if value not in (None, {}):
-            (of_run if name.startswith(_OF_RUN) else given)[name.removeprefix(_OF_RUN)] = (
-                tuple(value) if isinstance(value, list) else value
-            )
+    for option in options:
+        name = option.removeprefix(_OF_RUN)
+        value = getattr(args, name)
+        if value is not None:
+            (given if name == option else of_run)[name] = tuple(value) if isinstance(value, list) else value
     if of_run:
         given["run"] = replace(settings.run, **of_run)
     settings = replace(settings, **given)

@@ -31,7 +31,6 @@ class Results:
     Args:
         folder: Folder of the results. It is created if it does not exist.
         plan: The trials.
-        restart: Whether to discard existing results.
 
     Attributes:
         rows: Row of each trial by its index; those of an earlier session come first.
@@ -41,7 +40,7 @@ class Results:
         ConfigError: The folder has results of another study, or of other code or files.
     """
 
-    def __init__(self, folder: Path, plan: StudyPlan, restart: bool = False) -> None:
+    def __init__(self, folder: Path, plan: StudyPlan) -> None:
         self.folder = folder
         self.rows: dict[int, dict[str, Any]] = {}
         self.again = 0
@@ -54,21 +53,19 @@ class Results:
         # The file is unbuffered. A buffer would be written again at the end of the process, which fails on a full disk.
         self._journal: FileIO = (folder / JOURNAL).open("ab", buffering=0)
         try:
-            self._lock_and_load(about, restart)
+            self._lock_and_load(about)
         except BaseException:
             self._journal.close()
             raise
 
-    def _lock_and_load(self, about: Path, restart: bool) -> None:
+    def _lock_and_load(self, about: Path) -> None:
         """Lock the folder for this process and load existing results."""
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             text = "another study is writing to it; wait for it, or give another folder with -o"
             raise ConfigError(text, self.folder) from error
-        if restart:
-            self._journal.truncate(0)
-        elif about.exists():
+        if about.exists():
             self._continue(_parsed(about.read_bytes(), about))
             return
         plan = self._plan
@@ -89,7 +86,7 @@ class Results:
     def _continue(self, about: Mapping[str, Any]) -> None:
         plan = self._plan
         description = f"results of study {about.get('study')!r}"
-        remedy = "--restart runs all trials again, another folder (-o) keeps both"
+        remedy = "delete the folder to run all trials again, or give another one with -o"
         if about.get("asked") != plan.asked:
             raise ConfigError(f"{description} with a different study file or different options; {remedy}", self.folder)
         if about.get("content") != dict(plan.needs.content):
@@ -224,7 +221,7 @@ def _parsed(text: bytes, path: Path) -> dict[str, Any]:
     try:
         parsed = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"damaged ({error}); --restart runs all trials again", path) from error
+        raise ConfigError(f"damaged ({error}); delete the folder to run all trials again", path) from error
     return dict(parsed)
 
 

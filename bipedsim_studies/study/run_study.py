@@ -30,7 +30,7 @@ def run_with_options(plan: StudyPlan, folder: Path, args: argparse.Namespace) ->
     """
     tell = (lambda _text: None) if args.json else print
     try:
-        return run_study(plan, folder, parallel(args), args.restart, tell)
+        return run_study(plan, folder, parallel(args, plan.time_limit), tell)
     except KeyboardInterrupt:
         print(f"{folder} has all finished trials; the same command continues", file=sys.stderr)
         raise
@@ -40,7 +40,6 @@ def run_study(
     plan: StudyPlan,
     folder: Path,
     work: Parallel,
-    restart: bool = False,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> Results:
     """Run all trials that are not yet in the folder, and write the table of results.
@@ -49,7 +48,6 @@ def run_study(
         plan: The trials.
         folder: Folder of the results.
         work: Distribution of the trials.
-        restart: Run all trials again.
         tell: Receives messages about the study.
 
     Raises:
@@ -59,7 +57,7 @@ def run_study(
         RecordingError: The results cannot be written to the disk.
         KeyboardInterrupt: The user pressed Ctrl-C. The table has all finished trials, and the same call continues.
     """
-    with Results(folder, plan, restart) as results:
+    with Results(folder, plan) as results:
         done = len(results.rows)
         if done or results.again:
             repeated_text = f", {results.again} of them once more after an error" if results.again else ""

@@ -31,7 +31,7 @@ LOOK, ALONE = 1.0, 120.0
 """Interval of the check for missing workers [s], and time that a local study waits without any worker [s]."""
 RETURNS = 15.0
 """Time after which a dead worker that has not restarted is given up, together with the process that restarts it [s]."""
-DIED = "several workers died during this work (out of memory, a fault in native code, or --time-limit)"
+DIED = "several workers died during this work (out of memory, a fault in native code, or time_limit)"
 AHEAD = 4
 """Pieces of work per worker that are prepared before results arrive. The others are prepared later."""
 

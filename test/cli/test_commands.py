@@ -7,17 +7,24 @@ import importlib
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from bipedsim.cli.commands import COMMANDS, make_parser
 from bipedsim.cli.main import main
+from bipedsim.cli.options import GROUPS, option_name, split_params
+from bipedsim.config import RunConfig
 from bipedsim.contact import CONTACT_MODELS
 from bipedsim.control import CONTROLLERS
 from bipedsim.ground import GROUNDS
 from bipedsim.model import PRESETS
 from bipedsim.runs import SCENARIO_FILES
 from bipedsim.view import PANELS
+from bipedsim_studies.bench.settings import BenchSettings
+from bipedsim_studies.compare.settings import CompareSettings
+from bipedsim_studies.push_map.settings import PushMapSettings
+from bipedsim_studies.stability.settings import PoincareSettings
 
 HEAVY = ("numpy", "numba", "pinocchio", "scipy", "matplotlib", "rclpy")
 
@@ -103,7 +110,11 @@ def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--duration", "5s"], " for example --duration 5 (what it means: bipedsim run --help)\n"),
         (["view", "walk.npz", "--port", "8080.5"], "--port: '8080.5' is no whole number; give it without a unit, for"),
         (["animate", "walk.npz", "--from", "0,5 s"], " for example --from 0.5 ("),
-        (["up", "--duration", "fast"], "duration = 'fast' must be a number, without a unit, for example 1\n"),
+        (
+            ["up", "--duration", "fast"],
+            "up: error: --duration: 'fast' is no number; give it without a unit, for example",
+        ),
+        (["push-map", "--directions", "8"], "it is a key of SETTINGS: '{directions: ...}', or the same in a YAML file"),
         (["run", "--set", "pk=3"], "unknown parameter 'pk'; did you mean 'kp'? Choices: "),
     ],
 )
@@ -127,6 +138,66 @@ def test_what_to_do_in_place_of_an_option_is_told_of_those_that_a_command_has_no
     for option, text in getattr(module, "INSTEAD", {}).items():
         assert option not in parser._option_string_actions
         own = re.findall(r"(?<![\w`])--?[a-z][\w-]*", text)
-        assert own, "it begins with what the command has"
+        assert own or "SETTINGS" in text, "it begins with what the command has"
         assert set(own) <= parser._option_string_actions.keys()
         assert set(re.findall(r"`bipedsim ([\w-]+)", text)) <= {*COMMANDS}
+
+
+MOST_OPTIONS = 180
+"""Number of options of all commands together. Before you raise it, see docs/development.md."""
+SCREEN = 40
+"""Lines of a help that fit a screen."""
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"bipedsim {name}", description=COMMANDS[name].description)
+    importlib.import_module(COMMANDS[name].module).add_arguments(parser)
+    return parser
+
+
+def test_the_options_of_all_commands_are_few() -> None:
+    counts = {
+        name: sum(bool(action.option_strings) and action.dest != "help" for action in parser_of(name)._actions)
+        for name in COMMANDS
+    }
+    assert sum(counts.values()) <= MOST_OPTIONS, counts
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_fits_a_screen_or_has_groups(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    parser = parser_of(name)
+    if name in ("run", "up"):
+        assert {group.title for group in parser._action_groups} > set(GROUPS)
+    else:
+        assert len(parser.format_help().splitlines()) <= SCREEN
+
+
+def test_run_and_up_have_the_same_options_of_an_experiment() -> None:
+    run, up = (parser_of(name)._option_string_actions for name in ("run", "up"))
+    shared = {option_name(name) for title in ("robot and experiment", "simulation") for name in GROUPS[title]}
+    assert shared <= up.keys()
+    assert shared - run.keys() == {"--clock", "--real-time-factor"}, "there is no wall clock without nodes"
+
+
+def test_a_parameter_goes_to_the_owner_before_its_name() -> None:
+    pairs = ["kp=100", "zmp.step_height=0.05", "exact.gamma=0.1", "unitree.begin=A", "exact=1"]
+    controller, contact, bridge = split_params(pairs, CONTACT_MODELS, {"unitree"})
+    assert controller == {"kp": 100, "zmp.step_height": 0.05, "exact": 1}
+    assert contact == {"exact.gamma": 0.1}
+    assert bridge == {"unitree.begin": "A"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("push-map", PushMapSettings),
+        ("compare", CompareSettings),
+        ("poincare", PoincareSettings),
+        ("bench", BenchSettings),
+    ],
+)
+def test_a_hint_names_a_setting_that_exists(name: str, settings: type[Any]) -> None:
+    for hint in importlib.import_module(COMMANDS[name].module).INSTEAD.values():
+        run, key = re.findall(r"'\{(run: \{)?(\w+): ", hint)[0]
+        assert key in (RunConfig if run else settings).__dataclass_fields__

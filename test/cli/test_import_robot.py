@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from description_support import small_urdf
 
+from bipedsim import load_run
 from bipedsim.cli.main import main
 from bipedsim.descriptions.notes import GUESSED, TITLES
 from bipedsim.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
@@ -57,10 +58,16 @@ def test_a_robot_that_does_not_load_yet_is_written_with_the_command_that_checks_
     assert not any(line.startswith("bipedsim run") for line in printed)
 
 
-def test_a_start_pose_is_chosen_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_selects_the_start_pose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pose = tmp_path / "pose.yaml"
     pose.write_text(".*_knee: 0.6\n.*_hip_pitch: -0.3\n.*_ankle_pitch: -0.3\n")
-    assert main(["run", "--posture", str(pose), "--duration", "0.01", "--json"]) == EXIT_OK
+    scenario = tmp_path / "crouched.yaml"
+    scenario.write_text("posture: ./pose.yaml")
+    run = tmp_path / "run.npz"
+    assert main(["run", "--scenario", str(scenario), "--duration", "0.01", "--output", str(run)]) == EXIT_OK
+    recording = load_run(run)
+    assert recording.joint_position[0, recording.joint_names.index("l_knee")] == pytest.approx(0.6, abs=0.05)
     capsys.readouterr()
-    assert main(["run", "--posture", "croch", "--duration", "0.01"]) == EXIT_USAGE
+    scenario.write_text("posture: croch")
+    assert main(["run", "--scenario", str(scenario), "--duration", "0.01"]) == EXIT_USAGE
     assert "unknown posture 'croch'" in capsys.readouterr().err

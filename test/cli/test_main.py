@@ -147,14 +147,14 @@ def test_robots_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--robot", "biped41"], ["biped41", "did you mean 'biped14'"]),
         (["run", "--robot", "no/such/robot.yaml"], ["no/such/robot.yaml"]),
         (["run", "--controller", "postur"], ["postur", "posture"]),
-        (["run", "--scenario", "dance"], ["dance", "drop, fall, ice, jump, kick, one_leg_kick, push"]),
+        (["run", "--scenario", "dance"], ["dance", "drop, fall, hang, ice, jump, kick, one_leg_kick, push"]),
         (["run", "--contact-model", "penalty"], ["penalty", "one_step"]),
         (["run", "--duration", "-1"], ["duration = -1"]),
         (["run", "--rate", "nan"], ["rate = nan"]),
         (["run", "--physics-dt", "3e-4"], ["0.001", "0.0003"]),
         (["run", "--set", "squat_depth"], ["NAME=VALUE"]),
         (["run", "--set", "squat_dept=0.1"], ["squat_dept", "squat_depth"]),
-        (["run", "--contact-set", "gamma=5"], ["gamma = 5", "maximum 1.0"]),
+        (["run", "--set", "one_step.gamma=5"], ["gamma = 5", "maximum 1.0"]),
         (["run", "--controller", "no_such_module:Mine"], ["no_such_module", "cannot be imported", str(Path.cwd())]),
         (["run", "--controller", "user_controllers:Mine"], ["'Mine'", "Feedback"]),
         (["run", "--robot", "compass"], ["pfl, finite_time", "--controller pfl"]),
@@ -549,4 +549,4 @@ def test_a_run_knows_what_it_was(tmp_path: Path) -> None:
 
 
 def test_numbers_may_have_an_exponent_without_a_point() -> None:
-    assert key_values(["a=1e-3", "b=2E+4", "c=1.5e3", "d=e3"], "--set") == {"a": 1e-3, "b": 2e4, "c": 1500.0, "d": "e3"}
+    assert key_values(["a=1e-3", "b=2E+4", "c=1.5e3", "d=e3"]) == {"a": 1e-3, "b": 2e4, "c": 1500.0, "d": "e3"}

@@ -167,7 +167,7 @@ def a_vendors_program(row: list[str], folder: Path, env: dict[str, str]) -> None
     (folder / "program.py").write_text(textwrap.dedent(VENDOR), encoding="utf-8")
     domain = 100 + os.getpid() % 100
     beside = f"{sys.executable} program.py {domain}"
-    brought_up(f"{command} --interface-set domain={domain}", folder, env, beside, SLOWLY)
+    brought_up(f"{command} --set unitree.domain={domain}", folder, env, beside, SLOWLY)
 
 
 def other_tools(row: list[str], folder: Path, env: dict[str, str]) -> None:

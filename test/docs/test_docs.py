@@ -18,12 +18,14 @@ from guide_support import blocks
 from paths import INSTALLED, ROOT, STANDING
 
 from bipedsim.cli.commands import make_parser
-from bipedsim.cli.options import key_values
+from bipedsim.cli.options import key_values, split_params
+from bipedsim.config import without_prefix
 from bipedsim.contact.models import CONTACT_MODELS, make_contact_model
 from bipedsim.control.controllers import CONTROLLERS, find_controller
 from bipedsim.dynamics.projection import Projection
 from bipedsim.model import load_robot
 from bipedsim.runs.scenario import SCENARIOS, Scenario
+from bipedsim_ros.interfaces import INTERFACES
 from bipedsim_studies.compare.figures import FIGURES
 from bipedsim_studies.reproduce.papers import PAPERS, get_paper
 
@@ -56,7 +58,7 @@ def check_parameters(table: list[list[str]], declared: Iterable[dataclasses.Fiel
     assert [row[0] for row in table] == [f"`{field.name}`" for field in fields]
     for (_, default, unit, meaning), field in zip(table, fields, strict=True):
         mutable = field.default_factory is not dataclasses.MISSING
-        assert key_values([f"it={default}"], "") == {"it": {} if mutable else field.default}, field.name
+        assert key_values([f"it={default}"]) == {"it": {} if mutable else field.default}, field.name
         assert unit == field.metadata["unit"], field.name
         assert meaning
 
@@ -253,12 +255,12 @@ def test_command_lines_are_understood(arguments: list[str], parser: argparse.Arg
         return
     args = vars(parser.parse_args(arguments))
     assert str(args.get("scenario")).endswith(".yaml") or args.get("scenario") in {None, "", *SCENARIOS}
-    if args.get("controller") not in {None, "none"} and ":" not in args["controller"]:
+    if args.get("controller") not in {None, "none", *INTERFACES} and ":" not in args["controller"]:
         find_controller(args["controller"])
     assert set(args.get("scenarios") or ()) <= set(SCENARIOS)
     assert set(args.get("models") or ()) <= set(CONTACT_MODELS)
     if args.get("contact_model"):
-        params = key_values(args["contact_set"], "--contact-set")
+        params = without_prefix(split_params(args["set"], CONTACT_MODELS)[1], args["contact_model"])
         projection = Projection.of_soles(load_robot("biped14").soles)
         make_contact_model(args["contact_model"], projection, 1e-3, params)
     if args["command"] == "reproduce":
@@ -269,7 +271,7 @@ def test_what_the_commands_of_the_readme_write_is_no_news_to_git() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("no checkout of git")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    outputs = re.findall(r"(?:--plot|--animate|--record|--output|-o) ([\w./]+)", text)
+    outputs = re.findall(r"(?:--plot|--record|--output|-o) ([\w./]+)", text)
     assert {"walk.npz", "walk.png", "walk.gif", "walk.csv", "runs/g1"} <= {*outputs}
     ignored = subprocess.run(["git", "check-ignore", *outputs], cwd=ROOT, capture_output=True, text=True, check=False)
     assert {*outputs} == {*ignored.stdout.split()}

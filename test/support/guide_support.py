@@ -25,8 +25,8 @@ INTERRUPTED = (130, -signal.SIGINT)
 QUIET_S = 10.0
 """Time without output after which a node counts as running [s]."""
 SHORTER = {
-    "push-map": ("--directions", "1", "--tolerance", "0.5"),
-    "up": ("--real-time-factor", "0.3", "--rate-check", "off"),
+    "push-map": ("{directions: 1, tolerance: 0.5}",),
+    "up": ("--real-time-factor", "0.3", "--params-file", str(Path(__file__).with_name("guide_params.yaml"))),
 }
 """Options that the test adds to a subcommand: less to compute, and slow enough for a busy machine."""
 NODES = ("up", "control", "teleop", "check-robot")
@@ -118,7 +118,7 @@ def commands(text: str) -> list[Typed]:
         command, _, comment = line.strip().partition("  # ")
         words = shlex.split(command)
         if words == ["make", "demo"]:
-            words = ["bipedsim", "up", "--demo"]
+            words = shlex.split("bipedsim up --scenario squat --duration 12 --record runs/demo --overwrite")
         terminal = re.search(r"terminal (\d)", comment)
         stopped = "Ctrl-C" in comment
         found.append(
@@ -138,7 +138,7 @@ class Reader:
 
     def __init__(self, page: str, folder: Path, env: Mapping[str, str]) -> None:
         self._page, self._folder = page, folder
-        self._env = {**env, "PYTHONUNBUFFERED": "1", "MPLBACKEND": "Agg"}
+        self._env = {**env, "PYTHONUNBUFFERED": "1", "MPLBACKEND": "Agg", "BROWSER": "true"}
         self._names: dict[str, object] = {"__name__": "page"}
 
     def follow(self) -> None:

@@ -2,7 +2,6 @@ from .camera import ARROW as ARROW, LONGEST as LONGEST
 from .film import (
     about_run as about_run,
     animate as animate,
-    animate_run as animate_run,
     check_output as check_output,
     ground_of as ground_of,
 )

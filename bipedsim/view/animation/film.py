@@ -12,9 +12,9 @@ from bipedsim.analysis import robot_of
 from bipedsim.config import ProgressBar
 from bipedsim.errors import ConfigError, RecordingError, UnknownNameError
 from bipedsim.ground import GROUNDS, Ground, get_ground
-from bipedsim.model import Robot, load_robot
+from bipedsim.model import Robot
 from bipedsim.recording import Recording
-from bipedsim.runs import get_scenario, patches_of
+from bipedsim.runs import patches_of
 from bipedsim.view.animation.camera import VIEWS
 from bipedsim.view.animation.motion import frame_times, interval, read_motion
 from bipedsim.view.animation.skeleton import Skeleton
@@ -23,7 +23,6 @@ from bipedsim.view.sheet import no_half, write_png
 if TYPE_CHECKING:
     from PIL import Image
 
-    from bipedsim.config import RunConfig
     from bipedsim.view.animation.figure import Film
 
 
@@ -135,26 +134,6 @@ def animate(  # noqa: PLR0913 -- the keywords are the options of `bipedsim anima
     except OSError as error:
         raise RecordingError(f"the animation cannot be written ({error.strerror or error})", path) from error
     return len(times)
-
-
-def animate_run(recording: Recording, settings: RunConfig, path: Path, progress: bool = False) -> int:
-    """Animate the result of :func:`bipedsim.runs.run`, with robot and ground of the settings, also from files.
-
-    Args:
-        recording: The run.
-        settings: Settings of the run.
-        path, progress: See :func:`animate`.
-
-    Returns:
-        Number of frames or postures.
-
-    Raises:
-        ConfigError: See :func:`animate`.
-        RecordingError: See :func:`animate`.
-    """
-    ground = get_scenario(settings.scenario).ground if settings.ground is None else settings.ground
-    robot = load_robot(settings.robot)
-    return animate(recording, path, robot=robot, ground=get_ground(ground), progress=progress)
 
 
 def ground_of(recording: Recording) -> Ground:

@@ -1,4 +1,4 @@
-"""Define the address of a page and whether to open a browser, for all commands and nodes with a page."""
+"""Define the address of a page, for all commands and nodes with a page."""
 
 from __future__ import annotations
 
@@ -16,4 +16,3 @@ class PageParams:
 
     host: str = param(LOCAL, "address at which the page is served; 0.0.0.0 gives other machines full access to it")
     port: int = param(PORT, "port of the page; if it is in use, the next free one", low=0, high=65535)
-    browser: bool = param(True, "open a browser on the page; the address is always printed")

@@ -55,7 +55,7 @@ class RunView:
         patience: float = PATIENCE,
     ) -> None:
         if not (np.isfinite(factor) and factor >= 0.0):
-            raise ConfigError("must be positive, or 0 for no limit", "--real-time-factor", factor)
+            raise ConfigError("must be positive, or 0 for no limit", "factor", factor)
         check_page()
         self._factor = factor
         self._address, self._opened, self._patience = (host, port), opened, patience

@@ -68,7 +68,7 @@ class Bus:
         except DDSException as error:
             raise ConfigError(
                 f"interface = 'unitree': no DDS on network interface {interface or 'of its own choice'!r}, domain "
-                f"{domain} ({error.msg}); choose with --interface-set nic=NAME domain=N"
+                f"{domain} ({error.msg}); choose with --set unitree.nic=NAME --set unitree.domain=N"
             ) from error
         self._state = DataWriter(participant, Topic(participant, STATE, self._state_type))
         self._commands = DataReader(participant, Topic(participant, COMMAND, self._command_type))

@@ -222,7 +222,7 @@ class UnitreeNode(NodeProgram):
                 self._logged_free = True
                 self._node.get_logger().info(
                     "its joints are free: time stays at t = 0 until one has a stiffness, a damping or a torque; with "
-                    "--gantry hang it begins at once"
+                    "--scenario hang it begins at once"
                 )
             return self._commands.drives
         # Until the program has processed the button, its commands still repeat the previous position.
@@ -245,7 +245,7 @@ class UnitreeNode(NodeProgram):
         self._node.get_logger().info(f"remote control: {message.data}")
         for action in actions:
             if not self._gantry:
-                self._inputs.add("gantry", f"there is no gantry that could {action}: begin with --gantry hang")
+                self._inputs.add("gantry", f"there is no gantry that could {action}: begin with --scenario hang")
             elif self._gantry[action].service_is_ready():
                 self._gantry[action].call_async(Trigger.Request())
             else:
@@ -296,7 +296,7 @@ class UnitreeNode(NodeProgram):
         if others > 0 and not self._logged_robots:
             log.warning(
                 f"{others + 1} robots publish {STATE} on DDS domain {self._params.domain}: what a program sends "
-                "reaches all of them; choose another domain with --interface-set domain=N, and give it to the program"
+                "reaches all of them; choose another domain with --set unitree.domain=N, and give it to the program"
             )
         self._logged_robots = others > 0
         dropped = self._drops.by_kind

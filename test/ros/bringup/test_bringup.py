@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib.util
 import json
@@ -13,7 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from marks import sampled
@@ -33,15 +32,11 @@ from bipedsim.recording.bag.reader import BagWriter, Topic
 from bipedsim.runs.rerun import rerun
 from bipedsim_ros.bringup import bringup
 from bipedsim_ros.bringup.bringup import (
-    DEMO,
     Arguments,
     BringUp,
-    argument_default,
     argument_help,
-    argument_metavar,
     argument_names,
     from_text,
-    is_switch,
     plan,
 )
 from bipedsim_ros.bringup.robot_bringup import only_of_nodes, plan_robot
@@ -74,12 +69,14 @@ def test_the_recorder_comes_first_and_must_be_ready(tmp_path: Path) -> None:
 
 
 def test_the_recorder_is_polite_and_the_loop_urgent(tmp_path: Path) -> None:
-    recorder, sim, controller = plan({"record": str(tmp_path / "run"), "priority": 20}).nodes
+    file = tmp_path / "mine.yaml"
+    file.write_text("/**: {ros__parameters: {priority: 20}}")
+    recorder, sim, controller = plan({"record": str(tmp_path / "run"), "params_file": str(file)}).nodes
     assert recorder.prefix[0] == "nice"
     assert sim.prefix == controller.prefix == ()
-    assert sim.parameters["priority"] == controller.parameters["priority"] == 20
+    assert "priority" not in {*sim.parameters, *controller.parameters}, "they have that of the file"
     assert recorder.parameters["priority"] == 10, "after the loop, before everything else"
-    given = {"clock": "as_fast_as_possible", "record": str(tmp_path / "fast"), "priority": 20}
+    given = {"clock": "as_fast_as_possible", "record": str(tmp_path / "fast")}
     recorder, _, controller = plan(given).nodes
     assert controller.parameters["priority"] == 0, "where no wall clock is kept, nobody is pushed aside"
     assert "priority" not in recorder.parameters
@@ -87,19 +84,10 @@ def test_the_recorder_is_polite_and_the_loop_urgent(tmp_path: Path) -> None:
 
 def test_every_argument_reaches_a_node() -> None:
     given = {"ground": "stairs", "clock": "lock_step", "rate": 500.0, "physics_dt": 0.002, "duration": 2.0}
-    given |= {"timeout_mode": "zero", "lock_step_timeout": 5.0, "contact_model": "ncp", "rate_check": "warn"}
-    given |= {"hardware": "realistic", "seed": 3}
+    given |= {"contact_model": "ncp", "hardware": "realistic", "seed": 3}
     sim, controller = plan(given).nodes
     assert sim.parameters == given
     assert controller.parameters == {"rate": 500.0, "priority": 0, "lock_step": True}
-
-
-def test_the_help_says_what_each_argument_takes() -> None:
-    taken = {name: argument_metavar(name) for name in argument_names()}
-    times = ("physics_dt", "duration", "command_timeout", "lock_step_timeout")
-    assert {taken[name] for name in ("rate", *times)} == {"HZ", "S"}
-    assert (taken["seed"], taken["record"], taken["params_file"], taken["robot"]) == ("N", "FOLDER", "FILE", "NAME")
-    assert {name for name in taken if taken[name] == name.upper()} == {"faults"}
 
 
 def state_publisher(prefix: Path) -> str:
@@ -273,13 +261,9 @@ def test_launch_arguments_are_text() -> None:
 def test_every_argument_is_explained_and_an_option(name: str) -> None:
     assert len(argument_help(name)) > 5
     option = f"--{name.replace('_', '-')}"
-    words, value = [option, "1"], "1"
-    if is_switch(name):
-        on = argument_default(name) == "true"
-        words, value = [f"--no-{option[2:]}" if on else option], "false" if on else "true"
-    args = make_parser().parse_args(["up", *words])
-    assert isinstance(args, argparse.Namespace)
-    assert getattr(args, name) == value
+    kind = get_type_hints(Arguments)[name]
+    args = make_parser().parse_args(["up", option, *["1"] * (kind is not bool)])
+    assert getattr(args, name) == kind("1")
 
 
 def test_a_switch_is_true_or_false() -> None:
@@ -290,7 +274,9 @@ def test_a_switch_is_true_or_false() -> None:
         from_text({"view": "yes"})
 
 
-def test_a_page_is_a_node_beside_the_others_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_is_a_node_beside_the_others_that_nobody_waits_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(bringup, "check_page", lambda: None)
     nodes = plan({"view": True, "namespace": "r1"}).nodes
     assert [(node.executable, node.optional) for node in nodes[-2:]] == [
@@ -301,8 +287,10 @@ def test_a_page_is_a_node_beside_the_others_that_nobody_waits_for(monkeypatch: p
     assert [node.executable for node in plan_robot({"view": True}).nodes] == ["controller_node", "view_node"]
     assert "view_node" not in [node.executable for node in plan({"view": False}).nodes]
     assert nodes[-1].parameters == {"browser": True}
+    file = tmp_path / "mine.yaml"
+    file.write_text("view_node: {ros__parameters: {browser: false}}")
     for planned in (plan, plan_robot):
-        assert planned({"view": True, "browser": False}).nodes[-1].parameters == {"browser": False}
+        assert planned({"view": True, "params_file": str(file)}).nodes[-1].parameters == {}, "as the file says"
 
 
 def test_a_page_that_cannot_be_shown_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,11 +314,6 @@ def test_parameters_may_have_the_name_of_their_class_before_them_as_in_ros() -> 
     sim, controller = plan(given, {"zmp.com_height": 0.9, "step_height": 0.05}, {"lcp.compliance": 1e-9}).nodes
     assert {"zmp.com_height", "zmp.step_height"} <= controller.parameters.keys()
     assert "lcp.compliance" in sim.parameters
-
-
-def test_the_demo_is_a_plan() -> None:
-    arguments = plan(DEMO.arguments | {"record": ""}, DEMO.controller_params).arguments
-    assert arguments == Arguments(controller="posture", duration=12.0)
 
 
 def recorded(folder: Path, **counts: int) -> Path:
@@ -408,7 +391,6 @@ def test_in_lock_step_what_ended_the_wait_is_named(capsys: pytest.CaptureFixture
     advice = capsys.readouterr().err
     assert "no commands came from 0 to 0.001 s" in advice
     assert "sim_node waited for lock_step_timeout of wall time" in advice
-    assert "--lock-step-timeout SECONDS" in advice
     assert "command_timeout and timeout_mode for the torques" in advice
     assert "--clock lock_step" not in advice, "it is"
 
@@ -514,7 +496,7 @@ def test_a_recorded_run_leaves_bag_summary_and_picture(tmp_path: Path, ros_env: 
             ),
             (("--clock", "slow"), 2, "unknown clock 'slow'"),
             (("--params-file", "nowhere.yaml"), 2, "params_file = 'nowhere.yaml'"),
-            (("--set", "squat_deep=1", "--contact-set", "gama=1"), 2, "unknown parameter 'squat_deep'; did you mean"),
+            (("--set", "squat_deep=1", "--set", "one_step.gama=1"), 2, "unknown parameter 'squat_deep'; did you mean"),
             (("--params-file", "other.yaml"), 2, "sim_node ended (exit code 2)"),
         ],
         keep=5,

@@ -27,8 +27,6 @@ from bipedsim_ros.bringup.checks import check_names
         ({"ground": "stares"}, {}, {}, "stares"),
         ({"hardware": "reallistic"}, {}, {}, "reallistic"),
         ({"hardware": "{encoder_bitz: 12}"}, {}, {}, "encoder_bitz"),
-        ({"faults": "{part: imu, does: lostt}"}, {}, {}, "lostt"),
-        ({"faults": "{part: drives, does: scaled, amount: 0, joint: l_kne}"}, {}, {}, "l_kne"),
         ({"robot": "g1", "scenario": "walk", "hardware": "realistic"}, {}, {"gamma": 0.1}, None),
     ],
 )
@@ -42,9 +40,17 @@ def test_names_are_checked(given: Any, words: Any, contact: Any, value: Any) -> 
     assert getattr(error.value, "name", error.value.value) == value
 
 
+def test_the_start_and_the_faults_of_a_scenario_are_checked(tmp_path: Path) -> None:
+    scenario = tmp_path / "mine.yaml"
+    scenario.write_text("faults: [{part: drives, does: scaled, amount: 0, joint: l_kne}]\nposture: croch\n")
+    with pytest.raises(ConfigError) as error:
+        check_names(plan({"scenario": str(scenario)}))
+    assert {getattr(one, "name", one.value) for one in error.value.faults} == {"l_kne", "croch"}
+
+
 def test_all_that_is_wrong_is_told_at_once_by_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     wrong = ["--set", "squat_deep=1"]
-    assert main(["up", *wrong, "--contact-set", "gama=1", "--ground", "stares"]) == EXIT_USAGE
+    assert main(["up", *wrong, "--set", "one_step.gama=1", "--ground", "stares"]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert "3 errors" in said
     assert all(word in said for word in ("squat_deep", "gama", "stares"))

@@ -16,45 +16,38 @@ from bipedsim.errors import EXIT_USAGE, UnknownNameError
 from bipedsim_ros.bringup import plan
 from bipedsim_ros.bringup.checks import check_names
 
-SPEAKS = {"robot": "g1", "interface": "unitree"}
+SPEAKS = {"robot": "g1", "controller": "unitree"}
 
 
 def test_the_node_of_an_interface_takes_the_place_of_a_controller() -> None:
-    bringup = plan({**SPEAKS, "network": "subnet"}, interface_params={"domain": 3})
+    bringup = plan(SPEAKS, interface_params={"unitree.domain": 3, "network": "subnet"})
     check_names(bringup)
     sim, speaks = bringup.nodes
     assert (sim.executable, speaks.executable) == ("sim_node", "unitree_node")
     assert sim.parameters["timeout_mode"] == "hold", "the vendor's drives keep the last command"
-    assert speaks.parameters == {"robot": "g1", "network": "subnet", "priority": 50, "domain": 3}
+    assert speaks.parameters == {"robot": "g1", "priority": 50, "domain": 3, "network": "subnet"}
 
 
 def test_a_gantry_reaches_simulator_and_interface(tmp_path: Path) -> None:
-    sim, speaks = plan({**SPEAKS, "gantry": "hang"}).nodes
-    assert (sim.parameters["gantry"], speaks.parameters["gantry"]) == ("hang", "hang")
+    sim, speaks = plan({**SPEAKS, "scenario": "hang"}).nodes
+    assert sim.parameters["gantry"] == speaks.parameters["gantry"] == "{clearance: 0.1, speed: 0.05}"
     scenario = tmp_path / "hung.yaml"
     scenario.write_text("gantry: {lower_at: 2}\n")
     sim, speaks = plan({**SPEAKS, "scenario": str(scenario)}).nodes
     assert sim.parameters["gantry"] == speaks.parameters["gantry"] == "{clearance: 0.1, lower_at: 2.0, speed: 0.05}"
-    sim, _ = plan({**SPEAKS, "scenario": str(scenario), "gantry": "{lower_at: 5}"}).nodes
-    assert sim.parameters["gantry"] == "{lower_at: 5}"
+    scenario.write_text("gantry: yes please\n")
     with refusal(place="gantry", value="yes please"):
-        plan({"gantry": "yes please"})
+        plan({"scenario": str(scenario)})
 
 
 def test_what_is_given_wins(tmp_path: Path) -> None:
-    bringup = plan({**SPEAKS, "timeout_mode": "damping"}, interface_params={"priority": 7})
-    assert bringup.nodes[0].parameters["timeout_mode"] == "damping"
+    bringup = plan(SPEAKS, interface_params={"priority": 7})
     assert bringup.nodes[1].parameters["priority"] == 7
     file = tmp_path / "mine.yaml"
     file.write_text("/**/sim_node: {ros__parameters: {timeout_mode: zero}}\n")
     with_file = plan({**SPEAKS, "params_file": str(file), "namespace": "r1"})
     assert "timeout_mode" not in with_file.nodes[0].parameters
     assert [node.namespace for node in with_file.nodes] == ["/r1", "/r1"]
-
-
-def test_two_that_control_are_refused() -> None:
-    with refusal(place="interface and controller"):
-        plan({**SPEAKS, "controller": "zmp"})
 
 
 def test_programs_with_a_clock_of_their_own_keep_no_lock_step() -> None:
@@ -65,8 +58,8 @@ def test_programs_with_a_clock_of_their_own_keep_no_lock_step() -> None:
 def test_parameters_without_an_interface_and_unknown_interfaces_are_refused() -> None:
     with refusal(place="parameters of an interface: domain"):
         plan({}, interface_params={"domain": 1})
-    with refusal(UnknownNameError, kind="interface", meant="unitree"):
-        plan({"interface": "unitre"})
+    with refusal(UnknownNameError, kind="controller", meant="unitree"):
+        plan({"controller": "unitre"})
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,10 +71,10 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_all_that_the_node_would_refuse_is_told_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
     wrong = ["domain=500", "remote=[1 jump]", "begin=Z", "stick_speed=[0, 1, 1]"]
-    options = [word for pair in wrong for word in ("--interface-set", pair)]
-    assert main(["up", "--robot", "biped14", "--interface", "unitree", *options]) == EXIT_USAGE
+    options = [word for pair in wrong for word in ("--set", f"unitree.{pair}")]
+    assert main(["up", "--robot", "biped14", "--controller", "unitree", *options]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert all(word in said for word in ("joints l_hip_yaw, ", "domain = 500", "'Z'"))
-    assert main(["up", "--robot", "g1", "--interface", "unitree", *options[2:4], *options[6:]]) == EXIT_USAGE
+    assert main(["up", "--robot", "g1", "--controller", "unitree", *options[2:4], *options[6:]]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert all(word in said for word in ("remote = 'jump'", "stick_speed = [0.0, 1.0, 1.0] must be above 0"))

@@ -14,7 +14,7 @@ from bipedsim_ros.bringup.robot_bringup import plan_robot
 
 
 def test_controller_and_recorder_are_those_of_a_bring_up_with_simulator(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"robot": "talos", "rate": 500.0, "record": str(tmp_path / "run"), "priority": 20}
+    given: dict[str, Any] = {"robot": "talos", "rate": 500.0, "record": str(tmp_path / "run")}
     words = {"mode": "squat"}
     nodes = {node.executable: node for node in plan(given, words).nodes}
     recorder, controller = plan_robot(given, words).nodes

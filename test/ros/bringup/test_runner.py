@@ -281,7 +281,7 @@ def test_the_next_command_is_written_as_this_one_was(tmp_path: Path, monkeypatch
     found.parent.mkdir(parents=True)
     found.touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", [str(found), "up", "--demo"])
+    monkeypatch.setattr(sys, "argv", [str(found), "up"])
     monkeypatch.setenv("PATH", "")
     assert program() == ".venv/bin/bipedsim"
     monkeypatch.setenv("PATH", str(found.parent))

@@ -11,13 +11,14 @@ import sys
 import termios
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bipedsim_ros.live.steering import Steering, TeleopParams
 
-COMMAND = [sys.executable, "-m", "bipedsim.cli.main", "teleop", "--linear-step", "0.25"]
+COMMAND = [sys.executable, "-m", "bipedsim.cli.main", "teleop"]
 
 
 @pytest.mark.parametrize(
@@ -70,14 +71,19 @@ def test_digits_are_buttons_of_a_remote_control() -> None:
 class Teleop:
     """``bipedsim teleop`` on a terminal of the test's own."""
 
-    def __init__(self, env: dict[str, str]) -> None:
+    def __init__(self, env: dict[str, str], *options: str) -> None:
         self.keyboard, self._terminal = pty.openpty()
         self.before = self.settings()
         self.shown = ""
         threading.Thread(target=self._read, daemon=True).start()
         # A session of its own with this terminal, so that Ctrl-C reaches it as from a keyboard.
         self.process = subprocess.Popen(
-            COMMAND, env=env, stdin=self._terminal, stdout=self._terminal, stderr=self._terminal, start_new_session=True
+            [*COMMAND, *options],
+            env=env,
+            stdin=self._terminal,
+            stdout=self._terminal,
+            stderr=self._terminal,
+            start_new_session=True,
         )
 
     def _read(self) -> None:
@@ -99,12 +105,14 @@ class Teleop:
 @pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.parametrize("end", ["key", "SIGHUP"])
-def test_velocities_are_published_and_the_terminal_is_as_it_was(ros: Any, end: str) -> None:
+def test_velocities_are_published_and_the_terminal_is_as_it_was(ros: Any, end: str, tmp_path: Path) -> None:
     from geometry_msgs.msg import Twist
     from std_msgs.msg import String
 
     heard, pressed = ros.collect(Twist, "/cmd_vel"), ros.collect(String, "/remote")
-    teleop = Teleop(ros.env)
+    file = tmp_path / "mine.yaml"
+    file.write_text("teleop_node: {ros__parameters: {linear_step: 0.25}}")
+    teleop = Teleop(ros.env, "--params-file", str(file))
 
     def until(condition: Callable[[], Any], what: str) -> None:
         ros.until(lambda: condition() or teleop.process.poll() is not None, what)

@@ -21,17 +21,17 @@ from bipedsim.cli.main import main
 from bipedsim.errors import EXIT_USAGE
 from bipedsim_ros.nodes.view_node import READY
 
-VIEW = [sys.executable, "-m", "bipedsim.cli.main", "view", "--no-browser"]
+VIEW = [sys.executable, "-m", "bipedsim.cli.main", "view"]
 
 
-@pytest.mark.parametrize("option", [["--html", "walk.html"], ["--from", "0"], ["--to", "3"], ["--speed", "0.5"]])
+@pytest.mark.parametrize("option", [["--html", "walk.html"], ["--from", "0"], ["--to", "3"]])
 def test_what_is_of_a_recording_is_not_taken_without_one(capsys: pytest.CaptureFixture[str], option: list[str]) -> None:
     assert main(["view", *option]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert option[0] in said
 
 
-@pytest.mark.parametrize("option", [["--namespace", "r1"], ["--frame-rate", "5"], ["--network", "subnet"]])
+@pytest.mark.parametrize("option", [["--namespace", "r1"], ["--params-file", "mine.yaml"]])
 def test_what_is_of_a_robot_that_is_up_is_not_taken_with_a_recording(
     capsys: pytest.CaptureFixture[str], option: list[str]
 ) -> None:
@@ -44,7 +44,9 @@ def test_what_is_of_a_robot_that_is_up_is_not_taken_with_a_recording(
 def test_options_reach_the_node_and_an_interrupt_ends_it(ros: RosWorld, tmp_path: Path) -> None:
     log = tmp_path / "said.txt"
     ros.node.create_publisher(JointState, "/joint_states", 1)
-    options = ["--namespace", "lab/r1", "--robot", "biped14", "--port", "18100", "--frame-rate", "5", "--ft-sign", "-1"]
+    file = tmp_path / "mine.yaml"
+    file.write_text("/**/view_node: {ros__parameters: {frame_rate: 5.0, ft_sign: -1.0, browser: false}}")
+    options = ["--namespace", "lab/r1", "--robot", "biped14", "--port", "18100", "--params-file", str(file)]
     with log.open("w") as out:
         node = subprocess.Popen([*VIEW, *options], env=ros.env, stdout=out, stderr=subprocess.STDOUT)
     try:
@@ -86,7 +88,7 @@ def test_a_robot_that_nobody_names_is_not_said_to_be_missing(ros: RosWorld, tmp_
     ("options", "said"),
     [
         (["--namespace", "1r"], "must consist of letters"),
-        (["--frame-rate", "0"], "frame_rate = 0.0 Hz is below its minimum 1.0 Hz"),
+        (["--port", "99999"], "port = 99999 is above its maximum 65535"),
         (["--robot", "biped15"], "unknown robot 'biped15'; did you mean 'biped14'?"),
     ],
 )

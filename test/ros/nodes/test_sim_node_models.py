@@ -127,7 +127,7 @@ def test_a_rate_that_no_machine_keeps_is_refused_at_the_start(ros: RosWorld) -> 
     sim = ros.start("sim_node", **TOO_FAST)
     assert sim.wait() == 2
     assert "Traceback" not in sim.output
-    for part in ("'one_step'", "'biped14'", "has 50 us", "clock:=lock_step", "rate:=", "rate_check:=warn"):
+    for part in ("'one_step'", "'biped14'", "has 50 us", "clock:=lock_step", "rate:=", "`rate_check: warn`"):
         assert part in sim.output, part
 
 

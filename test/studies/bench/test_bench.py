@@ -207,8 +207,8 @@ def test_the_command_end_to_end(
     engines = list(CONTACT_MODELS)
     if engine_version("mujoco"):
         engines.append("mujoco")
-    options = ["--robots", "biped14", "--blocks", "2", "--steps", "20", "--creep-seconds", "0.1"]
-    assert cli.main(["bench", *options, "--engines", *engines, "--json", "--output", str(tmp_path / "out")]) == 0
+    settings = f"{{robots: [biped14], engines: {engines}, blocks: 2, steps: 20, creep_seconds: 0.1}}"
+    assert cli.main(["bench", settings, "--json", "--output", str(tmp_path / "out")]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report == json.loads((tmp_path / "out" / "report.json").read_text())
     rows = report["robots"]["biped14"]
@@ -232,8 +232,8 @@ def test_the_command_end_to_end(
 
 def test_the_command_forces_one_thread(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    options = ["--robots", "biped14", "--engines", "one_step", "--blocks", "1", "--steps", "5", "--no-own"]
-    assert cli.main(["bench", *options, "--creep-seconds", "0.1", "--json"]) == 0
+    settings = "{robots: [biped14], engines: [one_step], blocks: 1, steps: 5, creep_seconds: 0.1, own: false}"
+    assert cli.main(["bench", settings, "--json"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert report["machine"]["omp_num_threads"] == "1"
     assert report["scaling"] == report["motion"] == report["events"] == {}

@@ -187,16 +187,19 @@ def test_a_model_that_diverges_costs_the_others_nothing(penalty: str, tmp_path: 
     timed = {key for key, figure in FIGURES.items() if figure.timed}
     for key, value in measured(alone, MODELS[0]).figures.items():
         assert key in timed or value == measured(result, MODELS[0]).figures[key]
-    arguments = ["compare", "--scenario", "drop", "--duration", "1.5", "--models", MODELS[0], penalty]
-    assert main([*arguments, "--contact-set", f"{penalty}.stiffness=1e14", "--plot", str(picture)]) == 1
+    settings = f"{{run: {{duration: 1.5}}, contact_params: {{{penalty}.stiffness: 1.0e+14}}}}"
+    arguments = ["compare", settings, "--scenario", "drop", "--models", MODELS[0], penalty]
+    assert main([*arguments, "--plot", str(picture)]) == 1
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_without_its_reference_nothing_deviates(
     penalty: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["compare", "--scenario", "drop", "--duration", "1.5", "--reference", penalty, "--json"]
-    arguments += ["--contact-set", f"{penalty}.stiffness=1e14", "--plot", str(tmp_path / "compare.png")]
+    diverging = f"contact_params: {{{penalty}.stiffness: 1.0e+14}}"
+    settings = f"{{run: {{duration: 1.5}}, reference: {penalty}, {diverging}}}"
+    arguments = ["compare", settings, "--scenario", "drop", "--json"]
+    arguments += ["--plot", str(tmp_path / "compare.png")]
     assert main(arguments) == 1
     report = json.loads(capsys.readouterr().out)
     assert list(report["models"]) == list(CONTACT_MODELS)
@@ -237,14 +240,14 @@ def test_the_table_names_models_and_what_depends_on_the_machine(capsys: pytest.C
     [
         (["--robot", "biped41"], ["biped41", "did you mean 'biped14'"]),
         (["--models", "no_model"], ["no_model", MODELS[0]]),
-        (["--models", MODELS[0], "--reference", MODELS[1]], [MODELS[1], "among those compared"]),
-        (["--contact-set", "gamma=0.1"], ["gamma", "MODEL.NAME"]),
-        (["--contact-set", f"{MODELS[0]}.gamma"], [f"{MODELS[0]}.gamma"]),
-        (["--contact-set", f"{MODELS[0]}.gama=0.1"], ["gama", "did you mean 'gamma'"]),
-        (["--contact-set", f"{MODELS[0]}.gamma=5"], ["gamma = 5", "maximum 1.0"]),
-        (["--contact-set", "no_model.gamma=0.1"], ["no_model"]),
-        (["--duration", "-1"], ["duration = -1"]),
-        (["--settings", "{run: {physics_dt: 3.0e-4}}"], ["0.0003"]),
+        (["{reference: " + MODELS[1] + "}", "--models", MODELS[0]], [MODELS[1], "among those compared"]),
+        (["{contact_params: {gamma: 0.1}}"], ["gamma", "MODEL.NAME"]),
+        (["{contact_params: {" + MODELS[0] + ".gamma: }}"], ["gamma"]),
+        (["{contact_params: {" + MODELS[0] + ".gama: 0.1}}"], ["gama", "did you mean 'gamma'"]),
+        (["{contact_params: {" + MODELS[0] + ".gamma: 5}}"], ["gamma = 5", "maximum 1.0"]),
+        (["{contact_params: {no_model.gamma: 0.1}}"], ["no_model"]),
+        (["{run: {duration: -1}}"], ["duration = -1"]),
+        (["{run: {physics_dt: 3.0e-4}}"], ["0.0003"]),
     ],
 )
 def test_wrong_input_stops_before_anything_runs(

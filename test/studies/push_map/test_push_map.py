@@ -205,10 +205,10 @@ def test_no_number_of_a_picture_is_between_another_one_and_its_point(tmp_path: P
     assert {"ahead ↑", "left", "outward", "right", "inward"} <= set(drawn.texts)
 
 
-@pytest.mark.parametrize(("option", "value"), [("--directions", "0"), ("--at", "0"), ("--at", "-1")])
-def test_wrong_options_are_named(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["push-map", option, value]) == 2
-    assert f"{option.removeprefix('--')} = {float(value) if option == '--at' else value}" in capsys.readouterr().err
+@pytest.mark.parametrize(("key", "value"), [("directions", "0"), ("at", "0"), ("at", "-1")])
+def test_wrong_settings_are_named(key: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["push-map", f"{{{key}: {value}}}"]) == 2
+    assert f"{key} = {float(value) if key == 'at' else value}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_wrong_options_are_named(option: str, value: str, capsys: pytest.Capture
         ("--scenarios=stan", "unknown scenario 'stan'; did you mean 'stand'?"),
         ("--robot=biped41", "unknown robot 'biped41'; did you mean 'biped14'?"),
         ("--controller=zmpp", "unknown controller 'zmpp'; did you mean 'zmp'?"),
-        ("--ground=slop", "unknown ground 'slop'; did you mean 'slope'?"),
+        ("{run: {ground: slop}}", "unknown ground 'slop'; did you mean 'slope'?"),
     ],
 )
 def test_wrong_names_are_told_before_processes_start(
@@ -261,9 +261,9 @@ def group(leader: int) -> list[int]:
 
 @pytest.mark.slow
 def test_the_command_maps_in_processes(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "push-map --scenarios stand --directions 2 --tolerance 0.2 --at 1.2 --jobs 2 --json"
     # The bound is that of feet that stay.
-    assert main([*words.split(), "--set", "catch_time=0", "--settings", "{push: {settle: 1}}"]) == 0
+    settings = "{directions: 2, tolerance: 0.2, at: 1.2, push: {settle: 1}, run: {controller_params: {catch_time: 0}}}"
+    assert main(["push-map", settings, "--scenarios", "stand", "--jobs", "2", "--json"]) == 0
     (where,) = json.loads(capsys.readouterr().out)["situations"]
     for entry in where["directions"]:
         assert 0.7 * entry["bound_Ns"] < entry["impulse_Ns"] < entry["falls_at_Ns"] < 1.3 * entry["bound_Ns"]

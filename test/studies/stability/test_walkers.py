@@ -156,8 +156,10 @@ def test_the_basin_of_the_engine_is_the_same_twice() -> None:
 
 def test_the_command_says_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "gait.png"
-    options = ["--robot", "three_masses", "--slopes", "0.05", "0.06", "2", "--basin", "3", "--width", "0.01"]
-    assert main(["poincare", *options, "--jobs", "1", "--refine", "1", "--json", "--plot", str(picture)]) == 0
+    settings = tmp_path / "gait.yaml"
+    settings.write_text("{slopes: [0.05, 0.06, 2], basin: 3, width: [0.01], refine: 1}")
+    options = ["--robot", "three_masses", "--jobs", "1", "--json", "--plot", str(picture)]
+    assert main(["poincare", str(settings), *options]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["coordinates"] == ["hip", "left_pitch'", "hip'"]
     assert said["verdict"] == "stable"
@@ -170,13 +172,13 @@ def test_the_command_says_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--ground", "flat", "--slope", "0.1"], "slope = 0.1"),
-        (["--slope", "0.3", "--robot", "three_masses"], "no gait: "),
-        (["--slopes", "0.1", "0.1", "3"], "slopes = [0.1, 0.1, 3.0]"),
-        (["--settings", "{period: 0.00033}"], "period = 0.00033"),
-        (["--settings", "{foot: heel}"], "'heel'"),
-        (["--start", "nowhere.yaml"], "nowhere.yaml"),
-        (["--basin", "3", "--width", "1", "2"], "--width"),
+        (["{ground: flat, slope: 0.1}"], "slope = 0.1"),
+        (["{slope: 0.3}", "--robot", "three_masses"], "no gait: "),
+        (["{slopes: [0.1, 0.1, 3]}"], "slopes = [0.1, 0.1, 3.0]"),
+        (["{period: 0.00033}"], "period = 0.00033"),
+        (["{foot: heel}"], "'heel'"),
+        (["{start: nowhere.yaml}"], "nowhere.yaml"),
+        (["{basin: 3, width: [1, 2]}"], "width: 2 numbers"),
     ],
 )
 def test_what_cannot_be_is_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

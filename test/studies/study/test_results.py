@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +53,8 @@ def test_results_of_other_code_or_files_are_refused_by_name(study: Path, tmp_pat
     study.write_text(study.read_text().replace("0.1", "0.2"))
     with refusal(place=tmp_path / "out"):
         Results(tmp_path / "out", read_plan(study))
-    with Results(tmp_path / "out", read_plan(study), restart=True) as results:
+    shutil.rmtree(tmp_path / "out")
+    with Results(tmp_path / "out", read_plan(study)) as results:
         assert results.rows == {}
 
 

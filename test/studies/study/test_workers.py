@@ -58,7 +58,7 @@ def test_work_that_never_ends_is_ended_and_its_line_named() -> None:
     line = inspect.getsource(pool_support.hangs).splitlines().index('    _forever.match("a" * 100 + "b")')
     line += inspect.getsourcelines(pool_support.hangs)[1]
     with (
-        pytest.raises(LostWorkersError, match=rf"--time-limit.*pool_support\.py:{line} \(hangs\)"),
+        pytest.raises(LostWorkersError, match=rf"time_limit.*pool_support\.py:{line} \(hangs\)"),
         Processes(1, Needs.of(()), limit=0.3) as pool,
     ):
         list(pool.each(pool_support.hangs, [0]))

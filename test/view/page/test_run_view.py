@@ -92,5 +92,5 @@ def test_a_run_keeps_the_pace_of_the_wall_clock(clock: Clock) -> None:
 
 @pytest.mark.parametrize("factor", [-1.0, np.nan, np.inf])
 def test_a_pace_that_is_none_is_refused(factor: float) -> None:
-    with refusal(place="--real-time-factor", value=factor):
+    with refusal(place="factor", value=factor):
         RunView(factor)

@@ -109,7 +109,7 @@ def test_a_program_waits_for_states_frees_the_joints_and_drives_them(ros: RosWor
     remote = ros.node.create_publisher(String, "/remote", 1)
     ros.connected(remote)
     remote.publish(String(data="gantry=lower"))
-    ros.until(lambda: "begin with --gantry hang" in robot.node.output, "that there is no gantry")
+    ros.until(lambda: "begin with --scenario hang" in robot.node.output, "that there is no gantry")
 
     motors = program.command.values["motor_cmd"]
     for k, name in enumerate(("q", "dq", "tau", "kp", "kd")):
@@ -323,7 +323,7 @@ def test_a_program_moves_a_simulated_robot(ros: RosWorld, factor: float) -> None
     """In slowed time, too."""
     domain = int(ros.env["ROS_DOMAIN_ID"])
     bringup = plan(
-        {"robot": "g1", "interface": "unitree", "duration": 0.3, "rate_check": "off", "real_time_factor": factor},
+        {"robot": "g1", "controller": "unitree", "duration": 0.3, "real_time_factor": factor},
         interface_params={"domain": domain},
     )
     assert [node.executable for node in bringup.nodes] == ["sim_node", "unitree_node"]
