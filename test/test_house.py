@@ -99,7 +99,7 @@ def loaded_by(module: str) -> set[str]:
     return set(result.stdout.split())
 
 
-@pytest.mark.parametrize("package", ["bipedsim", "bipedsim_ros", "bipedsim_studies"])
+@pytest.mark.parametrize("package", ["bipedsim", "bipedsim_ros", "bipedsim_studies", "tools"])
 def test_no_class_is_so_long_that_it_has_several_responsibilities(package: str) -> None:
     """A longer class is split by responsibility. ruff limits functions: complexity and number of arguments."""
     long = [

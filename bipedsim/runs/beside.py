@@ -41,8 +41,10 @@ def compiling_beside(contact: str) -> Iterator[None]:
 
 
 def _compile(contact: str) -> None:
+    """Compile the contact model's part of a step, landings and monitors."""
     sim = Simulator(load_robot("biped14"), contact=contact)
-    sim.compile_contact()
+    sim.dynamics.compile_contact(sim.solver)
+    sim.stepper.warm_up(sim.q, sim.v)
     Verdict(sim).warm_up()
     sim.watch(lambda name, message, begun: None)
 

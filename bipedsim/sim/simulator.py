@@ -444,7 +444,7 @@ class Simulator:
         try:
             self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
             with announced("landings, falls and objects", 5, at_first=30):
-                # compile_contact leaves these out: the second process would have to wait for the kernels of the step.
+                # A second process that compiles leaves these out: it would have to wait for the kernels of the step.
                 self.dynamics.warm_up()
                 self.stepper.warm_up(self.q, self.v)
                 for participant in self.participants.values():
@@ -453,11 +453,6 @@ class Simulator:
         finally:
             self.on_physics_step, self._hooks = listener, hooks
             self.restore(before)
-
-    def compile_contact(self) -> None:
-        """Compile the contact model's part of a step, and landings, while another process compiles the rest."""
-        self.dynamics.compile_contact(self.solver)
-        self.stepper.warm_up(self.q, self.v)
 
 
 def _reason_of(outcome: int, fastest: float) -> str:

@@ -22,7 +22,7 @@ from bipedsim.plates import PlateConfig
 from bipedsim.sim import LIMIT, SETPOINT, Command, Participant
 from bipedsim.sim.simulator import Simulator, Snapshot
 
-PURE = {"check_start", "closed_at", "compile_contact", "ground_truth", "snapshot", "warm_up"}
+PURE = {"check_start", "closed_at", "ground_truth", "snapshot", "warm_up"}
 """Methods that change nothing; ``check_start`` refuses what ``reset`` does."""
 NOT_REFUSED = {"refuse", "watch"}
 
