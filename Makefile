@@ -31,7 +31,7 @@ setup: python ## install everything, pinned, into .venv (again only when require
 	@$(SETUP)
 
 demo: setup ## a robot stands and squats for 12 s; the forces under its feet land in runs/demo
-	@$(BIN)/bipedsim up --scenario squat --set squat_delay=3 --duration 12 --record runs/demo --overwrite
+	@$(BIN)/bipedsim up --demo
 
 # Before all tests, where a source is new or the cache is empty: kernels, since a node that has to compile its own keeps
 # a test waiting, and what pytest makes of the test files, which every worker would make for itself. The mark is in the

@@ -20,7 +20,7 @@ GROUPS = {
     "robot and experiment": ("robot", "controller", "scenario", "ground", "hardware", "duration"),
     "simulation": ("contact_model", "rate", "physics_dt", "seed", "clock", "real_time_factor"),
     "output": ("record", "view", "rviz"),
-    "ROS": ("namespace", "remap", "params_file", "robot_state_publisher", "log_level"),
+    "ROS": ("namespace", "remap", "params_file", "log_level"),
 }
 """Parameters of a run or of a launch that are options, by their heading in the help."""
 _METAVARS = {"record": "FOLDER", "params_file": "FILE", "remap": "FROM:=TO", "real_time_factor": "X"}

@@ -30,6 +30,9 @@ from bipedsim_ros.nodes import RECORDING
 from bipedsim_ros.wire import topics
 
 NO_CONTROLLER = "none"
+DEMO: Mapping[str, Any] = {"controller": "posture", "duration": 12.0, "record": "runs/demo"}
+DEMO_CONTROLLER: Mapping[str, Any] = {"mode": "squat", "squat_delay": 3.0}
+"""Arguments and controller parameters of ``bipedsim up --demo``, unless the user gives others."""
 NODES = ("sim_node", "controller_node", "recorder_node", "commander_node", "teleop_node", "view_node")
 STATE_PUBLISHER = "robot_state_publisher"
 """Name of the node that publishes the links on /tf, of its package, and of the argument that requests it."""

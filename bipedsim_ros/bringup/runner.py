@@ -25,6 +25,8 @@ from bipedsim.recording import Recording
 from bipedsim.recording.bag import message_counts
 from bipedsim_ros.bringup.alone import looking_for_robots
 from bipedsim_ros.bringup.bringup import (
+    DEMO,
+    DEMO_CONTROLLER,
     STOP_FILE,
     Arguments,
     BringUp,
@@ -378,11 +380,19 @@ def run_arguments(args: argparse.Namespace) -> int:
     require_rclpy()
     user_arguments = chosen(args, Arguments)
     controller_params, contact_params, interface_params = split_params(args.set, CONTACT_MODELS, INTERFACES)
+    if args.demo:
+        user_arguments = {**DEMO, **user_arguments}
+        controller_params = {**DEMO_CONTROLLER, **controller_params}
     with tempfile.TemporaryDirectory(prefix="bipedsim-") as scratch:
         stats_file = Path(scratch) / "sim.json"
         with looking_for_robots(environment(), user_arguments.get("namespace", "")) as refuse_others:
             bringup = plan(
-                user_arguments, controller_params, contact_params, stats_file, args.overwrite, interface_params
+                user_arguments,
+                controller_params,
+                contact_params,
+                stats_file,
+                args.overwrite or args.demo,
+                interface_params,
             )
             check_names(bringup)
             refuse_others()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bipedsim.cli import add_fail_on_fall, add_groups, add_set
-from bipedsim_ros.bringup.bringup import Arguments, argument_names
+from bipedsim_ros.bringup.bringup import DEMO, Arguments, argument_names
 
 INSTEAD = {
     "--output": "--record FOLDER writes the run: FOLDER/bag, a summary and a plot of the forces",
@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         groups["simulation"],
         "parameter of the controller, such as squat_depth=0.1, of the contact model, such as one_step.gamma=0.2, or of "
         "the vendor bridge, such as unitree.domain=1",
+    )
+    groups["output"].add_argument(
+        "--demo", action="store_true", help=f"stand, then squat, for 12 s, recorded into {DEMO['record']}"
     )
     add_overwrite(groups["output"])
     add_fail_on_fall(groups["output"])

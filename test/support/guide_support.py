@@ -118,7 +118,7 @@ def commands(text: str) -> list[Typed]:
         command, _, comment = line.strip().partition("  # ")
         words = shlex.split(command)
         if words == ["make", "demo"]:
-            words = shlex.split("bipedsim up --scenario squat --duration 12 --record runs/demo --overwrite")
+            words = shlex.split("bipedsim up --demo")
         terminal = re.search(r"terminal (\d)", comment)
         stopped = "Ctrl-C" in comment
         found.append(
