@@ -231,18 +231,22 @@ def _field(context: Any, builder: Any, kind: TupleType, value: Any, name: str) -
 
 def _array(context: Any, builder: Any, kind: types.Array, word: Any) -> Any:
     """Return a numba array whose words ``word(i)`` returns; it does not own its memory."""
-    array = context.make_array(kind)(context, builder)
     n = kind.ndim
     shape = [word(1 + i) for i in range(n)]
     count = _WORD(1)
     for extent in shape:
         count = builder.mul(count, extent)
-    itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    array.meminfo = cgutils.get_null_value(array.meminfo.type)
-    array.parent = cgutils.get_null_value(array.parent.type)
-    array.nitems = count
-    array.itemsize = itemsize
-    array.data = builder.inttoptr(word(0), array.data.type)
-    array.shape = cgutils.pack_array(builder, shape)
-    array.strides = cgutils.pack_array(builder, [word(1 + n + i) for i in range(n)])
-    return array._getvalue()
+    model = context.data_model_manager[kind]
+    struct = model.get_value_type()
+    address = struct.elements[model.get_field_position("data")]
+    # numba's own proxy of the structure would store each field in memory and load it again.
+    array = ir.Constant(struct, None)
+    for name, value in (
+        ("nitems", count),
+        ("itemsize", _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))),
+        ("data", builder.inttoptr(word(0), address)),
+        ("shape", cgutils.pack_array(builder, shape)),
+        ("strides", cgutils.pack_array(builder, [word(1 + n + i) for i in range(n)])),
+    ):
+        array = builder.insert_value(array, value, model.get_field_position(name))
+    return array

@@ -1,8 +1,9 @@
 """Compilation of kernels that only other kernels call: they are stored as bitcode instead of machine code.
 
 numba generates machine code for every function together with all functions that it calls. In a chain of ten kernels the
-innermost one is then optimised and translated ten times. A function that takes a pointer into a box is never called
-from Python. Only the code of the entry point, into which everything is linked, is executed.
+innermost one is then optimised and translated ten times. Only the code of the entry point, into which everything is
+linked, is executed. A kernel that another kernel needs is therefore compiled for that purpose only. If Python calls it
+later, it is compiled again, unless it takes a pointer into a box, which Python cannot pass.
 """
 
 from __future__ import annotations
@@ -11,12 +12,38 @@ from typing import Any
 
 import llvmlite.binding as ll
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, compile_result
+from numba.core.compiler import compile_result
+from numba.core.targetconfig import ConfigStack
 
 
 def is_inner(arguments: tuple[Any, ...]) -> bool:
-    """Return whether a function with arguments of these numba types takes a pointer into a box."""
-    return any(getattr(kind, "members", None) is not None for kind in arguments)
+    """Return whether a function is now compiled for other kernels only.
+
+    This is so during the compilation of another function, or if an argument is a pointer into a box.
+    """
+    pointers = any(getattr(kind, "members", None) is not None for kind in arguments)
+    return pointers or ConfigStack.top_or_none() is not None
+
+
+def let_python_call(kernel: Any) -> None:
+    """Compile a kernel again, to machine code, if Python calls it after it was compiled for other kernels only."""
+    compile_kernel, add_version = kernel.compile, kernel.add_overload
+
+    def compile_for_python(signature: Any) -> Any:
+        arguments = tuple(getattr(signature, "args", signature))
+        version = kernel.overloads.get(arguments)
+        if version is not None and isinstance(version.library, InnerLibrary) and not is_inner(arguments):
+            del kernel.overloads[arguments]
+        return compile_kernel(signature)
+
+    def add(version: Any) -> None:
+        if isinstance(version.library, InnerLibrary):
+            # Calls from Python look elsewhere, so they do not find it and compile.
+            kernel.overloads[tuple(version.signature.args)] = version
+        else:
+            add_version(version)
+
+    kernel.compile, kernel.add_overload = compile_for_python, add
 
 
 class InnerLibrary(JITCodeLibrary):
@@ -45,17 +72,6 @@ class InnerLibrary(JITCodeLibrary):
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
-
-
-class KernelCompiler(Compiler):
-    """numba's compiler pipeline, with an :class:`InnerLibrary` for inner kernels."""
-
-    def __init__(
-        self, typing_context: Any, target_context: Any, library: Any, args: Any, return_type: Any, *rest: Any
-    ) -> None:
-        if library is None and is_inner(args):
-            library = InnerLibrary(target_context.codegen(), "inner")
-        super().__init__(typing_context, target_context, library, args, return_type, *rest)
 
 
 def rebuild(target_context: Any, reduced: tuple[Any, ...]) -> Any:

@@ -21,7 +21,8 @@ from numba import njit, typeof
 from numba.core.types import unliteral
 
 from bipedsim.numerics.compile_time import compile_seconds
-from bipedsim.numerics.inner import KernelCompiler
+from bipedsim.numerics.compiler import KernelCompiler
+from bipedsim.numerics.inner import let_python_call
 from bipedsim.numerics.kernel_cache import KernelCache, share_missing, why_not_shipped
 
 _caches: list[KernelCache] = []
@@ -148,6 +149,7 @@ def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         )(function)
         compiled._cache = KernelCache(compiled, partial(_announce, function.__module__))
         compiled._compiler.fold_argument_types = partial(_without_literals, compiled._compiler.fold_argument_types)
+        let_python_call(compiled)
         _caches.append(compiled._cache)
         return compiled
 

@@ -444,7 +444,6 @@ class KernelCache(_Cache):
         """Return the version for the signature ``sig``, or None; wait for another process that compiles it."""
         if not self._enabled:
             return None
-        target_context.refresh()
         file = self._file(sig, target_context.codegen())
         inner = is_inner(_arguments(sig))
 
@@ -454,6 +453,7 @@ class KernelCache(_Cache):
                 # Code of a damaged file could compute wrong numbers; it is compiled and written again.
                 if _checksum(data[_CHECK_BYTES:]) != data[:_CHECK_BYTES]:
                     return None
+                target_context.refresh()
                 reduced = pickle.loads(data[_CHECK_BYTES:])
                 return rebuild(target_context, reduced) if inner else CompileResult._rebuild(target_context, *reduced)
             except Exception:  # pickle and LLVM raise errors of all kinds
@@ -485,7 +485,8 @@ class KernelCache(_Cache):
             path.parent.mkdir(parents=True, exist_ok=True)
             # The file is replaced atomically, because other processes may read and write at the same time.
             part = path.with_suffix(f".{os.getpid()}.part")
-            reduced = dumps(data._reduce())
+            # numba would store a listing of the source with the types.
+            reduced = dumps(data._replace(type_annotation="")._reduce())
             part.write_bytes(_checksum(reduced) + reduced)
             part.replace(path)
             versions = path.parent.glob(f"{path.stem.rpartition('-')[0]}-*.nbc")

@@ -59,9 +59,9 @@ class Rollout:
         self.measured = self.observation = sim.sensors.observation
         self._changes = self._unresolved = 0
 
-    def warm_up(self, loops: bool = False) -> None:
-        """Load or compile all kernels; ``loops`` includes those of drives that close their loops."""
-        self.sim.warm_up(loops)
+    def warm_up(self, loops: bool = False, events: bool = True) -> None:
+        """Load or compile all kernels; see :meth:`Simulator.warm_up`."""
+        self.sim.warm_up(loops, events)
         self.verdict.warm_up()
 
     def begin(self, posture: str, height: float) -> Observation:

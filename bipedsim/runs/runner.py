@@ -36,7 +36,7 @@ from bipedsim.runs.rollout import Rollout, label_of
 from bipedsim.runs.scenario import Scenario, get_scenario
 from bipedsim.runs.scenario_host import controller_params_for, no_velocity
 from bipedsim.runs.velocities import VelocitySchedule
-from bipedsim.sim import Command, GantryConfig, Simulator, VertexForces, read_gantry, whole_ratio
+from bipedsim.sim import Command, GantryConfig, Simulator, VertexForces, announced_events, read_gantry, whole_ratio
 
 _T = TypeVar("_T")
 SETTLE = 1.0
@@ -239,7 +239,7 @@ class Run:
     def _begin(self, prepared: Prepared) -> None:
         """Move to the start of the run and load all kernels."""
         sim, guard = self.sim, self.guard
-        self.rollout.warm_up()
+        self.rollout.warm_up(events=False)
         self.observation = self.rollout.begin(prepared.settings.posture, prepared.scenario.drop_height)
         self.described = {**self.rollout.described(), "pushes": []}
         guard.reset(self.observation)
@@ -248,7 +248,7 @@ class Run:
         # have an internal counter.
         self._answer = guard.update(self.observation)
         if self._answer.closes_loop:
-            sim.warm_up(loops=True)
+            sim.warm_up(loops=True, events=False)
 
     def _note_event(self, event: dict[str, Any]) -> None:
         if "push" in event:
@@ -334,15 +334,16 @@ def run(
 
     try:
         label = progress if isinstance(progress, str) else None
-        for _ in ProgressBar(range(prepared.ticks), desc=label, unit="tick", disable=not progress):
-            run.control()
-            note(builder, run.guard)
-            before = time.perf_counter()
-            run.step()
-            seconds = time.perf_counter() - before
-            append(builder, run, vertices)
-            if observer is not None:
-                observer.tick(run.sim.command.tau_joint, seconds)
+        with announced_events():
+            for _ in ProgressBar(range(prepared.ticks), desc=label, unit="tick", disable=not progress):
+                run.control()
+                note(builder, run.guard)
+                before = time.perf_counter()
+                run.step()
+                seconds = time.perf_counter() - before
+                append(builder, run, vertices)
+                if observer is not None:
+                    observer.tick(run.sim.command.tau_joint, seconds)
     except KeyboardInterrupt as error:
         if not len(builder):
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -431,28 +432,33 @@ class Simulator:
         """Return base and sole poses, the overall CoP, and forces that no robot can measure."""
         return ground_truth(self, self.sensors, self.reactions, self.gantry)
 
-    def warm_up(self, loops: bool = False) -> None:
+    def warm_up(self, loops: bool = False, events: bool = True) -> None:
         """Load or compile all kernels, so that no real step waits for that; the state is unchanged.
 
         It takes a step without the participants that were added: a scheduled push or a logger must not see that step.
 
         Args:
             loops: Whether to include the kernels of drives that close their loops.
+            events: Whether to include those of landings, falls and objects, which many runs without a clock never need.
         """
         before, listener, hooks = self.snapshot(), self.on_physics_step, self._hooks
         self.on_physics_step, self._hooks = None, self.participants.own_hooks
         try:
             self.step(np.zeros((len(SETPOINT), self.robot.nu)) if loops else np.zeros(self.robot.nu))
-            with announced("landings, falls and objects", 5, at_first=30):
-                # A second process that compiles leaves these out: it would have to wait for the kernels of the step.
-                self.dynamics.warm_up()
-                self.stepper.warm_up(self.q, self.v)
-                for participant in self.participants.values():
-                    participant.warm_up()
-                self.ground_truth()
+            self.ground_truth()
+            if events:
+                self._warm_up_events()
         finally:
             self.on_physics_step, self._hooks = listener, hooks
             self.restore(before)
+
+    def _warm_up_events(self) -> None:
+        with announced_events():
+            # A second process that compiles leaves these out: it would have to wait for the kernels of the step.
+            self.dynamics.warm_up()
+            self.stepper.warm_up(self.q, self.v)
+            for participant in self.participants.values():
+                participant.warm_up()
 
 
 def _reason_of(outcome: int, fastest: float) -> str:
@@ -460,6 +466,11 @@ def _reason_of(outcome: int, fastest: float) -> str:
     if outcome == Outcome.BAD_TORQUE:
         return "the torque of the actuators is not finite"
     return f"a velocity reached {fastest:.3g}" if np.isfinite(fastest) else "a velocity is not finite"
+
+
+def announced_events() -> AbstractContextManager[None]:
+    """Announce the kernels of landings, falls and objects if one of them must be compiled within the context."""
+    return announced("landings, falls and objects", 5, at_first=30)
 
 
 def _copy_of(

@@ -1,4 +1,4 @@
-"""Kernels that take a pointer into a box have no machine code of their own, and work all the same from the disk."""
+"""Kernels that only other kernels call have no machine code of their own, and work all the same from the disk."""
 
 from __future__ import annotations
 
@@ -83,4 +83,48 @@ def test_an_entry_is_linked_from_kernels_on_the_disk(tmp_path: Path, monkeypatch
     x = np.array([1.0, 2.0, 3.0])
     changed.run(changed.box(changed.Work(x, 2.0)))
     assert x.tolist() == [-2.0, -4.0, -6.0], "fields in another order are read where they are"
+    kernel_cache.cache_folder.cache_clear()
+
+
+NUMBERS = """
+from typing import Any, NamedTuple
+from bipedsim.numerics import box, entry, kernel
+
+class Work(NamedTuple):
+    x: Any
+
+@kernel
+def halve(x):
+    return 0.5 * x[0]
+
+@entry
+def run(boxed):
+    return halve(boxed.arrays.x)
+"""
+
+
+def test_python_calls_a_kernel_that_was_compiled_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    kernel_cache.cache_folder.cache_clear()
+    path = tmp_path / "numbers_under_test.py"
+    path.write_text(NUMBERS)
+    x = np.array([3.0])
+
+    def files() -> list[str]:
+        return sorted(form(file) for file in (tmp_path / "cache").glob("*.halve-*.nbc"))
+
+    def halved(module: ModuleType) -> float:
+        return float(module.run(module.box(module.Work(x))))
+
+    first = fresh(path)
+    assert halved(first) == 1.5
+    assert files() == ["bitcode"]
+    assert first.halve(x) == 1.5
+    assert files() == ["bitcode", "object"]
+    assert (halved(first), first.halve(x)) == (1.5, 1.5), "both versions stay in use"
+    second = fresh(path)
+    assert (halved(second), second.halve(x)) == (1.5, 1.5)
+    assert not second.halve.stats.cache_misses
     kernel_cache.cache_folder.cache_clear()
