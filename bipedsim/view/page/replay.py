@@ -27,13 +27,14 @@ class Replay:
         page: The page.
         robot: Robot of the run.
         frames: Frames to play.
+        speed: Initial speed, simulated seconds per second.
     """
 
-    def __init__(self, page: Page, robot: Robot, frames: Frames) -> None:
+    def __init__(self, page: Page, robot: Robot, frames: Frames, speed: float = 1.0) -> None:
         self._page, self._frames = page, frames
         self._lock = threading.RLock()
         self._playing, self._stopped = threading.Event(), threading.Event()
-        self._speed = 1.0
+        self._speed = speed
         self._first, self._last = float(frames.t[0]), float(frames.t[-1])
         self._now = self._first
         values = [values_of(robot, frames.instant(i)) for i in range(len(frames))]
@@ -52,7 +53,7 @@ class Replay:
             steps = gui.add_button_group("one step", ("back", "forward"))
             speed = gui.add_dropdown(
                 "speed",
-                tuple(f"{value:g}" for value in SPEEDS),
+                tuple(f"{value:g}" for value in sorted({*SPEEDS, self._speed})),
                 initial_value=f"{self._speed:g}",
             )
         self._slider.on_update(lambda event: self._seek(event))

@@ -66,14 +66,14 @@ def read_shown(
     return ViewedRun(robot, ground or ground_of(recording), frames, title)
 
 
-def open_replay(shown: ViewedRun, host: str = LOCAL, port: int = PORT) -> tuple[Page, Replay]:
+def open_replay(shown: ViewedRun, host: str = LOCAL, port: int = PORT, speed: float = 1.0) -> tuple[Page, Replay]:
     """Return a page of the run and its player; call the player's ``run``.
 
     Raises:
         ConfigError: No port is free.
     """
     page = Page(shown.robot, shown.ground, host, port, shown.frames.objects, shown.title)
-    return page, Replay(page, shown.robot, shown.frames)
+    return page, Replay(page, shown.robot, shown.frames, speed)
 
 
 def write_html(shown: ViewedRun, path: Path, progress: bool = False) -> str:

@@ -345,7 +345,7 @@ def test_the_command_draws_a_recording(
     run = tmp_path / "walk.npz"
     recording.save(run)
     assert main(["animate", str(run), "--from", "0.2", "--to", "0.7", "--view", "both"]) == 0
-    assert capsys.readouterr().out == f"wrote {tmp_path / 'walk.gif'}: 13 frames\n"
+    assert capsys.readouterr().out == f"wrote {tmp_path / 'walk.gif'}: 12 frames\n"
     assert main(["animate", str(run), "-o", str(tmp_path / "walk.png"), "--postures", "3"]) == 0
     assert "3 postures" in capsys.readouterr().out
     assert main(["animate", str(run), "-o", str(run)]) == 2
@@ -355,11 +355,12 @@ def test_the_command_draws_a_recording(
 def test_a_run_is_drawn_on_a_ground_of_the_users_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ground = tmp_path / "low.yaml"
     ground.write_text("flat: {height: -0.5}\n", encoding="utf-8")
-    strip = tmp_path / "stand.png"
-    assert main(["run", "--duration", "0.05", "--ground", str(ground), "--animate", str(strip)]) == 0
+    run, strip = tmp_path / "stand.npz", tmp_path / "stand.png"
+    assert main(["run", "--duration", "0.05", "--ground", str(ground), "--output", str(run)]) == 0
+    assert main(["animate", str(run), "-o", str(strip)]) == 0
     assert f"wrote {strip}" in capsys.readouterr().out
     assert strip.exists()
-    assert main(["run", "--duration", "0.05", "--animate", str(tmp_path / "stand.avi")]) == 2
+    assert main(["animate", str(run), "-o", str(tmp_path / "stand.avi")]) == 2
     assert ".gif, .mp4, .png" in capsys.readouterr().err
 
 
