@@ -1,6 +1,7 @@
 from .command import Command as Command
 from .main import SAME_WISH as SAME_WISH
 from .options import (
+    IN_SCENARIO as IN_SCENARIO,
     add_fail_on_fall as add_fail_on_fall,
     add_groups as add_groups,
     add_option as add_option,

@@ -23,6 +23,11 @@ GROUPS = {
     "ROS": ("namespace", "remap", "params_file", "log_level"),
 }
 """Parameters of a run or of a launch that are options, by their heading in the help."""
+IN_SCENARIO = {
+    f"--{name}": f"--scenario FILE takes a file with the key `{name}` (docs/scenarios.md)"
+    for name in ("posture", "faults", "gantry")
+}
+"""Hints for parameters of a run that a scenario file contains."""
 _METAVARS = {"record": "FOLDER", "params_file": "FILE", "remap": "FROM:=TO", "real_time_factor": "X"}
 
 

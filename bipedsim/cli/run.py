@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bipedsim.cli.options import (
+    IN_SCENARIO,
     add_fail_on_fall,
     add_run_options,
     code_of,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from bipedsim.view.page import RunView
 
 _SUMMARY = "the summary"
-INSTEAD = {"--animate": "--output FILE writes the run, and `bipedsim animate FILE` animates it"}
+INSTEAD = IN_SCENARIO | {"--animate": "--output FILE writes the run, and `bipedsim animate FILE` animates it"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 
-from bipedsim.cli import add_fail_on_fall, add_groups, add_set
+from bipedsim.cli import IN_SCENARIO, add_fail_on_fall, add_groups, add_set, option_name
 from bipedsim_ros.bringup.bringup import DEMO, Arguments, argument_names
+from bipedsim_ros.loop import SimParams
 
 INSTEAD = {
+    option_name(name): f"--params-file FILE takes a file with the parameter `{name}` of sim_node"
+    for name in SimParams.__dataclass_fields__
+    if name not in Arguments.__dataclass_fields__
+}
+INSTEAD |= IN_SCENARIO | {
     "--output": "--record FOLDER writes the run: FOLDER/bag, a summary and a plot of the forces",
     "--plot": "--record FOLDER plots the forces, FOLDER/forces.png; `bipedsim plot FOLDER` plots everything else",
     "--animate": "--record FOLDER writes the run, and `bipedsim animate FOLDER` animates it",
     "--json": "--record FOLDER writes the metrics, FOLDER/summary.json",
 }
-"""Replacements for options of `bipedsim run`."""
+"""Replacements for options of `bipedsim run`, and for parameters of sim_node."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

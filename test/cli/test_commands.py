@@ -114,6 +114,8 @@ def test_the_panels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
             ["up", "--duration", "fast"],
             "up: error: --duration: 'fast' is no number; give it without a unit, for example",
         ),
+        (["run", "--faults", "{part: imu}"], "--scenario FILE takes a file with the key `faults`"),
+        (["up", "--start", "immediately"], "--params-file FILE takes a file with the parameter `start` of sim_node"),
         (["push-map", "--directions", "8"], "it is a key of SETTINGS: '{directions: ...}', or the same in a YAML file"),
         (["run", "--set", "pk=3"], "unknown parameter 'pk'; did you mean 'kp'? Choices: "),
     ],
